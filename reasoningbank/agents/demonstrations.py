@@ -1,0 +1,50 @@
+"""Worked turns that show a small model how to use the tools.
+
+A pack keeps them in `hints/demonstrations.json`. Their outputs are what the tools really
+returned on the pack's data; a test runs them again and compares.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from reasoningbank.errors import UsageError
+
+__all__ = ["Demonstration", "Turn", "load_demonstrations"]
+
+
+class Turn(BaseModel):
+    """One turn: why, the code, and what it printed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    reasoning: str
+    code: str
+    output: str = ""
+
+
+class Demonstration(BaseModel):
+    """A question that belongs to no corpus, and the turns that answer it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    question: str
+    turns: tuple[Turn, ...]
+
+
+def load_demonstrations(path: Path) -> tuple[Demonstration, ...]:
+    """Read demonstrations from a JSON file; a file that does not exist holds none.
+
+    Raises:
+        UsageError: If the file is not a list of demonstrations.
+    """
+    if not path.exists():
+        return ()
+    try:
+        return TypeAdapter(tuple[Demonstration, ...]).validate_json(path.read_bytes())
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = "/".join(map(str, first["loc"]))
+        raise UsageError(f"{first['msg']} at {where or 'the top'}", where=str(path)) from error

@@ -1,0 +1,77 @@
+"""One prediction from the question to the query: the floor that every agent must beat."""
+
+from __future__ import annotations
+
+import dspy
+from dspy.utils.exceptions import AdapterParseError
+
+from reasoningbank.agents.calling import asking
+from reasoningbank.agents.protocol import Attempt, AttemptStatus, Episode
+from reasoningbank.agents.reply import query_in
+from reasoningbank.corpus import Task
+from reasoningbank.errors import BudgetError
+
+__all__ = ["DirectAgent", "prefix_lines"]
+
+
+class WriteQuery(dspy.Signature):  # type: ignore[misc]
+    """Write one SPARQL query that answers the question over the endpoint.
+
+    Ask for exactly the columns the question names, no others.
+    """
+
+    endpoint: str = dspy.InputField(desc="what is asked, and its prefixes")
+    memory: str = dspy.InputField(desc="advice from earlier tasks; may be empty")
+    question: str = dspy.InputField()
+    sparql: str = dspy.OutputField(desc="the query alone")
+
+
+def prefix_lines(episode: Episode) -> str:
+    """Return what the prompt says of the endpoint: its name and its prefixes, always the same."""
+    lines = [f"PREFIX {p}: <{iri}>" for p, iri in sorted(episode.endpoint.prefixes.items())]
+    return "\n".join([episode.endpoint.name or episode.endpoint.url, *lines])
+
+
+class DirectAgent:
+    """Asks the model once and submits what it wrote, unexecuted."""
+
+    name = "direct"
+    uses_lm = True
+    sees_gold = False
+
+    def solve(self, task: Task, episode: Episode) -> Attempt:
+        """Answer with one call to the model.
+
+        Raises:
+            ModelError: If the model cannot be reached.
+        """
+        sparql: str | None = None
+        error = ""
+        status: AttemptStatus = "submitted"
+        predict = dspy.Predict(WriteQuery)
+        try:
+            episode.meter.turn()
+            with asking(episode):
+                prediction = predict(
+                    endpoint=prefix_lines(episode),
+                    memory=episode.context or "none",
+                    question=task.query,
+                )
+            sparql = query_in(prediction.sparql)
+        except AdapterParseError as failure:
+            # A small model forgets the field's header; its query is in the reply all the same.
+            sparql = query_in(failure.lm_response)
+        except BudgetError as spent:
+            status, error = "exhausted", str(spent)
+        if sparql is None and status == "submitted":
+            status, error = "refused", "the reply holds no query"
+        if sparql is not None:
+            episode.recorder.add("submit", {"sparql": sparql})
+        return Attempt(
+            sparql=sparql,
+            answer="",
+            status=status,
+            usage=episode.meter.usage(),
+            trajectory=episode.recorder.trajectory(),
+            error=error,
+        )

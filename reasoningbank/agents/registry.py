@@ -1,0 +1,35 @@
+"""Agents by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from reasoningbank.agents.direct import DirectAgent
+from reasoningbank.agents.oracle import OracleAgent
+from reasoningbank.agents.protocol import Agent
+from reasoningbank.agents.rlm import RLMAgent
+from reasoningbank.errors import UsageError
+
+__all__ = ["AGENTS", "make_agent"]
+
+AGENTS: dict[str, Callable[[], Agent]] = {
+    agent.name: agent for agent in (OracleAgent, DirectAgent, RLMAgent)
+}
+
+
+def make_agent(name: str) -> Agent:
+    """Return a new agent.
+
+    Raises:
+        UsageError: If there is no agent of that name.
+
+    Examples:
+        >>> make_agent("oracle").sees_gold
+        True
+        >>> make_agent("orcale")
+        Traceback (most recent call last):
+        reasoningbank.errors.UsageError: unknown agent 'orcale'; choose oracle, direct, rlm
+    """
+    if name not in AGENTS:
+        raise UsageError(f"unknown agent {name!r}", mend=f"choose {', '.join(AGENTS)}")
+    return AGENTS[name]()

@@ -1,0 +1,186 @@
+"""The RLM agent: writes Python that calls the tools, sees its output, and submits a query."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import dspy
+from dspy.primitives.repl_types import REPLHistory, REPLVariable
+from dspy.utils.exceptions import AdapterParseError
+
+from reasoningbank.agents.calling import asking
+from reasoningbank.agents.demonstrations import Demonstration
+from reasoningbank.agents.protocol import Attempt, AttemptStatus, Episode
+from reasoningbank.agents.recording import ToolRecorder
+from reasoningbank.agents.reply import query_in
+from reasoningbank.agents.sandbox import Sandbox
+from reasoningbank.agents.turns import RecordedRLM
+from reasoningbank.corpus import Task
+from reasoningbank.errors import BudgetError
+from reasoningbank.trajectory import Trajectory
+
+__all__ = ["RLMAgent"]
+
+INSTRUCTIONS = """\
+Write the SPARQL query that answers the question over the endpoint {name}.
+Each turn you write Python; it runs, and you see what it prints. Variables persist.
+1. Look at the vocabulary: print(sparql_sample("a class")), print(sparql_describe("a resource")) or
+   print(sparql_find("a name")).
+2. Run your query with sparql_query and print its rows with sparql_peek.
+3. When the rows answer the question, SUBMIT the text of the query that you ran.
+Ask for exactly the columns the question names. Never repeat code that you already ran.
+These prefixes are declared for you: {prefixes}.
+
+The question is in the variable `question`. `SUBMIT(sparql)` ends the task.
+Tools:"""
+
+SUB_CALLS = "\n- `llm_query(prompt)`: ask a language model; at most {calls} times."
+
+#: What the extract step is told the turns were for.
+TASK = "Write the SPARQL query that answers the question over the endpoint {name}."
+
+
+class RLMAgent:
+    """`dspy.RLM` in the Deno/Pyodide sandbox, with the tools and demonstration turns.
+
+    The instructions are our own, half as long as DSPy's: a small model reads 50 tokens a second.
+
+    Args:
+        max_output_chars: Characters of a turn's output that the model sees.
+        max_sub_calls: Calls of the sandbox's own `llm_query`; it is mentioned if above 0.
+    """
+
+    name = "rlm"
+    uses_lm = True
+    sees_gold = False
+
+    def __init__(self, max_output_chars: int = 1_500, max_sub_calls: int = 0) -> None:
+        self._max_output_chars = max_output_chars
+        self._max_sub_calls = max_sub_calls
+
+    def solve(self, task: Task, episode: Episode) -> Attempt:
+        """Answer by turns of code, ended by a submission, a budget, or a repeated turn.
+
+        Raises:
+            EndpointError: If the endpoint fails.
+            ModelError: If the model cannot be reached.
+            SetupError: If the sandbox cannot be started.
+        """
+        calls = ToolRecorder(episode.recorder)
+        rlm = self._program(episode, calls)
+        inputs = {"question": task.query}
+        if episode.context:
+            inputs["memory"] = episode.context
+        sparql: str | None = None
+        status: AttemptStatus = "submitted"
+        error = ""
+        try:
+            with asking(episode, calls):
+                prediction = rlm(**inputs)
+            sparql = query_in(prediction.sparql)
+            status = "fallback" if rlm.fell_back else "submitted"
+        except AdapterParseError as failure:
+            # Only the extract step raises it: a turn that cannot be parsed is a failed turn.
+            sparql, status = query_in(failure.lm_response), "fallback"
+        except BudgetError as spent:
+            status, error = "exhausted", str(spent)
+        if sparql is None:
+            # What was done up to the limit is kept: the last query that returned rows.
+            sparql = last_query_with_rows(episode.recorder.trajectory())
+            if sparql is None and status != "exhausted":
+                status, error = "refused", "no query was submitted or could be extracted"
+            elif status == "submitted":
+                status = "fallback"
+        if sparql is not None:
+            episode.recorder.add("submit", {"sparql": sparql, "status": status})
+        return Attempt(
+            sparql=sparql,
+            answer="",
+            status=status,
+            usage=episode.meter.usage(),
+            trajectory=episode.recorder.trajectory(),
+            error=error or ("a turn repeated an earlier one" if rlm.repeated else ""),
+        )
+
+    def _program(self, episode: Episode, calls: ToolRecorder) -> RecordedRLM:
+        endpoint = episode.endpoint
+        fields: dict[str, Any] = {"question": (str, dspy.InputField())}
+        if episode.context:
+            fields["memory"] = (str, dspy.InputField(desc="advice from earlier tasks"))
+        fields["sparql"] = (str, dspy.OutputField(desc="the query that answers the question"))
+        factory: Callable[[], Any] = episode.sandbox or Sandbox
+        rlm = RecordedRLM(
+            meter=episode.meter,
+            recorder=episode.recorder,
+            calls=calls,
+            signature=dspy.Signature(fields, TASK.format(name=endpoint.source)),
+            tools=[dspy.Tool(tool, name=name) for name, tool in episode.tools.items()],
+            max_iters=episode.budget.iterations,
+            max_llm_calls=self._max_sub_calls,
+            max_output_chars=self._max_output_chars,
+            interpreter_factory=factory,
+        )
+        tools = "\n".join(tool_line(name, tool) for name, tool in episode.tools.items())
+        prefixes = ", ".join(f"{p}:" for p in sorted(endpoint.prefixes)) or "none"
+        head = INSTRUCTIONS.format(name=endpoint.source, prefixes=prefixes)
+        sub_calls = SUB_CALLS.format(calls=self._max_sub_calls) if self._max_sub_calls else ""
+        action = rlm.generate_action
+        action.signature = action.signature.with_instructions(f"{head}\n{tools}{sub_calls}")
+        rlm.generate_action.demos = [
+            example
+            for demonstration in episode.demonstrations
+            for example in turn_examples(demonstration, episode.budget.iterations)
+        ]
+        return rlm
+
+
+def tool_line(name: str, tool: Callable[..., Any]) -> str:
+    """Return a tool as one line of the prompt: its parameters with defaults, and what it does.
+
+    Examples:
+        >>> def look(ref: str, n: int = 5) -> list[str]:
+        ...     \"\"\"Return the first n rows.\"\"\"
+        ...     return []
+        >>> tool_line("look", look)
+        '- `look(ref, n=5)`: Return the first n rows.'
+    """
+    shown = [
+        p.name if p.default is p.empty else f"{p.name}={p.default!r}"
+        for p in inspect.signature(tool).parameters.values()
+    ]
+    summary = (inspect.getdoc(tool) or "").split("\n\n")[0].replace("\n", " ")
+    return f"- `{name}({', '.join(shown)})`: {summary}"
+
+
+def turn_examples(demonstration: Demonstration, iterations: int) -> list[dspy.Example]:
+    """Return one example a turn, each with the history of the turns before it."""
+    variables = [REPLVariable.from_value("question", demonstration.question).format()]
+    history = REPLHistory()
+    examples = []
+    for number, turn in enumerate(demonstration.turns, 1):
+        examples.append(
+            dspy.Example(
+                variables_info=variables,
+                repl_history=history,
+                iteration=f"{number}/{iterations}",
+                reasoning=turn.reasoning,
+                code=f"```python\n{turn.code}\n```",
+            )
+        )
+        history = history.append(reasoning=turn.reasoning, code=turn.code, output=turn.output)
+    return examples
+
+
+def last_query_with_rows(trajectory: Trajectory) -> str | None:
+    """Return the last query that the agent ran and that had rows; None if there is none."""
+    found: str | None = None
+    calls = {e.index: e.data for e in trajectory.of("tool_call")}
+    for event in trajectory.of("tool_result"):
+        call = calls.get(event.parent if event.parent is not None else -1)
+        if call is None or call["tool"] != "sparql_query" or "error" in event.data:
+            continue
+        if ", 0 items from " not in str(trajectory.resolve(event.data.get("result"))):
+            found = str(trajectory.resolve(call["arguments"]).get("query") or "") or found
+    return found

@@ -1,0 +1,190 @@
+"""One sandbox: DSPy's Deno/Pyodide interpreter, with handles that behave and a watchdog."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from importlib import resources
+from typing import Any
+
+from dspy.primitives.code_interpreter import CodeExecutionError, CodeInterpreterError
+from dspy.primitives.python_interpreter import PythonInterpreter
+
+from reasoningbank.agents.sandbox.deno import deno_command
+from reasoningbank.errors import SetupError
+from reasoningbank.refs import Ref
+from reasoningbank.tools import Rows
+
+__all__ = ["Sandbox", "encode"]
+
+_PRELUDE = resources.files(__package__).joinpath("prelude.py").read_text(encoding="utf-8")
+
+
+def encode(value: Any) -> Any:
+    """Return `value` as JSON-able data that the prelude turns back into handles and rows.
+
+    Examples:
+        >>> encode(Ref("results_0", "results", 3, 20, "UniProt"))["__rb__"]
+        'ref'
+    """
+    if isinstance(value, Ref):
+        return {
+            "__rb__": "ref",
+            "key": value.key,
+            "dtype": value.dtype,
+            "rows": value.rows,
+            "sz": value.sz,
+            "source": value.source,
+        }
+    if isinstance(value, Rows):
+        return {
+            "__rb__": "rows",
+            "items": [encode(item) for item in value],
+            "source": value.source,
+            "total": value.total,
+            "truncated": value.truncated,
+            "note": value.note,
+        }
+    if isinstance(value, Mapping):
+        return {key: encode(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [encode(item) for item in value]
+    return value
+
+
+class _Interpreter(PythonInterpreter):  # type: ignore[misc]
+    """DSPy's interpreter with our encoding at the boundary and the prelude behind it."""
+
+    #: Seconds spent in tools during the present execution; the watchdog does not count them.
+    tool_seconds = 0.0
+    in_tool = False
+
+    def _register_tools(self) -> None:
+        fresh = not self._tools_registered
+        super()._register_tools()
+        if fresh and self.tools:
+            wraps = "\n".join(f"{name} = _rb_wrap({name})" for name in self.tools)
+            self._send_request("execute", {"code": f"{_PRELUDE}\n{wraps}"}, "preparing tools")
+
+    def _handle_tool_call(self, request: dict[str, Any]) -> None:
+        self.in_tool, began = True, time.monotonic()
+        try:
+            super()._handle_tool_call(request)
+        finally:
+            self.tool_seconds += time.monotonic() - began
+            self.in_tool = False
+
+    def invoke_tool(self, tool_name: str, kwargs: dict[str, Any]) -> Any:
+        return encode(super().invoke_tool(tool_name, kwargs))
+
+
+class Sandbox:
+    """A `CodeInterpreter` for `dspy.RLM` that outlives what the agent's code does to it.
+
+    A run-away execution is stopped after `timeout_s` seconds (time inside tools not counted),
+    and a crashed interpreter is replaced; both reach the agent as an error it can act on, with
+    the note that its variables are gone.
+
+    Args:
+        timeout_s: Seconds one execution may compute.
+    """
+
+    execution_instructions = (
+        "Python runs in Pyodide. State persists between turns. There are no files, no network "
+        "and no subprocesses; the standard library is there."
+    )
+
+    def __init__(self, timeout_s: float = 30.0) -> None:
+        self.tools: dict[str, Callable[..., Any]] = {}
+        self.output_fields: list[dict[str, Any]] | None = None
+        self._tools_registered = False
+        self._timeout_s = timeout_s
+        self._inner: _Interpreter | None = None
+        self._closed = False
+
+    def start(self) -> None:
+        """Start Deno and Pyodide; the first start on a machine fetches Pyodide from npm.
+
+        Raises:
+            SetupError: If the sandbox cannot be started here.
+        """
+        if self._closed:
+            raise CodeInterpreterError("this sandbox was shut down")
+        if self._inner is None:
+            inner = _Interpreter(deno_command=list(deno_command()))
+            try:
+                inner.start()
+            except CodeInterpreterError as error:
+                inner.shutdown()
+                raise SetupError(
+                    f"the Python sandbox does not start ({str(error)[:300]})",
+                    mend="run: reasoningbank doctor",
+                ) from error
+            self._inner = inner
+
+    def execute(self, code: str, variables: dict[str, Any] | None = None) -> Any:
+        """Run `code` and return its output, or DSPy's `FinalOutput` when it submits.
+
+        Raises:
+            CodeExecutionError: If the code fails, runs too long, or brings the sandbox down.
+            SyntaxError: If it is not Python.
+        """
+        self.start()
+        inner = self._inner
+        assert inner is not None
+        inner.tools = self.tools
+        inner.output_fields = self.output_fields
+        if not self._tools_registered:
+            inner._tools_registered = False
+        stopped = threading.Event()
+        finished = threading.Event()
+        inner.tool_seconds = 0.0
+        watchdog = threading.Thread(target=self._watch, args=(inner, finished, stopped), daemon=True)
+        watchdog.start()
+        try:
+            result = inner.execute(code, variables)
+            self._tools_registered = True
+            return result
+        except CodeExecutionError:
+            self._tools_registered = True
+            raise
+        except CodeInterpreterError as error:
+            self._replace()
+            reason = (
+                f"the code was stopped after {self._timeout_s:g} s"
+                if stopped.is_set()
+                else "the code brought the sandbox down"
+            )
+            raise CodeExecutionError(
+                f"{reason}; the sandbox was restarted and its variables are gone: "
+                "do less in one turn"
+            ) from error
+        finally:
+            finished.set()
+
+    def shutdown(self) -> None:
+        """End the sandbox; calling it again is harmless."""
+        self._closed = True
+        if self._inner is not None:
+            self._inner.shutdown()
+            self._inner = None
+
+    def _replace(self) -> None:
+        if self._inner is not None:
+            self._inner.shutdown()
+        self._inner = None
+        self._tools_registered = False
+
+    def _watch(
+        self, inner: _Interpreter, finished: threading.Event, stopped: threading.Event
+    ) -> None:
+        began = time.monotonic()
+        while not finished.wait(0.2):
+            computing = time.monotonic() - began - inner.tool_seconds
+            if not inner.in_tool and computing > self._timeout_s:
+                stopped.set()
+                process = inner.deno_process
+                if process is not None:
+                    process.kill()
+                return

@@ -1,0 +1,94 @@
+"""The loop of `dspy.RLM`, recorded, metered, and ended when it repeats itself."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import dspy
+from dspy.primitives.repl_types import REPLHistory
+from dspy.utils.exceptions import AdapterParseError
+
+from reasoningbank.agents.budget import Meter
+from reasoningbank.agents.recording import ToolRecorder
+from reasoningbank.trajectory import Recorder
+
+__all__ = ["RecordedRLM"]
+
+_NO_CODE = "[Error] The reply holds no code. Answer with the two fields reasoning and code."
+
+
+class RecordedRLM(dspy.RLM):  # type: ignore[misc]
+    """`dspy.RLM` with three rules of its own.
+
+    Every turn is counted by the meter and recorded with its code and output. A reply that
+    cannot be parsed is a turn that failed, not the end. A turn whose code was already run ends
+    the loop: at temperature 0 it would repeat for ever, so the extract step gives the answer.
+
+    Args:
+        meter: Counts turns and raises when a budget is used up.
+        recorder: Where turns are recorded.
+        calls: Records tool calls; is told which turn they belong to.
+        **options: As `dspy.RLM`.
+
+    Attributes:
+        repeated: Whether the loop ended because it repeated itself.
+        fell_back: Whether the answer was extracted instead of submitted.
+    """
+
+    def __init__(
+        self, *, meter: Meter, recorder: Recorder, calls: ToolRecorder, **options: Any
+    ) -> None:
+        super().__init__(**options)
+        self._meter = meter
+        self._recorder = recorder
+        self._calls = calls
+        self.repeated = False
+        self.fell_back = False
+
+    def _execute_iteration(
+        self,
+        repl: Any,
+        variables: list[Any],
+        history: REPLHistory,
+        *args: Any,
+        **kwargs: Any,
+    ) -> Any:
+        self._meter.turn()
+        try:
+            result = super()._execute_iteration(repl, variables, history, *args, **kwargs)
+        except AdapterParseError as failure:
+            said = str(failure.lm_response)
+            self._recorder.add("error", {"error": "the reply could not be parsed", "reply": said})
+            result = history.append(code=said[-500:], output=_NO_CODE)
+        if not isinstance(result, REPLHistory):
+            return result
+        *earlier, latest = result.entries
+        if any(_same(latest.code, entry.code) for entry in earlier):
+            self.repeated = True
+            return self._extract_fallback(variables, result, list(self.signature.output_fields))
+        return result
+
+    def _setup_facade(self, repl: Any, *args: Any) -> str:
+        # Sub-agents built inside the sandbox would escape the meter.
+        return ""
+
+    def _execute_code(self, repl: Any, code: str, input_args: dict[str, Any]) -> Any:
+        index = self._recorder.add("code", {"code": code})
+        self._calls.parent = index
+        began = time.monotonic()
+        try:
+            result = super()._execute_code(repl, code, input_args)
+        finally:
+            self._calls.parent = None
+        output = "\n".join(map(str, result)) if isinstance(result, list) else str(result or "")
+        self._recorder.extend(index, {"output": output}, seconds=time.monotonic() - began)
+        return result
+
+    def _extract_fallback(self, *args: Any, **kwargs: Any) -> Any:
+        self.fell_back = True
+        return super()._extract_fallback(*args, **kwargs)
+
+
+def _same(code: str, other: str) -> bool:
+    return code.split() == other.split()

@@ -1,0 +1,36 @@
+"""The command line: results on standard output, everything else on standard error.
+
+Exit status is 0 for success, 1 for a failure told in one line, 2 for bad usage.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+
+from reasoningbank.errors import ReasoningBankError
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run the command line; the console script `reasoningbank` calls it."""
+    # litellm would otherwise ask a web server for prices at import.
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    from reasoningbank.cli.app import app
+
+    for name in ("dspy", "LiteLLM", "httpx", "rdflib"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    try:
+        app()
+    except ReasoningBankError as error:
+        print(f"reasoningbank: {error}", file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        print("reasoningbank: interrupted; the same command goes on", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader of the pipe is gone; the interpreter must not complain at its exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)

@@ -1,0 +1,26 @@
+"""The commands, gathered."""
+
+from __future__ import annotations
+
+import typer
+
+from reasoningbank.cli import ask, doctor, endpoint, judge, lm, run, tasks
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    name="reasoningbank",
+    help="Agents that learn to answer questions over SPARQL knowledge graphs.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command()(doctor.doctor)
+app.command()(ask.ask)
+app.command()(run.run)
+app.command()(run.status)
+app.add_typer(tasks.app, name="tasks")
+app.add_typer(endpoint.app, name="endpoint")
+app.add_typer(judge.app, name="judge")
+app.add_typer(lm.app, name="lm")

@@ -1,0 +1,85 @@
+"""`reasoningbank ask`: one question, answered."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.syntax import Syntax
+
+from reasoningbank.agents import make_agent
+from reasoningbank.cli.output import console, print_json, progress_console, seconds
+from reasoningbank.corpus import Task, load_pack
+from reasoningbank.errors import ModelError, ReasoningBankError, ToolError, UsageError
+from reasoningbank.experiment import Arm, Experiment
+from reasoningbank.experiment.runner import open_world
+from reasoningbank.experiment.trial import attempt_task
+from reasoningbank.lm import open_lm
+from reasoningbank.tools import SPARQLTools
+
+__all__ = ["ask"]
+
+
+def ask(
+    question: Annotated[str, typer.Argument(help="A question in natural language.")],
+    agent: Annotated[str, typer.Option(help="rlm or direct.")] = "rlm",
+    pack: Annotated[str, typer.Option(help="A pack's name or folder.")] = "uniprot",
+    lm: Annotated[str, typer.Option(help="A model: local, or a LiteLLM name.")] = "local",
+    url: Annotated[str | None, typer.Option(help="A running endpoint to ask instead.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Answer one question; shows the query, its rows and what it cost.
+
+    Example: reasoningbank ask "Which human proteins are kinases?" --agent rlm
+    """
+    if not question.strip():
+        raise UsageError("the question is empty", mend='reasoningbank ask "Which …?"')
+    solver = make_agent(agent)
+    if solver.sees_gold:
+        raise UsageError(f"{agent} answers only tasks that have a gold", mend="choose rlm or direct")
+    loaded = load_pack(pack)
+    arm = Arm(name="ask", agent=agent, lm=lm)
+    experiment = Experiment(name="ask", pack=pack, arms=(arm,))
+    task = Task("ask", question, "", loaded.endpoint)
+    with contextlib.ExitStack() as stack:
+        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        progress_console.print(f"opening {loaded.name} and {lm} …")
+        model = stack.enter_context(open_lm(lm))
+        world = stack.enter_context(open_world(loaded, scratch, url, {lm: model}, 0))
+        progress_console.print("thinking …")
+        attempt = attempt_task(world, experiment, arm, task, seed=0)
+        rows, note = [], ""
+        if attempt.status == "error":
+            raise ModelError(attempt.error)
+        if attempt.sparql is not None:
+            tools = SPARQLTools(world.endpoint, client=world.client)
+            try:
+                shown = tools.sparql_peek(tools.sparql_query(attempt.sparql), 20)
+                rows, note = list(shown), shown.note
+            except ToolError as error:
+                note = f"the query does not run: {error}"
+    usage = attempt.usage
+    if as_json:
+        cost = {"seconds": usage.seconds, "tokens": usage.tokens, "dollars": usage.dollars}
+        print_json(
+            {"sparql": attempt.sparql, "status": attempt.status, "rows": rows, "note": note,
+             "turns": usage.iterations, "tool_calls": usage.tool_calls, **cost}
+        )  # fmt: skip
+        return
+    if attempt.sparql is None:
+        raise ReasoningBankError(
+            f"no query came out ({attempt.error or attempt.status})",
+            mend="ask in other words, or try a larger model with --lm",
+        )
+    console.print(Syntax(attempt.sparql, "sparql", background_color="default", word_wrap=True))
+    for row in rows:
+        console.print(row, soft_wrap=True)
+    console.print(note or f"{len(rows)} rows", markup=False)
+    price = "free" if lm.startswith("local") else f"${usage.dollars or 0:.4f}"
+    console.print(
+        f"{attempt.status} · {usage.iterations} turns · {usage.tool_calls} tool calls · "
+        f"{usage.tokens} tokens · {seconds(usage.seconds)} · {price}"
+    )

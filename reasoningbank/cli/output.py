@@ -1,0 +1,51 @@
+"""How commands speak: tables for people, JSON for programs, progress on standard error."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+__all__ = ["console", "print_json", "print_table", "progress_console", "seconds"]
+
+#: Results. Plain when piped.
+console = Console(highlight=False, soft_wrap=False)
+#: Everything else.
+progress_console = Console(stderr=True, highlight=False)
+
+
+def print_json(data: Any) -> None:
+    """Write JSON to standard output."""
+    print(json.dumps(data, ensure_ascii=False, indent=2, default=str, allow_nan=True))
+
+
+def print_table(headers: Sequence[str], rows: Sequence[Sequence[Any]], title: str = "") -> None:
+    """Write a table to standard output; tab-separated without a frame when piped."""
+    if not console.is_terminal:
+        for row in (headers, *rows):
+            print("\t".join(str(cell) for cell in row))
+        return
+    table = Table(title=title or None, title_justify="left")
+    for header in headers:
+        table.add_column(header)
+    for row in rows:
+        table.add_row(*(str(cell) for cell in row))
+    console.print(table)
+
+
+def seconds(value: float) -> str:
+    """Return a duration for people.
+
+    Examples:
+        >>> seconds(0.25), seconds(75), seconds(float("nan"))
+        ('0.2 s', '1 min 15 s', '-')
+    """
+    if math.isnan(value):
+        return "-"
+    if value < 60:
+        return f"{value:.1f} s"
+    return f"{int(value) // 60} min {int(value) % 60} s"

@@ -1,0 +1,248 @@
+"""What makes a query hard, read from its algebra and not from its length.
+
+rdflib's parser takes about 18 ms a query, so results are kept by content hash, in the
+process and on disk (`feature_cache`). A query that rdflib rejects, because an engine
+extends SPARQL or a published example is broken, is described from its keywords instead.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from rdflib.paths import AlternativePath, InvPath, MulPath, NegatedPath, Path, SequencePath
+from rdflib.plugins.sparql.algebra import translateQuery
+from rdflib.plugins.sparql.parser import parseQuery
+from rdflib.plugins.sparql.parserutils import CompValue
+
+from reasoningbank.corpus.feature_cache import FeatureCache
+from reasoningbank.corpus.task import Complexity
+from reasoningbank.corpus.template import template_of, triples_of
+from reasoningbank.sparql.tokens import tokenize
+
+__all__ = ["FEATURES", "QueryFeatures", "query_features"]
+
+#: Every feature and what one occurrence adds to the score, where a triple pattern adds 1.
+#: A path counts as its steps; ``recursion`` is a step that repeats or a choice of steps.
+FEATURES: dict[str, float] = {
+    "path": 0.0,
+    "recursion": 1.5,
+    "optional": 1.0,
+    "union": 1.5,
+    "aggregate": 2.0,
+    "subquery": 3.0,
+    "graph": 1.5,
+    "service": 3.0,
+    "filter": 1.0,
+    "not-exists": 2.5,
+    "minus": 2.5,
+    "values": 0.5,
+    "bind": 1.0,
+    "order": 0.5,
+    "limit": 0.0,
+    "distinct": 0.0,
+}
+
+SIMPLE_UP_TO = 4.0
+MODERATE_UP_TO = 6.5
+
+#: Bumped when the reading of a query changes, so that cached features are computed anew.
+VERSION = 1
+
+# rdflib leaves the insides of EXISTS and SERVICE as parse trees: both vocabularies occur.
+_FEATURE_OF_NODE = {
+    "LeftJoin": "optional",
+    "OptionalGraphPattern": "optional",
+    "Union": "union",
+    "Graph": "graph",
+    "GraphGraphPattern": "graph",
+    "ServiceGraphPattern": "service",
+    "Minus": "minus",
+    "MinusGraphPattern": "minus",
+    "Filter": "filter",
+    "Builtin_NOTEXISTS": "not-exists",
+    "AggregateJoin": "aggregate",
+    "SubSelect": "subquery",
+    "InlineData": "values",
+    "Bind": "bind",
+    "OrderBy": "order",
+    "Slice": "limit",
+    "Distinct": "distinct",
+}
+
+_FEATURE_OF_WORD = {
+    "OPTIONAL": "optional",
+    "UNION": "union",
+    "GRAPH": "graph",
+    "SERVICE": "service",
+    "MINUS": "minus",
+    "FILTER": "filter",
+    "VALUES": "values",
+    "BIND": "bind",
+    "COUNT": "aggregate",
+    "SUM": "aggregate",
+    "AVG": "aggregate",
+    "GROUP": "aggregate",
+    "ORDER": "order",
+    "LIMIT": "limit",
+    "DISTINCT": "distinct",
+}
+
+
+@dataclass(frozen=True)
+class QueryFeatures:
+    """What a query is made of.
+
+    Attributes:
+        patterns: Triple patterns, a path counted as its steps.
+        features: The names in `FEATURES` that occur, in that order.
+        score: Weighted sum of patterns and features, at least 0.
+        template: A short hash of the algebra with variables renamed and constants abstracted;
+            equal for queries that ask the same about other things.
+        parsed: False where the query was described from its keywords.
+    """
+
+    patterns: int
+    features: tuple[str, ...]
+    score: float
+    template: str
+    parsed: bool = True
+
+    @property
+    def complexity(self) -> Complexity:
+        """``simple``, ``moderate`` or ``complex``, by the score."""
+        if self.score <= SIMPLE_UP_TO:
+            return "simple"
+        return "moderate" if self.score <= MODERATE_UP_TO else "complex"
+
+
+@lru_cache(maxsize=8192)
+def query_features(query: str) -> QueryFeatures:
+    """Return the features of a query.
+
+    Args:
+        query: SPARQL text with its prefixes; ``''`` (a blind task) has none.
+
+    Examples:
+        >>> f = query_features("SELECT ?p WHERE { ?p a/<http://e/sub>* <http://e/T> }")
+        >>> f.patterns, f.features, f.complexity
+        (2, ('path', 'recursion'), 'simple')
+        >>> query_features("SELECT ?p WHERE { ?p").parsed
+        False
+    """
+    if not query.strip():
+        return QueryFeatures(0, (), 0.0, "")
+    key = hashlib.sha256(f"{VERSION}\n{query}".encode()).hexdigest()
+    cache = FeatureCache.default()
+    stored = cache.get(key)
+    if stored is not None:
+        return QueryFeatures(**{**stored, "features": tuple(stored["features"])})
+    found = _compute(query)
+    cache.put(
+        key,
+        {
+            "patterns": found.patterns,
+            "features": list(found.features),
+            "score": found.score,
+            "template": found.template,
+            "parsed": found.parsed,
+        },
+    )
+    return found
+
+
+def _compute(query: str) -> QueryFeatures:
+    try:
+        algebra = translateQuery(parseQuery(query)).algebra
+    # rdflib raises pyparsing errors, plain Exception for an unknown prefix, and on some
+    # broken queries AttributeError or RecursionError: none of them may end a load.
+    except Exception:
+        return _from_keywords(query)
+    counts: Counter[str] = Counter()
+    for node in _nodes(algebra):
+        _count(node, counts)
+    return _scored(counts, template_of(algebra), parsed=True)
+
+
+def _scored(counts: Counter[str], template: str, *, parsed: bool) -> QueryFeatures:
+    patterns = counts["pattern"]
+    score = patterns + sum(weight * counts[name] for name, weight in FEATURES.items())
+    present = tuple(name for name in FEATURES if counts[name])
+    return QueryFeatures(patterns, present, score, template, parsed)
+
+
+def _nodes(part: Any) -> Iterator[CompValue]:
+    if isinstance(part, CompValue):
+        yield part
+        for key, value in part.items():
+            # DESCRIBE and CONSTRUCT templates say what is shown, not what is hard.
+            if key not in ("_vars", "template", "PV"):
+                yield from _nodes(value)
+    elif isinstance(part, (list, tuple)):
+        for item in part:
+            yield from _nodes(item)
+
+
+def _count(node: CompValue, counts: Counter[str]) -> None:
+    name = _FEATURE_OF_NODE.get(node.name)
+    if name:
+        counts[name] += 1
+    if node.name in ("BGP", "TriplesBlock"):
+        for _, predicate, _ in triples_of(node):
+            _count_path(predicate, counts)
+    elif node.name == "LeftJoin" and node.expr.name != "TrueFilter":
+        counts["filter"] += 1
+    elif node.name == "ToMultiSet":
+        counts["values" if node.p.name == "values" else "subquery"] += 1
+    elif node.name == "GroupOrUnionGraphPattern" and len(node.graph) > 1:
+        counts["union"] += len(node.graph) - 1
+    elif node.name == "Extend" and not str(node.expr).startswith("__agg_"):
+        counts["bind"] += 1
+
+
+def _count_path(predicate: Any, counts: Counter[str]) -> None:
+    steps, recursive = _steps(predicate)
+    counts["pattern"] += steps
+    counts["recursion"] += recursive
+    if isinstance(predicate, (SequencePath, MulPath, AlternativePath, NegatedPath)):
+        counts["path"] += 1
+
+
+def _steps(path: Any) -> tuple[int, int]:
+    if not isinstance(path, Path):
+        return 1, 0
+    if isinstance(path, InvPath):
+        return _steps(path.arg)
+    if isinstance(path, MulPath):
+        steps, recursive = _steps(path.path)
+        return steps, recursive + 1
+    if not isinstance(path, (AlternativePath, SequencePath)):
+        return 1, 1
+    parts = [_steps(arg) for arg in path.args]
+    if isinstance(path, AlternativePath):
+        return max(s for s, _ in parts), sum(r for _, r in parts) + 1
+    return sum(s for s, _ in parts), sum(r for _, r in parts)
+
+
+def _from_keywords(query: str) -> QueryFeatures:
+    tokens = tokenize(query)
+    counts: Counter[str] = Counter()
+    for before, token in zip([None, *tokens], tokens, strict=False):
+        if token.kind == "word":
+            name = _FEATURE_OF_WORD.get(token.text.upper())
+            if name:
+                counts[name] += 1
+            if token.is_word("EXISTS") and before and before.is_word("NOT"):
+                counts["not-exists"] += 1
+            if token.is_word("SELECT") and before and before.text == "{":
+                counts["subquery"] += 1
+    counts["aggregate"] = min(counts["aggregate"], 1)
+    # A pattern ends at a dot, a semicolon or a brace; close enough to tell two from twenty.
+    counts["pattern"] = sum(t.text in (".", ";") for t in tokens) or 1
+    words = " ".join(t.kind if t.kind in ("string", "number") else t.text for t in tokens)
+    template = "text-" + hashlib.sha256(words.encode()).hexdigest()[:12]
+    return _scored(counts, template, parsed=False)

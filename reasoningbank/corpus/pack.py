@@ -1,0 +1,249 @@
+"""Domain packs: folders that hold all that is known of one endpoint.
+
+A pack is a folder with a ``pack.toml``. Packs are found by name in ``ontology/`` of the
+working directory, of the installed package and of the repository, in that order; a folder
+without a ``pack.toml`` is a pack that holds nothing but examples.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+import reasoningbank
+from reasoningbank.errors import UsageError
+from reasoningbank.sparql import EndpointConfig
+
+__all__ = ["FederatedEndpoint", "Pack", "endpoint_config", "known_packs", "load_pack"]
+
+_FILE = "pack.toml"
+
+
+@dataclass(frozen=True)
+class FederatedEndpoint:
+    """An endpoint that the examples of a pack federate with.
+
+    Attributes:
+        url: Its public address.
+        name: What people call it.
+        authority: Who runs it.
+        data: Files that stand for it offline; empty where it is only reached remotely.
+        union_default_graph: Whether its default graph is the union of its named graphs.
+    """
+
+    url: str
+    name: str = ""
+    authority: str = ""
+    data: tuple[Path, ...] = ()
+    union_default_graph: bool = True
+
+
+@dataclass(frozen=True)
+class Pack:
+    """What a pack says of itself; paths are absolute.
+
+    Attributes:
+        key: The name it is loaded by: the folder's.
+        root: The folder.
+        examples: The folder with the SHACL examples.
+        endpoint: The public address of the endpoint; ``''`` in a bare folder.
+        name: What people call the endpoint, e.g. ``UniProt``.
+        authority: Who is responsible for the endpoint.
+        title: One line.
+        description: A paragraph.
+        licence: The licence of the pack's data.
+        prefixes: Namespace by prefix.
+        label_properties: IRIs of the properties that name things.
+        data: The files of the embedded sample.
+        schema: Classes and properties, as Turtle; None where the pack has none.
+        void: Service description and statistics, as Turtle; None where the pack has none.
+        void_graph: The named graph that the service description is loaded into.
+        hints: The folder with patterns, constraints and guides; None where there is none.
+        languages: The languages that questions come in.
+        union_default_graph: Whether the default graph is the union of the named ones.
+        federated: The endpoints that the examples federate with.
+        sources: Where each kind of fact comes from, as the pack's file says it.
+    """
+
+    key: str
+    root: Path
+    examples: Path
+    endpoint: str = ""
+    name: str = ""
+    authority: str = ""
+    title: str = ""
+    description: str = ""
+    licence: str = ""
+    prefixes: Mapping[str, str] = field(default_factory=dict)
+    label_properties: tuple[str, ...] = ()
+    data: tuple[Path, ...] = ()
+    schema: Path | None = None
+    void: Path | None = None
+    void_graph: str = ""
+    hints: Path | None = None
+    languages: tuple[str, ...] = ("en",)
+    union_default_graph: bool = True
+    federated: tuple[FederatedEndpoint, ...] = ()
+    sources: tuple[Mapping[str, Any], ...] = ()
+
+
+class _Federated(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+    url: str = Field(min_length=1)
+    name: str = ""
+    authority: str = ""
+    data: list[str] = []
+    union_default_graph: bool = True
+
+
+class _PackFile(BaseModel):
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+    endpoint: str = ""
+    name: str = ""
+    authority: str = ""
+    title: str = ""
+    description: str = ""
+    licence: str = ""
+    prefixes: dict[str, str] = {}
+    label_properties: list[str] = []
+    examples: str = "examples"
+    data: list[str] = []
+    schema_: str = Field(default="", alias="schema")
+    void: str = ""
+    void_graph: str = ""
+    hints: str = ""
+    languages: list[str] = ["en"]
+    union_default_graph: bool = True
+    federated: list[_Federated] = []
+    sources: list[dict[str, Any]] = []
+
+
+def load_pack(name_or_path: str | Path) -> Pack:
+    """Load a pack by name (``uniprot``), by its folder, or make one of any folder.
+
+    Args:
+        name_or_path: A known pack's name; a folder; or ``ontology/NAME`` from anywhere.
+
+    Raises:
+        UsageError: There is no such pack or folder, or its ``pack.toml`` is broken.
+    """
+    root = _find(name_or_path)
+    file = root / _FILE
+    if not file.is_file():
+        examples = root / "examples"
+        return Pack(root.name, root, examples if examples.is_dir() else root)
+    return _from_file(root, _read(file))
+
+
+def known_packs() -> dict[str, Path]:
+    """Return the folders of the packs that can be loaded by name."""
+    found: dict[str, Path] = {}
+    for base in _homes():
+        for file in sorted(base.glob(f"*/{_FILE}")):
+            found.setdefault(file.parent.name, file.parent)
+    return found
+
+
+def endpoint_config(pack: Pack, query_url: str | None = None) -> EndpointConfig:
+    """Return how to reach a pack's endpoint.
+
+    Args:
+        pack: A pack that names an endpoint.
+        query_url: Where requests really go, e.g. an embedded server standing for the endpoint;
+            the public address if None.
+
+    Raises:
+        UsageError: The pack names no endpoint.
+    """
+    if not pack.endpoint:
+        raise UsageError(
+            "the pack names no endpoint",
+            where=str(pack.root),
+            mend=f'write endpoint = "https://…" into its {_FILE}',
+        )
+    config = EndpointConfig(
+        pack.endpoint,
+        pack.name,
+        pack.authority,
+        prefixes=dict(pack.prefixes),
+        query_url=query_url,
+    )
+    if not pack.label_properties:
+        return config
+    return replace(config, label_properties=pack.label_properties)
+
+
+def _homes() -> list[Path]:
+    package = Path(reasoningbank.__file__).resolve().parent
+    return [Path.cwd() / "ontology", package / "ontology", package.parent / "ontology"]
+
+
+def _find(name_or_path: str | Path) -> Path:
+    text = str(name_or_path)
+    given = Path(text).expanduser()
+    known = known_packs()
+    bare = isinstance(name_or_path, str) and given.parts == (text,)
+    if bare and text in known:
+        return known[text]
+    if given.is_dir():
+        return given.resolve()
+    # The repository's own spelling works from every working directory.
+    if given.parts[:-1] == ("ontology",) and given.name in known:
+        return known[given.name]
+    raise UsageError(
+        f"unknown pack {text!r}",
+        mend=f"choose {', '.join(sorted(known)) or 'a pack'} or name a folder of SHACL examples",
+    )
+
+
+def _read(file: Path) -> _PackFile:
+    try:
+        return _PackFile.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"cannot be read: {error}", where=str(file)) from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        field_name = ".".join(str(part) for part in first["loc"])
+        raise UsageError(f"{field_name}: {first['msg']}", where=str(file)) from None
+
+
+def _from_file(root: Path, read: _PackFile) -> Pack:
+    def inside(name: str) -> Path:
+        return (root / name).resolve()
+
+    return Pack(
+        key=root.name,
+        root=root,
+        examples=inside(read.examples),
+        endpoint=read.endpoint,
+        name=read.name or root.name,
+        authority=read.authority,
+        title=read.title,
+        description=read.description,
+        licence=read.licence,
+        prefixes=read.prefixes,
+        label_properties=tuple(read.label_properties),
+        data=tuple(inside(name) for name in read.data),
+        schema=inside(read.schema_) if read.schema_ else None,
+        void=inside(read.void) if read.void else None,
+        void_graph=read.void_graph,
+        hints=inside(read.hints) if read.hints else None,
+        languages=tuple(read.languages),
+        union_default_graph=read.union_default_graph,
+        federated=tuple(
+            FederatedEndpoint(
+                item.url,
+                item.name,
+                item.authority,
+                tuple(inside(name) for name in item.data),
+                item.union_default_graph,
+            )
+            for item in read.federated
+        ),
+        sources=tuple(read.sources),
+    )

@@ -1,0 +1,174 @@
+"""What a question must say: every constant of its gold; and must not: names of the schema.
+
+A question that leaves a constant out cannot be answered; one that holds the schema's own
+names gives half of the query away.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from rdflib.plugins.sparql.algebra import translateQuery
+from rdflib.plugins.sparql.parser import parseQuery
+from rdflib.plugins.sparql.parserutils import CompValue
+from rdflib.term import Literal, URIRef
+
+from reasoningbank.corpus.template import triples_of
+from reasoningbank.corpus.vocabulary import RDF_TYPE
+from reasoningbank.errors import QueryError
+
+__all__ = ["constants_of", "schema_names_in", "unmentioned"]
+
+_XSD = "http://www.w3.org/2001/XMLSchema#"
+#: What these properties lead to is a class or a property.
+_VOCABULARY_BEHIND = (RDF_TYPE, "http://www.w3.org/1999/02/22-rdf-syntax-ns#predicate")
+_NUMBER_WORDS = (
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
+)  # fmt: skip
+
+
+def constants_of(query: str) -> list[URIRef | Literal]:
+    """Return the constants that a query's answer depends on, each once.
+
+    Those are the IRIs and literals in subjects, objects, VALUES and expressions, and the
+    number of a LIMIT. Properties, classes, graph names, datatypes and what stands in the
+    template of CONSTRUCT are vocabulary, not constants.
+
+    Args:
+        query: SPARQL text with its prefixes.
+
+    Raises:
+        QueryError: The query does not parse.
+
+    Examples:
+        >>> sorted(constants_of(
+        ...     "SELECT ?s { ?s a <http://u/T> ; <http://u/p> <http://u/2>, <http://u/1> }"))
+        [rdflib.term.URIRef('http://u/1'), rdflib.term.URIRef('http://u/2')]
+    """
+    try:
+        algebra = translateQuery(parseQuery(query)).algebra
+    except Exception as error:  # rdflib raises plain Exception among others
+        raise QueryError(f"the query does not parse: {error}") from None
+    return list(dict.fromkeys(_constants(algebra)))
+
+
+def _constants(part: Any) -> Iterator[URIRef | Literal]:
+    if isinstance(part, CompValue):
+        yield from _of_node(part)
+    elif isinstance(part, dict):
+        for value in part.values():
+            yield from _constants(value)
+    elif isinstance(part, (list, tuple)):
+        for item in part:
+            yield from _constants(item)
+    elif isinstance(part, Literal) or (isinstance(part, URIRef) and not part.startswith(_XSD)):
+        yield part
+
+
+def _of_node(node: CompValue) -> Iterator[URIRef | Literal]:
+    skip = {"_vars", "template", "separator", "flags"}
+    if node.name in ("BGP", "TriplesBlock"):
+        for subject, predicate, obj in triples_of(node):
+            yield from _constants(subject)
+            if str(predicate) not in _VOCABULARY_BEHIND:
+                yield from _constants(obj)
+        return
+    if node.name in ("Graph", "GraphGraphPattern", "ServiceGraphPattern"):
+        skip.add("term")
+    if node.name == "Slice":
+        if node.length is not None:
+            yield Literal(node.length)
+        if node.start:
+            yield Literal(node.start)
+        skip |= {"length", "start"}
+    if node.name == "Builtin_SUBSTR":
+        skip |= {"start", "length"}
+    if node.name == "AdditiveExpression":
+        # Lengths count both ends: ?end - ?begin + 1 depends on no constant of the question.
+        yield from (c for c in _constants([node.expr, *node.other]) if str(c) != "1")
+        return
+    for key, value in node.items():
+        if key not in skip:
+            yield from _constants(value)
+
+
+def unmentioned(
+    question: str, query: str, names: Callable[[URIRef], Iterable[str]]
+) -> list[URIRef | Literal]:
+    """Return the constants of a query that its question does not mention.
+
+    A literal is mentioned by its text (small numbers also in words), an IRI by its local
+    name, by its last word or all but its last word, or by one of its names in the data.
+
+    Args:
+        question: The question in natural language.
+        query: The gold.
+        names: The names that the data give an IRI: labels, symbols, common names.
+
+    Examples:
+        >>> unmentioned("Which have at least two parts?", "SELECT ?s { ?s <p> 2, 3 }", lambda i: [])
+        ... # doctest: +ELLIPSIS
+        [rdflib.term.Literal('3', ...)]
+    """
+    said = _words(question)
+    return [
+        constant
+        for constant in constants_of(query)
+        # A truth value says how the rest of its pattern is meant; no word stands for it.
+        if str(constant) not in ("true", "false")
+        and not any(_says(said, way) for way in _ways(constant, names))
+    ]
+
+
+def _ways(constant: URIRef | Literal, names: Callable[[URIRef], Iterable[str]]) -> Iterator[str]:
+    if isinstance(constant, Literal):
+        text = str(constant)
+        yield text
+        yield text.replace("_", " ")
+        if text.isdigit() and int(text) < len(_NUMBER_WORDS):
+            yield _NUMBER_WORDS[int(text)]
+        return
+    local = re.split(r"[/#]", str(constant).rstrip("/#"))[-1]
+    yield local
+    yield local.replace("_", " ")
+    yield local.replace("_", ":")
+    first, _, last = local.rpartition("_")
+    if first and last.isalpha():
+        # Taxonomic_Rank_Phylum is a phylum, Predicted_Existence is predicted.
+        yield from (last, first.replace("_", " "))
+    yield from names(constant)
+
+
+def _words(text: str) -> str:
+    kept = re.sub(r"[^\w.:%+-]+", " ", text.casefold())
+    return f" {re.sub(r'[.:]+(?= |$)', '', kept)} "
+
+
+def _says(said: str, name: str) -> bool:
+    # The beginning of a word will do (kinase, kinases), of a number or an identifier not.
+    wanted = _words(name).strip()
+    end = " " if wanted[-1:].isdigit() else ""
+    return bool(wanted) and f" {wanted}{end}" in said
+
+
+def schema_names_in(question: str, schema_iris: Iterable[str]) -> list[str]:
+    """Return the names of classes and properties that a question holds as such.
+
+    A name that is a plain word ("organism", "enzyme") is what a biologist says too; one that
+    only a schema has (``scientificName``, ``Disease_Annotation``, ``up:mass``) is not.
+
+    Args:
+        question: The question in natural language.
+        schema_iris: The IRIs of the schema's classes and properties.
+
+    Examples:
+        >>> schema_names_in("Which scientificName has the organism?",
+        ...                 ["http://u/scientificName", "http://u/organism"])
+        ['scientificName']
+    """
+    local = {re.split(r"[/#]", iri)[-1] for iri in schema_iris}
+    telling = {name for name in local if re.search(r"[a-z][A-Z]|_", name)}
+    words = re.findall(r"[\w-]+(?::[\w.-]+)?", question)
+    return [w for w in words if w in telling or w.partition(":")[2] in local - {""}]

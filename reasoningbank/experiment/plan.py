@@ -1,0 +1,69 @@
+"""Which trials an experiment consists of, in the order in which they run."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+from reasoningbank.corpus import Task, sample_tasks, split_tasks
+from reasoningbank.errors import UsageError
+from reasoningbank.experiment.config import Arm, Experiment, TaskSelection
+from reasoningbank.experiment.records import TrialKey
+
+__all__ = ["plan_trials", "select_tasks"]
+
+
+def select_tasks(tasks: Sequence[Task], selection: TaskSelection) -> list[Task]:
+    """Return the tasks an experiment asks for, in corpus order or in the order of its ids.
+
+    Raises:
+        UsageError: If an id is unknown, or nothing is left.
+    """
+    by_id = {task.id: task for task in tasks}
+    if selection.ids:
+        return [_known(by_id, task_id) for task_id in selection.ids]
+    chosen = list(tasks)
+    if selection.split != "all":
+        chosen = list(getattr(split_tasks(tasks), selection.split))
+    if selection.complexity:
+        chosen = [task for task in chosen if task.complexity in selection.complexity]
+    if selection.forms:
+        chosen = [task for task in chosen if task.form in selection.forms]
+    if selection.sample is not None and selection.sample < len(chosen):
+        drawn = sample_tasks(chosen, selection.sample, seed=selection.sample_seed)
+        ids = {task.id for task in drawn}
+        chosen = [task for task in chosen if task.id in ids]
+    if not chosen:
+        raise UsageError("the selection leaves no task", where="tasks")
+    return chosen
+
+
+def plan_trials(
+    experiment: Experiment, tasks: Sequence[Task], limit: int | None = None
+) -> list[tuple[Arm, Task, TrialKey]]:
+    """Return every trial of the experiment, arm by arm.
+
+    An arm's trials follow one another, since a local model keeps the beginning of an arm's
+    prompt in its cache.
+
+    Args:
+        experiment: The experiment.
+        tasks: The selected tasks.
+        limit: Only the first so many tasks of each arm.
+    """
+    by_id = {task.id: task for task in tasks}
+    planned = []
+    for arm in experiment.arms:
+        mine = [_known(by_id, task_id) for task_id in arm.tasks] if arm.tasks else list(tasks)
+        for task in mine[: arm.first][:limit]:
+            for seed in experiment.seeds:
+                planned.append((arm, task, TrialKey(arm.name, task.id, seed)))
+    return planned
+
+
+def _known(by_id: dict[str, Task], task_id: str) -> Task:
+    if task_id in by_id:
+        return by_id[task_id]
+    near = difflib.get_close_matches(task_id, by_id, n=3, cutoff=0.4)
+    mend = f"did you mean {', '.join(near)}?" if near else "see: reasoningbank tasks list"
+    raise UsageError(f"unknown task {task_id!r}", where="tasks", mend=mend)

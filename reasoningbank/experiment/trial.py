@@ -1,0 +1,134 @@
+"""One trial: an agent on a task with a seed, judged, as a record."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from reasoningbank.agents import Attempt, Demonstration, Episode, Meter, make_agent
+from reasoningbank.agents.sandbox import SandboxPool
+from reasoningbank.corpus import Task
+from reasoningbank.errors import EndpointError, ModelError, ReasoningBankError
+from reasoningbank.experiment.config import Arm, Experiment
+from reasoningbank.experiment.records import TrialKey, TrialRecord
+from reasoningbank.judge import ExecutionJudge, Verdict
+from reasoningbank.lm import ModelHandle, UsageCounter
+from reasoningbank.refs import RefStore
+from reasoningbank.sparql import EndpointConfig, SPARQLClient
+from reasoningbank.tools import SPARQLTools
+from reasoningbank.trajectory import Recorder
+
+__all__ = ["World", "attempt_task", "run_trial"]
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class World:
+    """What all trials of a run share.
+
+    Attributes:
+        endpoint: The endpoint the tasks ask about.
+        client: The connection to it.
+        judge: Judges attempts.
+        models: Models that are open, by name.
+        sandboxes: Where agents' code runs.
+        demonstrations: Worked turns of the pack.
+    """
+
+    endpoint: EndpointConfig
+    client: SPARQLClient
+    judge: ExecutionJudge
+    models: Mapping[str, ModelHandle] = field(default_factory=dict)
+    sandboxes: SandboxPool | None = None
+    demonstrations: tuple[Demonstration, ...] = ()
+
+
+def run_trial(
+    world: World, experiment: Experiment, arm: Arm, task: Task, key: TrialKey
+) -> TrialRecord:
+    """Run one trial and return its record; the attempt's own failures never raise.
+
+    A failure of the endpoint or the model becomes a record with status `error` and no verdict:
+    it is told apart, and never counted as the agent's.
+
+    Raises:
+        SetupError: If the machine lacks what every trial needs.
+    """
+    started = datetime.now(UTC).isoformat(timespec="seconds")
+    agent = make_agent(arm.agent)
+    seen = task if agent.sees_gold else task.blind()
+    attempt = attempt_task(world, experiment, arm, seen, key.seed)
+    verdict: Verdict | None = None
+    if attempt.status != "error":
+        try:
+            verdict = world.judge.judge(task, attempt.sparql)
+        except EndpointError as error:
+            attempt = replace(attempt, status="error", error=str(error))
+    model = world.models.get(arm.lm) if agent.uses_lm else None
+    return TrialRecord.of(
+        key,
+        task,
+        attempt,
+        verdict,
+        started=started,
+        model=dict(model.fingerprint) if model else {},
+    )
+
+
+def attempt_task(
+    world: World, experiment: Experiment, arm: Arm, task: Task, seed: int
+) -> Attempt:
+    """Let the arm's agent answer a task, unjudged.
+
+    Args:
+        world: What is shared.
+        experiment: Whose budget applies where the arm has none.
+        arm: Agent and model.
+        task: The task as the agent may see it.
+        seed: Seed of the sampling.
+    """
+    agent = make_agent(arm.agent)
+    model = world.models.get(arm.lm) if agent.uses_lm else None
+    recorder = Recorder(redact=list(model.secrets) if model else None)
+    counter = UsageCounter(recorder)
+    meter = Meter(arm.budget or experiment.budget, lambda: counter.usage)
+    lm = None
+    if model is not None:
+        lm = model.lm(
+            temperature=arm.temperature, max_tokens=arm.max_tokens, seed=seed, rollout_id=seed
+        )
+    with RefStore() as store:
+        tools = SPARQLTools(world.endpoint, store=store, client=world.client)
+        episode = Episode(
+            endpoint=world.endpoint,
+            tools=meter.metered(tools.as_dspy_tools()),
+            lm=lm,
+            budget=meter.budget,
+            recorder=recorder,
+            meter=meter,
+            sandbox=world.sandboxes,
+            callbacks=[counter],
+            demonstrations=world.demonstrations if arm.demonstrations else (),
+        )
+        try:
+            return agent.solve(task, episode)
+        except (EndpointError, ModelError) as error:
+            return _errored(episode, error)
+
+
+def _errored(episode: Episode, error: ReasoningBankError) -> Attempt:
+    logger.warning("trial ended in an infrastructure error: %s", error)
+    data: dict[str, Any] = {"error": str(error), "type": type(error).__name__}
+    episode.recorder.add("error", data)
+    return Attempt(
+        sparql=None,
+        answer="",
+        status="error",
+        usage=episode.meter.usage(),
+        trajectory=episode.recorder.trajectory(),
+        error=str(error),
+    )

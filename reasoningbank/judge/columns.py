@@ -1,0 +1,243 @@
+"""Which column of a prediction stands for which column of the gold.
+
+One mapping holds for the whole table: every gold column gets a predicted column of its own.
+Names do not count, content does. The search extends a mapping column by column and follows
+how many rows can still be right under it, a number that only ever falls; so it can drop
+whole branches, and the best mapping left is the best there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from reasoningbank.judge.encoding import Encoded, Ints
+
+__all__ = ["Found", "Leaf", "best_mapping"]
+
+# Work that each search may do, in rows looked at, a few seconds; what a step costs besides.
+_WORK = 20_000_000
+_STEP = 1_000
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """How good a whole mapping is.
+
+    Attributes:
+        right: How many predicted rows are right under it.
+        accepted: Whether the prediction as a whole is right under it.
+    """
+
+    right: int
+    accepted: bool
+
+
+@dataclass(frozen=True)
+class Found:
+    """The best mapping.
+
+    Attributes:
+        mapping: For each gold column, the predicted column, or -1 where none is left.
+        leaf: How good it is; None where no mapping makes any row right.
+        complete: False where the search was given up before every mapping was excluded.
+    """
+
+    mapping: tuple[int, ...]
+    leaf: Leaf | None
+    complete: bool = True
+
+
+def best_mapping(
+    gold: Encoded,
+    predicted: Encoded,
+    evaluate: Callable[[tuple[int, ...], Ints, Ints], Leaf],
+    needed: int | None,
+) -> Found:
+    """Find the mapping under which most rows are right.
+
+    Args:
+        gold: The right answer.
+        predicted: The answer to map onto it.
+        evaluate: Judges a whole mapping, given the classes of gold rows (from 0) and of
+            predicted rows (-1 where no gold row is like it). Blank nodes in these classes
+            are all alike, so it may find fewer rows right than the classes allow.
+        needed: How many rows must be right for the prediction to be accepted; None where
+            nothing could make it so.
+
+    Returns:
+        The first accepted mapping, otherwise one with the most right rows.
+    """
+    overlaps = _overlaps(gold, predicted)
+    mapping = _assignment(overlaps)
+    if -1 in mapping or not overlaps.any(axis=1).all():
+        return Found(mapping, None)
+    search = _Search(gold, predicted, overlaps, evaluate)
+    if needed is None or not search.run(needed):
+        search.run(None)
+    if search.best is None:
+        return Found(mapping, None, search.complete)
+    return Found(search.best[0], search.best[1], search.complete)
+
+
+def _overlaps(gold: Encoded, predicted: Encoded) -> Ints:
+    """Count, for each pair of columns, the cells they have in common as multisets."""
+    shape = (len(gold.values), len(predicted.values))
+    if not (gold.n_rows and predicted.n_rows and all(shape)):
+        return np.zeros(shape, dtype=np.int64)
+    g_column, g_value, g_count = _histogram(gold)
+    p_column, p_value, p_count = _histogram(predicted)
+    order = np.argsort(p_value, kind="stable")
+    p_column, p_value, p_count = p_column[order], p_value[order], p_count[order]
+    # Join the two histograms on the value.
+    first = np.searchsorted(p_value, g_value, side="left")
+    many = np.searchsorted(p_value, g_value, side="right") - first
+    left = np.repeat(np.arange(len(g_value)), many)
+    right = np.arange(len(left)) + np.repeat(first - (np.cumsum(many) - many), many)
+    cells = g_column[left] * shape[1] + p_column[right]
+    shared = np.minimum(g_count[left], p_count[right])
+    counts = np.bincount(cells, weights=shared, minlength=shape[0] * shape[1])
+    return counts.astype(np.int64).reshape(shape)
+
+
+def _histogram(side: Encoded) -> tuple[Ints, Ints, Ints]:
+    parts = [np.unique(column, return_counts=True) for column in side.values]
+    columns = [np.full(len(values), c) for c, (values, _) in enumerate(parts)]
+    return (
+        np.concatenate(columns),
+        np.concatenate([values for values, _ in parts]),
+        np.concatenate([counts for _, counts in parts]),
+    )
+
+
+def _assignment(overlaps: Ints) -> tuple[int, ...]:
+    """Give each gold column the predicted column most like it, none twice."""
+    mapping = [-1] * len(overlaps)
+    rows, columns = linear_sum_assignment(overlaps, maximize=True)
+    for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
+        mapping[row] = column
+    return tuple(mapping)
+
+
+class _Search:
+    """Depth first, best candidate first, over gold columns in a fixed order."""
+
+    def __init__(
+        self,
+        gold: Encoded,
+        predicted: Encoded,
+        overlaps: Ints,
+        evaluate: Callable[[tuple[int, ...], Ints, Ints], Leaf],
+    ) -> None:
+        self._gold = gold
+        self._predicted = predicted
+        self._overlaps = overlaps
+        self._evaluate = evaluate
+        self._left = 0
+        self._needed: int | None = None
+        self.best: tuple[tuple[int, ...], Leaf] | None = None
+        self.complete = True
+        # Columns with few look-alikes and many values first: they decide most.
+        kinds = [len(np.unique(column)) for column in gold.values]
+        alike = (overlaps == overlaps.max(axis=1, initial=0)[:, None]).sum(axis=1)
+        self._order = sorted(range(len(kinds)), key=lambda c: (alike[c], -kinds[c], c))
+        # Columns that are equal cell by cell stand for each other.
+        twins: dict[bytes, int] = {}
+        self._twin = [
+            twins.setdefault(value.tobytes() + blank.tobytes(), c)
+            for c, (value, blank) in enumerate(zip(predicted.values, predicted.blanks, strict=True))
+        ]
+        self._levels = list(self._gold_levels())
+
+    def _gold_levels(self) -> Iterator[tuple[Ints, Ints, Ints]]:
+        ids = np.zeros(self._gold.n_rows, dtype=np.int64)
+        for column in self._order:
+            keys = _pair_keys(ids, self._gold.values[column])
+            unique, inverse, counts = np.unique(keys, return_inverse=True, return_counts=True)
+            ids = inverse.astype(np.int64)
+            yield unique, counts, ids
+
+    def run(self, needed: int | None) -> bool:
+        """Search; with `needed`, only where that many rows can be right.
+
+        Returns:
+            Whether an accepted mapping was found.
+        """
+        self._needed = needed
+        self._left = _WORK
+        n_rows = self._predicted.n_rows
+        return self._extend((), np.arange(n_rows), np.zeros(n_rows, dtype=np.int64))
+
+    def _extend(self, chosen: tuple[int, ...], alive: Ints, classes: Ints) -> bool:
+        """Try every way to map the columns that are left.
+
+        Args:
+            chosen: The predicted columns mapped so far, in the order of the search.
+            alive: Predicted rows that agree with some gold row so far.
+            classes: For each of these, the class of gold rows that it agrees with.
+        """
+        if len(chosen) == len(self._order):
+            return self._finish(chosen, alive, classes)
+        candidates = self._candidates(self._order[len(chosen)], chosen)
+        if self._needed is None:
+            bounds = {c: self._step(len(chosen), c, alive, classes)[2] for c in candidates}
+            candidates.sort(key=lambda c: -bounds[c])
+        for candidate in candidates:
+            # Some mapping is looked at to its end, whatever the work.
+            if self._left <= 0 and not (self._needed is None and self.best is None):
+                self.complete = False
+                return False
+            rows, agreed, bound = self._step(len(chosen), candidate, alive, classes)
+            if not self._hopeless(bound) and self._extend((*chosen, candidate), rows, agreed):
+                return True
+        return False
+
+    def _step(
+        self, depth: int, candidate: int, alive: Ints, classes: Ints
+    ) -> tuple[Ints, Ints, int]:
+        """Map one column more; return what is left and how many rows can still be right."""
+        self._left -= len(alive) + _STEP
+        unique, counts, _ = self._levels[depth]
+        keys = _pair_keys(classes, self._predicted.values[candidate][alive])
+        at = np.minimum(np.searchsorted(unique, keys), len(unique) - 1)
+        same = unique[at] == keys
+        at = at[same].astype(np.int64)
+        bound = int(np.minimum(np.bincount(at, minlength=len(counts)), counts).sum())
+        return alive[same], at, bound
+
+    def _candidates(self, column: int, chosen: tuple[int, ...]) -> list[int]:
+        """Return the predicted columns left for a gold column, most alike first."""
+        overlaps, names = self._overlaps[column], self._predicted.variables
+        free = [c for c in range(len(names)) if c not in chosen and overlaps[c] > 0]
+        name = self._gold.variables[column]
+        free.sort(key=lambda c: (-overlaps[c], names[c] != name, c != column, c))
+        firsts: dict[int, int] = {}
+        for candidate in free:
+            firsts.setdefault(self._twin[candidate], candidate)
+        return list(firsts.values())
+
+    def _hopeless(self, bound: int) -> bool:
+        if self._needed is not None:
+            return bound < self._needed
+        return bound <= (self.best[1].right if self.best else 0)
+
+    def _finish(self, chosen: tuple[int, ...], alive: Ints, classes: Ints) -> bool:
+        mapping = [0] * len(chosen)
+        for column, candidate in zip(self._order, chosen, strict=True):
+            mapping[column] = candidate
+        nothing = np.zeros(self._gold.n_rows, dtype=np.int64)
+        gold_classes = self._levels[-1][2] if self._levels else nothing
+        predicted_classes = np.full(self._predicted.n_rows, -1, dtype=np.int64)
+        predicted_classes[alive] = classes
+        leaf = self._evaluate(tuple(mapping), gold_classes, predicted_classes)
+        if leaf.accepted or self.best is None or leaf.right > self.best[1].right:
+            self.best = (tuple(mapping), leaf)
+        return leaf.accepted
+
+
+def _pair_keys(first: Ints, second: Ints) -> Ints:
+    # Ids are far below 2^31: there are not that many cells.
+    return (first << 31) | second

@@ -1,0 +1,179 @@
+"""The execution judge: a query is right when it returns what the gold returns."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from reasoningbank.corpus import Task
+from reasoningbank.errors import QueryError
+from reasoningbank.judge.answer import Answer, answer_of
+from reasoningbank.judge.compare import Comparison, compare
+from reasoningbank.judge.gold import Gold, GoldStore
+from reasoningbank.sparql import SPARQLClient
+
+__all__ = ["ExecutionJudge", "Verdict", "VerdictStatus"]
+
+VerdictStatus = Literal[
+    "judged", "no_query", "query_error", "query_timeout", "wrong_form", "gold_defect"
+]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the execution judge says of a submitted query.
+
+    Attributes:
+        strict: Whether it returns the right answer and nothing besides: the headline.
+        lenient: Whether it does when columns that add no rows are looked over.
+        precision: Share of its rows that are right, in [0, 1].
+        recall: Share of the right rows that it returns, in [0, 1].
+        f1: Harmonic mean of the two, in [0, 1]; for a graph, of triples.
+        status: `judged`, or why there was nothing to compare. All but `gold_defect` count.
+        reason: What decided, in a line.
+        n_gold: Rows of the right answer.
+        n_predicted: Rows that the query returned, repeated ones counted as the task does.
+        column_mapping: Its column for each gold column that has one.
+        extra_columns: Its columns that were not asked for.
+        truncated: Whether the caps of the judge cut its result.
+        seconds: How long the submitted query took.
+    """
+
+    strict: bool
+    lenient: bool
+    precision: float
+    recall: float
+    f1: float
+    status: VerdictStatus
+    reason: str
+    n_gold: int = 0
+    n_predicted: int = 0
+    column_mapping: Mapping[str, str] = field(default_factory=dict)
+    extra_columns: tuple[str, ...] = ()
+    truncated: bool = False
+    seconds: float = 0.0
+
+    @property
+    def counts(self) -> bool:
+        """Whether it belongs in the denominator: always, unless the task itself is broken."""
+        return self.status != "gold_defect"
+
+
+class ExecutionJudge:
+    """Judges submitted queries by their results.
+
+    Queries run without the caps that agents see, under these alone, and under the byte cap of
+    the client.
+
+    Args:
+        client: Speaks to the endpoint of the tasks.
+        golds: Keeps the gold results.
+        timeout_s: Seconds a query may take. Golds get no more, so that a gold that an oracle
+            could not submit is a defect of its task.
+        max_rows: Most rows that are read of a result.
+    """
+
+    def __init__(
+        self,
+        client: SPARQLClient,
+        golds: GoldStore,
+        *,
+        timeout_s: float = 60.0,
+        max_rows: int = 5_000_000,
+    ) -> None:
+        self._client = client
+        self._golds = golds
+        self._timeout_s = timeout_s
+        self._max_rows = max_rows
+
+    def gold(self, task: Task) -> Gold:
+        """Return the frozen gold of a task, computing it if need be.
+
+        Raises:
+            EndpointError: If the endpoint fails.
+            RecordError: If the gold cannot be kept.
+        """
+        return self._golds.gold(task, self._run)
+
+    def judge(self, task: Task, query: str | None) -> Verdict:
+        """Judge the query submitted for a task.
+
+        Args:
+            task: The task, with its gold query.
+            query: The submitted query; None where there is none.
+
+        Returns:
+            The verdict. A query that fails or takes too long scores 0.
+
+        Raises:
+            EndpointError: If the endpoint fails: nothing can be said about the query.
+            RecordError: If the gold cannot be kept.
+        """
+        gold = self.gold(task)
+        if gold.defect:
+            return _zero("gold_defect", gold.defect)
+        n_gold = gold.window.size(gold.answer.n_rows)
+        if query is None or not query.strip():
+            return _zero("no_query", "no query was submitted", n_gold)
+        began = time.monotonic()
+        try:
+            answer = self._run(query)
+        except QueryError as error:
+            seconds = time.monotonic() - began
+            # The engine can have less patience than the judge; the error then says so.
+            late = seconds >= self._timeout_s or "timed out" in error.what
+            return _zero("query_timeout" if late else "query_error", str(error), n_gold, seconds)
+        seconds = time.monotonic() - began
+        found = compare(
+            gold.answer,
+            answer,
+            bag=task.bag,
+            ordered=task.ordered,
+            window=gold.window,
+        )
+        return _verdict(found, gold, answer, seconds)
+
+    def _run(self, query: str) -> Answer:
+        return answer_of(
+            self._client.query(query, timeout_s=self._timeout_s, max_rows=self._max_rows)
+        )
+
+
+def _verdict(found: Comparison, gold: Gold, answer: Answer, seconds: float) -> Verdict:
+    notes = [found.reason]
+    if answer.truncated:
+        notes.append("the result was cut at the judge's cap")
+    if gold.note:
+        notes.append(gold.note)
+    whole = not answer.truncated
+    return Verdict(
+        strict=found.strict and whole,
+        lenient=found.lenient and whole,
+        precision=found.precision,
+        recall=found.recall,
+        f1=found.f1,
+        status="judged" if answer.form == gold.answer.form else "wrong_form",
+        reason="; ".join(notes),
+        n_gold=found.n_gold,
+        n_predicted=found.n_predicted,
+        column_mapping=dict(found.column_mapping),
+        extra_columns=found.extra_columns,
+        truncated=answer.truncated,
+        seconds=round(seconds, 4),
+    )
+
+
+def _zero(status: VerdictStatus, reason: str, n_gold: int = 0, seconds: float = 0.0) -> Verdict:
+    return Verdict(
+        strict=False,
+        lenient=False,
+        precision=0.0,
+        recall=0.0,
+        f1=0.0,
+        status=status,
+        reason=reason,
+        n_gold=n_gold,
+        seconds=round(seconds, 4),
+    )

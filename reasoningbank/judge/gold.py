@@ -1,0 +1,201 @@
+"""Gold results: computed once for each task and store, then frozen.
+
+A gold that is computed anew for every attempt is slow, and worse, it could change between
+two attempts that are compared. So each is kept in a file of its own, named by the task, its
+query and the content of the store.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import tempfile
+import threading
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from reasoningbank.corpus import Task
+from reasoningbank.errors import QueryError, RecordError
+from reasoningbank.judge.answer import Answer
+from reasoningbank.judge.window import Window, read_modifiers
+
+__all__ = ["Gold", "GoldStore"]
+
+# Files of another layout are computed anew.
+_LAYOUT = 1
+_METADATA = b"reasoningbank.gold"
+
+
+@dataclass(frozen=True)
+class Gold:
+    """What the gold query of a task returns.
+
+    Attributes:
+        answer: Its result; without OFFSET and LIMIT where `window` has them.
+        window: What its modifiers leave open.
+        note: How it was computed, where that was not as it should be.
+        defect: Why the task cannot be judged; empty where it can.
+    """
+
+    answer: Answer
+    window: Window = field(default_factory=Window)
+    note: str = ""
+    defect: str = ""
+
+
+class GoldStore:
+    """Keeps gold results in a folder, one file each; safe to use from several threads.
+
+    Args:
+        folder: Where the files lie; made when the first is written.
+        store_hash: Stands for the content of the endpoint's store: results for one content
+            are never used for another.
+
+    Examples:
+        >>> from tempfile import TemporaryDirectory
+        >>> task = Task("t1", "Which?", "SELECT ?x { ?x ?p ?o }", "https://example.org/sparql")
+        >>> with TemporaryDirectory() as folder:
+        ...     golds = GoldStore(Path(folder), "4f1c")
+        ...     first = golds.gold(task, lambda q: Answer.of_rows(["x"], [["<http://e/a>"]]))
+        ...     again = golds.gold(task, lambda q: Answer.of_rows(["x"], []))
+        >>> first.answer.n_rows, again.answer.n_rows
+        (1, 1)
+    """
+
+    def __init__(self, folder: Path, store_hash: str) -> None:
+        self._folder = folder
+        self._store_hash = store_hash
+        self._defects: dict[Path, Gold] = {}
+        self._locks: defaultdict[Path, threading.Lock] = defaultdict(threading.Lock)
+        self._guard = threading.Lock()
+
+    def gold(self, task: Task, run: Callable[[str], Answer]) -> Gold:
+        """Return the gold of a task, computing it if this is the first time.
+
+        Args:
+            task: The task, with its gold query.
+            run: Executes a query on the store.
+
+        Returns:
+            The gold; one that fails or says nothing has a `defect`. A failure is remembered,
+            but not in the folder: the next store tries it again.
+
+        Raises:
+            EndpointError: If the endpoint fails, which says nothing about the gold.
+            RecordError: If the file cannot be written.
+        """
+        path = self.path(task)
+        with self._guard:
+            lock = self._locks[path]
+        with lock:
+            known = self._defects.get(path) or _load(path)
+            if known is None:
+                known = _compute(task.expected_sparql, run)
+                if known.defect:
+                    self._defects[path] = known
+                else:
+                    _save(known, path)
+        empty = known.answer.is_empty or known.window.size(known.answer.n_rows) == 0
+        if empty and not known.defect:
+            return Gold(known.answer, known.window, known.note, "the gold returns nothing")
+        return known
+
+    def path(self, task: Task) -> Path:
+        """Return the file that keeps the gold of a task."""
+        parts = (str(_LAYOUT), self._store_hash, task.id, task.expected_sparql)
+        digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+        name = re.sub(r"[^\w\-]+", "_", task.id)[:80]
+        return self._folder / f"{name}.{digest}.parquet"
+
+
+def _compute(query: str, run: Callable[[str], Answer]) -> Gold:
+    nothing = Answer.of_rows([], [])
+    if not query.strip():
+        return Gold(nothing, defect="the task has no gold query")
+    window, unsliced = read_modifiers(query)
+    note = ""
+    try:
+        if window.is_slice:
+            try:
+                whole = _whole(query, unsliced, window, run)
+            except QueryError as error:
+                note = f"without its LIMIT the gold cannot be computed ({error})"
+            else:
+                if whole is not None:
+                    return whole
+                note = "the gold is sorted by what is not in its columns, and then cut"
+        answer = run(query)
+    except QueryError as error:
+        return Gold(nothing, defect=f"the gold fails: {error}")
+    if answer.truncated:
+        return Gold(nothing, defect="the gold returns more than the caps of the judge allow")
+    return Gold(answer, Window(keys=window.keys), note)
+
+
+def _whole(query: str, unsliced: str, window: Window, run: Callable[[str], Answer]) -> Gold | None:
+    """Compute the gold without its LIMIT; None where the LIMIT cannot be applied to it."""
+    if window.keys is None:
+        return None
+    answer = run(unsliced)
+    if answer.form == "boolean":
+        return Gold(answer)
+    if answer.truncated:
+        raise QueryError("more than the caps of the judge allow")
+    if not set(window.keys) <= set(answer.variables):
+        return None
+    if answer.form == "graph":
+        # LIMIT counts solutions here, not triples; how many triples they make is seen by
+        # asking.
+        return Gold(answer, Window(0, run(query).n_rows, keys=()))
+    return Gold(answer, window)
+
+
+def _load(path: Path) -> Gold | None:
+    """Read a gold; None where there is none, or none that can be read."""
+    try:
+        table = pq.read_table(path)
+        facts: dict[str, Any] = json.loads(table.schema.metadata[_METADATA])
+        keys = facts["window"]["keys"]
+        window = Window(**{**facts["window"], "keys": None if keys is None else tuple(keys)})
+        answer = Answer(
+            facts["form"], table.replace_schema_metadata(None), facts["n_rows"], facts["value"]
+        )
+        return Gold(answer, window, facts["note"])
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException):
+        # Half a file, or another program's: computing it again loses nothing.
+        return None
+
+
+def _save(gold: Gold, path: Path) -> None:
+    facts = {
+        "form": gold.answer.form,
+        "n_rows": gold.answer.n_rows,
+        "value": gold.answer.value,
+        "window": asdict(gold.window),
+        "note": gold.note,
+    }
+    table = gold.answer.table.replace_schema_metadata({_METADATA: json.dumps(facts)})
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".gold-")
+        part = Path(name)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                pq.write_table(table, file, compression="zstd")
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+    except OSError as error:
+        raise RecordError(
+            error.strerror or str(error), where=str(path), mend="check space and permissions"
+        ) from error

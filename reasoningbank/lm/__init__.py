@@ -1,0 +1,30 @@
+"""Language models: names, the embedded model's weights and server, usage and cost."""
+
+from reasoningbank.lm.catalogue import CATALOGUE, Weights
+from reasoningbank.lm.failures import lm_failure
+from reasoningbank.lm.fetch import Progress
+from reasoningbank.lm.models import ModelHandle, make_lm, open_lm
+from reasoningbank.lm.names import ModelName, parse_name
+from reasoningbank.lm.server import LocalModel
+from reasoningbank.lm.usage import CallUsage, UsageCounter
+from reasoningbank.lm.weights import Stored, cache_dir, list_weights, pull, require
+
+__all__ = [
+    "CATALOGUE",
+    "CallUsage",
+    "LocalModel",
+    "ModelHandle",
+    "ModelName",
+    "Progress",
+    "Stored",
+    "UsageCounter",
+    "Weights",
+    "cache_dir",
+    "list_weights",
+    "lm_failure",
+    "make_lm",
+    "open_lm",
+    "parse_name",
+    "pull",
+    "require",
+]

@@ -1,0 +1,79 @@
+"""Which failures of a model call are the agent's, and which the infrastructure's."""
+
+from __future__ import annotations
+
+from dspy.utils import exceptions as dspy_errors
+
+from reasoningbank.errors import BudgetError, ModelError, ReasoningBankError, SetupError
+
+__all__ = ["lm_failure"]
+
+
+def lm_failure(error: BaseException, model: str = "") -> ReasoningBankError | None:
+    """Tell what a failed model call means for a trial.
+
+    Args:
+        error: What a call of a `dspy.LM`, or a module around it, raised.
+        model: The model's name, for the message.
+
+    Returns:
+        A `BudgetError` when the agent's own prompt outgrew the context window (the trial is
+        exhausted, what it did is kept); a `SetupError` when the run was set up wrongly (key,
+        model name, unsupported setting); a `ModelError` when the model could not be reached
+        or did not answer properly; None when the error is not a model's at all.
+
+    Examples:
+        >>> e = dspy_errors.ContextWindowExceededError(model="local", message="9030 tokens")
+        >>> type(lm_failure(e, "local")).__name__
+        'BudgetError'
+        >>> lm_failure(ValueError("x")) is None
+        True
+    """
+    seen: set[int] = set()
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in seen:
+        if isinstance(cause, ReasoningBankError):
+            return cause
+        if isinstance(cause, dspy_errors.LMError):
+            return _of_lm_error(cause, model or str(getattr(cause, "model", "") or "model"))
+        seen.add(id(cause))
+        cause = cause.__cause__ or cause.__context__
+    return None
+
+
+def _of_lm_error(error: dspy_errors.LMError, model: str) -> ReasoningBankError:
+    said = _first_line(error)
+    if isinstance(error, dspy_errors.ContextWindowExceededError) or _is_overflow(said):
+        return BudgetError(
+            f"the prompt no longer fits the model's context window ({said})",
+            where=model,
+            mend="give the agent fewer turns, shorter tool results or a larger context",
+        )
+    if isinstance(error, dspy_errors.LMAuthError):
+        return SetupError(f"the key was refused ({said})", where=model, mend="check the API key")
+    if isinstance(error, dspy_errors.LMBillingError):
+        return SetupError(f"the account is exhausted ({said})", where=model, mend="check billing")
+    misset = (
+        dspy_errors.LMUnsupportedModelError,
+        dspy_errors.LMUnsupportedFeatureError,
+        dspy_errors.LMConfigurationError,
+    )
+    if isinstance(error, misset):
+        return SetupError(said, where=model, mend="check the model's name and settings")
+    if isinstance(error, dspy_errors.LMRateLimitError):
+        return ModelError(
+            f"the rate limit outlasted the retries ({said})",
+            where=model,
+            mend="run the same command later; finished trials are kept",
+        )
+    return ModelError(said, where=model, mend="check that the model is up, then run again")
+
+
+def _is_overflow(said: str) -> bool:
+    text = said.lower()
+    return "context" in text and ("exceeds the available" in text or "maximum context" in text)
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(getattr(error, "message", "") or error).strip().splitlines()
+    return lines[0][:300] if lines else type(error).__name__

@@ -1,0 +1,254 @@
+"""Models by name: `open_lm` makes one ready for a run, `make_lm` gives DSPy something to call.
+
+Repeats of a trial are real repeats: no answer is taken from DSPy's cache unless asked, since
+the records of a run are its cache.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import dspy
+import httpx
+
+from reasoningbank.errors import SetupError, UsageError
+from reasoningbank.lm.catalogue import weights_named
+from reasoningbank.lm.digests import sha256_of
+from reasoningbank.lm.engine import AsyncLocalEngine, LocalEngine
+from reasoningbank.lm.names import (
+    ModelName,
+    check_hosted,
+    parse_name,
+    sampling_settings,
+    secrets_in_environment,
+)
+from reasoningbank.lm.server import SINGLE_ROLES, LocalModel, check_gguf, slot_of
+from reasoningbank.lm.weights import notes_dir, require, weights_path
+
+__all__ = ["ModelHandle", "make_lm", "open_lm"]
+
+#: Tokens of an answer of a local model, unless the caller says otherwise.
+LOCAL_MAX_TOKENS = 1024
+
+
+@dataclass(frozen=True)
+class ModelHandle:
+    """A model that is ready to be asked, as long as `open_lm`'s block lasts.
+
+    Plain data: it can be handed to other threads and processes.
+
+    Attributes:
+        name: The name it was opened by.
+        fingerprint: What decides its answers: model, hash of the weights, versions, settings.
+        api_base: Address of the interface; None for a provider's own.
+        api_key_env: Environment variable with the key; None for the provider's own.
+        workers: Solvers that may call at the same time without sharing a slot.
+        context: Tokens a prompt and its answer may have; None if not known.
+    """
+
+    name: str
+    fingerprint: Mapping[str, Any] = field(default_factory=dict)
+    api_base: str | None = None
+    api_key_env: str | None = None
+    workers: int = 1
+    context: int | None = None
+
+    def lm(self, *, role: str = "solver", worker: int = 0, **settings: Any) -> dspy.LM:
+        """Return a `dspy.LM` for one role; see `make_lm` for the settings."""
+        return make_lm(
+            self.name,
+            role=role,
+            worker=worker,
+            workers=self.workers,
+            api_base=self.api_base,
+            api_key_env=self.api_key_env,
+            **settings,
+        )
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Strings that must never be recorded."""
+        own = os.environ.get(self.api_key_env or "", "")
+        return tuple(sorted({*secrets_in_environment(), *([own] if own else [])}))
+
+
+def make_lm(
+    name: str,
+    *,
+    role: str = "solver",
+    temperature: float | None = 0.0,
+    max_tokens: int | None = None,
+    seed: int | None = None,
+    rollout_id: int | None = None,
+    cache: bool = False,
+    num_retries: int | None = None,
+    timeout_s: float = 900.0,
+    api_base: str | None = None,
+    api_key_env: str | None = None,
+    workers: int = 1,
+    worker: int = 0,
+) -> dspy.LM:
+    """Return a `dspy.LM` for a model's name.
+
+    Args:
+        name: An embedded model or GGUF file whose server runs at `api_base`, or LiteLLM's name.
+        role: Who asks: ``solver``, ``judge`` or ``distiller``. On a local server each role has
+            its own slot and so its own cached prompt prefix.
+        temperature: 0 for the most likely answer; None for the model's own default.
+        max_tokens: Tokens an answer may have; None for 1,024 (local) or the provider's default.
+        seed: Seed of the sampling, where the model takes one and `temperature` is not 0.
+        rollout_id: Tells repeats apart in DSPy's cache; without effect unless `cache`.
+        cache: Whether DSPy may answer from its cache.
+        num_retries: Retries after a rate limit, a time-out or a lost connection, with backoff;
+            by default 5 for a hosted model, and 1 for a local one, whose server either answers
+            or is gone.
+        timeout_s: Seconds to wait for an answer.
+        api_base: Address of an OpenAI-compatible interface, e.g. ``http://127.0.0.1:8080/v1``.
+            The provider's key is never sent to an address given here; name one with
+            `api_key_env` if it is needed.
+        api_key_env: Environment variable that holds the key.
+        workers: Solvers that call a local server at the same time.
+        worker: Which of them this is, from 0.
+
+    Raises:
+        UsageError: Unknown name, unknown role, settings that the model refuses, or a local
+            model without an address (`open_lm` starts its server).
+        SetupError: The key is missing.
+    """
+    settings: dict[str, Any] = {"cache": cache, "max_tokens": max_tokens}
+    if rollout_id is not None and temperature != 0:
+        settings["rollout_id"] = rollout_id
+    model = parse_name(name)
+    slot = slot_of(role, workers=workers, worker=worker)
+    if model.is_local:
+        if api_base is None:
+            raise UsageError(
+                "a local model needs its server", where=name, mend="open it with open_lm(name)"
+            )
+        settings["num_retries"] = 1 if num_retries is None else num_retries
+        settings["max_tokens"] = max_tokens or LOCAL_MAX_TOKENS
+        settings["temperature"] = temperature
+        if seed is not None:
+            settings["seed"] = seed
+        engine = LocalEngine(api_base, slot, timeout_s)
+        pair = {"engine": engine, "async_engine": AsyncLocalEngine(engine)}
+        return dspy.LM(f"local/{_alias_stem(model)}", **pair, **settings)
+    check_hosted(name, api_base=api_base, api_key_env=api_key_env)
+    settings |= sampling_settings(name, temperature=temperature, seed=seed)
+    settings["num_retries"] = 5 if num_retries is None else num_retries
+    settings["timeout"] = timeout_s
+    if api_base is not None:
+        settings |= {"api_base": api_base, "api_key": "none"}
+    if api_key_env:
+        settings["api_key"] = os.environ[api_key_env]
+    try:
+        return dspy.LM(name, **settings)
+    except (dspy.LMConfigurationError, ValueError, TypeError) as error:
+        raise UsageError(str(error), where=name, mend="change the model's settings") from error
+
+
+@contextlib.contextmanager
+def open_lm(
+    name: str,
+    *,
+    api_base: str | None = None,
+    api_key_env: str | None = None,
+    workers: int = 1,
+    context: int = 8192,
+    threads: int | None = None,
+    folder: Path | None = None,
+) -> Iterator[ModelHandle]:
+    """Make a model ready for a run, and let it go at the end.
+
+    A local model's server is started and ended with the block, unless `api_base` names one that
+    runs already. For a hosted model its name and key are checked; nothing is sent.
+
+    Args:
+        name: ``local``, ``local-small``, ``local:PATH.gguf`` or LiteLLM's ``provider/model``.
+        api_base: Address of an interface that serves the model.
+        api_key_env: Environment variable that holds the key.
+        workers: Solvers that will call at the same time.
+        context: Tokens of context of a local model, for each role.
+        threads: Threads of a local model; by default the cores at hand.
+        folder: Where the weights are; by default the cache.
+
+    Yields:
+        The handle to make `dspy.LM`s from.
+
+    Raises:
+        UsageError: Unknown name.
+        SetupError: Missing or wrong weights, missing key, or a server that does not start.
+    """
+    model = parse_name(name)
+    versions = {"dspy": version("dspy")}
+    if not model.is_local:
+        check_hosted(name, api_base=api_base, api_key_env=api_key_env)
+        hosted = {"model": name, "api_base": api_base, "litellm": version("litellm")}
+        yield ModelHandle(name, {**hosted, **versions}, api_base, api_key_env, workers)
+        return
+    if api_base is not None:
+        sha256 = _hash_wanted(model)
+        context, slots = _check_served(api_base, f"{_alias_stem(model)}@{sha256[:12]}")
+        fingerprint = _local_fingerprint(model, sha256, context)
+        spare = max(1, slots - len(SINGLE_ROLES))
+        yield ModelHandle(name, {**fingerprint, **versions}, api_base, None, spare, context)
+        return
+    if model.path is None:
+        require(model.text, folder)
+    sha256 = _hash_wanted(model)
+    path = model.path or weights_path(weights_named(model.text), folder)
+    alias = f"{_alias_stem(model)}@{sha256[:12]}"
+    fingerprint = _local_fingerprint(model, sha256, context)
+    with LocalModel(path, alias=alias, workers=workers, context=context, threads=threads) as server:
+        fingerprint["threads"] = server.settings.threads
+        yield ModelHandle(name, {**fingerprint, **versions}, server.address, None, workers, context)
+
+
+def _hash_wanted(model: ModelName) -> str:
+    if model.path is None:
+        return weights_named(model.text).sha256
+    check_gguf(model.path)
+    return sha256_of(model.path, notes_dir())
+
+
+def _local_fingerprint(model: ModelName, sha256: str, context: int) -> dict[str, Any]:
+    return {
+        "model": _alias_stem(model),
+        "sha256": sha256,
+        "xllamacpp": version("xllamacpp"),
+        "context": context,
+    }
+
+
+def _alias_stem(model: ModelName) -> str:
+    file = model.path.name if model.path else weights_named(model.text).file
+    return file.removesuffix(".gguf")
+
+
+def _check_served(api_base: str, alias: str) -> tuple[int, int]:
+    """Return context and slots of the server there, once it is found to serve that model."""
+    try:
+        address = f"{api_base.removesuffix('/v1')}/props"
+        answer = httpx.get(address, timeout=10, trust_env=False).raise_for_status().json()
+        served = str(answer["model_alias"])
+        context = int(answer["default_generation_settings"]["n_ctx"])
+        slots = int(answer["total_slots"])
+    except (httpx.HTTPError, ValueError, KeyError, TypeError) as error:
+        raise SetupError(
+            f"no local model server answers there ({type(error).__name__})",
+            where=api_base,
+            mend="start one with `reasoningbank lm serve`, or leave the address out",
+        ) from error
+    if served != alias:
+        raise SetupError(
+            f"it serves {served}, not {alias}",
+            where=api_base,
+            mend="name the model that is served, or leave the address out",
+        )
+    return context, slots

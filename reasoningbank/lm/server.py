@@ -1,0 +1,278 @@
+"""The local model: llama.cpp's OpenAI-compatible server in a process of its own, on loopback.
+
+Each `LocalModel` starts a server and ends it; none is shared by chance. A shared one would
+need leases and an idle time-out to know when to end, would let one run evict the prompt
+prefixes of another, and would make the timings of both meaningless. Who wants to share one
+starts it with ``reasoningbank lm serve`` and gives its address to the others.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+import httpx
+
+from reasoningbank.errors import ModelError, SetupError, UsageError
+
+__all__ = [
+    "SINGLE_ROLES",
+    "LocalModel",
+    "Settings",
+    "available_cores",
+    "check_gguf",
+    "slot_of",
+]
+
+_SERVE = Path(__file__).with_name("serve.py")
+
+#: Roles that share one slot each, after the slots of the solver's workers.
+SINGLE_ROLES = ("judge", "distiller")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the local server runs.
+
+    Attributes:
+        path: The GGUF file.
+        alias: The model's name in the server's answers.
+        slots: Prompts it keeps at once, each with its own prefix cache.
+        context: Tokens of context a slot; prompt and answer together. With the embedded 1.5B
+            model 8,192 tokens take 230 MB.
+        threads: Threads that compute.
+        port: Port on loopback; 0 for a free one.
+    """
+
+    path: str
+    alias: str = "local"
+    slots: int = 3
+    context: int = 8192
+    threads: int = 1
+    port: int = 0
+
+
+def available_cores() -> int:
+    """Return the cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0)) or 1
+    return os.cpu_count() or 1
+
+
+def slot_of(role: str, *, workers: int = 1, worker: int = 0) -> int:
+    """Return the server slot of a role, so that no role evicts the cached prefix of another.
+
+    Args:
+        role: ``solver``, ``judge`` or ``distiller``.
+        workers: Solvers at work at the same time.
+        worker: Which of them, from 0.
+
+    Raises:
+        UsageError: No such role.
+
+    Examples:
+        >>> slot_of("solver"), slot_of("judge"), slot_of("distiller")
+        (0, 1, 2)
+        >>> slot_of("solver", workers=2, worker=1), slot_of("judge", workers=2)
+        (1, 2)
+    """
+    if role == "solver":
+        return worker % workers
+    if role in SINGLE_ROLES:
+        return workers + SINGLE_ROLES.index(role)
+    raise UsageError(
+        f"unknown role {role!r}", where="role", mend="choose solver, judge or distiller"
+    )
+
+
+class LocalModel:
+    """A server process for one GGUF file, alive between entering and leaving.
+
+    It ends with the block, and also when this process dies in any way, SIGKILL included.
+
+    Args:
+        path: A GGUF file, verified by who calls.
+        alias: The model's name in the server's answers.
+        workers: Solvers at work at the same time; each gets a slot, judge and distiller too.
+        context: Tokens of context a slot.
+        threads: Threads that compute; by default the cores at hand.
+        port: Port on loopback; 0 for a free one.
+        startup_s: Seconds the model may take to load.
+
+    Raises:
+        SetupError: The file is missing or no GGUF, the port is in use, or loading failed.
+    """
+
+    def __init__(
+        self,
+        path: Path | str,
+        *,
+        alias: str = "local",
+        workers: int = 1,
+        context: int = 8192,
+        threads: int | None = None,
+        port: int = 0,
+        startup_s: float = 300.0,
+    ) -> None:
+        self.settings = Settings(
+            path=str(path),
+            alias=alias,
+            slots=workers + len(SINGLE_ROLES),
+            context=context,
+            threads=threads or available_cores(),
+            port=port,
+        )
+        self.workers = workers
+        self._startup_s = startup_s
+        self._process: subprocess.Popen[str] | None = None
+        self._log: IO[str] | None = None
+        self._address = ""
+
+    @property
+    def address(self) -> str:
+        """The base of the OpenAI-compatible interface, e.g. ``http://127.0.0.1:40123/v1``."""
+        if not self._address:
+            raise ModelError("the local model server is not running", where=self.settings.path)
+        return self._address
+
+    @property
+    def alive(self) -> bool:
+        """Whether the server process runs."""
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def pid(self) -> int | None:
+        """The server's process number, None before it starts."""
+        return self._process.pid if self._process else None
+
+    def __enter__(self) -> LocalModel:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start the server and wait until it answers."""
+        check_gguf(Path(self.settings.path))
+        # A file without a name, so that it is gone with the harness however that ends.
+        self._log = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", str(_SERVE), json.dumps(asdict(self.settings))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            text=True,
+            # Ctrl-C is for the harness, which then ends the server in its own time.
+            start_new_session=True,
+        )
+        try:
+            self._await_ready(time.monotonic() + self._startup_s)
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """End the server; may be called again."""
+        process, self._process, self._address = self._process, None, ""
+        if process is not None:
+            # The server ends when its standard input does.
+            if process.stdin:
+                with contextlib.suppress(OSError):
+                    process.stdin.close()
+            try:
+                process.wait(timeout=5)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            if process.stdout:
+                process.stdout.close()
+        if self._log is not None:
+            self._log.close()
+            self._log = None
+
+    def _await_ready(self, deadline: float) -> None:
+        assert self._process is not None
+        assert self._process.stdout is not None
+        line = _first_line(self._process.stdout, max(0.0, deadline - time.monotonic()))
+        message = json.loads(line) if line.startswith("{") else {}
+        if "address" not in message:
+            raise self._failure(message.get("error"), timed_out=line == "" and self.alive)
+        address = str(message["address"])
+        while time.monotonic() < deadline:
+            with contextlib.suppress(httpx.HTTPError):
+                if httpx.get(f"{address}/health", timeout=5, trust_env=False).status_code == 200:
+                    self._address = f"{address}/v1"
+                    return
+            if not self.alive:
+                break
+            time.sleep(0.1)
+        raise self._failure(None, timed_out=self.alive)
+
+    def _failure(self, error: str | None, *, timed_out: bool) -> SetupError:
+        log = ""
+        if self._log is not None:
+            self._log.seek(0)
+            log = self._log.read()
+        settings = self.settings
+        if settings.port and "bind" in log:
+            return SetupError(
+                f"port {settings.port} is in use",
+                where="local model server",
+                mend="name another port, or 0 for a free one",
+            )
+        if timed_out:
+            return SetupError(
+                f"the model did not load within {self._startup_s:.0f} s",
+                where=settings.path,
+                mend="wait until the machine is less busy and try again",
+            )
+        if "No module named" in log:
+            return SetupError(
+                "xllamacpp is not installed", where=sys.executable, mend="pip install xllamacpp"
+            )
+        complaints = [x for x in log.splitlines() if " E " in x or "error" in x.lower()]
+        reason = (complaints or [error or "the server ended while it loaded the model"])[0]
+        return SetupError(
+            f"the model cannot be served: {reason.strip()[:300]}",
+            where=settings.path,
+            mend="check that it is a GGUF file llama.cpp can load and that memory suffices",
+        )
+
+
+def check_gguf(path: Path) -> None:
+    """Raise a `SetupError` unless the file is there and begins as GGUF does."""
+    try:
+        with path.open("rb") as file:
+            magic = file.read(4)
+    except OSError as error:
+        raise SetupError(
+            f"the weights file cannot be read ({error.strerror})",
+            where=str(path),
+            mend="name a GGUF file, or run `reasoningbank lm pull local` for the embedded model",
+        ) from error
+    if magic != b"GGUF":
+        raise SetupError("this is no GGUF file", where=str(path), mend="name a GGUF file")
+
+
+def _first_line(stream: IO[str], seconds: float) -> str:
+    found: list[str] = []
+    reader = threading.Thread(target=lambda: found.append(stream.readline()), daemon=True)
+    reader.start()
+    reader.join(seconds)
+    return found[0] if found else ""

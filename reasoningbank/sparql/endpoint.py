@@ -1,0 +1,154 @@
+"""What the harness knows about an endpoint before it asks anything."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from reasoningbank.errors import UsageError
+from reasoningbank.sparql.terms import STANDARD_PREFIXES
+
+__all__ = ["EndpointConfig", "is_loopback", "same_address"]
+
+DEFAULT_LABELS = (
+    "http://www.w3.org/2000/01/rdf-schema#label",
+    "http://www.w3.org/2004/02/skos/core#prefLabel",
+    "http://purl.org/dc/terms/title",
+    "http://schema.org/name",
+)
+USER_AGENT = "reasoningbank/0.1 (SPARQL research harness; contact: set EndpointConfig.user_agent)"
+
+
+def is_loopback(url: str) -> bool:
+    """Say whether an address names this machine.
+
+    Examples:
+        >>> is_loopback("http://127.0.0.1:7878/query"), is_loopback("https://example.org/sparql")
+        (True, False)
+    """
+    host = urlsplit(url).hostname or ""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def same_address(one: str, other: str) -> bool:
+    """Compare addresses as people write them: a trailing slash makes no difference.
+
+    Examples:
+        >>> same_address("https://example.org/sparql/", "https://example.org/sparql")
+        True
+    """
+    return one.rstrip("/") == other.rstrip("/")
+
+
+@dataclass(frozen=True)
+class EndpointConfig:
+    """An endpoint: its public identity, where requests really go, and how to treat it.
+
+    Attributes:
+        url: The public address; the identity that tasks, memory and records know.
+        name: Short name, shown as the source of results; the host of `url` where empty.
+        authority: Who publishes the data.
+        prefixes: Prefix → namespace, added to queries that use them undeclared.
+        query_url: Where requests go; `url` where None. A pack served on loopback sets it.
+        aliases: Public address → real address, for SERVICE clauses.
+        services: Addresses that SERVICE may name besides the aliases and the endpoint itself.
+            None allows any on a remote endpoint, which resolves them itself, and no other on
+            loopback, where the harness's own server would do the fetching.
+        max_rows: Most rows, or triples, of one result.
+        max_bytes: Most bytes read of one response.
+        timeout_s: Seconds one request may take, all of it.
+        label_properties: IRIs of the properties that hold readable names, the best first.
+        user_agent: Sent with every request; public endpoints want a contact in it.
+        headers: Further request headers (e.g. ``Authorization``); never shown in the repr.
+        max_connections: Simultaneous requests of this process to this address.
+        min_interval_s: Least seconds between the starts of two requests to this address.
+        retries: How often 429, 502, 503, 504 and dropped connections are tried again.
+        backoff_s: Wait before the first retry; doubles with each.
+        deadline_s: Seconds all tries of one query may take together.
+        tsv: Whether the engine's TSV results are faithful; JSON is asked for where not.
+
+    Raises:
+        UsageError: An address is not http or https, or a number is out of bounds.
+
+    Examples:
+        >>> config = EndpointConfig("https://example.org/sparql/", "Example", "Example Org")
+        >>> config.address, config.source
+        ('https://example.org/sparql/', 'Example')
+    """
+
+    url: str
+    name: str = ""
+    authority: str = ""
+    prefixes: Mapping[str, str] = field(default_factory=dict, hash=False, kw_only=True)
+    query_url: str | None = field(default=None, kw_only=True)
+    aliases: Mapping[str, str] = field(default_factory=dict, hash=False, kw_only=True)
+    services: tuple[str, ...] | None = field(default=None, kw_only=True)
+    max_rows: int = field(default=10_000, kw_only=True)
+    max_bytes: int = field(default=64 * 1024 * 1024, kw_only=True)
+    timeout_s: float = field(default=30.0, kw_only=True)
+    label_properties: tuple[str, ...] = field(default=DEFAULT_LABELS, kw_only=True)
+    user_agent: str = field(default=USER_AGENT, kw_only=True)
+    headers: Mapping[str, str] = field(default_factory=dict, hash=False, repr=False, kw_only=True)
+    max_connections: int = field(default=4, kw_only=True)
+    min_interval_s: float = field(default=0.0, kw_only=True)
+    retries: int = field(default=3, kw_only=True)
+    backoff_s: float = field(default=0.5, kw_only=True)
+    deadline_s: float = field(default=120.0, kw_only=True)
+    tsv: bool = field(default=True, kw_only=True)
+
+    def __post_init__(self) -> None:
+        for label, url in (("url", self.url), ("query_url", self.query_url or self.url)):
+            parts = urlsplit(url)
+            if parts.scheme not in ("http", "https") or not parts.hostname:
+                raise UsageError(
+                    f"not the address of an endpoint: {url!r}",
+                    where=f"EndpointConfig.{label}",
+                    mend="give one that starts with http:// or https://",
+                )
+        for name, value in {**self.headers, "User-Agent": self.user_agent}.items():
+            if not f"{name}{value}".isprintable() or not f"{name}{value}".isascii():
+                # The value is kept out of the message: it may be a secret.
+                raise UsageError(
+                    f"the header {name!r} holds characters that headers cannot",
+                    where="EndpointConfig.headers",
+                )
+        least = {"max_rows": 1, "max_bytes": 1, "max_connections": 1, "retries": 0}
+        for label, bound in least.items():
+            if getattr(self, label) < bound:
+                raise UsageError(f"must be at least {bound}", where=f"EndpointConfig.{label}")
+        for label in ("timeout_s", "deadline_s"):
+            if not getattr(self, label) > 0:
+                raise UsageError("must be above 0 seconds", where=f"EndpointConfig.{label}")
+        for label in ("min_interval_s", "backoff_s"):
+            if not getattr(self, label) >= 0:
+                raise UsageError("must not be negative", where=f"EndpointConfig.{label}")
+
+    @property
+    def address(self) -> str:
+        """Where requests really go."""
+        return self.query_url or self.url
+
+    @property
+    def source(self) -> str:
+        """The name to attribute results to."""
+        return self.name or urlsplit(self.url).hostname or self.url
+
+    @property
+    def namespaces(self) -> dict[str, str]:
+        """The endpoint's prefixes together with the W3C's common ones."""
+        return {**STANDARD_PREFIXES, **self.prefixes}
+
+    @property
+    def allowed_services(self) -> tuple[str, ...] | None:
+        """Addresses SERVICE may name; None means any."""
+        if self.services is None and not is_loopback(self.address):
+            return None
+        own = (self.url, self.address, *self.aliases, *self.aliases.values())
+        return tuple(dict.fromkeys((*own, *(self.services or ()))))

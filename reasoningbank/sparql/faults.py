@@ -1,0 +1,128 @@
+"""Whose fault a failure is: the query's (`QueryError`) or the endpoint's (`EndpointError`)."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+
+from reasoningbank.errors import EndpointError, QueryError
+from reasoningbank.sparql.endpoint import EndpointConfig
+from reasoningbank.sparql.query import PreparedQuery
+from reasoningbank.sparql.transport import Reply
+
+__all__ = [
+    "broken_answer",
+    "is_html",
+    "is_timeout",
+    "page_instead",
+    "refusal",
+    "timed_out",
+]
+
+_TIMEOUT = re.compile(
+    r"cancell?ed|timed?[ -]?out|time limit|execution time|too long to (?:run|execute)", re.I
+)
+_SELECTIVE = "make it more selective: name more terms, put the rarest pattern first, add a LIMIT"
+_MESSAGE_CHARS = 300
+
+
+def timed_out(config: EndpointConfig, detail: str) -> QueryError:
+    """Return the error for a query that took too long."""
+    return QueryError(f"the query timed out ({detail})", where=config.source, mend=_SELECTIVE)
+
+
+def broken_answer(config: EndpointConfig, query: PreparedQuery, message: str) -> QueryError:
+    """Return the error for an answer that the engine broke off with a message."""
+    message = _brief(message)
+    if is_timeout(message):
+        return timed_out(config, f"the engine says: {message}")
+    if query.services:
+        return QueryError(
+            f"the query failed while it was answered, perhaps in its SERVICE: {message}",
+            where=config.source,
+            mend="query that endpoint directly, or use SERVICE SILENT",
+        )
+    return QueryError(
+        f"the query failed while it was answered: {message}",
+        where=config.source,
+        mend="ask for less at once, and check functions and their arguments",
+    )
+
+
+def is_timeout(message: str) -> bool:
+    """Say whether an engine's message is about running out of time.
+
+    Examples:
+        >>> is_timeout("The SPARQL operation has been cancelled")
+        True
+    """
+    return _TIMEOUT.search(message) is not None
+
+
+def is_html(reply: Reply) -> bool:
+    """Say whether a page for people came instead of data."""
+    start = reply.body[:200].lstrip().lower()
+    return start.startswith((b"<!doctype html", b"<html")) or (
+        reply.media_type == "text/html" and not start.startswith(b"<?xml")
+    )
+
+
+def refusal(
+    config: EndpointConfig, query: PreparedQuery, reply: Reply
+) -> QueryError | EndpointError:
+    """Return the error for a response whose status is not 2xx, after any retries."""
+    message = _message(reply)
+    html = is_html(reply)
+    if reply.status == 400:
+        return query.explain(message) or QueryError(
+            f"the endpoint rejects the query: {message or 'HTTP 400'}",
+            where=config.source,
+            mend="correct the query",
+        )
+    if reply.status in (413, 414):
+        return QueryError(
+            f"the endpoint says that the query is too long (HTTP {reply.status})",
+            where=config.source,
+            mend="shorten it, or put fewer VALUES into it",
+        )
+    if reply.status == 408 or (reply.status == 500 and not html and is_timeout(message)):
+        return timed_out(config, f"the engine says: {message or 'HTTP 408'}")
+    if reply.status == 500 and not html and re.search(r"\b(?:37000|SP0\d\d|syntax|pars)", message):
+        return QueryError(
+            f"the endpoint rejects the query: {message}",
+            where=config.source,
+            mend="correct the query",
+        )
+    mend = {
+        401: "give credentials in EndpointConfig.headers",
+        403: "check that the endpoint allows this use",
+        404: "check the endpoint's address",
+        429: "wait, and set EndpointConfig.min_interval_s",
+    }.get(reply.status, "try again later")
+    if 300 <= reply.status < 400:
+        to = reply.headers.get("Location") or "another address"
+        mend = f"it redirects to {to}; if that is right, make it the endpoint's address"
+    what = f"HTTP {reply.status}" + (f": {message}" if message else "")
+    return EndpointError(what, where=config.address, mend=mend)
+
+
+def page_instead(config: EndpointConfig, reply: Reply) -> EndpointError:
+    """Return the error for a web page, or other nonsense, that came with status 200."""
+    return EndpointError(
+        f"a web page came instead of results: {_message(reply)}",
+        where=config.address,
+        mend="check the endpoint's address; it may be down for maintenance",
+    )
+
+
+def _message(reply: Reply) -> str:
+    text = reply.body.decode("utf-8", "replace")
+    if is_html(reply):
+        title = re.search(r"<title[^>]*>(.*?)</title>|<h1[^>]*>(.*?)</h1>", text, re.I | re.S)
+        text = unescape(title[1] or title[2] or "") if title else ""
+    return _brief(text)
+
+
+def _brief(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= _MESSAGE_CHARS else text[:_MESSAGE_CHARS] + "…"

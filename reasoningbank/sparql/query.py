@@ -1,0 +1,296 @@
+"""Preparing a query before it is sent: what it asks, what it lacks, and how much it may return.
+
+The algebra is rdflib's. Every edit is made at a token (`tokens.py`), never by searching the
+text, and can be traced back, so that an engine's error is reported in the author's own lines.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import pyoxigraph
+from rdflib.plugins.sparql.algebra import translateQuery
+from rdflib.plugins.sparql.parser import parseQuery
+from rdflib.plugins.sparql.sparql import Query
+
+from reasoningbank.errors import QueryError
+from reasoningbank.sparql.edits import Edit, apply_edits, origin
+from reasoningbank.sparql.endpoint import same_address
+from reasoningbank.sparql.outline import Outline, outline
+from reasoningbank.sparql.syntax import refuse_unreadable, syntax_error
+from reasoningbank.sparql.terms import STANDARD_PREFIXES
+
+# rdflib logs a traceback for each ill-typed literal; without a handler that goes to stderr.
+logging.getLogger("rdflib").addHandler(logging.NullHandler())
+
+__all__ = ["Form", "PreparedQuery", "prepare"]
+
+Form = Literal["SELECT", "ASK", "CONSTRUCT", "DESCRIBE"]
+
+# The HTTP stack of Oxigraph refuses this port by itself: a SERVICE there reaches nobody.
+_NOWHERE = "<http://127.0.0.1:1/>"
+_ENGINE_POSITION = re.compile(r"(?:\bat |\bline )(\d+)(?::|,? col(?:umn)? )(\d+)")
+
+
+@dataclass(frozen=True)
+class PreparedQuery:
+    """A query that is ready to be sent.
+
+    Attributes:
+        text: What is sent: the author's text with prefixes, addresses and LIMIT put right.
+        form: The query form.
+        variables: The columns of a SELECT in order; empty where they cannot be told.
+        services: Addresses of the SERVICE clauses as sent, ``?name`` for a variable one.
+        limit: The LIMIT of the outermost level as sent; None where there is none.
+        limit_changed: Whether that LIMIT was added or lowered.
+        notes: What was changed, for people.
+        parsed: rdflib's query (prologue and algebra); None for what rdflib cannot parse but
+            Oxigraph can.
+        original: The author's text.
+        edits: What makes `text` of `original`.
+    """
+
+    text: str
+    form: Form
+    variables: tuple[str, ...] = ()
+    services: tuple[str, ...] = ()
+    limit: int | None = None
+    limit_changed: bool = False
+    notes: tuple[str, ...] = ()
+    parsed: Query | None = field(default=None, compare=False, repr=False)
+    original: str = field(default="", repr=False)
+    edits: tuple[Edit, ...] = field(default=(), repr=False)
+
+    def limited(self, limit: int) -> PreparedQuery:
+        """Return the same query with a LIMIT of at most `limit` on its outermost level.
+
+        Only a SELECT is changed: in CONSTRUCT and DESCRIBE a LIMIT counts solutions, not triples,
+        so their results are cut while they are read.
+
+        Examples:
+            >>> q = prepare("SELECT * { {SELECT ?s {?s ?p ?o} LIMIT 9} }")
+            >>> q.limited(5).text
+            'SELECT * { {SELECT ?s {?s ?p ?o} LIMIT 9} }\\nLIMIT 5'
+        """
+        if self.form != "SELECT":
+            return self
+        found = outline(self.original).limit
+        if found.value is not None and found.value <= limit:
+            return self
+        if found.value is not None:
+            edit = Edit(found.start, found.end, str(limit))
+            note = f"LIMIT lowered from {found.value} to {limit}"
+        else:
+            edit = Edit(found.start, found.start, f"\nLIMIT {limit}")
+            note = f"LIMIT {limit} added"
+        kept = (e for e in self.edits if (e.start, e.end) != (edit.start, edit.end))
+        edits = (*kept, edit)
+        notes = (*(n for n in self.notes if not n.startswith("LIMIT ")), note)
+        return replace(
+            self,
+            text=apply_edits(self.original, edits),
+            limit=limit,
+            limit_changed=True,
+            notes=notes,
+            edits=edits,
+        )
+
+    def explain(self, message: str) -> QueryError | None:
+        """Turn an engine's complaint that names a position into an error in the author's lines.
+
+        Returns None where the complaint names no position of this query.
+        """
+        offset = _offset(self.text, message)
+        if offset is None:
+            return None
+        return syntax_error(self.original, origin(self.edits, offset), message)
+
+
+def prepare(
+    query: str,
+    *,
+    prefixes: Mapping[str, str] = STANDARD_PREFIXES,
+    limit: int | None = None,
+    aliases: Mapping[str, str] | None = None,
+    services: Iterable[str] | None = None,
+) -> PreparedQuery:
+    """Check a query and make it ready to be sent.
+
+    Args:
+        query: SPARQL 1.1 or 1.2 query text.
+        prefixes: Prefix → namespace, declared where the query uses them undeclared.
+        limit: Most rows of a SELECT; its outermost LIMIT is added or lowered.
+        aliases: Public address → real address, put into SERVICE clauses.
+        services: The addresses SERVICE may name (aliases apart); None allows any.
+
+    Raises:
+        QueryError: It is an update, does not parse (line, column and a mend are named), uses an
+            unknown prefix, is too long or too deep, or names a SERVICE that is not allowed.
+
+    Examples:
+        >>> q = prepare("SELECT ?c (COUNT(*) AS ?n) { ?s a ?c } GROUP BY ?c", limit=10)
+        >>> q.form, q.variables, q.limit, q.notes
+        ('SELECT', ('c', 'n'), 10, ('LIMIT 10 added',))
+        >>> prepare("SELECT * { ?s rdfs:label ?o")
+        Traceback (most recent call last):
+        ...
+        reasoningbank.errors.QueryError: line 1, column 26: the query cannot be parsed near ...
+    """
+    refuse_unreadable(query)
+    shape = outline(query)
+    edits: list[Edit] = []
+    notes: list[str] = []
+
+    missing = _missing_prefixes(query, shape, prefixes)
+    if missing:
+        head = "".join(f"PREFIX {name}: <{space}>\n" for name, space in missing.items())
+        edits.append(Edit(shape.prefix_at, shape.prefix_at, head))
+        notes.append("PREFIX added: " + ", ".join(f"{name}:" for name in missing))
+    namespaces = {**missing, **shape.declared}
+    targets = _service_edits(query, shape, namespaces, aliases or {}, services, edits, notes)
+    edits += _dotted_names(shape, namespaces)
+
+    text = apply_edits(query, edits)
+    parsed = _parse(query, shape, edits)
+    prepared = PreparedQuery(
+        text=text,
+        form=shape.form,
+        variables=_variables(shape, parsed),
+        services=targets,
+        limit=shape.limit.value,
+        notes=tuple(notes),
+        parsed=parsed,
+        original=query,
+        edits=tuple(edits),
+    )
+    return prepared if limit is None else prepared.limited(limit)
+
+
+def _missing_prefixes(query: str, shape: Outline, prefixes: Mapping[str, str]) -> dict[str, str]:
+    missing: dict[str, str] = {}
+    for token in shape.body:
+        if token.kind != "name":
+            continue
+        prefix = token.text.partition(":")[0]
+        if prefix in shape.declared or prefix in missing:
+            continue
+        if prefix not in prefixes:
+            known = ", ".join(f"{name}:" for name in sorted(prefixes)[:40])
+            raise syntax_error(
+                query,
+                token.start,
+                f"the prefix {prefix + ':'!r} is not declared",
+                mend=f"declare it with PREFIX {prefix}: <...>, or use a known one ({known})",
+            )
+        missing[prefix] = prefixes[prefix]
+    return missing
+
+
+def _service_edits(
+    query: str,
+    shape: Outline,
+    namespaces: Mapping[str, str],
+    aliases: Mapping[str, str],
+    allowed: Iterable[str] | None,
+    edits: list[Edit],
+    notes: list[str],
+) -> tuple[str, ...]:
+    allowed = None if allowed is None else tuple(allowed)
+    targets: list[str] = []
+    for token in shape.service_targets:
+        if token.kind == "variable":
+            if allowed is not None:
+                raise syntax_error(
+                    query,
+                    token.start,
+                    "SERVICE with a variable may reach any address, which is not allowed here",
+                    mend="write the address of the endpoint itself",
+                )
+            targets.append(f"?{token.text[1:]}")
+            continue
+        address = _address(token.text, namespaces)
+        real = next((to for name, to in aliases.items() if same_address(name, address)), None)
+        if real is not None:
+            edits.append(Edit(token.start, token.end, f"<{real}>"))
+            notes.append(f"SERVICE <{address}> is answered by <{real}>")
+            address = real
+        elif allowed is not None and not any(same_address(a, address) for a in allowed):
+            known = ", ".join(sorted({*aliases, *allowed})[:20]) or "none"
+            raise syntax_error(
+                query,
+                token.start,
+                f"SERVICE <{address}> is not among the allowed endpoints",
+                mend=f"allowed: {known}",
+            )
+        targets.append(address)
+    return tuple(targets)
+
+
+def _address(text: str, namespaces: Mapping[str, str]) -> str:
+    if text.startswith("<"):
+        return text[1:-1]
+    prefix, _, local = text.partition(":")
+    return namespaces[prefix] + _unescape(local)
+
+
+def _unescape(local: str) -> str:
+    return re.sub(r"\\(.)", r"\1", local)
+
+
+def _dotted_names(shape: Outline, namespaces: Mapping[str, str]) -> list[Edit]:
+    # Oxigraph 0.5 rejects local names with two or more dots (`ec:1.1.1.1`), which the grammar
+    # allows; as full IRIs every engine reads them, which is not so for escaped dots.
+    edits = []
+    for token in shape.body:
+        prefix, _, local = token.text.partition(":")
+        if token.kind == "name" and len(re.findall(r"(?<!\\)\.", local)) > 1:
+            edits.append(Edit(token.start, token.end, f"<{namespaces[prefix]}{_unescape(local)}>"))
+    return edits
+
+
+def _parse(query: str, shape: Outline, edits: list[Edit]) -> Query | None:
+    text = apply_edits(query, edits)
+    try:
+        return translateQuery(parseQuery(text))
+    except RecursionError:
+        raise QueryError("the query is nested too deeply", mend="simplify it") from None
+    except Exception as error:  # rdflib raises bare Exceptions beside pyparsing's own
+        complaint = f"{error}"
+    # Only now, since this catches rdflib's gaps: RDF 1.2, LATERAL, engine extensions.
+    hollow = [e for e in edits if all(e.start != t.start for t in shape.service_targets)]
+    hollow += [Edit(t.start, t.end, _NOWHERE) for t in shape.service_targets]
+    text = apply_edits(query, hollow)
+    try:
+        pyoxigraph.Store().query(text)
+    except SyntaxError as error:
+        offset = _offset(text, str(error))
+        at = len(query) if offset is None else origin(hollow, offset)
+        raise syntax_error(query, at, str(error) if offset is not None else complaint) from None
+    except Exception:
+        return None  # it parsed, and failed on the empty store it was tried on
+    return None
+
+
+def _offset(text: str, message: str) -> int | None:
+    found = _ENGINE_POSITION.search(message)
+    if found is None:
+        return None
+    line, column = int(found[1]), int(found[2])
+    lines = text.split("\n")
+    if not 1 <= line <= len(lines):
+        return None
+    return min(len(text), sum(len(before) + 1 for before in lines[: line - 1]) + column - 1)
+
+
+def _variables(shape: Outline, parsed: Query | None) -> tuple[str, ...]:
+    if shape.form != "SELECT":
+        return ()
+    if not shape.star or parsed is None:
+        return shape.projected
+    visible = {str(name) for name in parsed.algebra.PV}
+    order = dict.fromkeys(t.text[1:] for t in shape.body if t.kind == "variable")
+    return tuple(name for name in order if name in visible)

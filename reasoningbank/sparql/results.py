@@ -1,0 +1,164 @@
+"""Results: Arrow columns of term texts, decoded into RDF terms only where somebody looks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import pyarrow as pa
+from pyoxigraph import BlankNode, NamedNode, QueryResultsFormat, Triple, parse_query_results
+
+from reasoningbank.sparql.terms import Term, full
+from reasoningbank.sparql.termtext import read_term
+
+__all__ = ["BooleanResult", "GraphResult", "Result", "TableResult"]
+
+GRAPH_COLUMNS = ("subject", "predicate", "object")
+
+
+@dataclass(frozen=True)
+class TableResult:
+    """The answer of a SELECT.
+
+    Attributes:
+        table: One string column a variable; cells hold terms as SPARQL TSV writes them, null
+            is unbound. Without columns Arrow counts no rows: see `n_rows`.
+        n_rows: Number of rows.
+        truncated: Whether the endpoint had more rows than were taken.
+        seconds: Wall time of the request, retries included.
+        source: Name of the endpoint.
+
+    Examples:
+        >>> result = TableResult.of(["x"], [[NamedNode("http://e/a")], [None]])
+        >>> result.n_rows, result.rows(0, 1)
+        (2, [(<NamedNode value=http://e/a>,)])
+    """
+
+    table: pa.Table = field(repr=False)
+    n_rows: int
+    truncated: bool = False
+    seconds: float = 0.0
+    source: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        variables: Sequence[str],
+        rows: Iterable[Sequence[Term | None]],
+        *,
+        truncated: bool = False,
+        seconds: float = 0.0,
+        source: str = "",
+    ) -> TableResult:
+        """Build a result from terms, e.g. of an in-process store."""
+        texts = [[None if term is None else full(term) for term in row] for row in rows]
+        table = columns(variables, texts)
+        return cls(table, len(texts), truncated, seconds, source)
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The names of the columns, without question marks."""
+        return tuple(self.table.column_names)
+
+    def rows(self, start: int = 0, stop: int | None = None) -> list[tuple[Term | None, ...]]:
+        """Decode the rows `start` to `stop`, as a slice would take them; default all."""
+        span = range(self.n_rows)[start:stop]
+        return decode(self.table.slice(span.start, len(span)), len(span))
+
+
+@dataclass(frozen=True)
+class GraphResult:
+    """The answer of a CONSTRUCT or DESCRIBE; the fields are those of `TableResult`.
+
+    The columns of `table` are ``subject``, ``predicate`` and ``object``; no triple comes twice.
+    """
+
+    table: pa.Table = field(repr=False)
+    n_rows: int
+    truncated: bool = False
+    seconds: float = 0.0
+    source: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        triples: Iterable[Triple],
+        *,
+        truncated: bool = False,
+        seconds: float = 0.0,
+        source: str = "",
+    ) -> GraphResult:
+        """Build a result from triples; repeated ones are dropped.
+
+        Examples:
+            >>> a = NamedNode("http://e/a")
+            >>> GraphResult.of([Triple(a, a, a), Triple(a, a, a)]).n_rows
+            1
+        """
+        texts = [[full(part) for part in triple] for triple in dict.fromkeys(triples)]
+        return cls(columns(GRAPH_COLUMNS, texts), len(texts), truncated, seconds, source)
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return GRAPH_COLUMNS
+
+    def triples(self, start: int = 0, stop: int | None = None) -> list[Triple]:
+        """Decode the triples `start` to `stop`, as a slice would take them; default all."""
+        return [_triple(*row) for row in self.rows(start, stop)]
+
+    def rows(self, start: int = 0, stop: int | None = None) -> list[tuple[Term | None, ...]]:
+        """Like `triples`, as rows of three terms."""
+        span = range(self.n_rows)[start:stop]
+        return decode(self.table.slice(span.start, len(span)), len(span))
+
+
+@dataclass(frozen=True)
+class BooleanResult:
+    """The answer of an ASK."""
+
+    value: bool
+    seconds: float = 0.0
+    source: str = ""
+
+    n_rows: int = field(default=1, init=False)
+    truncated: bool = field(default=False, init=False)
+
+
+Result = TableResult | GraphResult | BooleanResult
+
+
+def columns(variables: Sequence[str], rows: Sequence[Sequence[str | None]]) -> pa.Table:
+    """Turn rows of term texts into string columns."""
+    arrays = [pa.array([row[at] for row in rows], pa.string()) for at in range(len(variables))]
+    return pa.table(arrays, names=list(variables))
+
+
+def decode(table: Any, n_rows: int) -> list[tuple[Term | None, ...]]:
+    """Decode all cells of a table of term texts."""
+    names = table.column_names
+    if not names:
+        return [()] * n_rows
+    cells = [column.to_pylist() for column in table.columns]
+    head = "\t".join(f"?c{at}" for at in range(len(names)))
+    lines = ["\t".join(cell or "" for cell in row) for row in zip(*cells, strict=True)]
+    text = "\n".join((head, *lines, "")).encode()
+    try:
+        solutions: Any = parse_query_results(text, QueryResultsFormat.TSV)
+        return [tuple(solution) for solution in solutions]
+    except SyntaxError:
+        read = lru_cache(maxsize=None)(read_term)
+        return [
+            tuple(None if cell is None else read(cell) for cell in row)
+            for row in zip(*cells, strict=True)
+        ]
+
+
+def _triple(*parts: Term | None) -> Triple:
+    subject, predicate, object_ = parts
+    assert isinstance(subject, NamedNode | BlankNode), "a subject is an IRI or a blank node"
+    assert isinstance(predicate, NamedNode), "a predicate is an IRI"
+    assert object_ is not None, "no part of a triple is unbound"
+    return Triple(subject, predicate, object_)

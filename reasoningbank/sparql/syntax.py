@@ -1,0 +1,187 @@
+"""Syntax errors a writer can act on: where it is, what is wrong, the likely mend."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+
+from reasoningbank.errors import QueryError
+from reasoningbank.sparql.tokens import Token, position, tokenize
+
+__all__ = ["refuse_unreadable", "syntax_error"]
+
+#: Longer queries take seconds to parse; long VALUES lists belong into several queries.
+MOST_CHARS = 50_000
+
+_PAIRS = {"(": ")", "{": "}", "[": "]"}
+_AGGREGATES = ("COUNT", "SUM", "AVG", "MIN", "MAX", "SAMPLE", "GROUP_CONCAT")
+_MODIFIERS = ("GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "VALUES")
+
+
+def refuse_unreadable(query: str) -> None:
+    """Refuse what is not worth parsing.
+
+    Raises:
+        QueryError: No text, an empty one, or one that is too long.
+    """
+    if not isinstance(query, str) or not query.strip():
+        raise QueryError("the query is empty", mend="write a SELECT, ASK, CONSTRUCT or DESCRIBE")
+    if any("\ud800" <= character <= "\udfff" for character in query):
+        raise QueryError("the query holds half of a character", mend="write it as UTF-8 text")
+    if len(query) > MOST_CHARS:
+        raise QueryError(
+            f"the query has {len(query):,} characters, more than {MOST_CHARS:,}",
+            mend="split it, or put fewer VALUES into it",
+        )
+
+
+def syntax_error(query: str, offset: int, message: str, *, mend: str = "") -> QueryError:
+    """Build the error for a place in a query.
+
+    Args:
+        query: The author's text.
+        offset: Where parsing stopped, in characters.
+        message: What is wrong, or the parser's own complaint, which is put into plain words.
+        mend: What to do; guessed from the text where empty.
+    """
+    tokens = tokenize(query)
+    vague = not message or "xpected" in message or "(at char" in message
+    if vague and message:
+        # Parsers report the furthest place they reached, which is past the culprit.
+        found = next((t for t in reversed(tokens) if t.start < offset), None)
+    else:
+        found = next((t for t in tokens if t.end > offset), None)
+    at = min(offset, len(query)) if found is None else found.start
+    line, column = position(query, at)
+    what = message
+    if vague and message:
+        what = f"the query cannot be parsed near {_near(tokens, at)}"
+        if "unbound" in message:
+            what = "a selected variable is neither grouped nor aggregated"
+    elif vague and found is not None:
+        what = f"unexpected {found.text[:60]!r}"
+    return QueryError(
+        what, where=f"line {line}, column {column}", mend=mend or _mend(query, tokens, at, message)
+    )
+
+
+def _near(tokens: Sequence[Token], offset: int) -> str:
+    at = next((i for i, t in enumerate(tokens) if t.start >= offset), len(tokens))
+    words = [t.text if len(t.text) <= 40 else t.text[:40] + "…" for t in tokens]
+    return repr(" ".join(words[max(0, at - 4) : at + 2]))
+
+
+def _mend(query: str, tokens: Sequence[Token], offset: int, message: str) -> str:
+    for guess in (_fence, _quote, _start, _brackets, _aggregate, _grouping, _order, _foreign):
+        mend = guess(query, tokens, offset, message)
+        if mend:
+            return mend
+    return (
+        "check what stands just before it: triples end with ' .', "
+        "FILTER and BIND take parentheses, blocks take { }"
+    )
+
+
+def _fence(query: str, tokens: Sequence[Token], offset: int, message: str) -> str:
+    return "send the query alone, without ``` fences" if "```" in query else ""
+
+
+def _quote(query: str, tokens: Sequence[Token], offset: int, message: str) -> str:
+    odd = next((t for t in tokens if t.kind == "other"), None)
+    if odd is None:
+        return ""
+    line, column = position(query, odd.start)
+    where = f"at line {line}, column {column}"
+    if odd.text in "\"'":
+        return f"close the string that opens {where}; write quotes inside it as \\{odd.text}"
+    if odd.text in "“”‘’„":
+        return f"use straight quotes instead of {odd.text} {where}"
+    if odd.text == "\\":
+        return f"remove the backslash {where}"
+    return f"remove the character {odd.text!r} {where}"
+
+
+def _start(query: str, tokens: Sequence[Token], offset: int, message: str) -> str:
+    forms = ("SELECT", "ASK", "CONSTRUCT", "DESCRIBE")
+    if not any(t.is_word(*forms) for t in tokens):
+        return "begin the query with SELECT, ASK, CONSTRUCT or DESCRIBE"
+    first = next(t for t in tokens if t.is_word(*forms))
+    if tokens[0].is_word("PREFIX", "BASE", "VERSION", *forms):
+        if any(t.is_word("PREFIX") and t.start > first.start for t in tokens):
+            return "put all PREFIX lines before the query form"
+        if tokens[0].is_word("PREFIX") and offset < first.start:
+            return "write each prefix as PREFIX name: <namespace>, without a final period"
+        return ""
+    return f"send the query alone: remove what stands before {first.text.upper()}"
+
+
+def _brackets(query: str, tokens: Sequence[Token], offset: int, message: str) -> str:
+    opened: list[Token] = []
+    for token in tokens:
+        if token.kind != "punct":
+            continue
+        if token.text in _PAIRS:
+            opened.append(token)
+        elif token.text in _PAIRS.values():
+            if not opened or _PAIRS[opened[-1].text] != token.text:
+                line, column = position(query, token.start)
+                return f"the {token.text!r} at line {line}, column {column} closes nothing"
+            opened.pop()
+    if not opened:
+        return ""
+    line, column = position(query, opened[-1].start)
+    close = _PAIRS[opened[-1].text]
+    return f"add the {close!r} that closes the {opened[-1].text!r} at line {line}, column {column}"
+
+
+def _aggregate(query: str, tokens: Sequence[Token], offset: int, message: str) -> str:
+    depth = 0
+    for at, token in enumerate(tokens):
+        if token.is_word("SELECT"):
+            for part in tokens[at + 1 :]:
+                if part.text == "{" or part.is_word("WHERE", "FROM"):
+                    break
+                if depth == 0 and part.is_word(*_AGGREGATES):
+                    name = part.text.upper()
+                    return f"write ({name}(...) AS ?name) with the outer parentheses"
+                depth += (part.text == "(") - (part.text == ")")
+            depth = 0
+    return ""
+
+
+def _grouping(query: str, tokens: Sequence[Token], offset: int, message: str) -> str:
+    if "unbound" in message:
+        return "add GROUP BY with every selected variable that is not inside an aggregate"
+    return ""
+
+
+def _order(query: str, tokens: Sequence[Token], offset: int, message: str) -> str:
+    depth = 0
+    last = -1
+    for token in tokens:
+        depth += (token.text == "{") - (token.text == "}")
+        if depth == 0 and token.is_word(*_MODIFIERS):
+            rank = _MODIFIERS.index(token.text.upper())
+            # LIMIT and OFFSET may come either way round.
+            if rank < last and not (rank == 3 and last == 4):
+                return "put the clauses in the order GROUP BY, HAVING, ORDER BY, LIMIT, OFFSET"
+            last = max(rank, last)
+    return ""
+
+
+def _foreign(query: str, tokens: Sequence[Token], offset: int, message: str) -> str:
+    for before, token in pairwise(tokens):
+        if before.is_word("FILTER") and (token.kind == "variable" or token.kind == "string"):
+            return "put the condition of FILTER into parentheses: FILTER(...)"
+        if before.is_word("BIND") and token.text != "(":
+            return "write BIND(expression AS ?name)"
+        if token.is_word("LIKE"):
+            return 'SPARQL has no LIKE: use FILTER(CONTAINS(LCASE(STR(?x)), "text"))'
+        if token.is_word("AND", "OR") and token.text.isupper():
+            return "write && for AND and || for OR inside FILTER"
+        if token.is_word("JOIN", "ON", "TABLE"):
+            return "this is SQL: in SPARQL, triple patterns that share a variable are joined"
+    if re.search(r"[=!]=\s*=|[^!<>=]==[^=]", query):
+        return "compare with a single ="
+    return ""

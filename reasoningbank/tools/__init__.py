@@ -1,0 +1,12 @@
+"""What agents call: bounded, attributed, never printing.
+
+Every tool returns JSON-able data that is capped in rows and in characters and says whom it
+comes from and whether it was cut. Large results stay in a `RefStore` behind a `Ref`.
+"""
+
+from reasoningbank.refs import Ref, RefStore
+from reasoningbank.tools.bounds import CAPS, Cap
+from reasoningbank.tools.rows import Rows
+from reasoningbank.tools.sparql import SPARQLTools
+
+__all__ = ["CAPS", "Cap", "Ref", "RefStore", "Rows", "SPARQLTools"]

@@ -1,0 +1,187 @@
+"""What an agent did, as an ordered list of typed events.
+
+The recorder is the only writer. It is handed to tools and to the DSPy callbacks of a trial;
+what it collects is stored with the trial and read by judges, distillation and analysis.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal
+
+__all__ = ["Event", "EventKind", "Recorder", "Trajectory", "Usage"]
+
+EventKind = Literal[
+    "lm_call", "code", "tool_call", "tool_result", "memory_retrieved", "submit", "error"
+]
+
+#: Strings longer than this are stored once, by content hash, beside the events.
+PAYLOAD_CHARS = 400
+
+
+@dataclass(frozen=True)
+class Event:
+    """One thing that happened in a trial.
+
+    Attributes:
+        index: Position in the trajectory, from 0.
+        kind: What kind of thing.
+        at: Seconds since the trial began.
+        seconds: How long it took; 0 for an instant.
+        data: JSON-able facts. A value ``{"$ref": HASH}`` stands for a long payload.
+        parent: Index of the event that this one belongs to, e.g. the code that called a tool.
+    """
+
+    index: int
+    kind: EventKind
+    at: float
+    seconds: float = 0.0
+    data: Mapping[str, Any] = field(default_factory=dict)
+    parent: int | None = None
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a trial consumed. Cached calls are counted apart, since they cost nothing.
+
+    Attributes:
+        lm_calls: Calls to a model that were answered by the model.
+        cached_calls: Calls answered from a cache of responses.
+        prompt_tokens: Tokens sent, of all calls that reached the model.
+        completion_tokens: Tokens generated.
+        cached_prompt_tokens: Of the tokens sent, those the server had in its prefix cache.
+        tool_calls: Tool calls of the agent, failed ones included.
+        iterations: Turns of the agent's loop.
+        seconds: Wall time of the attempt.
+        dollars: Price by the model's price table; None where it has none.
+    """
+
+    lm_calls: int = 0
+    cached_calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_prompt_tokens: int = 0
+    tool_calls: int = 0
+    iterations: int = 0
+    seconds: float = 0.0
+    dollars: float | None = None
+
+    @property
+    def tokens(self) -> int:
+        """Tokens sent and generated."""
+        return self.prompt_tokens + self.completion_tokens
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """The events of one attempt, with the long payloads they refer to."""
+
+    events: tuple[Event, ...] = ()
+    payloads: Mapping[str, str] = field(default_factory=dict)
+
+    def of(self, *kinds: EventKind) -> tuple[Event, ...]:
+        """Return the events of the given kinds, in order."""
+        return tuple(e for e in self.events if e.kind in kinds)
+
+    def resolve(self, value: Any) -> Any:
+        """Return `value` with every payload reference replaced by the text it stands for."""
+        if isinstance(value, Mapping):
+            if set(value) == {"$ref"}:
+                return self.payloads.get(str(value["$ref"]), "")
+            return {k: self.resolve(v) for k, v in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [self.resolve(v) for v in value]
+        return value
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the trajectory as JSON-able data."""
+        return {"events": [asdict(e) for e in self.events], "payloads": dict(self.payloads)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Trajectory:
+        """Read what `to_json` wrote."""
+        return cls(tuple(Event(**e) for e in data.get("events", ())), dict(data["payloads"]))
+
+
+class Recorder:
+    """Collects the events of one trial; safe to call from several threads.
+
+    Args:
+        redact: Strings that must never be stored (keys, passwords); replaced by ``[redacted]``.
+        clock: Seconds, monotonic.
+
+    Examples:
+        >>> r = Recorder(redact=["s3cret"])
+        >>> i = r.add("code", {"code": "print('s3cret')"})
+        >>> r.trajectory().events[i].data["code"]
+        "print('[redacted]')"
+        >>> i = r.add("tool_result", {"value": "x" * 1000})
+        >>> t = r.trajectory()
+        >>> len(t.resolve(t.events[i].data)["value"])
+        1000
+    """
+
+    def __init__(
+        self, redact: list[str] | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._clock = clock
+        self._start = clock()
+        self._redact = [s for s in redact or () if s]
+        self._events: list[Event] = []
+        self._payloads: dict[str, str] = {}
+        self._lock = threading.Lock()
+
+    def now(self) -> float:
+        """Return the seconds since the trial began."""
+        return self._clock() - self._start
+
+    def add(
+        self,
+        kind: EventKind,
+        data: Mapping[str, Any],
+        *,
+        seconds: float = 0.0,
+        parent: int | None = None,
+    ) -> int:
+        """Append an event that ends now and return its index."""
+        with self._lock:
+            stored = {k: self._store(v) for k, v in data.items()}
+            at = round(max(0.0, self.now() - seconds), 4)
+            event = Event(len(self._events), kind, at, round(seconds, 4), stored, parent)
+            self._events.append(event)
+            return event.index
+
+    def extend(self, index: int, data: Mapping[str, Any], *, seconds: float = 0.0) -> None:
+        """Add facts to the event at `index` once they are known, and how long it took."""
+        with self._lock:
+            event = self._events[index]
+            stored = {k: self._store(v) for k, v in data.items()}
+            self._events[index] = replace(
+                event, data={**event.data, **stored}, seconds=round(seconds, 4)
+            )
+
+    def trajectory(self) -> Trajectory:
+        """Return what was collected so far."""
+        with self._lock:
+            return Trajectory(tuple(self._events), dict(self._payloads))
+
+    def _store(self, value: Any) -> Any:
+        if isinstance(value, str):
+            for secret in self._redact:
+                value = value.replace(secret, "[redacted]")
+            if len(value) <= PAYLOAD_CHARS:
+                return value
+            key = hashlib.sha256(value.encode()).hexdigest()[:16]
+            self._payloads[key] = value
+            return {"$ref": key}
+        if isinstance(value, Mapping):
+            return {str(k): self._store(v) for k, v in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [self._store(v) for v in value]
+        if value is None or isinstance(value, (bool, int, float)):
+            return value
+        return self._store(str(value))

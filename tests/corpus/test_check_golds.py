@@ -1,0 +1,110 @@
+"""The script that checks golds finds what it is there to find."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .conftest import HEAD
+
+SCRIPT = Path(__file__).parents[2] / "scripts" / "check_golds.py"
+
+TOML = """
+endpoint = "https://example.org/sparql/"
+data = ["things.ttl"]
+schema = "schema.ttl"
+[prefixes]
+t = "http://t/"
+"""
+DATA = """
+@prefix t: <http://t/> .
+t:1 a t:Thing ; t:partOf t:whole ; t:size 1 .
+t:2 a t:Thing ; t:partOf t:whole ; t:size 2 .
+t:3 t:partOf t:whole .
+"""
+SCHEMA = "@prefix t: <http://t/> . t:partOf a t:Property . t:size a t:Property ."
+
+
+@pytest.fixture
+def pack(tmp_path: Path) -> Path:
+    (tmp_path / "examples").mkdir()
+    (tmp_path / "pack.toml").write_text(TOML)
+    (tmp_path / "things.ttl").write_text(DATA)
+    (tmp_path / "schema.ttl").write_text(SCHEMA)
+    return tmp_path
+
+
+def add(pack: Path, name: str, question: str, query: str, group: str = "g") -> None:
+    form = query.split()[0].capitalize()
+    (pack / "examples" / f"{name}.ttl").write_text(
+        HEAD
+        + f'''ex:{name} a sh:SPARQLExecutable, sh:SPARQL{form}Executable ;
+        rdfs:comment "{question}"@en ; sh:{form.lower()} """{query}""" ;
+        schema:target <https://example.org/sparql/> ; schema:keywords "k" ; rb:group "{group}" .'''
+    )
+
+
+def check(pack: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(SCRIPT), str(pack), *options],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_a_good_gold_passes(pack: Path) -> None:
+    add(
+        pack,
+        "good",
+        "Which parts has the whole?",
+        "SELECT ?p WHERE { ?p t:partOf t:whole ; t:size 1 }".replace("t:size 1", "a t:Thing"),
+    )
+    done = check(pack, "--only", "good")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "every pattern counts in 1 of 1 tasks (100.0%)" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("question", "query", "says"),
+    [
+        (
+            "Which parts has the whole?",
+            "SELECT ?p WHERE { ?p t:partOf t:whole ; t:size ?s ; a t:Thing }",
+            "keeps its answer without: ?p",
+        ),
+        ("Which has 9?", "SELECT ?p WHERE { ?p t:size 9 }", "the gold answers nothing"),
+        ("Which is it?", "SELECT ?p WHERE { ?p t:size 2 }", "does not mention 2"),
+        ("What is partOf the whole?", "SELECT ?p { ?p t:partOf t:whole }", "schema's name partOf"),
+        ("What is it?", "SELECT ?p { ?p t:partOf", "the question does not mention"),
+    ],
+)
+def test_each_breach_is_named(pack: Path, question: str, query: str, says: str) -> None:
+    add(pack, "bad", question, query)
+    done = check(pack)
+    assert done.returncode == 1
+    assert says in done.stdout, done.stdout + done.stderr
+
+
+def test_groups_and_topics_are_counted(pack: Path) -> None:
+    for i in range(6):
+        query = f"SELECT ?p WHERE {{ ?p t:size {i} }}"
+        add(pack, f"many{i}", f"Which has {i}?", query, "a" if i else "b")
+    done = check(pack, "--rules")
+    assert "one template is in several groups: a, b" in done.stdout
+    assert "topic enzyme is in 0 groups only" in done.stdout
+    add(pack, "many6", "Which has 6?", "SELECT ?p WHERE { ?p t:size 6 }", "a")
+    assert "group a has 6 tasks, more than 5" in check(pack, "--rules").stdout
+
+
+def test_missing_data_is_one_line(pack: Path) -> None:
+    add(pack, "good", "Which parts has the whole?", "SELECT ?p WHERE { ?p t:partOf t:whole }")
+    (pack / "things.ttl").unlink()
+    done = check(pack)
+    assert done.returncode == 1
+    assert "things.ttl" in done.stderr
+    assert "Traceback" not in done.stderr

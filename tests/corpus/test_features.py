@@ -1,0 +1,98 @@
+"""What makes a query hard, and which queries share a template."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reasoningbank.corpus import query_features
+from reasoningbank.corpus.feature_cache import FeatureCache
+
+P = "PREFIX up: <http://u/> "
+
+
+@pytest.mark.parametrize(
+    ("query", "patterns", "features"),
+    [
+        ("SELECT ?s WHERE { ?s up:a ?o }", 1, ()),
+        ("SELECT DISTINCT ?s WHERE { ?s up:a/up:b ?o } LIMIT 3", 2, ("path", "limit", "distinct")),
+        ("SELECT ?s WHERE { ?s ^up:a ?o }", 1, ()),
+        ("SELECT ?s WHERE { ?s up:a* ?o }", 1, ("path", "recursion")),
+        ("SELECT ?s WHERE { ?s up:a|up:b ?o }", 1, ("path", "recursion")),
+        ("SELECT ?s WHERE { ?s up:a ?o OPTIONAL { ?o up:b ?x } }", 2, ("optional",)),
+        ("SELECT ?s WHERE { { ?s up:a 1 } UNION { ?s up:b 2 } }", 2, ("union",)),
+        ("SELECT (COUNT(?s) AS ?n) WHERE { ?s up:a 1 }", 1, ("aggregate",)),
+        ("SELECT ?s WHERE { { SELECT ?s WHERE { ?s up:a 1 } } }", 1, ("subquery",)),
+        ("SELECT ?s WHERE { GRAPH ?g { ?s up:a 1 } }", 1, ("graph",)),
+        ("SELECT ?s WHERE { SERVICE <http://e/> { ?s up:a 1 } }", 1, ("service",)),
+        ("SELECT ?s WHERE { ?s up:a ?o FILTER(?o > 1) }", 1, ("filter",)),
+        (
+            "SELECT ?s WHERE { ?s up:a ?o FILTER NOT EXISTS { ?s up:b 1 } }",
+            2,
+            ("filter", "not-exists"),
+        ),
+        ("SELECT ?s WHERE { ?s up:a ?o MINUS { ?s up:b 1 } }", 2, ("minus",)),
+        ("SELECT ?s WHERE { VALUES ?o { 1 2 } ?s up:a ?o }", 1, ("values",)),
+        ("SELECT ?s WHERE { ?s up:a ?o BIND(?o + 1 AS ?x) }", 1, ("bind",)),
+        ("SELECT ?s WHERE { ?s up:a ?o } ORDER BY ?o", 1, ("order",)),
+        ("CONSTRUCT { ?s up:x ?o . ?s up:y ?o } WHERE { ?s up:a ?o }", 1, ()),
+        ("DESCRIBE <http://u/x>", 0, ()),
+        ("ASK { ?s up:a 1 }", 1, ()),
+    ],
+)
+def test_features(query: str, patterns: int, features: tuple[str, ...]) -> None:
+    found = query_features(P + query)
+    assert found.parsed
+    assert (found.patterns, found.features) == (patterns, features)
+
+
+def test_length_and_prefixes_do_not_make_a_query_hard() -> None:
+    short = query_features(P + "SELECT ?s WHERE { ?s up:a ?o }")
+    long = query_features(
+        P * 30 + "# a comment\n" * 30 + "SELECT ?subject WHERE { ?subject up:a ?object }"
+    )
+    assert (short.score, short.template) == (long.score, long.template)
+
+
+def test_complexity_rises_with_what_is_asked() -> None:
+    base = "SELECT ?s (COUNT(?o) AS ?n) WHERE { ?s up:a ?o . ?o up:b ?x . %s } GROUP BY ?s"
+    more = "OPTIONAL { ?s up:c ?y } { SELECT ?s WHERE { ?s up:d 1 } }"
+    assert query_features(P + "ASK { ?s up:a 1 }").complexity == "simple"
+    assert query_features(P + base % "?x up:c 1").complexity == "moderate"
+    assert query_features(P + base % more).complexity == "complex"
+
+
+def test_a_template_abstracts_constants_and_names() -> None:
+    def template(query: str) -> str:
+        return query_features(P + query).template
+
+    one = template("SELECT ?s WHERE { ?s a up:T ; up:a <http://x/1> FILTER(?s > 5) } LIMIT 3")
+    assert one == template("SELECT ?q { ?q a up:T ; up:a <http://x/2> FILTER(?q > 7) } LIMIT 9")
+    assert one != template("SELECT ?s { ?s a up:T ; up:b <http://x/1> FILTER(?s > 5) } LIMIT 3")
+    assert one != template("SELECT ?s { ?s a up:U ; up:a <http://x/1> FILTER(?s > 5) } LIMIT 3")
+    values = "SELECT ?s {{ VALUES ?o {{ {} }} ?s up:a ?o }}"
+    assert template(values.format("1 2")) == template(values.format("1 2 3"))
+
+
+def test_what_rdflib_rejects_is_described_from_its_words() -> None:
+    found = query_features(
+        "SELECT ?s WHERE { ?s up:a ?o . OPTIONAL { ?o up:b 'UNION' } MINUS { { SELECT ?s WHERE {} }"
+    )
+    assert not found.parsed
+    assert found.features == ("optional", "subquery", "minus")
+    assert found.template.startswith("text-")
+
+
+def test_features_are_kept_on_disk_and_a_broken_file_only_misses(tmp_path: Path) -> None:
+    file = tmp_path / "deep" / "features.sqlite"
+    first = FeatureCache(file)
+    first.put("k", {"score": 1.5})
+    first.close()
+    assert first.get("k") is None
+    assert FeatureCache(file).get("k") == {"score": 1.5}
+    broken = tmp_path / "broken.sqlite"
+    broken.write_bytes(b"this is no database" * 100)
+    cache = FeatureCache(broken)
+    cache.put("k", {"score": 1.5})
+    assert cache.get("k") is None

@@ -1,0 +1,367 @@
+"""Comparing tables: the tricky cases, one by one."""
+
+import random
+import time
+from collections.abc import Sequence
+from itertools import pairwise
+
+import pytest
+
+from reasoningbank.judge import Answer, Comparison, Window, compare
+
+A, B, C, D = (f"<http://e/{name}>" for name in "abcd")
+
+
+def table(names: str, *rows: Sequence[str | None]) -> Answer:
+    return Answer.of_rows(names.split(), rows)
+
+
+def scores(found: Comparison) -> tuple[bool, float, float, float]:
+    return found.strict, found.precision, found.recall, found.f1
+
+
+# Columns
+
+
+def test_names_and_order_of_columns_do_not_count() -> None:
+    gold = table("protein mass", (A, "10"), (B, "20"))
+    found = compare(gold, table("weight p", ("20", B), ("10", A)))
+    assert found.strict
+    assert found.column_mapping == {"protein": "p", "mass": "weight"}
+
+
+def test_swapped_names_are_no_hint() -> None:
+    gold = table("x y", (A, B), (C, D))
+    found = compare(gold, table("y x", (A, B), (C, D)))
+    assert found.strict
+    assert found.column_mapping == {"x": "y", "y": "x"}
+
+
+def test_one_mapping_holds_for_all_rows() -> None:
+    gold = table("x y", (A, B), (C, D))
+    found = compare(gold, table("x y", (A, B), (D, C)))
+    assert scores(found) == (False, 0.5, 0.5, 0.5)
+
+
+def test_columns_with_the_same_values_are_told_apart_by_their_rows() -> None:
+    gold = table("x y z", (A, B, "1"), (B, A, "2"), (C, C, "3"))
+    found = compare(gold, table("u v w", (B, "1", A), (A, "2", B), (C, "3", C)))
+    assert found.strict
+    assert found.column_mapping == {"x": "w", "y": "u", "z": "v"}
+
+
+def test_a_predicted_column_stands_for_one_gold_column_only() -> None:
+    gold = table("x y", (A, A), (B, B))
+    assert compare(gold, table("x y", (A, A), (B, B))).strict
+    found = compare(gold, table("x", (A,), (B,)))
+    assert scores(found) == (False, 0.0, 0.0, 0.0)
+    assert found.reason == "1 of 2 columns missing"
+    assert not compare(gold, table("x y", (A, C), (B, D))).strict
+
+
+def test_an_extra_column_fails_strictly_and_passes_leniently() -> None:
+    gold = table("x", (A,), (B,))
+    wider = table("x label", (A, '"a"'), (B, '"b"'))
+    found = compare(gold, wider)
+    assert (found.match, found.strict, found.lenient, found.f1) == (False, False, True, 1.0)
+    assert found.extra_columns == ("label",)
+    assert found.reason == "columns not asked for: label"
+    assert compare(gold, wider, lenient=True).match
+
+
+def test_an_extra_column_that_multiplies_rows_fails_in_both_readings() -> None:
+    gold = table("x", (A,), (B,))
+    found = compare(gold, table("x label", (A, '"a"'), (A, '"ä"'), (B, '"b"')), lenient=True)
+    assert (found.match, found.strict, found.lenient) == (False, False, False)
+    assert (found.precision, found.recall) == (2 / 3, 1.0)
+
+
+def test_an_extra_column_is_found_among_look_alikes() -> None:
+    gold = table("x", (A,), (B,))
+    found = compare(gold, table("u v", (C, A), (A, B)))
+    assert found.lenient
+    assert found.column_mapping == {"x": "v"}
+
+
+def test_a_column_with_nothing_in_common_spoils_every_row() -> None:
+    gold = table("x y", (A, '"a"'), (B, '"b"'))
+    found = compare(gold, table("x y", (A, C), (B, D)))
+    assert scores(found) == (False, 0.0, 0.0, 0.0)
+    assert found.column_mapping["x"] == "x"
+
+
+def test_wide_tables_are_mapped_in_time() -> None:
+    rng = random.Random(1)
+    rows = [[rng.choice(["true", "false"]) for _ in range(30)] for _ in range(2_000)]
+    order = rng.sample(range(30), 30)
+    gold = Answer.of_rows([f"g{i}" for i in range(30)], rows)
+    shuffled = [[row[i] for i in order] for row in rng.sample(rows, len(rows))]
+    began = time.monotonic()
+    found = compare(gold, Answer.of_rows([f"p{i}" for i in range(30)], shuffled))
+    assert found.strict
+    assert found.column_mapping == {f"g{i}": f"p{order.index(i)}" for i in range(30)}
+    assert time.monotonic() - began < 10
+
+
+def test_many_equal_columns_do_not_explode() -> None:
+    names = [f"c{i}" for i in range(40)]
+    gold = Answer.of_rows(names, [[A] * 40, [B] * 40])
+    almost = Answer.of_rows(names, [[A] * 40, [B] * 39 + [C]])
+    began = time.monotonic()
+    assert compare(gold, gold).strict
+    assert compare(gold, almost).recall == 0.5
+    assert time.monotonic() - began < 10
+
+
+# Rows
+
+
+def test_rows_are_a_set_unless_they_are_a_bag() -> None:
+    gold = table("x", (A,), (A,), (B,))
+    once = table("x", (A,), (B,))
+    assert compare(gold, once).strict
+    assert compare(gold, once).n_gold == 2
+    found = compare(gold, once, bag=True)
+    assert scores(found) == (False, 1.0, 2 / 3, 0.8)
+    assert compare(gold, table("x", (B,), (A,), (A,)), bag=True).strict
+    assert not compare(gold, table("x", (B,), (B,), (A,)), bag=True).strict
+
+
+def test_a_distribution_over_cells_is_not_enough() -> None:
+    gold = table("x y", (A, "1"), (A, "2"), (B, "1"), (B, "3"))
+    other = table("x y", (A, "1"), (A, "3"), (B, "1"), (B, "2"))
+    assert scores(compare(gold, other)) == (False, 0.5, 0.5, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("gold", "predicted", "expected"),
+    [
+        (table("x"), table("y"), (True, 1.0, 1.0, 1.0)),
+        (table("x", (A,)), table("x"), (False, 0.0, 0.0, 0.0)),
+        (table("x"), table("x", (A,)), (False, 0.0, 0.0, 0.0)),
+        (table("x y"), table("x"), (False, 1.0, 1.0, 1.0)),
+        (table("x"), table("x y"), (False, 1.0, 1.0, 1.0)),
+        (Answer.of_rows([], [[]]), Answer.of_rows([], [[]]), (True, 1.0, 1.0, 1.0)),
+    ],
+)
+def test_empty_answers(
+    gold: Answer, predicted: Answer, expected: tuple[bool, float, float, float]
+) -> None:
+    assert scores(compare(gold, predicted)) == expected
+
+
+def test_unbound_is_a_value() -> None:
+    gold = table("x y", (A, None), (B, "1"))
+    assert compare(gold, table("x y", (A, None), (B, "1"))).strict
+    assert not compare(gold, table("x y", (A, '""'), (B, "1"))).strict
+    assert compare(gold, table("x y", (A, "0"), (B, "1"))).recall == 0.5
+    assert compare(table("x y", (A, None)), table("x y", (None, A))).strict
+
+
+def test_a_single_count() -> None:
+    gold = table("n", ("42",))
+    assert compare(gold, table("count", ('"42"^^<http://www.w3.org/2001/XMLSchema#int>',))).strict
+    assert compare(gold, table("count", ("42.0",))).strict
+    assert not compare(gold, table("count", ("43",))).strict
+    assert not compare(gold, table("count", ('"42"',))).strict
+
+
+def test_sums_in_another_order_are_the_same_sum() -> None:
+    gold = table("x s", (A, str(0.1 + 0.2 + 0.3)), (B, "1e3"))
+    assert compare(gold, table("x s", (A, str(0.3 + 0.2 + 0.1)), (B, "1000"))).strict
+    assert not compare(gold, table("x s", (A, "0.60001"), (B, "1000"))).strict
+
+
+def test_forms_must_agree() -> None:
+    found = compare(table("x", (A,)), Answer.of_boolean(True))
+    assert scores(found) == (False, 0.0, 0.0, 0.0)
+    assert found.reason == "the right answer is a table, this is a boolean"
+
+
+def test_booleans() -> None:
+    assert scores(compare(Answer.of_boolean(False), Answer.of_boolean(False)))[0]
+    found = compare(Answer.of_boolean(False), Answer.of_boolean(True))
+    assert scores(found) == (False, 0.0, 0.0, 0.0)
+    assert found.reason == "false was right"
+
+
+# Blank nodes
+
+
+def test_labels_of_blank_nodes_do_not_count() -> None:
+    gold = table("x n", ("_:a", "1"), ("_:b", "2"))
+    assert compare(gold, table("x n", ("_:b", "1"), ("_:a", "2"))).strict
+
+
+def test_blank_nodes_shared_across_rows() -> None:
+    gold = table("x n", ("_:a", "1"), ("_:a", "2"), ("_:b", "3"))
+    assert compare(gold, table("x n", ("_:q", "2"), ("_:q", "1"), ("_:r", "3"))).strict
+    found = compare(gold, table("x n", ("_:q", "1"), ("_:r", "2"), ("_:r", "3")))
+    assert not found.strict
+    assert found.reason == "the rows are alike, but blank nodes connect them differently"
+    assert found.f1 == 1.0
+    assert not compare(gold, table("x n", ("_:q", "1"), ("_:r", "2"), ("_:s", "3"))).strict
+
+
+def test_blank_nodes_within_a_row() -> None:
+    gold = table("x y", ("_:a", "_:a"), ("_:b", "_:c"))
+    assert compare(gold, table("x y", ("_:p", "_:q"), ("_:r", "_:r"))).strict
+    assert compare(gold, table("x y", ("_:p", "_:q"), ("_:r", "_:s"))).f1 == 0.5
+
+
+def test_different_blank_nodes_are_different_rows() -> None:
+    gold = table("x", ("_:a",), ("_:b",), ("_:a",))
+    assert compare(gold, table("x", ("_:p",), ("_:q",))).strict
+    assert not compare(gold, table("x", ("_:p",))).strict
+    assert not compare(gold, table("x", ("_:p",), ("_:q",), ("_:r",))).strict
+
+
+def test_blank_nodes_far_apart_decide() -> None:
+    # Two chains of four steps against one of eight: alike nearby, different at the ends.
+    def chain(*nodes: str) -> list[tuple[str, str]]:
+        return list(pairwise(nodes))
+
+    two = chain(*"abcde") + chain(*"fghij")
+    one = chain(*"abcdefghi")
+    assert len(two) == len(one)
+    found = compare(
+        table("x y", *[(f"_:{a}", f"_:{b}") for a, b in two]),
+        table("x y", *[(f"_:{a}", f"_:{b}") for a, b in one]),
+    )
+    assert not found.strict
+
+
+# Order
+
+
+def test_order_counts_only_where_it_is_asked_for() -> None:
+    gold = table("x", (A,), (B,), (C,))
+    turned = table("x", (C,), (B,), (A,))
+    assert compare(gold, turned).strict
+    found = compare(gold, turned, ordered=True)
+    assert scores(found) == (False, 1.0, 1.0, 1.0)
+    assert found.reason == "the right rows in the wrong order"
+    assert compare(gold, gold, ordered=True).strict
+
+
+def test_rows_tied_on_the_sort_keys_may_change_places() -> None:
+    gold = table("x n", (A, "3"), (B, "2"), (C, "2"), (D, "1"))
+    tied = table("n x", ("3", A), ("2.0", C), ("2", B), ("1", D))
+    assert compare(gold, tied, ordered=True, window=Window(keys=("n",))).strict
+    assert not compare(gold, tied, ordered=True).strict
+    wrong = table("n x", ("2", B), ("3", A), ("2", C), ("1", D))
+    assert not compare(gold, wrong, ordered=True, window=Window(keys=("n",))).strict
+
+
+def test_what_nothing_sorts_has_no_order() -> None:
+    gold = table("x", (A,), (B,))
+    turned = table("x", (B,), (A,))
+    assert compare(gold, turned, ordered=True, window=Window(keys=())).strict
+
+
+def test_the_mapping_that_keeps_the_order_is_found() -> None:
+    # As sets both mappings are right; in order only one is.
+    gold = table("x y", (A, B), (B, A))
+    found = compare(gold, table("x y", (B, A), (A, B)), ordered=True)
+    assert found.strict
+    assert found.column_mapping == {"x": "y", "y": "x"}
+
+
+def test_order_of_a_set_is_that_of_first_occurrence() -> None:
+    gold = table("x", (A,), (B,), (A,))
+    assert compare(gold, table("x", (A,), (B,)), ordered=True).strict
+    assert not compare(gold, table("x", (A,), (B,)), ordered=True, bag=True).strict
+
+
+# LIMIT
+
+WHOLE = table("x n", (A, "3"), (B, "2"), (C, "2"), (D, "1"))
+
+
+def test_any_right_subset_of_the_right_size() -> None:
+    window = Window(0, 2, ())
+    assert compare(WHOLE, table("x n", (D, "1"), (B, "2")), window=window).strict
+    found = compare(WHOLE, table("x n", (D, "1")), window=window)
+    assert scores(found) == (False, 1.0, 0.5, 2 / 3)
+    found = compare(WHOLE, table("x n", (D, "1"), (A, "1")), window=window)
+    assert scores(found) == (False, 0.5, 0.5, 0.5)
+    found = compare(WHOLE, WHOLE, window=window)
+    assert scores(found) == (False, 0.5, 1.0, 2 / 3)
+
+
+def test_ties_at_the_cut() -> None:
+    window = Window(0, 2, ("n",))
+    for ordered in (False, True):
+        assert compare(
+            WHOLE, table("x n", (A, "3"), (B, "2")), ordered=ordered, window=window
+        ).strict
+        assert compare(
+            WHOLE, table("x n", (A, "3"), (C, "2")), ordered=ordered, window=window
+        ).strict
+        # Two of the tied rows instead of the first one.
+        assert not compare(
+            WHOLE, table("x n", (B, "2"), (C, "2")), ordered=ordered, window=window
+        ).strict
+    backwards = table("x n", (C, "2"), (A, "3"))
+    assert compare(WHOLE, backwards, window=window).strict
+    assert not compare(WHOLE, backwards, ordered=True, window=window).strict
+
+
+def test_offset_and_limit() -> None:
+    window = Window(1, 1, ("n",))
+    assert compare(WHOLE, table("x n", (C, "2")), window=window).strict
+    assert not compare(WHOLE, table("x n", (A, "3")), window=window).strict
+    rest = Window(3, None, ("n",))
+    assert compare(WHOLE, table("x n", (D, "1")), window=rest).strict
+
+
+def test_a_limit_beyond_the_end_takes_all() -> None:
+    window = Window(0, 9, ())
+    assert compare(WHOLE, WHOLE, window=window).strict
+    assert not compare(WHOLE, table("x n", (A, "3")), window=window).strict
+
+
+def test_a_limit_cuts_repeated_rows_or_distinct_ones() -> None:
+    whole = table("x", (A,), (A,), (B,), (C,))
+    window = Window(0, 3, ())
+    assert compare(whole, table("x", (A,), (A,), (B,)), window=window).strict
+    assert compare(whole, table("x", (A,), (B,), (C,)), window=window).strict
+    assert not compare(whole, table("x", (B,), (B,), (B,)), window=window).strict
+    assert not compare(whole, table("x", (A,), (B,)), window=window).strict
+    assert compare(whole, table("x", (A,), (A,), (C,)), window=window, bag=True).strict
+    assert not compare(whole, table("x", (C,), (A,), (C,)), window=window, bag=True).strict
+
+
+def test_a_limit_with_a_column_too_many() -> None:
+    found = compare(
+        WHOLE, table("l x n", ('"b"', B, "2"), ('"d"', D, "1")), window=Window(0, 2, ())
+    )
+    assert (found.strict, found.lenient) == (False, True)
+
+
+def test_a_limit_over_blank_nodes() -> None:
+    whole = table("x n", ("_:a", "1"), ("_:b", "2"), ("_:c", "3"))
+    assert compare(whole, table("x n", ("_:q", "3")), window=Window(0, 1, ())).strict
+    assert not compare(whole, table("x n", ("_:q", "4")), window=Window(0, 1, ())).strict
+
+
+# Size
+
+
+def test_a_hundred_thousand_rows_take_seconds() -> None:
+    rng = random.Random(3)
+    rows = [
+        (f"<http://e/p{i}>", f'"name {i % 5000}"@en', str(rng.randrange(10**6)), f"_:b{i // 3}")
+        for i in range(100_000)
+    ]
+    shuffled = [(*row[:3][::-1], f"_:c{row[3][3:]}") for row in rng.sample(rows, len(rows))]
+    gold = table("a b c d", *rows)
+    predicted = table("w x y z", *shuffled)
+    began = time.monotonic()
+    found = compare(gold, predicted)
+    assert found.strict
+    assert time.monotonic() - began < 30
+    shuffled[5] = ('"else"', *shuffled[5][1:])
+    found = compare(gold, table("w x y z", *shuffled))
+    assert not found.strict
+    assert found.precision == 1 - 1e-5

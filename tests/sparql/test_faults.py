@@ -1,0 +1,316 @@
+"""The client against a server that misbehaves."""
+
+from __future__ import annotations
+
+import threading
+import time
+from http.server import BaseHTTPRequestHandler
+from itertools import pairwise
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from pyoxigraph import Literal
+
+from reasoningbank.errors import EndpointError, QueryError
+from reasoningbank.sparql import BooleanResult, EndpointConfig, SPARQLClient, TableResult, full
+
+from .faulty import Answer, FaultyServer
+
+JSON = {"Content-Type": "application/sparql-results+json"}
+HTML = {"Content-Type": "text/html"}
+PAGE = b"<!DOCTYPE html><html><head><title>Down for\nmaintenance</title></head></html>"
+QUERY = "SELECT ?x { ?x ?y ?z }"
+
+
+def ask(faulty: FaultyServer, query: str = QUERY, **settings: Any) -> Any:
+    settings = {"backoff_s": 0.01, "timeout_s": 5.0, **settings}
+    with SPARQLClient(EndpointConfig(faulty.url, "Faulty", **settings)) as client:
+        return client.query(query)
+
+
+def drop(handler: BaseHTTPRequestHandler) -> None:
+    handler.connection.close()
+
+
+def drop_midway(handler: BaseHTTPRequestHandler) -> None:
+    handler.wfile.write(
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/tab-separated-values\r\n"
+        b"Transfer-Encoding: chunked\r\n\r\n5\r\n?x\n1\n\r\n"
+    )
+
+
+def drip(handler: BaseHTTPRequestHandler) -> None:
+    handler.wfile.write(
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/tab-separated-values\r\n"
+        b"Content-Length: 100000\r\n\r\n?x\n"
+    )
+    for _ in range(100):
+        handler.wfile.write(b"1\n")
+        time.sleep(0.05)
+
+
+def drip_headers(handler: BaseHTTPRequestHandler) -> None:
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
+    for n in range(80):
+        handler.wfile.write(f"X-Slow-{n}: 1\r\n".encode())
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("status", [429, 502, 503, 504])
+def test_a_busy_server_is_asked_again(faulty: FaultyServer, status: int) -> None:
+    busy = Answer(status, b"busy", {"Retry-After": "0"})
+    faulty.script(busy, busy, Answer())
+    assert ask(faulty).rows() == [(Literal(1),)]
+    assert len(faulty.seen) == 3
+
+
+def test_retry_after_is_honoured(faulty: FaultyServer) -> None:
+    faulty.script(Answer(503, b"", {"Retry-After": "1"}), Answer())
+    ask(faulty)
+    assert faulty.seen[1].at - faulty.seen[0].at >= 1.0
+
+
+def test_retries_end(faulty: FaultyServer) -> None:
+    faulty.script(Answer(502, PAGE, HTML))
+    with pytest.raises(EndpointError, match=r"HTTP 502: Down for maintenance; try again later"):
+        ask(faulty, retries=2)
+    assert len(faulty.seen) == 3
+
+
+def test_a_wait_past_the_deadline_is_not_waited_for(faulty: FaultyServer) -> None:
+    faulty.script(Answer(429, b"slow down", {"Retry-After": "3600"}))
+    began = time.monotonic()
+    with pytest.raises(EndpointError, match="HTTP 429: slow down"):
+        ask(faulty)
+    assert time.monotonic() - began < 2
+    assert len(faulty.seen) == 1
+
+
+@pytest.mark.parametrize(
+    "lost",
+    [Answer(say=drop), Answer(say=drop_midway), Answer(body=b"?x\n1\n", announce=1_000)],
+    ids=["before the answer", "between chunks", "within the announced length"],
+)
+def test_a_dropped_connection_is_tried_again(faulty: FaultyServer, lost: Answer) -> None:
+    faulty.script(lost, Answer())
+    assert ask(faulty).rows() == [(Literal(1),)]
+    faulty.script(lost)
+    with pytest.raises(EndpointError, match="connection was dropped"):
+        ask(faulty, retries=1)
+    assert len(faulty.seen) == 4
+
+
+@pytest.mark.parametrize("slow", [drip, drip_headers], ids=["body", "headers"])
+def test_a_trickle_cannot_outlast_the_timeout(faulty: FaultyServer, slow: Any) -> None:
+    faulty.script(Answer(say=slow))
+    began = time.monotonic()
+    with pytest.raises(QueryError, match=r"timed out \(no answer within 0.5 s\)"):
+        ask(faulty, timeout_s=0.5)
+    assert time.monotonic() - began < 2
+    assert len(faulty.seen) == 1
+
+
+def test_a_web_page_is_no_result(faulty: FaultyServer) -> None:
+    faulty.script(Answer(200, PAGE, HTML))
+    with pytest.raises(EndpointError, match=r"a web page came instead .*Down for maintenance"):
+        ask(faulty)
+    faulty.script(Answer(200, b"hello", {"Content-Type": "text/plain"}))
+    with pytest.raises(EndpointError, match="cannot be read"):
+        ask(faulty)
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "said"),
+    [
+        (Answer(400, b"no such function"), QueryError, "no such function; correct the query"),
+        (Answer(413, b""), QueryError, "too long"),
+        (Answer(414, b""), QueryError, "too long"),
+        (Answer(408, b""), QueryError, "timed out"),
+        (
+            Answer(500, b"Virtuoso 42000 Error The estimated execution time 900 exceeds the limit"),
+            QueryError,
+            "timed out",
+        ),
+        (Answer(500, b"Virtuoso 37000 Error SP030: SPARQL compiler"), QueryError, "rejects"),
+        (Answer(500, PAGE, HTML), EndpointError, "HTTP 500: Down for maintenance"),
+        (Answer(401, b""), EndpointError, "credentials"),
+        (Answer(403, b"no"), EndpointError, "HTTP 403: no"),
+        (Answer(404, b""), EndpointError, "check the endpoint's address"),
+    ],
+)
+def test_the_status_tells_whose_fault_it_is(
+    faulty: FaultyServer, answer: Answer, kind: type[Exception], said: str
+) -> None:
+    faulty.script(answer)
+    with pytest.raises(kind, match=said) as caught:
+        ask(faulty)
+    assert "\n" not in str(caught.value)
+    assert len(faulty.seen) == 1
+
+
+def test_an_engine_without_tsv_is_asked_for_json(faulty: FaultyServer) -> None:
+    body = b"""{"head":{"vars":["x"]},"results":{"bindings":[{"x":{"type":"typed-literal",
+      "value":"1","datatype":"http://www.w3.org/2001/XMLSchema#integer"}}]}}"""
+    faulty.script(Answer(406, b""), Answer(200, body, JSON))
+    assert ask(faulty).rows() == [(Literal(1),)]
+    faulty.script(Answer(200, body, JSON))
+    assert ask(faulty).rows() == [(Literal(1),)]
+    assert len(faulty.seen) == 3
+
+
+@pytest.mark.parametrize(
+    "unfaithful",
+    [
+        Answer(200, b'"x"\n1\n'),
+        Answer(200, b"?x\nBaum\n"),
+        Answer(
+            200, b"?x\n1\n", {"Content-Type": "text/tab-separated-values", "Server": "Virtuoso/7"}
+        ),
+    ],
+    ids=["header", "cell", "engine"],
+)
+def test_unfaithful_tsv_is_asked_for_again_as_json(
+    faulty: FaultyServer, unfaithful: Answer
+) -> None:
+    body = (
+        b'{"head":{"vars":["x"]},"results":{"bindings":'
+        b'[{"x":{"type":"literal","value":"Baum","xml:lang":"de"}}]}}'
+    )
+    faulty.script(unfaithful, Answer(200, body, JSON))
+    with SPARQLClient(EndpointConfig(faulty.url)) as client:
+        for _ in range(2):
+            found = client.query(QUERY)
+            assert isinstance(found, TableResult)
+            assert found.rows() == [(Literal("Baum", language="de"),)]
+    # What was learned about the engine is kept: TSV was asked for once.
+    asked = [seen.headers["Accept"] for seen in faulty.seen]
+    assert [a.startswith("text/tab") for a in asked] == [True, False, False]
+
+
+def test_json_that_ends_in_a_message_is_the_querys_fault(faulty: FaultyServer) -> None:
+    body = b'{"head":{"vars":["x"]},"results":{"bindings":[The SPARQL operation has been cancelled'
+    faulty.script(Answer(200, body, JSON))
+    with pytest.raises(QueryError, match="timed out"):
+        ask(faulty)
+
+
+def test_partial_results_are_marked(faulty: FaultyServer) -> None:
+    headers = {"Content-Type": "text/tab-separated-values", "X-SQL-State": "S1TAT"}
+    faulty.script(Answer(headers=headers))
+    assert ask(faulty).truncated
+
+
+@pytest.mark.parametrize(
+    "body", [b'{"boolean": true}', b"true", b"<sparql><boolean>true</boolean></sparql>"]
+)
+def test_booleans_come_in_many_forms(faulty: FaultyServer, body: bytes) -> None:
+    faulty.script(Answer(200, body, {"Content-Type": "application/octet-stream"}))
+    found = ask(faulty, "ASK {}")
+    assert isinstance(found, BooleanResult)
+    assert found.value is True
+
+
+def test_redirects_elsewhere_are_not_followed(faulty: FaultyServer) -> None:
+    other = FaultyServer()
+    other.script(Answer())
+    try:
+        faulty.script(Answer(302, b"", {"Location": other.url}))
+        with pytest.raises(EndpointError, match="redirects to"):
+            ask(faulty)
+        faulty.script(Answer(302, b"", {"Location": "file:///etc/passwd"}))
+        with pytest.raises(EndpointError):
+            ask(faulty)
+        assert other.seen == []
+    finally:
+        other.close()
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_redirects_within_the_host_keep_a_long_query(faulty: FaultyServer, status: int) -> None:
+    faulty.script(Answer(status, b"", {"Location": "/sparql/"}), Answer())
+    query = QUERY + " # " + "long " * 500
+    assert ask(faulty, query).n_rows == 1
+    first, second = faulty.seen
+    assert (first.method, second.method, second.path) == ("POST", "POST", "/sparql/")
+    assert parse_qs(second.body.decode())["query"][0].startswith(QUERY)
+
+
+def test_requests_carry_agent_headers_and_the_query(faulty: FaultyServer) -> None:
+    faulty.script(Answer())
+    ask(faulty, user_agent="lab/1 (a@example.org)", headers={"X-Key": "k"})
+    seen = faulty.seen[0]
+    assert (seen.headers["User-Agent"], seen.headers["X-Key"]) == ("lab/1 (a@example.org)", "k")
+    assert parse_qs(urlsplit(seen.path).query)["query"] == [f"{QUERY}\nLIMIT 10001"]
+
+
+def test_loopback_is_never_asked_through_a_proxy(
+    faulty: FaultyServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9/")
+    faulty.script(Answer())
+    assert ask(faulty).n_rows == 1
+
+
+def test_connections_are_limited_for_all_clients_of_an_address(faulty: FaultyServer) -> None:
+    def slow(handler: BaseHTTPRequestHandler) -> None:
+        time.sleep(0.1)
+        handler.wfile.write(
+            b"HTTP/1.0 200 OK\r\nContent-Type: text/tab-separated-values\r\n\r\n?x\n"
+        )
+
+    faulty.script(Answer(say=slow))
+    threads = [
+        threading.Thread(target=ask, args=(faulty,), kwargs={"max_connections": 2})
+        for _ in range(6)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(faulty.seen) == 6
+    assert faulty.most_in_flight == 2
+
+
+def test_requests_keep_their_distance(faulty: FaultyServer) -> None:
+    faulty.script(Answer())
+    config = EndpointConfig(faulty.url, min_interval_s=0.2)
+    with SPARQLClient(config) as client:
+        for _ in range(3):
+            client.query(QUERY)
+    times = [seen.at for seen in faulty.seen]
+    assert min(b - a for a, b in pairwise(times)) > 0.19
+
+
+def test_terms_that_rdf_does_not_allow_are_read_all_the_same(faulty: FaultyServer) -> None:
+    body = b"""{"head":{"vars":["x"]},"results":{"bindings":[
+      {"x":{"type":"uri","value":"http://e/a b"}}, {"x":{"type":"bnode","value":"nodeID://b1"}},
+      {"x":{"type":"literal","value":"a\\nb","xml:lang":"en_US"}}, {},
+      {"x":{"type":"literal","value":"1","datatype":"not-absolute"}}]}}"""
+    faulty.script(Answer(200, body, JSON))
+    found = ask(faulty)
+    assert [full(row[0]) if row[0] else None for row in found.rows()] == [
+        "<http://e/a b>",
+        "_:nodeIDx3ax2fx2fb1",
+        '"a\\nb"@en-us',
+        None,
+        '"1"^^<not-absolute>',
+    ]
+    faulty.script(Answer(200, b"?x\n<http://e/a b>\n"))
+    assert ask(faulty).rows() == found.rows(0, 1)
+    line = b"<http://e/s> <http://e/p> <http://e/a b> .\n"
+    faulty.script(Answer(200, line, {"Content-Type": "application/n-triples"}))
+    graph = ask(faulty, "CONSTRUCT WHERE { ?s ?p ?o }")
+    assert [full(t.object) for t in graph.triples()] == ["<http://e/a b>"]
+
+
+@pytest.mark.parametrize("said", ["error at 3:5: no", "Lexical error at line 3, column 5. no"])
+def test_positions_of_any_engine_are_traced_to_the_authors_lines(
+    faulty: FaultyServer, said: str
+) -> None:
+    faulty.script(Answer(400, said.encode()))
+    with pytest.raises(QueryError) as caught:
+        ask(faulty, "SELECT *\n{ ?s rdfs:label ?o }")
+    # The added PREFIX line counts for the engine and not for the author.
+    assert caught.value.where == "line 2, column 6"
+    assert "no" in caught.value.what

@@ -1,0 +1,243 @@
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from reasoningbank.errors import QueryError
+from reasoningbank.sparql import prepare
+
+PREFIXES = {"up": "http://up/", "ec": "http://ec/", "rdfs": "http://rdfs/"}
+
+
+@pytest.mark.parametrize(
+    ("query", "form", "variables"),
+    [
+        ("SELECT ?b (1 AS ?x) ?a { ?a ?p ?b }", "SELECT", ("b", "x", "a")),
+        ("SELECT * { ?z ?b ?a }", "SELECT", ("z", "b", "a")),
+        ("select distinct $a where { $a ?b ?c }", "SELECT", ("a",)),
+        ("SELECT (COUNT(DISTINCT ?a) AS ?n) { ?a ?b ?c }", "SELECT", ("n",)),
+        ("SELECT * { { SELECT ?x { ?x ?y ?z } } }", "SELECT", ("x",)),
+        ("BASE <http://e/> ASK { <a> ?p ?o }", "ASK", ()),
+        ("CONSTRUCT WHERE { ?s ?p ?o }", "CONSTRUCT", ()),
+        ("DESCRIBE <http://e/a>", "DESCRIBE", ()),
+        ("# SELECT in a comment\nASK {}", "ASK", ()),
+    ],
+)
+def test_form_and_columns(query: str, form: str, variables: tuple[str, ...]) -> None:
+    found = prepare(query)
+    assert (found.form, found.variables) == (form, variables)
+    assert found.text == query
+    assert found.parsed is not None
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "changed"),
+    [
+        ("SELECT * { ?s ?p ?o }", "SELECT * { ?s ?p ?o }\nLIMIT 10", True),
+        ("SELECT * { ?s ?p ?o } LIMIT 99", "SELECT * { ?s ?p ?o } LIMIT 10", True),
+        ("SELECT * { ?s ?p ?o } LIMIT 9", "SELECT * { ?s ?p ?o } LIMIT 9", False),
+        (
+            "SELECT * { ?s ?p ?o } LIMIT 99 OFFSET 5",
+            "SELECT * { ?s ?p ?o } LIMIT 10 OFFSET 5",
+            True,
+        ),
+        (
+            "SELECT * { { SELECT * { ?s ?p ?o } LIMIT 99 } }",
+            "SELECT * { { SELECT * { ?s ?p ?o } LIMIT 99 } }\nLIMIT 10",
+            True,
+        ),
+        (
+            'SELECT * { ?s ?p "LIMIT 5" } # LIMIT 3',
+            'SELECT * { ?s ?p "LIMIT 5" }\nLIMIT 10 # LIMIT 3',
+            True,
+        ),
+        (
+            "SELECT ?limit { ?limit ?p ?o } ORDER BY ?limit VALUES ?limit { 5 }",
+            "SELECT ?limit { ?limit ?p ?o } ORDER BY ?limit\nLIMIT 10 VALUES ?limit { 5 }",
+            True,
+        ),
+        (
+            "SELECT ?s { ?s ?p ?o } GROUP BY ?s HAVING (EXISTS { ?s ?p 1 })",
+            "SELECT ?s { ?s ?p ?o } GROUP BY ?s HAVING (EXISTS { ?s ?p 1 })\nLIMIT 10",
+            True,
+        ),
+        ("CONSTRUCT WHERE { ?s ?p ?o }", "CONSTRUCT WHERE { ?s ?p ?o }", False),
+        ("ASK { ?s ?p ?o }", "ASK { ?s ?p ?o }", False),
+    ],
+)
+def test_limit_is_put_on_the_outermost_level_only(query: str, text: str, changed: bool) -> None:
+    found = prepare(query, limit=10)
+    assert found.text == text
+    assert found.limit_changed is changed
+    assert prepare(text).parsed is not None
+
+
+def test_a_limit_can_be_lowered_again() -> None:
+    found = prepare("SELECT * { ?s rdfs:label ?o }", prefixes=PREFIXES, limit=50).limited(5)
+    assert found.text == "PREFIX rdfs: <http://rdfs/>\nSELECT * { ?s rdfs:label ?o }\nLIMIT 5"
+    assert found.limit == 5
+    assert found.limited(7) is not found
+    assert found.notes == ("PREFIX added: rdfs:", "LIMIT 5 added")
+
+
+def test_missing_prefixes_are_added_and_declared_ones_kept() -> None:
+    found = prepare(
+        "PREFIX up: <http://mine/>\nSELECT * { ?s up:a 'ec:no' ; rdfs:label ?o }", prefixes=PREFIXES
+    )
+    assert found.text.startswith("PREFIX rdfs: <http://rdfs/>\nPREFIX up: <http://mine/>")
+    assert found.text.count("PREFIX") == 2
+
+
+def test_an_unknown_prefix_is_named_with_place_and_mend() -> None:
+    with pytest.raises(QueryError) as caught:
+        prepare("SELECT *\n{ ?s zz:a ?o }", prefixes=PREFIXES)
+    assert caught.value.where == "line 2, column 6"
+    assert "'zz:'" in caught.value.what
+    assert "PREFIX zz: <...>" in caught.value.mend
+
+
+@pytest.mark.parametrize("local", ["1.1.1.1", "1.1.-.-", "a.b:c.d", r"1.1.1\.1"])
+def test_dotted_local_names_are_written_as_iris(local: str) -> None:
+    found = prepare(f"SELECT * {{ ?s ?p ec:{local} . ?s up:a.b ?o }}", prefixes=PREFIXES)
+    assert f"<http://ec/{local.replace(chr(92), '')}> . ?s up:a.b ?o" in found.text
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        "INSERT DATA { <a:a> <a:b> 1 }",
+        "PREFIX up: <http://up/> DELETE WHERE { ?s ?p ?o }",
+        "with <g:g> delete { ?s ?p ?o } where { ?s ?p ?o }",
+        "LOAD <http://e/>",
+        "DROP ALL",
+        "# SELECT\nCLEAR ALL",
+    ],
+)
+def test_updates_are_refused(update: str) -> None:
+    with pytest.raises(QueryError, match="update"):
+        prepare(update)
+
+
+def test_a_second_statement_cannot_hide_behind_a_query() -> None:
+    with pytest.raises(QueryError):
+        prepare("SELECT * { ?s ?p ?o } ; DROP ALL")
+
+
+@pytest.mark.parametrize(
+    ("query", "mend"),
+    [
+        ("SELECT * { ?s ?p ?o", "add the '}'"),
+        ("SELECT * { ?s ?p ?o } }", "closes nothing"),
+        ('SELECT * { ?s ?p "open }', "close the string that opens at line 1, column 18"),
+        ("SELECT COUNT(?s) { ?s ?p ?o }", "(COUNT(...) AS ?name)"),
+        ("SELECT * { ?s ?p ?o } LIMIT 5 ORDER BY ?s", "GROUP BY, HAVING, ORDER BY, LIMIT"),
+        ("```sparql\nSELECT * {}\n```", "without ``` fences"),
+        ("Here it is: SELECT * {}", "remove what stands before SELECT"),
+        ("the largest tree", "begin the query with SELECT"),
+        ("SELECT * { ?s ?p ?o FILTER(?o LIKE 'x') }", "no LIKE"),
+        ("SELECT * { ?s ?p ?o FILTER(?o > 1 AND ?o < 3) }", "&&"),
+        ("SELECT * { ?s ?p ?o FILTER ?o > 1 }", "FILTER(...)"),
+        ("SELECT * { ?s ?p ?o FILTER(?o == 1) }", "single ="),
+        ("SELECT * { ?s ?p “x” }", "straight quotes"),
+        ("SELECT * {} PREFIX up: <http://up/>", "before the query form"),
+        ("", "write a SELECT"),
+        ("   # nothing", "write a SELECT"),
+    ],
+)
+def test_a_syntax_error_says_what_to_mend(query: str, mend: str) -> None:
+    with pytest.raises(QueryError) as caught:
+        prepare(query, prefixes=PREFIXES)
+    assert mend in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_syntax_error_is_placed_in_the_authors_own_lines() -> None:
+    with pytest.raises(QueryError) as caught:
+        prepare("SELECT *\n{ ?s rdfs:label ?o .\n  ?s ; ?o }", prefixes=PREFIXES)
+    assert caught.value.where.startswith("line 3,")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * { ?s ?p <<( ?a ?b ?c )>> }",
+        "SELECT * { LATERAL { ?s ?p ?o } }",
+        "ASK { ?s ?p <<( ?a ?b ?c )>> }",
+    ],
+)
+def test_what_only_oxigraph_parses_is_sent_as_it_is_under_the_limit(query: str) -> None:
+    found = prepare(query, limit=3)
+    assert found.parsed is None
+    assert found.text == query + ("\nLIMIT 3" if found.form == "SELECT" else "")
+
+
+def test_service_targets_are_mapped_and_checked() -> None:
+    real = "http://127.0.0.1:9/query"
+    query = "PREFIX x: <http://x/> SELECT * { SERVICE SILENT x:sparql/ { ?s ?p ?o } }"
+    query = query.replace("x:sparql/", "<http://x/sparql/>")
+    found = prepare(query, aliases={"http://x/sparql": real}, services=[])
+    assert found.services == (real,)
+    assert f"SERVICE SILENT <{real}>" in found.text
+    by_name = prepare("PREFIX x: <http://x/> SELECT * { SERVICE x:s { ?s ?p ?o } }")
+    assert by_name.services == ("http://x/s",)
+    assert prepare("SELECT * { SERVICE ?e { ?s ?p ?o } }").services == ("?e",)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * { SERVICE <http://169.254.1.1/> { ?s ?p ?o } }",
+        "SELECT * { service silent<http://169.254.1.1/>{ ?s ?p ?o } }",
+        "SELECT * { # c\nSERVICE # d\n<http://169.254.1.1/> { ?s ?p ?o } }",
+        "PREFIX x: <http://169.254.1.1/> SELECT * { SERVICE x: { ?s ?p ?o } }",
+        "SELECT * { VALUES ?e { <http://x/> } SERVICE ?e { ?s ?p ?o } }",
+        "SELECT * { SERVICE <http://ok\\u002F@169.254.1.1/> { ?s ?p ?o } }",
+        "SELECT * { \\u0053ERVICE <http://169.254.1.1/> { ?s ?p ?o } }",
+        "SELECT * { ?a ?b <<( ?c ?d ?e )>> SERVICE <http://169.254.1.1/> { ?s ?p ?o } }",
+        "SELECT * { FILTER EXISTS { SERVICE <http://169.254.1.1/> { ?s ?p ?o } } }",
+        "SELECT * { ?s ?p 'it\\'s' . SERVICE <http://169.254.1.1/> { ?s ?p '''x''' } }",
+    ],
+)
+def test_no_spelling_reaches_an_address_that_is_not_allowed(query: str) -> None:
+    with pytest.raises(QueryError):
+        prepare(query, services=["http://ok/"])
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * " + "{" * 500 + "}" * 500,
+        "SELECT * { FILTER(" + "(" * 500 + "1" + ")" * 500 + ") }",
+        "SELECT * { FILTER(" + "!" * 500 + "1) }",
+        "SELECT * { ?s " + "/".join(["<a:b>"] * 500) + " ?o }",
+        "SELECT * { FILTER(" + "-".join(["1"] * 2000) + ") }",
+        "SELECT * { " + "?s ?p ?o . " * 1000 + " }",
+        "SELECT * { " + " UNION ".join(["{ ?s ?p ?o }"] * 1000) + " }",
+        "SELECT * { ?s ?p '" + "x" * 60_000 + "' }",
+    ],
+)
+def test_queries_that_would_break_an_engine_are_refused(query: str) -> None:
+    with pytest.raises(QueryError):
+        prepare(query)
+
+
+def test_half_characters_are_refused() -> None:
+    with pytest.raises(QueryError, match="half of a character"):
+        prepare("SELECT * { ?s ?p '\ud800' }")
+
+
+def test_preparing_is_safe_in_threads() -> None:
+    query = "SELECT ?s (COUNT(?o) AS ?n) { ?s rdfs:label ?o } GROUP BY ?s"
+    expected = prepare(query, prefixes=PREFIXES, limit=4)
+    found = []
+
+    def work() -> None:
+        found.extend(prepare(query, prefixes=PREFIXES, limit=4) for _ in range(5))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [expected] * 20
