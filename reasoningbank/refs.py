@@ -174,9 +174,10 @@ class RefStore:
             if self._folder is None:
                 self._folder = Path(tempfile.mkdtemp(prefix="reasoningbank-refs-"))
             path = self._folder / f"{key}.arrow"
-            with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(
-                sink, value.table.schema
-            ) as writer:
+            with (
+                pa.OSFile(str(path), "wb") as sink,
+                pa.ipc.new_file(sink, value.table.schema) as writer,
+            ):
                 writer.write_table(value.table)
             mapped = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
             self._values[key] = dataclasses.replace(value, table=mapped)

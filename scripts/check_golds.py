@@ -21,7 +21,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from pathlib import Path
 
 import pyoxigraph as ox
 from rdflib.term import URIRef
@@ -38,7 +37,7 @@ from reasoningbank.corpus import (
     without_pattern,
 )
 from reasoningbank.corpus.questions import schema_names_in, unmentioned
-from reasoningbank.errors import ReasoningBankError
+from reasoningbank.errors import QueryError, ReasoningBankError
 from reasoningbank.sparql.datafiles import open_data
 
 SECONDS = 5.0
@@ -134,8 +133,11 @@ def _questions(tasks: Sequence[Task], pack: Pack, store: ox.Store) -> Iterator[s
         return [q.object.value for q in found if isinstance(q.object, ox.Literal)]
 
     for task in tasks:
-        for constant in unmentioned(task.query, task.expected_sparql, names):
-            yield f"{task.id}: the question does not mention {constant}"
+        try:
+            for constant in unmentioned(task.query, task.expected_sparql, names):
+                yield f"{task.id}: the question does not mention {constant}"
+        except QueryError as error:
+            yield f"{task.id}: {error}"
         for name in schema_names_in(task.query, schema):
             yield f"{task.id}: the question holds the schema's name {name}"
 
@@ -174,7 +176,11 @@ def _golds(tasks: Sequence[Task], store: ox.Store, *, all_tasks: bool) -> list[s
             breaches.append(f"{task.id}: the gold answers {outcome.rows} rows")
         if outcome.seconds > SECONDS:
             breaches.append(f"{task.id}: the gold takes {outcome.seconds:.1f} s")
-        unchanged = _unchanged(task, store, answer)
+        try:
+            unchanged = _unchanged(task, store, answer)
+        except QueryError as error:
+            breaches.append(f"{task.id}: {error}")
+            continue
         if unchanged:
             weak.append(task.id)
         shown = f"{answer}" if isinstance(answer, bool) else f"{outcome.rows}"

@@ -39,7 +39,9 @@ def ask(
         raise UsageError("the question is empty", mend='reasoningbank ask "Which …?"')
     solver = make_agent(agent)
     if solver.sees_gold:
-        raise UsageError(f"{agent} answers only tasks that have a gold", mend="choose rlm or direct")
+        raise UsageError(
+            f"{agent} answers only tasks that have a gold", mend="choose rlm or direct"
+        )
     loaded = load_pack(pack)
     arm = Arm(name="ask", agent=agent, lm=lm)
     experiment = Experiment(name="ask", pack=pack, arms=(arm,))

@@ -93,9 +93,7 @@ def _follower(bar: Progress) -> Callable[[Standing], None]:
         eta = f"about {seconds(now.seconds / now.fresh * left)} left" if now.fresh else ""
         standing = " · ".join(part for part in (rate, f"{seconds(now.seconds)}", eta) if part)
         label = f"{now.key.arm} · {now.key.task}"
-        bar.update(
-            row, description=label, total=now.total, completed=now.done, standing=standing
-        )
+        bar.update(row, description=label, total=now.total, completed=now.done, standing=standing)
         if not progress_console.is_terminal and now.record is not None:
             verdict = "strict" if now.record.strict else now.record.status
             progress_console.print(f"[{now.done}/{now.total}] {label}: {verdict} · {standing}",

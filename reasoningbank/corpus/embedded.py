@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from pathlib import Path
 
 from reasoningbank.corpus.pack import Pack, endpoint_config
 from reasoningbank.errors import UsageError
 from reasoningbank.sparql import EndpointConfig, OxigraphServer
 
 __all__ = ["open_endpoint"]
+
+#: The engine's own limit; clients set shorter ones, the judge's is the longest.
+SERVER_TIMEOUT_S = 90.0
 
 
 @contextlib.contextmanager
@@ -37,8 +41,16 @@ def open_endpoint(
     for path in pack.data:
         if not path.exists():
             raise UsageError("the pack's data file is missing", where=str(path))
-    void = [pack.void] if pack.void is not None else []
     with OxigraphServer(
-        [*pack.data, *void], union_default_graph=pack.union_default_graph, port=port
+        [*pack.data, *_void(pack)],
+        union_default_graph=pack.union_default_graph,
+        timeout_s=SERVER_TIMEOUT_S,
+        port=port,
     ) as server:
         yield endpoint_config(pack, server.url)
+
+
+def _void(pack: Pack) -> list[Path | tuple[Path, str]]:
+    if pack.void is None or not pack.void.exists():
+        return []
+    return [(pack.void, pack.void_graph) if pack.void_graph else pack.void]

@@ -15,7 +15,6 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-import reasoningbank
 from reasoningbank.errors import UsageError
 from reasoningbank.sparql import EndpointConfig
 
@@ -179,7 +178,7 @@ def endpoint_config(pack: Pack, query_url: str | None = None) -> EndpointConfig:
 
 
 def _homes() -> list[Path]:
-    package = Path(reasoningbank.__file__).resolve().parent
+    package = Path(__file__).resolve().parent.parent
     return [Path.cwd() / "ontology", package / "ontology", package.parent / "ontology"]
 
 

@@ -79,9 +79,7 @@ def run_trial(
     )
 
 
-def attempt_task(
-    world: World, experiment: Experiment, arm: Arm, task: Task, seed: int
-) -> Attempt:
+def attempt_task(world: World, experiment: Experiment, arm: Arm, task: Task, seed: int) -> Attempt:
     """Let the arm's agent answer a task, unjudged.
 
     Args:

@@ -9,6 +9,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import zip_longest
 from pathlib import Path
 from typing import IO, cast
 
@@ -55,7 +56,7 @@ def open_data(file: Path) -> Iterator[tuple[str, IO[bytes]]]:
             raise UsageError(f"broken gzip file: {error}", where=str(file)) from error
 
 
-def content_hash(files: Sequence[Path]) -> str:
+def content_hash(files: Sequence[Path], graphs: Sequence[str | None] = ()) -> str:
     """Return a hash of the files' contents and formats, in their order.
 
     Raises:
@@ -69,23 +70,33 @@ def content_hash(files: Sequence[Path]) -> str:
         except OSError as error:
             raise UsageError(f"cannot be read: {error.strerror}", where=str(file)) from error
         total.update(f"{_format(file).media_type} {file.suffix == '.gz'} {digest}\n".encode())
+    # Files alone hash as they always did.
+    for graph in graphs:
+        if graph is not None:
+            total.update(f"graph {graph}\n".encode())
     return total.hexdigest()
 
 
-def stored(files: Sequence[Path], merged: bool, cache: Path | None = None) -> Path:
+def stored(
+    files: Sequence[Path],
+    merged: bool,
+    cache: Path | None = None,
+    graphs: Sequence[str | None] = (),
+) -> Path:
     """Return the folder of an on-disk store holding the files, built at the first call.
 
     Args:
         files: RDF files.
         merged: Whether the default graph holds the triples of all graphs.
         cache: Folder that keeps the stores; the user's cache folder by default.
+        graphs: The graph that each file's triples belong to; None leaves them where they are.
 
     Raises:
         UsageError: A file is missing, of unknown format, or does not parse.
     """
     cache = cache or Path(platformdirs.user_cache_dir("reasoningbank")) / "stores"
     kind = "merged" if merged else "plain"
-    name = f"{content_hash(files)[:32]}-{kind}-{pyoxigraph.__version__}"
+    name = f"{content_hash(files, graphs)[:32]}-{kind}-{pyoxigraph.__version__}"
     target = cache / name
     if target.is_dir():
         return target
@@ -93,10 +104,11 @@ def stored(files: Sequence[Path], merged: bool, cache: Path | None = None) -> Pa
     building = Path(tempfile.mkdtemp(prefix=f"{name}.", dir=cache))
     try:
         store = pyoxigraph.Store(str(building))
-        for file in files:
+        for file, graph in zip_longest(files, graphs):
+            into = None if graph is None else pyoxigraph.NamedNode(graph)
             with open_data(file) as (_, stream):
                 try:
-                    store.bulk_load(stream, _format(file))
+                    store.bulk_load(stream, _format(file), to_graph=into)
                 except (SyntaxError, ValueError) as error:
                     raise UsageError(f"cannot be loaded: {error}", where=str(file)) from error
         if merged:

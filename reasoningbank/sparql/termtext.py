@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from pyoxigraph import Literal, QueryResultsFormat, RdfFormat, parse, parse_query_results
+from pyoxigraph import Literal, Quad, QueryResultsFormat, RdfFormat, parse, parse_query_results
 
 from reasoningbank.errors import EndpointError
 from reasoningbank.sparql.terms import Term
@@ -42,8 +42,8 @@ def read_term(text: str) -> Term:
     text = _TAG.sub(lambda m: '"@' + m[1].replace("_", "-"), text)
     try:
         line = f"<r:b> <r:b> {text} .".encode()
-        term = next(iter(parse(line, RdfFormat.N_TRIPLES, lenient=True))).object
-        return term
+        quad: Quad = next(iter(parse(line, RdfFormat.N_TRIPLES, lenient=True)))
+        return quad.object
     except (SyntaxError, StopIteration):
         raise EndpointError(
             f"not an RDF term: {text[:200]}",

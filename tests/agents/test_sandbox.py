@@ -28,7 +28,9 @@ def sparql_query(query: str, limit: int = 100) -> Ref:
 def sparql_peek(ref: RefLike, n: int = 5) -> Rows:
     """Return rows, and what was given as a handle."""
     key = ref["key"] if isinstance(ref, dict) else ref
-    return Rows([{"given": key, "n": n}], source="UniProt", total=45, truncated=True, note="44 more")
+    return Rows(
+        [{"given": key, "n": n}], source="UniProt", total=45, truncated=True, note="44 more"
+    )
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,13 @@ from typing import Literal
 import pytest
 
 from reasoningbank.errors import EndpointError, SetupError, UsageError
-from reasoningbank.sparql import EndpointConfig, OxigraphServer, SPARQLClient, TableResult
+from reasoningbank.sparql import (
+    BooleanResult,
+    EndpointConfig,
+    OxigraphServer,
+    SPARQLClient,
+    TableResult,
+)
 from reasoningbank.sparql.datafiles import content_hash, stored
 
 TRIPLE = "<http://e/a> <http://e/b> <http://e/c> "
@@ -250,3 +256,16 @@ def test_no_server_outlives_its_watcher() -> None:
     finally:
         process.kill()
         process.wait()
+
+
+def test_a_file_can_be_put_into_a_named_graph(tmp_path: Path) -> None:
+    file = tmp_path / "about.ttl"
+    file.write_text("<http://e/a> <http://e/p> 1 .")
+    for storage in ("memory", "disk"):
+        with OxigraphServer([(file, "http://e/g")], storage=storage) as server:  # type: ignore[arg-type]
+            with SPARQLClient(EndpointConfig(server.url)) as client:
+                inside = client.query("ASK { GRAPH <http://e/g> { <http://e/a> ?p 1 } }")
+                merged = client.query("ASK { <http://e/a> ?p 1 }")
+                assert isinstance(inside, BooleanResult)
+                assert isinstance(merged, BooleanResult)
+                assert (inside.value, merged.value) == (True, True)

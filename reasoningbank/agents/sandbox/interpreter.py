@@ -140,7 +140,9 @@ class Sandbox:
         stopped = threading.Event()
         finished = threading.Event()
         inner.tool_seconds = 0.0
-        watchdog = threading.Thread(target=self._watch, args=(inner, finished, stopped), daemon=True)
+        watchdog = threading.Thread(
+            target=self._watch, args=(inner, finished, stopped), daemon=True
+        )
         watchdog.start()
         try:
             result = inner.execute(code, variables)

@@ -23,7 +23,9 @@ class Ref(dict):
             raise AttributeError(name) from None
 
     def __repr__(self):
-        return f"Ref({self['key']!r}, {self['dtype']!r}, {self['rows']} items from {self['source']})"
+        return (
+            f"Ref({self['key']!r}, {self['dtype']!r}, {self['rows']} items from {self['source']})"
+        )
 
     __str__ = __repr__
 
