@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help setup weights demo test check format bench clean
+.PHONY: help setup parts demo test check format bench clean
 
 help:
 	@echo "make demo    install, bring the model once, run the demo experiment"
@@ -21,10 +21,11 @@ $(READY): pyproject.toml constraints.txt
 
 setup: $(READY)
 
-weights: $(READY)
+parts: $(READY)
 	$(BIN)/reasoningbank lm pull local
+	$(BIN)/reasoningbank doctor --fix
 
-demo: weights
+demo: parts
 	$(BIN)/reasoningbank run experiments/uniprot_demo.toml
 
 check: $(READY)
@@ -33,7 +34,7 @@ check: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: check weights
+test: check parts
 	$(BIN)/python -m pytest
 
 bench: $(READY)

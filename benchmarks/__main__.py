@@ -12,7 +12,7 @@ def main() -> None:
     rows = [
         *large_result(rows=100_000, repeats=5),
         *loading(files=1_200, repeats=3),
-        *slices(sizes=(10_000, 100_000, 1_000_000), repeats=25),
+        *slices(sizes=(10_000, 100_000, 1_000_000), repeats=101),
     ]
     print(table(rows))
 

@@ -175,7 +175,7 @@ class Recorder:
                 value = value.replace(secret, "[redacted]")
             if len(value) <= PAYLOAD_CHARS:
                 return value
-            key = hashlib.sha256(value.encode()).hexdigest()[:16]
+            key = hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()[:16]
             self._payloads[key] = value
             return {"$ref": key}
         if isinstance(value, Mapping):

@@ -49,12 +49,12 @@ def main() -> int:
     """Write the pages, or check them; returns the exit status."""
     check = "--check" in sys.argv[1:]
     stale = []
-    FOLDER.mkdir(parents=True, exist_ok=True)
     for name, text in pages().items():
         path = FOLDER / name
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             stale.append(name)
             if not check:
+                FOLDER.mkdir(parents=True, exist_ok=True)
                 path.write_text(text, encoding="utf-8")
     if check and stale:
         print(f"out of date: {', '.join(stale)}; run python scripts/generate_reference.py")

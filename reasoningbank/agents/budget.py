@@ -58,9 +58,9 @@ class Meter:
         >>> look = meter.metered({"look": lambda: "seen"})["look"]
         >>> look()
         'seen'
-        >>> look()
+        >>> look()  # doctest: +ELLIPSIS
         Traceback (most recent call last):
-        reasoningbank.errors.ToolError: the budget of 1 tool calls is used up; submit your best query now
+        reasoningbank.errors.ToolError: the budget of 1 tool calls is used up; ...
     """
 
     def __init__(self, budget: Budget, usage: Callable[[], Usage] = Usage) -> None:

@@ -50,6 +50,8 @@ class Episode:
         endpoint: The endpoint the task asks about.
         tools: What the agent may call, by name.
         lm: The model, with its temperature and seed; None for agents without one.
+        extractor: The same model for the extract step; a local server keeps that step's prompt in
+            a slot of its own, so that it does not evict the turns' cached beginning.
         budget: Limits of the attempt.
         recorder: Where events go.
         meter: Counts against the budget.
@@ -62,6 +64,7 @@ class Episode:
     endpoint: EndpointConfig
     tools: Mapping[str, Callable[..., Any]]
     lm: dspy.BaseLM | None = None
+    extractor: dspy.BaseLM | None = None
     budget: Budget = field(default_factory=Budget)
     recorder: Recorder = field(default_factory=Recorder)
     meter: Meter = field(default_factory=lambda: Meter(Budget()))

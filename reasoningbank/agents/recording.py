@@ -10,6 +10,7 @@ from typing import Any
 from dspy.utils.callback import BaseCallback
 
 from reasoningbank.errors import EndpointError
+from reasoningbank.refs import Ref
 from reasoningbank.trajectory import Recorder
 
 __all__ = ["ToolRecorder"]
@@ -23,7 +24,6 @@ class ToolRecorder(BaseCallback):  # type: ignore[misc]
 
     Attributes:
         parent: Index of the event that calls tools now, e.g. the code being executed.
-        infrastructure: The endpoint's failures met by tools, one line each.
     """
 
     def __init__(self, recorder: Recorder) -> None:
@@ -31,7 +31,6 @@ class ToolRecorder(BaseCallback):  # type: ignore[misc]
         self._open: dict[str, tuple[int, float]] = {}
         self._lock = threading.Lock()
         self.parent: int | None = None
-        self.infrastructure: list[str] = []
 
     def on_tool_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
         """Record the call with its arguments."""
@@ -47,12 +46,13 @@ class ToolRecorder(BaseCallback):  # type: ignore[misc]
         """Record what the call returned, or its error."""
         with self._lock:
             index, began = self._open.pop(call_id, (None, time.monotonic()))
+        data: dict[str, Any]
         if exception is None:
             data = {"result": _plain(outputs)}
         else:
             data = {"error": f"{type(exception).__name__}: {exception}"}
             if isinstance(exception.__cause__, EndpointError):
-                self.infrastructure.append(str(exception))
+                data["infrastructure"] = True
         self._recorder.add("tool_result", data, seconds=time.monotonic() - began, parent=index)
 
 
@@ -60,6 +60,8 @@ def _plain(value: Any) -> Any:
     """Return `value` as text or JSON-able data: what the agent saw of it."""
     if value is None or isinstance(value, (str, int, float, bool)):
         return value
+    if isinstance(value, Ref):
+        return repr(value)
     if isinstance(value, dict):
         return {k: _plain(v) for k, v in value.items()}
     try:

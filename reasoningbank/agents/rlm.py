@@ -126,6 +126,7 @@ class RLMAgent:
         prefixes = ", ".join(f"{p}:" for p in sorted(endpoint.prefixes)) or "none"
         head = INSTRUCTIONS.format(name=endpoint.source, prefixes=prefixes)
         sub_calls = SUB_CALLS.format(calls=self._max_sub_calls) if self._max_sub_calls else ""
+        rlm.extract.lm = episode.extractor
         action = rlm.generate_action
         action.signature = action.signature.with_instructions(f"{head}\n{tools}{sub_calls}")
         rlm.generate_action.demos = [

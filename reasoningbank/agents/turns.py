@@ -15,6 +15,15 @@ from reasoningbank.trajectory import Recorder
 
 __all__ = ["RecordedRLM"]
 
+#: Turns that repeat an earlier one before the loop is ended.
+MOST_REPEATS = 2
+#: Temperature of the turns after a repeated one.
+STUCK_TEMPERATURE = 0.7
+
+_REPEATED = (
+    "[Repeated] You already ran this code; its output is above and was not run again. "
+    "Do something else now: another tool, another query, or SUBMIT."
+)
 _NO_CODE = "[Error] The reply holds no code. Answer with the two fields reasoning and code."
 
 
@@ -22,8 +31,9 @@ class RecordedRLM(dspy.RLM):  # type: ignore[misc]
     """`dspy.RLM` with three rules of its own.
 
     Every turn is counted by the meter and recorded with its code and output. A reply that
-    cannot be parsed is a turn that failed, not the end. A turn whose code was already run ends
-    the loop: at temperature 0 it would repeat for ever, so the extract step gives the answer.
+    cannot be parsed is a turn that failed, not the end. A turn whose code was already run is not
+    run again but answered with a hint, and the temperature rises; the second such turn ends the
+    loop, and the extract step gives the answer.
 
     Args:
         meter: Counts turns and raises when a budget is used up.
@@ -32,7 +42,6 @@ class RecordedRLM(dspy.RLM):  # type: ignore[misc]
         **options: As `dspy.RLM`.
 
     Attributes:
-        repeated: Whether the loop ended because it repeated itself.
         fell_back: Whether the answer was extracted instead of submitted.
     """
 
@@ -43,8 +52,14 @@ class RecordedRLM(dspy.RLM):  # type: ignore[misc]
         self._meter = meter
         self._recorder = recorder
         self._calls = calls
-        self.repeated = False
+        self._seen: set[str] = set()
+        self._repeats = 0
         self.fell_back = False
+
+    @property
+    def repeated(self) -> bool:
+        """Whether the loop ended because it repeated itself."""
+        return self._repeats >= MOST_REPEATS
 
     def _execute_iteration(
         self,
@@ -60,12 +75,11 @@ class RecordedRLM(dspy.RLM):  # type: ignore[misc]
         except AdapterParseError as failure:
             said = str(failure.lm_response)
             self._recorder.add("error", {"error": "the reply could not be parsed", "reply": said})
+            self._is_repeated(said)
             result = history.append(code=said[-500:], output=_NO_CODE)
         if not isinstance(result, REPLHistory):
             return result
-        *earlier, latest = result.entries
-        if any(_same(latest.code, entry.code) for entry in earlier):
-            self.repeated = True
+        if self.repeated:
             return self._extract_fallback(variables, result, list(self.signature.output_fields))
         return result
 
@@ -75,6 +89,9 @@ class RecordedRLM(dspy.RLM):  # type: ignore[misc]
 
     def _execute_code(self, repl: Any, code: str, input_args: dict[str, Any]) -> Any:
         index = self._recorder.add("code", {"code": code})
+        if self._is_repeated(code):
+            self._recorder.extend(index, {"output": _REPEATED})
+            return _REPEATED
         self._calls.parent = index
         began = time.monotonic()
         try:
@@ -85,10 +102,16 @@ class RecordedRLM(dspy.RLM):  # type: ignore[misc]
         self._recorder.extend(index, {"output": output}, seconds=time.monotonic() - began)
         return result
 
+    def _is_repeated(self, text: str) -> bool:
+        text = " ".join(text.split())
+        repeated = text in self._seen
+        self._seen.add(text)
+        if repeated:
+            self._repeats += 1
+            # At temperature 0 it would go on for ever. The model's seed keeps this repeatable.
+            self.generate_action.config["temperature"] = STUCK_TEMPERATURE
+        return repeated
+
     def _extract_fallback(self, *args: Any, **kwargs: Any) -> Any:
         self.fell_back = True
         return super()._extract_fallback(*args, **kwargs)
-
-
-def _same(code: str, other: str) -> bool:
-    return code.split() == other.split()

@@ -23,7 +23,7 @@ def _judge() -> None:
 
 @app.command("compare")
 def compare_files(
-    gold: Annotated[Path, typer.Argument(help="Gold: .srj, .srx, .csv, .tsv, or a graph.")],
+    gold: Annotated[Path, typer.Argument(help="Gold: .srj, .srx, .tsv, or a graph.")],
     predicted: Annotated[Path, typer.Argument(help="Prediction, in any of these forms.")],
     bag: Annotated[bool, typer.Option("--bag", help="Duplicate rows count.")] = False,
     ordered: Annotated[bool, typer.Option("--ordered", help="The order of rows counts.")] = False,

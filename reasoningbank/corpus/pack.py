@@ -171,6 +171,7 @@ def endpoint_config(pack: Pack, query_url: str | None = None) -> EndpointConfig:
         pack.authority,
         prefixes=dict(pack.prefixes),
         query_url=query_url,
+        aliases={pack.endpoint: query_url} if query_url else {},
     )
     if not pack.label_properties:
         return config

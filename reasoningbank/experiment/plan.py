@@ -56,8 +56,7 @@ def plan_trials(
     for arm in experiment.arms:
         mine = [_known(by_id, task_id) for task_id in arm.tasks] if arm.tasks else list(tasks)
         for task in mine[: arm.first][:limit]:
-            for seed in experiment.seeds:
-                planned.append((arm, task, TrialKey(arm.name, task.id, seed)))
+            planned += [(arm, task, TrialKey(arm.name, task.id, seed)) for seed in experiment.seeds]
     return planned
 
 

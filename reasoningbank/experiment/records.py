@@ -177,17 +177,20 @@ def write_atomically(path: Path, data: Any) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
+        # Models and agents' code write lone surrogates; a trial is not lost for one.
+        with os.fdopen(handle, "w", encoding="utf-8", errors="surrogatepass") as file:
             json.dump(data, file, ensure_ascii=False, indent=1)
             file.flush()
             os.fsync(file.fileno())
         Path(temporary).replace(path)
+        temporary = None
     except OSError as error:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
         reason = error.strerror or str(error)
         mend = "free space or choose another folder with --out"
         raise RecordError(f"cannot be written ({reason})", where=str(path), mend=mend) from error
+    finally:
+        if temporary is not None:
+            Path(temporary).unlink(missing_ok=True)
 
 
 def _read(path: Path) -> Any:

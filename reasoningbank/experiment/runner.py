@@ -77,15 +77,19 @@ def run_experiment(
     data = () if experiment.endpoint else pack.data
     with contextlib.ExitStack() as stack:
         models = {name: stack.enter_context(open_lm(name)) for name in names} if todo else {}
+        fingerprints = {name: model.fingerprint for name, model in models.items()}
+        if not todo:
+            # A finished run opens no model; its records still must be those of this experiment.
+            fingerprints = ((folder.manifest or {}).get("hashes") or {}).get("models") or {}
+        manifest = build_manifest(
+            experiment,
+            tasks,
+            data,
+            fingerprints,
+            {"demonstrations": hash_files(_demonstration_files(pack))},
+        )
+        open_run(folder, manifest)
         if todo:
-            manifest = build_manifest(
-                experiment,
-                tasks,
-                data,
-                {name: model.fingerprint for name, model in models.items()},
-                {"demonstrations": hash_files(_demonstration_files(pack))},
-            )
-            open_run(folder, manifest)
             spare = 1 if any(arm.agent == "rlm" for arm, _, _ in todo) else 0
             world = stack.enter_context(
                 open_world(pack, folder.path, experiment.endpoint, models, spare)

@@ -19,7 +19,7 @@ from reasoningbank.lm import ModelHandle, UsageCounter
 from reasoningbank.refs import RefStore
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
 from reasoningbank.tools import SPARQLTools
-from reasoningbank.trajectory import Recorder
+from reasoningbank.trajectory import Recorder, Trajectory
 
 __all__ = ["World", "attempt_task", "run_trial"]
 
@@ -62,12 +62,15 @@ def run_trial(
     agent = make_agent(arm.agent)
     seen = task if agent.sees_gold else task.blind()
     attempt = attempt_task(world, experiment, arm, seen, key.seed)
+    if attempt.sparql is None and _endpoint_was_gone(attempt.trajectory):
+        error = "the endpoint failed, and no query came out"
+        attempt = replace(attempt, status="error", error=error)
     verdict: Verdict | None = None
     if attempt.status != "error":
         try:
             verdict = world.judge.judge(task, attempt.sparql)
-        except EndpointError as error:
-            attempt = replace(attempt, status="error", error=str(error))
+        except EndpointError as failure:
+            attempt = replace(attempt, status="error", error=str(failure))
     model = world.models.get(arm.lm) if agent.uses_lm else None
     return TrialRecord.of(
         key,
@@ -94,17 +97,25 @@ def attempt_task(world: World, experiment: Experiment, arm: Arm, task: Task, see
     recorder = Recorder(redact=list(model.secrets) if model else None)
     counter = UsageCounter(recorder)
     meter = Meter(arm.budget or experiment.budget, lambda: counter.usage)
-    lm = None
+    lms = {}
     if model is not None:
-        lm = model.lm(
-            temperature=arm.temperature, max_tokens=arm.max_tokens, seed=seed, rollout_id=seed
-        )
+        lms = {
+            role: model.lm(
+                role=role,
+                temperature=arm.temperature,
+                max_tokens=arm.max_tokens,
+                seed=seed,
+                rollout_id=seed,
+            )
+            for role in ("solver", "extractor")
+        }
     with RefStore() as store:
         tools = SPARQLTools(world.endpoint, store=store, client=world.client)
         episode = Episode(
             endpoint=world.endpoint,
             tools=meter.metered(tools.as_dspy_tools()),
-            lm=lm,
+            lm=lms.get("solver"),
+            extractor=lms.get("extractor"),
             budget=meter.budget,
             recorder=recorder,
             meter=meter,
@@ -116,6 +127,12 @@ def attempt_task(world: World, experiment: Experiment, arm: Arm, task: Task, see
             return agent.solve(task, episode)
         except (EndpointError, ModelError) as error:
             return _errored(episode, error)
+
+
+def _endpoint_was_gone(trajectory: Trajectory) -> bool:
+    """Tell whether the last tool call failed for the infrastructure's reasons."""
+    results = trajectory.of("tool_result")
+    return bool(results and results[-1].data.get("infrastructure"))
 
 
 def _errored(episode: Episode, error: ReasoningBankError) -> Attempt:

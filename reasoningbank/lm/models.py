@@ -98,8 +98,8 @@ def make_lm(
 
     Args:
         name: An embedded model or GGUF file whose server runs at `api_base`, or LiteLLM's name.
-        role: Who asks: ``solver``, ``judge`` or ``distiller``. On a local server each role has
-            its own slot and so its own cached prompt prefix.
+        role: Who asks: ``solver``, ``judge``, ``distiller`` or ``extractor``. On a local server
+            each role has its own slot and so its own cached prompt prefix.
         temperature: 0 for the most likely answer; None for the model's own default.
         max_tokens: Tokens an answer may have; None for 1,024 (local) or the provider's default.
         seed: Seed of the sampling, where the model takes one and `temperature` is not 0.

@@ -37,7 +37,7 @@ __all__ = [
 _SERVE = Path(__file__).with_name("serve.py")
 
 #: Roles that share one slot each, after the slots of the solver's workers.
-SINGLE_ROLES = ("judge", "distiller")
+SINGLE_ROLES = ("judge", "distiller", "extractor")
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,8 @@ def slot_of(role: str, *, workers: int = 1, worker: int = 0) -> int:
     """Return the server slot of a role, so that no role evicts the cached prefix of another.
 
     Args:
-        role: ``solver``, ``judge`` or ``distiller``.
+        role: ``solver``, ``judge``, ``distiller`` or ``extractor`` (the step that takes the answer
+            out of a loop that did not submit; it has another prompt than the solver's turns).
         workers: Solvers at work at the same time.
         worker: Which of them, from 0.
 
@@ -91,7 +92,7 @@ def slot_of(role: str, *, workers: int = 1, worker: int = 0) -> int:
     if role in SINGLE_ROLES:
         return workers + SINGLE_ROLES.index(role)
     raise UsageError(
-        f"unknown role {role!r}", where="role", mend="choose solver, judge or distiller"
+        f"unknown role {role!r}", where="role", mend="choose solver, judge, distiller or extractor"
     )
 
 

@@ -17,6 +17,8 @@ from types import TracebackType
 from typing import IO, Literal
 from urllib.parse import quote
 
+from pyoxigraph import RdfFormat
+
 from reasoningbank.errors import SetupError, UsageError
 from reasoningbank.sparql import watch
 from reasoningbank.sparql.datafiles import MERGE, open_data, stored
@@ -230,8 +232,8 @@ class OxigraphServer:
             raise SetupError(f"the graphs cannot be merged: {problem}", where="OxigraphServer")
 
     def _load(self, file: Path, graph: str | None) -> None:
-        into = "" if graph is None else f"&graph={quote(graph, safe='')}"
         with open_data(file) as (media_type, stream):
+            into = _graph_parameter(media_type, graph)
             chunks = iter(lambda: stream.read(1 << 20), b"")
             problem = self._post(f"/store?no_transaction{into}", media_type, chunks)
         if problem:
@@ -246,6 +248,14 @@ class OxigraphServer:
             answer = connection.getresponse()
             said = answer.read().decode("utf-8", "replace")
         return "" if 200 <= answer.status < 300 else said[:300] or f"HTTP {answer.status}"
+
+
+def _graph_parameter(media_type: str, graph: str | None) -> str:
+    if graph is not None:
+        return f"&graph={quote(graph, safe='')}"
+    # Without a graph the engine would invent one for a format that holds triples alone.
+    format_ = RdfFormat.from_media_type(media_type)
+    return "" if format_ is not None and format_.supports_datasets else "&default"
 
 
 def _free_port() -> int:

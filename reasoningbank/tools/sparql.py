@@ -22,10 +22,16 @@ from reasoningbank.sparql import (
 )
 from reasoningbank.tools import schema_queries
 from reasoningbank.tools.bounds import CAPS, bounded_limit, fit
+from reasoningbank.tools.handle import Handle
 from reasoningbank.tools.labels import label_search, rank_by_label
 from reasoningbank.tools.rows import Rows
 
 __all__ = ["SPARQLTools"]
+
+NO_ROWS = (
+    "no rows: a class, property or value of the query is not in the data; look them up with "
+    "sparql_sample(class), sparql_describe(resource) or sparql_find(name)"
+)
 
 #: What agents see of each tool, in the order in which they need them.
 TOOL_NAMES = (
@@ -98,6 +104,11 @@ class SPARQLTools:
 
     def sparql_slice(self, ref: RefLike, start: int = 0, end: int = 50) -> Rows:
         """Return rows start to end of a handle (end not included; at most 50 rows)."""
+        for bound in (start, end):
+            if isinstance(bound, bool) or not isinstance(bound, int):
+                raise ToolError(
+                    f"{bound!r} is not a whole number", mend="give 0 <= start < end as numbers"
+                )
         if start < 0 or end < start:
             raise ToolError(
                 f"a slice from {start} to {end} is empty or negative",
@@ -113,16 +124,16 @@ class SPARQLTools:
         return self._counted("class", found, limit, note)
 
     def sparql_properties(self, limit: int = 50, class_uri: str = "") -> dict[str, Any]:
-        """List the most frequent properties with their counts, of one class if class_uri is given."""
+        """List the most frequent properties with counts, of one class if class_uri is given."""
         limit, note = bounded_limit("sparql_properties", limit)
         iri = self._iri(class_uri) if class_uri else None
         found = schema_queries.properties(self._select, limit, iri)
         if iri and not found.items:
-            note = f"nothing is of class {class_uri}; sparql_classes() lists classes"
+            note = self._no_class(iri, class_uri)
         return self._counted("property", found, limit, note)
 
     def sparql_describe(self, uri: str, limit: int = 20) -> dict[str, Any]:
-        """Show what is said of a resource: each property, how often, an example (o); and what points to it (s)."""
+        """Show what is said of a resource: each property with an example; and what points to it."""
         limit, note = bounded_limit("sparql_describe", limit)
         iri = self._iri(uri)
         outgoing = self._about("o", f"<{iri}> ?p ?o", limit)
@@ -138,9 +149,12 @@ class SPARQLTools:
     def sparql_find(self, pattern: str, limit: int = 20) -> dict[str, Any]:
         """Find resources by a part of their name or label, e.g. sparql_find("kinase")."""
         limit, note = bounded_limit("sparql_find", limit)
-        if not pattern.strip():
-            raise ToolError("the pattern is empty", mend="give a part of a name")
-        query = label_search(pattern, self.config.label_properties)
+        if not isinstance(pattern, str) or not pattern.strip():
+            raise ToolError("the pattern is empty or no text", mend="give a part of a name")
+        try:
+            query = label_search(pattern, self.config.label_properties)
+        except QueryError as error:
+            raise ToolError("the pattern is no valid text", mend="give a part of a name") from error
         found = rank_by_label(self._items(query), pattern)
         if not found:
             note = "no label holds this; try a shorter or another word"
@@ -152,14 +166,14 @@ class SPARQLTools:
         iri = self._iri(class_uri)
         items = self._items(f"SELECT ?s WHERE {{ ?s a <{iri}> }} LIMIT {n + 1}")
         if not items:
-            note = f"nothing is of class {class_uri}; sparql_classes() lists classes"
+            note = self._no_class(iri, class_uri)
         first = f"{{ SELECT ?s WHERE {{ ?s a <{iri}> }} LIMIT 1 }} ?s ?p ?o"
         example = self._about("o", first, CAPS["sparql_describe"].default)
         listing = self._listing("instances", items[:n], len(items) > n, note)
         return {**listing, "class": self._show_iri(iri), "example": fit(example, 2_000)}
 
     def sparql_count(self, query: str) -> dict[str, Any]:
-        """Run a counting query such as SELECT (COUNT(*) AS ?n) WHERE {...} and return the number."""
+        """Run a query such as SELECT (COUNT(*) AS ?n) WHERE {...} and return the number."""
         result = self._run(query, self.config.max_rows)
         if not isinstance(result, TableResult):
             raise ToolError("a count needs a SELECT", mend="use sparql_query for other forms")
@@ -188,7 +202,15 @@ class SPARQLTools:
             "truncated": False,
         }
 
+    def _no_class(self, iri: str, written: str) -> str:
+        known = self._run(f"ASK {{ <{iri}> ?p ?o }}", None)
+        if isinstance(known, BooleanResult) and known.value:
+            return f"{written} is a resource, not a class: sparql_describe({written!r}) shows it"
+        return f"nothing is of class {written}; sparql_classes() lists classes"
+
     def _iri(self, text: str) -> str:
+        if not isinstance(text, str):
+            raise ToolError(f"{text!r} is not an IRI", mend="give it as text, e.g. 'rdfs:label'")
         try:
             return to_iri(text, self.config.namespaces).value
         except QueryError as error:
@@ -212,7 +234,7 @@ class SPARQLTools:
         return [self._row(result.variables, row) for row in result.rows(0, result.n_rows)]
 
     def _about(self, side: str, pattern: str, limit: int) -> list[dict[str, Any]]:
-        """Return each ?p of a pattern with an example of `?side`, and how often if more than once."""
+        """Return each ?p of a pattern with an example of `?side`, and its count if above 1."""
         rows = self._items(
             f"SELECT ?p (SAMPLE(?{side}) AS ?example) (COUNT(?{side}) AS ?count) "
             f"WHERE {{ {pattern} }} GROUP BY ?p ORDER BY ?count ?p LIMIT {limit + 1}"
@@ -231,12 +253,12 @@ class SPARQLTools:
 
     def _keep(self, result: Result) -> Ref:
         if isinstance(result, BooleanResult):
-            size = len(str(result.value))
-            return self.store.put(result, dtype="boolean", rows=1, sz=size, source=self._source)
-        dtype = "results" if isinstance(result, TableResult) else "graph"
-        return self.store.put(
-            result, dtype=dtype, rows=result.n_rows, sz=_chars(result), source=self._source
-        )
+            dtype, rows, size = "boolean", 1, len(str(result.value))
+        else:
+            dtype = "results" if isinstance(result, TableResult) else "graph"
+            rows, size = result.n_rows, _chars(result)
+        kept = self.store.put(result, dtype=dtype, rows=rows, sz=size, source=self._source)
+        return Handle(kept)
 
     def _rows(self, ref: RefLike, start: int, end: int, note: str) -> Rows:
         handle = self.store.ref(ref)
@@ -254,6 +276,8 @@ class SPARQLTools:
         notes = [note] if note else []
         if rest > 0:
             notes.append(f"{rest} more rows: sparql_slice({handle.key!r}, {stop}, {stop + 50})")
+        elif handle.rows == 0:
+            notes.append(NO_ROWS)
         elif result.truncated:
             notes.append("the endpoint has more rows: raise limit or narrow the query")
         return Rows(

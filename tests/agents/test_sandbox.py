@@ -102,7 +102,7 @@ def test_files_environment_and_network_are_out_of_reach(sandbox: Sandbox, code: 
 
 def test_a_run_away_loop_is_stopped_and_told(sandbox: Sandbox) -> None:
     began = time.monotonic()
-    with pytest.raises(CodeExecutionError, match="stopped after 4 s.*variables are gone"):
+    with pytest.raises(CodeExecutionError, match=r"stopped after 4 s.*variables are gone"):
         sandbox.execute("while True: pass")
     assert time.monotonic() - began < 20
     assert sandbox.execute("print(sparql_query('x').key)") == "results_0\n"

@@ -262,10 +262,25 @@ def test_a_file_can_be_put_into_a_named_graph(tmp_path: Path) -> None:
     file = tmp_path / "about.ttl"
     file.write_text("<http://e/a> <http://e/p> 1 .")
     for storage in ("memory", "disk"):
-        with OxigraphServer([(file, "http://e/g")], storage=storage) as server:  # type: ignore[arg-type]
-            with SPARQLClient(EndpointConfig(server.url)) as client:
-                inside = client.query("ASK { GRAPH <http://e/g> { <http://e/a> ?p 1 } }")
-                merged = client.query("ASK { <http://e/a> ?p 1 }")
-                assert isinstance(inside, BooleanResult)
-                assert isinstance(merged, BooleanResult)
-                assert (inside.value, merged.value) == (True, True)
+        server = OxigraphServer([(file, "http://e/g")], storage=storage)  # type: ignore[arg-type]
+        with server, SPARQLClient(EndpointConfig(server.url)) as client:
+            inside = client.query("ASK { GRAPH <http://e/g> { <http://e/a> ?p 1 } }")
+            merged = client.query("ASK { <http://e/a> ?p 1 }")
+            assert isinstance(inside, BooleanResult)
+            assert isinstance(merged, BooleanResult)
+            assert (inside.value, merged.value) == (True, True)
+
+
+@pytest.mark.parametrize("storage", ["memory", "disk"])
+def test_triples_without_a_graph_go_to_the_default_graph(
+    tmp_path: Path, storage: Literal["memory", "disk"]
+) -> None:
+    file = tmp_path / "about.ttl"
+    file.write_text("<http://e/a> <http://e/p> 1 .")
+    server = OxigraphServer([file], storage=storage, union_default_graph=False)
+    with server, SPARQLClient(EndpointConfig(server.url)) as client:
+        plain = client.query("ASK { <http://e/a> ?p 1 }")
+        named = client.query("ASK { GRAPH ?g { ?s ?p ?o } }")
+        assert isinstance(plain, BooleanResult)
+        assert isinstance(named, BooleanResult)
+        assert (plain.value, named.value) == (True, False)

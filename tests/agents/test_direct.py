@@ -1,0 +1,62 @@
+"""The direct agent: one call, and the query found in whatever came back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from reasoningbank.agents import Episode, make_agent
+from reasoningbank.corpus import Task
+from reasoningbank.errors import ModelError
+from reasoningbank.lm import make_lm
+
+TASK = Task("t1", "Which plants are trees?", "", "https://trees.example/sparql/")
+QUERY = "SELECT ?p WHERE { ?p a t:Tree }"
+
+
+def test_one_call_and_its_query_is_submitted(episode: Callable[..., Episode]) -> None:
+    attempt = make_agent("direct").solve(TASK, episode({"sparql": f"```sparql\n{QUERY}\n```"}))
+    assert (attempt.sparql, attempt.status, attempt.error) == (QUERY, "submitted", "")
+    assert (attempt.usage.lm_calls, attempt.usage.tool_calls, attempt.usage.iterations) == (1, 0, 1)
+    assert [event.kind for event in attempt.trajectory.events] == ["lm_call", "submit"]
+    assert attempt.trajectory.resolve(attempt.trajectory.events[-1].data)["sparql"] == QUERY
+
+
+def test_question_prefixes_and_memory_are_in_the_prompt(episode: Callable[..., Episode]) -> None:
+    given = episode({"sparql": QUERY}, context="Trees have heights.")
+    trajectory = make_agent("direct").solve(TASK, given).trajectory
+    prompt = json.dumps(trajectory.resolve(trajectory.of("lm_call")[0].data)["messages"])
+    for part in (TASK.query, "PREFIX t: <http://e/>", "Trees have heights."):
+        assert part in prompt
+
+
+def test_a_query_without_its_header_is_found_with_no_second_call(
+    episode: Callable[..., Episode],
+) -> None:
+    attempt = make_agent("direct").solve(TASK, episode({"query": QUERY}))
+    assert attempt.sparql is not None
+    assert attempt.sparql.startswith(QUERY)
+    assert attempt.status == "submitted"
+    assert attempt.usage.lm_calls == 1
+
+
+@pytest.mark.parametrize("reply", [{"sparql": "I do not know."}, {"answer": "No idea"}])
+def test_a_reply_without_a_query_is_a_refusal(
+    episode: Callable[..., Episode], reply: dict[str, str]
+) -> None:
+    attempt = make_agent("direct").solve(TASK, episode(reply))
+    assert (attempt.sparql, attempt.status) == (None, "refused")
+    assert attempt.error
+    assert not attempt.trajectory.of("submit")
+
+
+def test_a_model_that_cannot_be_reached_is_not_the_agents_failure(
+    episode: Callable[..., Episode],
+) -> None:
+    lm = make_lm("openai/none", api_base="http://127.0.0.1:9/v1", num_retries=0, timeout_s=5)
+    given = episode(lm=lm)
+    with pytest.raises(ModelError) as caught:
+        make_agent("direct").solve(TASK, given)
+    assert "\n" not in str(caught.value)

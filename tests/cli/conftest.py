@@ -1,0 +1,73 @@
+"""The command line in this process, with an empty cache and no keys."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from reasoningbank.cli import main
+
+EXPERIMENT = """
+name = "small"
+pack = "{pack}"
+[[arms]]
+name = "one"
+agent = "{agent}"
+lm = "{lm}"
+"""
+
+
+@dataclass(frozen=True)
+class Said:
+    """How a command ended and what it wrote."""
+
+    status: int
+    out: str
+    err: str
+
+
+@pytest.fixture(autouse=True)
+def _empty_cache_and_no_keys(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REASONINGBANK_CACHE", str(tmp_path_factory.mktemp("cache")))
+    for name in ("OPENAI_API_KEY", "OPENAI_API_BASE", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def cli(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., Said]:
+    """Return what runs a command in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words: object) -> Said:
+        monkeypatch.setattr(sys, "argv", ["reasoningbank", *map(str, words)])
+        capsys.readouterr()
+        status = 0
+        try:
+            main()
+        except SystemExit as ended:
+            status = int(ended.code or 0)
+        said = capsys.readouterr()
+        return Said(status, said.out, said.err)
+
+    return run
+
+
+@pytest.fixture
+def experiment_file(tmp_path: Path) -> Callable[..., Path]:
+    """Return what writes an experiment file of one arm."""
+
+    def write(pack: Path | str, agent: str = "oracle", lm: str = "local", more: str = "") -> Path:
+        path = tmp_path / "small.toml"
+        text = EXPERIMENT.format(pack=pack, agent=agent, lm=lm)
+        path.write_text(text + more, encoding="utf-8")
+        return path
+
+    return write

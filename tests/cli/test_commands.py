@@ -1,0 +1,122 @@
+"""Results go to standard output, everything else to standard error."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import click
+import pytest
+import typer
+
+from reasoningbank.cli.app import app
+
+from .conftest import Said
+
+Cli = Callable[..., Said]
+
+
+def commands(
+    command: click.Command, path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    subcommands = getattr(command, "commands", None)
+    if subcommands is None:
+        yield path, command
+        return
+    for name, inner in subcommands.items():
+        yield from commands(inner, (*path, name))
+
+
+COMMANDS = dict(commands(typer.main.get_command(app)))
+
+
+def test_every_command_is_walked() -> None:
+    assert {("ask",), ("run",), ("doctor",), ("judge", "compare"), ("lm", "pull")} <= set(COMMANDS)
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_the_help_of_every_command_has_an_example_of_itself(
+    cli: Cli, path: tuple[str, ...]
+) -> None:
+    said = cli(*path, "--help")
+    assert said.status == 0
+    assert f"Example: reasoningbank {' '.join(path)}" in " ".join(said.out.split())
+    assert said.err == ""
+
+
+def test_an_experiment_is_run_shown_and_gone_on_with(
+    cli: Cli, experiment_file: Callable[..., Path], make_pack: Callable[..., Path]
+) -> None:
+    file = experiment_file(make_pack(2))
+    first = cli("run", file, "--limit", 1)
+    assert first.status == 0
+    header, row, *_ = first.out.splitlines()
+    assert header.startswith("arm\tn\tstrict")
+    assert row.split("\t")[:3] == ["one", "1", "1 (100%)"]
+    assert "[1/1]" in first.err
+    again = cli("run", file, "--json")
+    assert json.loads(again.out)["arms"][0]["strict"] == 2
+    assert "[2/2] one · t001: strict" in again.err
+    finished = cli("run", file, "--json")
+    assert (json.loads(finished.out), finished.err) == (json.loads(again.out), "")
+    status = cli("status", "runs/small", "--json")
+    assert json.loads(status.out) == json.loads(finished.out)
+    assert json.loads(Path("runs/small/summary.json").read_text()) == json.loads(status.out)
+
+
+def test_tasks_are_listed_shown_and_counted(cli: Cli, make_pack: Callable[..., Path]) -> None:
+    pack = make_pack(2)
+    listed = cli("tasks", "list", pack)
+    assert [line.split("\t")[0] for line in listed.out.splitlines()] == ["id", "t000", "t001"]
+    assert [task["id"] for task in json.loads(cli("tasks", "list", pack, "--json").out)] == [
+        "t000",
+        "t001",
+    ]
+    shown = cli("tasks", "show", "t001", "--pack", pack)
+    assert "SELECT ?plant" in shown.out
+    assert json.loads(cli("tasks", "show", "t001", "--pack", pack, "--json").out)["id"] == "t001"
+    assert json.loads(cli("tasks", "stats", pack, "--json").out)["total"] == 2
+    assert "total\t\t2" in cli("tasks", "stats", pack).out
+
+
+def test_an_endpoint_is_asked_by_hand(cli: Cli, make_pack: Callable[..., Path]) -> None:
+    pack = make_pack(1)
+    query = "SELECT ?h WHERE { ?s t:height ?h } ORDER BY ?h"
+    said = cli("endpoint", "query", query, "--pack", pack, "--rows", 2)
+    assert json.loads(said.out) == [{"h": 12}, {"h": 31}]
+    assert "3 items from Trees" in said.err
+    assert "1 more rows" in said.err
+    found = json.loads(cli("endpoint", "find", "moss", "--pack", pack).out)
+    assert found["results"][0]["uri"] == "t:moss"
+    classes = json.loads(cli("endpoint", "classes", "--pack", pack).out)
+    assert classes["classes"][0] == {"class": "t:Tree", "count": 3}
+
+
+def results(path: Path, *rows: str) -> Path:
+    bindings = [{"x": {"type": "literal", "value": row}} for row in rows]
+    path.write_text(
+        json.dumps({"head": {"vars": ["x"]}, "results": {"bindings": bindings}}), encoding="utf-8"
+    )
+    return path
+
+
+def test_two_results_are_compared_as_json(cli: Cli, tmp_path: Path) -> None:
+    gold = results(tmp_path / "gold.srj", "a", "b")
+    same = results(tmp_path / "same.srj", "b", "a")
+    part = results(tmp_path / "part.srj", "a", "a")
+    said = cli("judge", "compare", gold, same)
+    assert (said.status, said.err) == (0, "")
+    verdict = json.loads(said.out)
+    assert (verdict["strict"], verdict["f1"]) == (True, 1.0)
+    assert not json.loads(cli("judge", "compare", gold, same, "--ordered").out)["strict"]
+    verdict = json.loads(cli("judge", "compare", gold, part).out)
+    assert (verdict["strict"], verdict["precision"], verdict["recall"]) == (False, 1.0, 0.5)
+    verdict = json.loads(cli("judge", "compare", gold, part, "--bag").out)
+    assert verdict["precision"] == 0.5
+
+
+def test_models_are_listed_with_their_state(cli: Cli) -> None:
+    listed = json.loads(cli("lm", "list", "--json").out)
+    assert {model["name"]: model["state"] for model in listed}["local"] == "absent"
+    assert cli("lm", "list").out.startswith("name\tmodel\t")

@@ -1,0 +1,86 @@
+"""What several rooms test with: a small served graph, and packs of a few tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from reasoningbank.sparql import EndpointConfig, OxigraphServer
+
+TREES = """
+@prefix : <http://e/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+:oak a :Tree ; rdfs:label "Oak" ; :height 31 ; :near :pine , :ash .
+:pine a :Tree ; rdfs:label "Pine tree" ; :height 40 ; :near :oak .
+:ash a :Tree ; rdfs:label "Mountain ash tree" ; :height 12 .
+:moss a :Moss ; rdfs:label "Moss" .
+"""
+
+PACK = """
+name = "Trees"
+endpoint = "https://trees.example/sparql/"
+authority = "The Forest"
+data = ["trees.ttl"]
+
+[prefixes]
+t = "http://e/"
+"""
+
+EXAMPLES = """
+@prefix ex: <urn:trees/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix schema: <https://schema.org/> .
+@prefix sh: <http://www.w3.org/ns/shacl#> .
+"""
+
+
+@pytest.fixture(scope="session")
+def trees_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four named plants as Turtle."""
+    file = tmp_path_factory.mktemp("trees") / "trees.ttl"
+    file.write_text(TREES, encoding="utf-8")
+    return file
+
+
+@pytest.fixture(scope="session")
+def trees(trees_file: Path) -> Iterator[EndpointConfig]:
+    """A real endpoint that serves them."""
+    with OxigraphServer([trees_file], timeout_s=10) as server:
+        yield EndpointConfig(
+            "https://trees.example/sparql/",
+            "Trees",
+            "The Forest",
+            prefixes={"t": "http://e/"},
+            query_url=server.url,
+            retries=0,
+        )
+
+
+@pytest.fixture
+def make_pack(tmp_path: Path) -> Callable[..., Path]:
+    """Return what writes a pack of so many tasks into a folder and returns the folder."""
+
+    def write(tasks: int = 3, name: str = "trees") -> Path:
+        root = tmp_path / name
+        (root / "examples").mkdir(parents=True)
+        (root / "pack.toml").write_text(PACK, encoding="utf-8")
+        (root / "trees.ttl").write_text(TREES, encoding="utf-8")
+        examples = [
+            f"ex:t{number:03} a sh:SPARQLExecutable, sh:SPARQLSelectExecutable ;\n"
+            f'  rdfs:comment "Which plants are higher than {number % 30} m?"@en ;\n'
+            f'  sh:select """SELECT ?plant WHERE {{ ?plant t:height ?h . '
+            f'FILTER(?h > {number % 30}) }}""" ;\n'
+            "  schema:target <https://trees.example/sparql/> .\n"
+            for number in range(tasks)
+        ]
+        (root / "examples" / "tasks.ttl").write_text(EXAMPLES + "".join(examples), encoding="utf-8")
+        return root
+
+    return write
+
+
+@pytest.fixture(autouse=True)
+def _no_price_table_from_the_web(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LITELLM_LOCAL_MODEL_COST_MAP", "True")

@@ -1,0 +1,79 @@
+"""An experiment file is refused in one line that names the key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reasoningbank.errors import UsageError
+from reasoningbank.experiment import load_experiment
+
+ARM = '[[arms]]\nname = "a"\nagent = "oracle"\n'
+HEAD = 'name = "x"\npack = "uniprot"\n'
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "x.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_the_least_that_a_file_must_say(tmp_path: Path) -> None:
+    loaded = load_experiment(write(tmp_path, HEAD + ARM))
+    assert (loaded.seeds, loaded.metric, loaded.budget.iterations) == ((0,), "strict", 6)
+    assert loaded.arms[0].lm == "local"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "experiments").glob("*.toml")), ids=str)
+def test_every_shipped_experiment_is_valid(path: Path) -> None:
+    assert load_experiment(path).name == path.stem
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        (ARM + 'name = "b"\n', "TOML"),
+        ('name = "x"\n' + ARM, "pack: "),
+        (HEAD, "arms: "),
+        (HEAD + "arms = []\n", "arms: "),
+        (HEAD + 'colour = "red"\n' + ARM, "colour: unknown key"),
+        (HEAD + ARM + "temprature = 1\n", r"arms\.0\.temprature: unknown key"),
+        (HEAD + ARM + "temperature = 9\n", r"arms\.0\.temperature: .*2"),
+        (HEAD + '[[arms]]\nname = "a/../b"\nagent = "oracle"\n', r"arms\.0\.name: "),
+        (HEAD + ARM + ARM, "two arms have the same name"),
+        (HEAD + 'comparison = ["a", "b"]\n' + ARM, "comparison names 'b'"),
+        (HEAD + 'comparison = ["a"]\n' + ARM, "comparison"),
+        (HEAD + "seeds = []\n" + ARM, "seeds: "),
+        (HEAD + "version = 2\n" + ARM, "version: "),
+        (HEAD + 'metric = "luck"\n' + ARM, "metric: .*strict"),
+        (HEAD + "[tasks]\nsample = 0\n" + ARM, r"tasks\.sample: "),
+        (HEAD + '[tasks]\nsplit = "tset"\n' + ARM, r"tasks\.split: .*train"),
+        (HEAD + "[budget]\niterations = 0\n" + ARM, r"budget\.iterations: "),
+        (HEAD + "[budget]\ntool_cals = 1\nseconds = 0\n" + ARM, r"budget.*and 1 more"),
+    ],
+)
+def test_what_it_may_not_say_is_named_in_one_line(tmp_path: Path, text: str, named: str) -> None:
+    with pytest.raises(UsageError, match=named) as caught:
+        load_experiment(write(tmp_path, text))
+    assert "\n" not in str(caught.value)
+    assert "x.toml" in str(caught.value)
+
+
+def test_a_file_that_is_missing_or_unreadable_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no such experiment file"):
+        load_experiment(tmp_path / "none.toml")
+    with pytest.raises(UsageError, match="cannot be read"):
+        load_experiment(tmp_path)
+    (tmp_path / "b.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(UsageError, match=r"b\.toml.*cannot be read"):
+        load_experiment(tmp_path / "b.toml")
+
+
+def test_another_model_is_another_experiment(tmp_path: Path) -> None:
+    loaded = load_experiment(write(tmp_path, HEAD + ARM))
+    assert loaded.with_lm(None) is loaded
+    other = loaded.with_lm("openai/x")
+    assert other.arms[0].lm == "openai/x"
+    assert other.fingerprint() != loaded.fingerprint()

@@ -1,0 +1,92 @@
+"""Which trials are run, and in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from reasoningbank.corpus import Task, split_tasks
+from reasoningbank.errors import UsageError
+from reasoningbank.experiment import Experiment, TaskSelection, plan_trials, select_tasks
+
+TASKS = [
+    Task(
+        f"t{i}",
+        "?",
+        "ASK {}",
+        "http://e/",
+        complexity="simple" if i % 2 else "complex",
+        form="SELECT" if i % 3 else "ASK",
+        group=f"g{i}",
+    )
+    for i in range(30)
+]
+
+
+def ids(selection: TaskSelection) -> list[str]:
+    return [task.id for task in select_tasks(TASKS, selection)]
+
+
+def test_all_in_corpus_order_or_exactly_the_ids_in_theirs() -> None:
+    assert ids(TaskSelection()) == [task.id for task in TASKS]
+    assert ids(TaskSelection(ids=("t9", "t2"), complexity=("simple",))) == ["t9", "t2"]
+
+
+def test_filters_are_joined() -> None:
+    chosen = select_tasks(TASKS, TaskSelection(complexity=("simple",), forms=("ASK",)))
+    assert [task.id for task in chosen] == ["t3", "t9", "t15", "t21", "t27"]
+
+
+def test_splits_are_those_of_the_corpus_and_disjoint() -> None:
+    parts = [set(ids(TaskSelection(split=name))) for name in ("train", "dev", "test")]  # type: ignore[arg-type]
+    assert parts[0] == {task.id for task in split_tasks(TASKS).train}
+    assert sum(map(len, parts)) == len(set().union(*parts)) == len(TASKS)
+
+
+def test_a_sample_is_the_same_each_time_and_grows() -> None:
+    five = ids(TaskSelection(sample=5))
+    assert five == ids(TaskSelection(sample=5))
+    assert len(five) == 5
+    assert set(five) < set(ids(TaskSelection(sample=9)))
+    assert ids(TaskSelection(sample=5, sample_seed=1)) != five
+    assert len(ids(TaskSelection(sample=500))) == len(TASKS)
+
+
+def test_an_unknown_id_suggests_near_ones() -> None:
+    with pytest.raises(UsageError, match=r"unknown task 't99'; did you mean t9"):
+        ids(TaskSelection(ids=("t99",)))
+    with pytest.raises(UsageError, match="tasks list"):
+        ids(TaskSelection(ids=("zzzzzzzz",)))
+
+
+def test_a_selection_that_leaves_nothing_is_told() -> None:
+    with pytest.raises(UsageError, match="leaves no task"):
+        ids(TaskSelection(complexity=("moderate",)))
+
+
+def test_arms_follow_one_another_with_all_seeds(
+    experiment_on: Callable[..., Experiment],
+) -> None:
+    experiment = experiment_on(
+        Path("p"),
+        {"name": "a", "agent": "oracle"},
+        {"name": "b", "agent": "oracle", "first": 2},
+        {"name": "c", "agent": "oracle", "tasks": ["t7"]},
+        seeds=[0, 3],
+    )
+    planned = plan_trials(experiment, TASKS[:8], limit=3)
+    keys = [(key.arm, key.task, key.seed) for _, _, key in planned]
+    assert keys == [
+        *(("a", task, seed) for task in ("t0", "t1", "t2") for seed in (0, 3)),
+        *(("b", task, seed) for task in ("t0", "t1") for seed in (0, 3)),
+        *(("c", "t7", seed) for seed in (0, 3)),
+    ]
+    assert all(arm.name == key.arm and task.id == key.task for arm, task, key in planned)
+
+
+def test_an_arms_unknown_task_is_told(experiment_on: Callable[..., Experiment]) -> None:
+    experiment = experiment_on(Path("p"), {"name": "a", "agent": "oracle", "tasks": ["t77"]})
+    with pytest.raises(UsageError, match="unknown task 't77'"):
+        plan_trials(experiment, TASKS)

@@ -1,0 +1,119 @@
+"""Records are whole or not there, and what is damaged is named."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from reasoningbank.errors import RecordError
+from reasoningbank.experiment import RunFolder, TrialKey, TrialRecord
+from reasoningbank.experiment.records import write_atomically
+
+
+def test_a_trial_comes_back_as_it_was_written(
+    tmp_path: Path, record: Callable[..., TrialRecord]
+) -> None:
+    folder, written = RunFolder(tmp_path), record(error="a “line”")
+    assert not folder.done(written.key)
+    assert folder.write(written) == tmp_path / "trials" / "a" / "t1.0.json"
+    assert folder.done(written.key)
+    assert folder.read(written.key) == written
+    assert (written.strict, written.f1) == (True, 1.0)
+
+
+def test_trials_are_ordered_and_only_trials(
+    tmp_path: Path, record: Callable[..., TrialRecord]
+) -> None:
+    folder = RunFolder(tmp_path)
+    assert list(folder.trials()) == []
+    for arm, task in (("b", "t1"), ("a", "t2"), ("a", "t1")):
+        folder.write(record(arm, task))
+    (tmp_path / "trials" / "a" / ".abc.tmp").write_text("{", encoding="utf-8")
+    zipped = tmp_path / "trials" / "b" / "t1.0.json"
+    (zipped.parent / "t1.0.json.gz").write_bytes(gzip.compress(zipped.read_bytes()))
+    zipped.unlink()
+    found = [(trial.key.arm, trial.key.task) for trial in folder.trials()]
+    assert found == [("a", "t1"), ("a", "t2"), ("b", "t1")]
+
+
+def test_text_that_is_no_unicode_is_kept(
+    tmp_path: Path, record: Callable[..., TrialRecord]
+) -> None:
+    folder, written = RunFolder(tmp_path), record(sparql="ASK {} # \ud800")
+    folder.write(written)
+    assert folder.read(written.key) == written
+
+
+def test_task_ids_make_safe_file_names() -> None:
+    assert TrialKey("a", "../../etc/pass wd", 1).path == "trials/a/.._.._etc_pass_wd.1.json"
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "{", "[]", "null", "{}", '{"key": {}}', '{"version": 1, "trajectory": {}}', "\udcff"],
+)
+def test_a_damaged_trial_is_named_with_the_mend(
+    tmp_path: Path, record: Callable[..., TrialRecord], content: str
+) -> None:
+    folder, written = RunFolder(tmp_path), record()
+    path = folder.write(written)
+    path.write_bytes(content.encode("utf-8", "surrogateescape"))
+    for read in (lambda: folder.read(written.key), lambda: list(folder.trials())):
+        with pytest.raises(RecordError, match=r"t1\.0\.json.*delete the file") as caught:
+            read()
+        assert "\n" not in str(caught.value)
+
+
+def test_a_trial_with_a_field_missing_is_damaged(
+    tmp_path: Path, record: Callable[..., TrialRecord]
+) -> None:
+    folder, written = RunFolder(tmp_path), record()
+    path = folder.write(written)
+    data = json.loads(path.read_text(encoding="utf-8"))
+    del data["question"]
+    path.write_text(json.dumps(data), encoding="utf-8")
+    with pytest.raises(RecordError, match="is no trial"):
+        folder.read(written.key)
+
+
+def test_a_damaged_manifest_is_named(tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text("{", encoding="utf-8")
+    with pytest.raises(RecordError, match=r"manifest\.json"):
+        _ = RunFolder(tmp_path).manifest
+
+
+def test_a_folder_that_cannot_be_made_is_told(
+    tmp_path: Path, record: Callable[..., TrialRecord]
+) -> None:
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    folder = RunFolder(tmp_path / "file" / "run")
+    assert not folder.done(record().key)
+    with pytest.raises(RecordError, match=r"cannot be written.*--out"):
+        folder.write(record())
+
+
+def test_a_full_disk_leaves_the_old_file_and_no_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x.json"
+    write_atomically(path, {"a": 1})
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(RecordError, match="No space left on device"):
+        write_atomically(path, {"a": 2})
+    assert json.loads(path.read_text(encoding="utf-8")) == {"a": 1}
+    assert [p.name for p in tmp_path.iterdir()] == ["x.json"]
+
+
+def test_what_is_no_json_leaves_no_part(tmp_path: Path) -> None:
+    with pytest.raises(TypeError):
+        write_atomically(tmp_path / "x.json", {"a": object()})
+    assert list(tmp_path.iterdir()) == []

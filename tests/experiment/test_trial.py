@@ -1,0 +1,194 @@
+"""One trial: judged, recorded, and infrastructure told apart from the agent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dspy.utils import DummyLM
+
+from reasoningbank.agents.sandbox import SandboxPool
+from reasoningbank.analysis import summarise
+from reasoningbank.corpus import Task
+from reasoningbank.experiment import Experiment, RunFolder, TrialKey, World, run_trial
+from reasoningbank.experiment.trial import attempt_task
+from reasoningbank.judge import ExecutionJudge, GoldStore
+from reasoningbank.lm import open_lm
+from reasoningbank.sparql import EndpointConfig, OxigraphServer, SPARQLClient
+
+GOLD = "SELECT ?p WHERE { ?p t:height ?marked_gold }"
+RIGHT = "SELECT ?x WHERE { ?x a t:Tree }"
+TASK = Task("t1", "Which plants have a height?", GOLD, "https://trees.example/sparql/", group="g")
+KEY = TrialKey("arm", "t1", 0)
+
+
+@dataclass
+class Scripted:
+    """Stands where an open model does; its replies are written by the test."""
+
+    replies: list[dict[str, str]]
+    secrets: tuple[str, ...] = ()
+    fingerprint: dict[str, Any] = field(default_factory=lambda: {"model": "scripted"})
+
+    def lm(self, **settings: Any) -> DummyLM:
+        return DummyLM(self.replies)
+
+
+@dataclass
+class Place:
+    """A world whose endpoint can be taken away."""
+
+    server: OxigraphServer
+    world: World
+
+    def with_replies(self, *replies: dict[str, str], **rest: Any) -> World:
+        return replace(self.world, models={"scripted": Scripted(list(replies), **rest)})  # type: ignore[dict-item]
+
+
+@pytest.fixture
+def place(trees_file: Path, trees: EndpointConfig, tmp_path: Path) -> Iterator[Place]:
+    with OxigraphServer([trees_file]) as server:
+        config = replace(trees, query_url=server.url)
+        with SPARQLClient(config) as client, SandboxPool(spare=0) as pool:
+            judge = ExecutionJudge(client, GoldStore(tmp_path / "gold", "h"))
+            yield Place(server, World(config, client, judge, sandboxes=pool))
+
+
+@pytest.fixture
+def experiment(experiment_on: Callable[..., Experiment]) -> Callable[[str], Experiment]:
+    return lambda agent: experiment_on(Path("p"), {"name": "arm", "agent": agent, "lm": "scripted"})
+
+
+def test_a_right_query_is_judged_and_recorded_whole(
+    place: Place, experiment: Callable[[str], Experiment], tmp_path: Path
+) -> None:
+    plan = experiment("direct")
+    world = place.with_replies({"sparql": RIGHT})
+    record = run_trial(world, plan, plan.arms[0], TASK, KEY)
+    assert record.strict
+    assert (record.status, record.sparql, record.group) == ("submitted", RIGHT, "g")
+    assert record.model == {"model": "scripted"}
+    folder = RunFolder(tmp_path)
+    folder.write(record)
+    assert json.dumps(folder.read(KEY).to_json()) == json.dumps(record.to_json())
+
+
+@pytest.mark.parametrize(
+    ("sparql", "status"),
+    [("SELECT ?x WHERE { ?x", "query_error"), ("ASK { ?s ?p ?o }", "wrong_form")],
+)
+def test_a_wrong_query_is_the_agents_failure(
+    place: Place, experiment: Callable[[str], Experiment], sparql: str, status: str
+) -> None:
+    plan = experiment("direct")
+    record = run_trial(place.with_replies({"sparql": sparql}), plan, plan.arms[0], TASK, KEY)
+    assert record.verdict is not None
+    assert record.verdict["status"] == status
+    assert not record.strict
+    assert summarise([record]).arms[0].judged == 1
+
+
+def test_no_query_is_the_agents_failure(
+    place: Place, experiment: Callable[[str], Experiment]
+) -> None:
+    plan = experiment("direct")
+    record = run_trial(place.with_replies({"sparql": "no idea"}), plan, plan.arms[0], TASK, KEY)
+    assert (record.status, record.sparql) == ("refused", None)
+    assert record.verdict is not None
+    assert record.verdict["status"] == "no_query"
+
+
+def test_the_gold_never_reaches_the_model(
+    place: Place, experiment: Callable[[str], Experiment]
+) -> None:
+    plan = experiment("direct")
+    world = place.with_replies({"sparql": RIGHT})
+    record = run_trial(world, plan, plan.arms[0], TASK, KEY)
+    assert TASK.query in json.dumps(record.trajectory.to_json())
+    assert "marked_gold" not in json.dumps(record.trajectory.to_json())
+
+
+def test_agents_are_handed_blind_tasks_and_the_oracle_the_gold(
+    place: Place, experiment: Callable[[str], Experiment], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: dict[str, Task] = {}
+
+    def spy(world: World, plan: Experiment, arm: Any, task: Task, seed: int) -> Any:
+        seen[arm.agent] = task
+        return attempt_task(world, plan, arm, task, seed)
+
+    monkeypatch.setattr("reasoningbank.experiment.trial.attempt_task", spy)
+    for agent in ("oracle", "direct"):
+        plan = experiment(agent)
+        run_trial(place.with_replies({"sparql": RIGHT}), plan, plan.arms[0], TASK, KEY)
+    assert seen["oracle"] == TASK
+    assert seen["direct"] == TASK.blind()
+    assert "marked_gold" not in repr(seen["direct"])
+
+
+def test_secrets_are_not_recorded(place: Place, experiment: Callable[[str], Experiment]) -> None:
+    plan = experiment("direct")
+    world = place.with_replies({"sparql": f"# key-123\n{RIGHT}"}, secrets=("key-123",))
+    record = run_trial(world, plan, plan.arms[0], TASK, KEY)
+    assert "key-123" not in json.dumps(record.trajectory.to_json())
+
+
+@pytest.mark.parametrize("gold_is_known", [True, False])
+@pytest.mark.parametrize("agent", ["oracle", "direct"])
+def test_an_endpoint_that_is_gone_is_an_error_and_never_a_failure(
+    place: Place, experiment: Callable[[str], Experiment], agent: str, gold_is_known: bool
+) -> None:
+    plan = experiment(agent)
+    world = place.with_replies({"sparql": RIGHT})
+    if gold_is_known:
+        assert run_trial(world, plan, plan.arms[0], TASK, KEY).strict
+    place.server.stop()
+    record = run_trial(world, plan, plan.arms[0], TASK, KEY)
+    assert (record.status, record.verdict) == ("error", None)
+    assert "127.0.0.1" in record.error
+    assert record.trajectory.of("submit")
+    arm = summarise([record]).arms[0]
+    assert (arm.trials, arm.judged, arm.best_case, arm.worst_case) == (1, 0, 1.0, 0.0)
+
+
+@pytest.mark.sandbox
+def test_no_query_because_the_endpoint_was_gone_is_an_error(
+    place: Place, experiment: Callable[[str], Experiment]
+) -> None:
+    plan = experiment("rlm")
+    look = {"reasoning": "look", "code": f"sparql_query('{RIGHT}')"}
+    give_up = {"reasoning": "give up", "code": "SUBMIT('nothing')"}
+    world = place.with_replies(look, give_up)
+    world.judge.judge(TASK, RIGHT)
+    place.server.stop()
+    record = run_trial(world, plan, plan.arms[0], TASK, KEY)
+    assert (record.status, record.verdict, record.sparql) == ("error", None, None)
+    assert "endpoint failed" in record.error
+
+
+def test_a_model_that_is_gone_is_an_error_and_never_a_failure(
+    place: Place, experiment_on: Callable[..., Experiment]
+) -> None:
+    name = "openai/none"
+    plan = experiment_on(Path("p"), {"name": "arm", "agent": "direct", "lm": name})
+    with open_lm(name, api_base="http://127.0.0.1:9/v1") as handle:
+        unpatient = _Unpatient(handle)
+        world = replace(place.world, models={name: unpatient})  # type: ignore[dict-item]
+        record = run_trial(world, plan, plan.arms[0], TASK, KEY)
+    assert (record.status, record.verdict) == ("error", None)
+    assert record.trajectory.of("error")[0].data["type"] == "ModelError"
+
+
+@dataclass
+class _Unpatient:
+    handle: Any
+
+    secrets = ()
+    fingerprint = {"model": "none"}  # noqa: RUF012
+
+    def lm(self, **settings: Any) -> Any:
+        return self.handle.lm(**settings, num_retries=0)

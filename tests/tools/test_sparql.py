@@ -1,0 +1,392 @@
+"""The SPARQL tools against a real endpoint: bounded, attributed, safe, silent."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+
+from reasoningbank.errors import ToolError
+from reasoningbank.refs import Ref, RefStore
+from reasoningbank.sparql import EndpointConfig, OxigraphServer
+from reasoningbank.tools import CAPS, Rows, SPARQLTools
+from reasoningbank.tools.bounds import MAX_CHARS
+
+DEAD = "http://127.0.0.1:9/sparql"
+ALL = "SELECT ?s ?p ?o WHERE { ?s ?p ?o }"
+
+
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EndpointConfig]:
+    """More of everything than a tool may return."""
+    head = "@prefix : <http://e/> .\n@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\n"
+    lines = [f':n{i} a :Class{i} ; :p{i} {i} ; rdfs:label "Node {i}" .' for i in range(120)]
+    lines += [f':hub :p{i} "{"x" * 190}{i}" .' for i in range(60)]
+    lines += [f":m{i} a :Many ." for i in range(60)]
+    lines.append(r':odd rdfs:label "say \"hi\" \\ }" .')
+    file = tmp_path_factory.mktemp("wide") / "wide.ttl"
+    file.write_text(head + "\n".join(lines), encoding="utf-8")
+    with OxigraphServer([file], timeout_s=10) as server:
+        yield EndpointConfig(
+            "https://wide.example/sparql/",
+            "Wide",
+            "Us",
+            prefixes={"": "http://e/"},
+            query_url=server.url,
+            max_rows=200,
+        )
+
+
+@pytest.fixture
+def tools(wide: EndpointConfig) -> Iterator[SPARQLTools]:
+    made = SPARQLTools(wide)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def few(trees: EndpointConfig) -> Iterator[SPARQLTools]:
+    made = SPARQLTools(trees)
+    yield made
+    made.close()
+
+
+def test_a_query_gives_a_handle_that_every_form_names(few: SPARQLTools) -> None:
+    ref = few.sparql_query("SELECT ?h WHERE { t:oak t:height ?h }")
+    assert repr(ref) == "Ref('results_0', 'results', 1 items from Trees)"
+    as_json = json.loads(json.dumps(ref))
+    for given in (ref, ref.key, as_json, Ref(**as_json)):
+        assert few.sparql_peek(given) == [{"h": 31}]
+
+
+def test_stats_say_rows_columns_and_source(few: SPARQLTools) -> None:
+    ref = few.sparql_query("SELECT ?s ?h WHERE { ?s t:height ?h }")
+    assert few.sparql_stats(ref) == {
+        "source": "Trees",
+        "rows": 3,
+        "sz": ref.sz,
+        "cols": ["s", "h"],
+        "truncated": False,
+    }
+
+
+def test_a_result_cut_by_the_limit_says_so_everywhere(tools: SPARQLTools) -> None:
+    ref = tools.sparql_query(ALL, limit=5)
+    stats, rows = tools.sparql_stats(ref), tools.sparql_peek(ref)
+    assert ref.rows == stats["rows"] == len(rows) == 5
+    assert stats["truncated"]
+    assert rows.truncated
+    assert "raise limit" in stats["note"]
+    assert "raise limit" in rows.note
+
+
+def test_a_limit_above_the_endpoints_own_is_lowered(tools: SPARQLTools) -> None:
+    ref = tools.sparql_query(ALL, limit=100_000)
+    assert ref.rows == 200
+    assert tools.sparql_stats(ref)["truncated"]
+
+
+def test_rows_are_capped_and_name_the_next_call(tools: SPARQLTools) -> None:
+    ref = tools.sparql_query("SELECT ?m WHERE { ?m a :Many } ORDER BY ?m", limit=60)
+    peeked = tools.sparql_peek(ref, 500)
+    assert isinstance(peeked, Rows)
+    assert (len(peeked), peeked.total, peeked.source, peeked.truncated) == (20, 60, "Wide", True)
+    assert "lowered from 500 to 20" in peeked.note
+    assert "sparql_slice('results_0', 20, 70)" in peeked.note
+    rest = tools.sparql_slice(ref, 20, 70)
+    assert len(rest) == 40
+    assert not rest.truncated
+    sliced = tools.sparql_slice(ref, 0, 500)
+    assert len(sliced) == CAPS["sparql_slice"].most
+    assert "lowered from 500 to 50" in sliced.note
+
+
+def test_wide_rows_are_cut_in_characters_and_none_is_lost(tools: SPARQLTools) -> None:
+    columns = " ".join(f"?c{i}" for i in range(5))
+    binds = " ".join(f"BIND(?o AS ?c{i})" for i in range(5))
+    query = f"SELECT {columns} WHERE {{ :hub ?p ?o {binds} }} ORDER BY ?o"
+    ref = tools.sparql_query(query, limit=60)
+    seen: list[dict[str, Any]] = []
+    while len(seen) < ref.rows:
+        part = tools.sparql_slice(ref, len(seen), len(seen) + 50)
+        assert 0 < len(json.dumps(part)) <= MAX_CHARS + 100
+        seen += part
+    assert len({row["c0"] for row in seen}) == 60
+
+
+@pytest.mark.parametrize(
+    ("start", "end"), [(-1, 3), (3, 1), (-5, -1), ("0", 3), (0, 2.5), (None, 3), (60, 70)]
+)
+def test_a_slice_that_is_none_is_a_line_for_the_agent(
+    tools: SPARQLTools, start: Any, end: Any
+) -> None:
+    ref = tools.sparql_query("SELECT ?m WHERE { ?m a :Many }")
+    with pytest.raises(ToolError, match=r"0 <= start < end|slice from 0 to 60") as caught:
+        tools.sparql_slice(ref, start, end)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_empty_result_has_no_rows_and_no_error(few: SPARQLTools) -> None:
+    ref = few.sparql_query("SELECT ?x WHERE { t:nothing t:height ?x }")
+    assert few.sparql_peek(ref) == []
+    assert few.sparql_slice(ref) == []
+    assert few.sparql_stats(ref)["rows"] == 0
+
+
+@pytest.mark.parametrize("look", ["sparql_peek", "sparql_slice", "sparql_stats"])
+def test_an_unknown_handle_names_those_at_hand(few: SPARQLTools, look: str) -> None:
+    few.sparql_query("ASK { t:oak ?p ?o }")
+    with pytest.raises(ToolError, match=r"unknown handle 'results_7'.*boolean_0"):
+        getattr(few, look)("results_7")
+
+
+def test_a_handle_of_another_kind_is_refused(trees: EndpointConfig) -> None:
+    with RefStore() as store:
+        other = store.put({}, dtype="registry", rows=1, sz=2, source="x")
+        with pytest.raises(ToolError, match="handle of 'registry'"):
+            SPARQLTools(trees, store=store).sparql_peek(other)
+
+
+def test_ask_construct_and_describe_have_handles_too(few: SPARQLTools) -> None:
+    ask = few.sparql_query("ASK { t:oak t:near t:pine }")
+    assert few.sparql_peek(ask) == [{"boolean": True}]
+    assert few.sparql_stats(ask)["boolean"] is True
+    built = few.sparql_query("CONSTRUCT { ?s t:high true } WHERE { ?s t:height ?h }")
+    assert repr(built) == "Ref('graph_0', 'graph', 3 items from Trees)"
+    assert few.sparql_stats(built)["cols"] == ["subject", "predicate", "object"]
+    assert {"subject": "t:oak", "predicate": "t:high", "object": True} in few.sparql_peek(built)
+    described = few.sparql_query("DESCRIBE t:moss")
+    assert few.sparql_slice(described, 0, 10).source == "Trees"
+    assert described.rows == 2
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        "DELETE WHERE { ?s ?p ?o }",
+        "INSERT DATA { <http://e/x> <http://e/y> 1 }",
+        "DROP ALL",
+        "LOAD <http://127.0.0.1:9/x>",
+        "SELECT * WHERE { ?s ?p ?o } ; DELETE WHERE { ?s ?p ?o }",
+    ],
+)
+@pytest.mark.parametrize("tool", ["sparql_query", "sparql_count"])
+def test_updates_are_refused_and_change_nothing(few: SPARQLTools, tool: str, update: str) -> None:
+    before = few.sparql_count(ALL)["count"]
+    with pytest.raises(ToolError):
+        getattr(few, tool)(update)
+    assert few.sparql_count(ALL)["count"] == before > 0
+
+
+def test_addresses_outside_the_run_cannot_be_reached(few: SPARQLTools) -> None:
+    with pytest.raises(ToolError, match="not among the allowed endpoints"):
+        few.sparql_query("SELECT * { SERVICE <http://127.0.0.1:9/sparql> { ?s ?p ?o } }")
+
+
+@pytest.mark.parametrize("query", ["", "   ", None, "SELECT ?x WHERE { ?x", "hello"])
+def test_a_query_that_is_none_is_one_line(few: SPARQLTools, query: Any) -> None:
+    with pytest.raises(ToolError) as caught:
+        few.sparql_query(query)
+    assert caught.value.mend
+    assert "\n" not in str(caught.value)
+
+
+def test_classes_and_properties_are_capped_and_counted(tools: SPARQLTools) -> None:
+    classes = tools.sparql_classes(500)
+    assert len(classes["classes"]) == classes["count"] == 100
+    assert classes["classes"][0] == {"class": ":Many", "count": 60}
+    assert classes["truncated"]
+    assert "lowered from 500 to 100" in classes["note"]
+    properties = tools.sparql_properties(500)
+    assert len(properties["properties"]) == 100
+    assert "lowered from 500 to 100" in properties["note"]
+    assert tools.sparql_classes(3)["truncated"]
+
+
+def test_the_properties_of_one_class(few: SPARQLTools) -> None:
+    found = few.sparql_properties(class_uri="t:Moss")
+    assert {row["property"] for row in found["properties"]} == {"rdf:type", "rdfs:label"}
+    assert "nothing is of class" in few.sparql_properties(class_uri="t:Fern")["note"]
+
+
+def test_describe_shows_both_directions_with_examples(few: SPARQLTools) -> None:
+    found = few.sparql_describe("t:oak")
+    assert found["uri"] == "t:oak"
+    assert {"p": "t:height", "o": 31} in found["triples"]
+    assert {"p": "t:near", "s": "t:pine"} in found["triples"]
+    assert next(row for row in found["triples"] if row["p"] == "t:near")["count"] == 2
+    assert few.sparql_describe("<http://e/oak>") == few.sparql_describe("http://e/oak") == found
+    assert "sparql_find" in few.sparql_describe("t:nothing")["note"]
+
+
+def test_describe_is_capped_in_rows_and_characters(tools: SPARQLTools) -> None:
+    found = tools.sparql_describe(":hub", 500)
+    assert len(found["triples"]) <= 50
+    assert found["truncated"]
+    assert "lowered from 500 to 50" in found["note"]
+    assert len(json.dumps(found)) < MAX_CHARS + 600
+
+
+def test_find_ranks_and_is_capped(tools: SPARQLTools, few: SPARQLTools) -> None:
+    found = few.sparql_find("tree")
+    assert [row["uri"] for row in found["results"]] == ["t:pine", "t:ash"]
+    many = tools.sparql_find("node", 500)
+    assert len(many["results"]) == 50
+    assert many["truncated"]
+    assert "lowered from 500 to 50" in many["note"]
+    assert "shorter or another word" in few.sparql_find("fern")["note"]
+
+
+def test_sample_lists_instances_and_shows_the_first(tools: SPARQLTools, few: SPARQLTools) -> None:
+    found = few.sparql_sample("t:Tree", 2)
+    assert len(found["instances"]) == 2
+    assert found["truncated"]
+    assert {row["p"] for row in found["example"]} >= {"rdf:type", "rdfs:label", "t:height"}
+    many = tools.sparql_sample(":Many", 500)
+    assert len(many["instances"]) == 50
+    assert "lowered from 500 to 50" in many["note"]
+    assert "nothing is of class" in few.sparql_sample("t:Fern")["note"]
+
+
+INJECTIONS = [
+    'x") } } ; DROP ALL #',
+    "http://e/oak> ?p ?o } ; DELETE WHERE { ?s ?p ?o } #",
+    "<http://e/oak> ?p ?o . ?a ?b <http://e/x>",
+    "t:oak } UNION { ?s ?p ?o",
+    "http://e/oak\n} #",
+    "\\u003E",
+    "\ud800",
+]
+
+
+@pytest.mark.parametrize("text", INJECTIONS)
+@pytest.mark.parametrize("tool", ["sparql_describe", "sparql_sample", "sparql_find"])
+def test_text_cannot_become_query(few: SPARQLTools, tool: str, text: str) -> None:
+    before = few.sparql_count(ALL)["count"]
+    found = {"count": 0}
+    with contextlib.suppress(ToolError):
+        found = getattr(few, tool)(text)
+    assert found["count"] == 0
+    assert few.sparql_count(ALL)["count"] == before
+
+
+def test_quotes_and_backslashes_are_found_as_written(tools: SPARQLTools) -> None:
+    assert [r["uri"] for r in tools.sparql_find('"hi" \\ }')["results"]] == [":odd"]
+
+
+@pytest.mark.parametrize("tool", ["sparql_describe", "sparql_sample", "sparql_find"])
+@pytest.mark.parametrize("wrong", [None, 7, "", {"key": "results_0"}])
+def test_what_is_no_text_is_a_line_for_the_agent(few: SPARQLTools, tool: str, wrong: Any) -> None:
+    with pytest.raises(ToolError):
+        getattr(few, tool)(wrong)
+
+
+def test_count_returns_the_number_or_the_rows(few: SPARQLTools) -> None:
+    counted = few.sparql_count("SELECT (COUNT(*) AS ?n) WHERE { ?s a t:Tree }")
+    assert counted == {"source": "Trees", "count": 3, "truncated": False}
+    assert "does not count" in few.sparql_count("SELECT ?s { ?s a t:Tree }")["note"]
+    with pytest.raises(ToolError, match="needs a SELECT"):
+        few.sparql_count("ASK { ?s ?p ?o }")
+
+
+def test_count_of_more_rows_than_the_cap_says_so(tools: SPARQLTools) -> None:
+    counted = tools.sparql_count(ALL)
+    assert counted["count"] == 200
+    assert counted["truncated"]
+    assert "cap" in counted["note"]
+
+
+def test_endpoint_info_names_the_public_address(few: SPARQLTools) -> None:
+    info = few.endpoint_info()
+    assert info["url"] == "https://trees.example/sparql/"
+    assert info["prefixes"] == {"t": "http://e/"}
+    assert (info["name"], info["authority"]) == ("Trees", "The Forest")
+
+
+CALLS: dict[str, Callable[[SPARQLTools], Any]] = {
+    "sparql_query": lambda t: t.sparql_query(ALL),
+    "sparql_stats": lambda t: t.sparql_stats(t.sparql_query(ALL)),
+    "sparql_peek": lambda t: t.sparql_peek(t.sparql_query(ALL)),
+    "sparql_slice": lambda t: t.sparql_slice(t.sparql_query(ALL), 0, 2),
+    "sparql_classes": lambda t: t.sparql_classes(),
+    "sparql_properties": lambda t: t.sparql_properties(),
+    "sparql_describe": lambda t: t.sparql_describe("t:oak"),
+    "sparql_find": lambda t: t.sparql_find("tree"),
+    "sparql_sample": lambda t: t.sparql_sample("t:Tree"),
+    "sparql_count": lambda t: t.sparql_count(ALL),
+    "endpoint_info": lambda t: t.endpoint_info(),
+}
+
+
+def test_every_tool_is_json_names_its_source_and_prints_nothing(
+    few: SPARQLTools, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert CALLS.keys() == few.as_dspy_tools().keys()
+    for name, call in CALLS.items():
+        value = call(few)
+        json.dumps(value, allow_nan=False)
+        source = value["source"] if isinstance(value, dict) else value.source
+        assert source == "Trees", name
+        if name != "sparql_query":
+            assert hasattr(value, "truncated") or "truncated" in value, name
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_dead_endpoint_is_a_line_and_keeps_its_cause() -> None:
+    tools = SPARQLTools(EndpointConfig(DEAD, "Dead", prefixes={"t": "http://e/"}, retries=0))
+    for name, call in CALLS.items():
+        if name == "endpoint_info":
+            continue
+        with pytest.raises(ToolError, match=r"127\.0\.0\.1:9.*again once") as caught:
+            call(tools)
+        assert type(caught.value.__cause__).__name__ == "EndpointError"
+
+
+def test_tools_are_called_positionally_and_by_name(few: SPARQLTools) -> None:
+    tools = few.as_dspy_tools()
+    query = "SELECT ?h { ?s t:height ?h }"
+    ref = tools["sparql_query"](query, 2)
+    assert tools["sparql_query"](query=query, limit=2).rows == ref.rows == 2
+    assert tools["sparql_peek"](ref, 1) == tools["sparql_peek"](ref=ref, n=1)
+
+
+def test_dspy_takes_them_with_names_types_and_descriptions(few: SPARQLTools) -> None:
+    for name, function in few.as_dspy_tools().items():
+        tool = dspy.Tool(function)
+        assert tool.name == name
+        assert tool.desc
+        assert all(tool.args.values())
+    tools = {name: dspy.Tool(function) for name, function in few.as_dspy_tools().items()}
+    ref = tools["sparql_query"](query="SELECT ?h { t:oak t:height ?h }")
+    assert tools["sparql_peek"](ref=ref) == [{"h": 31}]
+    assert tools["sparql_peek"](ref=ref.key, n=1) == [{"h": 31}]
+
+
+def test_they_work_in_dspys_local_interpreter(few: SPARQLTools) -> None:
+    code = (
+        "ref = sparql_query('SELECT ?h { ?s t:height ?h } ORDER BY ?h', 2)\n"
+        "print(ref['key'], sparql_peek(ref, 1), sparql_peek(ref=ref['key'], n=1))\n"
+        "print(sparql_count(query='SELECT * { ?s a t:Tree }')['count'])\n"
+        "print(sparql_find(pattern='moss')['results'][0]['uri'])\n"
+        "try:\n    sparql_query('DROP ALL')\n"
+        "except RuntimeError as error:\n    print(str(error)[:9])\n"
+    )
+    with dspy.LocalInterpreter(tools=few.as_dspy_tools()) as interpreter:
+        said = interpreter.execute(code)
+    assert said == "results_0 [{'h': 12}] [{'h': 12}]\n3\nt:moss\nToolError"
+
+
+def test_large_results_leave_memory_and_are_read_back(wide: EndpointConfig) -> None:
+    store = RefStore(memory_bytes=1)
+    tools = SPARQLTools(wide, store=store)
+    ref = tools.sparql_query("SELECT ?m WHERE { ?m a :Many } ORDER BY ?m", 60)
+    folder = store.folder
+    assert folder is not None
+    assert tools.sparql_peek(ref, 1) == [{"m": ":m0"}]
+    tools.close()
+    assert not Path(folder).exists()
