@@ -16,7 +16,7 @@ from reasoningbank.experiment import Progress as Standing
 from reasoningbank.experiment import RunFolder, load_experiment, run_experiment
 from reasoningbank.experiment.records import write_atomically
 
-__all__ = ["run", "status"]
+__all__ = ["archive", "run", "status"]
 
 HEADERS = (
     "arm", "n", "strict", "95 % interval", "row F1", "ran",
@@ -47,7 +47,8 @@ def run(
     with _progress() as bar:
         follow = _follower(bar)
         run_experiment(loaded, folder, limit=limit, on_progress=follow)
-    _report(folder, as_json)
+    summary = _report(folder, as_json)
+    write_atomically(folder.path / "summary.json", summary.to_json())
 
 
 def status(
@@ -62,6 +63,20 @@ def status(
     if run_folder.manifest is None:
         raise UsageError("holds no run", where=str(folder), mend="give a folder with manifest.json")
     _report(run_folder, as_json)
+
+
+def archive(
+    folder: Annotated[Path, typer.Argument(help="Folder of a run.")],
+    target: Annotated[Path, typer.Argument(help="Where the compressed copy goes.")],
+) -> None:
+    """Copy a run with its trials compressed, small enough to be committed.
+
+    Example: reasoningbank archive runs/uniprot_baseline experiments/results/uniprot_baseline
+    """
+    run_folder = RunFolder(folder)
+    if run_folder.manifest is None:
+        raise UsageError("holds no run", where=str(folder), mend="give a folder with manifest.json")
+    console.print(str(run_folder.archive(target).path), soft_wrap=True)
 
 
 def _run_name(name: str, lm: str | None) -> str:
@@ -102,18 +117,18 @@ def _follower(bar: Progress) -> Callable[[Standing], None]:
     return follow
 
 
-def _report(folder: RunFolder, as_json: bool) -> None:
+def _report(folder: RunFolder, as_json: bool) -> RunSummary:
     manifest = folder.manifest or {}
     experiment = manifest.get("experiment", {})
     arms = [arm["name"] for arm in experiment.get("arms", [])]
     pair = experiment.get("comparison")
     summary = summarise(folder.trials(), arms, tuple(pair) if pair else None)
-    write_atomically(folder.path / "summary.json", summary.to_json())
     if as_json:
         print_json(summary.to_json())
     else:
         print_summary(summary, str(experiment.get("title") or experiment.get("name", "")))
         console.print(f"records: {folder.path}", soft_wrap=True)
+    return summary
 
 
 def print_summary(summary: RunSummary, title: str) -> None:

@@ -7,9 +7,11 @@ one trial each. A trial file that exists is done: that is all there is to resumi
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import os
 import re
+import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -36,8 +38,10 @@ class TrialKey:
 
     @property
     def path(self) -> str:
-        """Path of the trial's file within the run's folder."""
+        """Path of the trial's file within the run's folder; no two tasks share one."""
         task = re.sub(r"[^A-Za-z0-9_.-]", "_", self.task)
+        if task != self.task:
+            task += f"-{hashlib.sha256(self.task.encode()).hexdigest()[:8]}"
         return f"trials/{self.arm}/{task}.{self.seed}.json"
 
 
@@ -145,8 +149,9 @@ class RunFolder:
         return path
 
     def done(self, key: TrialKey) -> bool:
-        """Tell whether a trial is on disk."""
-        return (self.path / key.path).exists()
+        """Tell whether a trial is on disk, compressed or not."""
+        path = self.path / key.path
+        return path.exists() or path.with_name(f"{path.name}.gz").exists()
 
     def read(self, key: TrialKey) -> TrialRecord:
         """Return one trial.
@@ -154,7 +159,30 @@ class RunFolder:
         Raises:
             RecordError: If the file is missing or damaged.
         """
-        return _trial(self.path / key.path)
+        path = self.path / key.path
+        return _trial(path if path.exists() else path.with_name(f"{path.name}.gz"))
+
+    def archive(self, target: Path) -> RunFolder:
+        """Copy the run to `target` with its trials compressed; gold results are left out.
+
+        The copy is a run like any other: it can be read, summarised and continued. The same
+        records give the same bytes.
+
+        Raises:
+            RecordError: If a file cannot be read or written.
+        """
+        try:
+            for name in ("manifest.json", "summary.json"):
+                if (self.path / name).exists():
+                    target.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(self.path / name, target / name)
+            for path in sorted((self.path / "trials").glob("*/*.json")):
+                copy = target / "trials" / path.parent.name / f"{path.name}.gz"
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                copy.write_bytes(gzip.compress(path.read_bytes(), 9, mtime=0))
+        except OSError as error:
+            raise RecordError(f"cannot be copied ({error})", where=str(target)) from error
+        return RunFolder(target)
 
     def trials(self) -> Iterator[TrialRecord]:
         """Yield the trials on disk, ordered by arm, task and seed.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
-from types import TracebackType
 from urllib.parse import urljoin, urlsplit
 
 import pyarrow as pa
@@ -77,12 +76,7 @@ class SPARQLClient:
     def __enter__(self) -> SPARQLClient:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

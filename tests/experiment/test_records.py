@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import gzip
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -50,7 +51,9 @@ def test_text_that_is_no_unicode_is_kept(
 
 
 def test_task_ids_make_safe_file_names() -> None:
-    assert TrialKey("a", "../../etc/pass wd", 1).path == "trials/a/.._.._etc_pass_wd.1.json"
+    path = TrialKey("a", "../../etc/pass wd", 1).path
+    assert re.fullmatch(r"trials/a/\.\._\.\._etc_pass_wd-[0-9a-f]{8}\.1\.json", path)
+    assert path != TrialKey("a", "../../etc/pass_wd", 1).path
 
 
 @pytest.mark.parametrize(
@@ -117,3 +120,18 @@ def test_what_is_no_json_leaves_no_part(tmp_path: Path) -> None:
     with pytest.raises(TypeError):
         write_atomically(tmp_path / "x.json", {"a": object()})
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_archived_run_is_a_run(tmp_path: Path, record: Callable[..., TrialRecord]) -> None:
+    folder = RunFolder(tmp_path / "run")
+    folder.write_manifest({"version": 1})
+    made = record()
+    folder.write(made)
+    copy = folder.archive(tmp_path / "copy")
+    assert copy.manifest == {"version": 1}
+    assert copy.done(made.key)
+    assert copy.read(made.key) == made
+    assert list(copy.trials()) == [made]
+    first = {p.name: p.read_bytes() for p in (tmp_path / "copy").rglob("*.gz")}
+    folder.archive(tmp_path / "again")
+    assert first == {p.name: p.read_bytes() for p in (tmp_path / "again").rglob("*.gz")}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import queue
 import threading
-from types import TracebackType
 
 from reasoningbank.agents.sandbox.interpreter import Sandbox
 
@@ -37,12 +36,7 @@ class SandboxPool:
         self.prestart()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __call__(self) -> Sandbox:
