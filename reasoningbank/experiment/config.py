@@ -91,7 +91,7 @@ class Experiment(_Strict):
     pack: str
     endpoint: str | None = None
     seeds: tuple[int, ...] = Field(default=(0,), min_length=1)
-    metric: Literal["strict", "lenient", "f1"] = "strict"
+    metric: Literal["strict"] = "strict"
     comparison: tuple[str, str] | None = None
     tasks: TaskSelection = TaskSelection()
     budget: Budget = Budget()
