@@ -8,6 +8,8 @@ __all__ = ["query_in"]
 
 _FENCE = re.compile(r"```[ \t]*([A-Za-z]*)[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
 _START = re.compile(r"(?im)^[ \t]*(?:PREFIX|BASE|SELECT|ASK|CONSTRUCT|DESCRIBE)\b")
+#: DSPy's field markers, which small models put where they do not belong.
+_MARKER = re.compile(r"\[\[ ## \w+ ## \]\]")
 
 
 def query_in(text: str | None) -> str | None:
@@ -26,6 +28,7 @@ def query_in(text: str | None) -> str | None:
     """
     if not text:
         return None
+    text = _MARKER.sub("\n", text)
     blocks = [body for _, body in _FENCE.findall(text) if _START.search(body)]
     body = blocks[-1] if blocks else text.replace("```", "")
     start = _START.search(body)

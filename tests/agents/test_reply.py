@@ -18,6 +18,7 @@ QUERY = "PREFIX up: <http://purl.uniprot.org/core/>\nSELECT ?p WHERE { ?p a up:P
         f"Sure:\n```sparql\n{QUERY}\n```\nIt lists proteins.",
         f"[[ ## sparql ## ]]\n{QUERY}",
         f"```sparql\n{QUERY}",
+        f"{QUERY}[[ ## completed ## ]]",
         f"First ```python\nprint(1)\n``` and\n```sparql\n{QUERY}\n```",
     ],
 )
