@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-import reasoningbank
 from reasoningbank.corpus import endpoint_config, known_packs, load_pack, load_shacl_tasks
+from reasoningbank.corpus import pack as pack_module
 from reasoningbank.errors import UsageError
 
 from .conftest import GOOD, HEAD
@@ -81,7 +81,7 @@ def test_a_pack_inside_the_installed_package_is_found(
 ) -> None:
     package = tmp_path / "site-packages" / "reasoningbank"
     shutil.copytree(things.parent, package / "ontology")
-    monkeypatch.setattr(reasoningbank, "__file__", str(package / "__init__.py"))
+    monkeypatch.setattr(pack_module, "__file__", str(package / "corpus" / "pack.py"))
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)
