@@ -71,9 +71,9 @@ def content_hash(files: Sequence[Path], graphs: Sequence[str | None] = ()) -> st
             raise UsageError(f"cannot be read: {error.strerror}", where=str(file)) from error
         total.update(f"{_format(file).media_type} {file.suffix == '.gz'} {digest}\n".encode())
     # Files alone hash as they always did.
-    for graph in graphs:
+    for at, graph in enumerate(graphs):
         if graph is not None:
-            total.update(f"graph {graph}\n".encode())
+            total.update(f"graph {at} {graph}\n".encode())
     return total.hexdigest()
 
 
