@@ -58,6 +58,7 @@ class EndpointConfig:
         prefixes: Prefix → namespace, added to queries that use them undeclared.
         query_url: Where requests go; `url` where None. A pack served on loopback sets it.
         aliases: Public address → real address, for SERVICE clauses.
+        federated: The endpoints this one federates with, as they are asked directly.
         services: Addresses that SERVICE may name besides the aliases and the endpoint itself.
             None allows any on a remote endpoint, which resolves them itself, and no other on
             loopback, where the harness's own server would do the fetching.
@@ -89,6 +90,7 @@ class EndpointConfig:
     prefixes: Mapping[str, str] = field(default_factory=dict, hash=False, kw_only=True)
     query_url: str | None = field(default=None, kw_only=True)
     aliases: Mapping[str, str] = field(default_factory=dict, hash=False, kw_only=True)
+    federated: tuple[EndpointConfig, ...] = field(default=(), kw_only=True)
     services: tuple[str, ...] | None = field(default=None, kw_only=True)
     max_rows: int = field(default=10_000, kw_only=True)
     max_bytes: int = field(default=64 * 1024 * 1024, kw_only=True)
