@@ -1,4 +1,4 @@
-"""Run the code of a pack's demonstration turns and store what it really printed.
+"""Run a pack's demonstrations, code and tool calls, and store what they really gave.
 
 `python scripts/record_demonstrations.py uniprot` rewrites the outputs in
 `ontology/uniprot/hints/demonstrations.json`; with `--check` nothing is written and the exit
@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 
 from dspy.primitives.code_interpreter import FinalOutput
 
-from reasoningbank.agents import Demonstration, load_demonstrations
+from reasoningbank.agents import Call, Demonstration, load_demonstrations
 from reasoningbank.agents.sandbox import Sandbox
 from reasoningbank.corpus import load_pack, open_endpoint
 from reasoningbank.sparql import EndpointConfig
@@ -33,7 +34,22 @@ def replay(config: EndpointConfig, demonstration: Demonstration) -> Demonstratio
     finally:
         sandbox.shutdown()
         tools.close()
-    return demonstration.model_copy(update={"turns": tuple(turns)})
+    calls = tuple(recall(config, demonstration))
+    return demonstration.model_copy(update={"turns": tuple(turns), "calls": calls})
+
+
+def recall(config: EndpointConfig, demonstration: Demonstration) -> Iterator[Call]:
+    """Yield the demonstration's tool calls with what they return now."""
+    tools = SPARQLTools(config)
+    named = tools.as_dspy_tools()
+    try:
+        for call in demonstration.calls:
+            seen = (
+                str(named[call.tool](**call.arguments)) if call.tool != "finish" else "Completed."
+            )
+            yield call.model_copy(update={"observation": seen})
+    finally:
+        tools.close()
 
 
 def main() -> int:

@@ -1,11 +1,11 @@
 """The systems that answer questions: one protocol, one kind of record.
 
 `oracle` submits the gold (the ceiling), `direct` asks the model once (the floor), `rlm` is
-`dspy.RLM` with the SPARQL tools in the sandbox.
+`dspy.RLM` with the tools in the sandbox, `react` is `dspy.ReAct` with the same tools.
 """
 
 from reasoningbank.agents.budget import Budget, Meter
-from reasoningbank.agents.demonstrations import Demonstration, Turn, load_demonstrations
+from reasoningbank.agents.demonstrations import Call, Demonstration, Turn, load_demonstrations
 from reasoningbank.agents.protocol import Agent, Attempt, AttemptStatus, Episode
 from reasoningbank.agents.registry import AGENTS, make_agent
 
@@ -15,6 +15,7 @@ __all__ = [
     "Attempt",
     "AttemptStatus",
     "Budget",
+    "Call",
     "Demonstration",
     "Episode",
     "Meter",

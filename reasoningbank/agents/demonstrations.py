@@ -7,12 +7,13 @@ returned on the pack's data; a test runs them again and compares.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from reasoningbank.errors import UsageError
 
-__all__ = ["Demonstration", "Turn", "load_demonstrations"]
+__all__ = ["Call", "Demonstration", "Turn", "load_demonstrations"]
 
 
 class Turn(BaseModel):
@@ -25,13 +26,25 @@ class Turn(BaseModel):
     output: str = ""
 
 
+class Call(BaseModel):
+    """One tool call: why, which tool with which arguments, and what it returned."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    thought: str
+    tool: str
+    arguments: dict[str, Any] = {}
+    observation: str = ""
+
+
 class Demonstration(BaseModel):
-    """A question that belongs to no corpus, and the turns that answer it."""
+    """A question that belongs to no corpus, answered by turns of code and by tool calls."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     question: str
     turns: tuple[Turn, ...]
+    calls: tuple[Call, ...] = ()
 
 
 def load_demonstrations(path: Path) -> tuple[Demonstration, ...]:

@@ -7,13 +7,14 @@ from collections.abc import Callable
 from reasoningbank.agents.direct import DirectAgent
 from reasoningbank.agents.oracle import OracleAgent
 from reasoningbank.agents.protocol import Agent
+from reasoningbank.agents.react import ReActAgent
 from reasoningbank.agents.rlm import RLMAgent
 from reasoningbank.errors import UsageError
 
 __all__ = ["AGENTS", "make_agent"]
 
 AGENTS: dict[str, Callable[[], Agent]] = {
-    agent.name: agent for agent in (OracleAgent, DirectAgent, RLMAgent)
+    agent.name: agent for agent in (OracleAgent, DirectAgent, RLMAgent, ReActAgent)
 }
 
 
@@ -28,7 +29,7 @@ def make_agent(name: str) -> Agent:
         True
         >>> make_agent("orcale")
         Traceback (most recent call last):
-        reasoningbank.errors.UsageError: unknown agent 'orcale'; choose oracle, direct, rlm
+        reasoningbank.errors.UsageError: unknown agent 'orcale'; choose oracle, direct, rlm, react
     """
     if name not in AGENTS:
         raise UsageError(f"unknown agent {name!r}", mend=f"choose {', '.join(AGENTS)}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -11,15 +10,16 @@ from dspy.primitives.repl_types import REPLHistory, REPLVariable
 from dspy.utils.exceptions import AdapterParseError
 
 from reasoningbank.agents.calling import asking
+from reasoningbank.agents.conclusion import conclude
 from reasoningbank.agents.demonstrations import Demonstration
 from reasoningbank.agents.protocol import Attempt, AttemptStatus, Episode
 from reasoningbank.agents.recording import ToolRecorder
 from reasoningbank.agents.reply import query_in
 from reasoningbank.agents.sandbox import Sandbox
+from reasoningbank.agents.tool_lines import tool_lines
 from reasoningbank.agents.turns import RecordedRLM
 from reasoningbank.corpus import Task
 from reasoningbank.errors import BudgetError
-from reasoningbank.trajectory import Trajectory
 
 __all__ = ["RLMAgent"]
 
@@ -86,22 +86,11 @@ class RLMAgent:
             sparql, status = query_in(failure.lm_response), "fallback"
         except BudgetError as spent:
             status, error = "exhausted", str(spent)
-        if sparql is None:
-            # What was done up to the limit is kept: the last query that returned rows.
-            sparql = last_query_with_rows(episode.recorder.trajectory())
-            if sparql is None and status != "exhausted":
-                status, error = "refused", "no query was submitted or could be extracted"
-            elif status == "submitted":
-                status = "fallback"
-        if sparql is not None:
-            episode.recorder.add("submit", {"sparql": sparql, "status": status})
-        return Attempt(
-            sparql=sparql,
-            answer="",
-            status=status,
-            usage=episode.meter.usage(),
-            trajectory=episode.recorder.trajectory(),
-            error=error or ("a turn repeated an earlier one" if rlm.repeated else ""),
+        return conclude(
+            episode,
+            sparql,
+            status,
+            error or ("a turn repeated an earlier one" if rlm.repeated else ""),
         )
 
     def _program(self, episode: Episode, calls: ToolRecorder) -> RecordedRLM:
@@ -122,7 +111,7 @@ class RLMAgent:
             max_output_chars=self._max_output_chars,
             interpreter_factory=factory,
         )
-        tools = "\n".join(tool_line(name, tool) for name, tool in episode.tools.items())
+        tools = tool_lines(episode.tools)
         prefixes = ", ".join(f"{p}:" for p in sorted(endpoint.prefixes)) or "none"
         head = INSTRUCTIONS.format(name=endpoint.source, prefixes=prefixes)
         sub_calls = SUB_CALLS.format(calls=self._max_sub_calls) if self._max_sub_calls else ""
@@ -135,24 +124,6 @@ class RLMAgent:
             for example in turn_examples(demonstration, episode.budget.iterations)
         ]
         return rlm
-
-
-def tool_line(name: str, tool: Callable[..., Any]) -> str:
-    """Return a tool as one line of the prompt: its parameters with defaults, and what it does.
-
-    Examples:
-        >>> def look(ref: str, n: int = 5) -> list[str]:
-        ...     \"\"\"Return the first n rows.\"\"\"
-        ...     return []
-        >>> tool_line("look", look)
-        '- `look(ref, n=5)`: Return the first n rows.'
-    """
-    shown = [
-        p.name if p.default is p.empty else f"{p.name}={p.default!r}"
-        for p in inspect.signature(tool).parameters.values()
-    ]
-    summary = (inspect.getdoc(tool) or "").split("\n\n")[0].replace("\n", " ")
-    return f"- `{name}({', '.join(shown)})`: {summary}"
 
 
 def turn_examples(demonstration: Demonstration, iterations: int) -> list[dspy.Example]:
@@ -172,16 +143,3 @@ def turn_examples(demonstration: Demonstration, iterations: int) -> list[dspy.Ex
         )
         history = history.append(reasoning=turn.reasoning, code=turn.code, output=turn.output)
     return examples
-
-
-def last_query_with_rows(trajectory: Trajectory) -> str | None:
-    """Return the last query that the agent ran and that had rows; None if there is none."""
-    found: str | None = None
-    calls = {e.index: e.data for e in trajectory.of("tool_call")}
-    for event in trajectory.of("tool_result"):
-        call = calls.get(event.parent if event.parent is not None else -1)
-        if call is None or call["tool"] != "sparql_query" or "error" in event.data:
-            continue
-        if ", 0 items from " not in str(trajectory.resolve(event.data.get("result"))):
-            found = str(trajectory.resolve(call["arguments"]).get("query") or "") or found
-    return found

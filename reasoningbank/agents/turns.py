@@ -11,14 +11,10 @@ from dspy.utils.exceptions import AdapterParseError
 
 from reasoningbank.agents.budget import Meter
 from reasoningbank.agents.recording import ToolRecorder
+from reasoningbank.agents.repeats import STUCK_TEMPERATURE, Repeats
 from reasoningbank.trajectory import Recorder
 
 __all__ = ["RecordedRLM"]
-
-#: Turns that repeat an earlier one before the loop is ended.
-MOST_REPEATS = 2
-#: Temperature of the turns after a repeated one.
-STUCK_TEMPERATURE = 0.7
 
 _REPEATED = (
     "[Repeated] You already ran this code; its output is above and was not run again. "
@@ -52,14 +48,13 @@ class RecordedRLM(dspy.RLM):  # type: ignore[misc]
         self._meter = meter
         self._recorder = recorder
         self._calls = calls
-        self._seen: set[str] = set()
-        self._repeats = 0
+        self._repeats = Repeats()
         self.fell_back = False
 
     @property
     def repeated(self) -> bool:
         """Whether the loop ended because it repeated itself."""
-        return self._repeats >= MOST_REPEATS
+        return self._repeats.too_many
 
     def _execute_iteration(
         self,
@@ -103,11 +98,8 @@ class RecordedRLM(dspy.RLM):  # type: ignore[misc]
         return result
 
     def _is_repeated(self, text: str) -> bool:
-        text = " ".join(text.split())
-        repeated = text in self._seen
-        self._seen.add(text)
+        repeated = self._repeats.again(text)
         if repeated:
-            self._repeats += 1
             # At temperature 0 it would go on for ever. The model's seed keeps this repeatable.
             self.generate_action.config["temperature"] = STUCK_TEMPERATURE
         return repeated

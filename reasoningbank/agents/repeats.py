@@ -1,0 +1,39 @@
+"""Telling when an agent repeats itself: a small model at temperature 0 does so for ever."""
+
+from __future__ import annotations
+
+__all__ = ["STUCK_TEMPERATURE", "Repeats"]
+
+#: Turns that repeat an earlier one before a loop is ended.
+MOST_REPEATS = 2
+#: Temperature of the turns after a repeated one.
+STUCK_TEMPERATURE = 0.7
+
+
+class Repeats:
+    """Remembers what was done in earlier turns; spaces and line breaks make no difference.
+
+    Examples:
+        >>> repeats = Repeats()
+        >>> repeats.again("look( 1 )"), repeats.again("look(  1 )"), repeats.too_many
+        (False, True, False)
+        >>> repeats.again("look( 1 )"), repeats.too_many
+        (True, True)
+    """
+
+    def __init__(self) -> None:
+        self._seen: set[str] = set()
+        self._count = 0
+
+    def again(self, text: str) -> bool:
+        """Say whether this was done before, and remember it."""
+        text = " ".join(text.split())
+        repeated = text in self._seen
+        self._seen.add(text)
+        self._count += repeated
+        return repeated
+
+    @property
+    def too_many(self) -> bool:
+        """Whether the loop should end."""
+        return self._count >= MOST_REPEATS
