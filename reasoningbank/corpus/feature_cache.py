@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from platformdirs import user_cache_path
+from reasoningbank.cache import cache_dir
 
 __all__ = ["FeatureCache"]
 
@@ -49,7 +49,7 @@ class FeatureCache:
     @classmethod
     def default(cls) -> FeatureCache:
         """Return the cache of this user, under ``REASONINGBANK_CACHE`` if that is set."""
-        return _opened(os.environ.get("REASONINGBANK_CACHE", ""), os.getpid())
+        return _opened(cache_dir(), os.getpid())
 
     def get(self, key: str) -> dict[str, Any] | None:
         """Return what is kept under a key."""
@@ -79,7 +79,6 @@ class FeatureCache:
 
 
 @cache
-def _opened(folder: str, _pid: int) -> FeatureCache:
+def _opened(folder: Path, _pid: int) -> FeatureCache:
     # A connection must not cross a fork, hence one a process.
-    base = Path(folder) if folder else user_cache_path("reasoningbank")
-    return FeatureCache(base / "query-features.sqlite")
+    return FeatureCache(folder / "query-features.sqlite")

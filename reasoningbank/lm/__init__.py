@@ -7,7 +7,7 @@ from reasoningbank.lm.models import ModelHandle, make_lm, open_lm
 from reasoningbank.lm.names import ModelName, parse_name
 from reasoningbank.lm.server import LocalModel
 from reasoningbank.lm.usage import CallUsage, UsageCounter
-from reasoningbank.lm.weights import Stored, cache_dir, list_weights, pull, require
+from reasoningbank.lm.weights import Stored, list_weights, pull, require
 
 __all__ = [
     "CATALOGUE",
@@ -19,7 +19,6 @@ __all__ = [
     "Stored",
     "UsageCounter",
     "Weights",
-    "cache_dir",
     "list_weights",
     "lm_failure",
     "make_lm",

@@ -6,16 +6,15 @@ its way lies beside it as ``*.partial`` and is continued by the next attempt.
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import platformdirs
 from filelock import FileLock
 
+from reasoningbank.cache import cache_dir
 from reasoningbank.errors import SetupError
 from reasoningbank.lm import digests
 from reasoningbank.lm.catalogue import CATALOGUE, Weights, weights_named
@@ -31,7 +30,6 @@ from reasoningbank.lm.fetch import (
 __all__ = [
     "Source",
     "Stored",
-    "cache_dir",
     "list_weights",
     "notes_dir",
     "pull",
@@ -67,14 +65,6 @@ class Stored:
     path: Path
     state: Literal["verified", "unverified", "partial", "absent"]
     size: int
-
-
-def cache_dir() -> Path:
-    """Return the folder for what is brought once: ``REASONINGBANK_CACHE``, or the user's cache."""
-    chosen = os.environ.get("REASONINGBANK_CACHE")
-    if chosen:
-        return Path(chosen).expanduser()
-    return Path(platformdirs.user_cache_dir("reasoningbank"))
 
 
 def notes_dir() -> Path:

@@ -13,9 +13,9 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import IO, cast
 
-import platformdirs
 import pyoxigraph
 
+from reasoningbank.cache import cache_dir
 from reasoningbank.errors import UsageError
 
 __all__ = ["MERGE", "content_hash", "open_data", "stored"]
@@ -94,7 +94,7 @@ def stored(
     Raises:
         UsageError: A file is missing, of unknown format, or does not parse.
     """
-    cache = cache or Path(platformdirs.user_cache_dir("reasoningbank")) / "stores"
+    cache = cache or cache_dir() / "stores"
     kind = "merged" if merged else "plain"
     name = f"{content_hash(files, graphs)[:32]}-{kind}-{pyoxigraph.__version__}"
     target = cache / name

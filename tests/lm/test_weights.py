@@ -11,12 +11,12 @@ from pathlib import Path
 import huggingface_hub.constants
 import pytest
 
+from reasoningbank.cache import cache_dir
 from reasoningbank.errors import SetupError, UsageError
 from reasoningbank.lm import weights as store
 from reasoningbank.lm.catalogue import CATALOGUE, Weights
 from reasoningbank.lm.fetch import Progress, parts_note
 from reasoningbank.lm.weights import (
-    cache_dir,
     list_weights,
     pull,
     pull_weights,
