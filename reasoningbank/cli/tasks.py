@@ -1,73 +1,263 @@
-"""`reasoningbank tasks`: look at a corpus."""
+"""`reasoningbank tasks`: look at a corpus, draw from it, check it."""
 
 from __future__ import annotations
 
+import contextlib
+import difflib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any, get_args
 
 import typer
 
-from reasoningbank.cli.output import console, print_json, print_table
-from reasoningbank.corpus import get_task_stats, load_corpus
+from reasoningbank.cli.output import console, print_json, print_table, progress_console
+from reasoningbank.corpus import (
+    Complexity,
+    Corpus,
+    Pack,
+    QueryForm,
+    Severity,
+    Task,
+    get_task_stats,
+    load_corpus,
+    load_pack,
+    open_endpoint,
+    sample_tasks,
+    validate,
+)
+from reasoningbank.corpus.splits import PARTS
 from reasoningbank.errors import UsageError
+from reasoningbank.sparql import EndpointConfig, SPARQLClient
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Look at a corpus of tasks.", no_args_is_help=True)
+app = typer.Typer(help="Look at a corpus of tasks, and check it.", no_args_is_help=True)
 
 Where = Annotated[str, typer.Argument(help="A pack's name or a folder of SHACL examples.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+OfSplit = Annotated[str | None, typer.Option("--split", help="Only train, dev or test.")]
+OfComplexity = Annotated[
+    list[str] | None,
+    typer.Option("--complexity", help="Only simple, moderate or complex; may be repeated."),
+]
+OfForm = Annotated[
+    list[str] | None,
+    typer.Option("--form", help="Only SELECT, ASK, CONSTRUCT or DESCRIBE; may be repeated."),
+]
+OfGroup = Annotated[list[str] | None, typer.Option("--group", help="Only this group; repeatable.")]
 
 
 @app.command("list")
-def list_tasks(pack: Where = "uniprot", as_json: AsJson = False) -> None:
+def list_tasks(
+    pack: Where = "uniprot",
+    split: OfSplit = None,
+    complexity: OfComplexity = None,
+    form: OfForm = None,
+    group: OfGroup = None,
+    as_json: AsJson = False,
+) -> None:
     """List the tasks of a corpus.
 
-    Example: reasoningbank tasks list uniprot
+    Example: reasoningbank tasks list uniprot --split dev --form ASK
     """
-    tasks = load_corpus(pack).tasks
-    if as_json:
-        print_json([asdict(task) for task in tasks])
-        return
-    rows = [(t.id, t.form, t.complexity, t.group, t.query) for t in tasks]
-    print_table(("id", "form", "complexity", "group", "question"), rows)
+    corpus = load_corpus(pack)
+    parts = corpus.split().by_id()
+    chosen = _chosen(corpus.tasks, parts, split, complexity, form, group)
+    _print_tasks(chosen, parts, as_json)
+
+
+@app.command()
+def sample(
+    pack: Where = "uniprot",
+    n: Annotated[int, typer.Option("-n", "--number", min=0, help="How many.")] = 10,
+    seed: Annotated[int, typer.Option(help="Another seed, another sample.")] = 0,
+    split: OfSplit = None,
+    complexity: OfComplexity = None,
+    form: OfForm = None,
+    group: OfGroup = None,
+    as_json: AsJson = False,
+) -> None:
+    """Draw tasks; the same ones each time, and more of them with a larger number.
+
+    Example: reasoningbank tasks sample uniprot -n 5 --complexity simple
+    """
+    corpus = load_corpus(pack)
+    parts = corpus.split().by_id()
+    chosen = _chosen(corpus.tasks, parts, split, complexity, form, group)
+    _print_tasks(sample_tasks(chosen, n, seed=seed), parts, as_json)
 
 
 @app.command()
 def show(
     task_id: Annotated[str, typer.Argument(help="Id of a task.")],
-    pack: Annotated[str, typer.Option(help="A pack's name or a folder.")] = "uniprot",
+    where: Annotated[
+        str | None, typer.Argument(metavar="[PACK]", help="A pack's name or a folder.")
+    ] = None,
+    pack: Annotated[str, typer.Option(help="The same as an option.")] = "uniprot",
     as_json: AsJson = False,
 ) -> None:
     """Show one task with its gold query.
 
-    Example: reasoningbank tasks show 001_example --pack uniprot
+    Example: reasoningbank tasks show 001_recommended_name_of_protein uniprot
     """
-    for task in load_corpus(pack).tasks:
-        if task.id == task_id:
-            if as_json:
-                print_json(asdict(task))
-                return
-            console.print(f"{task.id} · {task.form} · {task.complexity} · {task.group}")
-            console.print(task.query, markup=False)
-            console.print(task.expected_sparql, markup=False, soft_wrap=True)
-            return
-    raise UsageError(f"unknown task {task_id!r}", where=pack, mend="see: reasoningbank tasks list")
+    corpus = load_corpus(where or pack)
+    by_id = {task.id: task for task in corpus.tasks}
+    if task_id not in by_id:
+        near = [known for known in by_id if task_id and task_id in known][:3]
+        near = near or difflib.get_close_matches(task_id, by_id, n=3, cutoff=0.4)
+        mend = f"did you mean {', '.join(near)}?" if near else "see: reasoningbank tasks list"
+        raise UsageError(f"unknown task {task_id!r}", where=corpus.name, mend=mend)
+    task = by_id[task_id]
+    parts = corpus.split().by_id()
+    if as_json:
+        print_json(_as_json(task, parts))
+        return
+    head = (task.id, task.form, task.complexity, task.group, parts[task.id])
+    console.print(" · ".join(head), markup=False)
+    console.print(task.query, markup=False, soft_wrap=True)
+    console.print(task.expected_sparql, markup=False, soft_wrap=True)
 
 
 @app.command()
-def stats(pack: Where = "uniprot", as_json: AsJson = False) -> None:
-    """Count the tasks by form, complexity and endpoint, and list findings.
+def stats(
+    pack: Where = "uniprot",
+    split: OfSplit = None,
+    complexity: OfComplexity = None,
+    form: OfForm = None,
+    group: OfGroup = None,
+    as_json: AsJson = False,
+) -> None:
+    """Count the tasks by form, complexity, endpoint and split, and the findings of loading.
 
     Example: reasoningbank tasks stats uniprot
     """
     corpus = load_corpus(pack)
-    found = get_task_stats(corpus.tasks)
+    parts = corpus.split().by_id()
+    chosen = _chosen(corpus.tasks, parts, split, complexity, form, group)
+    found = get_task_stats(chosen)
+    counts = Counter(parts[task.id] for task in chosen)
+    by_split = {part: counts[part] for part in PARTS}
     if as_json:
-        print_json({**found, "findings": [asdict(f) for f in corpus.findings]})
+        findings = [{**asdict(f), "severity": f.severity} for f in corpus.findings]
+        print_json({**found, "by_split": by_split, "findings": findings})
         return
-    rows = [("total", "", found["total"])]
+    rows: list[tuple[str, str, int]] = [("total", "", found["total"])]
     for part in ("by_form", "by_complexity", "by_endpoint"):
         rows += [(part, name, count) for name, count in found[part].items()]
-    rows.append(("findings", "", len(corpus.findings)))
+    rows += [("by_split", name, count) for name, count in by_split.items()]
+    rows += [("groups", "", found["groups"]), ("findings", "", len(corpus.findings))]
     print_table(("what", "which", "tasks"), rows)
+
+
+@app.command("validate")
+def validate_corpus(
+    pack: Where = "uniprot",
+    run: Annotated[bool, typer.Option("--run", help="Run every gold on the pack's data.")] = False,
+    endpoint: Annotated[
+        str | None, typer.Option(metavar="URL", help="Run every gold on this endpoint.")
+    ] = None,
+    slow: Annotated[float, typer.Option(min=0, help="Seconds after which a gold is slow.")] = 5.0,
+    as_json: AsJson = False,
+) -> None:
+    """Check a corpus and print what is odd about it, by file.
+
+    Exit status 1 if there are errors; warnings and remarks alone leave it 0.
+
+    Example: reasoningbank tasks validate uniprot --run
+    """
+    if run and endpoint:
+        raise UsageError("give --run or --endpoint, not both", where="validate")
+    chosen = load_pack(pack)
+    with _client(chosen, run, endpoint) as client:
+        findings = validate(chosen, client, slow_s=slow)
+    corpus = load_corpus(chosen)
+    counts = Counter(finding.severity for finding in findings)
+    summary = {
+        "corpus": corpus.name,
+        "tasks": len(corpus.tasks),
+        "errors": counts["error"],
+        "warnings": counts["warning"],
+        "infos": counts["info"],
+        "ran": client is not None,
+    }
+    if as_json:
+        listed = [{**asdict(finding), "severity": finding.severity} for finding in findings]
+        print_json({**summary, "findings": listed})
+    else:
+        if findings:
+            rows = [(f.file, f.severity, f.code, f.message) for f in findings]
+            print_table(("file", "severity", "code", "message"), rows)
+        progress_console.print(
+            _summary(corpus, counts, ran=client is not None), markup=False, soft_wrap=True
+        )
+    raise typer.Exit(1 if counts["error"] else 0)
+
+
+def _summary(corpus: Corpus, counts: Counter[Severity], *, ran: bool) -> str:
+    def said(n: int, word: str) -> str:
+        return f"{n} {word}" if n == 1 else f"{n} {word}s"
+
+    errors, warnings = said(counts["error"], "error"), said(counts["warning"], "warning")
+    told = f"{errors}, {warnings}, {said(counts['info'], 'remark')}"
+    golds = "golds were run" if ran else "no gold was run: --run or --endpoint URL does it"
+    return f"{corpus.name}: {said(len(corpus.tasks), 'task')}, {told}; {golds}"
+
+
+@contextlib.contextmanager
+def _client(pack: Pack, run: bool, endpoint: str | None) -> Iterator[SPARQLClient | None]:
+    if endpoint is not None and not pack.endpoint:
+        # A bare folder does not say what it is for; the address given is as good as any.
+        yield SPARQLClient(EndpointConfig(endpoint, prefixes=dict(pack.prefixes)))
+    elif run or endpoint is not None:
+        with open_endpoint(pack, endpoint) as config:
+            yield SPARQLClient(config)
+    else:
+        yield None
+
+
+# -- choosing and printing -----------------------------------------------------------------
+
+
+def _chosen(
+    tasks: Sequence[Task],
+    parts: Mapping[str, str],
+    split: str | None,
+    complexity: Sequence[str] | None,
+    form: Sequence[str] | None,
+    group: Sequence[str] | None,
+) -> list[Task]:
+    _known("--split", [split] if split else [], PARTS)
+    _known("--complexity", complexity or [], get_args(Complexity))
+    forms = [word.upper() for word in form or []]
+    _known("--form", forms, get_args(QueryForm))
+    _known("--group", group or [], sorted({task.group for task in tasks}))
+    return [
+        task
+        for task in tasks
+        if (not split or parts[task.id] == split)
+        and (not complexity or task.complexity in complexity)
+        and (not forms or task.form in forms)
+        and (not group or task.group in group)
+    ]
+
+
+def _known(option: str, words: Sequence[str], known: Sequence[str]) -> None:
+    for word in words:
+        if word not in known:
+            near = difflib.get_close_matches(word, known, n=3, cutoff=0.4)
+            some = ", ".join(known[:5]) + (", …" if len(known) > 5 else "")
+            mend = f"did you mean {', '.join(near)}?" if near else f"choose {some}"
+            raise UsageError(f"unknown value {word!r}", where=option, mend=mend)
+
+
+def _print_tasks(tasks: Sequence[Task], parts: Mapping[str, str], as_json: bool) -> None:
+    if as_json:
+        print_json([_as_json(task, parts) for task in tasks])
+        return
+    rows = [(t.id, t.form, t.complexity, t.group, parts[t.id], t.query) for t in tasks]
+    print_table(("id", "form", "complexity", "group", "split", "question"), rows)
+
+
+def _as_json(task: Task, parts: Mapping[str, str]) -> dict[str, Any]:
+    return {**asdict(task), "split": parts[task.id]}

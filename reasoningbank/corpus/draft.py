@@ -122,6 +122,9 @@ class Draft:
         if best.datatype.value == _HTML:
             self.note("html-question", f"the question of {self.id} is HTML; its text is used")
             text = plain_text(text)
+            if not text:
+                self.note("no-question", f"the question of {self.id} is HTML without text")
+                return None
         return " ".join(text.split()), (best.language or language)
 
     def _keywords(self) -> tuple[str, ...]:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from reasoningbank.sparql.tokens import Token, tokenize
 
-__all__ = ["Completed", "complete_prefixes", "declared_prefixes", "used_prefixes"]
+__all__ = [
+    "Completed",
+    "complete_prefixes",
+    "corpus_prefixes",
+    "declared_prefixes",
+    "used_prefixes",
+]
 
 
 def declared_prefixes(tokens: Sequence[Token]) -> dict[str, str]:
@@ -37,6 +44,20 @@ def used_prefixes(tokens: Sequence[Token]) -> list[str]:
         if token.kind == "name" and not (before and before.is_word("PREFIX"))
     )
     return list(dict.fromkeys(names))
+
+
+def corpus_prefixes(queries: Iterable[str]) -> dict[str, str]:
+    """Return the prefixes that queries declare, by name; of two namespaces the commoner one.
+
+    Examples:
+        >>> corpus_prefixes(["PREFIX a: <http://a/> ASK {}", "ASK {}"])
+        {'a': 'http://a/'}
+    """
+    found: dict[str, Counter[str]] = defaultdict(Counter)
+    for query in queries:
+        for name, namespace in declared_prefixes(tokenize(query)).items():
+            found[name][namespace] += 1
+    return {name: counted.most_common(1)[0][0] for name, counted in sorted(found.items())}
 
 
 class Completed(NamedTuple):

@@ -13,6 +13,7 @@ from typing import Any
 from rdflib.plugins.sparql.algebra import translateQuery
 from rdflib.plugins.sparql.parser import parseQuery
 from rdflib.plugins.sparql.parserutils import CompValue
+from rdflib.plugins.sparql.sparql import Query
 from rdflib.term import Literal, URIRef
 
 from reasoningbank.corpus.template import triples_of
@@ -29,7 +30,7 @@ _NUMBER_WORDS = (
 )  # fmt: skip
 
 
-def constants_of(query: str) -> list[URIRef | Literal]:
+def constants_of(query: str | Query) -> list[URIRef | Literal]:
     """Return the constants that a query's answer depends on, each once.
 
     Those are the IRIs and literals in subjects, objects, VALUES and expressions, and the
@@ -37,7 +38,7 @@ def constants_of(query: str) -> list[URIRef | Literal]:
     template of CONSTRUCT are vocabulary, not constants.
 
     Args:
-        query: SPARQL text with its prefixes.
+        query: SPARQL text with its prefixes, or what rdflib made of it.
 
     Raises:
         QueryError: The query does not parse.
@@ -47,11 +48,12 @@ def constants_of(query: str) -> list[URIRef | Literal]:
         ...     "SELECT ?s { ?s a <http://u/T> ; <http://u/p> <http://u/2>, <http://u/1> }"))
         [rdflib.term.URIRef('http://u/1'), rdflib.term.URIRef('http://u/2')]
     """
-    try:
-        algebra = translateQuery(parseQuery(query)).algebra
-    except Exception as error:  # rdflib raises plain Exception among others
-        raise QueryError(f"the query does not parse: {error}") from None
-    return list(dict.fromkeys(_constants(algebra)))
+    if isinstance(query, str):
+        try:
+            query = translateQuery(parseQuery(query))
+        except Exception as error:  # rdflib raises plain Exception among others
+            raise QueryError(f"the query does not parse: {error}") from None
+    return list(dict.fromkeys(_constants(query.algebra)))
 
 
 def _constants(part: Any) -> Iterator[URIRef | Literal]:
@@ -95,7 +97,7 @@ def _of_node(node: CompValue) -> Iterator[URIRef | Literal]:
 
 
 def unmentioned(
-    question: str, query: str, names: Callable[[URIRef], Iterable[str]]
+    question: str, query: str | Query, names: Callable[[URIRef], Iterable[str]]
 ) -> list[URIRef | Literal]:
     """Return the constants of a query that its question does not mention.
 
@@ -104,7 +106,7 @@ def unmentioned(
 
     Args:
         question: The question in natural language.
-        query: The gold.
+        query: The gold, as `constants_of` takes it.
         names: The names that the data give an IRI: labels, symbols, common names.
 
     Examples:

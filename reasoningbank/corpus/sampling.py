@@ -17,7 +17,7 @@ def shuffle_key(seed: int, name: str) -> str:
 
 
 def sample_tasks(
-    tasks: Iterable[Task], n: int, complexity: Complexity | None = None, seed: int = 0
+    tasks: Iterable[Task], n: int = 10, complexity: Complexity | None = None, seed: int = 0
 ) -> list[Task]:
     """Draw tasks without replacement.
 

@@ -20,6 +20,7 @@ from reasoningbank.corpus.draft import Draft
 from reasoningbank.corpus.findings import Finding
 from reasoningbank.corpus.loaded import LoadedTask
 from reasoningbank.corpus.pack import Pack, load_pack
+from reasoningbank.corpus.splits import Split, groups_of, split_tasks
 from reasoningbank.corpus.targets import canonical_targets
 from reasoningbank.corpus.task import Complexity, Task
 from reasoningbank.corpus.turtle import ExampleFile, read_example_file
@@ -44,6 +45,15 @@ class Corpus:
     name: str
     tasks: tuple[Task, ...]
     findings: tuple[Finding, ...]
+
+    @property
+    def groups(self) -> dict[str, list[Task]]:
+        """The tasks by group."""
+        return groups_of(self.tasks)
+
+    def split(self, seed: int = 0) -> Split:
+        """Return train, dev and test with the default shares."""
+        return split_tasks(self.tasks, seed=seed)
 
 
 def load_shacl_tasks(
@@ -150,5 +160,5 @@ def _with_unique_ids(tasks: Sequence[LoadedTask], findings: list[Finding]) -> tu
                     f"{counts[task.id]} examples are called {task.id}; this one is now {new}",
                 )
             )
-        out.append(task.renamed(new))
+        out.append(task if new == task.id else task.renamed(new))
     return tuple(out)

@@ -1,21 +1,25 @@
-"""Train, dev and test: by group, stratified, and the same each time."""
+"""Train, dev and test: by group, stratified, the same each time, and stable under growth."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Literal
 
 from reasoningbank.corpus.sampling import shuffle_key
 from reasoningbank.corpus.task import Task
 from reasoningbank.errors import UsageError
 
-__all__ = ["DEFAULT_SHARES", "Split", "groups_of", "split_tasks"]
+__all__ = ["DEFAULT_SHARES", "PARTS", "Split", "SplitName", "groups_of", "split_tasks"]
 
-_Stratum = tuple[str, str]
-
+SplitName = Literal["train", "dev", "test"]
+PARTS: tuple[SplitName, ...] = ("train", "dev", "test")
 DEFAULT_SHARES: Mapping[str, float] = MappingProxyType({"train": 0.5, "dev": 0.2, "test": 0.3})
+
+#: A group is filed under the first of these that it holds: what is rare must be spread first.
+_RARE_FIRST = ("DESCRIBE", "CONSTRUCT", "ASK", "SELECT")
 
 
 @dataclass(frozen=True)
@@ -26,12 +30,16 @@ class Split:
     dev: tuple[Task, ...]
     test: tuple[Task, ...]
 
-    def part_of(self, task_id: str) -> str | None:
+    def part_of(self, task_id: str) -> SplitName | None:
         """Return ``train``, ``dev`` or ``test``; None for a task that is in no part."""
-        for name in ("train", "dev", "test"):
+        for name in PARTS:
             if any(t.id == task_id for t in getattr(self, name)):
                 return name
         return None
+
+    def by_id(self) -> dict[str, SplitName]:
+        """Return the part of every task, by its id."""
+        return {task.id: name for name in PARTS for task in getattr(self, name)}
 
 
 def groups_of(tasks: Iterable[Task]) -> dict[str, list[Task]]:
@@ -53,9 +61,12 @@ def split_tasks(
 ) -> Split:
     """Split tasks so that no group is in two parts.
 
-    Groups are dealt out one by one, the largest first, each to the part that lacks most of
-    what the group has (tasks of its complexity and form) against the part's share. The order
-    depends on seed and group names alone, never on the order of `tasks`.
+    Groups of one stratum (their rarest form and commonest complexity) are laid around a
+    circle in an order that depends on seed and group names alone, each as long as it has
+    tasks; the circle is cut into arcs of the shares, beginning at a place that depends on seed
+    and stratum alone. So a group that is added moves only what lies at the cuts of its own
+    stratum, and the order of `tasks` does not matter. Each stratum meets its shares to within
+    half a group at each cut.
 
     Args:
         tasks: The tasks of a corpus.
@@ -65,40 +76,56 @@ def split_tasks(
 
     Raises:
         UsageError: The shares are not of that form.
+
+    Examples:
+        >>> pool = [Task(f"t{i}", "?", "ASK {}", "http://e/", form="ASK") for i in range(10)]
+        >>> split = split_tasks(pool)
+        >>> len(split.train), len(split.dev), len(split.test)
+        (5, 2, 3)
     """
-    if set(shares) - {"train", "dev", "test"} or any(s < 0 for s in shares.values()):
+    if set(shares) - set(PARTS) or not all(s >= 0 for s in shares.values()):
         raise UsageError("shares are of train, dev and test, and not negative", where="shares")
-    if abs(sum(shares.values()) - 1.0) > 1e-6:
+    if not abs(sum(shares.values()) - 1.0) <= 1e-6:
         raise UsageError(f"the shares add up to {sum(shares.values()):g}, not 1", where="shares")
-    parts = [p for p in ("train", "dev", "test") if shares.get(p, 0.0) > 0]
-    groups = groups_of(tasks)
-    wanted = Counter(_stratum(t) for found in groups.values() for t in found)
-    dealt: dict[str, Counter[_Stratum]] = {part: Counter() for part in parts}
-    placed: dict[str, list[Task]] = {part: [] for part in ("train", "dev", "test")}
-    for name in sorted(groups, key=lambda g: (-len(groups[g]), shuffle_key(seed, g), g)):
-        strata = Counter(_stratum(t) for t in groups[name])
-        lacks = [
-            _lack(strata, dealt[part], wanted, shares[part], len(placed[part])) for part in parts
-        ]
-        best = parts[lacks.index(max(lacks))]
-        placed[best].extend(groups[name])
-        dealt[best].update(strata)
+    strata: dict[str, list[tuple[str, list[Task]]]] = defaultdict(list)
+    for name, group in groups_of(tasks).items():
+        strata[_stratum(group)].append((name, group))
+    placed: dict[str, list[Task]] = {part: [] for part in PARTS}
+    for stratum, members in strata.items():
+        members.sort(key=lambda member: (shuffle_key(seed, member[0]), member[0]))
+        for group, place in _around(members, _fraction(seed, stratum)):
+            placed[_part_at(place, shares)].extend(group)
     ordered = {part: tuple(sorted(found, key=lambda t: t.id)) for part, found in placed.items()}
     return Split(ordered["train"], ordered["dev"], ordered["test"])
 
 
-def _lack(
-    group: Counter[_Stratum],
-    dealt: Counter[_Stratum],
-    wanted: Counter[_Stratum],
-    share: float,
-    placed: int,
-) -> tuple[float, float]:
-    # Relative to the share, else a small part would never be the first to lack anything.
-    of_kind = sum(n * (1 - dealt[s] / (share * wanted[s])) for s, n in group.items())
-    overall = 1 - placed / (share * sum(wanted.values()))
-    return of_kind / sum(group.values()) + overall, overall
+def _stratum(group: Sequence[Task]) -> str:
+    form = min((task.form for task in group), key=_RARE_FIRST.index)
+    counts = Counter(task.complexity for task in group)
+    return f"{form} {min(counts, key=lambda c: (-counts[c], c))}"
 
 
-def _stratum(task: Task) -> _Stratum:
-    return task.complexity, task.form
+def _around(
+    members: Sequence[tuple[str, list[Task]]], start: float
+) -> Iterator[tuple[list[Task], float]]:
+    """Yield each group with where its middle lies on a circle of length 1."""
+    whole = sum(len(group) for _, group in members)
+    before = 0
+    for _, group in members:
+        yield group, (start + (before + len(group) / 2) / whole) % 1.0
+        before += len(group)
+
+
+def _part_at(place: float, shares: Mapping[str, float]) -> SplitName:
+    end = 0.0
+    used = [part for part in PARTS if shares.get(part, 0.0) > 0]
+    for part in used:
+        end += shares[part]
+        if place < end:
+            return part
+    # The shares may fall short of 1 by a rounding error.
+    return used[-1]
+
+
+def _fraction(seed: int, stratum: str) -> float:
+    return int(shuffle_key(seed, f"stratum {stratum}")[:13], 16) / 16**13

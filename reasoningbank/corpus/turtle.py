@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -112,13 +114,17 @@ def _declarations(subjects: dict[str, RawExample]) -> Iterator[tuple[str, str]]:
 
 
 def local_name(iri: str) -> str:
-    """Return the part of an IRI behind its last ``#`` or ``/``.
+    """Return the part of an IRI behind its last ``#``, ``/`` or, without these, ``:``.
 
     Examples:
         >>> local_name("https://example.org/.well-known/sparql-examples/017_names")
         '017_names'
+        >>> local_name("urn:example:017_names")
+        '017_names'
     """
-    return iri.rstrip("/#").rpartition("#")[2].rpartition("/")[2]
+    iri = iri.rstrip("/#:")
+    # An IRI with neither, such as urn:example:017_names, ends in what follows its last colon.
+    return re.split(r"[/#]", iri)[-1] if re.search(r"[/#]", iri) else iri.rpartition(":")[2]
 
 
 class _Text(HTMLParser):
@@ -138,8 +144,10 @@ def plain_text(html: str) -> str:
         'Which proteins are < 10 kDa?'
     """
     parser = _Text()
-    parser.feed(html)
-    parser.close()
+    # Python's parser gives up on marked sections such as <![x[; what stands before is kept.
+    with contextlib.suppress(AssertionError):
+        parser.feed(html)
+        parser.close()
     return " ".join("".join(parser.parts).split())
 
 
