@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import signal
 import threading
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 import typer
 
-from reasoningbank.cli.output import console, print_json, progress_console
+from reasoningbank.cli.description import describe_endpoint, print_description
+from reasoningbank.cli.output import console, print_json, print_table, progress_console
 from reasoningbank.corpus import load_pack, open_endpoint
+from reasoningbank.sparql import EndpointConfig
 from reasoningbank.tools import SPARQLTools
 
 __all__ = ["app"]
@@ -20,6 +23,7 @@ PackName = Annotated[str, typer.Option("--pack", help="A pack's name or folder."
 Address = Annotated[
     str | None, typer.Option("--url", help="A running endpoint instead of the embedded one.")
 ]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command()
@@ -35,8 +39,34 @@ def serve(
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     with open_endpoint(load_pack(pack), port=port) as config:
         console.print(config.query_url, soft_wrap=True)
+        for other in config.federated:
+            line = f"SERVICE <{other.url}> is answered at {other.address}"
+            progress_console.print(line, markup=False, soft_wrap=True)
         progress_console.print("serving; Ctrl-C ends it")
         stop.wait()
+
+
+@app.command()
+def describe(
+    pack: Annotated[
+        str | None, typer.Option("--pack", help="A pack's name or folder; uniprot by default.")
+    ] = None,
+    url: Annotated[
+        str | None, typer.Option("--url", help="A running endpoint: the pack's, or any alone.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Tell what an endpoint says of itself: engine, sizes, graphs, classes, federation.
+
+    Example: reasoningbank endpoint describe --pack uniprot
+    """
+    if pack is None and url is not None:
+        config = EndpointConfig(url)
+        _describe(config, describe_endpoint(config, None), as_json)
+        return
+    loaded = load_pack(pack or "uniprot")
+    with open_endpoint(loaded, url) as config:
+        _describe(config, describe_endpoint(config, loaded), as_json)
 
 
 @app.command()
@@ -46,8 +76,9 @@ def query(
     url: Address = None,
     limit: Annotated[int, typer.Option(min=1, help="Rows fetched.")] = 100,
     rows: Annotated[int, typer.Option(min=1, max=20, help="Rows shown.")] = 20,
+    as_json: AsJson = False,
 ) -> None:
-    """Run a query and print the first rows as JSON.
+    """Run a query and print the first rows.
 
     Example: reasoningbank endpoint query "SELECT ?t { ?t a up:Taxon } LIMIT 3"
     """
@@ -55,10 +86,13 @@ def query(
         tools = SPARQLTools(config)
         ref = tools.sparql_query(sparql, limit)
         shown = tools.sparql_peek(ref, rows)
-        progress_console.print(repr(ref), markup=False)
+        progress_console.print(repr(ref), markup=False, soft_wrap=True)
         if shown.note:
-            progress_console.print(shown.note, markup=False)
-        print_json(list(shown))
+            progress_console.print(shown.note, markup=False, soft_wrap=True)
+        if as_json:
+            print_json(list(shown))
+        else:
+            _print_items(tools.sparql_stats(ref).get("cols", ()), shown)
 
 
 @app.command()
@@ -66,20 +100,60 @@ def find(
     text: Annotated[str, typer.Argument(help="A part of a name.")],
     pack: PackName = "uniprot",
     url: Address = None,
+    as_json: AsJson = False,
 ) -> None:
     """Find resources by a part of their name.
 
     Example: reasoningbank endpoint find kinase
     """
     with open_endpoint(load_pack(pack), url) as config:
-        print_json(SPARQLTools(config).sparql_find(text))
+        _listing(SPARQLTools(config).sparql_find(text), "results", as_json)
 
 
 @app.command()
-def classes(pack: PackName = "uniprot", url: Address = None) -> None:
+def classes(pack: PackName = "uniprot", url: Address = None, as_json: AsJson = False) -> None:
     """List the most frequent classes.
 
     Example: reasoningbank endpoint classes
     """
     with open_endpoint(load_pack(pack), url) as config:
-        print_json(SPARQLTools(config).sparql_classes())
+        _listing(SPARQLTools(config).sparql_classes(), "classes", as_json)
+
+
+@app.command()
+def properties(
+    class_uri: Annotated[str, typer.Argument(help="A class, e.g. up:Taxon; all if none.")] = "",
+    pack: PackName = "uniprot",
+    url: Address = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the most frequent properties, of one class or of all.
+
+    Example: reasoningbank endpoint properties up:Taxon
+    """
+    with open_endpoint(load_pack(pack), url) as config:
+        found = SPARQLTools(config).sparql_properties(class_uri=class_uri)
+        _listing(found, "properties", as_json)
+
+
+def _describe(config: EndpointConfig, told: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print_json(told)
+    else:
+        print_description(told, config.namespaces)
+
+
+def _listing(found: dict[str, Any], name: str, as_json: bool) -> None:
+    if as_json:
+        print_json(found)
+        return
+    if found.get("note"):
+        progress_console.print(found["note"], markup=False, soft_wrap=True)
+    items = found[name]
+    _print_items(list(dict.fromkeys(key for item in items for key in item)), items)
+
+
+def _print_items(columns: Sequence[str], items: Sequence[dict[str, Any]]) -> None:
+    columns = columns or list(dict.fromkeys(key for item in items for key in item))
+    rows = [["" if item.get(c) is None else item[c] for c in columns] for item in items]
+    print_table(columns, rows)

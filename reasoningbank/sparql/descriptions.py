@@ -121,6 +121,7 @@ class VoidDescription:
         origin: ``store``, ``well-known``, ``service description``, or empty.
         datasets: The datasets described, the largest first.
         named_graphs: Named graphs with their sizes.
+        triples: The statistics as RDF.
         truncated: Whether the description was longer than what was read.
         notes: Why something is missing.
     """
@@ -131,6 +132,7 @@ class VoidDescription:
     origin: str = ""
     datasets: tuple[VoidDataset, ...] = ()
     named_graphs: tuple[NamedGraph, ...] = ()
+    triples: tuple[Triple, ...] = field(default=(), repr=False)
     truncated: bool = False
     notes: tuple[str, ...] = ()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import math
+import os
 import shutil
 import socket
 import subprocess
@@ -217,8 +218,8 @@ class OxigraphServer:
     def _said(self) -> str:
         if self._log is None:
             return ""
-        self._log.seek(0)
-        return self._log.read(4_000).decode("utf-8", "replace")
+        # Not by seek and read: the program shares the place, and would write over its own message.
+        return os.pread(self._log.fileno(), 4_000, 0).decode("utf-8", "replace")
 
     def _merge(self) -> None:
         problem = self._post("/update", "application/sparql-update", iter([MERGE.encode()]))

@@ -7,7 +7,17 @@ comes from and whether it was cut. Large results stay in a `RefStore` behind a `
 from reasoningbank.refs import Ref, RefStore
 from reasoningbank.sparql import EndpointConfig
 from reasoningbank.tools.bounds import CAPS, Cap
+from reasoningbank.tools.endpoint_tools import EndpointTools
 from reasoningbank.tools.rows import Rows
 from reasoningbank.tools.sparql import SPARQLTools
 
-__all__ = ["CAPS", "Cap", "EndpointConfig", "Ref", "RefStore", "Rows", "SPARQLTools"]
+__all__ = [
+    "CAPS",
+    "Cap",
+    "EndpointConfig",
+    "EndpointTools",
+    "Ref",
+    "RefStore",
+    "Rows",
+    "SPARQLTools",
+]

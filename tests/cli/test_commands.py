@@ -80,19 +80,6 @@ def test_tasks_are_listed_shown_and_counted(cli: Cli, make_pack: Callable[..., P
     assert "total\t\t2" in cli("tasks", "stats", pack).out
 
 
-def test_an_endpoint_is_asked_by_hand(cli: Cli, make_pack: Callable[..., Path]) -> None:
-    pack = make_pack(1)
-    query = "SELECT ?h WHERE { ?s t:height ?h } ORDER BY ?h"
-    said = cli("endpoint", "query", query, "--pack", pack, "--rows", 2)
-    assert json.loads(said.out) == [{"h": 12}, {"h": 31}]
-    assert "3 items from Trees" in said.err
-    assert "1 more rows" in said.err
-    found = json.loads(cli("endpoint", "find", "moss", "--pack", pack).out)
-    assert found["results"][0]["uri"] == "t:moss"
-    classes = json.loads(cli("endpoint", "classes", "--pack", pack).out)
-    assert classes["classes"][0] == {"class": "t:Tree", "count": 3}
-
-
 def results(path: Path, *rows: str) -> Path:
     bindings = [{"x": {"type": "literal", "value": row}} for row in rows]
     path.write_text(

@@ -1,0 +1,263 @@
+"""The registry of a corpus: which endpoints and graphs its examples reach, and how often.
+
+It is read from the examples' queries (`mentions`), their targets and ``spex:federatesWith``;
+what the pack itself says (its own endpoint, ``[[federated]]``) comes first. It says what is asked,
+never how: questions are shown, gold queries are not, and of hidden tasks there is no trace.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+
+from reasoningbank.corpus.mentions import Scope, mentions
+from reasoningbank.corpus.pack import Pack, known_packs, load_pack
+from reasoningbank.corpus.shacl import load_corpus
+from reasoningbank.corpus.targets import target_key
+from reasoningbank.corpus.turtle import read_example_file
+from reasoningbank.corpus.vocabulary import SCHEMA
+from reasoningbank.corpus.well_known import Identity, dataset_of, identity_of
+from reasoningbank.errors import QueryError
+
+__all__ = ["Registry", "RegistryEndpoint", "UsedGraph", "read_registry"]
+
+#: Questions kept for each endpoint.
+QUESTIONS = 3
+
+
+@dataclass(frozen=True)
+class UsedGraph:
+    """A graph that examples name, and how many of them."""
+
+    graph: str
+    tasks: int
+
+
+@dataclass(frozen=True)
+class RegistryEndpoint:
+    """One endpoint, as the pack and the examples know it.
+
+    Attributes:
+        url: The spelling that stands for all: the pack's, else the most frequent.
+        name: What people call it; unique in its registry.
+        authority: Who runs it.
+        spellings: Every spelling that occurs, `url` first.
+        tasks: Examples that reach it, however.
+        as_target: Examples that are asked of it.
+        by_service: Examples that reach it with SERVICE.
+        declared: Examples that declare it with ``spex:federatesWith``.
+        prefixes: Prefix and namespace used in its parts of queries, the most used first.
+        graphs: Graphs named in its parts of queries, the most used first.
+        questions: Up to three questions of those examples.
+    """
+
+    url: str
+    name: str
+    authority: str
+    spellings: tuple[str, ...]
+    tasks: int = 0
+    as_target: int = 0
+    by_service: int = 0
+    declared: int = 0
+    prefixes: tuple[tuple[str, str], ...] = ()
+    graphs: tuple[UsedGraph, ...] = ()
+    questions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Registry:
+    """The endpoints of a corpus, the most used first.
+
+    Attributes:
+        source: The corpus, e.g. ``ontology/uniprot``.
+        endpoints: What it reaches.
+        tasks: Examples that were read.
+        unread: Of these, examples whose queries could not be parsed: of them only target and
+            ``spex:federatesWith`` are counted.
+    """
+
+    source: str
+    endpoints: tuple[RegistryEndpoint, ...]
+    tasks: int
+    unread: int = 0
+
+    def at(self, url: str) -> RegistryEndpoint | None:
+        """Return the endpoint at an address, in any spelling."""
+        key = target_key(url)
+        return next((e for e in self.endpoints if key and target_key(e.url) == key), None)
+
+
+@dataclass(frozen=True)
+class _Use:
+    """What one example reaches; addresses as written."""
+
+    id: str
+    question: str
+    targets: tuple[str, ...]
+    declared: tuple[str, ...]
+    scopes: tuple[Scope, ...] | None
+
+
+@dataclass
+class _Found:
+    """An endpoint while it is counted: sets of task ids, so that no task counts twice."""
+
+    spellings: Counter[str] = field(default_factory=Counter)
+    ways: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    prefixes: Counter[tuple[str, str]] = field(default_factory=Counter)
+    graphs: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    questions: dict[str, str] = field(default_factory=dict)
+
+
+def read_registry(pack: Pack, hidden: Collection[str] = ()) -> Registry:
+    """Read what the examples of a pack reach.
+
+    Args:
+        pack: The pack.
+        hidden: Ids of tasks of which nothing may be shown, e.g. those of the evaluation split.
+
+    Examples:
+        >>> from reasoningbank.corpus import load_pack
+        >>> registry = read_registry(load_pack("uniprot"))
+        >>> registry.source, registry.endpoints[0].name
+        ('ontology/uniprot', 'UniProt')
+    """
+    shown = frozenset(hidden)
+    uses = [use for use in _uses(pack) if use.id not in shown]
+    found: dict[str, _Found] = defaultdict(_Found)
+    for use in uses:
+        _count(use, found)
+    said = _said_by_pack(pack)
+    for key in said:
+        found[key]
+    endpoints = [_endpoint(counted, said.get(key)) for key, counted in found.items()]
+    endpoints.sort(key=lambda e: (e.url != pack.endpoint, -e.tasks, e.url))
+    return Registry(
+        _source(pack),
+        tuple(_with_unique_names(endpoints)),
+        len(uses),
+        sum(use.scopes is None for use in uses),
+    )
+
+
+def _source(pack: Pack) -> str:
+    return f"ontology/{pack.key}" if known_packs().get(pack.key) == pack.root else pack.key
+
+
+def _uses(pack: Pack) -> tuple[_Use, ...]:
+    files = (*pack.root.glob("pack.toml"), *sorted(pack.examples.rglob("*.ttl")))
+    stamp = tuple((f, s.st_mtime_ns, s.st_size) for f in files for s in [f.stat()])
+    return _read_uses(pack.root, stamp)
+
+
+@lru_cache(maxsize=8)
+def _read_uses(root: Path, stamp: tuple[tuple[Path, int, int], ...]) -> tuple[_Use, ...]:
+    # The stamp is an argument so that a folder that changed is read anew.
+    pack = load_pack(root)
+    tasks = load_corpus(pack).tasks
+    written = _written_targets(pack, (path for path, *_ in stamp if path.suffix == ".ttl"))
+    uses = []
+    for task in tasks:
+        targets = written.get((task.source_file, task.resource), ()) or (task.endpoint,)
+        try:
+            scopes = mentions(task.expected_sparql)
+        except QueryError:
+            scopes = None
+        uses.append(_Use(task.id, task.query, targets, task.federates_with, scopes))
+    return tuple(uses)
+
+
+def _written_targets(pack: Pack, files: Iterable[Path]) -> dict[tuple[str, str], tuple[str, ...]]:
+    """Return all targets as written, by file and example; a task keeps one, in one spelling."""
+    written: dict[tuple[str, str], tuple[str, ...]] = {}
+    for path in files:
+        file = read_example_file(path, path.relative_to(pack.examples).as_posix())
+        for raw in file.examples:
+            if raw.resource:
+                usable = (t for t in raw.texts(SCHEMA + "target") if target_key(t))
+                written[file.path, raw.resource] = tuple(dict.fromkeys(usable))
+    return written
+
+
+def _count(use: _Use, found: dict[str, _Found]) -> None:
+    def note(address: str, way: str) -> _Found | None:
+        key = target_key(address)
+        if key is None:
+            return None
+        endpoint = found[key]
+        endpoint.spellings[address] += 1
+        endpoint.ways[way].add(use.id)
+        endpoint.questions.setdefault(use.id, use.question)
+        return endpoint
+
+    own = [e for target in use.targets if (e := note(target, "target"))]
+    for address in use.declared:
+        note(address, "declared")
+    for scope in use.scopes or ():
+        asked = own
+        if scope.endpoint:
+            served = note(scope.endpoint, "service")
+            asked = [served] if served else []
+        for endpoint in asked:
+            endpoint.prefixes.update(scope.prefixes)
+            for graph in scope.graphs:
+                endpoint.graphs[graph].add(use.id)
+
+
+def _said_by_pack(pack: Pack) -> dict[str, tuple[str, Identity]]:
+    """Return url and identity of the endpoints that the pack itself names, by key."""
+    own = [(pack.endpoint, pack.name, pack.authority)] if pack.endpoint else []
+    named = [*own, *((f.url, f.name, f.authority) for f in pack.federated)]
+    said: dict[str, tuple[str, Identity]] = {}
+    for url, name, authority in named:
+        known = identity_of(url)
+        if key := target_key(url):
+            said.setdefault(key, (url, Identity(name or known.name, authority or known.authority)))
+    return said
+
+
+def _endpoint(found: _Found, said: tuple[str, Identity] | None) -> RegistryEndpoint:
+    common = [url for url, _ in sorted(found.spellings.items(), key=lambda i: (-i[1], i[0]))]
+    url, identity = said if said is not None else (common[0], identity_of(common[0]))
+    prefixes = sorted(found.prefixes.items(), key=lambda item: (-item[1], item[0]))
+    graphs = [UsedGraph(graph, len(tasks)) for graph, tasks in found.graphs.items()]
+    return RegistryEndpoint(
+        url=url,
+        name=identity.name,
+        authority=identity.authority,
+        spellings=tuple(dict.fromkeys((url, *common))),
+        tasks=len(found.questions),
+        as_target=len(found.ways["target"]),
+        by_service=len(found.ways["service"]),
+        declared=len(found.ways["declared"]),
+        prefixes=tuple(pair for pair, _ in prefixes),
+        graphs=tuple(sorted(graphs, key=lambda g: (-g.tasks, g.graph))),
+        questions=tuple(_spread(list(found.questions.values()))),
+    )
+
+
+def _spread(questions: list[str]) -> list[str]:
+    """Return a few questions from all over the corpus, which is sorted by topic."""
+    unique = list(dict.fromkeys(questions))
+    step = max(1, len(unique) // QUESTIONS)
+    return unique[::step][:QUESTIONS]
+
+
+def _with_unique_names(endpoints: Iterable[RegistryEndpoint]) -> list[RegistryEndpoint]:
+    """Tell endpoints of one name apart by the dataset in the path, else by the whole address."""
+    taken: set[str] = set()
+    out = []
+    for endpoint in endpoints:
+        dataset = dataset_of(endpoint.url)
+        choices = (
+            endpoint.name,
+            f"{endpoint.name} {dataset}" if dataset else endpoint.name,
+            f"{endpoint.name} ({target_key(endpoint.url)})",
+        )
+        name = next(c for c in choices if c.casefold() not in taken)
+        taken.add(name.casefold())
+        out.append(endpoint if name == endpoint.name else replace(endpoint, name=name))
+    return out
