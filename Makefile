@@ -4,11 +4,12 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help setup parts demo test check format bench clean
+.PHONY: help setup parts demo test test-live engine check format bench clean
 
 help:
 	@echo "make demo    install, bring the model once, run the demo experiment"
 	@echo "make test    install, check the code, run all tests"
+	@echo "make test-live  the tool table against public endpoints (needs the web)"
 	@echo "make check   format, lint, types and layers only"
 	@echo "make bench   speed and memory beside what a user would write instead"
 	@echo "make clean   delete the virtual environment and build output"
@@ -34,8 +35,15 @@ check: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: check parts
+# The tests' second SPARQL engine; where it cannot be had, its tests are skipped and say so.
+engine: $(READY)
+	-$(BIN)/python scripts/fetch_virtuoso.py
+
+test: check parts engine
 	$(BIN)/python -m pytest
+
+test-live: $(READY)
+	$(BIN)/python -m pytest -m live tests/live
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks

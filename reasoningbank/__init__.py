@@ -6,10 +6,11 @@ The public names are importable from here; each room's own `__init__` says what 
 from reasoningbank.corpus import get_task_stats, load_shacl_tasks, sample_tasks
 from reasoningbank.refs import Ref
 from reasoningbank.sparql import EndpointConfig
-from reasoningbank.tools import SPARQLTools
+from reasoningbank.tools import EndpointTools, SPARQLTools
 
 __all__ = [
     "EndpointConfig",
+    "EndpointTools",
     "Ref",
     "SPARQLTools",
     "get_task_stats",

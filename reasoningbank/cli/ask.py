@@ -14,9 +14,9 @@ from reasoningbank.agents import make_agent
 from reasoningbank.cli.output import console, print_json, progress_console, seconds
 from reasoningbank.corpus import Task, load_pack
 from reasoningbank.errors import ModelError, ReasoningBankError, ToolError, UsageError
-from reasoningbank.experiment import Arm, Experiment
-from reasoningbank.experiment.runner import open_world
+from reasoningbank.experiment import Arm, EndpointSettings, Experiment
 from reasoningbank.experiment.trial import attempt_task
+from reasoningbank.experiment.world import open_world
 from reasoningbank.lm import open_lm
 from reasoningbank.tools import SPARQLTools
 
@@ -25,7 +25,7 @@ __all__ = ["ask"]
 
 def ask(
     question: Annotated[str, typer.Argument(help="A question in natural language.")],
-    agent: Annotated[str, typer.Option(help="rlm or direct.")] = "rlm",
+    agent: Annotated[str, typer.Option(help="rlm, react or direct.")] = "rlm",
     pack: Annotated[str, typer.Option(help="A pack's name or folder.")] = "uniprot",
     lm: Annotated[str, typer.Option(help="A model: local, or a LiteLLM name.")] = "local",
     url: Annotated[str | None, typer.Option(help="A running endpoint to ask instead.")] = None,
@@ -40,8 +40,9 @@ def ask(
     solver = make_agent(agent)
     if solver.sees_gold:
         raise UsageError(
-            f"{agent} answers only tasks that have a gold", mend="choose rlm or direct"
+            f"{agent} answers only tasks that have a gold", mend="choose rlm, react or direct"
         )
+    endpoint = EndpointSettings(url=url) if url else None
     loaded = load_pack(pack)
     arm = Arm(name="ask", agent=agent, lm=lm)
     experiment = Experiment(name="ask", pack=pack, arms=(arm,))
@@ -50,7 +51,9 @@ def ask(
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         progress_console.print(f"opening {loaded.name} and {lm} …")
         model = stack.enter_context(open_lm(lm))
-        world = stack.enter_context(open_world(loaded, scratch, url, {lm: model}, 0))
+        world = stack.enter_context(
+            open_world(loaded, scratch, endpoint=endpoint, models={lm: model})
+        )
         progress_console.print("thinking …")
         attempt = attempt_task(world, experiment, arm, task, seed=0)
         rows, note = [], ""

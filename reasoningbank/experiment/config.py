@@ -8,12 +8,19 @@ import tomllib
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from reasoningbank.agents import Budget
 from reasoningbank.errors import UsageError
 
-__all__ = ["Arm", "Experiment", "TaskSelection", "load_experiment"]
+__all__ = ["Arm", "EndpointSettings", "Experiment", "TaskSelection", "load_experiment"]
 
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
 
@@ -40,6 +47,34 @@ class TaskSelection(_Strict):
     forms: tuple[Literal["SELECT", "ASK", "CONSTRUCT", "DESCRIBE"], ...] = ()
     sample: int | None = Field(default=None, ge=1)
     sample_seed: int = 0
+
+
+class EndpointSettings(_Strict):
+    """A running endpoint to use in place of the pack's embedded one, and how to treat it.
+
+    A public endpoint is asked politely unless told otherwise: one request a second, two at a time.
+
+    Attributes:
+        url: Its address; the only one that the run reaches.
+        name: What people call it; the pack's name, or the host, where empty.
+        user_agent: Sent with every request; public endpoints want a contact in it.
+        min_interval_s: Least seconds between the starts of two requests.
+        max_connections: Simultaneous requests.
+        timeout_s: Seconds one request may take.
+        max_rows: Most rows of one result.
+        label_properties: IRIs of the properties that name things; the pack's where empty.
+        cache: Whether answers are kept on disk and not asked for again.
+    """
+
+    url: str = Field(min_length=1)
+    name: str = ""
+    user_agent: str = ""
+    min_interval_s: float = Field(default=1.0, ge=0)
+    max_connections: int = Field(default=2, ge=1)
+    timeout_s: float = Field(default=60.0, gt=0)
+    max_rows: int = Field(default=10_000, ge=1)
+    label_properties: tuple[str, ...] = ()
+    cache: bool = True
 
 
 class Arm(_Strict):
@@ -76,7 +111,8 @@ class Experiment(_Strict):
         title: One line for people.
         version: Version of this file's form.
         pack: Name or path of a domain pack.
-        endpoint: Address of a running endpoint to use in place of the pack's embedded one.
+        endpoint: A running endpoint to use in place of the pack's embedded one: its address, or
+            a table of settings.
         seeds: One trial for each arm, task and seed.
         metric: The primary metric.
         comparison: Names of the two arms to be compared first.
@@ -89,13 +125,18 @@ class Experiment(_Strict):
     title: str = ""
     version: Literal[1] = 1
     pack: str
-    endpoint: str | None = None
+    endpoint: EndpointSettings | None = None
     seeds: tuple[int, ...] = Field(default=(0,), min_length=1)
     metric: Literal["strict"] = "strict"
     comparison: tuple[str, str] | None = None
     tasks: TaskSelection = TaskSelection()
     budget: Budget = Budget()
     arms: tuple[Arm, ...] = Field(min_length=1)
+
+    @field_validator("endpoint", mode="before")
+    @classmethod
+    def _address_alone(cls, value: Any) -> Any:
+        return {"url": value} if isinstance(value, str) else value
 
     @model_validator(mode="after")
     def _names_agree(self) -> Experiment:

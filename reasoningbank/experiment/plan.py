@@ -5,12 +5,12 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 
-from reasoningbank.corpus import Task, sample_tasks, split_tasks
+from reasoningbank.corpus import Task, groups_of, sample_tasks, split_tasks
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment.config import Arm, Experiment, TaskSelection
 from reasoningbank.experiment.records import TrialKey
 
-__all__ = ["plan_trials", "select_tasks"]
+__all__ = ["hidden_tasks", "plan_trials", "select_tasks"]
 
 
 def select_tasks(tasks: Sequence[Task], selection: TaskSelection) -> list[Task]:
@@ -58,6 +58,25 @@ def plan_trials(
         for task in mine[: arm.first][:limit]:
             planned += [(arm, task, TrialKey(arm.name, task.id, seed)) for seed in experiment.seeds]
     return planned
+
+
+def hidden_tasks(corpus: Sequence[Task], tasks: Sequence[Task]) -> frozenset[str]:
+    """Return the ids whose examples no tool may show in a run of `tasks`.
+
+    These are the test split, and every task of a group that the run has a task of: a question of
+    the same template would tell the gold's shape.
+
+    Args:
+        corpus: All tasks of the pack.
+        tasks: Those of the run.
+    """
+    test = {task.id for task in split_tasks(corpus).test}
+    run = {task.id for task in tasks}
+    for group in groups_of(corpus).values():
+        ids = {task.id for task in group}
+        if ids & run:
+            test |= ids
+    return frozenset(test)
 
 
 def _known(by_id: dict[str, Task], task_id: str) -> Task:

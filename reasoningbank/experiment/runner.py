@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
-from reasoningbank.agents import Demonstration, load_demonstrations, make_agent
-from reasoningbank.agents.sandbox import SandboxPool
-from reasoningbank.corpus import Pack, Task, load_pack, load_shacl_tasks, open_endpoint
+from reasoningbank.agents import make_agent
+from reasoningbank.corpus import Task, corpus_prefixes, load_pack, load_shacl_tasks
 from reasoningbank.experiment.config import Arm, Experiment
 from reasoningbank.experiment.manifest import build_manifest, hash_files, open_run
-from reasoningbank.experiment.plan import plan_trials, select_tasks
+from reasoningbank.experiment.plan import hidden_tasks, plan_trials, select_tasks
 from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
-from reasoningbank.experiment.trial import World, run_trial
-from reasoningbank.judge import ExecutionJudge, GoldStore
-from reasoningbank.lm import ModelHandle, open_lm
-from reasoningbank.sparql import EndpointConfig, SPARQLClient
+from reasoningbank.experiment.trial import run_trial
+from reasoningbank.experiment.world import World, data_files, demonstration_files, open_world
+from reasoningbank.lm import open_lm
 
-__all__ = ["Progress", "open_world", "run_experiment"]
+__all__ = ["Progress", "run_experiment"]
 
 
 @dataclass(frozen=True)
@@ -69,12 +65,18 @@ def run_experiment(
         RecordError: If a record cannot be written.
     """
     pack = load_pack(experiment.pack)
-    tasks = select_tasks(load_shacl_tasks(experiment.pack), experiment.tasks)
+    corpus = load_shacl_tasks(experiment.pack)
+    tasks = select_tasks(corpus, experiment.tasks)
+    hidden = hidden_tasks(corpus, tasks)
+    if not pack.prefixes:
+        # A bare folder of examples: what they declare is all that is known of namespaces.
+        shown = (task.expected_sparql for task in corpus if task.id not in hidden)
+        pack = replace(pack, prefixes=corpus_prefixes(shown))
     planned = plan_trials(experiment, tasks, limit)
     agents = {arm.name: make_agent(arm.agent) for arm in experiment.arms}
     names = sorted({arm.lm for arm in experiment.arms if agents[arm.name].uses_lm})
     todo = [(arm, task, key) for arm, task, key in planned if not folder.done(key)]
-    data = () if experiment.endpoint else pack.data
+    data = () if experiment.endpoint else data_files(pack)
     with contextlib.ExitStack() as stack:
         models = {name: stack.enter_context(open_lm(name)) for name in names} if todo else {}
         fingerprints = {name: model.fingerprint for name, model in models.items()}
@@ -86,13 +88,20 @@ def run_experiment(
             tasks,
             data,
             fingerprints,
-            {"demonstrations": hash_files(_demonstration_files(pack))},
+            {"demonstrations": hash_files(demonstration_files(pack))},
         )
         open_run(folder, manifest)
         if todo:
             spare = 1 if any(arm.agent == "rlm" for arm, _, _ in todo) else 0
             world = stack.enter_context(
-                open_world(pack, folder.path, experiment.endpoint, models, spare)
+                open_world(
+                    pack,
+                    folder.path,
+                    endpoint=experiment.endpoint,
+                    models=models,
+                    spare_sandboxes=spare,
+                    hidden=hidden,
+                )
             )
             _run(world, experiment, folder, planned, todo, on_progress)
     return folder
@@ -119,55 +128,3 @@ def _run(
         record = run_trial(world, experiment, arm, task, key)
         folder.write(record)
         tell(record, fresh + 1)
-
-
-@contextlib.contextmanager
-def open_world(
-    pack: Pack,
-    run_path: Path,
-    endpoint: str | None,
-    models: dict[str, ModelHandle],
-    spare_sandboxes: int,
-) -> Iterator[World]:
-    """Open what trials share: endpoint, judge with its gold results, sandboxes.
-
-    Args:
-        pack: The domain pack.
-        run_path: Folder of the run; gold results are frozen below it.
-        endpoint: A running endpoint to use instead of the embedded one.
-        models: Open models by name.
-        spare_sandboxes: Sandboxes to keep warm.
-    """
-    with contextlib.ExitStack() as stack:
-        config: EndpointConfig = stack.enter_context(open_endpoint(pack, endpoint))
-        client = stack.enter_context(SPARQLClient(config))
-        store_hash = hash_files(pack.data) if endpoint is None else _hash_text(endpoint)
-        golds = GoldStore(run_path / "gold", store_hash)
-        sandboxes = SandboxPool(spare=spare_sandboxes)
-        stack.enter_context(sandboxes)
-        yield World(
-            endpoint=config,
-            client=client,
-            judge=ExecutionJudge(client, golds),
-            models=models,
-            sandboxes=sandboxes,
-            demonstrations=pack_demonstrations(pack),
-        )
-
-
-def pack_demonstrations(pack: Pack) -> tuple[Demonstration, ...]:
-    """Return the worked turns of a pack; a pack need not have any."""
-    return tuple(
-        demonstration
-        for path in _demonstration_files(pack)
-        for demonstration in load_demonstrations(path)
-    )
-
-
-def _demonstration_files(pack: Pack) -> list[Path]:
-    path = pack.root / "hints" / "demonstrations.json"
-    return [path] if path.exists() else []
-
-
-def _hash_text(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]

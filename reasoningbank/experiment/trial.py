@@ -3,48 +3,25 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from reasoningbank.agents import Attempt, Demonstration, Episode, Meter, make_agent
-from reasoningbank.agents.sandbox import SandboxPool
+from reasoningbank.agents import Attempt, Episode, Meter, make_agent
 from reasoningbank.corpus import Task
 from reasoningbank.errors import EndpointError, ModelError, ReasoningBankError
 from reasoningbank.experiment.config import Arm, Experiment
 from reasoningbank.experiment.records import TrialKey, TrialRecord
-from reasoningbank.judge import ExecutionJudge, Verdict
-from reasoningbank.lm import ModelHandle, UsageCounter
+from reasoningbank.experiment.world import World
+from reasoningbank.judge import Verdict
+from reasoningbank.lm import UsageCounter
 from reasoningbank.refs import RefStore
-from reasoningbank.sparql import EndpointConfig, SPARQLClient
-from reasoningbank.tools import SPARQLTools
+from reasoningbank.tools import EndpointTools, SPARQLTools
 from reasoningbank.trajectory import Recorder, Trajectory
 
-__all__ = ["World", "attempt_task", "run_trial"]
+__all__ = ["attempt_task", "run_trial"]
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class World:
-    """What all trials of a run share.
-
-    Attributes:
-        endpoint: The endpoint the tasks ask about.
-        client: The connection to it.
-        judge: Judges attempts.
-        models: Models that are open, by name.
-        sandboxes: Where agents' code runs.
-        demonstrations: Worked turns of the pack.
-    """
-
-    endpoint: EndpointConfig
-    client: SPARQLClient
-    judge: ExecutionJudge
-    models: Mapping[str, ModelHandle] = field(default_factory=dict)
-    sandboxes: SandboxPool | None = None
-    demonstrations: tuple[Demonstration, ...] = ()
 
 
 def run_trial(
@@ -110,10 +87,14 @@ def attempt_task(world: World, experiment: Experiment, arm: Arm, task: Task, see
             for role in ("solver", "extractor")
         }
     with RefStore() as store:
-        tools = SPARQLTools(world.endpoint, store=store, client=world.client)
+        query_tools = SPARQLTools(world.endpoint, store=store, client=world.client)
+        packs = [world.pack] if world.pack else []
+        endpoint_tools = EndpointTools(
+            [world.endpoint], store=store, packs=packs, hidden=world.hidden
+        )
         episode = Episode(
             endpoint=world.endpoint,
-            tools=meter.metered(tools.as_dspy_tools()),
+            tools=meter.metered(query_tools.as_dspy_tools() | endpoint_tools.as_dspy_tools()),
             lm=lms.get("solver"),
             extractor=lms.get("extractor"),
             budget=meter.budget,

@@ -35,6 +35,8 @@ __all__ = ["ModelHandle", "make_lm", "open_lm"]
 
 #: Tokens of an answer of a local model, unless the caller says otherwise.
 LOCAL_MAX_TOKENS = 1024
+#: How DSPy's `ChatAdapter` has a reply end; small models go on with a further turn of their own.
+END_OF_REPLY = "[[ ## completed ## ]]"
 
 
 @dataclass(frozen=True)
@@ -134,6 +136,7 @@ def make_lm(
         settings["num_retries"] = 1 if num_retries is None else num_retries
         settings["max_tokens"] = max_tokens or LOCAL_MAX_TOKENS
         settings["temperature"] = temperature
+        settings["stop"] = [END_OF_REPLY]
         if seed is not None:
             settings["seed"] = seed
         engine = LocalEngine(api_base, slot, timeout_s)

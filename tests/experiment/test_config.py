@@ -26,6 +26,17 @@ def test_the_least_that_a_file_must_say(tmp_path: Path) -> None:
     assert loaded.arms[0].lm == "local"
 
 
+def test_an_endpoint_is_an_address_or_a_table_and_asked_politely(tmp_path: Path) -> None:
+    address = "https://example.org/sparql"
+    short = load_experiment(write(tmp_path, f'endpoint = "{address}"\n' + HEAD + ARM)).endpoint
+    table = f'[endpoint]\nurl = "{address}"\nmin_interval_s = 0.2\n'
+    full = load_experiment(write(tmp_path, HEAD + table + ARM)).endpoint
+    assert short is not None
+    assert full is not None
+    assert (short.url, short.min_interval_s, short.max_connections) == (address, 1.0, 2)
+    assert full.min_interval_s == 0.2
+
+
 @pytest.mark.parametrize("path", sorted((ROOT / "experiments").glob("*.toml")), ids=str)
 def test_every_shipped_experiment_is_valid(path: Path) -> None:
     assert load_experiment(path).name == path.stem
@@ -48,6 +59,8 @@ def test_every_shipped_experiment_is_valid(path: Path) -> None:
         (HEAD + "seeds = []\n" + ARM, "seeds: "),
         (HEAD + "version = 2\n" + ARM, "version: "),
         (HEAD + 'metric = "luck"\n' + ARM, "metric: .*strict"),
+        (HEAD + '[endpoint]\nurl = ""\n' + ARM, r"endpoint\.url: "),
+        (HEAD + "[endpoint]\nmin_interval_s = -1\n" + ARM, "endpoint.*and 1 more"),
         (HEAD + "[tasks]\nsample = 0\n" + ARM, r"tasks\.sample: "),
         (HEAD + '[tasks]\nsplit = "tset"\n' + ARM, r"tasks\.split: .*train"),
         (HEAD + "[budget]\niterations = 0\n" + ARM, r"budget\.iterations: "),

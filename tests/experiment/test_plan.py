@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from reasoningbank.corpus import Task, split_tasks
+from reasoningbank.corpus import Task, load_shacl_tasks, split_tasks
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment import Experiment, TaskSelection, plan_trials, select_tasks
+from reasoningbank.experiment.plan import hidden_tasks
 
 TASKS = [
     Task(
@@ -90,3 +91,17 @@ def test_an_arms_unknown_task_is_told(experiment_on: Callable[..., Experiment]) 
     experiment = experiment_on(Path("p"), {"name": "a", "agent": "oracle", "tasks": ["t77"]})
     with pytest.raises(UsageError, match="unknown task 't77'"):
         plan_trials(experiment, TASKS)
+
+
+def test_hidden_are_the_test_split_and_the_groups_of_the_run() -> None:
+    corpus = load_shacl_tasks("uniprot")
+    split = split_tasks(corpus)
+    chosen = split.train[0]
+    hidden = hidden_tasks(corpus, [chosen])
+    assert {task.id for task in split.test} <= hidden
+    assert {task.id for task in corpus if task.group == chosen.group} <= hidden
+    shown = {task.id for task in corpus} - hidden
+    assert shown
+    assert not {task.group for task in corpus if task.id in shown} & {
+        task.group for task in corpus if task.id in hidden
+    }

@@ -15,6 +15,7 @@ import pytest
 
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment import Experiment, Progress, RunFolder, run_experiment
+from reasoningbank.sparql import EndpointConfig
 
 Make = Callable[..., Experiment]
 Pack = Callable[..., Path]
@@ -158,3 +159,18 @@ def test_a_killed_run_goes_on_with_every_trial_exactly_once(
     summary = json.loads(again.stdout)
     assert (summary["arms"][0]["trials"], summary["arms"][0]["strict"]) == (tasks, tasks)
     assert f"[{len(before) + 1}/{tasks}]" in again.stderr
+
+
+def test_a_folder_of_examples_is_run_against_any_endpoint(
+    tmp_path: Path, make_pack: Pack, experiment_on: Make, trees: EndpointConfig
+) -> None:
+    folder, pack = RunFolder(tmp_path / "run"), make_pack(2)
+    # Without pack.toml the examples are just examples: no data, no address.
+    (pack / "pack.toml").unlink()
+    examples = pack / "examples" / "tasks.ttl"
+    text = examples.read_text(encoding="utf-8")
+    examples.write_text(text.replace("SELECT ?", "PREFIX t: <http://e/> SELECT ?"), encoding="utf-8")
+    endpoint = {"url": trees.address, "name": "Grove", "min_interval_s": 0.0}
+    run_experiment(experiment_on(pack, endpoint=endpoint), folder)
+    records = list(folder.trials())
+    assert [record.strict for record in records] == [True, True]

@@ -20,6 +20,8 @@ from reasoningbank.errors import BudgetError, ModelError, SetupError, UsageError
 from reasoningbank.lm import LocalModel, UsageCounter, lm_failure, make_lm, open_lm
 from reasoningbank.lm.server import slot_of
 
+from .scripted import chat, scripted
+
 PROMPT = "The static part of a prompt comes first, and stays the same. " * 4
 
 
@@ -206,3 +208,9 @@ def test_each_role_has_a_slot_of_its_own() -> None:
     slots = [slot_of("solver", workers=2, worker=n) for n in range(2)]
     slots += [slot_of("judge", workers=2), slot_of("distiller", workers=2)]
     assert sorted(slots) == [0, 1, 2, 3]
+
+
+def test_a_reply_ends_where_the_chat_format_ends(tiny: Path) -> None:
+    with scripted(chat("[[ ## answer ## ]]\nParis")) as served:
+        make_lm(f"local:{tiny}", api_base=served.base)("q")
+    assert served.asked[0].body["stop"] == ["[[ ## completed ## ]]"]
