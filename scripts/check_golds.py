@@ -14,11 +14,12 @@ Exits with 1 when a rule is broken.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import multiprocessing
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
@@ -32,12 +33,14 @@ from reasoningbank.corpus import (
     groups_of,
     load_corpus,
     load_pack,
+    open_endpoint,
     query_features,
     triple_patterns,
     without_pattern,
 )
 from reasoningbank.corpus.questions import schema_names_in, unmentioned
 from reasoningbank.errors import QueryError, ReasoningBankError
+from reasoningbank.sparql import prepare
 from reasoningbank.sparql.datafiles import open_data
 
 SECONDS = 5.0
@@ -80,7 +83,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     store = _store(pack)
     breaches += list(_questions(tasks, pack, store))
     if not args.rules:
-        breaches += _golds(tasks, store, all_tasks=not args.only)
+        with _services(pack, tasks) as aliases:
+            breaches += _golds(tasks, store, aliases, all_tasks=not args.only)
     if not args.only:
         _print_stats(tasks)
     for breach in breaches:
@@ -161,12 +165,29 @@ def _store(pack: Pack) -> ox.Store:
     return store
 
 
-def _golds(tasks: Sequence[Task], store: ox.Store, *, all_tasks: bool) -> list[str]:
+@contextlib.contextmanager
+def _services(pack: Pack, tasks: Sequence[Task]) -> Iterator[Mapping[str, str]]:
+    """Serve the endpoints that golds federate with; yields real addresses by public ones."""
+    if not any("SERVICE" in task.expected_sparql for task in tasks):
+        yield {}
+        return
+    with open_endpoint(pack) as config:
+        yield config.aliases
+
+
+def _golds(
+    tasks: Sequence[Task], store: ox.Store, aliases: Mapping[str, str], *, all_tasks: bool
+) -> list[str]:
     """Run every gold and its deletions, print a line each, and return what is wrong."""
     breaches = []
     weak = []
     for task in tasks:
-        answer, outcome = _run_gold(task, store)
+        try:
+            gold = prepare(task.expected_sparql, aliases=aliases, services=()).text
+        except QueryError as error:
+            breaches.append(f"{task.id}: {error}")
+            continue
+        answer, outcome = _run_gold(gold, store)
         if outcome.error or answer is None:
             breaches.append(f"{task.id}: the gold fails: {outcome.error}")
             continue
@@ -177,7 +198,7 @@ def _golds(tasks: Sequence[Task], store: ox.Store, *, all_tasks: bool) -> list[s
         if outcome.seconds > SECONDS:
             breaches.append(f"{task.id}: the gold takes {outcome.seconds:.1f} s")
         try:
-            unchanged = _unchanged(task, store, answer)
+            unchanged = _unchanged(gold, store, answer)
         except QueryError as error:
             breaches.append(f"{task.id}: {error}")
             continue
@@ -196,10 +217,10 @@ def _golds(tasks: Sequence[Task], store: ox.Store, *, all_tasks: bool) -> list[s
     return breaches
 
 
-def _run_gold(task: Task, store: ox.Store) -> tuple[Answer | None, Outcome]:
+def _run_gold(gold: str, store: ox.Store) -> tuple[Answer | None, Outcome]:
     started = time.perf_counter()
     try:
-        rows = _rows(task.expected_sparql, store)
+        rows = _rows(gold, store)
         answer: Answer = rows if isinstance(rows, bool) else frozenset(listed := list(rows))
     except (SyntaxError, ValueError, OSError, RuntimeError) as error:
         return None, Outcome(0, 0.0, error=str(error))
@@ -217,11 +238,11 @@ def _rows(query: str, store: ox.Store) -> bool | Iterator[tuple[str, ...]]:
     return (tuple(str(row[i]) for i in width) for row in result)
 
 
-def _unchanged(task: Task, store: ox.Store, answer: Answer) -> list[str]:
+def _unchanged(gold: str, store: ox.Store, answer: Answer) -> list[str]:
     """Return the patterns without which the answer is the same, or is not known in time."""
     found = []
-    for index, pattern in enumerate(triple_patterns(task.expected_sparql)):
-        outcome = _in_time(without_pattern(task.expected_sparql, index), store, answer)
+    for index, pattern in enumerate(triple_patterns(gold)):
+        outcome = _in_time(without_pattern(gold, index), store, answer)
         if outcome.error or not outcome.changed:
             found.append(f"{pattern}{' (' + outcome.error + ')' if outcome.error else ''}")
     return found

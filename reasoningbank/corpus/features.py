@@ -15,13 +15,12 @@ from functools import lru_cache
 from typing import Any
 
 from rdflib.paths import AlternativePath, InvPath, MulPath, NegatedPath, Path, SequencePath
-from rdflib.plugins.sparql.algebra import translateQuery
-from rdflib.plugins.sparql.parser import parseQuery
 from rdflib.plugins.sparql.parserutils import CompValue
 
 from reasoningbank.corpus.feature_cache import FeatureCache
 from reasoningbank.corpus.task import Complexity
 from reasoningbank.corpus.template import template_of, triples_of
+from reasoningbank.sparql.parsing import parse_algebra
 from reasoningbank.sparql.tokens import tokenize
 
 __all__ = ["FEATURES", "QueryFeatures", "query_features"]
@@ -157,7 +156,7 @@ def query_features(query: str) -> QueryFeatures:
 
 def _compute(query: str) -> QueryFeatures:
     try:
-        algebra = translateQuery(parseQuery(query)).algebra
+        algebra = parse_algebra(query).algebra
     # rdflib raises pyparsing errors, plain Exception for an unknown prefix, and on some
     # broken queries AttributeError or RecursionError: none of them may end a load.
     except Exception:

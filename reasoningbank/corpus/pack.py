@@ -8,7 +8,7 @@ without a ``pack.toml`` is a pack that holds nothing but examples.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from reasoningbank.errors import UsageError
 from reasoningbank.sparql import EndpointConfig
 
-__all__ = ["FederatedEndpoint", "Pack", "endpoint_config", "known_packs", "load_pack"]
+__all__ = [
+    "FederatedEndpoint",
+    "Pack",
+    "endpoint_config",
+    "federated_config",
+    "known_packs",
+    "load_pack",
+]
 
 _FILE = "pack.toml"
 
@@ -33,6 +40,10 @@ class FederatedEndpoint:
         authority: Who runs it.
         data: Files that stand for it offline; empty where it is only reached remotely.
         union_default_graph: Whether its default graph is the union of its named graphs.
+        prefixes: Namespace by prefix, over those of the pack.
+        label_properties: IRIs of the properties that name things there; the pack's where empty.
+        void: Its service description and statistics, as Turtle; None where the pack has none.
+        void_graph: The named graph that the service description is loaded into.
     """
 
     url: str
@@ -40,6 +51,10 @@ class FederatedEndpoint:
     authority: str = ""
     data: tuple[Path, ...] = ()
     union_default_graph: bool = True
+    prefixes: Mapping[str, str] = field(default_factory=dict)
+    label_properties: tuple[str, ...] = ()
+    void: Path | None = None
+    void_graph: str = ""
 
 
 @dataclass(frozen=True)
@@ -92,12 +107,16 @@ class Pack:
 
 
 class _Federated(BaseModel):
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="forbid")
     url: str = Field(min_length=1)
     name: str = ""
     authority: str = ""
     data: list[str] = []
     union_default_graph: bool = True
+    prefixes: dict[str, str] = {}
+    label_properties: list[str] = []
+    void: str = ""
+    void_graph: str = ""
 
 
 class _PackFile(BaseModel):
@@ -148,13 +167,21 @@ def known_packs() -> dict[str, Path]:
     return found
 
 
-def endpoint_config(pack: Pack, query_url: str | None = None) -> EndpointConfig:
+def endpoint_config(
+    pack: Pack,
+    query_url: str | None = None,
+    *,
+    federated: Sequence[EndpointConfig] = (),
+    aliases: Mapping[str, str] | None = None,
+) -> EndpointConfig:
     """Return how to reach a pack's endpoint.
 
     Args:
         pack: A pack that names an endpoint.
         query_url: Where requests really go, e.g. an embedded server standing for the endpoint;
             the public address if None.
+        federated: The endpoints it federates with, as they are asked directly.
+        aliases: Real address by public one, for SERVICE; the endpoint's own where None.
 
     Raises:
         UsageError: The pack names no endpoint.
@@ -165,17 +192,46 @@ def endpoint_config(pack: Pack, query_url: str | None = None) -> EndpointConfig:
             where=str(pack.root),
             mend=f'write endpoint = "https://…" into its {_FILE}',
         )
+    own = {pack.endpoint: query_url} if query_url else {}
     config = EndpointConfig(
         pack.endpoint,
         pack.name,
         pack.authority,
         prefixes=dict(pack.prefixes),
         query_url=query_url,
-        aliases={pack.endpoint: query_url} if query_url else {},
+        aliases=own if aliases is None else dict(aliases),
+        federated=tuple(federated),
     )
     if not pack.label_properties:
         return config
     return replace(config, label_properties=pack.label_properties)
+
+
+def federated_config(
+    pack: Pack,
+    endpoint: FederatedEndpoint,
+    query_url: str | None = None,
+    *,
+    aliases: Mapping[str, str] | None = None,
+) -> EndpointConfig:
+    """Return how to ask one of the endpoints that a pack federates with directly.
+
+    Args:
+        pack: The pack, whose prefixes and label properties hold where the endpoint has none.
+        endpoint: One of ``pack.federated``.
+        query_url: Where requests really go; the public address if None.
+        aliases: Real address by public one, so that it can federate back.
+    """
+    config = EndpointConfig(
+        endpoint.url,
+        endpoint.name,
+        endpoint.authority,
+        prefixes={**pack.prefixes, **endpoint.prefixes},
+        query_url=query_url,
+        aliases=dict(aliases or {}),
+    )
+    labels = endpoint.label_properties or pack.label_properties
+    return replace(config, label_properties=labels) if labels else config
 
 
 def _homes() -> list[Path]:
@@ -242,6 +298,10 @@ def _from_file(root: Path, read: _PackFile) -> Pack:
                 item.authority,
                 tuple(inside(name) for name in item.data),
                 item.union_default_graph,
+                item.prefixes,
+                tuple(item.label_properties),
+                inside(item.void) if item.void else None,
+                item.void_graph,
             )
             for item in read.federated
         ),

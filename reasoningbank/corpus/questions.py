@@ -10,8 +10,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from rdflib.plugins.sparql.algebra import translateQuery
-from rdflib.plugins.sparql.parser import parseQuery
 from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.plugins.sparql.sparql import Query
 from rdflib.term import Literal, URIRef
@@ -19,6 +17,7 @@ from rdflib.term import Literal, URIRef
 from reasoningbank.corpus.template import triples_of
 from reasoningbank.corpus.vocabulary import RDF_TYPE
 from reasoningbank.errors import QueryError
+from reasoningbank.sparql.parsing import parse_algebra
 
 __all__ = ["constants_of", "schema_names_in", "unmentioned"]
 
@@ -50,7 +49,7 @@ def constants_of(query: str | Query) -> list[URIRef | Literal]:
     """
     if isinstance(query, str):
         try:
-            query = translateQuery(parseQuery(query))
+            query = parse_algebra(query)
         except Exception as error:  # rdflib raises plain Exception among others
             raise QueryError(f"the query does not parse: {error}") from None
     return list(dict.fromkeys(_constants(query.algebra)))

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyoxigraph as ox
-from rdflib.plugins.sparql.algebra import translateQuery
-from rdflib.plugins.sparql.parser import parseQuery
 
 from reasoningbank.corpus.findings import Finding, FindingCode
 from reasoningbank.corpus.prefixes import complete_prefixes, declared_prefixes
@@ -17,6 +15,7 @@ from reasoningbank.errors import QueryError
 from reasoningbank.sparql import STANDARD_PREFIXES, PreparedQuery, prepare
 from reasoningbank.sparql.edits import Edit, apply_edits
 from reasoningbank.sparql.outline import outline
+from reasoningbank.sparql.parsing import parse_algebra
 from reasoningbank.sparql.tokens import tokenize
 
 __all__ = ["CheckedQuery", "check_query"]
@@ -70,7 +69,7 @@ def _rdflib(task: Task, prepared: PreparedQuery) -> Iterator[Finding]:
         return
     complaint = "no reason given"
     try:
-        translateQuery(parseQuery(prepared.text))
+        parse_algebra(prepared.text)
     except Exception as error:  # rdflib raises bare Exceptions beside pyparsing's own
         complaint = " ".join(f"{error}".split())[:200]
     yield _finding(task, "rdflib-syntax", f"Oxigraph reads the query, rdflib does not: {complaint}")

@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from reasoningbank.corpus import endpoint_config, known_packs, load_pack, load_shacl_tasks
+from reasoningbank.corpus import (
+    endpoint_config,
+    federated_config,
+    known_packs,
+    load_pack,
+    load_shacl_tasks,
+)
 from reasoningbank.corpus import pack as pack_module
 from reasoningbank.errors import UsageError
 
@@ -30,6 +36,10 @@ t = "http://things/"
 name = "Other"
 url = "https://other.example/sparql"
 data = ["data/other.nt"]
+void = "other.void.ttl"
+void_graph = "https://other.example/.well-known/void"
+union_default_graph = false
+prefixes = { t = "http://other/things/", o = "http://other/" }
 [[sources]]
 name = "thin air"
 """
@@ -56,7 +66,24 @@ def test_every_field_is_read_and_paths_are_absolute(things: Path) -> None:
         "https://other.example/sparql",
         (things / "data" / "other.nt",),
     )
+    assert (other.void, other.void_graph) == (
+        things / "other.void.ttl",
+        "https://other.example/.well-known/void",
+    )
+    assert not other.union_default_graph
     assert pack.sources[0]["name"] == "thin air"
+
+
+def test_a_federated_endpoint_takes_from_the_pack_what_it_does_not_say(things: Path) -> None:
+    pack = load_pack(things)
+    (other,) = pack.federated
+    config = federated_config(pack, other, "http://127.0.0.1:7/query")
+    assert (config.url, config.address) == (
+        "https://other.example/sparql",
+        "http://127.0.0.1:7/query",
+    )
+    assert config.prefixes == {"t": "http://other/things/", "o": "http://other/"}
+    assert config.label_properties == pack.label_properties
 
 
 @pytest.mark.parametrize("spelling", ["things", "ontology/things"])
@@ -114,6 +141,7 @@ def test_an_unknown_pack_is_one_line_that_lists_the_known(
         ("endpoint = ", "cannot be read"),
         ("endpont = 'x'", "endpont"),
         ("[[federated]]\nname = 'x'", r"federated\.0\.url"),
+        ("[[federated]]\nurl = 'http://x/'\nlabels = []", r"federated\.0\.labels"),
         ("data = 'x'", "data"),
     ],
 )

@@ -6,6 +6,7 @@ data, and that no triple pattern can be left out of it.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 import pyoxigraph as ox
@@ -37,7 +38,7 @@ def test_nothing_is_odd(corpus: Corpus) -> None:
 
 def test_there_are_enough_tasks_of_every_form_and_complexity(corpus: Corpus) -> None:
     stats = get_task_stats(corpus.tasks)
-    assert stats["total"] >= 70
+    assert stats["total"] >= 150
     assert stats["by_form"]["SELECT"] > stats["total"] / 2
     for form in ("ASK", "CONSTRUCT", "DESCRIBE"):
         assert stats["by_form"][form] >= 3
@@ -49,6 +50,17 @@ def test_there_are_enough_tasks_of_every_form_and_complexity(corpus: Corpus) -> 
         assert stats["by_feature"][feature] >= 1
 
 
+def test_federated_tasks_say_whom_they_reach(corpus: Corpus) -> None:
+    known = {other.url for other in load_pack("uniprot").federated}
+    federated = [t for t in corpus.tasks if "service" in t.features]
+    assert len(federated) >= 15
+    for task in federated:
+        reached = set(re.findall(r"SERVICE <([^>]*)>", task.expected_sparql))
+        assert set(task.federates_with) == reached
+        assert reached <= known
+    assert len([t for t in federated if len(t.federates_with) == 2]) >= 2
+
+
 def test_ids_and_questions_are_unique(corpus: Corpus) -> None:
     assert len({t.id for t in corpus.tasks}) == len(corpus.tasks)
     assert len({t.query for t in corpus.tasks}) == len(corpus.tasks)
@@ -56,7 +68,7 @@ def test_ids_and_questions_are_unique(corpus: Corpus) -> None:
 
 def test_groups_are_small_and_named(corpus: Corpus) -> None:
     groups = groups_of(corpus.tasks)
-    assert len(groups) >= 20
+    assert len(groups) >= 45
     assert max(map(len, groups.values())) <= 5
     assert not any(name.startswith("template-") for name in groups)
 

@@ -96,6 +96,12 @@ SOURCES: tuple[Source, ...] = (
         "6.6.0+dfsg-12",
         "ea22a043860d11b072303fcc535c132115cb9c3d32b30d4de70bb522b1096f94",
     ),
+    Source(
+        "emboss-data",
+        "deb",
+        "6.6.0+dfsg-12",
+        "0197c365690535b2b419dad1663c0ae07082dfca99807622463647d91565b46a",
+    ),
 )
 
 

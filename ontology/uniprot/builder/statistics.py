@@ -20,10 +20,15 @@ FORMATS = Namespace("http://www.w3.org/ns/formats/")
 Say = Callable[[NamedNode, NamedNode, NamedNode | Literal], None]
 
 VOID_GRAPH = GRAPHS[".well-known/void"]
-_HERE = Namespace(f"{VOID_GRAPH.value}#")
 
 
-def describe(quads: Iterable[Fact], endpoint: str, title: str, labels: Sequence[str]) -> bytes:
+def describe(
+    quads: Iterable[Fact],
+    endpoint: str,
+    title: str,
+    labels: Sequence[str],
+    graph: NamedNode = VOID_GRAPH,
+) -> bytes:
     """Describes the endpoint and its graphs in Turtle.
 
     Args:
@@ -31,11 +36,13 @@ def describe(quads: Iterable[Fact], endpoint: str, title: str, labels: Sequence[
         endpoint: The service's address.
         title: Name of the dataset.
         labels: Properties whose values name things, most telling first.
+        graph: The named graph that the description is loaded into.
 
     Returns:
         Turtle, the same bytes for the same quads.
     """
-    service, dataset = NamedNode(endpoint), _HERE["dataset"]
+    here = Namespace(f"{graph.value}#")
+    service, dataset = NamedNode(endpoint), here["dataset"]
     triples: list[Triple] = []
 
     def say(subject: NamedNode, predicate: NamedNode, value: NamedNode | Literal) -> None:
@@ -54,21 +61,21 @@ def describe(quads: Iterable[Fact], endpoint: str, title: str, labels: Sequence[
     say(dataset, RDF["type"], SD["Dataset"])
     say(dataset, RDF["type"], VOID["Dataset"])
     say(dataset, DCTERMS["title"], Literal(title))
-    say(dataset, SD["defaultGraph"], _HERE["default"])
+    say(dataset, SD["defaultGraph"], here["default"])
     for label in labels:
         say(dataset, RB["labelProperty"], NamedNode(label))
-    every = [quad for part in by_graph.values() for quad in part]
-    say(_HERE["default"], RDF["type"], SD["Graph"])
-    _describe_graph(say, _HERE["default"], every, partitions=False)
+    every = [quad for own in by_graph.values() for quad in own]
+    say(here["default"], RDF["type"], SD["Graph"])
+    _describe_graph(say, here["default"], every, partitions=False)
     for name in sorted(by_graph):
         key = name.rsplit("/", 1)[1]
-        named, graph = _HERE[f"named-{key}"], _HERE[f"graph-{key}"]
+        named, part = here[f"named-{key}"], here[f"graph-{key}"]
         say(dataset, SD["namedGraph"], named)
         say(named, RDF["type"], SD["NamedGraph"])
         say(named, SD["name"], NamedNode(name))
-        say(named, SD["graph"], graph)
-        say(graph, RDF["type"], SD["Graph"])
-        _describe_graph(say, graph, by_graph[name], partitions=True)
+        say(named, SD["graph"], part)
+        say(part, RDF["type"], SD["Graph"])
+        _describe_graph(say, part, by_graph[name], partitions=True)
     prefixes = {
         "void": str(VOID),
         "sd": str(SD),
@@ -76,7 +83,9 @@ def describe(quads: Iterable[Fact], endpoint: str, title: str, labels: Sequence[
         "rb": str(RB),
         "up": "http://purl.uniprot.org/core/",
         "xsd": str(XSD),
-        "": str(_HERE),
+        "": str(here),
+        "oboInOwl": "http://www.geneontology.org/formats/oboInOwl#",
+        "rh": "http://rdf.rhea-db.org/",
         "faldo": "http://biohackathon.org/resource/faldo#",
         "skos": "http://www.w3.org/2004/02/skos/core#",
         "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
