@@ -5,14 +5,19 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from email.message import Message
 from urllib.parse import urljoin, urlsplit
 
 import pyarrow as pa
 
 from reasoningbank.errors import EndpointError, QueryError, UsageError
-from reasoningbank.sparql.endpoint import EndpointConfig
+from reasoningbank.sparql.cache import open_cache
+from reasoningbank.sparql.endpoint import EndpointConfig, is_loopback
 from reasoningbank.sparql.faults import (
     broken_answer,
+    compressed,
+    cut_by_engine,
     is_html,
     is_timeout,
     page_instead,
@@ -20,6 +25,7 @@ from reasoningbank.sparql.faults import (
     timed_out,
 )
 from reasoningbank.sparql.gate import gate_for
+from reasoningbank.sparql.ntriples import NTriplesReader
 from reasoningbank.sparql.query import PreparedQuery, prepare
 from reasoningbank.sparql.readers import (
     Broken,
@@ -27,18 +33,20 @@ from reasoningbank.sparql.readers import (
     read_boolean,
     read_graph,
     read_table,
-    read_tsv,
 )
 from reasoningbank.sparql.results import BooleanResult, GraphResult, Result, TableResult
 from reasoningbank.sparql.transport import (
     Dropped,
     Reply,
+    Sink,
     TimedOut,
     Unreachable,
     get,
+    media_type,
     retry_after,
     send_query,
 )
+from reasoningbank.sparql.tsv import TSVReader
 
 __all__ = ["SPARQLClient"]
 
@@ -47,6 +55,7 @@ JSON = "application/sparql-results+json, application/sparql-results+xml;q=0.5"
 GRAPH = (
     "application/n-triples, text/turtle;q=0.8, application/rdf+xml;q=0.5, application/ld+json;q=0.3"
 )
+_MOST_SORTED = 10_000
 _TRY_AGAIN = frozenset({429, 502, 503, 504})
 
 
@@ -122,14 +131,46 @@ class SPARQLClient:
             rows = min(rows, prepared.limit)
         prepared = prepared.limited(rows + 1)
         timeout = self.config.timeout_s if timeout_s is None else timeout_s
+        if self.config.cache is None or is_loopback(self.config.address):
+            return self._ask(prepared, rows, timeout, began)
+        cache = open_cache(self.config.cache)
+        bounds = (rows, self.config.max_bytes)
+        key = cache.key_of(self.config.address, prepared.text, prepared.form, *bounds)
+        kept = cache.get(key, max_age_s=self.config.cache_age_s, source=self.config.source)
+        if kept is not None:
+            return kept
+        result = self._ask(prepared, rows, timeout, began)
+        # What the engine cut short before the wanted number may be whole the next time.
+        if not result.truncated or result.n_rows >= rows:
+            cache.put(key, result)
+        return result
+
+    def _ask(self, prepared: PreparedQuery, rows: int, timeout: float, began: float) -> Result:
         if prepared.form == "SELECT":
-            return self._table(prepared, rows, timeout, began)
+            try:
+                return self._table(prepared, rows, timeout, began)
+            except QueryError as error:
+                if "SR353" not in error.what or prepared.limit != rows + 1:
+                    raise
+            # Virtuoso sorts no more than so many rows, and the LIMIT that it refused was ours.
+            most = min(rows, _MOST_SORTED)
+            result = self._table(prepared.limited(most), most, timeout, began)
+            return replace(result, truncated=result.truncated or result.n_rows >= most)
         accept = JSON if prepared.form == "ASK" else GRAPH
-        reply = self._send(prepared, accept, timeout)
+        reply = self._send(
+            prepared,
+            accept,
+            timeout,
+            lambda headers: None if prepared.form == "ASK" else _graph_reader(headers, rows),
+        )
         try:
             if prepared.form == "ASK":
                 value = read_boolean(reply.body)
                 return BooleanResult(value, time.monotonic() - began, self.config.source)
+            if isinstance(reply.sink, NTriplesReader):
+                found = reply.sink.finish(cut=reply.cut)
+                seconds = time.monotonic() - began
+                return GraphResult(*found, seconds, self.config.source, reply.sink.n_chars)
             triples, more = read_graph(reply.body, reply.media_type, cut=reply.cut, max_rows=rows)
         except Broken as error:
             raise broken_answer(self.config, prepared, str(error)) from None
@@ -182,39 +223,50 @@ class SPARQLClient:
         except Unfaithful as error:
             raise self._nonsense(str(error)) from None
         table, n_rows, more = found
-        # Virtuoso marks results that its own limits cut short.
-        more = more or reply.status == 206 or "X-SQL-State" in reply.headers
-        return TableResult(table, n_rows, more, time.monotonic() - began, self.config.source)
+        more = more or cut_by_engine(reply, n_rows, prepared.limit)
+        n_chars = reply.sink.n_chars if isinstance(reply.sink, TSVReader) else None
+        seconds = time.monotonic() - began
+        return TableResult(table, n_rows, more, seconds, self.config.source, n_chars)
 
     def _read_table(
         self, prepared: PreparedQuery, rows: int, timeout: float
     ) -> tuple[tuple[pa.Table, int, bool], Reply]:
+        failure: Exception | None = None
         if self._tsv:
-            reply = self._send(prepared, TSV, timeout, rows)
-            if reply.media_type not in (TSV, ""):
-                found = read_table(reply.body, reply.media_type, cut=reply.cut, max_rows=rows)
-                return found, reply
+            reply = self._send(prepared, TSV, timeout, lambda headers: _tsv_reader(headers, rows))
             engine = (reply.headers.get("Server") or "").lower()
-            # Virtuoso's TSV leaves out datatypes and language tags.
-            if "virtuoso" not in engine:
+            if isinstance(reply.sink, TSVReader):
                 try:
-                    return read_tsv(reply.body, cut=reply.cut, max_rows=rows), reply
-                except Unfaithful:
-                    pass
+                    return reply.sink.finish(cut=reply.cut), reply
+                except Unfaithful as error:
+                    failure = error
                 except Broken as error:
                     # Oxigraph's cells are always well formed: this is its message.
                     if "oxigraph" in engine or is_timeout(str(error)):
                         raise
+                    failure = error
+            elif reply.media_type not in (TSV, ""):
+                found = read_table(reply.body, reply.media_type, cut=reply.cut, max_rows=rows)
+                return found, reply
             self._tsv = False
         reply = self._send(prepared, JSON, timeout)
+        if failure is not None and reply.media_type == TSV:
+            # It has nothing else.
+            raise failure
         found = read_table(reply.body, reply.media_type, cut=reply.cut, max_rows=rows)
         return found, reply
 
     def _send(
-        self, prepared: PreparedQuery, accept: str, timeout: float, rows: int | None = None
+        self,
+        prepared: PreparedQuery,
+        accept: str,
+        timeout: float,
+        sink_for: Callable[[Message], Sink | None] = lambda _: None,
     ) -> Reply:
-        # A header and one row more than wanted.
-        lines = None if rows is None or accept != TSV else rows + 1
+        def checked(headers: Message) -> Sink | None:
+            if problem := compressed(self.config, headers):
+                raise problem
+            return sink_for(headers)
 
         def send(left: float) -> Reply:
             return send_query(
@@ -223,7 +275,7 @@ class SPARQLClient:
                 prepared.form,
                 accept,
                 timeout_s=left,
-                max_lines=lines,
+                sink_for=checked,
             )
 
         try:
@@ -280,3 +332,15 @@ class SPARQLClient:
         if reply is not None:
             return reply
         raise EndpointError(failure, where=self.config.address, mend="try again later")
+
+
+def _tsv_reader(headers: Message, rows: int) -> TSVReader | None:
+    # Virtuoso's TSV leaves out datatypes and language tags.
+    if "virtuoso" in (headers.get("Server") or "").lower():
+        return None
+    return TSVReader(rows) if media_type(headers) in (TSV, "") else None
+
+
+def _graph_reader(headers: Message, rows: int) -> NTriplesReader | None:
+    lines = media_type(headers) in ("application/n-triples", "text/plain", "")
+    return NTriplesReader(rows) if lines else None

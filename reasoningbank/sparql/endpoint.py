@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from reasoningbank.errors import UsageError
@@ -70,6 +71,9 @@ class EndpointConfig:
         headers: Further request headers (e.g. ``Authorization``); never shown in the repr.
         max_connections: Simultaneous requests of this process to this address.
         min_interval_s: Least seconds between the starts of two requests to this address.
+        cache: File that keeps answers of a public endpoint on disk; none by default, and never
+            used for one on loopback.
+        cache_age_s: Seconds after which a kept answer is asked for anew; 30 days by default.
         retries: How often 429, 502, 503, 504 and dropped connections are tried again.
         backoff_s: Wait before the first retry; doubles with each.
         deadline_s: Seconds all tries of one query may take together.
@@ -100,6 +104,8 @@ class EndpointConfig:
     headers: Mapping[str, str] = field(default_factory=dict, hash=False, repr=False, kw_only=True)
     max_connections: int = field(default=4, kw_only=True)
     min_interval_s: float = field(default=0.0, kw_only=True)
+    cache: Path | None = field(default=None, kw_only=True)
+    cache_age_s: float = field(default=30 * 86_400.0, kw_only=True)
     retries: int = field(default=3, kw_only=True)
     backoff_s: float = field(default=0.5, kw_only=True)
     deadline_s: float = field(default=120.0, kw_only=True)
@@ -128,7 +134,7 @@ class EndpointConfig:
         for label in ("timeout_s", "deadline_s"):
             if not getattr(self, label) > 0:
                 raise UsageError("must be above 0 seconds", where=f"EndpointConfig.{label}")
-        for label in ("min_interval_s", "backoff_s"):
+        for label in ("min_interval_s", "backoff_s", "cache_age_s"):
             if not getattr(self, label) >= 0:
                 raise UsageError("must not be negative", where=f"EndpointConfig.{label}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from email.message import Message
 from html import unescape
 
 from reasoningbank.errors import EndpointError, QueryError
@@ -12,6 +13,8 @@ from reasoningbank.sparql.transport import Reply
 
 __all__ = [
     "broken_answer",
+    "compressed",
+    "cut_by_engine",
     "is_html",
     "is_timeout",
     "page_instead",
@@ -22,6 +25,16 @@ __all__ = [
 _TIMEOUT = re.compile(
     r"cancell?ed|timed?[ -]?out|time limit|execution time|too long to (?:run|execute)", re.I
 )
+#: How engines that answer 500 for it say that a query is at fault: Virtuoso by any of its SQL
+#: states, Java's by the exception's name or by speaking of syntax.
+_OF_THE_QUERY = re.compile(
+    r"^Virtuoso \w{5} Error|\b(?:37000|SP0\d\d)|syntax|pars(?:e|ing)|MalformedQuery|"
+    r"QueryEvaluation|ExprEval|function .*(?:not supported|unknown)|unknown function",
+    re.I,
+)
+_TOO_COSTLY = re.compile(r"estimated execution time", re.I)
+#: Virtuoso repeats the query, with additions of its own and ours.
+_ECHO = re.compile(r"\bSPARQL query:\s.*", re.S)
 _SELECTIVE = "make it more selective: name more terms, put the rarest pattern first, add a LIMIT"
 _MESSAGE_CHARS = 300
 
@@ -33,6 +46,8 @@ def timed_out(config: EndpointConfig, detail: str) -> QueryError:
 
 def broken_answer(config: EndpointConfig, query: PreparedQuery, message: str) -> QueryError:
     """Return the error for an answer that the engine broke off with a message."""
+    for public, real in config.aliases.items():
+        message = message.replace(real, public)
     message = _brief(message)
     if is_timeout(message):
         return timed_out(config, f"the engine says: {message}")
@@ -47,6 +62,36 @@ def broken_answer(config: EndpointConfig, query: PreparedQuery, message: str) ->
         where=config.source,
         mend="ask for less at once, and check functions and their arguments",
     )
+
+
+def compressed(config: EndpointConfig, headers: Message) -> EndpointError | None:
+    """Return the error for a body that is compressed, which no request asks for.
+
+    A few kilobytes of it can unpack to any size.
+    """
+    coding = (headers.get("Content-Encoding") or "identity").strip().lower()
+    if coding in ("", "identity"):
+        return None
+    return EndpointError(
+        f"the answer is compressed ({coding[:40]}), which was not asked for",
+        where=config.address,
+        mend="take the compression off there, or ask whoever runs it",
+    )
+
+
+def cut_by_engine(reply: Reply, n_rows: int, asked: int | None) -> bool:
+    """Say whether an engine's own limits cut a result short, as Virtuoso marks it.
+
+    Args:
+        reply: The response.
+        n_rows: How many rows came.
+        asked: The query's LIMIT, None where it has none.
+    """
+    if reply.status == 206 or "X-SQL-State" in reply.headers:
+        return True
+    # Sent with every result that reaches it, also where the LIMIT is the same number.
+    most = reply.headers.get("X-SPARQL-MaxRows") or ""
+    return most.isdigit() and n_rows >= int(most) and (asked is None or asked > n_rows)
 
 
 def is_timeout(message: str) -> bool:
@@ -85,13 +130,20 @@ def refusal(
             where=config.source,
             mend="shorten it, or put fewer VALUES into it",
         )
+    if reply.status == 500 and _TOO_COSTLY.search(message):
+        return QueryError(
+            f"the endpoint estimates the query as too costly: {message}",
+            where=config.source,
+            mend=_SELECTIVE,
+        )
     if reply.status == 408 or (reply.status == 500 and not html and is_timeout(message)):
         return timed_out(config, f"the engine says: {message or 'HTTP 408'}")
-    if reply.status == 500 and not html and re.search(r"\b(?:37000|SP0\d\d|syntax|pars)", message):
+    if reply.status == 500 and not html and _OF_THE_QUERY.search(message):
+        unbound = "transitive start" in message
         return QueryError(
             f"the endpoint rejects the query: {message}",
             where=config.source,
-            mend="correct the query",
+            mend="name the start or the end of the path" if unbound else "correct the query",
         )
     mend = {
         401: "give credentials in EndpointConfig.headers",
@@ -120,7 +172,7 @@ def _message(reply: Reply) -> str:
     if is_html(reply):
         title = re.search(r"<title[^>]*>(.*?)</title>|<h1[^>]*>(.*?)</h1>", text, re.I | re.S)
         text = unescape(title[1] or title[2] or "") if title else ""
-    return _brief(text)
+    return _brief(_ECHO.sub("", text))
 
 
 def _brief(text: str) -> str:

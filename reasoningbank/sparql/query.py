@@ -13,14 +13,13 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import pyoxigraph
-from rdflib.plugins.sparql.algebra import translateQuery
-from rdflib.plugins.sparql.parser import parseQuery
 from rdflib.plugins.sparql.sparql import Query
 
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql.edits import Edit, apply_edits, origin
 from reasoningbank.sparql.endpoint import same_address
 from reasoningbank.sparql.outline import Outline, outline
+from reasoningbank.sparql.parsing import parse_algebra
 from reasoningbank.sparql.syntax import refuse_unreadable, syntax_error
 from reasoningbank.sparql.terms import STANDARD_PREFIXES
 
@@ -216,10 +215,12 @@ def _service_edits(
         real = next((to for name, to in aliases.items() if same_address(name, address)), None)
         if real is not None:
             edits.append(Edit(token.start, token.end, f"<{real}>"))
-            notes.append(f"SERVICE <{address}> is answered by <{real}>")
+            # Ports differ from run to run, and nobody needs to know them.
+            notes.append(f"SERVICE <{address}> is answered by what stands for it here")
             address = real
         elif allowed is not None and not any(same_address(a, address) for a in allowed):
-            known = ", ".join(sorted({*aliases, *allowed})[:20]) or "none"
+            public = {*aliases, *allowed} - set(aliases.values())
+            known = ", ".join(sorted(public)[:20]) or "none"
             raise syntax_error(
                 query,
                 token.start,
@@ -255,9 +256,12 @@ def _dotted_names(shape: Outline, namespaces: Mapping[str, str]) -> list[Edit]:
 def _parse(query: str, shape: Outline, edits: list[Edit]) -> Query | None:
     text = apply_edits(query, edits)
     try:
-        return translateQuery(parseQuery(text))
+        return parse_algebra(text)
     except RecursionError:
-        raise QueryError("the query is nested too deeply", mend="simplify it") from None
+        complaint = "the query is nested too deeply"
+        # rdflib never comes to an end with a SERVICE inside a SERVICE, however short.
+        if len(shape.service_targets) < 2:
+            raise QueryError(complaint, mend="simplify it") from None
     except Exception as error:  # rdflib raises bare Exceptions beside pyparsing's own
         complaint = f"{error}"
     # Only now, since this catches rdflib's gaps: RDF 1.2, LATERAL, engine extensions.

@@ -1,33 +1,26 @@
-"""From the bytes of a response to a result; what engines break on the way is told apart here."""
+"""From the body of a response to a result; what engines break on the way is told apart here."""
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute
-import pyarrow.csv
 from pyoxigraph import QueryResultsFormat, RdfFormat, Triple, parse, parse_query_results
 
 from reasoningbank.sparql.results import columns
 from reasoningbank.sparql.terms import full
 from reasoningbank.sparql.termtext import term_text
 
-__all__ = ["Broken", "Unfaithful", "read_boolean", "read_graph", "read_table", "read_tsv"]
+__all__ = ["Broken", "Unfaithful", "graph_failure", "read_boolean", "read_graph", "read_table"]
 
-# Wider than the grammar: public stores hold IRIs with spaces, and language tags such as `en_US`.
-_IRI = r"<[^<>\t\r\n]*>"
-_STRING = r"\"(?:[^\"\\\n\r]|\\.)*\""
-#: A cell of faithful TSV (SPARQL 1.1 TSV results, 3.1; triple terms of SPARQL 1.2).
-_CELL = (
-    rf"^(?:{_IRI}|{_STRING}(?:@[A-Za-z0-9_-]+|\^\^{_IRI})?|_:\S+"
-    r"|[+-]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|true|false|<<.*>>)$"
-)
 _MESSAGE_CHARS = 400
+#: Each column costs, however few rows there are.
+MOST_COLUMNS = 1_000
+#: The one variable of the table with which Virtuoso answers an ASK.
+_ASKED = "__ASK_RETVAL"
 
 
 class Broken(Exception):  # noqa: N818 - mapped by the client
@@ -38,11 +31,14 @@ class Unfaithful(Exception):  # noqa: N818
     """The body is not the format it claims to be."""
 
 
-def read_tsv(body: bytes, *, cut: bool, max_rows: int) -> tuple[pa.Table, int, bool]:
-    """Read SPARQL TSV into string columns.
+def read_table(
+    body: bytes, media_type: str, *, cut: bool, max_rows: int
+) -> tuple[pa.Table, int, bool]:
+    """Read SPARQL JSON or XML results into string columns.
 
     Args:
         body: The bytes of the response.
+        media_type: What they are said to be.
         cut: Whether they end anywhere, because reading was stopped.
         max_rows: Most rows to keep.
 
@@ -51,104 +47,22 @@ def read_tsv(body: bytes, *, cut: bool, max_rows: int) -> tuple[pa.Table, int, b
 
     Raises:
         Broken: The engine's message stands in place of the rest of the rows.
-        Unfaithful: It is no SPARQL TSV.
+        Unfaithful: They are no results of a SELECT.
     """
-    if cut:
-        body = body[: body.rfind(b"\n") + 1]
-    try:
-        text = body.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise Unfaithful(f"not UTF-8: {error.reason}") from error
-    head, newline, rest = text.partition("\n")
-    names = _names(head.rstrip("\r"))
-    if not newline and not cut:
-        raise Broken(head) if names is None else Unfaithful("nothing after the header")
-    if names is None:
-        raise Unfaithful(f"not a header of SPARQL TSV: {head[:100]!r}")
-    if not names:
-        if rest.strip():
-            raise Broken(rest)
-        n_rows = rest.count("\n")
-        return columns((), ()), min(n_rows, max_rows), cut or n_rows > max_rows
-    table = _csv(rest, names)
-    truncated = cut or table.num_rows > max_rows
-    return table.slice(0, max_rows), min(table.num_rows, max_rows), truncated
-
-
-def _names(head: str) -> list[str] | None:
-    if not head:
-        return []
-    names = head.split("\t")
-    if all(re.fullmatch(r"[?$]\w+", name) for name in names):
-        return [name[1:] for name in names]
-    return None
-
-
-def _csv(rest: str, names: Sequence[str]) -> pa.Table:
-    if not rest:
-        return columns(names, ())
-    data = rest.encode()
-    odd: list[int] = []
-
-    def skip(row: Any) -> str:
-        odd.append(row.number)
-        return "skip"
-
-    try:
-        table = pa.csv.read_csv(
-            io.BytesIO(data),
-            read_options=pa.csv.ReadOptions(
-                column_names=list(names), use_threads=False, block_size=len(data) + 1
-            ),
-            parse_options=pa.csv.ParseOptions(
-                delimiter="\t",
-                quote_char=False,
-                escape_char=False,
-                newlines_in_values=False,
-                ignore_empty_lines=False,
-                invalid_row_handler=skip,
-            ),
-            convert_options=pa.csv.ConvertOptions(
-                column_types={name: pa.string() for name in names},
-                strings_can_be_null=True,
-                null_values=[""],
-            ),
-        )
-    except pa.ArrowInvalid as error:
-        raise Unfaithful(str(error)) from error
-    bad = _first_bad_cell(table)
-    # Rows that were skipped are numbered from 1 and not counted in the table.
-    if odd and (bad is None or min(odd) - 1 <= bad):
-        bad = min(odd) - 1
-    if bad is not None:
-        raise Broken("\n".join(rest.split("\n")[bad:]))
-    return table
-
-
-def _first_bad_cell(table: pa.Table) -> int | None:
-    first: int | None = None
-    for column in table.columns:
-        good = pa.compute.match_substring_regex(column, _CELL)
-        at = pa.compute.index(good, False).as_py()
-        if at >= 0 and (first is None or at < first):
-            first = at
-    return first
-
-
-def read_table(
-    body: bytes, media_type: str, *, cut: bool, max_rows: int
-) -> tuple[pa.Table, int, bool]:
-    """Read SPARQL JSON or XML results; arguments, result and errors are those of `read_tsv`."""
     names: tuple[str, ...] = ()
     rows: list[list[str | None]] = []
     try:
         solutions: Any = parse_query_results(body, _results_format(body, media_type))
+        if not hasattr(solutions, "variables"):
+            raise Unfaithful("a boolean came in answer to a SELECT")
         names = tuple(variable.value for variable in solutions.variables)
+        check_columns(names)
         for solution in solutions:
             if len(rows) == max_rows:
                 return columns(names, rows), len(rows), True
             rows.append([None if term is None else full(term) for term in solution])
-    except SyntaxError as error:
+    except (SyntaxError, MemoryError) as error:
+        # MemoryError: the parser's, about a single value of more than 16 MiB.
         if not cut:
             return _read_loose_json(body, error, max_rows)
     except (AttributeError, ValueError, TypeError) as error:
@@ -156,7 +70,20 @@ def read_table(
     return columns(names, rows), len(rows), cut
 
 
-def _read_loose_json(body: bytes, reason: SyntaxError, max_rows: int) -> tuple[pa.Table, int, bool]:
+def check_columns(names: Sequence[str]) -> None:
+    """Refuse a result that nobody can have asked for.
+
+    Raises:
+        Broken: It has more columns than are read.
+        Unfaithful: Two columns have one name.
+    """
+    if len(names) > MOST_COLUMNS:
+        raise Broken(f"it has {len(names):,} columns, more than {MOST_COLUMNS:,}")
+    if len(set(names)) < len(names):
+        raise Unfaithful("two columns of it have the same name")
+
+
+def _read_loose_json(body: bytes, reason: Exception, max_rows: int) -> tuple[pa.Table, int, bool]:
     """Read JSON results with terms that RDF does not allow, as public stores hold them."""
     try:
         results = json.loads(body)
@@ -165,6 +92,7 @@ def _read_loose_json(body: bytes, reason: SyntaxError, max_rows: int) -> tuple[p
     try:
         names = results["head"]["vars"]
         bindings = results["results"]["bindings"]
+        check_columns(names)
         rows = [
             [term_text(row[name]) if name in row else None for name in names]
             for row in bindings[:max_rows]
@@ -183,22 +111,37 @@ def _results_format(body: bytes, media_type: str) -> QueryResultsFormat:
 
 
 def read_boolean(body: bytes) -> bool:
-    """Read the answer of an ASK, in JSON, XML or as the bare word.
+    """Read the answer of an ASK: in JSON, XML, as the bare word, or as Virtuoso's table of one.
 
     Raises:
         Broken: The engine wrote a message instead.
+        Unfaithful: It is a table of something else.
     """
     text = body.decode("utf-8", "replace").strip().lstrip("\ufeff")
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     try:
-        value = json.loads(text)["boolean"]
+        found = json.loads(text)
+        if "results" in found and "boolean" not in found:
+            return _asked(found)
+        value = found["boolean"]
     except (ValueError, KeyError, TypeError):
-        found = re.search(r"<boolean>\s*(true|false)\s*</boolean>", text)
-        if found is None:
+        tag = r"literal[^>]*" if f'"{_ASKED}"' in text else "boolean"
+        said = re.search(rf"<{tag}>\s*(true|false|1|0)\s*</", text)
+        if said is None:
+            if f'"{_ASKED}"' in text and "</results>" in text:
+                return False
             raise Broken(_tail(body) or "no boolean in the answer") from None
-        return found[1] == "true"
+        return said[1] in ("true", "1")
     return value is True or str(value).lower() in ("true", "1")
+
+
+def _asked(results: dict[str, Any]) -> bool:
+    """Read Virtuoso's table: one row that holds 1 for true, none for false."""
+    if results["head"]["vars"] != [_ASKED]:
+        raise Unfaithful("a table came in answer to an ASK")
+    rows = results["results"]["bindings"]
+    return bool(rows) and str(rows[0][_ASKED]["value"]) not in ("0", "false")
 
 
 def read_graph(
@@ -218,9 +161,14 @@ def read_graph(
             triples[triple] = None
     except SyntaxError as error:
         if not cut:
-            whole = body.rstrip().endswith((b".", b"}", b"]", b">"))
-            raise (Unfaithful if whole else Broken)(_tail(body) or str(error)) from error
+            raise graph_failure(body, error) from error
     return list(triples), cut
+
+
+def graph_failure(body: bytes, error: SyntaxError) -> Broken | Unfaithful:
+    """Return what is wrong with a body that is no graph: it was broken off, or never was one."""
+    whole = body.rstrip().endswith((b".", b"}", b"]", b">"))
+    return (Unfaithful if whole else Broken)(_tail(body) or str(error))
 
 
 def _parse_graph(body: bytes, media_type: str) -> Iterable[Triple]:

@@ -8,10 +8,11 @@ from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyoxigraph import BlankNode, NamedNode, QueryResultsFormat, Triple, parse_query_results
 
 from reasoningbank.sparql.terms import Term, full
-from reasoningbank.sparql.termtext import read_term
+from reasoningbank.sparql.termtext import LONG, read_term
 
 __all__ = ["BooleanResult", "GraphResult", "Result", "TableResult"]
 
@@ -29,6 +30,7 @@ class TableResult:
         truncated: Whether the endpoint had more rows than were taken.
         seconds: Wall time of the request, retries included.
         source: Name of the endpoint.
+        n_chars: Characters of all cells, counted when they came; see `chars`.
 
     Examples:
         >>> result = TableResult.of(["x"], [[NamedNode("http://e/a")], [None]])
@@ -41,6 +43,7 @@ class TableResult:
     truncated: bool = False
     seconds: float = 0.0
     source: str = ""
+    n_chars: int | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def of(
@@ -62,6 +65,11 @@ class TableResult:
         """The names of the columns, without question marks."""
         return tuple(self.table.column_names)
 
+    @property
+    def chars(self) -> int:
+        """Characters of all cells, as the endpoint wrote them."""
+        return chars_of(self.table) if self.n_chars is None else self.n_chars
+
     def rows(self, start: int = 0, stop: int | None = None) -> list[tuple[Term | None, ...]]:
         """Decode the rows `start` to `stop`, as a slice would take them; default all."""
         span = range(self.n_rows)[start:stop]
@@ -80,6 +88,7 @@ class GraphResult:
     truncated: bool = False
     seconds: float = 0.0
     source: str = ""
+    n_chars: int | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def of(
@@ -104,6 +113,11 @@ class GraphResult:
     def variables(self) -> tuple[str, ...]:
         """The names of the columns."""
         return GRAPH_COLUMNS
+
+    @property
+    def chars(self) -> int:
+        """Characters of all terms."""
+        return chars_of(self.table) if self.n_chars is None else self.n_chars
 
     def triples(self, start: int = 0, stop: int | None = None) -> list[Triple]:
         """Decode the triples `start` to `stop`, as a slice would take them; default all."""
@@ -136,6 +150,12 @@ def columns(variables: Sequence[str], rows: Sequence[Sequence[str | None]]) -> p
     return pa.table(arrays, names=list(variables))
 
 
+def chars_of(table: pa.Table, *, ascii_only: bool = False) -> int:
+    """Return the characters of all cells; those that hold ASCII alone are counted faster."""
+    length = pc.binary_length if ascii_only else pc.utf8_length
+    return sum(pc.sum(length(column)).as_py() or 0 for column in table.columns)
+
+
 def decode(table: Any, n_rows: int) -> list[tuple[Term | None, ...]]:
     """Decode all cells of a table of term texts."""
     names = table.column_names
@@ -145,15 +165,17 @@ def decode(table: Any, n_rows: int) -> list[tuple[Term | None, ...]]:
     head = "\t".join(f"?c{at}" for at in range(len(names)))
     lines = ["\t".join(cell or "" for cell in row) for row in zip(*cells, strict=True)]
     text = "\n".join((head, *lines, "")).encode()
-    try:
-        solutions: Any = parse_query_results(text, QueryResultsFormat.TSV)
-        return [tuple(solution) for solution in solutions]
-    except SyntaxError:
-        read = lru_cache(maxsize=None)(read_term)
-        return [
-            tuple(None if cell is None else read(cell) for cell in row)
-            for row in zip(*cells, strict=True)
-        ]
+    if max(map(len, lines), default=0) <= LONG:
+        try:
+            solutions: Any = parse_query_results(text, QueryResultsFormat.TSV)
+            return [tuple(solution) for solution in solutions]
+        except SyntaxError:
+            pass
+    read = lru_cache(maxsize=None)(read_term)
+    return [
+        tuple(None if cell is None else read(cell) for cell in row)
+        for row in zip(*cells, strict=True)
+    ]
 
 
 def _triple(*parts: Term | None) -> Triple:

@@ -25,7 +25,9 @@ def refuse_unreadable(query: str) -> None:
     Raises:
         QueryError: No text, an empty one, or one that is too long.
     """
-    if not isinstance(query, str) or not query.strip():
+    if not isinstance(query, str):
+        raise QueryError(f"{query!r:.60} is not a query", mend="give its text")
+    if not query.strip():
         raise QueryError("the query is empty", mend="write a SELECT, ASK, CONSTRUCT or DESCRIBE")
     if any("\ud800" <= character <= "\udfff" for character in query):
         raise QueryError("the query holds half of a character", mend="write it as UTF-8 text")

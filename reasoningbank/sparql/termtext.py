@@ -6,14 +6,27 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from pyoxigraph import Literal, Quad, QueryResultsFormat, RdfFormat, parse, parse_query_results
+from pyoxigraph import (
+    Literal,
+    NamedNode,
+    Quad,
+    QueryResultsFormat,
+    RdfFormat,
+    parse,
+    parse_query_results,
+)
 
 from reasoningbank.errors import EndpointError
 from reasoningbank.sparql.terms import Term
 
-__all__ = ["read_term", "term_text"]
+__all__ = ["LONG", "read_term", "term_text"]
 
 _TAG = re.compile(r"\"@([A-Za-z0-9_-]+)$")
+#: Characters from which on the parser's time grows with their square; it refuses 16 MiB.
+LONG = 1024 * 1024
+_LITERAL = re.compile(r"\"(.*)\"(?:@([A-Za-z0-9-]+)|\^\^<([^<>]*)>)?$", re.S)
+_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.S)
+_ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "b": "\b", "f": "\f"}
 
 
 def read_term(text: str) -> Term:
@@ -31,6 +44,10 @@ def read_term(text: str) -> Term:
         >>> read_term("_:nodeID://b1")
         <BlankNode value=nodeIDx3ax2fx2fb1>
     """
+    if len(text) > LONG and (found := _LITERAL.match(text)):
+        value = _ESCAPE.sub(_unescaped, found[1])
+        datatype = NamedNode(found[3]) if found[3] else None
+        return Literal(value, language=found[2], datatype=datatype)
     try:
         solutions: Any = parse_query_results(f"?x\n{text}\n".encode(), QueryResultsFormat.TSV)
         term: Term = next(iter(solutions))[0]
@@ -50,6 +67,11 @@ def read_term(text: str) -> Term:
             where="results",
             mend="ask for STR() of the value instead",
         ) from None
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    code = found[1] or found[2]
+    return chr(int(code, 16)) if code else _ESCAPED.get(found[3], found[3])
 
 
 def term_text(term: Mapping[str, Any]) -> str:

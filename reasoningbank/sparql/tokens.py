@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 __all__ = ["Token", "TokenKind", "position", "tokenize"]
 
@@ -54,8 +53,7 @@ _PATTERN = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Token:
+class Token(NamedTuple):
     """One token: what it is, its text, and where it stands (offsets in characters)."""
 
     kind: TokenKind

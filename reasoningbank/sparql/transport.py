@@ -16,18 +16,30 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from email.message import Message
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from SPARQLWrapper import POST, SPARQLWrapper
 
 from reasoningbank.sparql.endpoint import EndpointConfig, is_loopback
 
-__all__ = ["Dropped", "Reply", "TimedOut", "Unreachable", "get", "retry_after", "send_query"]
+__all__ = [
+    "Dropped",
+    "Reply",
+    "Sink",
+    "TimedOut",
+    "Unreachable",
+    "get",
+    "media_type",
+    "retry_after",
+    "send_query",
+]
 
 #: Queries longer than this are sent by POST; servers bound the length of an address.
 MOST_GET_CHARS = 1_500
 ERROR_BYTES = 64 * 1024
+#: Of a body that goes to a sink, so many bytes are kept to tell what it is.
+HEAD_BYTES = 4 * 1024
 CHUNK = 256 * 1024
 
 
@@ -43,6 +55,16 @@ class TimedOut(Exception):  # noqa: N818
     """The time was up after the request had been sent."""
 
 
+class Sink(Protocol):
+    """Takes a body as it comes, so that it is never held whole."""
+
+    def feed(self, chunk: bytes) -> bool:
+        """Take some bytes; returns whether no more are wanted."""
+
+    def close(self) -> None:
+        """Give up what was taken: the exchange failed."""
+
+
 @dataclass(frozen=True)
 class Reply:
     """What came back.
@@ -50,19 +72,26 @@ class Reply:
     Attributes:
         status: HTTP status.
         headers: Response headers.
-        body: The bytes read.
+        body: The bytes read; where they went to a sink, the first few thousand of them.
         cut: Whether reading stopped at a bound, with more to come.
+        sink: What took the body, where something did.
     """
 
     status: int
     headers: Message
     body: bytes = field(repr=False)
     cut: bool = False
+    sink: Sink | None = field(default=None, repr=False)
 
     @property
     def media_type(self) -> str:
         """The content type without parameters, in lower case."""
-        return (self.headers.get("Content-Type") or "").split(";")[0].strip().lower()
+        return media_type(self.headers)
+
+
+def media_type(headers: Message) -> str:
+    """Return the content type without parameters, in lower case."""
+    return (headers.get("Content-Type") or "").split(";")[0].strip().lower()
 
 
 def send_query(
@@ -72,7 +101,7 @@ def send_query(
     accept: str,
     *,
     timeout_s: float,
-    max_lines: int | None = None,
+    sink_for: Callable[[Message], Sink | None] = lambda _: None,
 ) -> Reply:
     """Send a query and read the answer.
 
@@ -82,7 +111,8 @@ def send_query(
         form: Its form.
         accept: The Accept header.
         timeout_s: Seconds for the exchange as a whole.
-        max_lines: Stop reading after so many lines; None for no bound.
+        sink_for: Gives, by the headers of an answer with status 2xx, what takes its body as it
+            comes; None to have it in the reply.
 
     Raises:
         Unreachable: No connection came about.
@@ -91,7 +121,7 @@ def send_query(
     """
     exchange = _Exchange(config, timeout_s)
     wrapper = _Wrapper(config, text, form, accept, exchange.open)
-    return exchange.read(lambda: wrapper.query().response, max_lines)
+    return exchange.read(lambda: wrapper.query().response, sink_for)
 
 
 def get(config: EndpointConfig, url: str, accept: str, *, timeout_s: float) -> Reply:
@@ -99,7 +129,7 @@ def get(config: EndpointConfig, url: str, accept: str, *, timeout_s: float) -> R
     headers = {"User-Agent": config.user_agent, **config.headers, "Accept": accept}
     request = urllib.request.Request(url, headers=headers)
     exchange = _Exchange(config, timeout_s)
-    return exchange.read(lambda: exchange.open(request), None)
+    return exchange.read(lambda: exchange.open(request), lambda _: None)
 
 
 class _Wrapper(SPARQLWrapper):  # type: ignore[misc]
@@ -171,7 +201,7 @@ class _Exchange:
     def open(self, request: urllib.request.Request) -> Any:
         return self._opener.open(request, timeout=self._timeout)
 
-    def read(self, send: Callable[[], Any], max_lines: int | None) -> Reply:
+    def read(self, send: Callable[[], Any], sink_for: Callable[[Message], Sink | None]) -> Reply:
         timer = threading.Timer(self._timeout, self._shut)
         timer.daemon = True
         timer.start()
@@ -182,8 +212,9 @@ class _Exchange:
                 with error:
                     return Reply(error.code, error.headers, error.read(ERROR_BYTES))
             with response:
-                body, cut = self._body(response, max_lines)
-                return Reply(response.status, response.headers, body, cut)
+                sink = sink_for(response.headers)
+                body, cut = self._body(response, sink)
+                return Reply(response.status, response.headers, body, cut, sink)
         except TimeoutError as error:
             raise self._reason(TimedOut(str(error))) from error
         except urllib.error.URLError as error:
@@ -195,24 +226,28 @@ class _Exchange:
         finally:
             timer.cancel()
 
-    def _body(self, response: Any, max_lines: int | None) -> tuple[bytes, bool]:
-        chunks: list[bytes] = []
-        size = lines = 0
-        while chunk := response.read1(CHUNK):
-            chunks.append(chunk)
-            size += len(chunk)
-            if size > self._config.max_bytes:
-                return b"".join(chunks)[: self._config.max_bytes], True
-            if max_lines is not None:
-                lines += chunk.count(b"\n")
-                if lines > max_lines:
-                    return b"".join(chunks), True
-        if self._late:
-            raise TimedOut
-        announced = response.headers.get("Content-Length")
-        if announced is not None and announced.isdigit() and size < int(announced):
-            raise Dropped(f"{size:,} of {announced} bytes arrived")
-        return b"".join(chunks), False
+    def _body(self, response: Any, sink: Sink | None) -> tuple[bytes, bool]:
+        kept: list[bytes] = []
+        size = 0
+        most = self._config.max_bytes
+        try:
+            while chunk := response.read1(CHUNK):
+                wanted = chunk[: most - size]
+                if sink is None or not size:
+                    kept.append(wanted if sink is None else wanted[:HEAD_BYTES])
+                size += len(chunk)
+                if (sink is not None and sink.feed(wanted)) or size > most:
+                    return b"".join(kept), True
+            if self._late:
+                raise TimedOut
+            announced = response.headers.get("Content-Length")
+            if announced is not None and announced.isdigit() and size < int(announced):
+                raise Dropped(f"{size:,} of {announced} bytes arrived")
+        except BaseException:
+            if sink is not None:
+                sink.close()
+            raise
+        return b"".join(kept), False
 
     def _shut(self) -> None:
         self._late = True

@@ -10,6 +10,8 @@ from reasoningbank.tools.bounds import CAPS, Cap
 from reasoningbank.tools.endpoint_tools import EndpointTools
 from reasoningbank.tools.rows import Rows
 from reasoningbank.tools.sparql import SPARQLTools
+from reasoningbank.tools.survey import Survey
+from reasoningbank.tools.vocabulary import Vocabulary
 
 __all__ = [
     "CAPS",
@@ -20,4 +22,6 @@ __all__ = [
     "RefStore",
     "Rows",
     "SPARQLTools",
+    "Survey",
+    "Vocabulary",
 ]

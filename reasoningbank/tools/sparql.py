@@ -5,34 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pyarrow.compute as pc
 from pyoxigraph import NamedNode
 
 from reasoningbank.errors import EndpointError, QueryError, ToolError
-from reasoningbank.refs import Ref, RefLike, RefStore
-from reasoningbank.sparql import (
-    BooleanResult,
-    EndpointConfig,
-    GraphResult,
-    Result,
-    SPARQLClient,
-    TableResult,
-    compact,
-    to_iri,
-)
-from reasoningbank.tools import schema_queries
+from reasoningbank.refs import Ref, RefLike
+from reasoningbank.sparql import BooleanResult, Result, TableResult
+from reasoningbank.tools import describing, labels, schema_queries
+from reasoningbank.tools.asking import Asking
 from reasoningbank.tools.bounds import CAPS, bounded_limit, fit
+from reasoningbank.tools.counting import MOST_COUNTED, bounded_count
+from reasoningbank.tools.diagnosis import is_empty, probe_run, unknown_names
 from reasoningbank.tools.handle import Handle
-from reasoningbank.tools.labels import label_search, rank_by_label
+from reasoningbank.tools.ladder import brief
+from reasoningbank.tools.looking import Asked, bare_columns, show_rows, show_stats, size_of
 from reasoningbank.tools.rows import Rows
 
 __all__ = ["SPARQLTools"]
 
-NO_ROWS = (
-    "no rows: a class, property or value of the query is not in the data; look them up with "
-    "sparql_sample(class), sparql_describe(resource) or sparql_find(name)"
-)
-
+#: Characters of what may be searched for.
+MOST_PATTERN = 300
 #: What agents see of each tool, in the order in which they need them.
 TOOL_NAMES = (
     "sparql_query",
@@ -49,31 +40,17 @@ TOOL_NAMES = (
 )
 
 
-class SPARQLTools:
+class SPARQLTools(Asking):
     """The query tools of one endpoint. Large results stay behind handles.
 
     Args:
         config: The endpoint.
         store: Where results are kept; an own one by default, released by `close`.
         client: The connection; an own one by default.
+        schema: Classes and properties as Turtle, e.g. those of a pack.
+        vocabulary: What names the endpoint knows; shared by all trials of a run.
+        survey: How the endpoint can be explored; shared by all trials of a run.
     """
-
-    def __init__(
-        self,
-        config: EndpointConfig,
-        *,
-        store: RefStore | None = None,
-        client: SPARQLClient | None = None,
-    ) -> None:
-        self.config = config
-        self.store = store if store is not None else RefStore()
-        self._client = client if client is not None else SPARQLClient(config)
-        self._source = config.source
-
-    def close(self) -> None:
-        """Release the handles and the connection."""
-        self.store.close()
-        self._client.close()
 
     def as_dspy_tools(self) -> dict[str, Callable[..., Any]]:
         """Return the tools by name, for `dspy.RLM(tools=[...])` and `dspy.ReAct`."""
@@ -81,28 +58,30 @@ class SPARQLTools:
 
     def sparql_query(self, query: str, limit: int = 100) -> Ref:
         """Run a SPARQL query. Returns a handle; look at its rows with sparql_peek(handle)."""
-        limit, _ = bounded_limit("sparql_query", limit, self.config.max_rows)
-        return self._keep(self._run(query, limit))
+        limit, note = bounded_limit("sparql_query", limit, self.config.max_rows)
+        prepared = self._prepare(query, limit)
+        result = self._run(prepared)
+        if not note and result.truncated:
+            note = next((n for n in prepared.notes if n.startswith("LIMIT lowered")), "")
+        dtype = {BooleanResult: "boolean", TableResult: "results"}.get(type(result), "graph")
+        kept = self.store.put(
+            result, dtype=dtype, rows=result.n_rows, sz=size_of(result), source=self._source
+        )
+        # Beside the result and not around it, so that the store can spill the result's table.
+        self._asked[kept.key] = Asked(prepared, note)
+        return Handle(kept)
 
     def sparql_stats(self, ref: RefLike) -> dict[str, Any]:
         """Say how many rows and which columns a handle has."""
-        handle = self.store.ref(ref)
-        result = self.store.get(ref, "results|graph|boolean")
-        stats: dict[str, Any] = {"source": handle.source, "rows": handle.rows, "sz": handle.sz}
-        if isinstance(result, BooleanResult):
-            return {**stats, "boolean": result.value, "truncated": False}
-        stats["cols"] = list(result.variables)
-        stats["truncated"] = result.truncated
-        if result.truncated:
-            stats["note"] = "the endpoint has more rows: raise limit or narrow the query"
-        return stats
+        handle, result, notes = self._look(ref)
+        return show_stats(handle, result, notes)
 
-    def sparql_peek(self, ref: RefLike, n: int = 5) -> Rows:
-        """Return the first n rows of a handle (at most 20)."""
+    def sparql_peek(self, ref: RefLike, n: int = 5, full: bool = False) -> Rows:
+        """Return the first n rows of a handle (at most 20); full=True gives uncut terms."""
         n, note = bounded_limit("sparql_peek", n)
-        return self._rows(ref, 0, n, note)
+        return self._rows(ref, 0, n, note, full)
 
-    def sparql_slice(self, ref: RefLike, start: int = 0, end: int = 50) -> Rows:
+    def sparql_slice(self, ref: RefLike, start: int = 0, end: int = 50, full: bool = False) -> Rows:
         """Return rows start to end of a handle (end not included; at most 50 rows)."""
         for bound in (start, end):
             if isinstance(bound, bool) or not isinstance(bound, int):
@@ -115,20 +94,23 @@ class SPARQLTools:
                 mend="give 0 <= start < end",
             )
         length, note = bounded_limit("sparql_slice", max(1, end - start))
-        return self._rows(ref, start, start + length if end > start else start, note)
+        return self._rows(ref, start, start + length if end > start else start, note, full)
 
     def sparql_classes(self, limit: int = 50) -> dict[str, Any]:
         """List the most frequent classes with their counts."""
         limit, note = bounded_limit("sparql_classes", limit)
-        found = schema_queries.classes(self._select, limit)
+        found = self._explore(lambda: schema_queries.classes(self.survey, limit + 1))
         return self._counted("class", found, limit, note)
 
     def sparql_properties(self, limit: int = 50, class_uri: str = "") -> dict[str, Any]:
         """List the most frequent properties with counts, of one class if class_uri is given."""
         limit, note = bounded_limit("sparql_properties", limit)
-        iri = self._iri(class_uri) if class_uri else None
-        found = schema_queries.properties(self._select, limit, iri)
-        if iri and not found.items:
+        if not class_uri:
+            found = self._explore(lambda: schema_queries.properties(self.survey, limit + 1))
+            return self._counted("property", found, limit, note)
+        iri = self._iri(class_uri)
+        found = self._explore(lambda: schema_queries.properties_of(self.survey, iri, limit + 1))
+        if not found.items:
             note = self._no_class(iri, class_uri)
         return self._counted("property", found, limit, note)
 
@@ -136,58 +118,82 @@ class SPARQLTools:
         """Show what is said of a resource: each property with an example; and what points to it."""
         limit, note = bounded_limit("sparql_describe", limit)
         iri = self._iri(uri)
-        outgoing = self._about("o", f"<{iri}> ?p ?o", limit)
-        # What points to it can be half the store, so only some of it is looked at.
-        pointing = f"{{ SELECT ?p ?s WHERE {{ ?s ?p <{iri}> }} LIMIT {schema_queries.SAMPLE} }}"
-        incoming = self._about("s", pointing, limit)
-        items = [*outgoing, *incoming][:limit]
-        more = len(outgoing) + len(incoming) > len(items)
+        about = self._explore(lambda: describing.describe(self.survey, iri, limit))
+        items = self._about(about)
+        notes = [note, *about.notes]
         if not items:
-            note = "nothing is known of it; sparql_find(text) searches by name"
-        return self._listing("triples", items, more, note, uri=self._show_iri(iri))
+            notes = ["nothing is known of it; sparql_find(text) searches by name"]
+        return self._listing(
+            "triples", items[:limit], len(items) > limit, notes, uri=self._show(NamedNode(iri))
+        )
 
     def sparql_find(self, pattern: str, limit: int = 20) -> dict[str, Any]:
         """Find resources by a part of their name or label, e.g. sparql_find("kinase")."""
         limit, note = bounded_limit("sparql_find", limit)
-        if not isinstance(pattern, str) or not pattern.strip():
-            raise ToolError("the pattern is empty or no text", mend="give a part of a name")
-        try:
-            query = label_search(pattern, self.config.label_properties)
-        except QueryError as error:
-            raise ToolError("the pattern is no valid text", mend="give a part of a name") from error
-        found = rank_by_label(self._items(query), pattern)
-        if not found:
-            note = "no label holds this; try a shorter or another word"
-        return self._listing("results", found[:limit], len(found) > limit, note, pattern=pattern)
+        text = labels.plain(pattern) if isinstance(pattern, str) else ""
+        if not text or len(text) > MOST_PATTERN:
+            raise ToolError(
+                "the pattern is empty, no text, or too long", mend="give a part of a name"
+            )
+        found = self._explore(lambda: labels.find(self.survey, text))
+        items = [
+            {
+                "uri": self._show(match.uri),
+                "label": self._show(match.label),
+                "property": self._show(match.property),
+            }
+            for match in found.matches
+        ]
+        notes = [note, *found.notes]
+        if not items:
+            nothing = "nothing was found" if found.notes else "no label holds this"
+            notes = [f"{nothing}; try a shorter or another word", *found.notes]
+        more = len(items) > limit
+        shown = {"pattern": text, "via": found.via}
+        return self._listing("results", items[:limit], more, notes, **shown)
 
     def sparql_sample(self, class_uri: str, n: int = 10) -> dict[str, Any]:
         """List instances of a class, and all that is said of the first."""
         n, note = bounded_limit("sparql_sample", n)
         iri = self._iri(class_uri)
-        items = self._items(f"SELECT ?s WHERE {{ ?s a <{iri}> }} LIMIT {n + 1}")
-        if not items:
-            note = self._no_class(iri, class_uri)
-        first = f"{{ SELECT ?s WHERE {{ ?s a <{iri}> }} LIMIT 1 }} ?s ?p ?o"
-        example = self._about("o", first, CAPS["sparql_describe"].default)
-        listing = self._listing("instances", items[:n], len(items) > n, note)
-        return {**listing, "class": self._show_iri(iri), "example": fit(example, 2_000)}
+        most = CAPS["sparql_describe"].default
+        found = self._explore(lambda: describing.sample(self.survey, iri, n + 1, most))
+        items = [{"s": self._show(term)} for term in found.instances]
+        notes = [note, *found.first.notes] if items else [self._no_class(iri, class_uri)]
+        listing = self._listing("instances", items[:n], len(items) > n, notes)
+        example = fit(self._about(found.first), 2_000)
+        return {**listing, "class": self._show(NamedNode(iri)), "example": example}
 
     def sparql_count(self, query: str) -> dict[str, Any]:
         """Run a query such as SELECT (COUNT(*) AS ?n) WHERE {...} and return the number."""
-        result = self._run(query, self.config.max_rows)
+        prepared = self._prepare(query, self.config.max_rows)
+        notes: list[str] = []
+        try:
+            result = self._client.query(prepared)
+        except (QueryError, EndpointError) as error:
+            fewer = bounded_count(query) if isinstance(error, QueryError) else None
+            if fewer is None:
+                raise self._failed(query, error) from error
+            try:
+                result = self._client.query(fewer)
+            except (QueryError, EndpointError):
+                raise self._failed(query, error) from error
+            notes.append(f"not all were counted, only the first {MOST_COUNTED:,}: {brief(error)}")
         if not isinstance(result, TableResult):
             raise ToolError("a count needs a SELECT", mend="use sparql_query for other forms")
-        if result.n_rows == 1 and len(result.variables) == 1:
-            value = compact(result.rows(0, 1)[0][0], self.config.namespaces)
-            if isinstance(value, (int, float)) and not isinstance(value, bool):
-                return {"source": self._source, "count": value, "truncated": False}
-        note = "the query does not count; this is its number of rows"
-        return {
-            "source": self._source,
-            "count": result.n_rows,
-            "truncated": result.truncated,
-            "note": note + (", cut at the endpoint's cap" if result.truncated else ""),
-        }
+        count: int | float = result.n_rows
+        truncated = result.truncated or bool(notes)
+        value = result.rows(0, 1)[0][0] if result.n_rows == len(result.variables) == 1 else None
+        number = self._show(value)
+        if isinstance(number, (int, float)) and not isinstance(number, bool):
+            count = number
+        else:
+            cut = ", cut at the endpoint's cap" if result.truncated else ""
+            notes.append(f"the query does not count; this is its number of rows{cut}")
+        if is_empty(result, prepared):
+            notes += self._why_empty(prepared)
+        shown = {"source": self._source, "count": count, "truncated": truncated}
+        return shown | ({"note": "; ".join(notes)} if notes else {})
 
     def endpoint_info(self) -> dict[str, Any]:
         """Say what the endpoint is: name, authority, address, prefixes declared for you."""
@@ -197,122 +203,57 @@ class SPARQLTools:
             "authority": self.config.authority,
             "url": self.config.url,
             "prefixes": dict(self.config.prefixes),
-            "label_properties": [self._show_iri(p) for p in self.config.label_properties],
+            "label_properties": [self._show(NamedNode(p)) for p in self.config.label_properties],
             "max_rows": self.config.max_rows,
             "truncated": False,
         }
 
-    def _no_class(self, iri: str, written: str) -> str:
-        known = self._run(f"ASK {{ <{iri}> ?p ?o }}", None)
-        if isinstance(known, BooleanResult) and known.value:
-            return f"{written} is a resource, not a class: sparql_describe({written!r}) shows it"
-        return f"nothing is of class {written}; sparql_classes() lists classes"
-
-    def _iri(self, text: str) -> str:
-        if not isinstance(text, str):
-            raise ToolError(f"{text!r} is not an IRI", mend="give it as text, e.g. 'rdfs:label'")
-        try:
-            return to_iri(text, self.config.namespaces).value
-        except QueryError as error:
-            raise ToolError(error.what, where=error.where, mend=error.mend) from error
-
-    def _run(self, query: str, limit: int | None) -> Result:
-        try:
-            return self._client.query(self._client.prepare(query, limit=limit))
-        except QueryError as error:
-            raise ToolError(error.what, where=error.where, mend=error.mend) from error
-        except EndpointError as error:
-            raise ToolError(error.what, where=error.where, mend="try again once") from error
-
-    def _select(self, query: str) -> TableResult:
-        result = self._run(query, None)
-        assert isinstance(result, TableResult)
-        return result
-
-    def _items(self, query: str) -> list[dict[str, Any]]:
-        result = self._select(query)
-        return [self._row(result.variables, row) for row in result.rows(0, result.n_rows)]
-
-    def _about(self, side: str, pattern: str, limit: int) -> list[dict[str, Any]]:
-        """Return each ?p of a pattern with an example of `?side`, and its count if above 1."""
-        rows = self._items(
-            f"SELECT ?p (SAMPLE(?{side}) AS ?example) (COUNT(?{side}) AS ?count) "
-            f"WHERE {{ {pattern} }} GROUP BY ?p ORDER BY ?count ?p LIMIT {limit + 1}"
-        )
-        return [
-            {"p": row["p"], side: row["example"]}
-            | ({"count": row["count"]} if row["count"] > 1 else {})
-            for row in rows
-        ]
-
-    def _row(self, columns: tuple[str, ...], row: tuple[Any, ...]) -> dict[str, Any]:
-        return {
-            name: compact(term, self.config.namespaces)
-            for name, term in zip(columns, row, strict=True)
-        }
-
-    def _keep(self, result: Result) -> Ref:
-        if isinstance(result, BooleanResult):
-            dtype, rows, size = "boolean", 1, len(str(result.value))
-        else:
-            dtype = "results" if isinstance(result, TableResult) else "graph"
-            rows, size = result.n_rows, _chars(result)
-        kept = self.store.put(result, dtype=dtype, rows=rows, sz=size, source=self._source)
-        return Handle(kept)
-
-    def _rows(self, ref: RefLike, start: int, end: int, note: str) -> Rows:
+    def _look(self, ref: RefLike) -> tuple[Ref, Result, list[str]]:
+        """Return a handle, what it names, and what there is to say of it."""
         handle = self.store.ref(ref)
-        result = self.store.get(ref, "results|graph|boolean")
-        if isinstance(result, BooleanResult):
-            return Rows([{"boolean": result.value}], source=handle.source, total=1)
-        if start > result.n_rows or (start == result.n_rows and start > 0):
-            raise ToolError(
-                f"{handle.key} has {result.n_rows} rows, so none from {start}",
-                mend=f"slice from 0 to {result.n_rows}",
-            )
-        items = fit([self._row(result.variables, row) for row in result.rows(start, end)])
-        stop = start + len(items)
-        rest = handle.rows - stop
-        notes = [note] if note else []
-        if rest > 0:
-            notes.append(f"{rest} more rows: sparql_slice({handle.key!r}, {stop}, {stop + 50})")
-        elif handle.rows == 0:
-            notes.append(NO_ROWS)
-        elif result.truncated:
-            notes.append("the endpoint has more rows: raise limit or narrow the query")
-        return Rows(
-            items,
-            source=handle.source,
-            total=handle.rows,
-            truncated=rest > 0 or result.truncated,
-            note="; ".join(notes),
+        result: Result = self.store.get(ref, "results|graph|boolean")
+        asked = self._asked.get(handle.key)
+        if asked is None:
+            return handle, result, []
+        if asked.found is None:
+            asked.found = self._findings(asked, result)
+        return handle, result, [note for note in (asked.note, *asked.found) if note]
+
+    def _findings(self, asked: Asked, result: Result) -> tuple[str, ...]:
+        if is_empty(result, asked.prepared):
+            return self._why_empty(asked.prepared)
+        if not bare_columns(result):
+            return ()
+        run, namespaces = probe_run(self.config), self.config.namespaces
+        return unknown_names(asked.prepared, self.vocabulary, run, namespaces=namespaces)
+
+    def _rows(self, ref: RefLike, start: int, end: int, note: str, full: bool) -> Rows:
+        handle, result, notes = self._look(ref)
+        if note:
+            notes = [note, *notes]
+        namespaces = self.config.namespaces
+        return show_rows(
+            handle, result, start, end, notes, namespaces=namespaces, whole=full is True
         )
+
+    def _about(self, about: describing.About) -> list[dict[str, Any]]:
+        return [
+            {"p": self._show(one.property), one.side: self._show(one.example)}
+            | ({"count": one.count} if one.count > 1 else {})
+            for one in about.said
+        ]
 
     def _counted(
         self, name: str, found: schema_queries.Counted, limit: int, note: str
     ) -> dict[str, Any]:
-        items = [{name: self._show_iri(iri), "count": count} for iri, count in found.items]
+        items = [
+            {name: self._show(NamedNode(iri))} | ({} if count is None else {"count": count})
+            for iri, count in found.items
+        ]
         plural = "classes" if name == "class" else "properties"
-        return self._listing(plural, items, len(items) >= limit, note, via=found.via)
-
-    def _listing(
-        self, name: str, items: list[dict[str, Any]], more: bool, note: str, **rest: Any
-    ) -> dict[str, Any]:
-        kept = fit(items)
-        truncated = more or len(kept) < len(items)
-        notes = [note] if note else []
-        if truncated:
-            notes.append("there may be more: raise limit or ask more narrowly")
-        listing = {"source": self._source, **rest, "count": len(kept), name: kept}
-        listing["truncated"] = truncated
-        if notes:
-            listing["note"] = "; ".join(notes)
-        return listing
-
-    def _show_iri(self, iri: str) -> str:
-        return str(compact(NamedNode(iri), self.config.namespaces))
-
-
-def _chars(result: TableResult | GraphResult) -> int:
-    """Return the characters of all cells, as the endpoint wrote them."""
-    return sum(pc.sum(pc.utf8_length(column)).as_py() or 0 for column in result.table.columns)
+        notes = [note, *found.notes]
+        if self.survey.in_graphs:
+            notes.append(
+                "the data are in named graphs only: write GRAPH ?g { ... } around patterns"
+            )
+        return self._listing(plural, items[:limit], len(items) > limit, notes, via=found.via)

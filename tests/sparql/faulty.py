@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import threading
 import time
 from collections.abc import Callable
@@ -61,6 +62,10 @@ class FaultyServer:
 
     def script(self, *answers: Answer) -> None:
         self.answers = list(answers)
+
+    def wrap(self, context: ssl.SSLContext) -> None:
+        """Speak TLS from now on."""
+        self._http.socket = context.wrap_socket(self._http.socket, server_side=True)
 
     def close(self) -> None:
         self._http.shutdown()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from http.server import BaseHTTPRequestHandler
@@ -130,7 +131,7 @@ def test_a_web_page_is_no_result(faulty: FaultyServer) -> None:
         (
             Answer(500, b"Virtuoso 42000 Error The estimated execution time 900 exceeds the limit"),
             QueryError,
-            "timed out",
+            "too costly",
         ),
         (Answer(500, b"Virtuoso 37000 Error SP030: SPARQL compiler"), QueryError, "rejects"),
         (Answer(500, PAGE, HTML), EndpointError, "HTTP 500: Down for maintenance"),
@@ -314,3 +315,49 @@ def test_positions_of_any_engine_are_traced_to_the_authors_lines(
     # The added PREFIX line counts for the engine and not for the author.
     assert caught.value.where == "line 2, column 6"
     assert "no" in caught.value.what
+
+
+def test_a_value_longer_than_the_parser_takes_is_read_whole(faulty: FaultyServer) -> None:
+    text = 'a "b"\\' * 200_000
+    cell = text.replace("\\", "\\\\").replace('"', '\\"')
+    faulty.script(Answer(200, f'?x\t?y\n"{cell}"@en\t"\\u00e9 {cell}"\n'.encode()))
+    began = time.monotonic()
+    found = ask(faulty)
+    assert found.rows() == [(Literal(text, language="en"), Literal(f"é {text}"))]
+    text = "x" * 17_000_000
+    value = {"type": "literal", "value": text}
+    body = json.dumps({"head": {"vars": ["x"]}, "results": {"bindings": [{"x": value}]}})
+    faulty.script(Answer(200, body.encode(), JSON))
+    assert ask(faulty).rows() == [(Literal(text),)]
+    assert time.monotonic() - began < 20
+
+
+def test_what_no_engine_means_is_refused(faulty: FaultyServer) -> None:
+    many = "\t".join(f"?c{n}" for n in range(1_001))
+    faulty.script(Answer(200, f"{many}\n".encode()))
+    with pytest.raises(QueryError, match="1,001 columns, more than 1,000"):
+        ask(faulty)
+    twice = b'{"head":{"vars":["x","x"]},"results":{"bindings":[]}}'
+    faulty.script(Answer(200, twice, JSON))
+    with pytest.raises(EndpointError, match="two columns of it have the same name"):
+        ask(faulty)
+
+
+@pytest.mark.parametrize("answer", [b"", b"not a table", b'?x\n"half'])
+def test_an_engine_with_nothing_but_tsv_is_told_what_is_wrong_with_it(
+    faulty: FaultyServer, answer: bytes
+) -> None:
+    faulty.script(Answer(200, answer))
+    with pytest.raises((EndpointError, QueryError)) as caught:
+        ask(faulty)
+    assert "unknown format" not in str(caught.value)
+
+
+def test_compressed_answers_are_not_unpacked(faulty: FaultyServer) -> None:
+    headers = {"Content-Type": "text/tab-separated-values", "Content-Encoding": "gzip"}
+    faulty.script(Answer(200, b"\x1f\x8b", headers))
+    with pytest.raises(EndpointError, match=r"compressed \(gzip\), which was not asked for"):
+        ask(faulty)
+    assert len(faulty.seen) == 1
+    faulty.script(Answer(headers=headers | {"Content-Encoding": "identity"}))
+    assert ask(faulty).n_rows == 1

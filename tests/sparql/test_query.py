@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -241,3 +243,22 @@ def test_preparing_is_safe_in_threads() -> None:
     for thread in threads:
         thread.join()
     assert found == [expected] * 20
+
+
+def test_queries_are_prepared_in_threads_at_once() -> None:
+    # In a process of its own: two threads in rdflib's parser when it is new would break it.
+    code = (
+        "import threading\n"
+        "from reasoningbank.sparql import prepare\n"
+        "found = []\n"
+        "def work():\n"
+        "    for i in range(6):\n"
+        "        text = 'SELECT ?c (COUNT(*) AS ?n) { ?s a ?c } GROUP BY ?c LIMIT %d'\n"
+        "        found.append(prepare(text % (i + 1)).parsed is not None)\n"
+        "threads = [threading.Thread(target=work) for _ in range(6)]\n"
+        "for thread in threads: thread.start()\n"
+        "for thread in threads: thread.join()\n"
+        "print(len(found), all(found))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout == "36 True\n", done.stderr

@@ -385,8 +385,97 @@ def test_large_results_leave_memory_and_are_read_back(wide: EndpointConfig) -> N
     store = RefStore(memory_bytes=1)
     tools = SPARQLTools(wide, store=store)
     ref = tools.sparql_query("SELECT ?m WHERE { ?m a :Many } ORDER BY ?m", 60)
-    folder = store.folder
-    assert folder is not None
+    assert store.resident_bytes == 0 < store.spilled_bytes
     assert tools.sparql_peek(ref, 1) == [{"m": ":m0"}]
     tools.close()
-    assert not Path(folder).exists()
+    assert store.spilled_bytes == 0
+
+
+def test_a_lowered_limit_is_said_wherever_the_rows_are_looked_at(tools: SPARQLTools) -> None:
+    above = tools.sparql_query(ALL, limit=100_000)
+    for note in (tools.sparql_stats(above)["note"], tools.sparql_peek(above).note):
+        assert "limit lowered from 100000 to 200, the most sparql_query gives" in note
+    own = tools.sparql_query(ALL + " LIMIT 50", limit=10)
+    assert own.rows == 10
+    for note in (tools.sparql_stats(own)["note"], tools.sparql_slice(own).note):
+        assert "LIMIT lowered from 50 to 10" in note
+    fits = tools.sparql_query("SELECT ?m { ?m a :Many } LIMIT 90", limit=80)
+    assert fits.rows == 60
+    assert "note" not in tools.sparql_stats(fits)
+
+
+def test_full_terms_are_lossless_and_bounded(tools: SPARQLTools) -> None:
+    ref = tools.sparql_query('SELECT ?o ("a\\nb"@de AS ?t) (2.5 AS ?n) { :hub :p0 ?o }')
+    row = tools.sparql_peek(ref, full=True)[0]
+    assert row["t"] == '"a\\nb"@de'
+    assert row["n"] == '"2.5"^^<http://www.w3.org/2001/XMLSchema#decimal>'
+    assert row["o"] == f'"{"x" * 190}0"'
+    assert tools.sparql_slice(ref, 0, 1, full=True) == [row]
+    long = tools.sparql_query('SELECT (REPLACE("x", "x", "' + "y" * 9_000 + '") AS ?long) {}')
+    shown = tools.sparql_peek(long, full=True)[0]["long"]
+    assert len(shown) < MAX_CHARS
+    assert "(9002 characters; SUBSTR" in shown
+
+
+def test_a_row_too_wide_for_one_return_loses_columns_and_says_which(tools: SPARQLTools) -> None:
+    columns = " ".join(f'("{"z" * 190}" AS ?c{i})' for i in range(80))
+    rows = tools.sparql_peek(tools.sparql_query(f"SELECT {columns} {{}}"))
+    assert len(json.dumps(rows)) <= MAX_CHARS
+    assert "columns left out, too long: c" in rows.note
+
+
+def test_a_column_without_any_value_is_explained(few: SPARQLTools) -> None:
+    ref = few.sparql_query("SELECT ?s ?h { ?s a t:Tree OPTIONAL { ?s t:heigth ?h } }")
+    assert "t:height" in few.sparql_peek(ref).note
+    fine = few.sparql_query("SELECT ?s ?h { ?s a t:Tree OPTIONAL { ?s t:height ?h } }")
+    assert few.sparql_peek(fine).note == ""
+
+
+def test_an_empty_result_is_explained_once(
+    trees: EndpointConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tools = SPARQLTools(trees)
+    ref = tools.sparql_query("SELECT ?s { ?s a t:Trees }")
+    first = tools.sparql_peek(ref)
+    assert "t:Tree" in first.note
+    tools.sparql_query("ASK {}")
+    monkeypatch.setattr(tools, "_why_empty", lambda _: pytest.fail("asked twice"))
+    assert tools.sparql_slice(ref).note == tools.sparql_stats(ref)["note"] == first.note
+
+
+def test_a_count_of_nothing_is_explained(few: SPARQLTools) -> None:
+    found = few.sparql_count("SELECT (COUNT(*) AS ?n) { ?s a t:Trees }")
+    assert found["count"] == 0
+    assert "t:Tree" in found["note"]
+
+
+def test_an_unknown_prefix_is_answered_with_what_was_meant(few: SPARQLTools) -> None:
+    with pytest.raises(ToolError, match="did you mean") as caught:
+        few.sparql_query("SELECT ?s { ?s a tt:Tree }")
+    assert "\n" not in str(caught.value)
+
+
+def test_data_in_named_graphs_are_explored_all_the_same(tmp_path: Path) -> None:
+    file = tmp_path / "named.nq"
+    label = "http://www.w3.org/2000/01/rdf-schema#label"
+    typing = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+    file.write_text(
+        f"<http://e/a> <{typing}> <http://e/C> <http://e/g> .\n"
+        f'<http://e/a> <{label}> "Apple" <http://e/g> .\n',
+        encoding="utf-8",
+    )
+    with OxigraphServer([file], union_default_graph=False) as server:
+        tools = SPARQLTools(EndpointConfig(server.url))
+        classes = tools.sparql_classes()
+        assert classes["classes"] == [{"class": "<http://e/C>", "count": 1}]
+        assert "write GRAPH ?g" in classes["note"]
+        assert tools.sparql_find("apple")["results"][0]["uri"] == "<http://e/a>"
+        assert tools.sparql_describe("http://e/a")["count"] == 2
+        assert tools.sparql_sample("http://e/C")["example"]
+
+
+def test_tools_say_what_they_do_in_one_short_line(few: SPARQLTools) -> None:
+    for name, function in few.as_dspy_tools().items():
+        lines = (function.__doc__ or "").strip().splitlines()
+        assert len(lines) == 1, name
+        assert len(lines[0]) <= 110, name

@@ -1,0 +1,143 @@
+"""What all query tools of an endpoint need: asking, errors as lines, bounded listings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from reasoningbank.errors import EndpointError, QueryError, ToolError
+from reasoningbank.refs import RefStore
+from reasoningbank.sparql import (
+    BooleanResult,
+    EndpointConfig,
+    PreparedQuery,
+    Result,
+    SPARQLClient,
+    Term,
+    compact,
+    to_iri,
+)
+from reasoningbank.tools.bounds import fit
+from reasoningbank.tools.diagnosis import diagnose, probe_run, suggest_for_error
+from reasoningbank.tools.looking import Asked
+from reasoningbank.tools.survey import Survey
+from reasoningbank.tools.vocabulary import Vocabulary
+
+__all__ = ["Asking"]
+
+NO_ROWS = (
+    "no rows: a class, property or value of the query is not in the data; look them up with "
+    "sparql_sample(class), sparql_describe(resource) or sparql_find(name)"
+)
+
+T = TypeVar("T")
+
+
+class Asking:
+    """One endpoint, asked for an agent: the arguments are those of `SPARQLTools`."""
+
+    def __init__(
+        self,
+        config: EndpointConfig,
+        *,
+        store: RefStore | None = None,
+        client: SPARQLClient | None = None,
+        schema: Path | None = None,
+        vocabulary: Vocabulary | None = None,
+        survey: Survey | None = None,
+    ) -> None:
+        self.config = config
+        self.store = store if store is not None else RefStore()
+        self.vocabulary = vocabulary if vocabulary is not None else Vocabulary.of(config, schema)
+        self._own_survey = survey is None
+        if survey is None:
+            declared = Vocabulary.of_schema(schema) if schema is not None else None
+            survey = Survey(config, declared=declared)
+        self.survey = survey
+        self._client = client if client is not None else SPARQLClient(config)
+        self._source = config.source
+        self._asked: dict[str, Asked] = {}
+
+    def close(self) -> None:
+        """Release the handles and the connection."""
+        self.store.close()
+        if self._own_survey:
+            self.survey.close()
+        self._client.close()
+
+    def _iri(self, text: str) -> str:
+        if not isinstance(text, str):
+            raise ToolError(f"{text!r} is not an IRI", mend="give it as text, e.g. 'rdfs:label'")
+        try:
+            return to_iri(text, self.config.namespaces).value
+        except QueryError as error:
+            raise ToolError(error.what, where=error.where, mend=error.mend) from error
+
+    def _prepare(self, query: str, limit: int | None) -> PreparedQuery:
+        try:
+            return self._client.prepare(query, limit=limit)
+        except QueryError as error:
+            raise self._failed(query, error) from error
+
+    def _run(self, prepared: PreparedQuery) -> Result:
+        try:
+            return self._client.query(prepared)
+        except (QueryError, EndpointError) as error:
+            raise self._failed(prepared.original, error) from error
+
+    def _explore(self, find: Callable[[], T]) -> T:
+        try:
+            return find()
+        except (QueryError, EndpointError) as error:
+            raise self._failed("", error) from error
+
+    def _failed(self, query: str, error: QueryError | EndpointError) -> ToolError:
+        if isinstance(error, EndpointError):
+            return ToolError(error.what, where=error.where, mend="try again once")
+        meant = ""
+        # Its vocabulary may have to be asked for: not of an endpoint that is slow already.
+        if isinstance(query, str) and query and "timed out" not in error.what:
+            meant = suggest_for_error(query, error, self.vocabulary, self.config.namespaces)
+        mend = "; ".join(part for part in (meant, error.mend) if part)
+        return ToolError(error.what, where=error.where, mend=mend)
+
+    def _why_empty(self, prepared: PreparedQuery) -> tuple[str, ...]:
+        found = diagnose(
+            prepared,
+            probe_run(self.config),
+            self.vocabulary,
+            namespaces=self.config.namespaces,
+        )
+        return found or (NO_ROWS,)
+
+    def _no_class(self, iri: str, written: str) -> str:
+        try:
+            known = self._client.query(f"ASK {{ {self.survey.within(f'<{iri}> ?p ?o')} }}")
+        except (QueryError, EndpointError):
+            known = BooleanResult(False)
+        if isinstance(known, BooleanResult) and known.value:
+            return f"{written} is a resource, not a class: sparql_describe({written!r}) shows it"
+        return f"nothing is of class {written}; sparql_classes() lists classes"
+
+    def _show(self, term: Term | None) -> str | int | float | bool | None:
+        return compact(term, self.config.namespaces)
+
+    def _listing(
+        self,
+        name: str,
+        items: list[dict[str, Any]],
+        more: bool,
+        notes: Iterable[str],
+        **rest: Any,
+    ) -> dict[str, Any]:
+        kept = fit(items)
+        truncated = more or len(kept) < len(items)
+        said = [note for note in notes if note]
+        if truncated:
+            said.append("there may be more: raise limit or ask more narrowly")
+        listing = {"source": self._source, **rest, "count": len(kept), name: kept}
+        listing["truncated"] = truncated
+        if said:
+            listing["note"] = "; ".join(said)
+        return listing

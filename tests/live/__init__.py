@@ -1,0 +1,1 @@
+"""The tools against public endpoints; `make test-live`, for whoever has the web."""
