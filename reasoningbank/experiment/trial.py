@@ -87,7 +87,13 @@ def attempt_task(world: World, experiment: Experiment, arm: Arm, task: Task, see
             for role in ("solver", "extractor")
         }
     with RefStore() as store:
-        query_tools = SPARQLTools(world.endpoint, store=store, client=world.client)
+        query_tools = SPARQLTools(
+            world.endpoint,
+            store=store,
+            client=world.client,
+            vocabulary=world.vocabulary,
+            survey=world.survey,
+        )
         packs = [world.pack] if world.pack else []
         endpoint_tools = EndpointTools(
             [world.endpoint], store=store, packs=packs, hidden=world.hidden

@@ -17,6 +17,7 @@ from reasoningbank.experiment.manifest import hash_files
 from reasoningbank.judge import ExecutionJudge, GoldStore
 from reasoningbank.lm import ModelHandle
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
+from reasoningbank.tools import Survey, Vocabulary
 
 __all__ = ["World", "data_files", "demonstration_files", "open_world"]
 
@@ -27,6 +28,8 @@ class World:
 
     Attributes:
         pack: The domain pack; None in a world made by hand.
+        vocabulary: What names the endpoint knows, looked up once for all trials.
+        survey: How the endpoint can be explored, found out once for all trials.
         endpoint: The endpoint the tasks ask about.
         client: The connection to it.
         judge: Judges attempts.
@@ -40,6 +43,8 @@ class World:
     client: SPARQLClient
     judge: ExecutionJudge
     pack: Pack | None = None
+    vocabulary: Vocabulary | None = None
+    survey: Survey | None = None
     models: Mapping[str, ModelHandle] = field(default_factory=dict)
     sandboxes: SandboxPool | None = None
     demonstrations: tuple[Demonstration, ...] = ()
@@ -71,11 +76,15 @@ def open_world(
         client = stack.enter_context(SPARQLClient(config))
         store = hash_files(data_files(pack)) if endpoint is None else _hash_text(endpoint.url)
         sandboxes = stack.enter_context(SandboxPool(spare=spare_sandboxes))
+        declared = Vocabulary.of_schema(pack.schema) if pack.schema else None
+        survey = stack.enter_context(contextlib.closing(Survey(config, declared=declared)))
         yield World(
             endpoint=config,
             client=client,
             judge=ExecutionJudge(client, GoldStore(run_path / "gold", store)),
             pack=pack,
+            vocabulary=Vocabulary.of(config, pack.schema),
+            survey=survey,
             models=models or {},
             sandboxes=sandboxes,
             demonstrations=tuple(

@@ -169,7 +169,8 @@ def test_a_folder_of_examples_is_run_against_any_endpoint(
     (pack / "pack.toml").unlink()
     examples = pack / "examples" / "tasks.ttl"
     text = examples.read_text(encoding="utf-8")
-    examples.write_text(text.replace("SELECT ?", "PREFIX t: <http://e/> SELECT ?"), encoding="utf-8")
+    text = text.replace("SELECT ?", "PREFIX t: <http://e/> SELECT ?")
+    examples.write_text(text, encoding="utf-8")
     endpoint = {"url": trees.address, "name": "Grove", "min_interval_s": 0.0}
     run_experiment(experiment_on(pack, endpoint=endpoint), folder)
     records = list(folder.trials())
