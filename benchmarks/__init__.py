@@ -1,6 +1,7 @@
 """Speed and memory beside what one would write instead, measured side by side in one run.
 
 `python -m benchmarks` prints the table; absolute numbers belong to the machine, the ratios are
-what counts. `measure` times and runs jobs in fresh processes, `results` is about large results,
-`corpus` about loading tasks.
+what counts. `measure` times and runs jobs in fresh processes, `results` is about large results
+(`replay` serves them without an engine), `slices` about looking into them, `corpus` about loading
+tasks, `sandbox` about tool calls from the agent's code, `discovery` about unknown endpoints.
 """

@@ -1,4 +1,4 @@
-"""How things are measured: medians of repeats, and peak memory in a process of its own."""
+"""How things are measured: medians of repeats, side by side, and peak memory in a fresh process."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Row", "in_own_process", "median_seconds", "peak_mb", "table"]
+__all__ = ["Row", "in_own_processes", "median_seconds", "peak_mb", "table"]
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Row:
 
     Attributes:
         what: What was measured.
-        unit: Its unit; smaller is better.
+        unit: Its unit; less is better, except where the unit is a rate.
         ours: The library's number.
         other: The number of the other way; what it is stands in `than`.
         than: The other way.
@@ -35,8 +35,8 @@ class Row:
 
     @property
     def ratio(self) -> float:
-        """How many times smaller the library's number is."""
-        return self.other / self.ours
+        """How many times better the library's number is."""
+        return self.ours / self.other if self.unit.endswith("/s") else self.other / self.ours
 
 
 def median_seconds(job: Callable[[], object], repeats: int) -> float:
@@ -49,26 +49,33 @@ def median_seconds(job: Callable[[], object], repeats: int) -> float:
     return statistics.median(taken)
 
 
-def in_own_process(module: str, arguments: Sequence[str], repeats: int) -> dict[str, float]:
-    """Run a module a few times, each in a fresh process, and return the median of each number.
+def in_own_processes(
+    module: str, ways: Mapping[str, Sequence[str]], repeats: int
+) -> dict[str, dict[str, float]]:
+    """Run a module a few times each way, in fresh processes, the ways taking turns.
 
     Args:
         module: A module that prints one JSON object of numbers.
-        arguments: Its arguments.
-        repeats: How often it is run.
+        ways: Its arguments, by the name of the way.
+        repeats: How often each is run.
+
+    Returns:
+        By way, the median of each number.
     """
-    said = [
-        json.loads(
-            subprocess.run(
+    said: dict[str, list[dict[str, float]]] = {way: [] for way in ways}
+    for _ in range(repeats):
+        for way, arguments in ways.items():
+            done = subprocess.run(
                 [sys.executable, "-m", module, *arguments],
                 check=True,
                 stdout=subprocess.PIPE,
                 text=True,
-            ).stdout
-        )
-        for _ in range(repeats)
-    ]
-    return {name: statistics.median(one[name] for one in said) for name in said[0]}
+            )
+            said[way].append(json.loads(done.stdout))
+    return {
+        way: {name: statistics.median(one[name] for one in all_) for name in all_[0]}
+        for way, all_ in said.items()
+    }
 
 
 def peak_mb() -> float:

@@ -2,23 +2,21 @@
 
 One store belongs to one trial. It keeps tables in memory up to a bound, spills the rest to
 Arrow files that are memory-mapped (so a slice of ten million rows costs what a slice of ten
-does), and is released with the trial.
+does), and is released with the trial. A table that came spilled already stays where it is.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import shutil
-import tempfile
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from reasoningbank.errors import ToolError
+from reasoningbank.spill import is_on_disk, to_disk
 
 __all__ = ["Ref", "RefLike", "RefStore"]
 
@@ -64,7 +62,7 @@ RefLike = Ref | str | Mapping[str, Any]
 
 
 class RefStore:
-    """Keeps what handles name, bounded in memory, until it is closed.
+    """Keeps what handles name, bounded in memory, until it is closed; threads may share it.
 
     Args:
         memory_bytes: Bytes of Arrow tables kept in memory before the oldest are spilled.
@@ -82,8 +80,9 @@ class RefStore:
         self._refs: dict[str, Ref] = {}
         self._counts: dict[str, int] = {}
         self._resident: dict[str, int] = {}
-        self._folder: Path | None = None
+        self._on_disk: dict[str, int] = {}
         self._lock = threading.Lock()
+        self._spilling = threading.Lock()
 
     def __enter__(self) -> RefStore:
         return self
@@ -99,6 +98,9 @@ class RefStore:
 
         A dataclass with an Arrow table in a field named `table` can be spilled to disk;
         any other value stays in memory.
+
+        Raises:
+            SetupError: Memory is full and the temporary folder cannot take more.
         """
         with self._lock:
             number = self._counts.get(dtype, 0)
@@ -108,9 +110,10 @@ class RefStore:
             self._refs[ref.key] = ref
             table = getattr(value, "table", None)
             if isinstance(table, pa.Table):
-                self._resident[ref.key] = table.nbytes
-                self._spill()
-            return ref
+                where = self._on_disk if is_on_disk(table) else self._resident
+                where[ref.key] = table.get_total_buffer_size()
+        self._spill()
+        return ref
 
     def get(self, ref: RefLike, dtype: str | None = None) -> Any:
         """Return what `ref` names.
@@ -126,7 +129,10 @@ class RefStore:
                 f"{handle.key!r} is a handle of '{handle.dtype}', not of '{wanted}'",
                 mend=self._at_hand(dtype),
             )
-        return self._values[handle.key]
+        with self._lock:
+            if handle.key in self._values:
+                return self._values[handle.key]
+        raise ToolError(f"{handle.key!r} was released", mend="ask for it again")
 
     def ref(self, ref: RefLike) -> Ref:
         """Return the stored handle for a handle, its key, or its JSON form."""
@@ -137,42 +143,47 @@ class RefStore:
         return self._refs[key]
 
     @property
-    def folder(self) -> Path | None:
-        """The folder that holds spilled tables; None while nothing was spilled."""
-        return self._folder
-
-    @property
     def resident_bytes(self) -> int:
         """Bytes of Arrow tables held in memory."""
-        return sum(self._resident.values())
+        with self._lock:
+            return sum(self._resident.values())
+
+    @property
+    def spilled_bytes(self) -> int:
+        """Bytes of Arrow tables held on disk."""
+        with self._lock:
+            return sum(self._on_disk.values())
 
     def close(self) -> None:
-        """Forget every value and delete what was spilled; calling it again is harmless."""
+        """Forget every value and what was spilled; calling it again is harmless.
+
+        A file on disk goes with the last table that is read from it.
+        """
         with self._lock:
-            self._values.clear()
-            self._refs.clear()
-            self._resident.clear()
-            if self._folder is not None:
-                shutil.rmtree(self._folder, ignore_errors=True)
-                self._folder = None
+            for held in (self._values, self._refs, self._resident, self._on_disk):
+                held.clear()
 
     def _at_hand(self, dtype: str | None = None) -> str:
         wanted = dtype.split("|") if dtype else None
-        keys = [k for k, r in self._refs.items() if wanted is None or r.dtype in wanted]
+        keys = [k for k, r in list(self._refs.items()) if wanted is None or r.dtype in wanted]
         return f"handles at hand: {', '.join(keys[-10:])}" if keys else "no handles exist yet"
 
     def _spill(self) -> None:
-        while self.resident_bytes > self._memory_bytes and self._resident:
+        # Writing takes long, so that others get and put meanwhile; one spills at a time.
+        with self._spilling:
+            while (oldest := self._over()) is not None:
+                key, value = oldest
+                spilled = dataclasses.replace(value, table=to_disk(value.table))
+                with self._lock:
+                    # Not if the store was closed meanwhile.
+                    if self._values.get(key) is value:
+                        self._values[key] = spilled
+                        self._on_disk[key] = self._resident.pop(key)
+
+    def _over(self) -> tuple[str, Any] | None:
+        """Return the oldest table in memory if there is more than the bound."""
+        with self._lock:
+            if sum(self._resident.values()) <= self._memory_bytes:
+                return None
             key = next(iter(self._resident))
-            value = self._values[key]
-            if self._folder is None:
-                self._folder = Path(tempfile.mkdtemp(prefix="reasoningbank-refs-"))
-            path = self._folder / f"{key}.arrow"
-            with (
-                pa.OSFile(str(path), "wb") as sink,
-                pa.ipc.new_file(sink, value.table.schema) as writer,
-            ):
-                writer.write_table(value.table)
-            mapped = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
-            self._values[key] = dataclasses.replace(value, table=mapped)
-            del self._resident[key]
+            return key, self._values[key]

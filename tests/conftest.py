@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from engines import VirtuosoServer, small_uniprot, virtuoso_program
 
 from reasoningbank.sparql import EndpointConfig, OxigraphServer
 
@@ -84,3 +85,27 @@ def make_pack(tmp_path: Path) -> Callable[..., Path]:
 @pytest.fixture(autouse=True)
 def _no_price_table_from_the_web(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+
+
+@pytest.fixture(scope="session")
+def small_uniprot_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Forty proteins of the UniProt sample and all about them, as N-Quads in its named graphs.
+
+    `engines.small_uniprot` says what it holds: about ten thousand quads, without VoID.
+    """
+    sample = Path(__file__).parent.parent / "ontology" / "uniprot" / "data" / "uniprot.nq.gz"
+    file = tmp_path_factory.mktemp("small") / "uniprot.nq"
+    small_uniprot(sample, file)
+    return file
+
+
+@pytest.fixture(scope="session")
+def virtuoso(small_uniprot_file: Path) -> Iterator[VirtuosoServer]:
+    """A second, foreign engine that serves `small_uniprot_file`; `.url` is its address.
+
+    No VoID, no schema, no service description of ours; text is indexed for `bif:contains`.
+    """
+    if virtuoso_program() is None:
+        pytest.skip("no Virtuoso here: python scripts/fetch_virtuoso.py brings it on Debian")
+    with VirtuosoServer([small_uniprot_file]) as server:
+        yield server

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -9,6 +11,7 @@ import pytest
 
 from reasoningbank.errors import ToolError
 from reasoningbank.refs import Ref, RefStore
+from reasoningbank.spill import to_disk
 
 
 @dataclass(frozen=True)
@@ -63,17 +66,91 @@ def test_the_wrong_kind_of_handle_is_told() -> None:
 def test_tables_over_the_bound_are_spilled_and_read_back() -> None:
     with RefStore(memory_bytes=50_000) as store:
         refs = [put(store, table(2_000)) for _ in range(5)]
-        assert store.resident_bytes <= 50_000
-        folder = store.folder
-        assert folder is not None
-        assert len(list(folder.glob("*.arrow"))) >= 3
+        one = table(2_000).table.get_total_buffer_size()
+        assert store.resident_bytes == 50_000 // one * one
+        assert store.resident_bytes + store.spilled_bytes == 5 * one
         for ref in refs:
             assert store.get(ref).table["a"][1999].as_py() == "value 1999"
-    assert not folder.exists()
-    assert len(store) == 0
+    assert len(store) == store.resident_bytes == store.spilled_bytes == 0
 
 
 def test_small_tables_never_touch_the_disk() -> None:
     with RefStore() as store:
         put(store, table(10))
-        assert store.folder is None
+        assert store.resident_bytes > 0 == store.spilled_bytes
+
+
+def test_a_table_that_comes_from_disk_stays_there_and_takes_no_memory() -> None:
+    with RefStore(memory_bytes=0) as store:
+        there = Tabular(to_disk(table(1_000).table))
+        ref = put(store, there)
+        assert store.get(ref) is there
+        assert store.resident_bytes == 0 < store.spilled_bytes
+
+
+def test_what_was_taken_out_outlives_the_store() -> None:
+    with RefStore(memory_bytes=0) as store:
+        taken = store.get(put(store, table(1_000))).table
+    assert taken["a"][999].as_py() == "value 999"
+
+
+def test_a_closed_store_says_that_a_handle_is_unknown() -> None:
+    store = RefStore()
+    ref = put(store, table(1))
+    store.close()
+    store.close()
+    with pytest.raises(ToolError, match="unknown handle 'results_0'; no handles exist yet"):
+        store.get(ref)
+
+
+def test_threads_get_and_put_while_tables_are_spilled() -> None:
+    with RefStore(memory_bytes=100_000) as store:
+
+        def work(number: int) -> None:
+            mine = [put(store, table(500 + number)) for _ in range(30)]
+            for _ in range(3):
+                for ref in mine:
+                    found = store.get(ref).table["a"]
+                    assert found[499 + number].as_py() == f"value {499 + number}"
+                with pytest.raises(ToolError, match="handles at hand"):
+                    store.get("nothing")
+
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(work, range(8)))
+        assert len(store) == 240
+        assert store.resident_bytes <= 100_000
+        assert len({ref.key for ref in map(store.ref, [f"results_{n}" for n in range(240)])}) == 240
+
+
+def test_others_are_served_while_a_large_table_is_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    writing, go_on = threading.Event(), threading.Event()
+
+    def slow(given: pa.Table) -> pa.Table:
+        writing.set()
+        assert go_on.wait(10)
+        return to_disk(given)
+
+    monkeypatch.setattr("reasoningbank.refs.to_disk", slow)
+    with RefStore(memory_bytes=1_000) as store, ThreadPoolExecutor(1) as pool:
+        other = put(store, 7)
+        large = pool.submit(put, store, table(5_000))
+        assert writing.wait(10)
+        assert (store.get(other), store.get("results_1").table.num_rows) == (7, 5_000)
+        assert store.resident_bytes > 1_000
+        go_on.set()
+        assert store.get(large.result(10)).table.num_rows == 5_000
+        assert store.resident_bytes == 0
+
+
+def test_a_store_closed_during_a_spill_keeps_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = RefStore(memory_bytes=0)
+
+    def closing(given: pa.Table) -> pa.Table:
+        store.close()
+        return to_disk(given)
+
+    monkeypatch.setattr("reasoningbank.refs.to_disk", closing)
+    put(store, table(100))
+    assert len(store) == store.resident_bytes == store.spilled_bytes == 0

@@ -9,7 +9,7 @@ import logging
 import os
 import sys
 
-from reasoningbank.errors import ReasoningBankError
+from reasoningbank.errors import EndpointError, ReasoningBankError
 
 __all__ = ["main"]
 
@@ -25,7 +25,10 @@ def main() -> None:
     try:
         app()
     except ReasoningBankError as error:
-        print(f"reasoningbank: {error}", file=sys.stderr)
+        cause = error.__cause__
+        # A tool tells an agent to try again; a person can do more about an endpoint.
+        told = cause if isinstance(cause, EndpointError) else error
+        print(f"reasoningbank: {told}", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
         print("reasoningbank: interrupted; the same command goes on", file=sys.stderr)

@@ -8,9 +8,9 @@ from reasoningbank.refs import Ref, RefStore
 from reasoningbank.sparql import EndpointConfig
 from reasoningbank.tools.bounds import CAPS, Cap
 from reasoningbank.tools.endpoint_tools import EndpointTools
+from reasoningbank.tools.exploring import Survey
 from reasoningbank.tools.rows import Rows
 from reasoningbank.tools.sparql import SPARQLTools
-from reasoningbank.tools.survey import Survey
 from reasoningbank.tools.vocabulary import Vocabulary
 
 __all__ = [

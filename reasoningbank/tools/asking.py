@@ -20,8 +20,8 @@ from reasoningbank.sparql import (
 )
 from reasoningbank.tools.bounds import fit
 from reasoningbank.tools.diagnosis import diagnose, probe_run, suggest_for_error
+from reasoningbank.tools.exploring.survey import Survey
 from reasoningbank.tools.looking import Asked
-from reasoningbank.tools.survey import Survey
 from reasoningbank.tools.vocabulary import Vocabulary
 
 __all__ = ["Asking"]

@@ -10,13 +10,13 @@ from pyoxigraph import NamedNode
 from reasoningbank.errors import EndpointError, QueryError, ToolError
 from reasoningbank.refs import Ref, RefLike
 from reasoningbank.sparql import BooleanResult, Result, TableResult
-from reasoningbank.tools import describing, labels, schema_queries
 from reasoningbank.tools.asking import Asking
 from reasoningbank.tools.bounds import CAPS, bounded_limit, fit
-from reasoningbank.tools.counting import MOST_COUNTED, bounded_count
 from reasoningbank.tools.diagnosis import is_empty, probe_run, unknown_names
+from reasoningbank.tools.exploring import describing, labels, schema_queries
+from reasoningbank.tools.exploring.counting import MOST_COUNTED, bounded_count
+from reasoningbank.tools.exploring.ladder import brief
 from reasoningbank.tools.handle import Handle
-from reasoningbank.tools.ladder import brief
 from reasoningbank.tools.looking import Asked, bare_columns, show_rows, show_stats, size_of
 from reasoningbank.tools.rows import Rows
 

@@ -23,9 +23,9 @@ from reasoningbank.sparql import (
     VoidDescription,
     void_description,
 )
-from reasoningbank.tools import schema_queries
-from reasoningbank.tools.schema_queries import Counted
-from reasoningbank.tools.survey import Survey
+from reasoningbank.tools.exploring import schema_queries
+from reasoningbank.tools.exploring.schema_queries import Counted
+from reasoningbank.tools.exploring.survey import Survey
 
 __all__ = ["NamedTerm", "Vocabulary", "bounded_client"]
 

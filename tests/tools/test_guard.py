@@ -10,7 +10,7 @@ import pytest
 from reasoningbank.errors import ToolError
 from reasoningbank.sparql import EndpointConfig
 from reasoningbank.tools import SPARQLTools
-from reasoningbank.tools.survey import Survey
+from reasoningbank.tools.exploring.survey import Survey
 
 from .guard import Costly, Guard, check, guarded
 

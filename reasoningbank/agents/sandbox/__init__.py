@@ -4,8 +4,20 @@
 `pyodide_cached` say how it is started and whether the machine has what it takes.
 """
 
-from reasoningbank.agents.sandbox.deno import deno_command, deno_executable, pyodide_cached
+from reasoningbank.agents.sandbox.deno import (
+    deno_command,
+    deno_executable,
+    fetch_pyodide,
+    pyodide_cached,
+)
 from reasoningbank.agents.sandbox.interpreter import Sandbox
 from reasoningbank.agents.sandbox.pool import SandboxPool
 
-__all__ = ["Sandbox", "SandboxPool", "deno_command", "deno_executable", "pyodide_cached"]
+__all__ = [
+    "Sandbox",
+    "SandboxPool",
+    "deno_command",
+    "deno_executable",
+    "fetch_pyodide",
+    "pyodide_cached",
+]

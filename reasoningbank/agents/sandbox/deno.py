@@ -1,4 +1,4 @@
-"""How Deno is started for DSPy's runner on a machine that cannot reach deno.land.
+"""How Deno is started for DSPy's runner: confined, and without reaching deno.land.
 
 DSPy's `runner.js` imports Pyodide from npm and one function from deno.land. An import map
 replaces the latter by a local module; Pyodide is fetched once into Deno's own cache.
@@ -10,6 +10,7 @@ import functools
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import dspy.primitives
@@ -17,9 +18,13 @@ from dspy.primitives.python_interpreter import PythonInterpreter
 
 from reasoningbank.errors import SetupError
 
-__all__ = ["deno_command", "deno_executable", "pyodide_cached"]
+__all__ = ["deno_command", "deno_executable", "fetch_pyodide", "pyodide_cached"]
 
 _HERE = Path(__file__).resolve().parent
+#: Memory that Python in the sandbox may use, in WebAssembly's pages of 64 KiB: 1 GiB.
+_WASM_PAGES = 16_384
+#: Memory for JavaScript's objects, in MiB.
+_HEAP = 512
 
 
 def deno_executable() -> str:
@@ -43,21 +48,69 @@ def deno_executable() -> str:
 def deno_command() -> tuple[str, ...]:
     """Return the command line that starts the sandbox's runner.
 
-    It may read the runner, Deno's cache (given up after start-up) and this folder; it gets no
-    environment, no network and no write access.
+    The runner may read itself, Deno's cache and this folder while it starts, and gives that up
+    before it runs any code. It gets no environment, no network, no modules that are not cached,
+    no write access, 1 GiB of memory for Python and 3 GiB in all.
 
     Raises:
         SetupError: If Deno is missing or does not run.
     """
+    deno, cache = deno_executable(), _cache()
+    strict = ("--cached-only", "--no-remote", "--no-code-cache", "--deny-import", "--deny-net")
+    flags = f"--v8-flags=--wasm-max-mem-pages={_WASM_PAGES},--max-old-space-size={_HEAP}"
+    command = (deno, "run", *strict, flags, *_runner(cache))
+    if os.name != "posix":
+        return command
+    return (sys.executable, "-I", "-S", str(_HERE / "confined.py"), cache, *command)
+
+
+def pyodide_cached() -> bool:
+    """Tell whether the sandbox starts: it is started, as for use, and ends at once."""
+    done = subprocess.run(
+        deno_command(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+        timeout=120,
+    )
+    return done.returncode == 0
+
+
+def fetch_pyodide() -> None:
+    """Let Deno bring Pyodide from npm into its cache; no code of an agent runs meanwhile.
+
+    Raises:
+        SetupError: If it cannot be fetched.
+    """
+    done = subprocess.run(
+        (deno_executable(), "run", *_runner(_cache())),
+        env={**os.environ, "NO_COLOR": "1"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+    if done.returncode:
+        said = " ".join(done.stderr.split())
+        raise SetupError(
+            f"Pyodide cannot be fetched ({said[:300]})",
+            mend="check that npm's registry can be reached, then run: reasoningbank doctor --fix",
+        )
+
+
+def _cache() -> str:
     deno = deno_executable()
-    runner = Path(dspy.primitives.__file__).resolve().parent / "runner.js"
     cache = PythonInterpreter._get_deno_dir(deno)
     if cache is None:
         raise SetupError("Deno does not run", where=deno, mend="reinstall it: pip install deno")
-    cache = os.path.realpath(cache)
+    # Deno compares permitted paths with real ones.
+    return str(os.path.realpath(cache))
+
+
+def _runner(cache: str) -> tuple[str, ...]:
+    runner = Path(dspy.primitives.__file__).resolve().parent / "runner.js"
     return (
-        deno,
-        "run",
         "--no-config",
         "--no-lock",
         "--no-prompt",
@@ -68,16 +121,3 @@ def deno_command() -> tuple[str, ...]:
         "",
         f"--dspy-deno-dir={cache}",
     )
-
-
-def pyodide_cached() -> bool:
-    """Tell whether the sandbox starts without the network: it is started so, and ends at once."""
-    deno, run, *rest = deno_command()
-    done = subprocess.run(
-        [deno, run, "--cached-only", *rest],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        check=False,
-        timeout=120,
-    )
-    return done.returncode == 0

@@ -6,12 +6,16 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from importlib import resources
-from typing import Any
+from typing import Any, NoReturn
 
-from dspy.primitives.code_interpreter import CodeExecutionError, CodeInterpreterError
+from dspy.primitives.code_interpreter import (
+    CodeExecutionError,
+    CodeInterpreterError,
+    FinalOutput,
+)
 from dspy.primitives.python_interpreter import PythonInterpreter
 
-from reasoningbank.agents.sandbox.deno import deno_command
+from reasoningbank.agents.sandbox.deno import deno_command, fetch_pyodide, pyodide_cached
 from reasoningbank.errors import SetupError
 from reasoningbank.refs import Ref
 from reasoningbank.tools import Rows
@@ -19,6 +23,8 @@ from reasoningbank.tools import Rows
 __all__ = ["Sandbox", "encode"]
 
 _PRELUDE = resources.files(__package__).joinpath("prelude.py").read_text(encoding="utf-8")
+#: Characters of one line from the sandbox: a turn's output, or a tool call with its query.
+_LINE = 8_000_000
 
 
 def encode(value: Any) -> Any:
@@ -53,30 +59,74 @@ def encode(value: Any) -> Any:
     return value
 
 
+class _Flood(Exception):  # noqa: N818 - an outcome, told to the agent
+    """One line from the sandbox was longer than any honest one."""
+
+
 class _Interpreter(PythonInterpreter):  # type: ignore[misc]
-    """DSPy's interpreter with our encoding at the boundary and the prelude behind it."""
+    """DSPy's interpreter with our encoding at the boundary and the prelude behind it.
+
+    What comes from the sandbox is not trusted: code there can write to the pipe by itself.
+    """
 
     #: Seconds spent in tools during the present execution; the watchdog does not count them.
     tool_seconds = 0.0
     in_tool = False
+    _prepared = False
+    deno_process: Any
+
+    def _health_check(self) -> None:
+        # Bytes that are no text must not be an error of the host's.
+        self.deno_process.stdout.reconfigure(errors="replace")
+        super()._health_check()
 
     def _register_tools(self) -> None:
         fresh = not self._tools_registered
         super()._register_tools()
-        if fresh and self.tools:
+        if fresh:
             wraps = "\n".join(f"{name} = _rb_wrap({name})" for name in self.tools)
-            self._send_request("execute", {"code": f"{_PRELUDE}\n{wraps}"}, "preparing tools")
+            prelude = "" if self._prepared else _PRELUDE
+            self._send_request("execute", {"code": f"{prelude}\n{wraps}"}, "preparing tools")
+            self._prepared = True
 
-    def _handle_tool_call(self, request: dict[str, Any]) -> None:
+    def _read_response_line(self, context: str) -> str:
+        line: str = self.deno_process.stdout.readline(_LINE)
+        if len(line) == _LINE:
+            raise _Flood
+        # An empty line is one that code wrote; the end of the stream is for the base class.
+        return line.strip() or ("-" if line else super()._read_response_line(context))
+
+    def invoke_tool(self, tool_name: str, kwargs: dict[str, Any]) -> Any:
+        # Writing the answer is not part of it: code that does not read it could block that.
         self.in_tool, began = True, time.monotonic()
         try:
-            super()._handle_tool_call(request)
+            return encode(super().invoke_tool(tool_name, kwargs))
         finally:
             self.tool_seconds += time.monotonic() - began
             self.in_tool = False
 
-    def invoke_tool(self, tool_name: str, kwargs: dict[str, Any]) -> Any:
-        return encode(super().invoke_tool(tool_name, kwargs))
+    def _raise_terminal_error(self, message: str, cause: Exception | None = None) -> NoReturn:
+        self.kill()
+        super()._raise_terminal_error(message, cause)
+        raise AssertionError  # the base class always raises
+
+    def kill(self) -> None:
+        """End the process at once: code can ignore a polite request, and there is no state."""
+        process = self.deno_process
+        if process is not None:
+            process.kill()
+            process.wait()
+
+    def shutdown(self) -> None:
+        self._session_ended = True
+        self.kill()
+        process, self.deno_process = self.deno_process, None
+        for pipe in () if process is None else (process.stdin, process.stdout, process.stderr):
+            try:
+                pipe.close()
+            except OSError:
+                # What was still to be written to a process that is gone.
+                continue
 
 
 class Sandbox:
@@ -84,7 +134,7 @@ class Sandbox:
 
     A run-away execution is stopped after `timeout_s` seconds (time inside tools not counted),
     and a crashed interpreter is replaced; both reach the agent as an error it can act on, with
-    the note that its variables are gone.
+    the note that its variables are gone. Python gets 1 GiB of memory; more is a `MemoryError`.
 
     Args:
         timeout_s: Seconds one execution may compute.
@@ -112,16 +162,16 @@ class Sandbox:
         if self._closed:
             raise CodeInterpreterError("this sandbox was shut down")
         if self._inner is None:
-            inner = _Interpreter(deno_command=list(deno_command()))
             try:
-                inner.start()
+                self._inner = _started()
             except CodeInterpreterError as error:
-                inner.shutdown()
-                raise SetupError(
-                    f"the Python sandbox does not start ({str(error)[:300]})",
-                    mend="run: reasoningbank doctor",
-                ) from error
-            self._inner = inner
+                if pyodide_cached():
+                    raise SetupError(
+                        f"the Python sandbox does not start ({str(error)[:300]})",
+                        mend="run: reasoningbank doctor",
+                    ) from error
+                fetch_pyodide()
+                self._inner = _started()
 
     def execute(self, code: str, variables: dict[str, Any] | None = None) -> Any:
         """Run `code` and return its output, or DSPy's `FinalOutput` when it submits.
@@ -147,23 +197,27 @@ class Sandbox:
         try:
             result = inner.execute(code, variables)
             self._tools_registered = True
-            return result
-        except CodeExecutionError:
+        except (CodeExecutionError, SyntaxError):
             self._tools_registered = True
             raise
-        except CodeInterpreterError as error:
+        except Exception as error:
+            # Also what no protocol foresees: code can write anything into the pipe.
             self._replace()
-            reason = (
-                f"the code was stopped after {self._timeout_s:g} s"
-                if stopped.is_set()
-                else "the code brought the sandbox down"
-            )
+            if stopped.is_set():
+                reason = f"the code was stopped after {self._timeout_s:g} s"
+            elif isinstance(error, _Flood):
+                reason = f"the code wrote more than {_LINE:,} characters at once"
+            else:
+                reason = "the code brought the sandbox down"
             raise CodeExecutionError(
                 f"{reason}; the sandbox was restarted and its variables are gone: "
                 "do less in one turn"
             ) from error
         finally:
             finished.set()
+        if isinstance(result, FinalOutput) and not isinstance(result.output, dict):
+            raise CodeExecutionError("TypeError: end with SUBMIT(...), not by its exception")
+        return result
 
     def shutdown(self) -> None:
         """End the sandbox; calling it again is harmless."""
@@ -190,3 +244,13 @@ class Sandbox:
                 if process is not None:
                     process.kill()
                 return
+
+
+def _started() -> _Interpreter:
+    inner = _Interpreter(deno_command=list(deno_command()))
+    try:
+        inner.start()
+    except BaseException:
+        inner.shutdown()
+        raise
+    return inner

@@ -6,7 +6,13 @@ answers `ref.key` and `ref["key"]`; a list of rows carries `source`, `total` and
 a tool's failure is a `ToolError`. It is sent as text, so it imports nothing of the package.
 """
 
+import builtins as _builtins
 import functools as _functools
+import json as _json
+import sys as _sys
+
+#: Most characters that one turn may print; more than a prompt would ever hold.
+_RB_PRINTED = 1_000_000
 
 
 class ToolError(RuntimeError):
@@ -43,6 +49,47 @@ class Rows(list):
         return f"{shown}\n({self.note})" if self.note else shown
 
     __str__ = __repr__
+
+
+def print(*values, sep=" ", end="\n", file=None, flush=False):
+    """Print, within the turn's bound."""
+    if file is not None and file is not _sys.stdout:
+        _rb_print(*values, sep=sep, end=end, file=file, flush=flush)
+        return
+    text = (" " if sep is None else sep).join(map(str, values)) + ("\n" if end is None else end)
+    room = _RB_PRINTED - _sys.stdout.tell()
+    _sys.stdout.write(text[: max(0, room)])
+    if len(text) > room:
+        raise RuntimeError(f"a turn may print {_RB_PRINTED:,} characters: print less")
+
+
+_rb_print, _builtins.print = _builtins.print, print
+
+
+def _rb_dumps(value, *args, **kwargs):
+    # DSPy's runner ends when the arguments of an exception are not JSON.
+    if _sys._getframe(1).f_code.co_name == "last_exception_args":
+        value = [item if _rb_is_json(item) else _rb_str(item) for item in value]
+    return _rb_json(value, *args, **kwargs)
+
+
+def _rb_is_json(value):
+    try:
+        return bool(_rb_json(value, allow_nan=False))
+    except (TypeError, ValueError, RecursionError):
+        return False
+
+
+_rb_json, _json.dumps = _json.dumps, _rb_dumps
+# It also ends when the first failure of all is one of JavaScript's.
+_sys.last_exc = None
+
+
+def _rb_str(value):
+    try:
+        return str(value)
+    except Exception:
+        return type(value).__name__
 
 
 def _rb_decode(value):

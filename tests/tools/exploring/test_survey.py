@@ -14,11 +14,11 @@ from sparql.faulty import Answer, FaultyServer
 from reasoningbank.errors import QueryError, ToolError
 from reasoningbank.sparql import EndpointConfig
 from reasoningbank.tools import SPARQLTools
-from reasoningbank.tools.counting import bounded_count
-from reasoningbank.tools.ladder import Way, climb
-from reasoningbank.tools.survey import Survey
+from reasoningbank.tools.exploring.counting import bounded_count
+from reasoningbank.tools.exploring.ladder import Way, climb
+from reasoningbank.tools.exploring.survey import Survey
 
-from .guard import guarded
+from ..guard import guarded
 
 
 @pytest.fixture

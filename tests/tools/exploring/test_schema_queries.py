@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from reasoningbank.sparql import EndpointConfig, OxigraphServer
-from reasoningbank.tools import schema_queries
-from reasoningbank.tools.survey import Survey
+from reasoningbank.tools.exploring import schema_queries
+from reasoningbank.tools.exploring.survey import Survey
 
 VOID = """
 @prefix : <http://e/> .

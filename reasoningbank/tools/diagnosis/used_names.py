@@ -11,7 +11,7 @@ from reasoningbank.sparql import STANDARD_PREFIXES, PreparedQuery, iri
 from reasoningbank.sparql.clauses import Clause, Group, TriplePattern, WrittenQuery
 from reasoningbank.sparql.outline import outline
 from reasoningbank.sparql.tokens import Token, tokenize
-from reasoningbank.tools.names import Role
+from reasoningbank.tools.diagnosis.names import Role
 
 __all__ = ["TYPE", "UsedName", "WrongPrefix", "absolute", "used_names", "wrong_prefixes"]
 

@@ -14,10 +14,10 @@ from pyoxigraph import Literal
 
 from reasoningbank.errors import EndpointError, QueryError
 from reasoningbank.sparql import TableResult, Term
-from reasoningbank.tools import label_queries
-from reasoningbank.tools.ladder import Found, Way, brief, climb
-from reasoningbank.tools.survey import Ask, Survey
-from reasoningbank.tools.text_search import words_of
+from reasoningbank.tools.exploring import label_queries
+from reasoningbank.tools.exploring.ladder import Found, Way, brief, climb
+from reasoningbank.tools.exploring.survey import Ask, Survey
+from reasoningbank.tools.exploring.text_search import words_of
 
 __all__ = ["Match", "Matches", "find", "plain", "rank"]
 

@@ -12,10 +12,10 @@ from reasoningbank.sparql import Term, full, iri
 from reasoningbank.sparql.clauses import TriplePattern
 from reasoningbank.sparql.probing import Failure
 from reasoningbank.sparql.units import told
-from reasoningbank.tools.literals import Written, read_literal, variants
-from reasoningbank.tools.lookups import Lookups
-from reasoningbank.tools.names import local_name, namespace_of
-from reasoningbank.tools.used_names import TYPE, absolute
+from reasoningbank.tools.diagnosis.literals import Written, read_literal, variants
+from reasoningbank.tools.diagnosis.lookups import Lookups
+from reasoningbank.tools.diagnosis.names import local_name, namespace_of
+from reasoningbank.tools.diagnosis.used_names import TYPE, absolute
 from reasoningbank.tools.vocabulary import Vocabulary
 
 __all__ = ["Constants"]

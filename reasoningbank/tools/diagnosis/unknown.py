@@ -11,9 +11,21 @@ from reasoningbank.sparql import STANDARD_PREFIXES, PreparedQuery, compact, iri
 from reasoningbank.sparql.clauses import WrittenQuery
 from reasoningbank.sparql.outline import outline
 from reasoningbank.sparql.prober import Prober
-from reasoningbank.tools.lookups import Lookups
-from reasoningbank.tools.names import local_name, namespace_of, nearest_names, spelling, words
-from reasoningbank.tools.used_names import TYPE, UsedName, absolute, used_names, wrong_prefixes
+from reasoningbank.tools.diagnosis.lookups import Lookups
+from reasoningbank.tools.diagnosis.names import (
+    local_name,
+    namespace_of,
+    nearest_names,
+    spelling,
+    words,
+)
+from reasoningbank.tools.diagnosis.used_names import (
+    TYPE,
+    UsedName,
+    absolute,
+    used_names,
+    wrong_prefixes,
+)
 from reasoningbank.tools.vocabulary import NamedTerm, Vocabulary
 
 __all__ = ["NameFindings", "find_unknown", "shown"]

@@ -13,8 +13,8 @@ from pyoxigraph import Literal, NamedNode
 
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql import STANDARD_PREFIXES, TableResult, iri, values
-from reasoningbank.tools.ladder import Found, Way, climb
-from reasoningbank.tools.survey import Ask, Survey
+from reasoningbank.tools.exploring.ladder import Found, Way, climb
+from reasoningbank.tools.exploring.survey import Ask, Survey
 
 __all__ = ["Counted", "classes", "properties", "properties_of"]
 

@@ -7,7 +7,7 @@ import pytest
 from reasoningbank.corpus import Pack
 from reasoningbank.sparql import compact
 from reasoningbank.sparql.terms import NamedNode
-from reasoningbank.tools.names import Role, nearest_names, nearest_prefixes
+from reasoningbank.tools.diagnosis.names import Role, nearest_names, nearest_prefixes
 from reasoningbank.tools.vocabulary import Vocabulary
 
 UP = "http://purl.uniprot.org/core/"

@@ -14,12 +14,12 @@ from reasoningbank.sparql.prober import Prober
 from reasoningbank.sparql.probing import Failure
 from reasoningbank.sparql.tokens import tokenize
 from reasoningbank.sparql.units import Unit, ordered_variables, told
-from reasoningbank.tools.constants import Constants
-from reasoningbank.tools.filters import Condition, read_condition
-from reasoningbank.tools.joins import Joins, short
-from reasoningbank.tools.lookups import Lookups
-from reasoningbank.tools.names import nearest_names
-from reasoningbank.tools.used_names import absolute
+from reasoningbank.tools.diagnosis.constants import Constants
+from reasoningbank.tools.diagnosis.filters import Condition, read_condition
+from reasoningbank.tools.diagnosis.joins import Joins, short
+from reasoningbank.tools.diagnosis.lookups import Lookups
+from reasoningbank.tools.diagnosis.names import nearest_names
+from reasoningbank.tools.diagnosis.used_names import absolute
 from reasoningbank.tools.vocabulary import Vocabulary
 
 __all__ = ["Explainer"]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reasoningbank.sparql.tokens import Token, tokenize
-from reasoningbank.tools.literals import read_literal
+from reasoningbank.tools.diagnosis.literals import read_literal
 
 __all__ = ["Condition", "read_condition"]
 

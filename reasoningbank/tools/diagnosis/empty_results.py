@@ -4,12 +4,6 @@ An empty answer says nothing by itself. `diagnose` says which names do not exist
 are called here, and which part of the query is the first to leave no rows, and why. It sends a
 bounded number of small queries, never raises for an endpoint's trouble, and is cheap enough to
 be asked for whenever a result is empty.
-
-Use: `is_empty(result, prepared)` tells whether there is something to diagnose;
-`diagnose(prepared, run, names, namespaces=config.namespaces)` gives the lines, where `run` is
-`probe_run(config)` and `names` a `Vocabulary.of(config, schema)` that all trials share;
-`unknown_names` gives those about names alone, for a query that has rows all the same;
-`suggest_for_error` gives a line to put behind the message of a `QueryError`.
 """
 
 from __future__ import annotations
@@ -36,16 +30,16 @@ from reasoningbank.sparql.prober import MOST_PROBES, MOST_SECONDS, Prober
 from reasoningbank.sparql.probing import find_failures
 from reasoningbank.sparql.tokens import tokenize
 from reasoningbank.sparql.units import Unit
-from reasoningbank.tools.causes import Explainer
-from reasoningbank.tools.names import (
+from reasoningbank.tools.diagnosis.causes import Explainer
+from reasoningbank.tools.diagnosis.names import (
     local_name,
     namespace_of,
     nearest_names,
     nearest_prefixes,
     words,
 )
-from reasoningbank.tools.unknown import NameFindings, find_unknown, shown
-from reasoningbank.tools.used_names import TYPE, absolute
+from reasoningbank.tools.diagnosis.unknown import NameFindings, find_unknown, shown
+from reasoningbank.tools.diagnosis.used_names import TYPE, absolute
 from reasoningbank.tools.vocabulary import Vocabulary, bounded_client
 
 __all__ = [

@@ -8,8 +8,8 @@ from pyoxigraph import Literal, NamedNode
 
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql import Term, iri
-from reasoningbank.tools.ladder import brief
-from reasoningbank.tools.survey import Ask, Survey
+from reasoningbank.tools.exploring.ladder import brief
+from reasoningbank.tools.exploring.survey import Ask, Survey
 
 __all__ = ["About", "Said", "Sample", "describe", "sample"]
 

@@ -19,8 +19,8 @@ from reasoningbank.sparql import (
     TableResult,
     is_loopback,
 )
-from reasoningbank.tools import label_queries
-from reasoningbank.tools.text_search import DIALECTS, TextSearch, words_of
+from reasoningbank.tools.exploring import label_queries
+from reasoningbank.tools.exploring.text_search import DIALECTS, TextSearch, words_of
 
 if TYPE_CHECKING:
     from reasoningbank.tools.vocabulary import Vocabulary

@@ -11,10 +11,10 @@ from reasoningbank.sparql import Term
 from reasoningbank.sparql.clauses import TriplePattern
 from reasoningbank.sparql.probing import Failure
 from reasoningbank.sparql.units import Unit, is_fresh, ordered_variables, told
-from reasoningbank.tools.literals import read_literal, variants
-from reasoningbank.tools.lookups import Lookups, Typed
-from reasoningbank.tools.names import nearest_names
-from reasoningbank.tools.used_names import TYPE, absolute
+from reasoningbank.tools.diagnosis.literals import read_literal, variants
+from reasoningbank.tools.diagnosis.lookups import Lookups, Typed
+from reasoningbank.tools.diagnosis.names import nearest_names
+from reasoningbank.tools.diagnosis.used_names import TYPE, absolute
 from reasoningbank.tools.vocabulary import Vocabulary
 
 __all__ = ["Joins", "short"]

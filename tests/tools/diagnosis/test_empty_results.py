@@ -416,7 +416,7 @@ def test_requests_and_seconds_are_bounded(
 
         return wait
 
-    monkeypatch.setattr("reasoningbank.tools.diagnosis.MOST_SECONDS", 0.5)
+    monkeypatch.setattr("reasoningbank.tools.diagnosis.empty_results.MOST_SECONDS", 0.5)
     texts = " ".join(f'?p up:mnemonic "NOBODY{n}" .' for n in range(30))
     prepared = SPARQLClient(sample).prepare(f"SELECT * {{ {texts} }}")
     began = time.monotonic()

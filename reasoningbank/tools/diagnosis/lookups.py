@@ -11,7 +11,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode
 
 from reasoningbank.sparql import Term, compact, full, iri, values
 from reasoningbank.sparql.prober import Prober
-from reasoningbank.tools.names import calls, local_name
+from reasoningbank.tools.diagnosis.names import calls, local_name
 from reasoningbank.tools.vocabulary import Vocabulary
 
 __all__ = ["Lookups", "Typed"]

@@ -10,10 +10,11 @@ import pytest
 from pyoxigraph import Literal, NamedNode, RdfFormat, Triple, serialize
 
 from reasoningbank.sparql import EndpointConfig, OxigraphServer
-from reasoningbank.tools import SPARQLTools, labels
-from reasoningbank.tools.labels import Match
-from reasoningbank.tools.survey import Survey
-from reasoningbank.tools.text_search import DIALECTS, words_of
+from reasoningbank.tools import SPARQLTools
+from reasoningbank.tools.exploring import labels
+from reasoningbank.tools.exploring.labels import Match
+from reasoningbank.tools.exploring.survey import Survey
+from reasoningbank.tools.exploring.text_search import DIALECTS, words_of
 
 LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
 ODD = {

@@ -8,7 +8,7 @@ from pyoxigraph import Literal
 
 from reasoningbank.sparql import iri, string_literal
 from reasoningbank.sparql.terms import full
-from reasoningbank.tools.text_search import TextSearch
+from reasoningbank.tools.exploring.text_search import TextSearch
 
 __all__ = ["by_part", "by_text", "count", "exact", "some", "spellings"]
 

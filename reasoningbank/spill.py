@@ -1,0 +1,147 @@
+"""Tables on disk: Arrow files without a name, mapped into memory and gone with their last reader.
+
+A file without a name cannot be left behind, however the process ends: the system gives its space
+back when the last mapping of it is released. The files lie in the system's temporary folder
+(``TMPDIR`` moves it; where that folder is itself in memory, nothing is saved).
+"""
+
+from __future__ import annotations
+
+import tempfile
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import IO, Any
+
+import pyarrow as pa
+
+from reasoningbank.errors import SetupError
+
+__all__ = ["GrowingTable", "is_on_disk", "to_disk"]
+
+#: A table that is still growing stays in memory up to this many bytes.
+MEMORY_BYTES = 32 * 1024 * 1024
+
+_mapped: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+
+
+def is_on_disk(table: pa.Table) -> bool:
+    """Say whether a table was read back from disk, and so takes no memory of its own.
+
+    Examples:
+        >>> table = pa.table({"a": ["x"]})
+        >>> is_on_disk(table), is_on_disk(to_disk(table))
+        (False, True)
+    """
+    return _mapped.get(id(table)) is table
+
+
+def to_disk(table: pa.Table) -> pa.Table:
+    """Write a table to a file without a name and return it mapped from there.
+
+    Raises:
+        SetupError: The temporary folder cannot take it.
+
+    Examples:
+        >>> to_disk(pa.table({"a": ["x", None]}))["a"].to_pylist()
+        ['x', None]
+    """
+    growing = GrowingTable(table.schema, memory_bytes=0)
+    with growing:
+        growing.add(table)
+        return growing.finish()
+
+
+class GrowingTable:
+    """A table that is built block by block: in memory while it is small, then on disk.
+
+    Use it as a context manager, or call `close`, so that what was written is given up should
+    the table never be finished.
+
+    Args:
+        schema: The columns.
+        memory_bytes: Bytes that are kept in memory before all goes to disk.
+
+    Examples:
+        >>> block = pa.table({"a": ["x", "y"]})
+        >>> with GrowingTable(block.schema, memory_bytes=20) as growing:
+        ...     for _ in range(3):
+        ...         growing.add(block)
+        ...     table = growing.finish()
+        >>> table.num_rows, is_on_disk(table)
+        (6, True)
+    """
+
+    def __init__(self, schema: pa.Schema, *, memory_bytes: int = MEMORY_BYTES) -> None:
+        self._schema = schema
+        self._memory_bytes = memory_bytes
+        self._blocks: list[pa.Table] = []
+        self._bytes = 0
+        self._file: IO[bytes] | None = None
+        self._writer: Any = None
+
+    def __enter__(self) -> GrowingTable:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def add(self, block: pa.Table) -> None:
+        """Add rows.
+
+        Raises:
+            SetupError: The temporary folder cannot take them.
+        """
+        if self._writer is None:
+            self._blocks.append(block)
+            self._bytes += block.nbytes
+            if self._bytes <= self._memory_bytes:
+                return
+        with _told():
+            if self._writer is None:
+                self._file = tempfile.TemporaryFile(prefix="reasoningbank-")  # noqa: SIM115
+                self._writer = pa.ipc.new_file(pa.PythonFile(self._file, "w"), self._schema)
+                for kept in self._blocks:
+                    self._writer.write_table(kept)
+                self._blocks = []
+            else:
+                self._writer.write_table(block)
+
+    def finish(self) -> pa.Table:
+        """Return the table; nothing can be added any more.
+
+        Raises:
+            SetupError: The temporary folder cannot take the rest of it.
+        """
+        if self._file is None:
+            return pa.concat_tables(self._blocks) if self._blocks else self._schema.empty_table()
+        with _told():
+            self._writer.close()
+            self._file.flush()
+            source = pa.memory_map(f"/dev/fd/{self._file.fileno()}")
+            table = pa.ipc.open_file(source).read_all()
+        self.close()
+        _mapped[id(table)] = table
+        return table
+
+    def close(self) -> None:
+        """Give up what was not finished; calling it again is harmless."""
+        self._blocks = []
+        self._writer = None
+        if self._file is not None:
+            # What the file still buffers may find no space; nobody will read it.
+            with suppress(OSError):
+                self._file.close()
+            self._file = None
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise SetupError(
+            f"a large result cannot be written to disk: {error.strerror or error}",
+            where=tempfile.gettempdir(),
+            mend="free space there, or set TMPDIR to another folder",
+        ) from error

@@ -1,0 +1,49 @@
+"""The benchmarks run, and their numbers stand in the table the right way round."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+def benchmarks(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "benchmarks", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_a_benchmark_runs_and_prints_a_table() -> None:
+    done = benchmarks("--quick", "--only", "slices", "--only", "results")
+    assert done.returncode == 0, done.stderr
+    head, rule, *rows = done.stdout.splitlines()
+    assert head.startswith("| what | unit | reasoningbank | instead | ratio |")
+    assert rule.count("---") == 6
+    assert len(rows) == 2 + 7
+    numbers = {row.split("|")[1].strip(): float(row.split("|")[5].replace(",", "")) for row in rows}
+    assert numbers["20,000 rows: characters that reach a model, beside 20 of them"] > 2
+    assert numbers["20,000 rows: characters that reach a model"] > 1_000
+    assert numbers["20,000 rows: peak memory above the start"] > 1
+
+
+def test_an_unknown_benchmark_is_told() -> None:
+    done = benchmarks("--only", "nothing")
+    assert done.returncode == 2
+    assert "invalid choice: 'nothing'" in done.stderr
+
+
+@pytest.mark.parametrize(("unit", "ratio"), [("s", 5.0), ("calls/s", 0.2)])
+def test_a_ratio_above_one_is_good_for_times_and_for_rates(
+    unit: str, ratio: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+    from benchmarks.measure import Row
+
+    assert Row("x", unit, 2.0, 10.0, "y").ratio == pytest.approx(ratio)
