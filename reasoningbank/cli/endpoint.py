@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 import typer
 
 from reasoningbank.cli.description import describe_endpoint, print_description
 from reasoningbank.cli.output import console, print_json, print_table, progress_console
-from reasoningbank.corpus import load_pack, open_endpoint
-from reasoningbank.sparql import EndpointConfig
+from reasoningbank.corpus import endpoint_config, load_pack, open_endpoint
+from reasoningbank.sparql import EndpointConfig, prepare
 from reasoningbank.tools import SPARQLTools
 
 __all__ = ["app"]
@@ -82,8 +83,9 @@ def query(
 
     Example: reasoningbank endpoint query "SELECT ?t { ?t a up:Taxon } LIMIT 3"
     """
-    with open_endpoint(load_pack(pack), url) as config:
-        tools = SPARQLTools(config)
+    # A query that cannot be parsed is told before any data are served.
+    prepare(sparql, prefixes=endpoint_config(load_pack(pack), url).namespaces)
+    with _tools(pack, url) as tools:
         ref = tools.sparql_query(sparql, limit)
         shown = tools.sparql_peek(ref, rows)
         progress_console.print(repr(ref), markup=False, soft_wrap=True)
@@ -106,8 +108,8 @@ def find(
 
     Example: reasoningbank endpoint find kinase
     """
-    with open_endpoint(load_pack(pack), url) as config:
-        _listing(SPARQLTools(config).sparql_find(text), "results", as_json)
+    with _tools(pack, url) as tools:
+        _listing(tools.sparql_find(text), "results", as_json)
 
 
 @app.command()
@@ -116,8 +118,8 @@ def classes(pack: PackName = "uniprot", url: Address = None, as_json: AsJson = F
 
     Example: reasoningbank endpoint classes
     """
-    with open_endpoint(load_pack(pack), url) as config:
-        _listing(SPARQLTools(config).sparql_classes(), "classes", as_json)
+    with _tools(pack, url) as tools:
+        _listing(tools.sparql_classes(), "classes", as_json)
 
 
 @app.command()
@@ -131,9 +133,18 @@ def properties(
 
     Example: reasoningbank endpoint properties up:Taxon
     """
-    with open_endpoint(load_pack(pack), url) as config:
-        found = SPARQLTools(config).sparql_properties(class_uri=class_uri)
-        _listing(found, "properties", as_json)
+    with _tools(pack, url) as tools:
+        _listing(tools.sparql_properties(class_uri=class_uri), "properties", as_json)
+
+
+@contextlib.contextmanager
+def _tools(pack: str, url: str | None) -> Iterator[SPARQLTools]:
+    loaded = load_pack(pack)
+    with (
+        open_endpoint(loaded, url) as config,
+        contextlib.closing(SPARQLTools(config, schema=loaded.schema)) as tools,
+    ):
+        yield tools
 
 
 def _describe(config: EndpointConfig, told: dict[str, Any], as_json: bool) -> None:

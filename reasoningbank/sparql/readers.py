@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 from pyoxigraph import QueryResultsFormat, RdfFormat, Triple, parse, parse_query_results
 
+from reasoningbank.sparql.entities import blows_up
 from reasoningbank.sparql.results import columns
 from reasoningbank.sparql.terms import full
 from reasoningbank.sparql.termtext import term_text
@@ -106,6 +107,7 @@ def _results_format(body: bytes, media_type: str) -> QueryResultsFormat:
     if "json" in media_type or body.lstrip()[:1] == b"{":
         return QueryResultsFormat.JSON
     if "xml" in media_type or body.lstrip()[:1] == b"<":
+        _check_entities(body)
         return QueryResultsFormat.XML
     raise Unfaithful(f"results in an unknown format: {media_type or 'none named'}")
 
@@ -177,8 +179,15 @@ def _parse_graph(body: bytes, media_type: str) -> Iterable[Triple]:
         known = RdfFormat.N_TRIPLES
     if known is None:
         raise Unfaithful(f"a graph in an unknown format: {media_type}")
+    if known == RdfFormat.RDF_XML:
+        _check_entities(body)
     for quad in parse(body, known, lenient=True):
         yield quad.triple
+
+
+def _check_entities(document: bytes) -> None:
+    if blows_up(document):
+        raise Unfaithful("its XML entities unfold to too much")
 
 
 def _tail(body: bytes) -> str:

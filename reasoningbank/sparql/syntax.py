@@ -75,7 +75,8 @@ def _near(tokens: Sequence[Token], offset: int) -> str:
 
 
 def _mend(query: str, tokens: Sequence[Token], offset: int, message: str) -> str:
-    for guess in (_fence, _quote, _start, _brackets, _aggregate, _grouping, _order, _foreign):
+    guesses = (_fence, _marker, _quote, _start, _brackets)
+    for guess in (*guesses, _aggregate, _grouping, _foreign, _order):
         mend = guess(query, tokens, offset, message)
         if mend:
             return mend
@@ -87,6 +88,12 @@ def _mend(query: str, tokens: Sequence[Token], offset: int, message: str) -> str
 
 def _fence(query: str, tokens: Sequence[Token], offset: int, message: str) -> str:
     return "send the query alone, without ``` fences" if "```" in query else ""
+
+
+def _marker(query: str, tokens: Sequence[Token], offset: int, message: str) -> str:
+    # DSPy's field markers, which small models put behind the query.
+    found = re.search(r"\[\[ ## \w+ ## \]\]", query)
+    return f"send the query alone: remove {found[0]} and what follows" if found else ""
 
 
 def _quote(query: str, tokens: Sequence[Token], offset: int, message: str) -> str:

@@ -129,6 +129,8 @@ def test_a_second_statement_cannot_hide_behind_a_query() -> None:
 @pytest.mark.parametrize(
     ("query", "mend"),
     [
+        ("ASK { ?s ?p ?o }\n[[ ## completed ## ]]", "remove [[ ## completed ## ]]"),
+        ("SELECT p.name FROM protein p JOIN taxon t ON p.t = t.id ORDER BY p", "this is SQL"),
         ("SELECT * { ?s ?p ?o", "add the '}'"),
         ("SELECT * { ?s ?p ?o } }", "closes nothing"),
         ('SELECT * { ?s ?p "open }', "close the string that opens at line 1, column 18"),

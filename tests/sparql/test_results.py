@@ -8,7 +8,7 @@ import pytest
 from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 
 from reasoningbank.sparql import GraphResult, SPARQLClient, TableResult, Term, full, values
-from reasoningbank.sparql.readers import Broken, Unfaithful, read_table
+from reasoningbank.sparql.readers import Broken, Unfaithful, read_graph, read_table
 from reasoningbank.sparql.tsv import read_tsv
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -190,3 +190,16 @@ def test_json_that_was_cut_keeps_its_whole_rows() -> None:
     assert (TableResult(table, n_rows).rows(), truncated) == ([(A,)], True)
     with pytest.raises(Broken):
         read_table(body, "application/json", cut=False, max_rows=9)
+
+
+LAUGHS = (
+    b'<?xml version="1.0"?><!DOCTYPE r [<!ENTITY a "lol"><!ENTITY b "&a;&a;&a;">]>'
+    b'<r xmlns="http://www.w3.org/2005/sparql-results#">&b;</r>'
+)
+
+
+def test_xml_whose_entities_unfold_is_refused_before_it_is_parsed() -> None:
+    with pytest.raises(Unfaithful, match="entities"):
+        read_table(LAUGHS, "application/sparql-results+xml", cut=False, max_rows=9)
+    with pytest.raises(Unfaithful, match="entities"):
+        read_graph(LAUGHS, "application/rdf+xml", cut=False, max_rows=9)

@@ -423,7 +423,7 @@ def test_requests_and_seconds_are_bounded(
     lines = diagnose(prepared, slow(probe_run(sample)), names, namespaces=sample.namespaces)
     assert time.monotonic() - began < 3
     assert count <= 3
-    assert lines[0].startswith("no up:mnemonic is")
+    assert len(lines) <= MOST_LINES
 
 
 def test_a_zero_count_is_empty_and_a_zero_value_is_not(trees: EndpointConfig) -> None:
