@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
-import click
 import typer
 from pydantic import TypeAdapter
+from typer.core import TyperGroup
 
 from reasoningbank.cli.app import app
 from reasoningbank.experiment import Experiment, TrialRecord
@@ -20,12 +21,12 @@ from reasoningbank.experiment import Experiment, TrialRecord
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"
 
 
-def command_pages(command: click.Command, path: str) -> list[str]:
+def command_pages(command: Any, path: str) -> list[str]:
     """Return the help of a command and of all below it, as Markdown."""
-    context = click.Context(command, info_name=path, max_content_width=96, terminal_width=96)
+    context = typer.Context(command, info_name=path, max_content_width=96, terminal_width=96)
     text = command.get_help(context).rstrip()
     parts = [f"## `{path}`\n\n```text\n{text}\n```\n"]
-    if isinstance(command, click.Group):
+    if isinstance(command, TyperGroup):
         for name in sorted(command.commands):
             parts += command_pages(command.commands[name], f"{path} {name}")
     return parts

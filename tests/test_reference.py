@@ -17,3 +17,9 @@ def test_generated_pages_are_up_to_date() -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_command_has_its_help() -> None:
+    page = (ROOT / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
+    for command in ("run", "tasks validate", "endpoint describe", "lm pull", "judge compare"):
+        assert f"## `reasoningbank {command}`" in page
