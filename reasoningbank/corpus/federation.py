@@ -125,8 +125,8 @@ def read_registry(pack: Pack, hidden: Collection[str] = ()) -> Registry:
         >>> registry.source, registry.endpoints[0].name
         ('ontology/uniprot', 'UniProt')
     """
-    shown = frozenset(hidden)
-    uses = [use for use in _uses(pack) if use.id not in shown]
+    unseen = frozenset(hidden)
+    uses = [use for use in _uses(pack) if use.id not in unseen]
     found: dict[str, _Found] = defaultdict(_Found)
     for use in uses:
         _count(use, found)

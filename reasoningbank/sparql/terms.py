@@ -17,6 +17,7 @@ __all__ = [
     "STANDARD_PREFIXES",
     "Term",
     "compact",
+    "cut",
     "full",
     "iri",
     "string_literal",
@@ -201,7 +202,7 @@ def _compact_iri(value: str, prefixes: Mapping[str, str], max_chars: int) -> str
             if _PLAIN_LOCAL.fullmatch(local):
                 best, name = namespace, f"{prefix}:{local}"
     # A cut IRI is useless, so only absurd ones are cut.
-    return name or f"<{_cut(value, max(max_chars, _IRI_CHARS))}>"
+    return name or f"<{cut(value, max(max_chars, _IRI_CHARS))}>"
 
 
 def _compact_literal(
@@ -210,10 +211,10 @@ def _compact_literal(
     text = term.value
     if term.language is not None:
         tag = term.language if term.direction is None else f"{term.language}--{term.direction}"
-        return f'"{_cut(text, max_chars)}"@{tag}'
+        return f'"{cut(text, max_chars)}"@{tag}'
     datatype = term.datatype.value
     if datatype == XSD + "string":
-        return _cut(text, max_chars)
+        return cut(text, max_chars)
     if datatype == XSD + "boolean" and text in ("true", "false", "0", "1"):
         return text in ("true", "1")
     if len(text) <= _MOST_DIGITS or datatype in _REALS:
@@ -224,7 +225,7 @@ def _compact_literal(
             if number is not None:
                 return number
     shown = _compact_iri(datatype, {**STANDARD_PREFIXES, **prefixes}, max_chars)
-    return f'"{_cut(text, max_chars)}"^^{shown}'
+    return f'"{cut(text, max_chars)}"^^{shown}'
 
 
 def _real(text: str) -> float | None:
@@ -235,7 +236,13 @@ def _real(text: str) -> float | None:
     return number if math.isfinite(number) and "_" not in text else None
 
 
-def _cut(text: str, max_chars: int) -> str:
+def cut(text: str, max_chars: int) -> str:
+    """Return at most `max_chars` characters of a text and, where it is cut, how many it has.
+
+    Examples:
+        >>> cut("a long name", 6)
+        'a long… (11 characters)'
+    """
     if len(text) <= max_chars:
         return text
     return f"{text[:max_chars]}… ({len(text)} characters)"

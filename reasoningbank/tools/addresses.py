@@ -15,8 +15,15 @@ from reasoningbank.corpus.pack import federated_config
 from reasoningbank.corpus.targets import target_key
 from reasoningbank.errors import ToolError, UsageError
 from reasoningbank.sparql import EndpointConfig
+from reasoningbank.tools.bounds import told
 
 __all__ = ["Addresses", "is_public", "known_endpoints", "public_endpoints"]
+
+
+#: Last labels of names that no public machine has.
+_PRIVATE = frozenset(
+    ("local", "localhost", "localdomain", "internal", "intranet", "lan", "home", "corp", "arpa")
+)
 
 
 class Addresses:
@@ -53,7 +60,7 @@ class Addresses:
         configs = list(dict.fromkeys(self._by_key.values()))
         if not isinstance(wanted, str):
             raise ToolError(
-                f"{str(wanted)[:80]!r} is no address", mend=f"ask one of: {_shown(configs)}"
+                f"{told(wanted)} is no address", mend=f"ask one of: {_shown(configs)}"
             )
         found = self._by_key.get(target_key(wanted.strip().strip("<>")) or "")
         named = {config.source.casefold(): config for config in configs}
@@ -103,6 +110,9 @@ def _with_federated(configs: Iterable[EndpointConfig]) -> Iterator[EndpointConfi
 def is_public(url: str) -> bool:
     """Say whether an address is http or https and names no private machine.
 
+    Only what is written is judged. DNS is not looked at: a public name may lead to a private
+    machine, which a network's own rules must keep from being reached.
+
     Examples:
         >>> [is_public(url) for url in ("https://example.org/sparql", "http://127.0.0.1/sparql",
         ...     "http://10.0.0.7/", "http://localhost:3030/ds", "file:///etc/passwd")]
@@ -114,8 +124,7 @@ def is_public(url: str) -> bool:
     except ValueError:
         # Decimal and hexadecimal forms of an IP address have a last label that begins with a digit.
         last = host.rstrip(".").rpartition(".")[2]
-        private = last in ("local", "localhost", "internal", "lan", "intranet", "home")
-        return "." in host.strip(".") and not private and not last[:1].isdigit()
+        return "." in host.strip(".") and last not in _PRIVATE and not last[:1].isdigit()
 
 
 def _shown(configs: Sequence[EndpointConfig]) -> str:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+import reprlib
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 from reasoningbank.errors import ToolError
 
-__all__ = ["CAPS", "Cap", "bounded_limit", "fit"]
+__all__ = ["CAPS", "Cap", "bounded_limit", "fit", "told"]
 
 #: Characters one return may have, rows included.
 MAX_CHARS = 6_000
+#: Characters of what an agent gave, where an error line or a note repeats it.
+TOLD_CHARS = 60
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -53,28 +59,44 @@ def bounded_limit(tool: str, limit: int, most: int | None = None) -> tuple[int, 
     """
     if isinstance(limit, bool) or not isinstance(limit, int):
         raise ToolError(
-            f"the limit of {tool} is {limit!r}, not a whole number", mend="give a number from 1"
+            f"the limit of {tool} is {told(limit)}, not a whole number", mend="give a number from 1"
         )
     if limit < 1:
-        raise ToolError(f"the limit of {tool} is {limit}", mend="give a number from 1")
+        raise ToolError(f"the limit of {tool} is {told(limit)}", mend="give a number from 1")
     most = CAPS[tool].most if most is None else most
     if limit > most:
-        return most, f"limit lowered from {limit} to {most}, the most {tool} gives"
+        return most, f"limit lowered from {told(limit)} to {most}, the most {tool} gives"
     return limit, ""
 
 
-def fit(items: list[dict[str, Any]], max_chars: int = MAX_CHARS) -> list[dict[str, Any]]:
-    """Return as many of the leading items as fit in `max_chars` of JSON, at least one.
+def fit(items: Iterable[T], max_chars: int = MAX_CHARS, *, least: int = 1) -> list[T]:
+    """Return as many of the leading items as fit in `max_chars` of JSON, at least `least`.
 
     Examples:
         >>> fit([{"a": "x" * 10}, {"a": "y" * 10}], max_chars=25)
         [{'a': 'xxxxxxxxxx'}]
     """
     used = 0
-    kept: list[dict[str, Any]] = []
+    kept: list[T] = []
     for item in items:
         used += len(json.dumps(item, ensure_ascii=False, default=str))
-        if kept and used > max_chars:
+        if len(kept) >= least and used > max_chars:
             break
         kept.append(item)
     return kept
+
+
+def told(value: object) -> str:
+    """Return what an agent gave as an error line or a note repeats it: at most 60 characters.
+
+    Examples:
+        >>> told("ten"), told(7), told(10**5_000)
+        ("'ten'", '7', 'a number of too many digits')
+        >>> told("a" * 100_000)
+        "'aaaaaaaaaaaa...aaaaaaaaaaaaa'"
+    """
+    try:
+        return reprlib.repr(value)[:TOLD_CHARS]
+    except ValueError:
+        # Python writes no number of more than 4,300 digits.
+        return "a number of too many digits"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from reasoningbank.errors import ToolError
-from reasoningbank.tools.bounds import CAPS, bounded_limit, fit
+from reasoningbank.tools.bounds import CAPS, bounded_limit, fit, told
 
 __all__ = ["page"]
 
@@ -50,10 +50,10 @@ def page(
     """
     limit, lowered = bounded_limit(tool, limit)
     if isinstance(start, bool) or not isinstance(start, int) or start < 0:
-        raise ToolError(f"the start of {tool} is {start!r}", mend="give a whole number from 0")
+        raise ToolError(f"the start of {tool} is {told(start)}", mend="give a whole number from 0")
     if start and start >= len(items):
         raise ToolError(
-            f"{key} has {len(items)} {name}, so none from {start}", mend="give a smaller start"
+            f"{key} has {len(items)} {name}, so none from {told(start)}", mend="give a smaller start"
         )
     kept = fit([show(item) for item in items[start : start + limit]])
     left = len(items) - start - len(kept)

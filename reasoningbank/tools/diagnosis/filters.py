@@ -11,7 +11,6 @@ from reasoningbank.tools.diagnosis.literals import read_literal
 __all__ = ["Condition", "read_condition"]
 
 _SEARCHES = ("CONTAINS", "STRSTARTS", "STRENDS", "REGEX")
-_WRAPPERS = ("STR", "LCASE", "UCASE", "XSD:STRING")
 
 
 @dataclass(frozen=True)
