@@ -17,7 +17,7 @@ help:
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip -c constraints.txt
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[dev,analysis,pack]"
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[dev,pack]"
 	@touch $(READY)
 
 setup: $(READY)

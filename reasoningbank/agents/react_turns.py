@@ -11,7 +11,7 @@ from dspy.primitives.repl_types import REPLEntry
 from dspy.utils.exceptions import AdapterParseError
 
 from reasoningbank.agents.budget import Meter
-from reasoningbank.agents.repeats import STUCK_TEMPERATURE, Repeats
+from reasoningbank.agents.repeats import Repeats
 from reasoningbank.errors import ToolError
 from reasoningbank.trajectory import Recorder
 
@@ -66,7 +66,7 @@ class RecordedReAct(dspy.ReAct):  # type: ignore[misc]
         self._meter = meter
         self._recorder = recorder
         self._most_chars = max_output_chars
-        self._repeats = Repeats()
+        self._repeats = Repeats(self.react)
         self._finished = False
 
     @property
@@ -93,14 +93,14 @@ class RecordedReAct(dspy.ReAct):  # type: ignore[misc]
         except AdapterParseError as failure:
             said = str(failure.lm_response)
             self._recorder.add("error", {"error": "the reply could not be parsed", "reply": said})
-            self._is_repeated(said)
+            self._repeats.again(said)
             return dspy.Prediction(
                 next_thought=said[-500:], next_tool_name=_NO_TOOL, next_tool_args={}
             )
 
     def _observed(self, name: str, tool: Callable[..., Any]) -> Callable[..., str]:
         def call(**arguments: Any) -> str:
-            if self._is_repeated(f"{name} {json.dumps(arguments, sort_keys=True, default=str)}"):
+            if self._repeats.again(f"{name} {json.dumps(arguments, sort_keys=True, default=str)}"):
                 return _REPEATED
             try:
                 return str(REPLEntry.format_output(str(tool(**arguments)), self._most_chars))
@@ -113,9 +113,3 @@ class RecordedReAct(dspy.ReAct):  # type: ignore[misc]
     def _finish(self, **_: Any) -> str:
         self._finished = True
         return "Completed."
-
-    def _is_repeated(self, text: str) -> bool:
-        repeated = self._repeats.again(text)
-        if repeated:
-            self.react.config["temperature"] = STUCK_TEMPERATURE
-        return repeated

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["STUCK_TEMPERATURE", "Repeats"]
+from typing import Any
+
+__all__ = ["Repeats"]
 
 #: Turns that repeat an earlier one before a loop is ended.
 MOST_REPEATS = 2
@@ -13,15 +15,21 @@ STUCK_TEMPERATURE = 0.7
 class Repeats:
     """Remembers what was done in earlier turns; spaces and line breaks make no difference.
 
+    Args:
+        predict: The `dspy.Predict` that writes the turns; its temperature rises at a repeat. The
+            model's seed keeps this repeatable.
+
     Examples:
-        >>> repeats = Repeats()
+        >>> import dspy
+        >>> repeats = Repeats(dspy.Predict("question -> code"))
         >>> repeats.again("look( 1 )"), repeats.again("look(  1 )"), repeats.too_many
         (False, True, False)
         >>> repeats.again("look( 1 )"), repeats.too_many
         (True, True)
     """
 
-    def __init__(self) -> None:
+    def __init__(self, predict: Any) -> None:
+        self._predict = predict
         self._seen: set[str] = set()
         self._count = 0
 
@@ -30,7 +38,9 @@ class Repeats:
         text = " ".join(text.split())
         repeated = text in self._seen
         self._seen.add(text)
-        self._count += repeated
+        if repeated:
+            self._count += 1
+            self._predict.config["temperature"] = STUCK_TEMPERATURE
         return repeated
 
     @property

@@ -11,7 +11,7 @@ from dspy.utils.exceptions import AdapterParseError
 
 from reasoningbank.agents.budget import Meter
 from reasoningbank.agents.recording import ToolRecorder
-from reasoningbank.agents.repeats import STUCK_TEMPERATURE, Repeats
+from reasoningbank.agents.repeats import Repeats
 from reasoningbank.trajectory import Recorder
 
 __all__ = ["RecordedRLM"]
@@ -48,7 +48,7 @@ class RecordedRLM(dspy.RLM):  # type: ignore[misc]
         self._meter = meter
         self._recorder = recorder
         self._calls = calls
-        self._repeats = Repeats()
+        self._repeats = Repeats(self.generate_action)
         self.fell_back = False
 
     @property
@@ -70,7 +70,7 @@ class RecordedRLM(dspy.RLM):  # type: ignore[misc]
         except AdapterParseError as failure:
             said = str(failure.lm_response)
             self._recorder.add("error", {"error": "the reply could not be parsed", "reply": said})
-            self._is_repeated(said)
+            self._repeats.again(said)
             result = history.append(code=said[-500:], output=_NO_CODE)
         if not isinstance(result, REPLHistory):
             return result
@@ -84,7 +84,7 @@ class RecordedRLM(dspy.RLM):  # type: ignore[misc]
 
     def _execute_code(self, repl: Any, code: str, input_args: dict[str, Any]) -> Any:
         index = self._recorder.add("code", {"code": code})
-        if self._is_repeated(code):
+        if self._repeats.again(code):
             self._recorder.extend(index, {"output": _REPEATED})
             return _REPEATED
         self._calls.parent = index
@@ -96,13 +96,6 @@ class RecordedRLM(dspy.RLM):  # type: ignore[misc]
         output = "\n".join(map(str, result)) if isinstance(result, list) else str(result or "")
         self._recorder.extend(index, {"output": output}, seconds=time.monotonic() - began)
         return result
-
-    def _is_repeated(self, text: str) -> bool:
-        repeated = self._repeats.again(text)
-        if repeated:
-            # At temperature 0 it would go on for ever. The model's seed keeps this repeatable.
-            self.generate_action.config["temperature"] = STUCK_TEMPERATURE
-        return repeated
 
     def _extract_fallback(self, *args: Any, **kwargs: Any) -> Any:
         self.fell_back = True

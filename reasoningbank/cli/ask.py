@@ -12,9 +12,10 @@ from rich.syntax import Syntax
 
 from reasoningbank.agents import make_agent
 from reasoningbank.cli.output import console, print_json, progress_console, seconds
-from reasoningbank.corpus import Task, load_pack
+from reasoningbank.corpus import Task, load_pack, load_shacl_tasks
 from reasoningbank.errors import ModelError, ReasoningBankError, ToolError, UsageError
 from reasoningbank.experiment import Arm, EndpointSettings, Experiment
+from reasoningbank.experiment.plan import hidden_tasks
 from reasoningbank.experiment.trial import attempt_task
 from reasoningbank.experiment.world import open_world
 from reasoningbank.lm import open_lm
@@ -52,7 +53,13 @@ def ask(
         progress_console.print(f"opening {loaded.name} and {lm} …")
         model = stack.enter_context(open_lm(lm))
         world = stack.enter_context(
-            open_world(loaded, scratch, endpoint=endpoint, models={lm: model})
+            open_world(
+                loaded,
+                scratch,
+                endpoint=endpoint,
+                models={lm: model},
+                hidden=hidden_tasks(load_shacl_tasks(pack), ()),
+            )
         )
         progress_console.print("thinking …")
         attempt = attempt_task(world, experiment, arm, task, seed=0)

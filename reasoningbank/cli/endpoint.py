@@ -12,7 +12,7 @@ import typer
 
 from reasoningbank.cli.description import describe_endpoint, print_description
 from reasoningbank.cli.output import console, print_json, print_table, progress_console
-from reasoningbank.corpus import endpoint_config, load_pack, open_endpoint
+from reasoningbank.corpus import Pack, endpoint_config, load_pack, open_endpoint
 from reasoningbank.sparql import EndpointConfig, prepare
 from reasoningbank.tools import SPARQLTools
 
@@ -20,9 +20,11 @@ __all__ = ["app"]
 
 app = typer.Typer(help="Serve a pack's endpoint, or ask it by hand.", no_args_is_help=True)
 
-PackName = Annotated[str, typer.Option("--pack", help="A pack's name or folder.")]
+PackName = Annotated[
+    str | None, typer.Option("--pack", help="A pack's name or folder; uniprot by default.")
+]
 Address = Annotated[
-    str | None, typer.Option("--url", help="A running endpoint instead of the embedded one.")
+    str | None, typer.Option("--url", help="A running endpoint: the pack's, or any alone.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -49,31 +51,22 @@ def serve(
 
 @app.command()
 def describe(
-    pack: Annotated[
-        str | None, typer.Option("--pack", help="A pack's name or folder; uniprot by default.")
-    ] = None,
-    url: Annotated[
-        str | None, typer.Option("--url", help="A running endpoint: the pack's, or any alone.")
-    ] = None,
+    pack: PackName = None,
+    url: Address = None,
     as_json: AsJson = False,
 ) -> None:
     """Tell what an endpoint says of itself: engine, sizes, graphs, classes, federation.
 
     Example: reasoningbank endpoint describe --pack uniprot
     """
-    if pack is None and url is not None:
-        config = EndpointConfig(url)
-        _describe(config, describe_endpoint(config, None), as_json)
-        return
-    loaded = load_pack(pack or "uniprot")
-    with open_endpoint(loaded, url) as config:
+    with _opened(pack, url) as (config, loaded):
         _describe(config, describe_endpoint(config, loaded), as_json)
 
 
 @app.command()
 def query(
     sparql: Annotated[str, typer.Argument(help="A SPARQL query.")],
-    pack: PackName = "uniprot",
+    pack: PackName = None,
     url: Address = None,
     limit: Annotated[int, typer.Option(min=1, help="Rows fetched.")] = 100,
     rows: Annotated[int, typer.Option(min=1, max=20, help="Rows shown.")] = 20,
@@ -84,7 +77,7 @@ def query(
     Example: reasoningbank endpoint query "SELECT ?t { ?t a up:Taxon } LIMIT 3"
     """
     # A query that cannot be parsed is told before any data are served.
-    prepare(sparql, prefixes=endpoint_config(load_pack(pack), url).namespaces)
+    prepare(sparql, prefixes=_config(pack, url)[0].namespaces)
     with _tools(pack, url) as tools:
         ref = tools.sparql_query(sparql, limit)
         shown = tools.sparql_peek(ref, rows)
@@ -100,7 +93,7 @@ def query(
 @app.command()
 def find(
     text: Annotated[str, typer.Argument(help="A part of a name.")],
-    pack: PackName = "uniprot",
+    pack: PackName = None,
     url: Address = None,
     as_json: AsJson = False,
 ) -> None:
@@ -113,7 +106,7 @@ def find(
 
 
 @app.command()
-def classes(pack: PackName = "uniprot", url: Address = None, as_json: AsJson = False) -> None:
+def classes(pack: PackName = None, url: Address = None, as_json: AsJson = False) -> None:
     """List the most frequent classes.
 
     Example: reasoningbank endpoint classes
@@ -125,7 +118,7 @@ def classes(pack: PackName = "uniprot", url: Address = None, as_json: AsJson = F
 @app.command()
 def properties(
     class_uri: Annotated[str, typer.Argument(help="A class, e.g. up:Taxon; all if none.")] = "",
-    pack: PackName = "uniprot",
+    pack: PackName = None,
     url: Address = None,
     as_json: AsJson = False,
 ) -> None:
@@ -137,14 +130,30 @@ def properties(
         _listing(tools.sparql_properties(class_uri=class_uri), "properties", as_json)
 
 
+def _config(pack: str | None, url: str | None) -> tuple[EndpointConfig, Pack | None]:
+    """Return the endpoint that is meant: a pack's, or, by its address alone, one of no pack."""
+    if pack is None and url is not None:
+        return EndpointConfig(url), None
+    loaded = load_pack(pack or "uniprot")
+    return endpoint_config(loaded, url), loaded
+
+
 @contextlib.contextmanager
-def _tools(pack: str, url: str | None) -> Iterator[SPARQLTools]:
-    loaded = load_pack(pack)
-    with (
-        open_endpoint(loaded, url) as config,
-        contextlib.closing(SPARQLTools(config, schema=loaded.schema)) as tools,
-    ):
-        yield tools
+def _opened(pack: str | None, url: str | None) -> Iterator[tuple[EndpointConfig, Pack | None]]:
+    config, loaded = _config(pack, url)
+    if loaded is None:
+        yield config, None
+        return
+    with open_endpoint(loaded, url) as opened:
+        yield opened, loaded
+
+
+@contextlib.contextmanager
+def _tools(pack: str | None, url: str | None) -> Iterator[SPARQLTools]:
+    with _opened(pack, url) as (config, loaded):
+        schema = loaded.schema if loaded else None
+        with contextlib.closing(SPARQLTools(config, schema=schema)) as tools:
+            yield tools
 
 
 def _describe(config: EndpointConfig, told: dict[str, Any], as_json: bool) -> None:

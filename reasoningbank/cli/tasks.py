@@ -19,6 +19,7 @@ from reasoningbank.corpus import (
     QueryForm,
     Severity,
     Task,
+    find_task,
     get_task_stats,
     load_corpus,
     load_pack,
@@ -102,13 +103,7 @@ def show(
     Example: reasoningbank tasks show 001_recommended_name_of_protein uniprot
     """
     corpus = load_corpus(where or pack)
-    by_id = {task.id: task for task in corpus.tasks}
-    if task_id not in by_id:
-        near = [known for known in by_id if task_id and task_id in known][:3]
-        near = near or difflib.get_close_matches(task_id, by_id, n=3, cutoff=0.4)
-        mend = f"did you mean {', '.join(near)}?" if near else "see: reasoningbank tasks list"
-        raise UsageError(f"unknown task {task_id!r}", where=corpus.name, mend=mend)
-    task = by_id[task_id]
+    task = find_task(corpus.tasks, task_id, corpus.name)
     parts = corpus.split().by_id()
     if as_json:
         print_json(_as_json(task, parts))

@@ -8,6 +8,7 @@ findings about what was odd, `validate` checks all that can be checked; `get_tas
 from reasoningbank.corpus.embedded import open_endpoint
 from reasoningbank.corpus.features import QueryFeatures, query_features
 from reasoningbank.corpus.findings import Finding, Severity
+from reasoningbank.corpus.lookup import find_task
 from reasoningbank.corpus.pack import (
     FederatedEndpoint,
     Pack,
@@ -41,6 +42,7 @@ __all__ = [
     "corpus_prefixes",
     "endpoint_config",
     "federated_config",
+    "find_task",
     "get_task_stats",
     "groups_of",
     "known_packs",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 from reasoningbank.corpus.pack import FederatedEndpoint, Pack, endpoint_config, federated_config
@@ -19,7 +20,7 @@ SERVER_TIMEOUT_S = 90.0
 
 @contextlib.contextmanager
 def open_endpoint(
-    pack: Pack, url: str | None = None, *, port: int | None = None
+    pack: Pack, url: str | None = None, *, port: int | None = None, services: Iterable[str] = ()
 ) -> Iterator[EndpointConfig]:
     """Make a pack's endpoint, and those it federates with, reachable for the length of a block.
 
@@ -34,6 +35,8 @@ def open_endpoint(
             a pack without data is reached at its public address. Either way the endpoints it
             federates with are then the public ones.
         port: Port of the embedded server of the pack's own data; a free one by default.
+        services: What SERVICE may name at a running endpoint, besides the endpoints that the
+            pack federates with, e.g. those that the examples of a bare folder name.
 
     Yields:
         The configuration that tools and judge use; `federated` holds one for each endpoint
@@ -45,7 +48,9 @@ def open_endpoint(
     """
     if url is not None or not pack.data:
         public = [federated_config(pack, other) for other in pack.federated]
-        yield endpoint_config(pack, url, federated=public)
+        config = endpoint_config(pack, url, federated=public)
+        # An agent must not make a public server send data to an address of its choice.
+        yield replace(config, services=(*(other.url for other in pack.federated), *services))
         return
     others = [other for other in pack.federated if other.data]
     servers = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from typing import get_args
 
 from reasoningbank.corpus.task import Complexity, Task
 from reasoningbank.errors import UsageError
@@ -40,7 +41,7 @@ def sample_tasks(
     """
     if n < 0:
         raise UsageError(f"cannot draw {n} tasks", where="n", mend="give 0 or more")
-    if complexity not in (None, "simple", "moderate", "complex"):
+    if complexity not in (None, *get_args(Complexity)):
         raise UsageError(
             f"unknown complexity {complexity!r}", mend="choose simple, moderate, complex"
         )

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePosixPath
-from typing import cast
+from typing import cast, get_args
 
 from reasoningbank.corpus.draft import Draft
 from reasoningbank.corpus.findings import Finding
@@ -29,7 +29,7 @@ from reasoningbank.errors import UsageError
 
 __all__ = ["Corpus", "load_corpus", "load_shacl_tasks"]
 
-_COMPLEXITIES = ("simple", "moderate", "complex")
+_COMPLEXITIES: tuple[Complexity, ...] = get_args(Complexity)
 
 
 @dataclass(frozen=True)

@@ -4,29 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from urllib.parse import urlsplit
+
+from reasoningbank.sparql import address_key as target_key
 
 __all__ = ["canonical_targets", "target_key"]
-
-
-def target_key(target: str) -> str | None:
-    """Return what all spellings of an address have in common; None for what is no address.
-
-    Examples:
-        >>> target_key("http://Sparql.example.org/sparql/")
-        'sparql.example.org/sparql'
-        >>> target_key("sparql.example.org") is None
-        True
-    """
-    try:
-        parts = urlsplit(target.strip())
-    except ValueError:
-        return None
-    if parts.scheme not in ("http", "https") or not parts.netloc:
-        return None
-    host = parts.netloc.lower().removesuffix(":443").removesuffix(":80")
-    query = f"?{parts.query}" if parts.query else ""
-    return f"{host}{parts.path.rstrip('/')}{query}"
 
 
 def canonical_targets(targets: Iterable[str], preferred: str = "") -> dict[str, str]:

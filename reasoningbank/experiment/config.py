@@ -18,6 +18,7 @@ from pydantic import (
 )
 
 from reasoningbank.agents import Budget
+from reasoningbank.corpus import Complexity, QueryForm
 from reasoningbank.errors import UsageError
 
 __all__ = ["Arm", "EndpointSettings", "Experiment", "TaskSelection", "load_experiment"]
@@ -43,8 +44,8 @@ class TaskSelection(_Strict):
 
     ids: tuple[str, ...] = ()
     split: Literal["all", "train", "dev", "test"] = "all"
-    complexity: tuple[Literal["simple", "moderate", "complex"], ...] = ()
-    forms: tuple[Literal["SELECT", "ASK", "CONSTRUCT", "DESCRIBE"], ...] = ()
+    complexity: tuple[Complexity, ...] = ()
+    forms: tuple[QueryForm, ...] = ()
     sample: int | None = Field(default=None, ge=1)
     sample_seed: int = 0
 

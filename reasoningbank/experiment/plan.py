@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 
-from reasoningbank.corpus import Task, groups_of, sample_tasks, split_tasks
+from reasoningbank.corpus import Task, find_task, groups_of, sample_tasks, split_tasks
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment.config import Arm, Experiment, TaskSelection
 from reasoningbank.experiment.records import TrialKey
@@ -19,9 +18,8 @@ def select_tasks(tasks: Sequence[Task], selection: TaskSelection) -> list[Task]:
     Raises:
         UsageError: If an id is unknown, or nothing is left.
     """
-    by_id = {task.id: task for task in tasks}
     if selection.ids:
-        return [_known(by_id, task_id) for task_id in selection.ids]
+        return [find_task(tasks, task_id) for task_id in selection.ids]
     chosen = list(tasks)
     if selection.split != "all":
         chosen = list(getattr(split_tasks(tasks), selection.split))
@@ -51,10 +49,9 @@ def plan_trials(
         tasks: The selected tasks.
         limit: Only the first so many tasks of each arm.
     """
-    by_id = {task.id: task for task in tasks}
     planned = []
     for arm in experiment.arms:
-        mine = [_known(by_id, task_id) for task_id in arm.tasks] if arm.tasks else list(tasks)
+        mine = [find_task(tasks, task_id) for task_id in arm.tasks] if arm.tasks else list(tasks)
         for task in mine[: arm.first][:limit]:
             planned += [(arm, task, TrialKey(arm.name, task.id, seed)) for seed in experiment.seeds]
     return planned
@@ -77,11 +74,3 @@ def hidden_tasks(corpus: Sequence[Task], tasks: Sequence[Task]) -> frozenset[str
         if ids & run:
             test |= ids
     return frozenset(test)
-
-
-def _known(by_id: dict[str, Task], task_id: str) -> Task:
-    if task_id in by_id:
-        return by_id[task_id]
-    near = difflib.get_close_matches(task_id, by_id, n=3, cutoff=0.4)
-    mend = f"did you mean {', '.join(near)}?" if near else "see: reasoningbank tasks list"
-    raise UsageError(f"unknown task {task_id!r}", where="tasks", mend=mend)

@@ -101,6 +101,7 @@ def run_experiment(
                     models=models,
                     spare_sandboxes=spare,
                     hidden=hidden,
+                    services=[url for task in corpus for url in task.federates_with],
                 )
             )
             _run(world, experiment, folder, planned, todo, on_progress)

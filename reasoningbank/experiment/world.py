@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -60,6 +60,7 @@ def open_world(
     models: Mapping[str, ModelHandle] | None = None,
     spare_sandboxes: int = 0,
     hidden: frozenset[str] = frozenset(),
+    services: Iterable[str] = (),
 ) -> Iterator[World]:
     """Open what trials share, for the length of a block.
 
@@ -70,13 +71,17 @@ def open_world(
         models: Open models by name.
         spare_sandboxes: Sandboxes to keep warm.
         hidden: Ids of the tasks whose examples no tool shows.
+        services: What SERVICE may name at a running endpoint; see `open_endpoint`.
     """
     with contextlib.ExitStack() as stack:
-        config = stack.enter_context(_opened(pack, endpoint))
+        config = stack.enter_context(_opened(pack, endpoint, services))
         client = stack.enter_context(SPARQLClient(config))
         store = hash_files(data_files(pack)) if endpoint is None else _hash_text(endpoint.url)
         sandboxes = stack.enter_context(SandboxPool(spare=spare_sandboxes))
         declared = Vocabulary.of_schema(pack.schema) if pack.schema else None
+        if declared is not None:
+            # A schema that is broken is told now, and not by a tool in the midst of a trial.
+            _ = declared.classes
         survey = stack.enter_context(contextlib.closing(Survey(config, declared=declared)))
         yield World(
             endpoint=config,
@@ -97,15 +102,17 @@ def open_world(
 
 
 @contextlib.contextmanager
-def _opened(pack: Pack, settings: EndpointSettings | None) -> Iterator[EndpointConfig]:
+def _opened(
+    pack: Pack, settings: EndpointSettings | None, services: Iterable[str]
+) -> Iterator[EndpointConfig]:
     """Open the pack's endpoint, or a running one as the settings say."""
     if settings is None:
-        with open_endpoint(pack) as config:
+        with open_endpoint(pack, services=services) as config:
             yield config
         return
     # A bare folder of examples names no endpoint; the experiment does.
     named = replace(pack, endpoint=pack.endpoint or settings.url, name=settings.name or pack.name)
-    with open_endpoint(named, settings.url) as config:
+    with open_endpoint(named, settings.url, services=services) as config:
         chosen = {
             "user_agent": settings.user_agent or config.user_agent,
             "label_properties": settings.label_properties or config.label_properties,

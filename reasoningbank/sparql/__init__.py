@@ -19,7 +19,12 @@ from reasoningbank.sparql.discovery import (
     service_description,
     void_description,
 )
-from reasoningbank.sparql.endpoint import EndpointConfig, is_loopback, same_address
+from reasoningbank.sparql.endpoint import (
+    EndpointConfig,
+    address_key,
+    is_loopback,
+    same_address,
+)
 from reasoningbank.sparql.query import PreparedQuery, prepare
 from reasoningbank.sparql.results import BooleanResult, GraphResult, Result, TableResult
 from reasoningbank.sparql.server import OxigraphServer
@@ -52,6 +57,7 @@ __all__ = [
     "Term",
     "VoidDataset",
     "VoidDescription",
+    "address_key",
     "compact",
     "discover",
     "full",

@@ -8,6 +8,7 @@ import os
 import sqlite3
 import threading
 import time
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -104,9 +105,19 @@ class AnswerCache:
             return
 
     @staticmethod
-    def key_of(address: str, query: str, form: str, rows: int, max_bytes: int) -> str:
-        """Return the key of a query as it is sent, with the bounds that its result has."""
-        text = json.dumps([address, query, form, rows, max_bytes])
+    def key_of(
+        address: str,
+        query: str,
+        form: str,
+        rows: int,
+        max_bytes: int,
+        headers: Mapping[str, str] | None = None,
+    ) -> str:
+        """Return the key of a query as it is sent, with the bounds that its result has.
+
+        What one credential may see is not for another: the headers are part of the key.
+        """
+        text = json.dumps([address, query, form, rows, max_bytes, sorted((headers or {}).items())])
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
     def _row(self, sql: str, values: tuple[Any, ...]) -> tuple[Any, ...] | None:

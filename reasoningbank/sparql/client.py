@@ -134,7 +134,7 @@ class SPARQLClient:
         if self.config.cache is None or is_loopback(self.config.address):
             return self._ask(prepared, rows, timeout, began)
         cache = open_cache(self.config.cache)
-        bounds = (rows, self.config.max_bytes)
+        bounds = (rows, self.config.max_bytes, self.config.headers)
         key = cache.key_of(self.config.address, prepared.text, prepared.form, *bounds)
         kept = cache.get(key, max_age_s=self.config.cache_age_s, source=self.config.source)
         if kept is not None:

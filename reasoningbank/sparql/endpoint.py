@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from reasoningbank.errors import UsageError
 from reasoningbank.sparql.terms import STANDARD_PREFIXES
 
-__all__ = ["EndpointConfig", "is_loopback", "same_address"]
+__all__ = ["EndpointConfig", "address_key", "is_loopback", "same_address"]
 
 DEFAULT_LABELS = (
     "http://www.w3.org/2000/01/rdf-schema#label",
@@ -38,14 +38,35 @@ def is_loopback(url: str) -> bool:
         return False
 
 
-def same_address(one: str, other: str) -> bool:
-    """Compare addresses as people write them: a trailing slash makes no difference.
+def address_key(url: str) -> str | None:
+    """Return what all spellings of an address have in common; None for what is no address.
 
     Examples:
-        >>> same_address("https://example.org/sparql/", "https://example.org/sparql")
+        >>> address_key("http://Sparql.example.org/sparql/")
+        'sparql.example.org/sparql'
+        >>> address_key("sparql.example.org") is None
         True
     """
-    return one.rstrip("/") == other.rstrip("/")
+    try:
+        parts = urlsplit(url.strip())
+    except ValueError:
+        return None
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        return None
+    host = parts.netloc.lower().removesuffix(":443").removesuffix(":80")
+    query = f"?{parts.query}" if parts.query else ""
+    return f"{host}{parts.path.rstrip('/')}{query}"
+
+
+def same_address(one: str, other: str) -> bool:
+    """Compare addresses as people write them: what differs in spelling alone is the same.
+
+    Examples:
+        >>> same_address("https://example.org/sparql/", "http://Example.org:80/sparql")
+        True
+    """
+    key = address_key(one)
+    return one == other or (key is not None and key == address_key(other))
 
 
 @dataclass(frozen=True)
@@ -62,7 +83,8 @@ class EndpointConfig:
         federated: The endpoints this one federates with, as they are asked directly.
         services: Addresses that SERVICE may name besides the aliases and the endpoint itself.
             None allows any on a remote endpoint, which resolves them itself, and no other on
-            loopback, where the harness's own server would do the fetching.
+            loopback, where the harness's own server would do the fetching. A run always names
+            them: an agent must not make a public server send data anywhere.
         max_rows: Most rows, or triples, of one result.
         max_bytes: Most bytes read of one response.
         timeout_s: Seconds one request may take, all of it.

@@ -199,7 +199,7 @@ def _compact_iri(value: str, prefixes: Mapping[str, str], max_chars: int) -> str
     for prefix, namespace in prefixes.items():
         if len(namespace) > len(best) and value.startswith(namespace):
             local = value[len(namespace) :]
-            if _PLAIN_LOCAL.fullmatch(local):
+            if len(local) <= _IRI_CHARS and _PLAIN_LOCAL.fullmatch(local):
                 best, name = namespace, f"{prefix}:{local}"
     # A cut IRI is useless, so only absurd ones are cut.
     return name or f"<{cut(value, max(max_chars, _IRI_CHARS))}>"

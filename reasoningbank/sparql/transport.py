@@ -169,7 +169,10 @@ class _SameOrigin(urllib.request.HTTPRedirectHandler):
         newurl: str,
     ) -> urllib.request.Request | None:
         old, new = urlsplit(req.full_url), urlsplit(newurl)
-        upgraded = (old.scheme, new.scheme) == ("http", "https") and old.port is None
+        # To the usual ports alone: another one of the same host may be another service.
+        upgraded = (old.scheme, new.scheme) == ("http", "https") and (
+            old.port in (None, 80) and new.port in (None, 443)
+        )
         if new.hostname != old.hostname or not (
             upgraded or (new.scheme, new.port) == (old.scheme, old.port)
         ):

@@ -342,3 +342,16 @@ def test_all_servers_end_with_a_process_that_is_killed(trees: Path) -> None:
     while any(map(_is_up, urls)) and time.monotonic() < end:
         time.sleep(0.1)
     assert [_is_up(url) for url in urls] == [False, False, False]
+
+
+def test_at_a_running_endpoint_service_reaches_what_the_pack_names_alone(trees: Path) -> None:
+    pack = load_pack(trees)
+    named_too = ["https://x.example/s"]
+    with open_endpoint(pack, "https://mirror.example/sparql", services=named_too) as config:
+        client = SPARQLClient(config)
+    for named in ("https://fruits.example/sparql", "http://Fruits.example/sparql/"):
+        assert client.prepare(f"ASK {{ SERVICE <{named}> {{ ?s ?p ?o }} }}").services
+    assert client.prepare("ASK { SERVICE <https://x.example/s> { ?s ?p ?o } }").services
+    for other in ("<https://evil.example/collect>", "?anywhere"):
+        with pytest.raises(QueryError, match="allowed"):
+            client.prepare(f"ASK {{ SERVICE {other} {{ ?s ?p ?o }} }}")

@@ -13,9 +13,14 @@ from pathlib import Path
 
 import pytest
 
+from reasoningbank.agents import AGENTS, Attempt, Episode
+from reasoningbank.corpus import Task, load_shacl_tasks
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment import Experiment, Progress, RunFolder, run_experiment
+from reasoningbank.experiment.plan import hidden_tasks
 from reasoningbank.sparql import EndpointConfig
+from reasoningbank.tools import EndpointTools
+from reasoningbank.trajectory import Usage
 
 Make = Callable[..., Experiment]
 Pack = Callable[..., Path]
@@ -175,3 +180,37 @@ def test_a_folder_of_examples_is_run_against_any_endpoint(
     run_experiment(experiment_on(pack, endpoint=endpoint), folder)
     records = list(folder.trials())
     assert [record.strict for record in records] == [True, True]
+
+
+class Prober:
+    """Asks the discovery tools for all they show, and answers with that."""
+
+    name = "prober"
+    uses_lm = False
+    sees_gold = False
+
+    def solve(self, task: Task, episode: Episode) -> Attempt:
+        tools = episode.tools
+        ref = tools["federated_endpoints"]()
+        shown = [str(tools["endpoint_detail"](ref, other)) for other in ("UniProt", "Rhea")]
+        recorder = episode.recorder
+        return Attempt(None, "\n".join(shown), "refused", Usage(), recorder.trajectory())
+
+
+def test_no_tool_shows_the_test_split_or_the_tasks_own_group(
+    tmp_path: Path, experiment_on: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(AGENTS, "prober", Prober)
+    corpus = load_shacl_tasks("uniprot")
+    # A task whose question would be among the first shown, were it not hidden.
+    open_tools = EndpointTools()
+    detail = open_tools.endpoint_detail(open_tools.federated_endpoints("uniprot"), "UniProt")
+    task = next(task for task in corpus if task.query in str(detail))
+    folder = RunFolder(tmp_path / "run")
+    arm = {"name": "prober", "agent": "prober"}
+    run_experiment(experiment_on(Path("uniprot"), arm, tasks={"ids": [task.id]}), folder)
+    (record,) = folder.trials()
+    hidden = hidden_tasks(corpus, [task])
+    assert "'questions'" in record.answer
+    assert any(other.query in record.answer for other in corpus if other.id not in hidden)
+    assert not [other.id for other in corpus if other.id in hidden and other.query in record.answer]
