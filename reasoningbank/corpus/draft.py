@@ -13,7 +13,6 @@ from reasoningbank.corpus.findings import Finding, FindingCode
 from reasoningbank.corpus.loaded import LoadedTask
 from reasoningbank.corpus.pack import Pack
 from reasoningbank.corpus.prefixes import complete_prefixes
-from reasoningbank.corpus.targets import target_key
 from reasoningbank.corpus.task import QueryForm
 from reasoningbank.corpus.turtle import RawExample, local_name, plain_text
 from reasoningbank.corpus.vocabulary import (
@@ -25,6 +24,7 @@ from reasoningbank.corpus.vocabulary import (
     SCHEMA,
     SPEX,
 )
+from reasoningbank.sparql import address_key
 
 __all__ = ["Draft"]
 
@@ -138,9 +138,9 @@ class Draft:
 
     def _target(self, endpoint: str, targets: Mapping[str, str]) -> str:
         written = list(dict.fromkeys(self.raw.texts(SCHEMA + "target")))
-        for bad in (t for t in written if target_key(t) is None):
+        for bad in (t for t in written if address_key(t) is None):
             self.note("bad-target", f"the target {bad!r} of {self.id} is no http address")
-        usable = [t for t in written if target_key(t) is not None]
+        usable = [t for t in written if address_key(t) is not None]
         for target in usable:
             if targets[target] != target:
                 self.note("target-variant", f"{target} was read as {targets[target]}")

@@ -16,11 +16,11 @@ from pathlib import Path
 from reasoningbank.corpus.mentions import Scope, mentions
 from reasoningbank.corpus.pack import Pack, known_packs, load_pack
 from reasoningbank.corpus.shacl import load_corpus
-from reasoningbank.corpus.targets import target_key
 from reasoningbank.corpus.turtle import read_example_file
 from reasoningbank.corpus.vocabulary import SCHEMA
 from reasoningbank.corpus.well_known import Identity, dataset_of, identity_of
 from reasoningbank.errors import QueryError
+from reasoningbank.sparql import address_key
 
 __all__ = ["Registry", "RegistryEndpoint", "UsedGraph", "read_registry"]
 
@@ -86,8 +86,8 @@ class Registry:
 
     def at(self, url: str) -> RegistryEndpoint | None:
         """Return the endpoint at an address, in any spelling."""
-        key = target_key(url)
-        return next((e for e in self.endpoints if key and target_key(e.url) == key), None)
+        key = address_key(url)
+        return next((e for e in self.endpoints if key and address_key(e.url) == key), None)
 
 
 @dataclass(frozen=True)
@@ -177,14 +177,14 @@ def _written_targets(pack: Pack, files: Iterable[Path]) -> dict[tuple[str, str],
         file = read_example_file(path, path.relative_to(pack.examples).as_posix())
         for raw in file.examples:
             if raw.resource:
-                usable = (t for t in raw.texts(SCHEMA + "target") if target_key(t))
+                usable = (t for t in raw.texts(SCHEMA + "target") if address_key(t))
                 written[file.path, raw.resource] = tuple(dict.fromkeys(usable))
     return written
 
 
 def _count(use: _Use, found: dict[str, _Found]) -> None:
     def note(address: str, way: str) -> _Found | None:
-        key = target_key(address)
+        key = address_key(address)
         if key is None:
             return None
         endpoint = found[key]
@@ -214,7 +214,7 @@ def _said_by_pack(pack: Pack) -> dict[str, tuple[str, Identity]]:
     said: dict[str, tuple[str, Identity]] = {}
     for url, name, authority in named:
         known = identity_of(url)
-        if key := target_key(url):
+        if key := address_key(url):
             said.setdefault(key, (url, Identity(name or known.name, authority or known.authority)))
     return said
 
@@ -255,7 +255,7 @@ def _with_unique_names(endpoints: Iterable[RegistryEndpoint]) -> list[RegistryEn
         choices = (
             endpoint.name,
             f"{endpoint.name} {dataset}" if dataset else endpoint.name,
-            f"{endpoint.name} ({target_key(endpoint.url)})",
+            f"{endpoint.name} ({address_key(endpoint.url)})",
         )
         name = next(c for c in choices if c.casefold() not in taken)
         taken.add(name.casefold())

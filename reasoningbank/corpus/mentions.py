@@ -15,8 +15,8 @@ from functools import lru_cache
 from itertools import pairwise
 from urllib.parse import urlsplit
 
-from reasoningbank.corpus.targets import target_key
 from reasoningbank.errors import QueryError
+from reasoningbank.sparql import address_key
 from reasoningbank.sparql.outline import outline
 from reasoningbank.sparql.tokens import Token
 
@@ -144,7 +144,7 @@ class _Walk:
 
 
 def _is_endpoint(iri: str) -> bool:
-    return target_key(iri) is not None and not urlsplit(iri).fragment
+    return address_key(iri) is not None and not urlsplit(iri).fragment
 
 
 def _iri(token: Token, declared: Mapping[str, str]) -> str | None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from reasoningbank.sparql import address_key as target_key
+from reasoningbank.sparql import address_key
 
-__all__ = ["canonical_targets", "target_key"]
+__all__ = ["canonical_targets"]
 
 
 def canonical_targets(targets: Iterable[str], preferred: str = "") -> dict[str, str]:
@@ -26,9 +26,9 @@ def canonical_targets(targets: Iterable[str], preferred: str = "") -> dict[str, 
     """
     counts = Counter(targets)
     chosen: dict[str, str] = {}
-    if preferred and (key := target_key(preferred)):
+    if preferred and (key := address_key(preferred)):
         chosen[key] = preferred
     for target, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
-        if key := target_key(target):
+        if key := address_key(target):
             chosen.setdefault(key, target)
-    return {t: chosen[key] for t in counts if (key := target_key(t))}
+    return {t: chosen[key] for t in counts if (key := address_key(t))}

@@ -9,10 +9,9 @@ import pyoxigraph as ox
 
 from reasoningbank.corpus.findings import Finding, FindingCode
 from reasoningbank.corpus.prefixes import complete_prefixes, declared_prefixes
-from reasoningbank.corpus.targets import target_key
 from reasoningbank.corpus.task import Task
 from reasoningbank.errors import QueryError
-from reasoningbank.sparql import STANDARD_PREFIXES, PreparedQuery, prepare
+from reasoningbank.sparql import STANDARD_PREFIXES, PreparedQuery, address_key, prepare
 from reasoningbank.sparql.edits import Edit, apply_edits
 from reasoningbank.sparql.outline import outline
 from reasoningbank.sparql.parsing import parse_algebra
@@ -89,8 +88,8 @@ def _oxigraph(task: Task, prepared: PreparedQuery) -> Iterator[Finding]:
 
 
 def _services(task: Task, prepared: PreparedQuery) -> Iterator[Finding]:
-    asked = {target_key(url): url for url in prepared.services if not url.startswith("?")}
-    named = {target_key(url): url for url in task.federates_with}
+    asked = {address_key(url): url for url in prepared.services if not url.startswith("?")}
+    named = {address_key(url): url for url in task.federates_with}
     for key in asked.keys() - named.keys():
         message = f"asks <{asked[key]}>, which no spex:federatesWith names"
         yield _finding(task, "federates-mismatch", message)

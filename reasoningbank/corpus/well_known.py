@@ -6,7 +6,7 @@ import ipaddress
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from reasoningbank.corpus.targets import target_key
+from reasoningbank.sparql import address_key
 
 __all__ = ["Identity", "identity_of"]
 
@@ -115,7 +115,7 @@ def identity_of(url: str) -> Identity:
         >>> identity_of("https://sparql.trees.co.uk:8890/sparql")
         Identity(name='Trees', authority='trees.co.uk')
     """
-    parts = urlsplit(url if target_key(url) else "")
+    parts = urlsplit(url if address_key(url) else "")
     host = (parts.hostname or "").removeprefix("www.").rstrip(".")
     known = _BY_HOST.get(host)
     if known is None:

@@ -56,7 +56,8 @@ class EndpointSettings(_Strict):
     A public endpoint is asked politely unless told otherwise: one request a second, two at a time.
 
     Attributes:
-        url: Its address; the only one that the run reaches.
+        url: Its address. Besides it the run reaches only what the pack and its examples federate
+            with, as politely.
         name: What people call it; the pack's name, or the host, where empty.
         user_agent: Sent with every request; public endpoints want a contact in it.
         min_interval_s: Least seconds between the starts of two requests.

@@ -113,16 +113,20 @@ def _opened(
     # A bare folder of examples names no endpoint; the experiment does.
     named = replace(pack, endpoint=pack.endpoint or settings.url, name=settings.name or pack.name)
     with open_endpoint(named, settings.url, services=services) as config:
-        chosen = {
+        polite = {
             "user_agent": settings.user_agent or config.user_agent,
-            "label_properties": settings.label_properties or config.label_properties,
             "min_interval_s": settings.min_interval_s,
             "max_connections": settings.max_connections,
             "timeout_s": settings.timeout_s,
             "max_rows": settings.max_rows,
             "cache": cache_dir() / "answers.sqlite" if settings.cache else None,
         }
-        yield replace(config, **chosen)  # type: ignore[arg-type]
+        yield replace(
+            config,
+            label_properties=settings.label_properties or config.label_properties,
+            federated=tuple(replace(other, **polite) for other in config.federated),  # type: ignore[arg-type]
+            **polite,  # type: ignore[arg-type]
+        )
 
 
 def data_files(pack: Pack) -> tuple[Path, ...]:

@@ -12,9 +12,8 @@ from urllib.parse import urlsplit
 from reasoningbank.corpus import Pack, endpoint_config, known_packs, load_pack
 from reasoningbank.corpus.federation import Registry
 from reasoningbank.corpus.pack import federated_config
-from reasoningbank.corpus.targets import target_key
 from reasoningbank.errors import ToolError, UsageError
-from reasoningbank.sparql import EndpointConfig
+from reasoningbank.sparql import EndpointConfig, address_key
 from reasoningbank.tools.bounds import told
 
 __all__ = ["Addresses", "is_public", "known_endpoints", "public_endpoints"]
@@ -44,12 +43,12 @@ class Addresses:
         """Allow further endpoints; one that is known already stays as it is."""
         for config in _with_federated(configs):
             for url in (config.url, config.address):
-                if key := target_key(url):
+                if key := address_key(url):
                     self._by_key.setdefault(key, config)
 
     def allows(self, url: str) -> bool:
         """Say whether an address, in any spelling, may be asked."""
-        return (target_key(url) or "") in self._by_key
+        return (address_key(url) or "") in self._by_key
 
     def find(self, wanted: str) -> EndpointConfig:
         """Return the endpoint at an address or of a name.
@@ -59,10 +58,8 @@ class Addresses:
         """
         configs = list(dict.fromkeys(self._by_key.values()))
         if not isinstance(wanted, str):
-            raise ToolError(
-                f"{told(wanted)} is no address", mend=f"ask one of: {_shown(configs)}"
-            )
-        found = self._by_key.get(target_key(wanted.strip().strip("<>")) or "")
+            raise ToolError(f"{told(wanted)} is no address", mend=f"ask one of: {_shown(configs)}")
+        found = self._by_key.get(address_key(wanted.strip().strip("<>")) or "")
         named = {config.source.casefold(): config for config in configs}
         found = found or named.get(wanted.strip().casefold())
         if found is not None:
@@ -118,7 +115,7 @@ def is_public(url: str) -> bool:
         ...     "http://10.0.0.7/", "http://localhost:3030/ds", "file:///etc/passwd")]
         [True, False, False, False, False]
     """
-    host = (urlsplit(url).hostname or "") if target_key(url) else ""
+    host = (urlsplit(url).hostname or "") if address_key(url) else ""
     try:
         return ipaddress.ip_address(host).is_global
     except ValueError:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from reasoningbank.errors import EndpointError, QueryError, ToolError
+from reasoningbank.errors import EndpointError, QueryError, ToolError, UsageError
 from reasoningbank.refs import RefStore
 from reasoningbank.sparql import (
     BooleanResult,
@@ -18,8 +18,9 @@ from reasoningbank.sparql import (
     compact,
     to_iri,
 )
-from reasoningbank.tools.bounds import fit
-from reasoningbank.tools.diagnosis import diagnose, probe_run, suggest_for_error
+from reasoningbank.sparql.terms import cut
+from reasoningbank.tools.bounds import CAPS, fit, told
+from reasoningbank.tools.diagnosis import diagnose, probe_run, suggest_for_error, unknown_names
 from reasoningbank.tools.exploring.survey import Survey
 from reasoningbank.tools.looking import Asked
 from reasoningbank.tools.vocabulary import Vocabulary
@@ -30,6 +31,15 @@ NO_ROWS = (
     "no rows: a class, property or value of the query is not in the data; look them up with "
     "sparql_sample(class), sparql_describe(resource) or sparql_find(name)"
 )
+
+#: How to get what no limit gives.
+PAGING = "ask more narrowly, or use sparql_query with LIMIT and OFFSET"
+#: Characters of an IRI in a note, and of what is wrong with one.
+MOST_IRI_CHARS = 200
+
+#: What keeps a question from being answered: the query, the endpoint, or what a person gave,
+#: such as a schema that cannot be read.
+FAILURES = (QueryError, EndpointError, UsageError)
 
 T = TypeVar("T")
 
@@ -48,6 +58,7 @@ class Asking:
         survey: Survey | None = None,
     ) -> None:
         self.config = config
+        self._own_store = store is None
         self.store = store if store is not None else RefStore()
         self.vocabulary = vocabulary if vocabulary is not None else Vocabulary.of(config, schema)
         self._own_survey = survey is None
@@ -55,24 +66,30 @@ class Asking:
             declared = Vocabulary.of_schema(schema) if schema is not None else None
             survey = Survey(config, declared=declared)
         self.survey = survey
+        self._own_client = client is None
         self._client = client if client is not None else SPARQLClient(config)
         self._source = config.source
         self._asked: dict[str, Asked] = {}
 
     def close(self) -> None:
-        """Release the handles and the connection."""
-        self.store.close()
+        """Release what is the tools' own of store, survey and connection; the given ones stay."""
+        if self._own_store:
+            self.store.close()
         if self._own_survey:
             self.survey.close()
-        self._client.close()
+        if self._own_client:
+            self._client.close()
 
     def _iri(self, text: str) -> str:
         if not isinstance(text, str):
-            raise ToolError(f"{text!r} is not an IRI", mend="give it as text, e.g. 'rdfs:label'")
+            raise ToolError(
+                f"{told(text)} is not an IRI", mend="give it as text, e.g. 'rdfs:label'"
+            )
         try:
             return to_iri(text, self.config.namespaces).value
         except QueryError as error:
-            raise ToolError(error.what, where=error.where, mend=error.mend) from error
+            what = cut(error.what, MOST_IRI_CHARS)
+            raise ToolError(what, where=error.where, mend=error.mend) from error
 
     def _prepare(self, query: str, limit: int | None) -> PreparedQuery:
         try:
@@ -83,39 +100,51 @@ class Asking:
     def _run(self, prepared: PreparedQuery) -> Result:
         try:
             return self._client.query(prepared)
-        except (QueryError, EndpointError) as error:
+        except FAILURES as error:
             raise self._failed(prepared.original, error) from error
 
     def _explore(self, find: Callable[[], T]) -> T:
         try:
             return find()
-        except (QueryError, EndpointError) as error:
+        except FAILURES as error:
             raise self._failed("", error) from error
 
-    def _failed(self, query: str, error: QueryError | EndpointError) -> ToolError:
+    def _failed(self, query: str, error: QueryError | EndpointError | UsageError) -> ToolError:
         if isinstance(error, EndpointError):
             return ToolError(error.what, where=error.where, mend="try again once")
+        if isinstance(error, UsageError):
+            return ToolError(error.what, where=error.where, mend="nothing written here mends it")
         meant = ""
         # Its vocabulary may have to be asked for: not of an endpoint that is slow already.
         if isinstance(query, str) and query and "timed out" not in error.what:
-            meant = suggest_for_error(query, error, self.vocabulary, self.config.namespaces)
+            try:
+                meant = suggest_for_error(query, error, self.vocabulary, self.config.namespaces)
+            except UsageError as broken:
+                meant = _no_hint(broken)
         mend = "; ".join(part for part in (meant, error.mend) if part)
         return ToolError(error.what, where=error.where, mend=mend)
 
     def _why_empty(self, prepared: PreparedQuery) -> tuple[str, ...]:
-        found = diagnose(
-            prepared,
-            probe_run(self.config),
-            self.vocabulary,
-            namespaces=self.config.namespaces,
-        )
+        run, namespaces = probe_run(self.config), self.config.namespaces
+        try:
+            found = diagnose(prepared, run, self.vocabulary, namespaces=namespaces)
+        except UsageError as broken:
+            found = (_no_hint(broken),)
         return found or (NO_ROWS,)
+
+    def _misspelt(self, prepared: PreparedQuery) -> tuple[str, ...]:
+        run, namespaces = probe_run(self.config), self.config.namespaces
+        try:
+            return unknown_names(prepared, self.vocabulary, run, namespaces=namespaces)
+        except UsageError as broken:
+            return (_no_hint(broken),)
 
     def _no_class(self, iri: str, written: str) -> str:
         try:
             known = self._client.query(f"ASK {{ {self.survey.within(f'<{iri}> ?p ?o')} }}")
-        except (QueryError, EndpointError):
+        except FAILURES:
             known = BooleanResult(False)
+        written = cut(written, MOST_IRI_CHARS)
         if isinstance(known, BooleanResult) and known.value:
             return f"{written} is a resource, not a class: sparql_describe({written!r}) shows it"
         return f"nothing is of class {written}; sparql_classes() lists classes"
@@ -125,19 +154,32 @@ class Asking:
 
     def _listing(
         self,
+        tool: str,
         name: str,
         items: list[dict[str, Any]],
-        more: bool,
+        limit: int,
         notes: Iterable[str],
         **rest: Any,
     ) -> dict[str, Any]:
-        kept = fit(items)
-        truncated = more or len(kept) < len(items)
+        """Return what a tool lists: `limit` of the items, of which there is one more to say so."""
+        kept = fit(items[:limit])
+        truncated = len(kept) < len(items)
         said = [note for note in notes if note]
         if truncated:
-            said.append("there may be more: raise limit or ask more narrowly")
+            most = CAPS[tool].most
+            if len(kept) < min(limit, len(items)):
+                how = f"one return holds no more; {PAGING}"
+            elif limit >= most:
+                how = f"{most} is the most {tool} gives; {PAGING}"
+            else:
+                how = "raise limit or ask more narrowly"
+            said.append(f"there may be more: {how}")
         listing = {"source": self._source, **rest, "count": len(kept), name: kept}
         listing["truncated"] = truncated
         if said:
             listing["note"] = "; ".join(said)
         return listing
+
+
+def _no_hint(error: UsageError) -> str:
+    return f"what was meant is not known: {cut(error.what, MOST_IRI_CHARS)}"

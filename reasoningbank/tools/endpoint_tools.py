@@ -8,8 +8,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from pyoxigraph import NamedNode
-
 from reasoningbank.corpus import Pack, known_packs, load_pack
 from reasoningbank.corpus.federation import Registry, RegistryEndpoint, read_registry
 from reasoningbank.errors import EndpointError, ToolError, UsageError
@@ -19,16 +17,17 @@ from reasoningbank.sparql import (
     EndpointConfig,
     NamedGraph,
     SPARQLClient,
-    VoidDescription,
     compact,
     discover,
     full,
 )
 from reasoningbank.sparql.terms import Term
 from reasoningbank.tools.addresses import Addresses, known_endpoints, public_endpoints
+from reasoningbank.tools.bounds import told
 from reasoningbank.tools.handle import Handle
 from reasoningbank.tools.paging import page
 from reasoningbank.tools.registry_view import endpoint_in_full, endpoint_named
+from reasoningbank.tools.service_view import description_in_brief, features
 
 __all__ = ["EndpointTools"]
 
@@ -48,8 +47,6 @@ TOOL_NAMES = (
 DEADLINE_S = 30.0
 RETRIES = 1
 
-MOST_NOTE_CHARS = 300
-
 _SHORT = {
     "formats": "http://www.w3.org/ns/formats/",
     "ent": "http://www.w3.org/ns/entailment/",
@@ -65,8 +62,9 @@ class EndpointTools:
             spelling. None, as in a notebook, allows what `packs` and the known packs name and,
             as soon as `federated_endpoints` has found them, the public ones that examples name.
         store: Where what was found is kept; an own one by default, released by `close`.
-        packs: The packs whose examples may be read, besides the known ones by name. With
-            `endpoints` given no other folder can be read.
+        packs: The packs whose examples may be read. With `endpoints` given they are the only
+            ones, since `hidden` holds ids of their tasks alone; without, the known ones may be
+            read too by name, and others by folder.
         hidden: Ids of tasks of which discovery shows nothing: those of the evaluation split,
             and in a trial those of its task's own group.
 
@@ -85,6 +83,7 @@ class EndpointTools:
         packs: Sequence[Pack | str | Path] = (),
         hidden: Collection[str] = (),
     ) -> None:
+        self._own_store = store is None
         self.store = store if store is not None else RefStore()
         self._open = endpoints is None
         self._packs = tuple(p if isinstance(p, Pack) else load_pack(p) for p in packs)
@@ -94,8 +93,9 @@ class EndpointTools:
         self._asked: dict[EndpointConfig, Ref] = {}
 
     def close(self) -> None:
-        """Release the handles."""
-        self.store.close()
+        """Release the handles, unless the store was given."""
+        if self._own_store:
+            self.store.close()
 
     def as_dspy_tools(self) -> dict[str, Callable[..., Any]]:
         """Return the tools by name, for `dspy.RLM(tools=[...])` and `dspy.ReAct`."""
@@ -103,7 +103,11 @@ class EndpointTools:
 
     def federated_endpoints(self, path: str = "") -> Ref:
         """Find the endpoints that a pack's examples reach; returns a handle for endpoints_list."""
-        registry = read_registry(self._pack(path), self._hidden)
+        pack = self._pack(path)
+        try:
+            registry = read_registry(pack, self._hidden)
+        except UsageError as error:
+            raise ToolError(error.what, where=error.where, mend=error.mend) from error
         if self._open:
             self._addresses.add(public_endpoints(registry))
         size = len(json.dumps(asdict(registry), ensure_ascii=False))
@@ -179,24 +183,7 @@ class EndpointTools:
     def service_desc_stats(self, ref: RefLike) -> dict[str, Any]:
         """Say what an endpoint tells of itself: sizes, numbers of graphs and features."""
         found = self._discovery(ref)
-        service, void = found.service, found.void
-        stats: dict[str, Any] = {
-            "source": service.source,
-            "url": service.endpoint,
-            "described": service.offered,
-            "triples": self.store.ref(ref).rows,
-            "features": len(_features(found)),
-            "graphs": len(found.named_graphs),
-            "statistics": void.origin or "none",
-        }
-        if void.offered:
-            stats["data"] = _sizes(void)
-        if found.notes:
-            stats["tried"] = [note[:MOST_NOTE_CHARS] for note in found.notes]
-        stats["truncated"] = void.truncated
-        if void.truncated:
-            stats["note"] = "the statistics are longer than what was read: ask with sparql_query"
-        return stats
+        return description_in_brief(found, self.store.ref(ref).rows)
 
     def service_desc_graphs(self, ref: RefLike, limit: int = 20, start: int = 0) -> dict[str, Any]:
         """List an endpoint's named graphs with their sizes, the largest first."""
@@ -228,7 +215,7 @@ class EndpointTools:
             "service_desc_features",
             self.store.ref(ref).key,
             "features",
-            _features(found),
+            features(found),
             lambda item: {"kind": item[0], "feature": self._show(found, item[1])},
             limit=limit,
             start=start,
@@ -256,9 +243,11 @@ class EndpointTools:
         )
 
     def _pack(self, path: str | Path) -> Pack:
+        if not isinstance(path, str | Path):
+            path = told(path)
         text = str(path).strip().rstrip("/")
         names = {pack.key: pack for pack in self._packs}
-        known = known_packs()
+        known = known_packs() if self._open else {}
         if not text and len(names or known) == 1:
             text = next(iter(names or known))
         name = text.removeprefix("ontology/")
@@ -299,27 +288,3 @@ class EndpointTools:
     def _show(self, found: Discovery, term: Term) -> Any:
         prefixes = self._addresses.find(found.service.endpoint).namespaces
         return compact(term, {**_SHORT, **prefixes})
-
-
-def _features(found: Discovery) -> list[tuple[str, NamedNode]]:
-    service = found.service
-    kinds = (
-        ("language", service.languages),
-        ("feature", service.features),
-        ("result format", service.result_formats),
-        ("entailment", (service.entailment,) if service.entailment else ()),
-        ("function", service.functions),
-    )
-    return [(kind, NamedNode(name)) for kind, names in kinds for name in names]
-
-
-def _sizes(void: VoidDescription) -> dict[str, int]:
-    """Return how much data the statistics tell of; what is untold is left out."""
-    whole = [d.triples for d in void.datasets if d.triples is not None and not d.graph]
-    parts = [d.triples for d in void.datasets if d.triples is not None and d.graph]
-    triples = max(whole, default=0) or sum(parts)
-    classes = {part.class_ for d in void.datasets for part in d.classes}
-    properties = {part.property for d in void.datasets for part in d.properties}
-    properties |= {p.property for d in void.datasets for part in d.classes for p in part.properties}
-    sizes = {"triples": triples, "classes": len(classes), "properties": len(properties)}
-    return {name: size for name, size in sizes.items() if size}

@@ -19,14 +19,23 @@ from reasoningbank.sparql import (
     compact,
     full,
 )
-from reasoningbank.tools.bounds import MAX_CHARS, fit
+from reasoningbank.sparql.terms import cut
+from reasoningbank.tools.bounds import MAX_CHARS, fit, told
 from reasoningbank.tools.rows import Rows
 
 __all__ = ["Asked", "bare_columns", "compact_row", "show_rows", "show_stats", "size_of"]
 
 #: Characters of one value where the full form is wanted.
 FULL_CHARS = 5_000
+#: Characters of the names of columns: of one in a row, of one in a note, of all in the stats.
+NAME_CHARS = 200
+NOTED_CHARS = 60
+COLUMNS_CHARS = 4_000
 MORE = "the endpoint has more rows: raise limit or narrow the query"
+MORE_THAN_MOST = (
+    "the endpoint has more rows, and no limit gives them: narrow the query, or page with "
+    "ORDER BY, LIMIT and OFFSET"
+)
 
 
 @dataclass
@@ -44,15 +53,19 @@ class Asked:
     found: tuple[str, ...] | None = field(default=None)
 
 
-def show_stats(ref: Ref, result: Result, notes: list[str]) -> dict[str, Any]:
-    """Return what a handle holds: rows, size, columns, whether cut."""
+def show_stats(ref: Ref, result: Result, notes: list[str], *, most: int) -> dict[str, Any]:
+    """Return what a handle holds: rows, size, columns, whether cut; `most` as in `show_rows`."""
     stats: dict[str, Any] = {"source": ref.source, "rows": ref.rows, "sz": ref.sz}
     if isinstance(result, BooleanResult):
         stats |= {"boolean": result.value, "truncated": False}
     else:
-        stats |= {"cols": list(result.variables), "truncated": result.truncated}
+        columns = fit(result.variables, COLUMNS_CHARS, least=0)
+        left_out = len(result.variables) - len(columns)
+        stats |= {"cols": columns, "truncated": result.truncated or left_out > 0}
+        if left_out:
+            notes = [*notes, f"{left_out} more columns: SELECT fewer, or give them short names"]
         if result.truncated:
-            notes = [*notes, MORE]
+            notes = [*notes, _more(result, most)]
     return stats | ({"note": "; ".join(notes)} if notes else {})
 
 
@@ -63,6 +76,7 @@ def show_rows(
     end: int,
     notes: list[str],
     *,
+    most: int,
     namespaces: Mapping[str, str],
     whole: bool = False,
 ) -> Rows:
@@ -74,6 +88,7 @@ def show_rows(
         start: The first row.
         end: The row after the last.
         notes: What there is to say beforehand.
+        most: Rows the endpoint gives at most; where it gave so many, no limit gives more.
         namespaces: Prefix → namespace, for prefixed names.
         whole: Whether terms are shown in full, as N-Triples writes them.
 
@@ -84,7 +99,7 @@ def show_rows(
         return Rows([{"boolean": result.value}], source=ref.source, total=1, note="; ".join(notes))
     if start > result.n_rows or (start == result.n_rows and start > 0):
         raise ToolError(
-            f"{ref.key} has {result.n_rows} rows, so none from {start}",
+            f"{ref.key} has {result.n_rows} rows, so none from {told(start)}",
             mend=f"slice from 0 to {result.n_rows}",
         )
     rows = result.rows(start, end)
@@ -96,13 +111,14 @@ def show_rows(
     if items:
         items[0], left_out = _narrow(items[0])
         if left_out:
-            notes = [*notes, f"columns left out, too long: {', '.join(left_out[:10])}"]
+            named = ", ".join(cut(name, NOTED_CHARS) for name in left_out[:10])
+            notes = [*notes, f"columns left out, too long: {named}"]
     stop = start + len(items)
     rest = ref.rows - stop
     if rest > 0:
         notes = [*notes, f"{rest} more rows: sparql_slice({ref.key!r}, {stop}, {stop + 50})"]
     elif result.truncated:
-        notes = [*notes, MORE]
+        notes = [*notes, _more(result, most)]
     return Rows(
         items,
         source=ref.source,
@@ -131,6 +147,10 @@ def bare_columns(result: Result) -> bool:
     return any(column.null_count == result.n_rows for column in result.table.columns)
 
 
+def _more(result: TableResult | GraphResult, most: int) -> str:
+    return MORE if result.n_rows < most else MORE_THAN_MOST
+
+
 def _full_row(columns: tuple[str, ...], row: tuple[Term | None, ...]) -> dict[str, Any]:
     return {
         name: None if term is None else _cut(full(term))
@@ -145,12 +165,16 @@ def _cut(text: str) -> str:
 
 
 def _narrow(row: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Return as many leading columns as fit in one return, at least one, and the others' names."""
+    """Return the columns that fit in one return, and the others' names.
+
+    The first is kept if only its value is too long, which is cut already, and not its name.
+    """
     kept: dict[str, Any] = {}
     used = 0
     for name, value in row.items():
-        used += len(json.dumps({name: value}, ensure_ascii=False))
-        if kept and used > MAX_CHARS:
-            break
+        size = len(json.dumps({name: value}, ensure_ascii=False))
+        if used + size > MAX_CHARS and (kept or len(name) > NAME_CHARS):
+            continue
+        used += size
         kept[name] = value
     return kept, [name for name in row if name not in kept]

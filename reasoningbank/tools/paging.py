@@ -53,7 +53,8 @@ def page(
         raise ToolError(f"the start of {tool} is {told(start)}", mend="give a whole number from 0")
     if start and start >= len(items):
         raise ToolError(
-            f"{key} has {len(items)} {name}, so none from {told(start)}", mend="give a smaller start"
+            f"{key} has {len(items)} {name}, so none from {told(start)}",
+            mend="give a smaller start",
         )
     kept = fit([show(item) for item in items[start : start + limit]])
     left = len(items) - start - len(kept)

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from difflib import get_close_matches
 from typing import Any
 
 from reasoningbank.corpus.federation import Registry, RegistryEndpoint
-from reasoningbank.corpus.targets import target_key
 from reasoningbank.errors import ToolError
+from reasoningbank.sparql import address_key
+from reasoningbank.sparql.terms import cut
+from reasoningbank.tools.bounds import fit
 
 __all__ = ["endpoint_in_full", "endpoint_named"]
 
 MOST_PREFIXES = 40
 MOST_GRAPHS = 20
 MOST_SPELLINGS = 10
+#: Characters of the lists of one endpoint: prefixes, graphs, spellings of its address.
+MOST_PREFIX_CHARS = 1_500
+MOST_GRAPH_CHARS = 2_400
+MOST_SPELLING_CHARS = 600
+MOST_NAME_CHARS = 300
 MOST_QUESTION_CHARS = 300
 
 
@@ -30,10 +38,10 @@ def endpoint_named(registry: Registry, wanted: str) -> RegistryEndpoint:
     found = names.get(text.casefold()) or registry.at(text)
     if found is not None:
         return found
-    key = target_key(text)
+    key = address_key(text)
     if key is None:
         # People leave the scheme out, or write the host alone.
-        hosts = {(target_key(e.url) or "").partition("/")[0]: e for e in registry.endpoints}
+        hosts = {(address_key(e.url) or "").partition("/")[0]: e for e in registry.endpoints}
         bare = registry.at(f"https://{text}") or hosts.get(text.casefold().rstrip("/"))
         if bare is not None:
             return bare
@@ -48,30 +56,34 @@ def endpoint_named(registry: Registry, wanted: str) -> RegistryEndpoint:
 
 def endpoint_in_full(endpoint: RegistryEndpoint) -> tuple[dict[str, Any], list[str]]:
     """Return what is known of an endpoint, bounded, and notes on what was left out."""
+    spellings = fit(endpoint.spellings[:MOST_SPELLINGS], MOST_SPELLING_CHARS, least=0)
+    prefixes = fit(endpoint.prefixes[:MOST_PREFIXES], MOST_PREFIX_CHARS, least=0)
+    named = [graph.graph for graph in endpoint.graphs[:MOST_GRAPHS]]
+    graphs = fit(named, MOST_GRAPH_CHARS, least=0)
     shown = {
-        "name": endpoint.name,
+        "name": cut(endpoint.name, MOST_NAME_CHARS),
         "url": endpoint.url,
-        "authority": endpoint.authority,
-        "spellings": list(endpoint.spellings[:MOST_SPELLINGS]),
+        "authority": cut(endpoint.authority, MOST_NAME_CHARS),
+        "spellings": spellings,
         "tasks": {
             "all": endpoint.tasks,
             "as_target": endpoint.as_target,
             "by_service": endpoint.by_service,
             "declared": endpoint.declared,
         },
-        "prefixes": dict(endpoint.prefixes[:MOST_PREFIXES]),
-        "graphs": [g.graph for g in endpoint.graphs[:MOST_GRAPHS]],
-        "questions": [_cut(question) for question in endpoint.questions],
+        "prefixes": dict(prefixes),
+        "graphs": graphs,
+        "questions": [cut(question, MOST_QUESTION_CHARS) for question in endpoint.questions],
     }
-    bounds = (
-        ("spellings", endpoint.spellings, MOST_SPELLINGS, ""),
-        ("prefixes", endpoint.prefixes, MOST_PREFIXES, ""),
-        ("graphs", endpoint.graphs, MOST_GRAPHS, ": data_graphs(ref) lists them"),
+    lists: tuple[tuple[str, Sized, Sized, str], ...] = (
+        ("spellings", endpoint.spellings, spellings, "all are the same endpoint"),
+        ("prefixes", endpoint.prefixes, prefixes, "less used; a full IRI needs none"),
+        ("graphs", endpoint.graphs, graphs, "data_graphs(ref) lists them"),
     )
     notes = [
-        f"{len(items) - most} more {name}{how}"
-        for name, items, most, how in bounds
-        if len(items) > most
+        f"{len(items) - len(kept)} more {name}: {how}"
+        for name, items, kept, how in lists
+        if len(items) > len(kept)
     ]
     return shown, notes
 
@@ -80,9 +92,3 @@ def _all(registry: Registry) -> str:
     names = [endpoint.name for endpoint in registry.endpoints]
     rest = f" and {len(names) - 20} more" if len(names) > 20 else ""
     return f"it names {', '.join(names[:20]) or 'none'}{rest}"
-
-
-def _cut(text: str) -> str:
-    if len(text) <= MOST_QUESTION_CHARS:
-        return text
-    return f"{text[:MOST_QUESTION_CHARS]}… ({len(text)} characters)"

@@ -7,12 +7,13 @@ from typing import Any
 
 from pyoxigraph import NamedNode
 
-from reasoningbank.errors import EndpointError, QueryError, ToolError
+from reasoningbank.errors import EndpointError, QueryError, ToolError, UsageError
 from reasoningbank.refs import Ref, RefLike
 from reasoningbank.sparql import BooleanResult, Result, TableResult
+from reasoningbank.sparql.terms import cut
 from reasoningbank.tools.asking import Asking
-from reasoningbank.tools.bounds import CAPS, bounded_limit, fit
-from reasoningbank.tools.diagnosis import is_empty, probe_run, unknown_names
+from reasoningbank.tools.bounds import CAPS, bounded_limit, fit, told
+from reasoningbank.tools.diagnosis import is_empty
 from reasoningbank.tools.exploring import describing, labels, schema_queries
 from reasoningbank.tools.exploring.counting import MOST_COUNTED, bounded_count
 from reasoningbank.tools.exploring.ladder import brief
@@ -24,6 +25,10 @@ __all__ = ["SPARQLTools"]
 
 #: Characters of what may be searched for.
 MOST_PATTERN = 300
+#: Characters of what `endpoint_info` tells: all prefixes, all label properties, one name.
+MOST_PREFIX_CHARS = 4_000
+MOST_LABEL_CHARS = 1_000
+MOST_NAME_CHARS = 300
 #: What agents see of each tool, in the order in which they need them.
 TOOL_NAMES = (
     "sparql_query",
@@ -74,7 +79,7 @@ class SPARQLTools(Asking):
     def sparql_stats(self, ref: RefLike) -> dict[str, Any]:
         """Say how many rows and which columns a handle has."""
         handle, result, notes = self._look(ref)
-        return show_stats(handle, result, notes)
+        return show_stats(handle, result, notes, most=self.config.max_rows)
 
     def sparql_peek(self, ref: RefLike, n: int = 5, full: bool = False) -> Rows:
         """Return the first n rows of a handle (at most 20); full=True gives uncut terms."""
@@ -86,11 +91,11 @@ class SPARQLTools(Asking):
         for bound in (start, end):
             if isinstance(bound, bool) or not isinstance(bound, int):
                 raise ToolError(
-                    f"{bound!r} is not a whole number", mend="give 0 <= start < end as numbers"
+                    f"{told(bound)} is not a whole number", mend="give 0 <= start < end as numbers"
                 )
         if start < 0 or end < start:
             raise ToolError(
-                f"a slice from {start} to {end} is empty or negative",
+                f"a slice from {told(start)} to {told(end)} is empty or negative",
                 mend="give 0 <= start < end",
             )
         length, note = bounded_limit("sparql_slice", max(1, end - start))
@@ -123,9 +128,8 @@ class SPARQLTools(Asking):
         notes = [note, *about.notes]
         if not items:
             notes = ["nothing is known of it; sparql_find(text) searches by name"]
-        return self._listing(
-            "triples", items[:limit], len(items) > limit, notes, uri=self._show(NamedNode(iri))
-        )
+        shown = self._show(NamedNode(iri))
+        return self._listing("sparql_describe", "triples", items, limit, notes, uri=shown)
 
     def sparql_find(self, pattern: str, limit: int = 20) -> dict[str, Any]:
         """Find resources by a part of their name or label, e.g. sparql_find("kinase")."""
@@ -148,9 +152,8 @@ class SPARQLTools(Asking):
         if not items:
             nothing = "nothing was found" if found.notes else "no label holds this"
             notes = [f"{nothing}; try a shorter or another word", *found.notes]
-        more = len(items) > limit
         shown = {"pattern": text, "via": found.via}
-        return self._listing("results", items[:limit], more, notes, **shown)
+        return self._listing("sparql_find", "results", items, limit, notes, **shown)
 
     def sparql_sample(self, class_uri: str, n: int = 10) -> dict[str, Any]:
         """List instances of a class, and all that is said of the first."""
@@ -160,7 +163,7 @@ class SPARQLTools(Asking):
         found = self._explore(lambda: describing.sample(self.survey, iri, n + 1, most))
         items = [{"s": self._show(term)} for term in found.instances]
         notes = [note, *found.first.notes] if items else [self._no_class(iri, class_uri)]
-        listing = self._listing("instances", items[:n], len(items) > n, notes)
+        listing = self._listing("sparql_sample", "instances", items, n, notes)
         example = fit(self._about(found.first), 2_000)
         return {**listing, "class": self._show(NamedNode(iri)), "example": example}
 
@@ -170,14 +173,18 @@ class SPARQLTools(Asking):
         notes: list[str] = []
         try:
             result = self._client.query(prepared)
-        except (QueryError, EndpointError) as error:
-            fewer = bounded_count(query) if isinstance(error, QueryError) else None
+        except (EndpointError, UsageError) as error:
+            raise self._failed(query, error) from error
+        except QueryError as error:
+            fewer = bounded_count(query)
             if fewer is None:
                 raise self._failed(query, error) from error
             try:
                 result = self._client.query(fewer)
-            except (QueryError, EndpointError):
+            except QueryError:
                 raise self._failed(query, error) from error
+            except (EndpointError, UsageError) as gone:
+                raise self._failed(query, gone) from gone
             notes.append(f"not all were counted, only the first {MOST_COUNTED:,}: {brief(error)}")
         if not isinstance(result, TableResult):
             raise ToolError("a count needs a SELECT", mend="use sparql_query for other forms")
@@ -197,16 +204,28 @@ class SPARQLTools(Asking):
 
     def endpoint_info(self) -> dict[str, Any]:
         """Say what the endpoint is: name, authority, address, prefixes declared for you."""
-        return {
+        config = self.config
+        # Those of the endpoint's own come first: the common ones are known by heart.
+        prefixes = list({**config.prefixes, **config.namespaces}.items())
+        labels = [self._show(NamedNode(name)) for name in config.label_properties]
+        kept = fit(prefixes, MOST_PREFIX_CHARS, least=0)
+        kept_labels = fit(labels, MOST_LABEL_CHARS, least=0)
+        notes = []
+        if left := len(prefixes) - len(kept):
+            notes.append(f"{left} more prefixes are declared; a full IRI needs none")
+        if left := len(labels) - len(kept_labels):
+            notes.append(f"{left} more label properties; sparql_find searches all")
+        info = {
             "source": self._source,
-            "name": self.config.name,
-            "authority": self.config.authority,
-            "url": self.config.url,
-            "prefixes": dict(self.config.prefixes),
-            "label_properties": [self._show(NamedNode(p)) for p in self.config.label_properties],
-            "max_rows": self.config.max_rows,
-            "truncated": False,
+            "name": cut(config.name, MOST_NAME_CHARS),
+            "authority": cut(config.authority, MOST_NAME_CHARS),
+            "url": config.url,
+            "prefixes": dict(kept),
+            "label_properties": kept_labels,
+            "max_rows": config.max_rows,
+            "truncated": bool(notes),
         }
+        return info | ({"note": "; ".join(notes)} if notes else {})
 
     def _look(self, ref: RefLike) -> tuple[Ref, Result, list[str]]:
         """Return a handle, what it names, and what there is to say of it."""
@@ -224,16 +243,21 @@ class SPARQLTools(Asking):
             return self._why_empty(asked.prepared)
         if not bare_columns(result):
             return ()
-        run, namespaces = probe_run(self.config), self.config.namespaces
-        return unknown_names(asked.prepared, self.vocabulary, run, namespaces=namespaces)
+        return self._misspelt(asked.prepared)
 
     def _rows(self, ref: RefLike, start: int, end: int, note: str, full: bool) -> Rows:
         handle, result, notes = self._look(ref)
         if note:
             notes = [note, *notes]
-        namespaces = self.config.namespaces
         return show_rows(
-            handle, result, start, end, notes, namespaces=namespaces, whole=full is True
+            handle,
+            result,
+            start,
+            end,
+            notes,
+            most=self.config.max_rows,
+            namespaces=self.config.namespaces,
+            whole=full is True,
         )
 
     def _about(self, about: describing.About) -> list[dict[str, Any]]:
@@ -252,8 +276,8 @@ class SPARQLTools(Asking):
         ]
         plural = "classes" if name == "class" else "properties"
         notes = [note, *found.notes]
-        if self.survey.in_graphs:
+        if self._explore(lambda: self.survey.in_graphs):
             notes.append(
                 "the data are in named graphs only: write GRAPH ?g { ... } around patterns"
             )
-        return self._listing(plural, items[:limit], len(items) > limit, notes, via=found.via)
+        return self._listing(f"sparql_{plural}", plural, items, limit, notes, via=found.via)

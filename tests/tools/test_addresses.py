@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from reasoningbank.corpus import known_packs
 from reasoningbank.errors import ToolError
 from reasoningbank.sparql import EndpointConfig, OxigraphServer
 from reasoningbank.tools import EndpointTools
+from reasoningbank.tools.addresses import is_public
 
 from .forest import write_forest
 
@@ -36,15 +38,42 @@ def plain(trees_file: Path) -> Iterator[str]:
         yield server.url
 
 
-def test_in_a_run_only_its_packs_and_known_ones_are_read(
+def test_in_a_run_only_its_own_packs_are_read(
     tools: EndpointTools, forest: Path, tmp_path: Path
 ) -> None:
-    for path in ("forest", "ontology/forest", str(forest), "", "uniprot", "ontology/uniprot/"):
-        expected = "ontology/uniprot" if "uniprot" in path else "forest"
-        assert tools.federated_endpoints(path).source == expected
-    for path in (str(tmp_path), str(forest / "examples"), "../forest", "/etc", "forrest"):
-        with pytest.raises(ToolError, match=r"packs at hand: forest, .*uniprot"):
+    for path in ("forest", "ontology/forest", str(forest), ""):
+        assert tools.federated_endpoints(path).source == "forest"
+    # What is hidden are ids of this pack's tasks: of another pack it hides nothing.
+    others = ("uniprot", "ontology/uniprot/", str(known_packs()["uniprot"]))
+    wrong = (str(tmp_path), str(forest / "examples"), "../forest", "/etc", "forrest")
+    for path in (*others, *wrong):
+        with pytest.raises(ToolError, match=r"packs at hand: forest$"):
             tools.federated_endpoints(path)
+
+
+def test_a_run_without_a_pack_reads_none() -> None:
+    made = EndpointTools([EndpointConfig("https://any.example/sparql/", "Any")])
+    for path in ("", "uniprot"):
+        with pytest.raises(ToolError, match="packs at hand: none"):
+            made.federated_endpoints(path)
+
+
+def test_a_pack_that_breaks_while_it_is_read_is_a_line_for_the_agent(
+    tools: EndpointTools, forest: Path
+) -> None:
+    (forest / "pack.toml").write_text("name =", encoding="utf-8")
+    with pytest.raises(ToolError) as caught:
+        tools.federated_endpoints("forest")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["printer.home.arpa", "1.0.0.10.in-addr.arpa", "wiki.corp", "db.localdomain", "x.CORP."],
+)
+def test_names_of_private_machines_are_not_public(host: str) -> None:
+    assert not is_public(f"https://{host}/sparql")
+    assert is_public(f"https://{host.strip('.')}.example.org/sparql")
 
 
 def test_in_a_notebook_any_folder_is_read_and_what_it_names_may_be_asked(forest: Path) -> None:

@@ -34,3 +34,16 @@ def test_what_fits_is_kept_and_the_first_always() -> None:
     assert sum(len(json.dumps(item)) for item in kept) <= MAX_CHARS
     assert fit([{"text": "x" * 10_000}, {"text": "y"}]) == [{"text": "x" * 10_000}]
     assert fit([]) == []
+    assert fit(["x" * 10_000, "y"], least=0) == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["x" * 100_000, [["x" * 900] * 90] * 90, 1e9, -(10**6_000)],
+    ids=["text", "list", "float", "number"],
+)
+def test_a_limit_of_any_size_is_told_in_a_short_line(wrong: object) -> None:
+    with pytest.raises(ToolError) as caught:
+        bounded_limit("sparql_peek", wrong)  # type: ignore[arg-type]
+    assert len(str(caught.value)) < 160
+    assert len(bounded_limit("sparql_peek", 10**6_000)[1]) < 160

@@ -16,11 +16,13 @@ from sparql.faulty import Answer, FaultyServer
 
 from reasoningbank.agents.sandbox import Sandbox
 from reasoningbank.corpus import Pack, load_corpus, load_pack
+from reasoningbank.corpus.federation import RegistryEndpoint, UsedGraph
 from reasoningbank.errors import ToolError
 from reasoningbank.refs import Ref, RefStore
 from reasoningbank.sparql import EndpointConfig, OxigraphServer
 from reasoningbank.tools import CAPS, EndpointTools
 from reasoningbank.tools.bounds import MAX_CHARS
+from reasoningbank.tools.registry_view import endpoint_in_full
 
 from .forest import MANY, write_forest
 from .guard import guarded
@@ -362,6 +364,54 @@ def test_one_store_serves_both_kinds_of_tools(forest: Path) -> None:
         made = EndpointTools(packs=[forest], store=store)
         ref = made.federated_endpoints("forest")
         assert store.ref(ref.key).dtype == "registry"
+
+
+def test_closing_releases_its_own_store_only(forest: Path) -> None:
+    own = EndpointTools(packs=[forest])
+    own.federated_endpoints("forest")
+    own.close()
+    assert len(own.store) == 0
+    with RefStore() as store:
+        shared = EndpointTools(packs=[forest], store=store)
+        ref = shared.federated_endpoints("forest")
+        shared.close()
+        assert store.get(ref).source == "forest"
+
+
+def test_an_endpoint_is_shown_within_bounds_whatever_the_examples_hold() -> None:
+    endpoint = RegistryEndpoint(
+        url="https://wide.example/sparql",
+        name="W" * 5_000,
+        authority="A" * 5_000,
+        spellings=tuple(f"https://wide.example/{'s' * 900}{i}" for i in range(9)),
+        prefixes=tuple((f"p{i}", f"http://e/{'n' * 300}{i}/") for i in range(30)),
+        graphs=tuple(UsedGraph(f"http://g/{'g' * 700}{i}", 1) for i in range(9)),
+        questions=("Q" * 9_000,) * 3,
+    )
+    shown, notes = endpoint_in_full(endpoint)
+    assert len(json.dumps([shown, notes])) < MAX_CHARS + 500
+    left = 30 - len(shown["prefixes"])
+    assert 0 < left < 30
+    assert f"{left} more prefixes: less used; a full IRI needs none" in notes
+    assert f"{9 - len(shown['graphs'])} more graphs: data_graphs(ref) lists them" in notes
+    assert "9 more spellings: all are the same endpoint" in notes
+
+
+@pytest.mark.parametrize(
+    "given", ["x" * 100_000, ["x" * 900] * 90, 10**6_000], ids=["text", "list", "number"]
+)
+def test_what_is_given_is_never_repeated_whole(tools: EndpointTools, given: Any) -> None:
+    ref = tools.federated_endpoints("forest")
+    calls: list[Callable[[], Any]] = [
+        lambda: tools.federated_endpoints(given),
+        lambda: tools.service_desc(given),
+        lambda: tools.endpoint_detail(ref, given),
+        lambda: tools.endpoints_list(ref, 10, given),
+    ]
+    for call in calls:
+        with pytest.raises(ToolError) as caught:
+            call()
+        assert len(str(caught.value)) < 1_500
 
 
 def test_dspy_takes_them_with_short_descriptions(tools: EndpointTools) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,47 +12,11 @@ import pytest
 
 from reasoningbank.errors import ToolError
 from reasoningbank.refs import Ref, RefStore
-from reasoningbank.sparql import EndpointConfig, OxigraphServer
+from reasoningbank.sparql import BooleanResult, EndpointConfig, OxigraphServer, SPARQLClient
 from reasoningbank.tools import CAPS, Rows, SPARQLTools
 from reasoningbank.tools.bounds import MAX_CHARS
 
-DEAD = "http://127.0.0.1:9/sparql"
-ALL = "SELECT ?s ?p ?o WHERE { ?s ?p ?o }"
-
-
-@pytest.fixture(scope="module")
-def wide(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EndpointConfig]:
-    """More of everything than a tool may return."""
-    head = "@prefix : <http://e/> .\n@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\n"
-    lines = [f':n{i} a :Class{i} ; :p{i} {i} ; rdfs:label "Node {i}" .' for i in range(120)]
-    lines += [f':hub :p{i} "{"x" * 190}{i}" .' for i in range(60)]
-    lines += [f":m{i} a :Many ." for i in range(60)]
-    lines.append(r':odd rdfs:label "say \"hi\" \\ }" .')
-    file = tmp_path_factory.mktemp("wide") / "wide.ttl"
-    file.write_text(head + "\n".join(lines), encoding="utf-8")
-    with OxigraphServer([file], timeout_s=10) as server:
-        yield EndpointConfig(
-            "https://wide.example/sparql/",
-            "Wide",
-            "Us",
-            prefixes={"": "http://e/"},
-            query_url=server.url,
-            max_rows=200,
-        )
-
-
-@pytest.fixture
-def tools(wide: EndpointConfig) -> Iterator[SPARQLTools]:
-    made = SPARQLTools(wide)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def few(trees: EndpointConfig) -> Iterator[SPARQLTools]:
-    made = SPARQLTools(trees)
-    yield made
-    made.close()
+from .calls import ALL, CALLS
 
 
 def test_a_query_gives_a_handle_that_every_form_names(few: SPARQLTools) -> None:
@@ -304,23 +267,11 @@ def test_count_of_more_rows_than_the_cap_says_so(tools: SPARQLTools) -> None:
 def test_endpoint_info_names_the_public_address(few: SPARQLTools) -> None:
     info = few.endpoint_info()
     assert info["url"] == "https://trees.example/sparql/"
-    assert info["prefixes"] == {"t": "http://e/"}
+    assert next(iter(info["prefixes"].items())) == ("t", "http://e/")
+    assert info["prefixes"] == few.config.namespaces
     assert (info["name"], info["authority"]) == ("Trees", "The Forest")
-
-
-CALLS: dict[str, Callable[[SPARQLTools], Any]] = {
-    "sparql_query": lambda t: t.sparql_query(ALL),
-    "sparql_stats": lambda t: t.sparql_stats(t.sparql_query(ALL)),
-    "sparql_peek": lambda t: t.sparql_peek(t.sparql_query(ALL)),
-    "sparql_slice": lambda t: t.sparql_slice(t.sparql_query(ALL), 0, 2),
-    "sparql_classes": lambda t: t.sparql_classes(),
-    "sparql_properties": lambda t: t.sparql_properties(),
-    "sparql_describe": lambda t: t.sparql_describe("t:oak"),
-    "sparql_find": lambda t: t.sparql_find("tree"),
-    "sparql_sample": lambda t: t.sparql_sample("t:Tree"),
-    "sparql_count": lambda t: t.sparql_count(ALL),
-    "endpoint_info": lambda t: t.endpoint_info(),
-}
+    assert not info["truncated"]
+    assert "note" not in info
 
 
 def test_every_tool_is_json_names_its_source_and_prints_nothing(
@@ -335,16 +286,6 @@ def test_every_tool_is_json_names_its_source_and_prints_nothing(
         if name != "sparql_query":
             assert hasattr(value, "truncated") or "truncated" in value, name
     assert capfd.readouterr() == ("", "")
-
-
-def test_a_dead_endpoint_is_a_line_and_keeps_its_cause() -> None:
-    tools = SPARQLTools(EndpointConfig(DEAD, "Dead", prefixes={"t": "http://e/"}, retries=0))
-    for name, call in CALLS.items():
-        if name == "endpoint_info":
-            continue
-        with pytest.raises(ToolError, match=r"127\.0\.0\.1:9.*again once") as caught:
-            call(tools)
-        assert type(caught.value.__cause__).__name__ == "EndpointError"
 
 
 def test_tools_are_called_positionally_and_by_name(few: SPARQLTools) -> None:
@@ -387,8 +328,24 @@ def test_large_results_leave_memory_and_are_read_back(wide: EndpointConfig) -> N
     ref = tools.sparql_query("SELECT ?m WHERE { ?m a :Many } ORDER BY ?m", 60)
     assert store.resident_bytes == 0 < store.spilled_bytes
     assert tools.sparql_peek(ref, 1) == [{"m": ":m0"}]
-    tools.close()
+    store.close()
     assert store.spilled_bytes == 0
+
+
+def test_closing_releases_what_is_its_own_and_nothing_else(trees: EndpointConfig) -> None:
+    own = SPARQLTools(trees)
+    own.sparql_query("ASK {}")
+    own.close()
+    assert len(own.store) == 0
+    with pytest.raises(ToolError, match="the client is closed"):
+        own.sparql_query("ASK {}")
+    with RefStore() as store, SPARQLClient(trees) as client:
+        sharing = SPARQLTools(trees, store=store, client=client)
+        ref = sharing.sparql_query("ASK {}")
+        sharing.close()
+        for kept in (store.get(ref), client.query("ASK {}")):
+            assert isinstance(kept, BooleanResult)
+            assert kept.value
 
 
 def test_a_lowered_limit_is_said_wherever_the_rows_are_looked_at(tools: SPARQLTools) -> None:

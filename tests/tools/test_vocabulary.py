@@ -10,8 +10,9 @@ import pytest
 
 from reasoningbank.corpus import Pack
 from reasoningbank.errors import UsageError
-from reasoningbank.sparql import EndpointConfig, SPARQLClient, void_description
-from reasoningbank.tools.vocabulary import Vocabulary, bounded_client
+from reasoningbank.sparql import EndpointConfig
+from reasoningbank.tools.side_client import bounded_client
+from reasoningbank.tools.vocabulary import Vocabulary
 
 UP = "http://purl.uniprot.org/core/"
 DEAD = EndpointConfig("http://127.0.0.1:9/sparql", "Nobody", retries=0)
@@ -40,9 +41,6 @@ def test_statistics_alone_suffice(sample: EndpointConfig) -> None:
     assert (names.via, names.complete) == ("void", True)
     assert UP + "Protein" in names.classes
     assert UP + "organism" in names.properties_of(UP + "Protein")
-    with SPARQLClient(sample) as client:
-        described = Vocabulary.of_void(void_description(client))
-    assert list(described.properties) == list(names.properties)
 
 
 def test_a_small_store_without_both_is_looked_at_whole(trees: EndpointConfig) -> None:

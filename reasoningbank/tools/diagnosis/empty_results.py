@@ -40,7 +40,8 @@ from reasoningbank.tools.diagnosis.names import (
 )
 from reasoningbank.tools.diagnosis.unknown import NameFindings, find_unknown, shown
 from reasoningbank.tools.diagnosis.used_names import TYPE, absolute
-from reasoningbank.tools.vocabulary import Vocabulary, bounded_client
+from reasoningbank.tools.side_client import bounded_client
+from reasoningbank.tools.vocabulary import Vocabulary
 
 __all__ = [
     "MOST_CHARS",

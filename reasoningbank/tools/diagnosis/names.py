@@ -15,7 +15,8 @@ from difflib import SequenceMatcher, get_close_matches
 from functools import lru_cache
 from typing import Literal
 
-from reasoningbank.tools.vocabulary import NamedTerm, Vocabulary
+from reasoningbank.tools.contents import NamedTerm
+from reasoningbank.tools.vocabulary import Vocabulary
 
 __all__ = [
     "Role",

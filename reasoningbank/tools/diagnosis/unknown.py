@@ -11,6 +11,7 @@ from reasoningbank.sparql import STANDARD_PREFIXES, PreparedQuery, compact, iri
 from reasoningbank.sparql.clauses import WrittenQuery
 from reasoningbank.sparql.outline import outline
 from reasoningbank.sparql.prober import Prober
+from reasoningbank.tools.contents import NamedTerm
 from reasoningbank.tools.diagnosis.lookups import Lookups
 from reasoningbank.tools.diagnosis.names import (
     local_name,
@@ -26,7 +27,7 @@ from reasoningbank.tools.diagnosis.used_names import (
     used_names,
     wrong_prefixes,
 )
-from reasoningbank.tools.vocabulary import NamedTerm, Vocabulary
+from reasoningbank.tools.vocabulary import Vocabulary
 
 __all__ = ["NameFindings", "find_unknown", "shown"]
 
