@@ -11,7 +11,7 @@ __all__ = ["conclude", "last_query_with_rows"]
 def conclude(
     episode: Episode, sparql: str | None, status: AttemptStatus, error: str = ""
 ) -> Attempt:
-    """Return the attempt of an agent with tools, whose last query with rows stands in for none.
+    """Return the attempt; where no query came out, the last that it ran with rows stands in.
 
     Args:
         episode: The episode that ended.
@@ -22,7 +22,7 @@ def conclude(
     if sparql is None:
         sparql = last_query_with_rows(episode.recorder.trajectory())
         if sparql is None and status != "exhausted":
-            status, error = "refused", "no query was submitted or could be extracted"
+            status, error = "refused", error or "no query was submitted or could be extracted"
         elif status == "submitted":
             status = "fallback"
     if sparql is not None:

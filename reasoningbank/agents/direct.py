@@ -6,6 +6,7 @@ import dspy
 from dspy.utils.exceptions import AdapterParseError
 
 from reasoningbank.agents.calling import asking
+from reasoningbank.agents.conclusion import conclude
 from reasoningbank.agents.protocol import Attempt, AttemptStatus, Episode
 from reasoningbank.agents.reply import query_in
 from reasoningbank.corpus import Task
@@ -64,14 +65,5 @@ class DirectAgent:
         except BudgetError as spent:
             status, error = "exhausted", str(spent)
         if sparql is None and status == "submitted":
-            status, error = "refused", "the reply holds no query"
-        if sparql is not None:
-            episode.recorder.add("submit", {"sparql": sparql})
-        return Attempt(
-            sparql=sparql,
-            answer="",
-            status=status,
-            usage=episode.meter.usage(),
-            trajectory=episode.recorder.trajectory(),
-            error=error,
-        )
+            error = "the reply holds no query"
+        return conclude(episode, sparql, status, error)
