@@ -8,6 +8,7 @@ from typing import Any
 import dspy
 from dspy.utils.exceptions import AdapterParseError
 
+from reasoningbank.agents.brief import inputs_of, prefix_names, task_signature
 from reasoningbank.agents.calling import asking
 from reasoningbank.agents.conclusion import conclude
 from reasoningbank.agents.demonstrations import Demonstration
@@ -35,7 +36,6 @@ These prefixes are declared for you: {prefixes}.
 Tools, called by name with next_tool_args as a JSON object:"""
 
 FINISH = "- `finish()`: Ends the task."
-TASK = "Write the SPARQL query that answers the question over the endpoint {name}."
 
 
 class ReActAgent:
@@ -64,15 +64,12 @@ class ReActAgent:
         """
         calls = ToolRecorder(episode.recorder)
         react = self._program(episode)
-        inputs = {"question": task.query}
-        if episode.context:
-            inputs["memory"] = episode.context
         sparql: str | None = None
         status: AttemptStatus = "fallback"
         error = ""
         try:
             with asking(episode, calls):
-                sparql = query_in(react(**inputs).sparql)
+                sparql = query_in(react(**inputs_of(task, episode)).sparql)
         except AdapterParseError as failure:
             # Only the extract step raises it: a turn that cannot be parsed is a failed turn.
             sparql = query_in(failure.lm_response)
@@ -85,19 +82,15 @@ class ReActAgent:
 
     def _program(self, episode: Episode) -> RecordedReAct:
         endpoint = episode.endpoint
-        fields: dict[str, Any] = {"question": (str, dspy.InputField())}
-        if episode.context:
-            fields["memory"] = (str, dspy.InputField(desc="advice from earlier tasks"))
-        fields["sparql"] = (str, dspy.OutputField(desc="the query that answers the question"))
         react = RecordedReAct(
-            dspy.Signature(fields, TASK.format(name=endpoint.source)),
+            task_signature(episode),
             [dspy.Tool(tool, name=name) for name, tool in episode.tools.items()],
             episode.budget.iterations,
             meter=episode.meter,
             recorder=episode.recorder,
             max_output_chars=self._max_output_chars,
         )
-        prefixes = ", ".join(f"{p}:" for p in sorted(endpoint.prefixes)) or "none"
+        prefixes = prefix_names(endpoint)
         head = INSTRUCTIONS.format(name=endpoint.source, prefixes=prefixes)
         step = react.react
         step.signature = step.signature.with_instructions(

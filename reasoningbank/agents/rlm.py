@@ -9,6 +9,7 @@ import dspy
 from dspy.primitives.repl_types import REPLHistory, REPLVariable
 from dspy.utils.exceptions import AdapterParseError
 
+from reasoningbank.agents.brief import inputs_of, prefix_names, task_signature
 from reasoningbank.agents.calling import asking
 from reasoningbank.agents.conclusion import conclude
 from reasoningbank.agents.demonstrations import Demonstration
@@ -37,9 +38,6 @@ The question is in the variable `question`. `SUBMIT(sparql)` ends the task.
 Tools:"""
 
 SUB_CALLS = "\n- `llm_query(prompt)`: ask a language model; at most {calls} times."
-
-#: What the extract step is told the turns were for.
-TASK = "Write the SPARQL query that answers the question over the endpoint {name}."
 
 
 class RLMAgent:
@@ -70,15 +68,12 @@ class RLMAgent:
         """
         calls = ToolRecorder(episode.recorder)
         rlm = self._program(episode, calls)
-        inputs = {"question": task.query}
-        if episode.context:
-            inputs["memory"] = episode.context
         sparql: str | None = None
         status: AttemptStatus = "submitted"
         error = ""
         try:
             with asking(episode, calls):
-                prediction = rlm(**inputs)
+                prediction = rlm(**inputs_of(task, episode))
             sparql = query_in(prediction.sparql)
             status = "fallback" if rlm.fell_back else "submitted"
         except AdapterParseError as failure:
@@ -95,16 +90,12 @@ class RLMAgent:
 
     def _program(self, episode: Episode, calls: ToolRecorder) -> RecordedRLM:
         endpoint = episode.endpoint
-        fields: dict[str, Any] = {"question": (str, dspy.InputField())}
-        if episode.context:
-            fields["memory"] = (str, dspy.InputField(desc="advice from earlier tasks"))
-        fields["sparql"] = (str, dspy.OutputField(desc="the query that answers the question"))
         factory: Callable[[], Any] = episode.sandbox or Sandbox
         rlm = RecordedRLM(
             meter=episode.meter,
             recorder=episode.recorder,
             calls=calls,
-            signature=dspy.Signature(fields, TASK.format(name=endpoint.source)),
+            signature=task_signature(episode),
             tools=[dspy.Tool(tool, name=name) for name, tool in episode.tools.items()],
             max_iters=episode.budget.iterations,
             max_llm_calls=self._max_sub_calls,
@@ -112,7 +103,7 @@ class RLMAgent:
             interpreter_factory=factory,
         )
         tools = tool_lines(episode.tools)
-        prefixes = ", ".join(f"{p}:" for p in sorted(endpoint.prefixes)) or "none"
+        prefixes = prefix_names(endpoint)
         head = INSTRUCTIONS.format(name=endpoint.source, prefixes=prefixes)
         sub_calls = SUB_CALLS.format(calls=self._max_sub_calls) if self._max_sub_calls else ""
         rlm.extract.lm = episode.extractor
