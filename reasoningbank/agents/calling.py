@@ -10,6 +10,7 @@ import dspy
 from dspy.utils.exceptions import AdapterParseError
 
 from reasoningbank.agents.protocol import Episode
+from reasoningbank.errors import BudgetError, ModelError
 from reasoningbank.lm import lm_failure
 
 __all__ = ["asking"]
@@ -27,7 +28,8 @@ def asking(episode: Episode, *callbacks: Any) -> Iterator[None]:
         *callbacks: Further DSPy callbacks.
 
     Raises:
-        BudgetError: If the prompt outgrew the model's context window.
+        BudgetError: If the prompt outgrew the model's context window, or the model had not
+            answered when the attempt's seconds were used up.
         ModelError: If the model cannot be reached.
         AdapterParseError: If a reply cannot be parsed.
     """
@@ -40,6 +42,10 @@ def asking(episode: Episode, *callbacks: Any) -> Iterator[None]:
             raise
         except Exception as error:
             failure = lm_failure(error)
+            limit = episode.budget.seconds
+            if isinstance(failure, ModelError) and limit and episode.meter.usage().seconds >= limit:
+                # A model that hangs: the guard ends the trial, and what was done is judged.
+                raise BudgetError(f"the budget of {limit:g} seconds is used up") from error
             if failure is None or failure is error:
                 raise
             raise failure from error

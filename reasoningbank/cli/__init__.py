@@ -14,6 +14,10 @@ from reasoningbank.errors import EndpointError, ReasoningBankError
 __all__ = ["main"]
 
 
+#: Exit status after Ctrl-C.
+INTERRUPTED = 130
+
+
 def main() -> None:
     """Run the command line; the console script `reasoningbank` calls it."""
     # litellm would otherwise ask a web server for prices at import.
@@ -30,9 +34,11 @@ def main() -> None:
         told = cause if isinstance(cause, EndpointError) else error
         print(f"reasoningbank: {told}", file=sys.stderr)
         sys.exit(1)
-    except KeyboardInterrupt:
-        print("reasoningbank: interrupted; the same command goes on", file=sys.stderr)
-        sys.exit(130)
+    except SystemExit as ended:
+        # Typer makes this of a KeyboardInterrupt, and says nothing.
+        if ended.code == INTERRUPTED:
+            print("reasoningbank: interrupted; the same command goes on", file=sys.stderr)
+        raise
     except BrokenPipeError:
         # The reader of the pipe is gone; the interpreter must not complain at its exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

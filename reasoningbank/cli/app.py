@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from reasoningbank.cli import ask, doctor, endpoint, judge, lm, run, tasks
+from reasoningbank.cli import ask, doctor, endpoint, judge, lm, run, status, tasks
 
 __all__ = ["app"]
 
@@ -19,8 +19,9 @@ app = typer.Typer(
 app.command()(doctor.doctor)
 app.command()(ask.ask)
 app.command()(run.run)
-app.command()(run.status)
-app.command()(run.archive)
+app.command()(run.rerun)
+app.command()(status.status)
+app.command()(status.archive)
 app.add_typer(tasks.app, name="tasks")
 app.add_typer(endpoint.app, name="endpoint")
 app.add_typer(judge.app, name="judge")

@@ -1,28 +1,42 @@
-"""`reasoningbank run` and `reasoningbank status`."""
+"""`reasoningbank run` and `reasoningbank rerun`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from reasoningbank.analysis import RunSummary, summarise
-from reasoningbank.cli.output import console, print_json, print_table, progress_console, seconds
-from reasoningbank.errors import UsageError
-from reasoningbank.experiment import Progress as Standing
-from reasoningbank.experiment import RunFolder, load_experiment, run_experiment
-from reasoningbank.experiment.records import write_atomically
+from reasoningbank.agents import AttemptStatus
+from reasoningbank.cli.estimate import print_estimate
+from reasoningbank.cli.progress import follower, notice, progress_bar
+from reasoningbank.cli.status import existing_run, report_run
+from reasoningbank.experiment import (
+    Experiment,
+    Observer,
+    RunFolder,
+    TrialKey,
+    load_experiment,
+    parse_experiment,
+    plan_run,
+    run_experiment,
+)
+from reasoningbank.experiment.estimate import estimate_run
+from reasoningbank.experiment.json_files import write_atomically
 
-__all__ = ["archive", "run", "status"]
+__all__ = ["rerun", "run"]
 
-HEADERS = (
-    "arm", "n", "strict", "95 % interval", "row F1", "ran",
-    "submitted", "fallback", "exhausted", "refused", "error",
-    "s median", "s p95", "tokens median", "tokens p95",
-)  # fmt: skip
+Only = Annotated[list[str] | None, typer.Option(help="Only this arm; may be repeated.")]
+TaskOption = Annotated[
+    list[str] | None, typer.Option("--task", help="Only this task; may be repeated.")
+]
+MLflow = Annotated[
+    str | None,
+    typer.Option(help="Trace the trials with MLflow, e.g. sqlite:///mlflow.db.", metavar="URI"),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")]
 
 
 def run(
@@ -30,134 +44,124 @@ def run(
     limit: Annotated[
         int | None, typer.Option(min=1, help="Only the first so many tasks of each arm.")
     ] = None,
+    only: Only = None,
+    task: TaskOption = None,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Replace a setting of the file: budget.iterations=3, arms.rlm.lm=NAME, "
+            "arms.*.temperature=0.7, executor.workers=16. May be repeated.",
+        ),
+    ] = None,
     lm: Annotated[
         str | None, typer.Option(help="Use this model in every arm, e.g. openai/gpt-4.1-mini.")
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder of the records; default runs/<name>.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would run and what it would take; no more.")
+    ] = False,
+    mlflow: MLflow = None,
+    as_json: AsJson = False,
 ) -> None:
     """Run an experiment; the same command goes on where it stopped.
 
     Example: reasoningbank run experiments/uniprot_demo.toml
     """
-    loaded = load_experiment(experiment).with_lm(lm)
+    loaded = load_experiment(experiment, changes or ()).with_lm(lm)
     folder = RunFolder(out if out is not None else Path("runs") / _run_name(loaded.name, lm))
-    with _progress() as bar:
-        follow = _follower(bar)
-        run_experiment(loaded, folder, limit=limit, on_progress=follow)
-    summary = _report(folder, as_json)
+    if dry_run:
+        plan = plan_run(loaded, limit=limit, only=only or (), tasks=task or ())
+        print_estimate(estimate_run(loaded, folder, plan.jobs), as_json=as_json)
+        return
+    _warn_of_equal_repeats(loaded)
+    _run(
+        loaded,
+        folder,
+        limit=limit,
+        only=only or (),
+        tasks=task or (),
+        mlflow=mlflow,
+        as_json=as_json,
+    )
+
+
+def rerun(
+    folder: Annotated[Path, typer.Argument(help="Folder of a run, e.g. runs/uniprot_demo.")],
+    status: Annotated[
+        AttemptStatus, typer.Option(help="Trials that ended so.", show_default=True)
+    ] = "error",
+    only: Only = None,
+    task: TaskOption = None,
+    mlflow: MLflow = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run trials of a run again, by how they ended; a record is replaced when the new one is there.
+
+    The experiment is the one of the run's manifest; trials that are missing are run as well.
+
+    Example: reasoningbank rerun runs/uniprot_demo --status error
+    """
+    run_folder = existing_run(folder)
+    manifest = run_folder.manifest or {}
+    experiment = parse_experiment(manifest.get("experiment") or {}, where=str(folder))
+    again = [trial.key for trial in run_folder.trials(skip_damaged=True) if trial.status == status]
+    chosen = [
+        key for key in again if (not only or key.arm in only) and (not task or key.task in task)
+    ]
+    _run(
+        experiment,
+        run_folder,
+        only=only or (),
+        tasks=task or (),
+        again=chosen,
+        mlflow=mlflow,
+        as_json=as_json,
+    )
+
+
+def _run(
+    experiment: Experiment,
+    folder: RunFolder,
+    *,
+    limit: int | None = None,
+    only: Sequence[str] = (),
+    tasks: Sequence[str] = (),
+    again: Collection[TrialKey] = (),
+    mlflow: str | None = None,
+    as_json: bool = False,
+) -> None:
+    with contextlib.ExitStack() as stack:
+        observers: list[Observer] = []
+        if mlflow:
+            from reasoningbank.experiment.tracing import mlflow_tracer
+
+            observers.append(stack.enter_context(mlflow_tracer(mlflow, folder)))
+        bar = stack.enter_context(progress_bar())
+        run_experiment(
+            experiment,
+            folder,
+            limit=limit,
+            only=only,
+            tasks=tasks,
+            again=again,
+            on_progress=follower(bar),
+            on_notice=notice,
+            observers=observers,
+        )
+    summary = report_run(folder, as_json)
     write_atomically(folder.path / "summary.json", summary.to_json())
 
 
-def status(
-    folder: Annotated[Path, typer.Argument(help="Folder of a run, e.g. runs/uniprot_demo.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
-) -> None:
-    """Show what a run has so far, whether it is running or dead.
-
-    Example: reasoningbank status runs/uniprot_demo
-    """
-    run_folder = RunFolder(folder)
-    if run_folder.manifest is None:
-        raise UsageError("holds no run", where=str(folder), mend="give a folder with manifest.json")
-    _report(run_folder, as_json)
-
-
-def archive(
-    folder: Annotated[Path, typer.Argument(help="Folder of a run.")],
-    target: Annotated[Path, typer.Argument(help="Where the compressed copy goes.")],
-) -> None:
-    """Copy a run with its trials compressed, small enough to be committed.
-
-    Example: reasoningbank archive runs/uniprot_baseline experiments/results/uniprot_baseline
-    """
-    run_folder = RunFolder(folder)
-    if run_folder.manifest is None:
-        raise UsageError("holds no run", where=str(folder), mend="give a folder with manifest.json")
-    console.print(str(run_folder.archive(target).path), soft_wrap=True)
+def _warn_of_equal_repeats(experiment: Experiment) -> None:
+    cold = [arm.name for arm in experiment.arms if arm.temperature == 0 and arm.agent != "oracle"]
+    if len(experiment.seeds) > 1 and cold:
+        notice(f"at temperature 0 the repeats of {', '.join(cold)} may be all the same")
 
 
 def _run_name(name: str, lm: str | None) -> str:
     # A run with another model is another run, and gets a folder of its own.
     return name if lm is None else f"{name}-{''.join(c if c.isalnum() else '_' for c in lm)}"
-
-
-def _progress() -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=20),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[standing]}"),
-        console=progress_console,
-        disable=not progress_console.is_terminal,
-        transient=False,
-    )
-
-
-def _follower(bar: Progress) -> Callable[[Standing], None]:
-    row = bar.add_task("starting", total=None, standing="")
-    scores: list[bool] = []
-
-    def follow(now: Standing) -> None:
-        if now.record is not None:
-            scores.append(now.record.strict)
-        left = now.total - now.done
-        rate = f"{sum(scores)}/{len(scores)} strict" if scores else ""
-        eta = f"about {seconds(now.seconds / now.fresh * left)} left" if now.fresh else ""
-        standing = " · ".join(part for part in (rate, f"{seconds(now.seconds)}", eta) if part)
-        label = f"{now.key.arm} · {now.key.task}"
-        bar.update(row, description=label, total=now.total, completed=now.done, standing=standing)
-        if not progress_console.is_terminal and now.record is not None:
-            verdict = "strict" if now.record.strict else now.record.status
-            progress_console.print(f"[{now.done}/{now.total}] {label}: {verdict} · {standing}",
-                                   soft_wrap=True, markup=False)  # fmt: skip
-
-    return follow
-
-
-def _report(folder: RunFolder, as_json: bool) -> RunSummary:
-    manifest = folder.manifest or {}
-    experiment = manifest.get("experiment", {})
-    arms = [arm["name"] for arm in experiment.get("arms", [])]
-    pair = experiment.get("comparison")
-    summary = summarise(folder.trials(), arms, tuple(pair) if pair else None)
-    if as_json:
-        print_json(summary.to_json())
-    else:
-        print_summary(summary, str(experiment.get("title") or experiment.get("name", "")))
-        console.print(f"records: {folder.path}", soft_wrap=True)
-    return summary
-
-
-def print_summary(summary: RunSummary, title: str) -> None:
-    """Print one line an arm and the comparison stated beforehand."""
-    rows = []
-    for arm in summary.arms:
-        counts = [arm.statuses.get(name, 0) for name in HEADERS[6:11]]
-        low, high = f"{arm.rate.low:.2f}", f"{arm.rate.high:.2f}"
-        rows.append(
-            [
-                arm.arm,
-                arm.judged,
-                f"{arm.strict} ({arm.rate.rate:.0%})" if arm.judged else "-",
-                f"{low} to {high}",
-                f"{arm.f1:.2f}",
-                arm.executed,
-                *counts,
-                *(f"{value:.1f}" for value in arm.seconds),
-                *(f"{value:.0f}" for value in arm.tokens),
-            ]
-        )
-    print_table(HEADERS, rows, title)
-    if summary.comparison and summary.paired:
-        first, second = summary.comparison
-        paired = summary.paired
-        word = "" if paired.p < 0.05 else ": unresolved"
-        console.print(
-            f"{first} against {second}, {paired.n} tasks that both have: only {first} right "
-            f"{paired.only_first}, only {second} right {paired.only_second}, difference "
-            f"{paired.difference:+.2f}, mid-p {paired.p:.3f}{word}",
-            soft_wrap=True,
-        )

@@ -3,29 +3,42 @@
 from reasoningbank.experiment.config import (
     Arm,
     EndpointSettings,
+    Executor,
     Experiment,
+    Retries,
     TaskSelection,
     load_experiment,
+    parse_experiment,
 )
-from reasoningbank.experiment.plan import plan_trials, select_tasks
-from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
-from reasoningbank.experiment.runner import Progress, run_experiment
+from reasoningbank.experiment.plan import Plan, plan_run, plan_trials, select_tasks
+from reasoningbank.experiment.records import RunFolder
+from reasoningbank.experiment.runner import Observer, Progress, run_experiment
+from reasoningbank.experiment.state import RunState, read_state
 from reasoningbank.experiment.trial import run_trial
+from reasoningbank.experiment.trial_record import TrialKey, TrialRecord
 from reasoningbank.experiment.world import World, open_world
 
 __all__ = [
     "Arm",
     "EndpointSettings",
+    "Executor",
     "Experiment",
+    "Observer",
+    "Plan",
     "Progress",
+    "Retries",
     "RunFolder",
+    "RunState",
     "TaskSelection",
     "TrialKey",
     "TrialRecord",
     "World",
     "load_experiment",
     "open_world",
+    "parse_experiment",
+    "plan_run",
     "plan_trials",
+    "read_state",
     "run_experiment",
     "run_trial",
     "select_tasks",

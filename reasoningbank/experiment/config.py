@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import tomllib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,8 +22,22 @@ from pydantic import (
 from reasoningbank.agents import Budget
 from reasoningbank.corpus import Complexity, QueryForm
 from reasoningbank.errors import UsageError
+from reasoningbank.experiment.changes import apply_changes
 
-__all__ = ["Arm", "EndpointSettings", "Experiment", "TaskSelection", "load_experiment"]
+__all__ = [
+    "Arm",
+    "EndpointSettings",
+    "Executor",
+    "Experiment",
+    "Layer",
+    "Retries",
+    "TaskSelection",
+    "load_experiment",
+    "parse_experiment",
+]
+
+#: The layers of memory that an arm may be given.
+Layer = Literal["L0", "L1", "L2", "L3"]
 
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
 
@@ -79,6 +95,44 @@ class EndpointSettings(_Strict):
     cache: bool = True
 
 
+class Executor(_Strict):
+    """Who runs the trials. It decides how fast a run is, never what comes out of it.
+
+    Attributes:
+        kind: `threads` of this process, or a `dask` cluster.
+        workers: Trials at one time. On Dask the workers that a local cluster is given; a running
+            cluster has its own number.
+        scheduler: Address of a running Dask scheduler, e.g. ``tcp://10.0.0.1:8786``; empty for a
+            cluster of processes on this machine.
+    """
+
+    kind: Literal["threads", "dask"] = "threads"
+    workers: int = Field(default=1, ge=1, le=1024)
+    scheduler: str = ""
+
+    @model_validator(mode="after")
+    def _scheduler_is_of_dask(self) -> Executor:
+        if self.scheduler and self.kind != "dask":
+            raise ValueError("a scheduler needs kind = 'dask'")
+        return self
+
+
+class Retries(_Strict):
+    """What happens when the infrastructure fails, as against the agent.
+
+    Attributes:
+        infrastructure: How often a trial that an infrastructure error ended is run again.
+        backoff_s: Seconds before the first time; three times as long before each next one.
+        stop_after: So many trials in a row that ended so end the run; None never does.
+        write_s: Seconds that a record which cannot be written (a full disk) is tried again.
+    """
+
+    infrastructure: int = Field(default=3, ge=0, le=20)
+    backoff_s: float = Field(default=5.0, ge=0, le=600)
+    stop_after: int | None = Field(default=5, ge=1)
+    write_s: float = Field(default=60.0, ge=0, le=86_400)
+
+
 class Arm(_Strict):
     """One system under test.
 
@@ -88,6 +142,11 @@ class Arm(_Strict):
         lm: Name of a model: `local`, `local:/path.gguf`, or a LiteLLM name.
         temperature: Sampling temperature.
         max_tokens: Tokens one reply may have.
+        judge_lm: Name of a model that judges each attempt without the gold, besides the execution
+            judge; empty for none.
+        tools: Names of the tools that the agent has; None for all.
+        memory: Where its memory comes from; only `none` until procedural memory is built.
+        layers: Layers of memory in its context; none until they are built.
         demonstrations: Whether the pack's demonstration turns are shown (agents with turns).
         budget: Limits of a trial; overrides the experiment's.
         tasks: Only these task ids; empty means all of the experiment's.
@@ -99,10 +158,21 @@ class Arm(_Strict):
     lm: str = "local"
     temperature: float = Field(default=0.0, ge=0, le=2)
     max_tokens: int = Field(default=700, ge=16)
+    judge_lm: str = ""
+    tools: tuple[str, ...] | None = None
+    memory: str = "none"
+    layers: tuple[Layer, ...] = ()
     demonstrations: bool = True
     budget: Budget | None = None
     tasks: tuple[str, ...] = ()
     first: int | None = Field(default=None, ge=1)
+
+    @model_validator(mode="after")
+    def _memory_is_not_built(self) -> Arm:
+        # An arm that says it has memory and has none would be a false result.
+        if self.memory != "none" or self.layers:
+            raise ValueError("memory and layers are not built yet; leave them out")
+        return self
 
 
 class Experiment(_Strict):
@@ -115,11 +185,15 @@ class Experiment(_Strict):
         pack: Name or path of a domain pack.
         endpoint: A running endpoint to use in place of the pack's embedded one: its address, or
             a table of settings.
-        seeds: One trial for each arm, task and seed.
+        mode: `evaluate`: arms answer tasks. (`learn`, a stream that fills a memory, is to come.)
+        seeds: One trial for each arm, task and seed; `repeats = 3` says `seeds = [0, 1, 2]`.
         metric: The primary metric.
         comparison: Names of the two arms to be compared first.
+        unit: What the bootstrap of a paired comparison draws: tasks, or groups of tasks.
         tasks: Which tasks.
         budget: Limits of every trial.
+        executor: Who runs the trials; its kind alone is enough.
+        retries: What happens when the infrastructure fails.
         arms: The systems under test.
     """
 
@@ -128,11 +202,15 @@ class Experiment(_Strict):
     version: Literal[1] = 1
     pack: str
     endpoint: EndpointSettings | None = None
+    mode: Literal["evaluate", "learn"] = "evaluate"
     seeds: tuple[int, ...] = Field(default=(0,), min_length=1)
-    metric: Literal["strict"] = "strict"
+    metric: Literal["strict", "lenient", "f1"] = "strict"
     comparison: tuple[str, str] | None = None
+    unit: Literal["task", "group"] = "task"
     tasks: TaskSelection = TaskSelection()
     budget: Budget = Budget()
+    executor: Executor = Executor()
+    retries: Retries = Retries()
     arms: tuple[Arm, ...] = Field(min_length=1)
 
     @field_validator("endpoint", mode="before")
@@ -140,8 +218,30 @@ class Experiment(_Strict):
     def _address_alone(cls, value: Any) -> Any:
         return {"url": value} if isinstance(value, str) else value
 
+    @field_validator("executor", mode="before")
+    @classmethod
+    def _kind_alone(cls, value: Any) -> Any:
+        return {"kind": value} if isinstance(value, str) else value
+
+    @model_validator(mode="before")
+    @classmethod
+    def _repeats_are_seeds(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or "repeats" not in data:
+            return data
+        data = dict(data)
+        repeats = data.pop("repeats")
+        if "seeds" in data:
+            raise ValueError("give seeds or repeats, not both")
+        if not isinstance(repeats, int) or isinstance(repeats, bool) or repeats < 1:
+            raise ValueError("repeats must be a whole number of at least 1")
+        return {**data, "seeds": tuple(range(repeats))}
+
     @model_validator(mode="after")
     def _names_agree(self) -> Experiment:
+        if self.mode == "learn":
+            raise ValueError("mode = 'learn' needs procedural memory, which is not built yet")
+        if len(set(self.seeds)) != len(self.seeds):
+            raise ValueError("a seed is named twice")
         names = [arm.name for arm in self.arms]
         if len(set(names)) != len(names):
             raise ValueError("two arms have the same name")
@@ -158,12 +258,24 @@ class Experiment(_Strict):
         return self.model_copy(update={"arms": arms})
 
     def fingerprint(self) -> str:
-        """Return a hash of all that the experiment says, 16 hexadecimal digits."""
-        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:16]
+        """Return a hash of all that decides the run's results, 16 hexadecimal digits.
+
+        Who runs the trials, how failures are retried and the title are left out: a run may go on
+        with more workers. What is not said counts as its default, so that a setting which a later
+        version adds does not make a run another one.
+        """
+        said = self.model_dump(
+            mode="json", exclude_defaults=True, exclude={"executor", "retries", "title"}
+        )
+        return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def load_experiment(path: Path) -> Experiment:
+def load_experiment(path: Path, changes: Sequence[str] = ()) -> Experiment:
     """Read and validate an experiment file.
+
+    Args:
+        path: The file.
+        changes: Settings that replace the file's, as `apply_changes` takes them.
 
     Raises:
         UsageError: If the file is missing, is not TOML, or says what it may not; the message
@@ -178,6 +290,15 @@ def load_experiment(path: Path) -> Experiment:
         raise UsageError(f"cannot be read ({error})", where=str(path)) from error
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"is not valid TOML: {error}", where=str(path)) from error
+    return parse_experiment(apply_changes(data, changes), where=str(path))
+
+
+def parse_experiment(data: Mapping[str, Any], *, where: str = "") -> Experiment:
+    """Validate what an experiment file, or a manifest, says.
+
+    Raises:
+        UsageError: If it says what it may not.
+    """
     try:
         return Experiment.model_validate(data)
     except ValidationError as error:
@@ -187,4 +308,4 @@ def load_experiment(path: Path) -> Experiment:
         if first["type"] == "extra_forbidden":
             said = "unknown key"
         more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-        raise UsageError(f"{key + ': ' if key else ''}{said}{more}", where=str(path)) from error
+        raise UsageError(f"{key + ': ' if key else ''}{said}{more}", where=where) from error

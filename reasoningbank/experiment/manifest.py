@@ -12,7 +12,7 @@ from typing import Any
 
 from reasoningbank.corpus import Task
 from reasoningbank.errors import UsageError
-from reasoningbank.experiment.config import Experiment
+from reasoningbank.experiment.config import Experiment, parse_experiment
 from reasoningbank.experiment.records import RunFolder
 
 __all__ = ["build_manifest", "hash_files", "hash_tasks", "open_run"]
@@ -40,7 +40,11 @@ def build_manifest(
         "version": 1,
         "experiment": experiment.model_dump(mode="json"),
         "fingerprint": experiment.fingerprint(),
-        "primary": {"metric": experiment.metric, "comparison": experiment.comparison},
+        "primary": {
+            "metric": experiment.metric,
+            "comparison": experiment.comparison,
+            "unit": experiment.unit,
+        },
         "hashes": {
             "corpus": hash_tasks(tasks),
             "store": hash_files(data),
@@ -57,6 +61,9 @@ def build_manifest(
 def open_run(folder: RunFolder, manifest: dict[str, Any]) -> None:
     """Write the manifest of a new run, or check that the folder's run is the same.
 
+    Models are compared by name: those that this invocation does not need are left as they are,
+    and those that are needed for the first time are added.
+
     Raises:
         UsageError: If the folder holds another run: another experiment, corpus, store or model.
     """
@@ -64,21 +71,31 @@ def open_run(folder: RunFolder, manifest: dict[str, Any]) -> None:
     if old is None:
         folder.write_manifest(manifest)
         return
-    differs = [
-        part
-        for part, key in (("experiment file", "fingerprint"), ("hashes", "hashes"))
-        if old.get(key) != manifest[key]
-    ]
-    if "hashes" in differs:
-        differs.remove("hashes")
-        was = old.get("hashes", {})
-        differs += [k for k, v in manifest["hashes"].items() if was.get(k) != v]
+    differs = []
+    if _fingerprint(old) != manifest["fingerprint"]:
+        differs.append("experiment file")
+    was, now = dict(old.get("hashes") or {}), dict(manifest["hashes"])
+    models = dict(was.pop("models", None) or {})
+    for name, fingerprint in now.pop("models").items():
+        if models.setdefault(name, fingerprint) != fingerprint:
+            differs.append(f"model {name}")
+    differs += [part for part, value in now.items() if was.get(part) != value]
     if differs:
         raise UsageError(
             f"holds the records of another run ({', '.join(differs)} changed)",
             where=str(folder.path),
             mend="choose another folder with --out, or move this one away",
         )
+    if models != (old.get("hashes") or {}).get("models"):
+        folder.write_manifest({**old, "hashes": {**old["hashes"], "models": models}})
+
+
+def _fingerprint(manifest: Mapping[str, Any]) -> str:
+    """Return the fingerprint of a manifest's experiment as this version reckons it."""
+    try:
+        return parse_experiment(manifest["experiment"]).fingerprint()
+    except (UsageError, KeyError):
+        return str(manifest.get("fingerprint"))
 
 
 def hash_tasks(tasks: Sequence[Task]) -> str:

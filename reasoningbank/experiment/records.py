@@ -7,123 +7,18 @@ one trial each. A trial file that exists is done: that is all there is to resumi
 from __future__ import annotations
 
 import gzip
-import hashlib
 import json
-import os
-import re
 import shutil
-import tempfile
+import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from reasoningbank.agents import Attempt, AttemptStatus
 from reasoningbank.errors import RecordError
-from reasoningbank.judge import Verdict
-from reasoningbank.trajectory import Trajectory, Usage
+from reasoningbank.experiment.json_files import read_json, write_atomically
+from reasoningbank.experiment.trial_record import TrialKey, TrialRecord
 
-__all__ = ["RunFolder", "TrialKey", "TrialRecord", "write_atomically"]
-
-VERSION = 1
-
-
-@dataclass(frozen=True, order=True)
-class TrialKey:
-    """Which trial: an arm on a task with a seed."""
-
-    arm: str
-    task: str
-    seed: int
-
-    @property
-    def path(self) -> str:
-        """Path of the trial's file within the run's folder; no two tasks share one."""
-        task = re.sub(r"[^A-Za-z0-9_.-]", "_", self.task)
-        if task != self.task:
-            task += f"-{hashlib.sha256(self.task.encode()).hexdigest()[:8]}"
-        return f"trials/{self.arm}/{task}.{self.seed}.json"
-
-
-@dataclass(frozen=True)
-class TrialRecord:
-    """One trial, whole: what was asked, what the agent did, how it was judged.
-
-    Attributes:
-        key: Which trial.
-        question: The task's question.
-        complexity: The task's complexity class.
-        form: The query form of the gold.
-        group: The task's group.
-        status: How the attempt ended.
-        sparql: The query submitted; None where there was none.
-        answer: The answer in words, if any.
-        error: One line, where something went wrong.
-        verdict: The judge's verdict; None where the trial ended in an infrastructure error.
-        usage: What it consumed.
-        trajectory: What the agent did.
-        started: Start, ISO 8601 in UTC.
-        model: Fingerprint of the model, e.g. its name and the hash of its weights; may be empty.
-    """
-
-    key: TrialKey
-    question: str
-    complexity: str
-    form: str
-    group: str
-    status: AttemptStatus
-    sparql: str | None
-    answer: str
-    error: str
-    verdict: Mapping[str, Any] | None
-    usage: Usage
-    trajectory: Trajectory
-    started: str
-    model: Mapping[str, Any]
-
-    @property
-    def strict(self) -> bool:
-        """Whether the result matched strictly; an unjudged trial did not."""
-        return bool(self.verdict and self.verdict.get("strict"))
-
-    @property
-    def f1(self) -> float:
-        """Row F1 of the result, 0 where there was none."""
-        return float(self.verdict.get("f1") or 0.0) if self.verdict else 0.0
-
-    @classmethod
-    def of(
-        cls, key: TrialKey, task: Any, attempt: Attempt, verdict: Verdict | None, **rest: Any
-    ) -> TrialRecord:
-        """Make the record of an attempt at `task` and its verdict."""
-        return cls(
-            key=key,
-            question=task.query,
-            complexity=task.complexity,
-            form=task.form,
-            group=task.group,
-            status=attempt.status,
-            sparql=attempt.sparql,
-            answer=attempt.answer,
-            error=attempt.error,
-            verdict=asdict(verdict) if verdict is not None else None,
-            usage=attempt.usage,
-            trajectory=attempt.trajectory,
-            **rest,
-        )
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the record as JSON-able data."""
-        data = {k: getattr(self, k) for k in self.__dataclass_fields__ if k != "trajectory"}
-        data["key"], data["usage"] = asdict(self.key), asdict(self.usage)
-        return {"version": VERSION, **data, "trajectory": self.trajectory.to_json()}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> TrialRecord:
-        """Read what `to_json` wrote."""
-        rest = {k: v for k, v in data.items() if k not in {"version", "key", "usage"}}
-        rest["trajectory"] = Trajectory.from_json(rest["trajectory"])
-        return cls(key=TrialKey(**data["key"]), usage=Usage(**data["usage"]), **rest)
+__all__ = ["RunFolder", "TrialKey", "TrialRecord"]
 
 
 class RunFolder:
@@ -136,7 +31,7 @@ class RunFolder:
     def manifest(self) -> dict[str, Any] | None:
         """What the run is about; None before its first trial."""
         path = self.path / "manifest.json"
-        return dict(_read(path)) if path.exists() else None
+        return dict(read_json(path)) if path.exists() else None
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
         """Store what the run is about."""
@@ -146,12 +41,12 @@ class RunFolder:
         """Store a trial; it is on disk, whole, when this returns."""
         path = self.path / record.key.path
         write_atomically(path, record.to_json())
+        path.with_name(f"{path.name}.gz").unlink(missing_ok=True)
         return path
 
     def done(self, key: TrialKey) -> bool:
         """Tell whether a trial is on disk, compressed or not."""
-        path = self.path / key.path
-        return path.exists() or path.with_name(f"{path.name}.gz").exists()
+        return self._file(key).exists()
 
     def read(self, key: TrialKey) -> TrialRecord:
         """Return one trial.
@@ -159,8 +54,16 @@ class RunFolder:
         Raises:
             RecordError: If the file is missing or damaged.
         """
+        return _trial(self._file(key))
+
+    def keys(self) -> Iterator[TrialKey]:
+        """Yield the keys of the trials on disk that can be read."""
+        for trial in self.trials(skip_damaged=True):
+            yield trial.key
+
+    def _file(self, key: TrialKey) -> Path:
         path = self.path / key.path
-        return _trial(path if path.exists() else path.with_name(f"{path.name}.gz"))
+        return path if path.exists() else path.with_name(f"{path.name}.gz")
 
     def archive(self, target: Path) -> RunFolder:
         """Copy the run to `target` with its trials compressed; gold results are left out.
@@ -180,59 +83,94 @@ class RunFolder:
                 copy = target / "trials" / path.parent.name / f"{path.name}.gz"
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 copy.write_bytes(gzip.compress(path.read_bytes(), 9, mtime=0))
+            for path in sorted((self.path / "trials").glob("*/*.json.gz")):
+                copy = target / "trials" / path.parent.name / path.name
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, copy)
         except OSError as error:
             raise RecordError(f"cannot be copied ({error})", where=str(target)) from error
         return RunFolder(target)
 
-    def trials(self) -> Iterator[TrialRecord]:
+    def trials(self, *, skip_damaged: bool = False) -> Iterator[TrialRecord]:
         """Yield the trials on disk, ordered by arm, task and seed.
+
+        Args:
+            skip_damaged: Leave out files that cannot be read; `damaged` names them.
 
         Raises:
             RecordError: If a file is damaged; the message names it.
         """
-        for path in sorted((self.path / "trials").glob("*/*.json*")):
-            if path.name.endswith((".json", ".json.gz")):
-                yield _trial(path)
+        for path in self._trial_files():
+            try:
+                trial = _trial(path)
+            except RecordError:
+                if not skip_damaged:
+                    raise
+                continue
+            yield trial
 
+    def read_all(self) -> Iterator[tuple[Path, TrialRecord | RecordError]]:
+        """Yield each trial file with its trial, or with the error of reading it, in one pass."""
+        for path in self._trial_files():
+            try:
+                yield path, _trial(path)
+            except RecordError as error:
+                yield path, error
 
-def write_atomically(path: Path, data: Any) -> None:
-    """Write JSON so that a reader sees the old file or the new one, never a part.
+    def damaged(self) -> Iterator[Path]:
+        """Yield the trial files that cannot be read."""
+        for path in self._trial_files():
+            try:
+                _trial(path)
+            except RecordError:
+                yield path
 
-    Raises:
-        RecordError: If the disk is full or the folder cannot be written.
-    """
-    temporary: str | None = None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
-        # Models and agents' code write lone surrogates; a trial is not lost for one.
-        with os.fdopen(handle, "w", encoding="utf-8", errors="surrogatepass") as file:
-            json.dump(data, file, ensure_ascii=False, indent=1)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(path)
-        temporary = None
-    except OSError as error:
-        reason = error.strerror or str(error)
-        mend = "free space or choose another folder with --out"
-        raise RecordError(f"cannot be written ({reason})", where=str(path), mend=mend) from error
-    finally:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
+    def set_damaged_aside(self) -> list[Path]:
+        """Rename trial files that cannot be read, so that their trials are run again.
 
+        Returns:
+            The new names, each with ``.damaged`` at its end.
 
-def _read(path: Path) -> Any:
-    try:
-        raw = path.read_bytes()
-        return json.loads(gzip.decompress(raw) if path.suffix == ".gz" else raw)
-    except (OSError, ValueError) as error:
-        mend = "delete the file and run the same command again"
-        raise RecordError(f"cannot be read ({error})", where=str(path), mend=mend) from error
+        Raises:
+            RecordError: If one cannot be renamed.
+        """
+        moved = []
+        for path in list(self.damaged()):
+            aside = path.with_name(f"{path.name}.damaged")
+            try:
+                moved.append(path.replace(aside))
+            except OSError as error:
+                raise RecordError(f"cannot be set aside ({error})", where=str(path)) from error
+        return moved
+
+    def memory_items(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield every memory item of every snapshot, with the snapshot's name.
+
+        Raises:
+            RecordError: If a snapshot is damaged.
+        """
+        for path in sorted((self.path / "memory").glob("*.jsonl*")):
+            try:
+                raw = path.read_bytes()
+                text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode()
+                items = [dict(json.loads(line)) for line in text.splitlines() if line.strip()]
+            except (OSError, ValueError, TypeError, EOFError, zlib.error) as error:
+                raise RecordError(f"cannot be read ({error})", where=str(path)) from error
+            for item in items:
+                yield path.name.partition(".jsonl")[0], item
+
+    def _trial_files(self) -> list[Path]:
+        found = sorted((self.path / "trials").glob("*/*.json*"))
+        return [path for path in found if path.name.endswith((".json", ".json.gz"))]
 
 
 def _trial(path: Path) -> TrialRecord:
+    mend = "delete the file and run the same command again"
     try:
-        return TrialRecord.from_json(_read(path))
-    except (KeyError, TypeError, AttributeError) as error:
-        mend = "delete the file and run the same command again"
+        trial = TrialRecord.from_json(read_json(path))
+        belongs = path.name.removesuffix(".gz") == Path(trial.key.path).name
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise RecordError(f"is no trial ({error!r})", where=str(path), mend=mend) from error
+    if not belongs or path.parent.name != trial.key.arm:
+        raise RecordError(f"holds another trial ({trial.key})", where=str(path), mend=mend)
+    return trial

@@ -3,21 +3,46 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
 
 from reasoningbank.agents import make_agent
-from reasoningbank.corpus import Task, corpus_prefixes, load_pack, load_shacl_tasks
-from reasoningbank.experiment.config import Arm, Experiment
+from reasoningbank.errors import EndpointError
+from reasoningbank.experiment.config import Experiment
+from reasoningbank.experiment.distributed import on_dask
+from reasoningbank.experiment.executors import Finished, Job, Started, in_threads
+from reasoningbank.experiment.interrupts import Stop, interruptible
 from reasoningbank.experiment.manifest import build_manifest, hash_files, open_run
-from reasoningbank.experiment.plan import hidden_tasks, plan_trials, select_tasks
-from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
+from reasoningbank.experiment.plan import Plan, plan_run
+from reasoningbank.experiment.records import RunFolder
+from reasoningbank.experiment.retrying import run_until_settled, write_patiently
+from reasoningbank.experiment.state import StateWriter, hold_run
 from reasoningbank.experiment.trial import run_trial
-from reasoningbank.experiment.world import World, data_files, demonstration_files, open_world
-from reasoningbank.lm import open_lm
+from reasoningbank.experiment.trial_record import TrialKey, TrialRecord
+from reasoningbank.experiment.world import (
+    World,
+    data_files,
+    demonstration_files,
+    opened_endpoint,
+    store_hash,
+    world_at,
+)
+from reasoningbank.judge import GoldStore
+from reasoningbank.lm import ModelHandle, open_lm
+from reasoningbank.lm.names import check_hosted, parse_name
 
-__all__ = ["Progress", "run_experiment"]
+__all__ = ["Observer", "Progress", "run_experiment"]
+
+logger = logging.getLogger(__name__)
+
+#: Told of each trial once its record is on disk.
+Observer = Callable[[TrialRecord], None]
+#: Slots of a local model's server: more would share two cores and a context's memory.
+LOCAL_SLOTS = 4
+#: Sandboxes kept warm, at 110 to 170 MB each.
+SPARE_SANDBOXES = 8
 
 
 @dataclass(frozen=True)
@@ -28,8 +53,8 @@ class Progress:
         total: Trials of this invocation, those on disk included.
         done: Trials on disk.
         fresh: Trials run by this invocation.
-        key: The trial about to run, or just finished.
-        record: The trial just finished; None before it runs.
+        key: The trial that has begun, or just finished.
+        record: The trial just finished; None where it has begun.
         seconds: Since the first trial of this invocation began.
     """
 
@@ -46,86 +71,188 @@ def run_experiment(
     folder: RunFolder,
     *,
     limit: int | None = None,
+    only: Sequence[str] = (),
+    tasks: Sequence[str] = (),
+    again: Collection[TrialKey] = (),
     on_progress: Callable[[Progress], None] = lambda _: None,
+    on_notice: Callable[[str], None] = lambda _: None,
+    observers: Sequence[Observer] = (),
 ) -> RunFolder:
     """Run every trial of the experiment that is not on disk yet.
+
+    The first interrupt (Ctrl-C, SIGTERM) begins no further trial and finishes those in flight;
+    the second abandons them.
 
     Args:
         experiment: What to run.
         folder: Where records go; a folder with records of the same run is continued.
         limit: Only the first so many tasks of each arm.
-        on_progress: Called before and after each trial.
+        only: Only these arms; empty for all.
+        tasks: Only these tasks; empty for all.
+        again: Trials that are run although they are on disk; a new record takes the old one's
+            place once it is there.
+        on_progress: Called when a trial begins, and when its record is on disk.
+        on_notice: Told in one line what a person should know, such as a damaged file set aside.
+        observers: Called with each new record, one at a time; what they raise is told and ends
+            nothing.
 
     Returns:
         The folder.
 
     Raises:
-        UsageError: If the experiment names what does not exist, or the folder holds another run.
+        UsageError: If the experiment names what does not exist, the folder holds another run, or
+            another process runs this one.
         SetupError: If the machine lacks a part.
         RecordError: If a record cannot be written.
+        EndpointError: If so many trials in a row ended in infrastructure errors that going on is
+            no use.
+        KeyboardInterrupt: If the run was interrupted.
     """
-    pack = load_pack(experiment.pack)
-    corpus = load_shacl_tasks(experiment.pack)
-    tasks = select_tasks(corpus, experiment.tasks)
-    hidden = hidden_tasks(corpus, tasks)
-    if not pack.prefixes:
-        # A bare folder of examples: what they declare is all that is known of namespaces.
-        shown = (task.expected_sparql for task in corpus if task.id not in hidden)
-        pack = replace(pack, prefixes=corpus_prefixes(shown))
-    planned = plan_trials(experiment, tasks, limit)
-    agents = {arm.name: make_agent(arm.agent) for arm in experiment.arms}
-    names = sorted({arm.lm for arm in experiment.arms if agents[arm.name].uses_lm})
-    todo = [(arm, task, key) for arm, task, key in planned if not folder.done(key)]
-    data = () if experiment.endpoint else data_files(pack)
-    with contextlib.ExitStack() as stack:
-        models = {name: stack.enter_context(open_lm(name)) for name in names} if todo else {}
-        fingerprints = {name: model.fingerprint for name, model in models.items()}
-        if not todo:
-            # A finished run opens no model; its records still must be those of this experiment.
-            fingerprints = ((folder.manifest or {}).get("hashes") or {}).get("models") or {}
-        manifest = build_manifest(
-            experiment,
-            tasks,
-            data,
-            fingerprints,
-            {"demonstrations": hash_files(demonstration_files(pack))},
-        )
-        open_run(folder, manifest)
-        if todo:
-            spare = 1 if any(arm.agent == "rlm" for arm, _, _ in todo) else 0
-            world = stack.enter_context(
-                open_world(
-                    pack,
-                    folder.path,
-                    endpoint=experiment.endpoint,
-                    models=models,
-                    spare_sandboxes=spare,
-                    hidden=hidden,
-                    services=[url for task in corpus for url in task.federates_with],
-                )
-            )
-            _run(world, experiment, folder, planned, todo, on_progress)
+    plan = plan_run(experiment, limit=limit, only=only, tasks=tasks)
+    for name in _models(experiment, plan.jobs):
+        model = parse_name(name)
+        if not model.is_local:
+            check_hosted(name)
+    with hold_run(folder):
+        for path in folder.set_damaged_aside():
+            on_notice(f"{path}: could not be read and was set aside; its trial is run again")
+        todo = [job for job in plan.jobs if job.key in again or not folder.done(job.key)]
+        run = _Run(experiment, folder, plan, todo, on_progress, on_notice, observers)
+        with interruptible(on_notice) as stop:
+            run.carry_out(stop)
+        if stop.asked:
+            raise KeyboardInterrupt
     return folder
 
 
-def _run(
-    world: World,
-    experiment: Experiment,
-    folder: RunFolder,
-    planned: list[tuple[Arm, Task, TrialKey]],
-    todo: list[tuple[Arm, Task, TrialKey]],
-    on_progress: Callable[[Progress], None],
-) -> None:
-    began = time.monotonic()
-    before = len(planned) - len(todo)
-    for fresh, (arm, task, key) in enumerate(todo):
+@dataclass
+class _Run:
+    """One invocation of a run."""
 
-        def tell(record: TrialRecord | None, fresh: int, key: TrialKey = key) -> None:
-            elapsed = time.monotonic() - began
-            done = before + fresh
-            on_progress(Progress(len(planned), done, fresh, key, record, elapsed))
+    experiment: Experiment
+    folder: RunFolder
+    plan: Plan
+    todo: Sequence[Job]
+    on_progress: Callable[[Progress], None]
+    on_notice: Callable[[str], None]
+    observers: Sequence[Observer]
 
-        tell(None, fresh)
-        record = run_trial(world, experiment, arm, task, key)
-        folder.write(record)
-        tell(record, fresh + 1)
+    def carry_out(self, stop: Stop) -> None:
+        """Open what the trials need, check that the folder is this run's, and run them."""
+        experiment, pack = self.experiment, self.plan.pack
+        workers = experiment.executor.workers
+        with contextlib.ExitStack() as stack:
+            slots = min(workers, LOCAL_SLOTS)
+            models = {
+                name: stack.enter_context(open_lm(name, workers=slots))
+                for name in _models(experiment, self.todo)
+            }
+            data = () if experiment.endpoint else data_files(pack)
+            manifest = build_manifest(
+                experiment,
+                self.plan.tasks,
+                data,
+                {name: model.fingerprint for name, model in models.items()},
+                {"demonstrations": hash_files(demonstration_files(pack))},
+            )
+            open_run(self.folder, manifest)
+            done = len(self.plan.jobs) - len(self.todo)
+            state = StateWriter(self.folder.path, len(self.plan.jobs), done, workers)
+            state.write("running")
+            try:
+                if self.todo:
+                    self._run(stack, models, state, stop)
+            except BaseException as error:
+                state.write("stopped" if stop.asked else "failed", str(error))
+                raise
+            state.write("stopped" if stop.asked else "finished")
+
+    def _run(
+        self,
+        stack: contextlib.ExitStack,
+        models: dict[str, ModelHandle],
+        state: StateWriter,
+        stop: Stop,
+    ) -> None:
+        experiment, plan, executor = self.experiment, self.plan, self.experiment.executor
+        config = stack.enter_context(opened_endpoint(plan.pack, experiment.endpoint, plan.services))
+        if executor.kind == "dask":
+            events = on_dask(
+                self.todo, experiment, config, plan.pack, models, plan.hidden, stop, self.on_notice
+            )
+        else:
+            golds = GoldStore(self.folder.path / "gold", store_hash(plan.pack, experiment.endpoint))
+            sandboxed = any(job.arm.agent == "rlm" for job in self.todo)
+            spare = min(executor.workers, SPARE_SANDBOXES, len(self.todo)) if sandboxed else 0
+            world = stack.enter_context(
+                world_at(
+                    config,
+                    plan.pack,
+                    golds,
+                    models=models,
+                    spare_sandboxes=spare,
+                    hidden=plan.hidden,
+                )
+            )
+            events = in_threads(
+                self.todo,
+                lambda job, worker: self._work(world, job, worker, stop),
+                workers=min(executor.workers, len(self.todo)),
+                stop=stop.event,
+            )
+        with contextlib.closing(events):
+            self._keep(events, state)
+
+    def _work(self, world: World, job: Job, worker: int, stop: Stop) -> TrialRecord | None:
+        return run_until_settled(
+            lambda: run_trial(world, self.experiment, job.arm, job.task, job.key, worker),
+            self.experiment.retries,
+            stop.event.wait,
+        )
+
+    def _keep(self, events: Iterable[Started | Finished], state: StateWriter) -> None:
+        """Store what comes out of the trials, and tell of it."""
+        retries = self.experiment.retries
+        began, fresh, errors = time.monotonic(), 0, 0
+
+        def tell(key: TrialKey, record: TrialRecord | None) -> None:
+            seconds = time.monotonic() - began
+            self.on_progress(Progress(state.total, state.done, fresh, key, record, seconds))
+
+        for event in events:
+            key = event.job.key
+            if isinstance(event, Started):
+                state.started(key)
+                tell(key, None)
+                continue
+            record = event.record
+            if record is not None:
+                write_patiently(self.folder, record, retries.write_s, self.on_notice)
+                fresh += 1
+            state.ended(key, recorded=record is not None)
+            if record is None:
+                continue
+            tell(key, record)
+            self._observe(record)
+            errors = errors + 1 if record.status == "error" else 0
+            if retries.stop_after is not None and errors >= retries.stop_after:
+                raise EndpointError(
+                    f"{errors} trials in a row ended in infrastructure errors ({record.error})",
+                    where=str(self.folder.path),
+                    mend="mend that, then: reasoningbank rerun RUN --status error",
+                )
+
+    def _observe(self, record: TrialRecord) -> None:
+        for observer in self.observers:
+            try:
+                observer(record)
+            except Exception as error:
+                logger.warning("an observer failed", exc_info=True)
+                self.on_notice(f"{type(error).__name__}: {error} (the run goes on)")
+
+
+def _models(experiment: Experiment, jobs: Sequence[Job]) -> list[str]:
+    """Return the names of the models that trials need, sorted."""
+    arms = {job.arm.name: job.arm for job in jobs}.values()
+    names = {arm.lm for arm in arms if make_agent(arm.agent).uses_lm}
+    return sorted(names | {arm.judge_lm for arm in arms if arm.judge_lm})

@@ -9,11 +9,11 @@ from typing import Any
 
 from reasoningbank.agents import Attempt, Episode, Meter, make_agent
 from reasoningbank.corpus import Task
-from reasoningbank.errors import EndpointError, ModelError, ReasoningBankError
+from reasoningbank.errors import EndpointError, ModelError, ReasoningBankError, UsageError
 from reasoningbank.experiment.config import Arm, Experiment
 from reasoningbank.experiment.records import TrialKey, TrialRecord
 from reasoningbank.experiment.world import World
-from reasoningbank.judge import Verdict
+from reasoningbank.judge import Judgement
 from reasoningbank.lm import UsageCounter
 from reasoningbank.refs import RefStore
 from reasoningbank.tools import EndpointTools, SPARQLTools
@@ -25,12 +25,20 @@ logger = logging.getLogger(__name__)
 
 
 def run_trial(
-    world: World, experiment: Experiment, arm: Arm, task: Task, key: TrialKey
+    world: World, experiment: Experiment, arm: Arm, task: Task, key: TrialKey, worker: int = 0
 ) -> TrialRecord:
     """Run one trial and return its record; the attempt's own failures never raise.
 
     A failure of the endpoint or the model becomes a record with status `error` and no verdict:
     it is told apart, and never counted as the agent's.
+
+    Args:
+        world: What all trials share.
+        experiment: Whose budget applies where the arm has none.
+        arm: The system under test.
+        task: The task, with its gold.
+        key: Which trial this is.
+        worker: Number of the thread that runs it; a local model keeps a slot for each.
 
     Raises:
         SetupError: If the machine lacks what every trial needs.
@@ -38,14 +46,14 @@ def run_trial(
     started = datetime.now(UTC).isoformat(timespec="seconds")
     agent = make_agent(arm.agent)
     seen = task if agent.sees_gold else task.blind()
-    attempt = attempt_task(world, experiment, arm, seen, key.seed)
+    attempt = attempt_task(world, experiment, arm, seen, key.seed, worker)
     if attempt.sparql is None and _endpoint_was_gone(attempt.trajectory):
         error = "the endpoint failed, and no query came out"
         attempt = replace(attempt, status="error", error=error)
-    verdict: Verdict | None = None
+    judged: Judgement | None = None
     if attempt.status != "error":
         try:
-            verdict = world.judge.judge(task, attempt.sparql)
+            judged = world.judge.examine(task, attempt.sparql)
         except EndpointError as failure:
             attempt = replace(attempt, status="error", error=str(failure))
     model = world.models.get(arm.lm) if agent.uses_lm else None
@@ -53,13 +61,17 @@ def run_trial(
         key,
         task,
         attempt,
-        verdict,
+        judged.verdict if judged else None,
+        evidence=judged.evidence.to_json() if judged else {},
+        judge_seconds=judged.seconds if judged else 0.0,
         started=started,
         model=dict(model.fingerprint) if model else {},
     )
 
 
-def attempt_task(world: World, experiment: Experiment, arm: Arm, task: Task, seed: int) -> Attempt:
+def attempt_task(
+    world: World, experiment: Experiment, arm: Arm, task: Task, seed: int, worker: int = 0
+) -> Attempt:
     """Let the arm's agent answer a task, unjudged.
 
     Args:
@@ -68,6 +80,10 @@ def attempt_task(world: World, experiment: Experiment, arm: Arm, task: Task, see
         arm: Agent and model.
         task: The task as the agent may see it.
         seed: Seed of the sampling.
+        worker: Number of the thread that runs it.
+
+    Raises:
+        UsageError: If the arm names a tool that there is not.
     """
     agent = make_agent(arm.agent)
     model = world.models.get(arm.lm) if agent.uses_lm else None
@@ -83,6 +99,9 @@ def attempt_task(world: World, experiment: Experiment, arm: Arm, task: Task, see
                 max_tokens=arm.max_tokens,
                 seed=seed,
                 rollout_id=seed,
+                worker=worker % model.workers,
+                # A model that hangs must not outlast the trial's own guard.
+                timeout_s=min(900.0, meter.budget.seconds or 900.0),
             )
             for role in ("solver", "extractor")
         }
@@ -100,7 +119,9 @@ def attempt_task(world: World, experiment: Experiment, arm: Arm, task: Task, see
         )
         episode = Episode(
             endpoint=world.endpoint,
-            tools=meter.metered(query_tools.as_dspy_tools() | endpoint_tools.as_dspy_tools()),
+            tools=meter.metered(
+                _chosen(query_tools.as_dspy_tools() | endpoint_tools.as_dspy_tools(), arm)
+            ),
             lm=lms.get("solver"),
             extractor=lms.get("extractor"),
             budget=meter.budget,
@@ -114,6 +135,17 @@ def attempt_task(world: World, experiment: Experiment, arm: Arm, task: Task, see
             return agent.solve(task, episode)
         except (EndpointError, ModelError) as error:
             return _errored(episode, error)
+
+
+def _chosen(tools: dict[str, Any], arm: Arm) -> dict[str, Any]:
+    for name in arm.tools or ():
+        if name not in tools:
+            raise UsageError(
+                f"unknown tool {name!r}",
+                where=f"arm {arm.name}",
+                mend=f"choose from {', '.join(tools)}",
+            )
+    return {k: v for k, v in tools.items() if arm.tools is None or k in arm.tools}
 
 
 def _endpoint_was_gone(trajectory: Trajectory) -> bool:

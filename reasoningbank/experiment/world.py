@@ -19,7 +19,15 @@ from reasoningbank.lm import ModelHandle
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
 from reasoningbank.tools import Survey, Vocabulary
 
-__all__ = ["World", "data_files", "demonstration_files", "open_world"]
+__all__ = [
+    "World",
+    "data_files",
+    "demonstration_files",
+    "open_world",
+    "opened_endpoint",
+    "store_hash",
+    "world_at",
+]
 
 
 @dataclass(frozen=True)
@@ -73,10 +81,33 @@ def open_world(
         hidden: Ids of the tasks whose examples no tool shows.
         services: What SERVICE may name at a running endpoint; see `open_endpoint`.
     """
+    with (
+        opened_endpoint(pack, endpoint, services) as config,
+        world_at(
+            config,
+            pack,
+            GoldStore(run_path / "gold", store_hash(pack, endpoint)),
+            models=models,
+            spare_sandboxes=spare_sandboxes,
+            hidden=hidden,
+        ) as world,
+    ):
+        yield world
+
+
+@contextlib.contextmanager
+def world_at(
+    config: EndpointConfig,
+    pack: Pack,
+    golds: GoldStore,
+    *,
+    models: Mapping[str, ModelHandle] | None = None,
+    spare_sandboxes: int = 0,
+    hidden: frozenset[str] = frozenset(),
+) -> Iterator[World]:
+    """Make a world at an endpoint that runs already, for the length of a block."""
     with contextlib.ExitStack() as stack:
-        config = stack.enter_context(_opened(pack, endpoint, services))
         client = stack.enter_context(SPARQLClient(config))
-        store = hash_files(data_files(pack)) if endpoint is None else _hash_text(endpoint.url)
         sandboxes = stack.enter_context(SandboxPool(spare=spare_sandboxes))
         declared = Vocabulary.of_schema(pack.schema) if pack.schema else None
         if declared is not None:
@@ -86,7 +117,7 @@ def open_world(
         yield World(
             endpoint=config,
             client=client,
-            judge=ExecutionJudge(client, GoldStore(run_path / "gold", store)),
+            judge=ExecutionJudge(client, golds),
             pack=pack,
             vocabulary=Vocabulary.of(config, pack.schema),
             survey=survey,
@@ -101,8 +132,13 @@ def open_world(
         )
 
 
+def store_hash(pack: Pack, endpoint: EndpointSettings | None) -> str:
+    """Return what stands for the content of the endpoint: of its files, or of its address."""
+    return hash_files(data_files(pack)) if endpoint is None else _hash_text(endpoint.url)
+
+
 @contextlib.contextmanager
-def _opened(
+def opened_endpoint(
     pack: Pack, settings: EndpointSettings | None, services: Iterable[str]
 ) -> Iterator[EndpointConfig]:
     """Open the pack's endpoint, or a running one as the settings say."""

@@ -22,7 +22,8 @@ def test_it_says_what_was_run_on_what(
     manifest = build_manifest(experiment, [TASK], [], {"m": {"sha256": "1"}}, {"d": "2"})
     folder = RunFolder(tmp_path / "run")
     open_run(folder, manifest)
-    assert folder.manifest == {**manifest, "primary": {"metric": "strict", "comparison": None}}
+    primary = {"metric": "strict", "comparison": None, "unit": "task"}
+    assert folder.manifest == {**manifest, "primary": primary}
     assert manifest["tasks"] == ["t1"]
     assert manifest["hashes"]["models"] == {"m": {"sha256": "1"}}
     assert manifest["versions"]["dspy"].startswith("3.")
@@ -35,7 +36,7 @@ def test_it_says_what_was_run_on_what(
         ({"seeds": [1]}, "experiment file"),
         ({"task": Task("t1", "Which?", "ASK { }", "http://e/")}, "corpus"),
         ({"data": "b"}, "store"),
-        ({"model": "2"}, "models"),
+        ({"model": "2"}, "model m"),
         ({"prompt": "2"}, "prompts"),
     ],
 )

@@ -78,13 +78,13 @@ def test_arms_follow_one_another_with_all_seeds(
         seeds=[0, 3],
     )
     planned = plan_trials(experiment, TASKS[:8], limit=3)
-    keys = [(key.arm, key.task, key.seed) for _, _, key in planned]
+    keys = [(key.arm, key.task, key.seed) for key in (job.key for job in planned)]
     assert keys == [
         *(("a", task, seed) for task in ("t0", "t1", "t2") for seed in (0, 3)),
         *(("b", task, seed) for task in ("t0", "t1") for seed in (0, 3)),
         *(("c", "t7", seed) for seed in (0, 3)),
     ]
-    assert all(arm.name == key.arm and task.id == key.task for arm, task, key in planned)
+    assert all((job.arm.name, job.task.id) == (job.key.arm, job.key.task) for job in planned)
 
 
 def test_an_arms_unknown_task_is_told(experiment_on: Callable[..., Experiment]) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from reasoningbank.errors import RecordError
 from reasoningbank.experiment import RunFolder, TrialKey, TrialRecord
-from reasoningbank.experiment.records import write_atomically
+from reasoningbank.experiment.json_files import write_atomically
 
 
 def test_a_trial_comes_back_as_it_was_written(

@@ -78,7 +78,7 @@ def test_another_corpus_in_the_same_folder_is_refused(
     with pytest.raises(UsageError, match="corpus changed"):
         run_experiment(experiment_on(pack), folder)
     with pytest.raises(UsageError, match="experiment file"):
-        run_experiment(experiment_on(pack, title="another"), folder)
+        run_experiment(experiment_on(pack, seeds=[7]), folder)
     assert sorted(p.name for p in (tmp_path / "run").rglob("*.json")) == before
 
 
@@ -99,7 +99,8 @@ def test_a_folder_that_cannot_be_written_ends_the_run_before_its_first_trial(
 def test_a_disk_that_fills_up_keeps_what_is_there(
     tmp_path: Path, make_pack: Pack, experiment_on: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder, experiment = RunFolder(tmp_path / "run"), experiment_on(make_pack(3))
+    folder = RunFolder(tmp_path / "run")
+    experiment = experiment_on(make_pack(3), retries={"write_s": 0})
     write = RunFolder.write
 
     def full(self: RunFolder, record: object) -> Path:

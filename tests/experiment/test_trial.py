@@ -32,6 +32,7 @@ class Scripted:
 
     replies: list[dict[str, str]]
     secrets: tuple[str, ...] = ()
+    workers: int = 1
     fingerprint: dict[str, Any] = field(default_factory=lambda: {"model": "scripted"})
 
     def lm(self, **settings: Any) -> DummyLM:
@@ -117,9 +118,9 @@ def test_agents_are_handed_blind_tasks_and_the_oracle_the_gold(
 ) -> None:
     seen: dict[str, Task] = {}
 
-    def spy(world: World, plan: Experiment, arm: Any, task: Task, seed: int) -> Any:
+    def spy(world: World, plan: Experiment, arm: Any, task: Task, *rest: int) -> Any:
         seen[arm.agent] = task
-        return attempt_task(world, plan, arm, task, seed)
+        return attempt_task(world, plan, arm, task, *rest)
 
     monkeypatch.setattr("reasoningbank.experiment.trial.attempt_task", spy)
     for agent in ("oracle", "direct"):
@@ -188,6 +189,7 @@ class _Unpatient:
     handle: Any
 
     secrets = ()
+    workers = 1
     fingerprint = {"model": "none"}  # noqa: RUF012
 
     def lm(self, **settings: Any) -> Any:

@@ -1,0 +1,296 @@
+"""The same trials on a Dask cluster; the driver alone writes records.
+
+Workers need the package, the address of the endpoint and that of the model: the description of
+the pack travels with the run. Each worker process opens its world once, and freezes gold results
+in a temporary folder of its own; a verdict depends on the answers alone, so it is the same
+wherever it is given.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import tempfile
+import threading
+import time
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from reasoningbank.agents import Attempt
+from reasoningbank.corpus import Pack, load_pack
+from reasoningbank.errors import SetupError, UsageError
+from reasoningbank.experiment.config import Executor, Experiment
+from reasoningbank.experiment.executors import Finished, Job, Started
+from reasoningbank.experiment.interrupts import Stop
+from reasoningbank.experiment.retrying import run_until_settled
+from reasoningbank.experiment.trial import run_trial
+from reasoningbank.experiment.trial_record import TrialRecord
+from reasoningbank.experiment.world import World, world_at
+from reasoningbank.judge import GoldStore
+from reasoningbank.lm import ModelHandle
+from reasoningbank.sparql import EndpointConfig, is_loopback
+from reasoningbank.trajectory import Trajectory, Usage
+
+__all__ = ["on_dask", "packed"]
+
+#: Seconds to wait for a scheduler, and for its first worker.
+CONNECT_S = 60
+
+
+def on_dask(
+    jobs: Sequence[Job],
+    experiment: Experiment,
+    config: EndpointConfig,
+    pack: Pack,
+    models: Mapping[str, ModelHandle],
+    hidden: frozenset[str],
+    stop: Stop,
+    on_notice: Callable[[str], None],
+) -> Iterator[Started | Finished]:
+    """Run jobs on a cluster and tell what happens, in the order in which it does.
+
+    A trial whose worker dies is run again elsewhere; one that keeps killing its workers becomes a
+    record with status `error`.
+
+    Raises:
+        SetupError: If Dask is not installed, or no scheduler or worker answers.
+        UsageError: If workers of another machine would need what this one serves on loopback.
+    """
+    executor = experiment.executor
+    _check_reach(executor, config, models)
+    distributed = _distributed()
+    with contextlib.ExitStack() as stack:
+        client = stack.enter_context(_client(distributed, executor))
+        threads = sum(client.nthreads().values())
+        on_notice(f"{len(client.nthreads())} Dask workers, {threads} trials at one time")
+        site = _Site(
+            experiment,
+            _shared(config, len(client.nthreads())),
+            pack.key,
+            packed(pack),
+            dict(pack.prefixes),
+            models,
+            hidden,
+        )
+        plugin = _worker_plugin(distributed, site)
+        client.register_plugin(plugin, name=plugin.name)
+        stack.callback(_quietly, client.unregister_worker_plugin, plugin.name)
+        yield from _results(distributed, client, plugin.name, jobs, stop)
+
+
+def _results(
+    distributed: Any, client: Any, plugin: str, jobs: Sequence[Job], stop: Stop
+) -> Iterator[Started | Finished]:
+    waiting = iter(jobs)
+    in_flight: dict[Any, Job] = {}
+    done = distributed.as_completed(loop=client.loop, raise_errors=False)
+    try:
+        while True:
+            # Workers may come and go while a run goes on.
+            free = max(1, sum(client.nthreads().values())) - len(in_flight)
+            while free > 0 and not stop.event.is_set() and (job := next(waiting, None)):
+                future = client.submit(_trial, plugin, job, pure=False)
+                in_flight[future] = job
+                done.add(future)
+                free -= 1
+                yield Started(job)
+            if not in_flight:
+                return
+            future = next(done)
+            job = in_flight.pop(future)
+            yield Finished(job, _record(distributed, future, job))
+    finally:
+        for future in in_flight:
+            future.cancel()
+
+
+def _record(distributed: Any, future: Any, job: Job) -> TrialRecord:
+    try:
+        return TrialRecord.from_json(future.result())
+    except distributed.KilledWorker:
+        error = "the workers that ran it died, each time"
+        attempt = Attempt(None, "", "error", Usage(), Trajectory(), error=error)
+        started = datetime.now(UTC).isoformat(timespec="seconds")
+        return TrialRecord.of(job.key, job.task, attempt, None, started=started, model={})
+
+
+@dataclass
+class _Site:
+    """What a worker is given, and the world that it makes of it."""
+
+    experiment: Experiment
+    config: EndpointConfig
+    pack_key: str
+    pack_files: bytes
+    prefixes: Mapping[str, str]
+    models: Mapping[str, ModelHandle]
+    hidden: frozenset[str]
+    _opened: World | None = field(default=None, repr=False)
+    _stack: Any = field(default=None, repr=False)
+    _lock: Any = field(default=None, repr=False)
+
+    def ready(self) -> None:
+        """Prepare what cannot travel."""
+        self._stack, self._lock = contextlib.ExitStack(), threading.Lock()
+
+    def world(self) -> World:
+        """Return the worker's world, opened by the first trial that needs it."""
+        with self._lock:
+            if self._opened is None:
+                name = self._stack.enter_context(
+                    tempfile.TemporaryDirectory(prefix="reasoningbank-", ignore_cleanup_errors=True)
+                )
+                root = Path(name) / self.pack_key
+                with zipfile.ZipFile(io.BytesIO(self.pack_files)) as files:
+                    files.extractall(root)
+                pack = replace(load_pack(root), prefixes=self.prefixes)
+                sandboxed = any(arm.agent == "rlm" for arm in self.experiment.arms)
+                self._opened = self._stack.enter_context(
+                    world_at(
+                        self.config,
+                        pack,
+                        GoldStore(Path(name) / "gold", "this run's"),
+                        models=self.models,
+                        spare_sandboxes=int(sandboxed),
+                        hidden=self.hidden,
+                    )
+                )
+            return self._opened
+
+    def close(self) -> None:
+        """Let the world go."""
+        self._stack.close()
+
+
+def _trial(plugin: str, job: Job) -> dict[str, Any]:
+    """Run a trial on a worker and return its record as data."""
+    site: _Site = _distributed().get_worker().plugins[plugin].site
+    world = site.world()
+
+    def pause(seconds: float) -> bool:
+        time.sleep(seconds)
+        return False
+
+    record = run_until_settled(
+        lambda: run_trial(world, site.experiment, job.arm, job.task, job.key),
+        site.experiment.retries,
+        pause,
+    )
+    assert record is not None
+    return record.to_json()
+
+
+def _worker_plugin(distributed: Any, site: _Site) -> Any:
+    class Site(distributed.WorkerPlugin):  # type: ignore[misc]
+        """Keeps a run's world on a worker."""
+
+        name = f"reasoningbank-{time.time_ns()}"
+
+        def __init__(self) -> None:
+            self.site = site
+
+        def setup(self, worker: Any) -> None:
+            self.site.ready()
+
+        def teardown(self, worker: Any) -> None:
+            self.site.close()
+
+    return Site()
+
+
+@contextlib.contextmanager
+def _client(distributed: Any, executor: Executor) -> Iterator[Any]:
+    with contextlib.ExitStack() as stack:
+        try:
+            address: Any = executor.scheduler
+            if not address:
+                address = stack.enter_context(
+                    distributed.LocalCluster(
+                        n_workers=executor.workers,
+                        threads_per_worker=1,
+                        dashboard_address=None,
+                        silence_logs=logging.ERROR,
+                    )
+                )
+            client = stack.enter_context(
+                distributed.Client(address, timeout=CONNECT_S, set_as_default=False)
+            )
+            client.wait_for_workers(1, timeout=CONNECT_S)
+        except (OSError, TimeoutError) as error:
+            raise SetupError(
+                f"no Dask cluster with a worker answers ({error})",
+                where=executor.scheduler or "executor",
+                mend="start `dask scheduler` and `dask worker`, or leave the scheduler out",
+            ) from error
+        yield client
+
+
+def _check_reach(
+    executor: Executor, config: EndpointConfig, models: Mapping[str, ModelHandle]
+) -> None:
+    address = executor.scheduler
+    url = address if "://" in address else f"tcp://{address}"
+    if not address or is_loopback(url) or urlsplit(url).scheme == "inproc":
+        return
+    here = [config.address] if is_loopback(config.address) else []
+    here += [model.api_base for model in models.values() if is_loopback(model.api_base or "")]
+    if here:
+        raise UsageError(
+            f"workers of another machine cannot reach {here[0]}",
+            where=f"executor.scheduler = {address!r}",
+            mend="give the experiment an endpoint and a model that have an address of their own",
+        )
+
+
+def _shared(config: EndpointConfig, workers: int) -> EndpointConfig:
+    """Return the endpoint with its politeness divided among the workers, who cannot see another."""
+    if is_loopback(config.address):
+        return config
+    share = {
+        "min_interval_s": config.min_interval_s * workers,
+        "max_connections": max(1, config.max_connections // workers),
+    }
+    federated = tuple(_shared(other, workers) for other in config.federated)
+    return replace(config, federated=federated, **share)  # type: ignore[arg-type]
+
+
+def packed(pack: Pack) -> bytes:
+    """Return a pack as a zip file, without its data: what a worker loads it from."""
+    voids = [pack.void, *(other.void for other in pack.federated)]
+    parts = [pack.root / "pack.toml", pack.examples, pack.schema, pack.hints, *voids]
+    files = {
+        file
+        for part in parts
+        if part is not None
+        for file in (part.rglob("*") if part.is_dir() else [part])
+        if file.is_file()
+    }
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in sorted(files):
+            archive.write(file, file.relative_to(pack.root))
+    return buffer.getvalue()
+
+
+def _distributed() -> Any:
+    try:
+        import distributed
+    except ImportError:
+        raise SetupError(
+            "Dask is not installed",
+            where='executor = "dask"',
+            mend='pip install "reasoningbank[scale]"',
+        ) from None
+    return distributed
+
+
+def _quietly(call: Callable[..., Any], *arguments: Any) -> None:
+    # The cluster may be gone already; there is nothing left to undo then.
+    with contextlib.suppress(Exception):
+        call(*arguments)

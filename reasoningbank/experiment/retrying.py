@@ -1,0 +1,91 @@
+"""Trying again what the infrastructure spoiled: a trial, or the writing of its record."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from reasoningbank.errors import RecordError
+from reasoningbank.experiment.config import Retries
+from reasoningbank.experiment.records import RunFolder, TrialRecord
+
+__all__ = ["run_until_settled", "waits", "write_patiently"]
+
+logger = logging.getLogger(__name__)
+
+
+def waits(retries: Retries) -> Iterator[float]:
+    """Yield the seconds to wait before each further try of a trial.
+
+    Examples:
+        >>> list(waits(Retries(infrastructure=3, backoff_s=5)))
+        [5.0, 15.0, 45.0]
+    """
+    for number in range(retries.infrastructure):
+        yield retries.backoff_s * 3.0**number
+
+
+def run_until_settled(
+    run: Callable[[], TrialRecord],
+    retries: Retries,
+    pause: Callable[[float], bool],
+) -> TrialRecord | None:
+    """Run a trial until it ends otherwise than by an infrastructure error, or tries run out.
+
+    What earlier tries consumed is not in the record of the last one; how many there were is.
+
+    Args:
+        run: Runs the trial once.
+        retries: How often, and how long to wait.
+        pause: Waits so many seconds; tells whether the run was stopped meanwhile.
+
+    Returns:
+        The record of the last try; None if the run was stopped while it waited.
+    """
+    tries = 1
+    record = run()
+    for seconds in waits(retries):
+        if record.status != "error":
+            break
+        logger.info("%s: %s; tried again in %g s", record.key, record.error, seconds)
+        if pause(seconds):
+            return None
+        record, tries = run(), tries + 1
+    return replace(record, tries=tries)
+
+
+def write_patiently(
+    folder: RunFolder,
+    record: TrialRecord,
+    patience_s: float,
+    on_notice: Callable[[str], None],
+    sleep: Callable[[float], None] = time.sleep,
+) -> Path:
+    """Write a record; while that cannot be done, for want of space say, keep it and try again.
+
+    Args:
+        folder: The run's folder.
+        record: What to write.
+        patience_s: Seconds to go on trying.
+        on_notice: Told once that it waits.
+        sleep: Waits.
+
+    Raises:
+        RecordError: If it still cannot be written; the trial will be run again.
+    """
+    waited, wait, told = 0.0, 0.5, False
+    while True:
+        try:
+            return folder.write(record)
+        except RecordError as error:
+            if waited >= patience_s:
+                raise
+            if not told:
+                on_notice(f"{error}; the record is kept and tried again for {patience_s:g} s")
+                told = True
+            wait = min(2 * wait, patience_s - waited, 10.0)
+            sleep(wait)
+            waited += wait

@@ -1,0 +1,81 @@
+"""What the infrastructure spoiled is tried again; what the agent spoiled is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reasoningbank.errors import RecordError
+from reasoningbank.experiment import Retries, RunFolder, TrialRecord
+from reasoningbank.experiment.retrying import run_until_settled, write_patiently
+
+Make = Callable[..., TrialRecord]
+
+
+def _after(errors: int, record: Make) -> Callable[[], TrialRecord]:
+    statuses = iter(["error"] * errors + ["submitted"] * 9)
+    return lambda: record(status=next(statuses))
+
+
+@pytest.mark.parametrize(
+    ("errors", "tries", "status", "waited"),
+    [
+        (0, 1, "submitted", []),
+        (2, 3, "submitted", [1.0, 3.0]),
+        (9, 4, "error", [1.0, 3.0, 9.0]),
+    ],
+)
+def test_errors_are_tried_again_with_growing_waits(
+    record: Make, errors: int, tries: int, status: str, waited: list[float]
+) -> None:
+    pauses: list[float] = []
+
+    def pause(seconds: float) -> bool:
+        pauses.append(seconds)
+        return False
+
+    settled = run_until_settled(
+        _after(errors, record), Retries(infrastructure=3, backoff_s=1), pause
+    )
+    assert settled is not None
+    assert (settled.tries, settled.status, pauses) == (tries, status, waited)
+
+
+def test_a_stopped_run_gives_the_trial_up_unrecorded(record: Make) -> None:
+    assert run_until_settled(_after(5, record), Retries(), lambda _: True) is None
+
+
+class _Full(RunFolder):
+    """A folder without space for the first so many writes."""
+
+    def __init__(self, path: Path, failures: int) -> None:
+        super().__init__(path)
+        self.failures = failures
+
+    def write(self, record: TrialRecord) -> Path:
+        if self.failures:
+            self.failures -= 1
+            raise RecordError("cannot be written (No space left on device)")
+        return super().write(record)
+
+
+def test_a_record_waits_for_space_and_is_written(tmp_path: Path, record: Make) -> None:
+    told: list[str] = []
+    slept: list[float] = []
+    folder = _Full(tmp_path, failures=3)
+    write_patiently(folder, record(), 60, told.append, slept.append)
+    assert folder.done(record().key)
+    assert slept == [1.0, 2.0, 4.0]
+    assert len(told) == 1
+    assert "No space" in told[0]
+
+
+def test_patience_ends(tmp_path: Path, record: Make) -> None:
+    slept: list[float] = []
+    told: list[Any] = []
+    with pytest.raises(RecordError, match="No space"):
+        write_patiently(_Full(tmp_path, failures=99), record(), 5, told.append, slept.append)
+    assert sum(slept) == 5
