@@ -28,8 +28,8 @@ from reasoningbank.errors import SetupError, UsageError
 from reasoningbank.experiment.config import Executor, Experiment
 from reasoningbank.experiment.executors import Finished, Job, Started
 from reasoningbank.experiment.interrupts import Stop
-from reasoningbank.experiment.retrying import run_until_settled
-from reasoningbank.experiment.trial import run_trial
+from reasoningbank.experiment.retrying import Retrier
+from reasoningbank.experiment.trial import Trial
 from reasoningbank.experiment.trial_record import TrialRecord
 from reasoningbank.experiment.world import World, world_at
 from reasoningbank.judge import GoldStore
@@ -39,6 +39,8 @@ from reasoningbank.trajectory import Trajectory, Usage
 
 __all__ = ["on_dask", "packed"]
 
+#: Ctrl-C goes to every process of the terminal; the driver decides what it means.
+_DEAF = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
 #: Seconds to wait for a scheduler, and for its first worker.
 CONNECT_S = 60
 
@@ -131,6 +133,7 @@ class _Site:
     prefixes: Mapping[str, str]
     models: Mapping[str, ModelHandle]
     hidden: frozenset[str]
+    retrier: Any = field(default=None, repr=False)
     _opened: World | None = field(default=None, repr=False)
     _stack: Any = field(default=None, repr=False)
     _lock: Any = field(default=None, repr=False)
@@ -138,6 +141,7 @@ class _Site:
     def ready(self) -> None:
         """Prepare what cannot travel."""
         self._stack, self._lock = contextlib.ExitStack(), threading.Lock()
+        self.retrier = Retrier(self.experiment.retries, _pause)
 
     def world(self) -> World:
         """Return the worker's world, opened by the first trial that needs it."""
@@ -171,19 +175,16 @@ class _Site:
 def _trial(plugin: str, job: Job) -> dict[str, Any]:
     """Run a trial on a worker and return its record as data."""
     site: _Site = _distributed().get_worker().plugins[plugin].site
-    world = site.world()
-
-    def pause(seconds: float) -> bool:
-        time.sleep(seconds)
-        return False
-
-    record = run_until_settled(
-        lambda: run_trial(world, site.experiment, job.arm, job.task, job.key),
-        site.experiment.retries,
-        pause,
+    record = site.retrier.settle(
+        Trial(site.world(), site.experiment, job.arm, job.task, job.key).run
     )
-    assert record is not None
-    return record.to_json()
+    data: dict[str, Any] = record.to_json()
+    return data
+
+
+def _pause(seconds: float) -> bool:
+    time.sleep(seconds)
+    return False
 
 
 def _worker_plugin(distributed: Any, site: _Site) -> Any:
@@ -214,8 +215,10 @@ def _client(distributed: Any, executor: Executor) -> Iterator[Any]:
                     distributed.LocalCluster(
                         n_workers=executor.workers,
                         threads_per_worker=1,
-                        dashboard_address=None,
+                        # Not its usual port: that belongs to a cluster that a person watches.
+                        dashboard_address="127.0.0.1:0",
                         silence_logs=logging.ERROR,
+                        preload=[_DEAF],
                     )
                 )
             client = stack.enter_context(

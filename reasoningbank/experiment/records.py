@@ -29,9 +29,19 @@ class RunFolder:
 
     @property
     def manifest(self) -> dict[str, Any] | None:
-        """What the run is about; None before its first trial."""
+        """What the run is about; None before its first trial.
+
+        Raises:
+            RecordError: If the file is damaged, or something else.
+        """
         path = self.path / "manifest.json"
-        return dict(read_json(path)) if path.exists() else None
+        if not path.exists():
+            return None
+        data = read_json(path)
+        if not isinstance(data, dict) or "experiment" not in data:
+            mend = "restore it, or move it away: the records stay as they are"
+            raise RecordError("is no manifest", where=str(path), mend=mend)
+        return data
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
         """Store what the run is about."""
@@ -46,7 +56,7 @@ class RunFolder:
 
     def done(self, key: TrialKey) -> bool:
         """Tell whether a trial is on disk, compressed or not."""
-        return self._file(key).exists()
+        return self.file(key).exists()
 
     def read(self, key: TrialKey) -> TrialRecord:
         """Return one trial.
@@ -54,14 +64,15 @@ class RunFolder:
         Raises:
             RecordError: If the file is missing or damaged.
         """
-        return _trial(self._file(key))
+        return _trial(self.file(key))
 
     def keys(self) -> Iterator[TrialKey]:
         """Yield the keys of the trials on disk that can be read."""
         for trial in self.trials(skip_damaged=True):
             yield trial.key
 
-    def _file(self, key: TrialKey) -> Path:
+    def file(self, key: TrialKey) -> Path:
+        """Return where a trial lies, or would lie compressed."""
         path = self.path / key.path
         return path if path.exists() else path.with_name(f"{path.name}.gz")
 
@@ -160,8 +171,12 @@ class RunFolder:
                 yield path.name.partition(".jsonl")[0], item
 
     def _trial_files(self) -> list[Path]:
-        found = sorted((self.path / "trials").glob("*/*.json*"))
-        return [path for path in found if path.name.endswith((".json", ".json.gz"))]
+        found = set((self.path / "trials").glob("*/*.json"))
+        for path in (self.path / "trials").glob("*/*.json.gz"):
+            # A kill between the writing of a new record and the end of the old leaves both.
+            if path.with_suffix("") not in found:
+                found.add(path)
+        return sorted(found)
 
 
 def _trial(path: Path) -> TrialRecord:

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from reasoningbank.errors import RecordError
 from reasoningbank.experiment.config import Retries
-from reasoningbank.experiment.records import RunFolder, TrialRecord
+from reasoningbank.experiment.records import RunFolder
+from reasoningbank.experiment.trial_record import TrialRecord
 
-__all__ = ["run_until_settled", "waits", "write_patiently"]
+__all__ = ["Retrier", "waits", "write_patiently"]
 
 logger = logging.getLogger(__name__)
 
@@ -28,33 +29,39 @@ def waits(retries: Retries) -> Iterator[float]:
         yield retries.backoff_s * 3.0**number
 
 
-def run_until_settled(
-    run: Callable[[], TrialRecord],
-    retries: Retries,
-    pause: Callable[[float], bool],
-) -> TrialRecord | None:
-    """Run a trial until it ends otherwise than by an infrastructure error, or tries run out.
+class Retrier:
+    """Runs trials until they end otherwise than by an infrastructure error, or tries run out.
 
-    What earlier tries consumed is not in the record of the last one; how many there were is.
+    Once a trial has used up its tries, the infrastructure is taken to be down: further trials are
+    tried once each until one gets through. What earlier tries of a trial consumed is not in the
+    record of the last one; how many there were is. Safe between threads.
 
     Args:
-        run: Runs the trial once.
         retries: How often, and how long to wait.
         pause: Waits so many seconds; tells whether the run was stopped meanwhile.
-
-    Returns:
-        The record of the last try; None if the run was stopped while it waited.
     """
-    tries = 1
-    record = run()
-    for seconds in waits(retries):
-        if record.status != "error":
-            break
-        logger.info("%s: %s; tried again in %g s", record.key, record.error, seconds)
-        if pause(seconds):
-            return None
-        record, tries = run(), tries + 1
-    return replace(record, tries=tries)
+
+    def __init__(self, retries: Retries, pause: Callable[[float], bool]) -> None:
+        self._retries = retries
+        self._pause = pause
+        self._down = False
+
+    def settle(self, run: Callable[[], TrialRecord]) -> TrialRecord | None:
+        """Return the record of a trial's last try; None if the run was stopped while it waited.
+
+        Args:
+            run: Runs the trial once.
+        """
+        record, tries = run(), 1
+        for seconds in () if self._down else waits(self._retries):
+            if record.status != "error":
+                break
+            logger.info("%s: %s; tried again in %g s", record.key, record.error, seconds)
+            if self._pause(seconds):
+                return None
+            record, tries = run(), tries + 1
+        self._down = record.status == "error"
+        return replace(record, tries=tries)
 
 
 def write_patiently(

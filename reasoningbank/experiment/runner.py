@@ -17,9 +17,9 @@ from reasoningbank.experiment.interrupts import Stop, interruptible
 from reasoningbank.experiment.manifest import build_manifest, hash_files, open_run
 from reasoningbank.experiment.plan import Plan, plan_run
 from reasoningbank.experiment.records import RunFolder
-from reasoningbank.experiment.retrying import run_until_settled, write_patiently
+from reasoningbank.experiment.retrying import Retrier, write_patiently
 from reasoningbank.experiment.state import StateWriter, hold_run
-from reasoningbank.experiment.trial import run_trial
+from reasoningbank.experiment.trial import Trial
 from reasoningbank.experiment.trial_record import TrialKey, TrialRecord
 from reasoningbank.experiment.world import (
     World,
@@ -114,9 +114,12 @@ def run_experiment(
         if not model.is_local:
             check_hosted(name)
     with hold_run(folder):
-        for path in folder.set_damaged_aside():
-            on_notice(f"{path}: could not be read and was set aside; its trial is run again")
-        todo = [job for job in plan.jobs if job.key in again or not folder.done(job.key)]
+        damaged = set(folder.damaged())
+        todo = [
+            job
+            for job in plan.jobs
+            if job.key in again or not folder.done(job.key) or folder.file(job.key) in damaged
+        ]
         run = _Run(experiment, folder, plan, todo, on_progress, on_notice, observers)
         with interruptible(on_notice) as stop:
             run.carry_out(stop)
@@ -156,6 +159,8 @@ class _Run:
                 {"demonstrations": hash_files(demonstration_files(pack))},
             )
             open_run(self.folder, manifest)
+            for path in self.folder.set_damaged_aside():
+                self.on_notice(f"{path}: could not be read and was set aside; it is run again")
             done = len(self.plan.jobs) - len(self.todo)
             state = StateWriter(self.folder.path, len(self.plan.jobs), done, workers)
             state.write("running")
@@ -196,24 +201,26 @@ class _Run:
             )
             events = in_threads(
                 self.todo,
-                lambda job, worker: self._work(world, job, worker, stop),
+                self._work(world, stop),
                 workers=min(executor.workers, len(self.todo)),
                 stop=stop.event,
             )
         with contextlib.closing(events):
             self._keep(events, state)
 
-    def _work(self, world: World, job: Job, worker: int, stop: Stop) -> TrialRecord | None:
-        return run_until_settled(
-            lambda: run_trial(world, self.experiment, job.arm, job.task, job.key, worker),
-            self.experiment.retries,
-            stop.event.wait,
-        )
+    def _work(self, world: World, stop: Stop) -> Callable[[Job, int], TrialRecord | None]:
+        retrier = Retrier(self.experiment.retries, stop.event.wait)
+
+        def work(job: Job, worker: int) -> TrialRecord | None:
+            trial = Trial(world, self.experiment, job.arm, job.task, job.key, worker)
+            return retrier.settle(trial.run)
+
+        return work
 
     def _keep(self, events: Iterable[Started | Finished], state: StateWriter) -> None:
         """Store what comes out of the trials, and tell of it."""
         retries = self.experiment.retries
-        began, fresh, errors = time.monotonic(), 0, 0
+        began, fresh, errors, errored = time.monotonic(), 0, 0, 0
 
         def tell(key: TrialKey, record: TrialRecord | None) -> None:
             seconds = time.monotonic() - began
@@ -235,12 +242,19 @@ class _Run:
             tell(key, record)
             self._observe(record)
             errors = errors + 1 if record.status == "error" else 0
+            errored += record.status == "error"
             if retries.stop_after is not None and errors >= retries.stop_after:
                 raise EndpointError(
                     f"{errors} trials in a row ended in infrastructure errors ({record.error})",
                     where=str(self.folder.path),
                     mend="mend that, then: reasoningbank rerun RUN --status error",
                 )
+
+        if errored:
+            self.on_notice(
+                f"{errored} trials ended in infrastructure errors; "
+                f"`reasoningbank rerun {self.folder.path} --status error` runs them again"
+            )
 
     def _observe(self, record: TrialRecord) -> None:
         for observer in self.observers:

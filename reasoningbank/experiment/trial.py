@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,6 +11,7 @@ from reasoningbank.agents import Attempt, Episode, Meter, make_agent
 from reasoningbank.corpus import Task
 from reasoningbank.errors import EndpointError, ModelError, ReasoningBankError, UsageError
 from reasoningbank.experiment.config import Arm, Experiment
+from reasoningbank.experiment.lm_judging import judge_with_lm
 from reasoningbank.experiment.records import TrialKey, TrialRecord
 from reasoningbank.experiment.world import World
 from reasoningbank.judge import Judgement
@@ -19,7 +20,7 @@ from reasoningbank.refs import RefStore
 from reasoningbank.tools import EndpointTools, SPARQLTools
 from reasoningbank.trajectory import Recorder, Trajectory
 
-__all__ = ["attempt_task", "run_trial"]
+__all__ = ["Trial", "attempt_task", "run_trial"]
 
 logger = logging.getLogger(__name__)
 
@@ -27,46 +28,95 @@ logger = logging.getLogger(__name__)
 def run_trial(
     world: World, experiment: Experiment, arm: Arm, task: Task, key: TrialKey, worker: int = 0
 ) -> TrialRecord:
-    """Run one trial and return its record; the attempt's own failures never raise.
+    """Run one trial once; see `Trial`."""
+    return Trial(world, experiment, arm, task, key, worker).run()
 
-    A failure of the endpoint or the model becomes a record with status `error` and no verdict:
-    it is told apart, and never counted as the agent's.
 
-    Args:
+@dataclass
+class Trial:
+    """One trial, which may be tried again where the infrastructure spoiled it.
+
+    Attributes:
         world: What all trials share.
         experiment: Whose budget applies where the arm has none.
         arm: The system under test.
         task: The task, with its gold.
         key: Which trial this is.
         worker: Number of the thread that runs it; a local model keeps a slot for each.
-
-    Raises:
-        SetupError: If the machine lacks what every trial needs.
     """
-    started = datetime.now(UTC).isoformat(timespec="seconds")
-    agent = make_agent(arm.agent)
-    seen = task if agent.sees_gold else task.blind()
-    attempt = attempt_task(world, experiment, arm, seen, key.seed, worker)
-    if attempt.sparql is None and _endpoint_was_gone(attempt.trajectory):
-        error = "the endpoint failed, and no query came out"
-        attempt = replace(attempt, status="error", error=error)
-    judged: Judgement | None = None
-    if attempt.status != "error":
-        try:
-            judged = world.judge.examine(task, attempt.sparql)
-        except EndpointError as failure:
-            attempt = replace(attempt, status="error", error=str(failure))
-    model = world.models.get(arm.lm) if agent.uses_lm else None
-    return TrialRecord.of(
-        key,
-        task,
-        attempt,
-        judged.verdict if judged else None,
-        evidence=judged.evidence.to_json() if judged else {},
-        judge_seconds=judged.seconds if judged else 0.0,
-        started=started,
-        model=dict(model.fingerprint) if model else {},
-    )
+
+    world: World
+    experiment: Experiment
+    arm: Arm
+    task: Task
+    key: TrialKey
+    worker: int = 0
+    _attempt: Attempt | None = None
+    _started: str = ""
+
+    def run(self) -> TrialRecord:
+        """Run the trial and return its record; the attempt's own failures never raise.
+
+        A failure of the endpoint or the model becomes a record with status `error` and no
+        verdict: it is told apart, and never counted as the agent's. Running the trial again
+        makes no new attempt where only the judging of the last one failed.
+
+        Raises:
+            SetupError: If the machine lacks what every trial needs.
+        """
+        agent = make_agent(self.arm.agent)
+        attempt = self._attempt or self._attempted(sees_gold=agent.sees_gold)
+        judged: Judgement | None = None
+        if attempt.status != "error":
+            self._attempt = attempt
+            try:
+                judged = self.world.judge.examine(self.task, attempt.sparql)
+            except EndpointError as failure:
+                attempt = replace(attempt, status="error", error=str(failure))
+        model = self.world.models.get(self.arm.lm) if agent.uses_lm else None
+        record = TrialRecord.of(
+            self.key,
+            self.task,
+            attempt,
+            judged.verdict if judged else None,
+            evidence=judged.evidence.to_json() if judged else {},
+            judge_seconds=judged.seconds if judged else 0.0,
+            started=self._started,
+            model=dict(model.fingerprint) if model else {},
+        )
+        return _judged_by_lm(self.world, self.arm.judge_lm, record) if self.arm.judge_lm else record
+
+    def _attempted(self, *, sees_gold: bool) -> Attempt:
+        self._started = datetime.now(UTC).isoformat(timespec="seconds")
+        seen = self.task if sees_gold else self.task.blind()
+        attempt = attempt_task(
+            self.world, self.experiment, self.arm, seen, self.key.seed, self.worker
+        )
+        if attempt.sparql is None and _endpoint_was_gone(attempt.trajectory):
+            error = "the endpoint failed, and no query came out"
+            return replace(attempt, status="error", error=error)
+        return attempt
+
+
+def _judged_by_lm(world: World, model: str, record: TrialRecord) -> TrialRecord:
+    """Return the record with a model's judgement; without, where the model fails."""
+    if record.verdict is None:
+        return record
+    try:
+        said = judge_with_lm(
+            world,
+            model,
+            record.question,
+            record.sparql,
+            record.trajectory,
+            verdict=record.verdict,
+            evidence=record.evidence,
+        )
+    except (EndpointError, ModelError) as error:
+        # The trial is whole without it, and `judge run` can add it later.
+        logger.warning("%s could not judge a trial: %s", model, error)
+        return record
+    return replace(record, judgements={**record.judgements, f"lm:{model}": said})
 
 
 def attempt_task(

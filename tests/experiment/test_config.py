@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from reasoningbank.errors import UsageError
-from reasoningbank.experiment import load_experiment
+from reasoningbank.experiment import RunFolder, load_experiment, parse_experiment
 
 ARM = '[[arms]]\nname = "a"\nagent = "oracle"\n'
 HEAD = 'name = "x"\npack = "uniprot"\n'
@@ -64,6 +64,16 @@ def test_every_shipped_experiment_is_valid(path: Path) -> None:
         (HEAD + "[tasks]\nsample = 0\n" + ARM, r"tasks\.sample: "),
         (HEAD + '[tasks]\nsplit = "tset"\n' + ARM, r"tasks\.split: .*train"),
         (HEAD + "[budget]\niterations = 0\n" + ARM, r"budget\.iterations: "),
+        (HEAD + 'mode = "learn"\n' + ARM, "mode = 'learn' needs procedural memory"),
+        (HEAD + ARM + 'memory = "gold"\n', r"arms\.0: memory and layers are not built yet"),
+        (HEAD + ARM + 'layers = ["L1"]\n', r"arms\.0: memory and layers are not built yet"),
+        (HEAD + "seeds = [1, 1]\n" + ARM, "a seed is named twice"),
+        (HEAD + "repeats = 0\n" + ARM, "repeats must be a whole number"),
+        (HEAD + "repeats = 2\nseeds = [1]\n" + ARM, "give seeds or repeats, not both"),
+        (HEAD + 'executor = "ray"\n' + ARM, r"executor\.kind: .*dask"),
+        (HEAD + "executor = {workers = 0}\n" + ARM, r"executor\.workers: "),
+        (HEAD + 'executor = {scheduler = "tcp://x:1"}\n' + ARM, "a scheduler needs kind"),
+        (HEAD + "[retries]\nbackoff_s = -1\n" + ARM, r"retries\.backoff_s: "),
         (HEAD + "[budget]\ntool_cals = 1\nseconds = 0\n" + ARM, r"budget.*and 1 more"),
     ],
 )
@@ -90,3 +100,27 @@ def test_another_model_is_another_experiment(tmp_path: Path) -> None:
     other = loaded.with_lm("openai/x")
     assert other.arms[0].lm == "openai/x"
     assert other.fingerprint() != loaded.fingerprint()
+
+
+def test_repeats_are_seeds(tmp_path: Path) -> None:
+    assert load_experiment(write(tmp_path, HEAD + "repeats = 3\n" + ARM)).seeds == (0, 1, 2)
+
+
+def test_who_runs_the_trials_and_how_often_they_are_tried_makes_no_other_experiment(
+    tmp_path: Path,
+) -> None:
+    plain = load_experiment(write(tmp_path, HEAD + ARM))
+    said = 'title = "T"\nexecutor = {workers = 8}\nretries = {infrastructure = 1}\n'
+    assert load_experiment(write(tmp_path, HEAD + said + ARM)).fingerprint() == plain.fingerprint()
+    defaults = 'seeds = [0]\nunit = "task"\n'
+    other = load_experiment(write(tmp_path, HEAD + defaults + ARM))
+    assert other.fingerprint() == plain.fingerprint()
+    changed = load_experiment(write(tmp_path, HEAD + ARM), ["arms.a.temperature=0.5"])
+    assert changed.fingerprint() != plain.fingerprint()
+
+
+@pytest.mark.parametrize("folder", sorted((ROOT / "experiments" / "results").iterdir()), ids=str)
+def test_the_experiment_in_a_committed_manifest_can_be_read(folder: Path) -> None:
+    manifest = RunFolder(folder).manifest
+    assert manifest is not None
+    assert parse_experiment(manifest["experiment"]).name == manifest["experiment"]["name"]

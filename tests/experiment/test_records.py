@@ -124,11 +124,11 @@ def test_what_is_no_json_leaves_no_part(tmp_path: Path) -> None:
 
 def test_an_archived_run_is_a_run(tmp_path: Path, record: Callable[..., TrialRecord]) -> None:
     folder = RunFolder(tmp_path / "run")
-    folder.write_manifest({"version": 1})
+    folder.write_manifest({"version": 1, "experiment": {}})
     made = record()
     folder.write(made)
     copy = folder.archive(tmp_path / "copy")
-    assert copy.manifest == {"version": 1}
+    assert copy.manifest == {"version": 1, "experiment": {}}
     assert copy.done(made.key)
     assert copy.read(made.key) == made
     assert list(copy.trials()) == [made]

@@ -10,7 +10,7 @@ import pytest
 
 from reasoningbank.errors import RecordError
 from reasoningbank.experiment import Retries, RunFolder, TrialRecord
-from reasoningbank.experiment.retrying import run_until_settled, write_patiently
+from reasoningbank.experiment.retrying import Retrier, write_patiently
 
 Make = Callable[..., TrialRecord]
 
@@ -37,15 +37,20 @@ def test_errors_are_tried_again_with_growing_waits(
         pauses.append(seconds)
         return False
 
-    settled = run_until_settled(
-        _after(errors, record), Retries(infrastructure=3, backoff_s=1), pause
-    )
+    retrier = Retrier(Retries(infrastructure=3, backoff_s=1), pause)
+    settled = retrier.settle(_after(errors, record))
     assert settled is not None
     assert (settled.tries, settled.status, pauses) == (tries, status, waited)
 
 
 def test_a_stopped_run_gives_the_trial_up_unrecorded(record: Make) -> None:
-    assert run_until_settled(_after(5, record), Retries(), lambda _: True) is None
+    assert Retrier(Retries(), lambda _: True).settle(_after(5, record)) is None
+
+
+def test_while_the_infrastructure_is_down_a_trial_is_tried_once(record: Make) -> None:
+    retrier = Retrier(Retries(infrastructure=2, backoff_s=1), lambda _: False)
+    tries = [settled.tries for n in (9, 9, 0, 1) if (settled := retrier.settle(_after(n, record)))]
+    assert tries == [3, 1, 1, 2]
 
 
 class _Full(RunFolder):

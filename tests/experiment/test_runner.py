@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,15 @@ import pytest
 from reasoningbank.agents import AGENTS, Attempt, Episode
 from reasoningbank.corpus import Task, load_shacl_tasks
 from reasoningbank.errors import RecordError, UsageError
-from reasoningbank.experiment import Experiment, Progress, RunFolder, run_experiment
+from reasoningbank.experiment import (
+    Executor,
+    Experiment,
+    Progress,
+    RunFolder,
+    TrialRecord,
+    read_state,
+    run_experiment,
+)
 from reasoningbank.experiment.plan import hidden_tasks
 from reasoningbank.sparql import EndpointConfig
 from reasoningbank.tools import EndpointTools
@@ -181,6 +190,105 @@ def test_a_folder_of_examples_is_run_against_any_endpoint(
     run_experiment(experiment_on(pack, endpoint=endpoint), folder)
     records = list(folder.trials())
     assert [record.strict for record in records] == [True, True]
+
+
+def test_many_at_once_are_each_run_once_and_say_how_far_they_are(
+    tmp_path: Path, make_pack: Pack, experiment_on: Make
+) -> None:
+    folder, told = RunFolder(tmp_path / "run"), []
+    experiment = experiment_on(make_pack(10), seeds=[0, 1], executor={"workers": 6})
+    run_experiment(experiment, folder, on_progress=told.append)
+    assert len({record.key for record in folder.trials()}) == 20
+    assert [p.done for p in told if p.record is not None] == list(range(1, 21))
+    state = read_state(folder)
+    assert state is not None
+    assert (state.status, state.done, state.total, state.workers) == ("finished", 20, 20, 6)
+    # More workers, the same run.
+    run_experiment(experiment.model_copy(update={"executor": Executor(workers=2)}), folder)
+
+
+def test_only_the_arms_and_tasks_that_are_asked_for_run(
+    tmp_path: Path, make_pack: Pack, experiment_on: Make
+) -> None:
+    folder = RunFolder(tmp_path / "run")
+    arms = [{"name": name, "agent": "oracle"} for name in ("a", "b")]
+    experiment = experiment_on(make_pack(3), *arms)
+    run_experiment(experiment, folder, only=["b"], tasks=["t001"])
+    assert [(r.key.arm, r.key.task) for r in folder.trials()] == [("b", "t001")]
+    assert folder.manifest is not None
+    assert folder.manifest["tasks"] == ["t000", "t001", "t002"]
+    with pytest.raises(UsageError, match="unknown arm 'c'; choose from a, b"):
+        run_experiment(experiment, folder, only=["c"])
+    with pytest.raises(UsageError, match="unknown task 't9'"):
+        run_experiment(experiment, folder, tasks=["t9"])
+    run_experiment(experiment, folder)
+    assert len(list(folder.trials())) == 6
+
+
+def test_what_is_run_again_replaces_its_record(
+    tmp_path: Path, make_pack: Pack, experiment_on: Make
+) -> None:
+    folder, experiment = RunFolder(tmp_path / "run"), experiment_on(make_pack(3))
+    run_experiment(experiment, folder)
+    first, second, _ = (record.key for record in folder.trials())
+    spoiled = replace(folder.read(second), status="error", verdict=None)
+    folder.write(spoiled)
+    told: list[Progress] = []
+    run_experiment(experiment, folder, again=[second], on_progress=told.append)
+    assert [p.key for p in told if p.record is not None] == [second]
+    assert folder.read(second).strict
+    assert len(list(folder.trials())) == 3
+    assert folder.read(first).strict
+
+
+def test_a_damaged_record_is_set_aside_and_its_trial_run_again(
+    tmp_path: Path, make_pack: Pack, experiment_on: Make
+) -> None:
+    folder, experiment = RunFolder(tmp_path / "run"), experiment_on(make_pack(2))
+    run_experiment(experiment, folder)
+    key = next(iter(folder.keys()))
+    folder.file(key).write_text('{"version": 1, "key"', encoding="utf-8")
+    told: list[str] = []
+    with pytest.raises(UsageError, match="another run"):
+        run_experiment(experiment_on(tmp_path / "trees", seeds=[9]), folder)
+    assert list(folder.damaged())
+    run_experiment(experiment, folder, on_notice=told.append)
+    assert folder.read(key).strict
+    assert "set aside" in told[0]
+    assert folder.file(key).with_name("t000.0.json.damaged").exists()
+
+
+def test_a_compressed_record_is_not_counted_beside_its_successor(
+    tmp_path: Path, make_pack: Pack, experiment_on: Make
+) -> None:
+    folder, experiment = RunFolder(tmp_path / "run"), experiment_on(make_pack(2))
+    run_experiment(experiment, folder)
+    copy = folder.archive(tmp_path / "copy")
+    key = next(iter(copy.keys()))
+    copy.file(key).with_suffix("").write_bytes(folder.file(key).read_bytes())
+    assert len(list(copy.trials())) == 2
+    copy.write(copy.read(key))
+    assert [path.name for path in sorted(copy.path.rglob("t*.json*"))] == [
+        "t000.0.json",
+        "t001.0.json.gz",
+    ]
+    run_experiment(experiment, copy)
+    assert len(list(copy.archive(tmp_path / "again").trials())) == 2
+
+
+def test_observers_hear_of_each_record_and_end_nothing(
+    tmp_path: Path, make_pack: Pack, experiment_on: Make
+) -> None:
+    folder, heard, told = RunFolder(tmp_path / "run"), [], []
+
+    def observer(record: TrialRecord) -> None:
+        assert folder.done(record.key)
+        heard.append(record.key.task)
+        raise ValueError("no")
+
+    run_experiment(experiment_on(make_pack(2)), folder, observers=[observer], on_notice=told.append)
+    assert heard == ["t000", "t001"]
+    assert told == ["ValueError: no (the run goes on)"] * 2
 
 
 class Prober:

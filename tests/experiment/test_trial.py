@@ -11,14 +11,17 @@ from typing import Any
 import pytest
 from dspy.utils import DummyLM
 
+from reasoningbank.agents import AGENTS, Attempt
 from reasoningbank.agents.sandbox import SandboxPool
 from reasoningbank.analysis import summarise
 from reasoningbank.corpus import Task
+from reasoningbank.errors import EndpointError, UsageError
 from reasoningbank.experiment import Experiment, RunFolder, TrialKey, World, run_trial
-from reasoningbank.experiment.trial import attempt_task
+from reasoningbank.experiment.trial import Trial, attempt_task
 from reasoningbank.judge import ExecutionJudge, GoldStore
 from reasoningbank.lm import open_lm
 from reasoningbank.sparql import EndpointConfig, OxigraphServer, SPARQLClient
+from reasoningbank.trajectory import Usage
 
 GOLD = "SELECT ?p WHERE { ?p t:height ?marked_gold }"
 RIGHT = "SELECT ?x WHERE { ?x a t:Tree }"
@@ -194,3 +197,45 @@ class _Unpatient:
 
     def lm(self, **settings: Any) -> Any:
         return self.handle.lm(**settings, num_retries=0)
+
+
+def test_only_judging_is_tried_again_where_only_judging_failed(
+    place: Place, experiment: Callable[[str], Experiment], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = experiment("direct")
+    trial = Trial(place.with_replies({"sparql": RIGHT}), plan, plan.arms[0], TASK, KEY)
+    with monkeypatch.context() as patched:
+        patched.setattr(ExecutionJudge, "examine", _gone)
+        spoiled = trial.run()
+    assert (spoiled.status, spoiled.verdict, spoiled.sparql) == ("error", None, RIGHT)
+    record = trial.run()
+    assert record.strict
+    assert record.usage == spoiled.usage
+    assert record.trajectory == spoiled.trajectory
+
+
+def _gone(*_: object) -> Any:
+    raise EndpointError("the endpoint is gone")
+
+
+def test_an_arm_has_the_tools_that_it_names(
+    place: Place, experiment_on: Callable[..., Experiment], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[list[str]] = []
+
+    class Looker:
+        name, uses_lm, sees_gold = "looker", False, False
+
+        def solve(self, task: Task, episode: Any) -> Attempt:
+            seen.append(sorted(episode.tools))
+            return Attempt(None, "", "refused", Usage(), episode.recorder.trajectory())
+
+    monkeypatch.setitem(AGENTS, "looker", Looker)
+    for tools in (None, ["sparql_query", "sparql_peek"], []):
+        plan = experiment_on(Path("p"), {"name": "arm", "agent": "looker", "tools": tools})
+        run_trial(place.world, plan, plan.arms[0], TASK, KEY)
+    assert len(seen[0]) > 10
+    assert seen[1:] == [["sparql_peek", "sparql_query"], []]
+    plan = experiment_on(Path("p"), {"name": "arm", "agent": "looker", "tools": ["sparql_qery"]})
+    with pytest.raises(UsageError, match="arm arm: unknown tool 'sparql_qery'; choose from"):
+        run_trial(place.world, plan, plan.arms[0], TASK, KEY)

@@ -10,6 +10,7 @@ code inside finds out about Deno. It replaces this process, so that its id stays
 import contextlib
 import os
 import resource
+import signal
 import sys
 
 #: Written pages, not the address space that V8 sets aside; a warm sandbox uses 0.6 GiB of them.
@@ -31,6 +32,8 @@ def main(deno_dir: str, command: list[str]) -> None:
         # A bound that is lower already stays; a system may not know one.
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(kind, (most, most))
+    # Ctrl-C goes to every process of the terminal; whoever started this one decides what it means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     environment = {
         "DENO_DIR": deno_dir,
         "DENO_NO_PACKAGE_JSON": "1",
