@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help setup parts demo test test-live engine check format bench clean
+.PHONY: help setup parts demo test test-live engine browser check format bench clean
 
 help:
 	@echo "make demo    install, bring the model once, run the demo experiment"
@@ -39,7 +39,11 @@ check: $(READY)
 engine: $(READY)
 	-$(BIN)/python scripts/fetch_virtuoso.py
 
-test: check parts engine
+# The browser that the report is tried in; likewise.
+browser: $(READY)
+	-$(BIN)/python scripts/fetch_browser.py
+
+test: check parts engine browser
 	$(BIN)/python -m pytest
 
 test-live: $(READY)
