@@ -1,21 +1,61 @@
 """What the records say: summaries and statistics. This room reads records and runs nothing."""
 
+from typing import TYPE_CHECKING, Any
+
+from reasoningbank.analysis.comparison import Comparison, adjust, compare_arms
+from reasoningbank.analysis.learning import learning_curves
+from reasoningbank.analysis.matching import RunComparison, compare_runs
+from reasoningbank.analysis.scores import Metric, Score, Unit, scores
 from reasoningbank.analysis.statistics import (
     Interval,
+    LearningCurve,
     McNemar,
+    bootstrap_mean,
+    clopper_pearson,
+    holm,
+    learning_curve,
     mcnemar_midp,
     median_and_p95,
     wilson,
 )
 from reasoningbank.analysis.summary import ArmSummary, RunSummary, summarise
 
+if TYPE_CHECKING:
+    from reasoningbank.analysis.frames import Frames, load
+
 __all__ = [
     "ArmSummary",
+    "Comparison",
+    "Frames",
     "Interval",
+    "LearningCurve",
     "McNemar",
+    "Metric",
+    "RunComparison",
     "RunSummary",
+    "Score",
+    "Unit",
+    "adjust",
+    "bootstrap_mean",
+    "clopper_pearson",
+    "compare_arms",
+    "compare_runs",
+    "holm",
+    "learning_curve",
+    "learning_curves",
+    "load",
     "mcnemar_midp",
     "median_and_p95",
+    "scores",
     "summarise",
     "wilson",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # pandas takes half a second to import; summaries need not wait for it.
+    if name in {"Frames", "load"}:
+        from reasoningbank.analysis import frames
+
+        return getattr(frames, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,21 +2,42 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from reasoningbank.analysis.averages import average, pooled_rate
+from reasoningbank.analysis.comparison import Comparison, adjust, compare_arms
+from reasoningbank.analysis.scores import YES_NO, Metric, Score, Unit, scores
 from reasoningbank.analysis.statistics import (
     Interval,
-    McNemar,
-    mcnemar_midp,
     median_and_p95,
-    wilson,
+    pass_all_k,
+    pass_at_k,
 )
 from reasoningbank.experiment import TrialRecord
+from reasoningbank.judge import Agreement, agreement
 
-__all__ = ["ArmSummary", "RunSummary", "summarise"]
+__all__ = ["ArmSummary", "Passes", "RunSummary", "summarise"]
+
+
+@dataclass(frozen=True)
+class Passes:
+    """Several runs of a task: is one of them right, are all.
+
+    Attributes:
+        k: Runs.
+        tasks: Tasks with so many judged runs, over which the two are averaged.
+        one: pass@k: that at least one of k runs is right.
+        all: pass^k: that all of k runs are.
+    """
+
+    k: int
+    tasks: int
+    one: float
+    all: float
 
 
 @dataclass(frozen=True)
@@ -27,97 +48,195 @@ class ArmSummary:
         arm: Its name.
         trials: Trials on disk, infrastructure errors included.
         judged: Trials that count: all but infrastructure errors and defective golds.
+        errors: Trials that an infrastructure error ended.
+        defective: Trials on a task whose gold is at fault.
+        tasks: Tasks with a judged trial.
+        seeds: Seeds (repeats, or orders of a stream) with a judged trial.
         strict: Strict matches.
-        rate: Strict matches by judged trials, with a Wilson interval.
+        rate: Strict matches by judged trials. Wilson's interval where each task has one run;
+            a bootstrap over tasks or groups otherwise.
+        metric: The primary metric.
+        mean: Its mean over tasks, of the mean over a task's runs, with an interval.
         f1: Mean row F1 of the judged trials.
         executed: Judged trials whose query ran.
         statuses: Trials by how the attempt ended.
         seconds: Median and p95 of the seconds a trial took.
-        tokens: Median and p95 of its tokens, sent and generated.
-        best_case: Rate if every infrastructure error had been a success.
-        worst_case: Rate if every one had been a failure.
+        tokens: Median and p95 of its tokens, sent and generated; cached calls have none.
+        dollars: Sum over all trials that have a price; None where none has.
+        dollars_each: Median and p95 of a trial's price; NaN where none has one.
+        unpriced: Trials whose model has no price.
+        lm_calls: Calls that reached the model, of all trials.
+        cached_calls: Calls that a cache answered, of all trials.
+        retried: Trials that were run more than once because of the infrastructure.
+        passes: pass@k and pass^k by strict match (lenient where that is the metric), for each k
+            from 2 to the most runs that a task has.
+        judges: For each other judge, how it agrees with the execution judge's strict match.
+        best_case: Mean metric of trials if every infrastructure error had been a success.
+        worst_case: The same if every one had been a failure.
     """
 
     arm: str
     trials: int
     judged: int
+    errors: int
+    defective: int
+    tasks: int
+    seeds: int
     strict: int
     rate: Interval
+    metric: str
+    mean: Interval
     f1: float
     executed: int
     statuses: Mapping[str, int]
     seconds: tuple[float, float]
     tokens: tuple[float, float]
+    dollars: float | None
+    dollars_each: tuple[float, float]
+    unpriced: int
+    lm_calls: int
+    cached_calls: int
+    retried: int
+    passes: tuple[Passes, ...]
+    judges: Mapping[str, Agreement]
     best_case: float
     worst_case: float
 
 
 @dataclass(frozen=True)
 class RunSummary:
-    """A run: its arms, and the pre-stated comparison where both arms have trials."""
+    """A run in numbers.
+
+    Attributes:
+        arms: Its arms, in the order asked for.
+        metric: The primary metric.
+        unit: What counts as one observation.
+        comparison: The comparison stated beforehand; None where none was, or where no task is
+            judged in both arms. It stands alone and is not corrected.
+        others: Every other arm against the base line (the second of the stated comparison), with
+            Holm's correction over these.
+    """
 
     arms: tuple[ArmSummary, ...]
-    comparison: tuple[str, str] | None = None
-    paired: McNemar | None = None
+    metric: str = "strict"
+    unit: str = "task"
+    comparison: Comparison | None = None
+    others: tuple[Comparison, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Return the summary as JSON-able data."""
-        return asdict(self)
+        """Return the summary as JSON-able data; what is not defined is None."""
+        data: dict[str, Any] = _finite(asdict(self))
+        for arm, summary in zip(data["arms"], self.arms, strict=True):
+            arm["judges"] = {name: _agreement(a) for name, a in summary.judges.items()}
+        data["comparison"] = self.comparison.to_json() if self.comparison else None
+        data["others"] = [other.to_json() for other in self.others]
+        return data
 
 
 def summarise(
     records: Iterable[TrialRecord],
     arms: Iterable[str] = (),
     comparison: tuple[str, str] | None = None,
+    *,
+    metric: Metric = "strict",
+    unit: Unit = "task",
 ) -> RunSummary:
     """Summarise trials by arm.
+
+    Records are read one at a time and only their scores are kept.
 
     Args:
         records: The trials of a run.
         arms: Order of the arms; arms not named follow in the order they are met.
-        comparison: The two arms to compare, on the tasks and seeds that both have judged.
+        comparison: The two arms whose comparison was stated beforehand; the second is the base
+            line of every other comparison.
+        metric: The primary metric.
+        unit: What counts as one observation where something is drawn again.
     """
-    by_arm: dict[str, list[TrialRecord]] = defaultdict(list)
-    for name in arms:
-        by_arm[name] = []
-    for record in records:
-        by_arm[record.key.arm].append(record)
-    paired = None
+    by_arm: dict[str, list[Score]] = {name: [] for name in arms}
+    for score in scores(records):
+        by_arm.setdefault(score.arm, []).append(score)
+    stated, others = None, []
     if comparison is not None:
-        first, second = (
-            {(r.key.task, r.key.seed): r.strict for r in by_arm.get(name, []) if _counts(r)}
-            for name in comparison
+        first, base = comparison
+        stated = compare_arms(by_arm.get(first, []), by_arm.get(base, []), metric=metric, unit=unit)
+        found = (
+            compare_arms(trials, by_arm.get(base, []), metric=metric, unit=unit)
+            for name, trials in by_arm.items()
+            if name not in comparison
         )
-        both = sorted(first.keys() & second.keys())
-        if both:
-            paired = mcnemar_midp([first[k] for k in both], [second[k] for k in both])
-    lines = tuple(_arm(name, trials) for name, trials in by_arm.items() if trials)
-    return RunSummary(lines, comparison if paired else None, paired)
+        others = [other for other in found if other is not None]
+    lines = tuple(_arm(name, trials, metric, unit) for name, trials in by_arm.items() if trials)
+    return RunSummary(lines, metric, unit, stated, adjust(others))
 
 
-def _arm(name: str, trials: list[TrialRecord]) -> ArmSummary:
-    judged = [t for t in trials if _counts(t)]
-    strict = sum(t.strict for t in judged)
-    lost = len(trials) - len(judged)
+def _arm(name: str, trials: list[Score], metric: Metric, unit: Unit) -> ArmSummary:
+    judged = [t for t in trials if t.fate == "judged"]
+    errors = sum(t.fate == "error" for t in trials)
+    total = math.fsum(t.value(metric) for t in judged)
+    tried = len(judged) + errors
+    prices = [t.dollars for t in trials if t.dollars is not None]
     return ArmSummary(
         arm=name,
         trials=len(trials),
         judged=len(judged),
-        strict=strict,
-        rate=wilson(strict, len(judged)),
-        f1=sum(t.f1 for t in judged) / len(judged) if judged else 0.0,
-        executed=sum(_executed(t) for t in judged),
+        errors=errors,
+        defective=len(trials) - tried,
+        tasks=len({t.task for t in judged}),
+        seeds=len({t.seed for t in judged}),
+        strict=sum(t.strict > 0 for t in judged),
+        rate=pooled_rate(trials, unit),
+        metric=metric,
+        mean=average(trials, metric, unit),
+        f1=math.fsum(t.f1 for t in judged) / len(judged) if judged else 0.0,
+        executed=sum(t.executed for t in judged),
         statuses=dict(Counter(t.status for t in trials)),
-        seconds=median_and_p95([t.usage.seconds for t in judged]),
-        tokens=median_and_p95([float(t.usage.tokens) for t in judged]),
-        best_case=(strict + lost) / len(trials),
-        worst_case=strict / len(trials),
+        seconds=median_and_p95([t.seconds for t in judged]),
+        tokens=median_and_p95([float(t.tokens) for t in judged]),
+        dollars=math.fsum(prices) if prices else None,
+        dollars_each=median_and_p95([t.dollars for t in judged if t.dollars is not None]),
+        unpriced=len(trials) - len(prices),
+        lm_calls=sum(t.lm_calls for t in trials),
+        cached_calls=sum(t.cached_calls for t in trials),
+        retried=sum(t.tries > 1 for t in trials),
+        passes=_passes(judged, metric if metric in YES_NO else "strict"),
+        judges=_judges(judged),
+        best_case=(total + errors) / tried if tried else math.nan,
+        worst_case=total / tried if tried else math.nan,
     )
 
 
-def _counts(trial: TrialRecord) -> bool:
-    return trial.verdict is not None and trial.verdict.get("status") != "gold_defect"
+def _passes(judged: Sequence[Score], metric: Metric) -> tuple[Passes, ...]:
+    if any(t.step is not None for t in judged):
+        # Orders of a stream are no repeats: what was learned before differs.
+        return ()
+    runs = Counter(t.task for t in judged)
+    right = Counter(t.task for t in judged if t.value(metric) > 0)
+    found = []
+    for k in range(2, max(runs.values(), default=0) + 1):
+        tasks = [task for task, n in runs.items() if n >= k]
+        one = math.fsum(pass_at_k(runs[t], right[t], k) for t in tasks) / len(tasks)
+        every = math.fsum(pass_all_k(runs[t], right[t], k) for t in tasks) / len(tasks)
+        found.append(Passes(k, len(tasks), one, every))
+    return tuple(found)
 
 
-def _executed(trial: TrialRecord) -> bool:
-    return bool(trial.verdict and trial.verdict.get("status") in {"judged", "wrong_form"})
+def _judges(judged: Sequence[Score]) -> dict[str, Agreement]:
+    pairs: dict[str, list[tuple[bool, bool]]] = defaultdict(list)
+    for trial in judged:
+        for name, success in trial.judgements:
+            pairs[name].append((trial.strict > 0, success))
+    return {name: agreement(pairs[name]) for name in sorted(pairs)}
+
+
+def _agreement(found: Agreement) -> dict[str, Any]:
+    derived = ("n", "precision", "recall", "accuracy", "kappa")
+    return {**asdict(found), **{name: getattr(found, name) for name in derived}}
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _finite(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

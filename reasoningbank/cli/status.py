@@ -45,7 +45,10 @@ def archive(
 
     Example: reasoningbank archive runs/uniprot_baseline experiments/results/uniprot_baseline
     """
-    console.print(str(existing_run(folder).archive(target).path), soft_wrap=True)
+    run_folder = existing_run(folder)
+    for path in run_folder.damaged():
+        notice(f"{path}: cannot be read and is left out")
+    console.print(str(run_folder.archive(target).path), soft_wrap=True)
 
 
 def existing_run(folder: Path) -> RunFolder:

@@ -1,46 +1,211 @@
-"""A run's summary as tables: one line an arm, and the comparison stated beforehand."""
+"""A run's summary as tables: one line an arm, and the comparison stated beforehand.
+
+On a terminal the tables fit into 100 columns. In a pipe one wide table, separated by tabs, has
+everything.
+"""
 
 from __future__ import annotations
 
-from reasoningbank.analysis import RunSummary
-from reasoningbank.cli.output import console, print_table
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-__all__ = ["print_summary"]
+from reasoningbank.cli import output
 
-HEADERS = (
-    "arm", "n", "strict", "95 % interval", "row F1", "ran",
-    "submitted", "fallback", "exhausted", "refused", "error",
-    "s median", "s p95", "tokens median", "tokens p95",
-)  # fmt: skip
+if TYPE_CHECKING:
+    from reasoningbank.analysis import ArmSummary, Comparison, Interval, RunSummary
+
+__all__ = ["print_comparisons", "print_summary"]
+
+_STATUSES = ("submitted", "fallback", "exhausted", "refused", "error")
 
 
 def print_summary(summary: RunSummary, title: str) -> None:
-    """Print one line an arm and the comparison stated beforehand."""
-    rows = []
+    """Print one line an arm, the comparison stated beforehand, and the others."""
+    if output.console.is_terminal:
+        _print_narrow(summary, title)
+    else:
+        _print_wide(summary)
+    _print_judges(summary.arms)
     for arm in summary.arms:
-        counts = [arm.statuses.get(name, 0) for name in HEADERS[6:11]]
-        low, high = f"{arm.rate.low:.2f}", f"{arm.rate.high:.2f}"
-        rows.append(
-            [
+        if arm.errors or arm.defective:
+            _line(_uncounted(arm))
+    if summary.comparison:
+        _line(f"stated beforehand: {summary.comparison.sentence()}")
+    for other in summary.others:
+        _line(f"also: {other.sentence()}")
+
+
+def print_comparisons(comparisons: Sequence[Comparison], title: str) -> None:
+    """Print one line a comparison, and what it says in words."""
+    on_terminal = output.console.is_terminal
+    # Two names beside each other would not fit; words of one cell are wrapped.
+    names = ("arms",) if on_terminal else ("first", "second")
+    headers = (*names, "tasks", "difference", "95 % interval", "p", "Holm", "verdict")
+    rows = [
+        (
+            *((f"{c.first} against {c.second}",) if on_terminal else (c.first, c.second)),
+            c.tasks,
+            f"{c.difference:+.2f}",
+            _ends(c.low, c.high, sign="+"),
+            _number(c.p, 3),
+            _number(c.p_holm, 3),
+            "resolved" if c.resolved else "unresolved",
+        )
+        for c in comparisons
+    ]
+    output.print_table(headers, rows, title)
+    for comparison in comparisons:
+        _line(comparison.sentence())
+
+
+def _print_narrow(summary: RunSummary, title: str) -> None:
+    metric = summary.metric
+    headers = ("arm", "n", "tasks", metric, "95 % interval", "row F1", "ran", "s", "tokens")
+    rows = [
+        (
+            arm.arm,
+            arm.judged,
+            arm.tasks,
+            _score(arm),
+            _interval(arm.mean),
+            f"{arm.f1:.2f}",
+            arm.executed,
+            _number(arm.seconds[0], 1),
+            _number(arm.tokens[0], 0),
+        )
+        for arm in summary.arms
+    ]
+    output.print_table(headers, rows, title)
+    seen = [name for name in _STATUSES if any(arm.statuses.get(name) for arm in summary.arms)]
+    more = ("s p95", "tokens p95", "cached calls", "dollars", *_pass_names(summary))
+    output.print_table(
+        ("arm", *seen, *more),
+        [
+            (
                 arm.arm,
-                arm.judged,
-                f"{arm.strict} ({arm.rate.rate:.0%})" if arm.judged else "-",
-                f"{low} to {high}",
-                f"{arm.f1:.2f}",
-                arm.executed,
-                *counts,
-                *(f"{value:.1f}" for value in arm.seconds),
-                *(f"{value:.0f}" for value in arm.tokens),
-            ]
+                *(arm.statuses.get(name, 0) for name in seen),
+                _number(arm.seconds[1], 1),
+                _number(arm.tokens[1], 0),
+                arm.cached_calls,
+                _dollars(arm),
+                *_passes(arm, summary),
+            )
+            for arm in summary.arms
+        ],
+        "how trials ended, and what they took",
+    )
+
+
+def _print_wide(summary: RunSummary) -> None:
+    headers = (
+        "arm", "n", summary.metric, "95 % interval", "row F1", "ran", *_STATUSES,
+        "s median", "s p95", "tokens median", "tokens p95", "tasks", "seeds", "interval by",
+        "lm calls", "cached calls", "dollars", "retried", *_pass_names(summary),
+    )  # fmt: skip
+    rows = [
+        (
+            arm.arm,
+            arm.judged,
+            _score(arm),
+            _interval(arm.mean),
+            f"{arm.f1:.2f}",
+            arm.executed,
+            *(arm.statuses.get(name, 0) for name in _STATUSES),
+            *(_number(value, 1) for value in arm.seconds),
+            *(_number(value, 0) for value in arm.tokens),
+            arm.tasks,
+            arm.seeds,
+            arm.mean.method,
+            arm.lm_calls,
+            arm.cached_calls,
+            _dollars(arm),
+            arm.retried,
+            *_passes(arm, summary),
         )
-    print_table(HEADERS, rows, title)
-    if summary.comparison and summary.paired:
-        first, second = summary.comparison
-        paired = summary.paired
-        word = "" if paired.p < 0.05 else ": unresolved"
-        console.print(
-            f"{first} against {second}, {paired.n} tasks that both have: only {first} right "
-            f"{paired.only_first}, only {second} right {paired.only_second}, difference "
-            f"{paired.difference:+.2f}, mid-p {paired.p:.3f}{word}",
-            soft_wrap=True,
+        for arm in summary.arms
+    ]
+    output.print_table(headers, rows)
+
+
+def _print_judges(arms: Sequence[ArmSummary]) -> None:
+    rows = [
+        (
+            name,
+            arm.arm,
+            found.n,
+            f"{found.true_positives} + {found.true_negatives}",
+            found.false_positives,
+            found.false_negatives,
+            _number(found.precision, 2),
+            _number(found.recall, 2),
+            _number(found.kappa, 2),
         )
+        for arm in arms
+        for name, found in arm.judges.items()
+    ]
+    if rows:
+        headers = ("judge", "arm", "n", "agree (yes + no)", "only judge yes", "only judge no",
+                   "precision", "recall", "kappa")  # fmt: skip
+        output.print_table(headers, rows, "judges against the execution judge")
+
+
+def _uncounted(arm: ArmSummary) -> str:
+    parts = []
+    if arm.errors:
+        parts.append(
+            f"{arm.errors} of {arm.trials} trials ended in infrastructure errors: "
+            f"{arm.metric} would be {arm.worst_case:.2f} had they failed and "
+            f"{arm.best_case:.2f} had they succeeded"
+        )
+    if arm.defective:
+        parts.append(f"{arm.defective} trials left out, their gold is defective")
+    return f"{arm.arm}: {'; '.join(parts)}"
+
+
+def _score(arm: ArmSummary) -> str:
+    if not arm.judged:
+        return "-"
+    if arm.metric == "f1":
+        return f"{arm.mean.rate:.2f}"
+    share = f"{arm.mean.rate:.0%}"
+    return f"{arm.strict} ({share})" if arm.metric == "strict" else share
+
+
+def _pass_names(summary: RunSummary) -> tuple[str, ...]:
+    k = _most_runs(summary)
+    return (f"pass@{k}", f"pass^{k}") if k > 1 else ()
+
+
+def _passes(arm: ArmSummary, summary: RunSummary) -> tuple[str, ...]:
+    k = _most_runs(summary)
+    found = next((p for p in arm.passes if p.k == k), None)
+    if k < 2:
+        return ()
+    return (f"{found.one:.2f}", f"{found.all:.2f}") if found else ("-", "-")
+
+
+def _most_runs(summary: RunSummary) -> int:
+    return max((p.k for arm in summary.arms for p in arm.passes), default=1)
+
+
+def _interval(found: Interval) -> str:
+    return _ends(found.low, found.high)
+
+
+def _ends(low: float, high: float, sign: str = "") -> str:
+    return "-" if math.isnan(low) else f"{low:{sign}.2f} to {high:{sign}.2f}"
+
+
+def _dollars(arm: ArmSummary) -> str:
+    if arm.dollars is None:
+        return "-"
+    return f"{arm.dollars:.4f}" + ("" if not arm.unpriced else f" ({arm.unpriced} unpriced)")
+
+
+def _number(value: float | None, places: int) -> str:
+    return "-" if value is None or math.isnan(value) else f"{value:.{places}f}"
+
+
+def _line(text: str) -> None:
+    output.console.print(text, soft_wrap=True, markup=False)

@@ -12,6 +12,7 @@ from reasoningbank.experiment.config import (
 )
 from reasoningbank.experiment.plan import Plan, plan_run, plan_trials, select_tasks
 from reasoningbank.experiment.records import RunFolder
+from reasoningbank.experiment.rejudge import Rejudged, rejudge_run
 from reasoningbank.experiment.runner import Observer, Progress, run_experiment
 from reasoningbank.experiment.state import RunState, read_state
 from reasoningbank.experiment.trial import run_trial
@@ -26,6 +27,7 @@ __all__ = [
     "Observer",
     "Plan",
     "Progress",
+    "Rejudged",
     "Retries",
     "RunFolder",
     "RunState",
@@ -39,6 +41,7 @@ __all__ = [
     "plan_run",
     "plan_trials",
     "read_state",
+    "rejudge_run",
     "run_experiment",
     "run_trial",
     "select_tasks",

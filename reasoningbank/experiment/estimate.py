@@ -6,17 +6,17 @@ are none, the budget gives an *upper bound*, and where it sets no limit either, 
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from scipy import stats
-
 from reasoningbank.agents import make_agent
-from reasoningbank.experiment.config import Arm, Experiment
+from reasoningbank.errors import UsageError
+from reasoningbank.experiment.amounts import NOTHING, Amount, Spread, predict, spread_of
+from reasoningbank.experiment.config import Arm, Experiment, parse_experiment
 from reasoningbank.experiment.executors import Job
 from reasoningbank.experiment.measured import (
     Basis,
@@ -24,10 +24,12 @@ from reasoningbank.experiment.measured import (
     Measured,
     PastRun,
     find_basis,
+    find_judge_basis,
     known_runs,
     read_runs,
 )
 from reasoningbank.experiment.records import RunFolder
+from reasoningbank.judge.lm_judge import MAX_REPLY_TOKENS
 from reasoningbank.lm import Price, parse_name, price_of
 
 __all__ = ["Amount", "ArmEstimate", "RunEstimate", "Spread", "estimate_run"]
@@ -36,55 +38,6 @@ _SUMMED = ("lm_calls", "prompt_tokens", "completion_tokens", "seconds", "dollars
 
 #: Tokens that prompt and answer of one call may have, of a model that the harness serves.
 _LOCAL_CONTEXT = 8192
-
-
-@dataclass(frozen=True)
-class Amount:
-    """How much of one thing several trials will take together.
-
-    Attributes:
-        low: Lower end of the 90 % prediction interval; None where nothing was measured.
-        expected: The expected total; None where nothing was measured.
-        high: Upper end; where nothing was measured an upper bound, and None if there is none.
-    """
-
-    low: float | None = None
-    expected: float | None = None
-    high: float | None = None
-
-    @property
-    def is_bound(self) -> bool:
-        """Whether it is an upper bound and no estimate."""
-        return self.expected is None and self.high is not None
-
-    def __add__(self, other: Amount) -> Amount:
-        """Return the sum; its interval is as wide as if all erred in the same direction."""
-        return Amount(
-            *(
-                None if a is None or b is None else a + b
-                for a, b in zip(
-                    (self.low, self.expected, self.high),
-                    (other.low, other.expected, other.high),
-                    strict=True,
-                )
-            )
-        )
-
-    def __mul__(self, factor: float) -> Amount:
-        """Return so many times as much."""
-        ends = (self.low, self.expected, self.high)
-        return Amount(*(None if end is None else end * factor for end in ends))
-
-
-_NOTHING = Amount(0.0, 0.0, 0.0)
-
-
-@dataclass(frozen=True)
-class Spread:
-    """Median and 95th percentile of what one trial took; None where nothing was measured."""
-
-    median: float | None = None
-    p95: float | None = None
 
 
 @dataclass(frozen=True)
@@ -144,10 +97,12 @@ class RunEstimate:
         executor: `threads` or `dask`.
         workers: Trials at one time.
         arms: What each arm will take.
-        total: Sums over the arms by name: `lm_calls`, `prompt_tokens`, `completion_tokens`,
+        judges: What the LM judges of arms will take on top; `agent` is then ``judge``.
+        total: Sums over arms and judges by name: `lm_calls`, `prompt_tokens`, `completion_tokens`,
             `seconds`, `dollars`, `requests`.
         polite_seconds: Least seconds that the requests take by the endpoint's rate limit; None
             for the embedded endpoint, which has none.
+        notes: What a reader should know of the run.
     """
 
     name: str
@@ -155,8 +110,10 @@ class RunEstimate:
     executor: str
     workers: int
     arms: tuple[ArmEstimate, ...]
+    judges: tuple[ArmEstimate, ...]
     total: Mapping[str, Amount]
     polite_seconds: float | None
+    notes: tuple[str, ...] = ()
 
     @property
     def todo(self) -> int:
@@ -197,10 +154,18 @@ def estimate_run(
         for arm in experiment.arms
     ]
     arms = [arm for arm in arms if arm.planned]
+    judges = [
+        _estimate_judge(experiment, arm, told, runs)
+        for arm in experiment.arms
+        for told in arms
+        if arm.judge_lm and told.arm == arm.name
+    ]
     todo = {job.task.id for job in planned if not folder.done(job.key)}
     # The judge asks for each gold once.
-    golds = _NOTHING if not todo else Amount(*[float(len(todo))] * 3)
-    total = {name: sum((getattr(arm, name) for arm in arms), _NOTHING) for name in _SUMMED}
+    golds = NOTHING if not todo else Amount(*[float(len(todo))] * 3)
+    total = {
+        name: sum((getattr(one, name) for one in (*arms, *judges)), NOTHING) for name in _SUMMED
+    }
     total["requests"] += golds
     least = total["requests"].low
     polite = None
@@ -213,9 +178,21 @@ def estimate_run(
         executor=executor.kind,
         workers=executor.workers,
         arms=tuple(arms),
+        judges=tuple(judges),
         total=total,
         polite_seconds=polite,
+        notes=_of_another_run(experiment, folder),
     )
+
+
+def _of_another_run(experiment: Experiment, folder: RunFolder) -> tuple[str, ...]:
+    manifest = folder.manifest
+    if manifest is None:
+        return ()
+    with contextlib.suppress(UsageError):
+        if parse_experiment(manifest["experiment"]).fingerprint() == experiment.fingerprint():
+            return ()
+    return (f"{folder.path} holds the records of another run; choose another folder with --out",)
 
 
 def _estimate_arm(
@@ -225,44 +202,44 @@ def _estimate_arm(
     planned: Sequence[Job],
     runs: Sequence[PastRun],
 ) -> ArmEstimate:
-    agent = make_agent(arm.agent)
+    uses_lm = make_agent(arm.agent).uses_lm
     todo = sum(not folder.done(job.key) for job in planned)
     basis = find_basis(experiment, arm, folder, runs)
-    limit = _bounds(experiment, arm, uses_lm=agent.uses_lm)
+    limit = _bounds(experiment, arm, uses_lm=uses_lm)
     seen = basis.trials
 
     def total(of: Callable[[Measured], float], most: float | None) -> Amount:
-        return _predict([of(trial) for trial in seen], todo, most)
+        return predict([of(trial) for trial in seen], todo, most)
 
-    calls = prompt = completion = _NOTHING
-    if agent.uses_lm:
+    calls = prompt = completion = NOTHING
+    if uses_lm:
         calls = total(lambda trial: trial.lm_calls, limit.lm_calls)
         prompt = total(lambda trial: trial.prompt_tokens, limit.prompt_tokens)
         completion = total(lambda trial: trial.completion_tokens, limit.completion_tokens)
     timed = seen if basis.kinship != "model" else ()
-    seconds = _predict([trial.seconds for trial in timed], todo, limit.seconds)
+    seconds = predict([trial.seconds for trial in timed], todo, limit.seconds)
     requests = total(lambda trial: trial.tool_calls + 1, limit.requests)
-    at_once = _at_once(experiment, arm, uses_lm=agent.uses_lm)
-    dollars, unpriced = _dollars(arm, basis, todo, prompt, completion, uses_lm=agent.uses_lm)
+    lm = arm.lm if uses_lm else ""
+    dollars, unpriced = _dollars(lm, basis, todo, prompt, completion)
     return ArmEstimate(
         arm=arm.name,
         agent=arm.agent,
-        lm=arm.lm if agent.uses_lm else "",
+        lm=lm,
         planned=len(planned),
         done=len(planned) - todo,
         todo=todo,
         lm_calls=calls,
         prompt_tokens=prompt,
         completion_tokens=completion,
-        seconds=seconds * (1 / max(1, min(at_once, todo))),
+        seconds=seconds * (1 / _at_once(experiment, lm, todo)),
         dollars=dollars,
         requests=requests,
-        trial_seconds=_spread([trial.seconds for trial in timed]),
-        trial_tokens=_spread([t.prompt_tokens + t.completion_tokens for t in seen]),
+        trial_seconds=spread_of([trial.seconds for trial in timed]),
+        trial_tokens=spread_of([t.prompt_tokens + t.completion_tokens for t in seen]),
         kinship=basis.kinship,
         measured=len(seen),
         runs=basis.runs,
-        models=basis.models if agent.uses_lm else (),
+        models=basis.models if uses_lm else (),
         notes=tuple(_notes(arm, basis, unpriced)) if todo else (),
     )
 
@@ -301,53 +278,62 @@ def _bounds(experiment: Experiment, arm: Arm, *, uses_lm: bool) -> _Bounds:
     )
 
 
-def _predict(values: Sequence[float], n: int, most: float | None) -> Amount:
-    """Return the total of `n` further draws of what gave `values`, each at most `most`.
+def _estimate_judge(
+    experiment: Experiment, arm: Arm, judged: ArmEstimate, runs: Sequence[PastRun]
+) -> ArmEstimate:
+    """Return what the LM judge of an arm will take: a call a trial, after the attempt."""
+    lm, todo = arm.judge_lm, judged.todo
+    basis = find_judge_basis(lm, runs)
+    seen = basis.trials
+    context = float(_LOCAL_CONTEXT) if parse_name(lm).is_local else None
+    prompt = predict([one.prompt_tokens for one in seen], todo, context)
+    completion = predict([one.completion_tokens for one in seen], todo, MAX_REPLY_TOKENS)
+    seconds = predict([one.seconds for one in seen], todo, None)
+    dollars, unpriced = _dollars(lm, basis, todo, prompt, completion)
+    return ArmEstimate(
+        arm=arm.name,
+        agent="judge",
+        lm=lm,
+        planned=judged.planned,
+        done=judged.done,
+        todo=todo,
+        lm_calls=predict([one.lm_calls for one in seen], todo, 1.0),
+        prompt_tokens=prompt,
+        completion_tokens=completion,
+        seconds=seconds * (1 / _at_once(experiment, lm, todo)),
+        dollars=dollars,
+        requests=NOTHING,
+        trial_seconds=spread_of([one.seconds for one in seen]),
+        trial_tokens=spread_of([one.prompt_tokens + one.completion_tokens for one in seen]),
+        kinship=basis.kinship,
+        measured=len(seen),
+        runs=basis.runs,
+        models=basis.models,
+        notes=(f"judge of {arm.name}: {unpriced}",) if unpriced else (),
+    )
 
-    The interval is Student's prediction interval for a sum: n x mean ± t s sqrt(n + n²/m).
-    """
-    if n == 0:
-        return _NOTHING
-    ceiling = None if most is None else n * most
-    if not values:
-        return Amount(high=ceiling)
-    if most is not None:
-        values = [min(value, most) for value in values]
-    m, mean = len(values), float(np.mean(values))
-    if m == 1:
-        return Amount(0.0, n * mean, ceiling)
-    half = float(stats.t.ppf(0.95, m - 1) * np.std(values, ddof=1) * math.sqrt(n + n * n / m))
-    low, high = max(n * min(values), n * mean - half), n * mean + half
-    return Amount(low, n * mean, high if ceiling is None else min(high, ceiling))
 
-
-def _spread(values: Sequence[float]) -> Spread:
-    if not values:
-        return Spread()
-    median, p95 = np.percentile(np.asarray(values, dtype=float), [50, 95])
-    return Spread(float(median), float(p95))
-
-
-def _at_once(experiment: Experiment, arm: Arm, *, uses_lm: bool) -> int:
+def _at_once(experiment: Experiment, lm: str, todo: int) -> int:
+    """Return how many trials gain time by being run side by side."""
     # A local model computes on this machine's cores: trials side by side take as long as one
     # after another.
-    if uses_lm and parse_name(arm.lm).is_local:
+    if lm and parse_name(lm).is_local:
         return 1
-    return experiment.executor.workers
+    return max(1, min(experiment.executor.workers, todo))
 
 
 def _dollars(
-    arm: Arm, basis: Basis, todo: int, prompt: Amount, completion: Amount, *, uses_lm: bool
+    lm: str, basis: Basis, todo: int, prompt: Amount, completion: Amount
 ) -> tuple[Amount, str]:
-    """Return the price of an arm, and why there is none."""
-    price = price_of(arm.lm) if uses_lm else Price(0.0, 0.0)
+    """Return the price, and why there is none; `lm` is empty where there is no model."""
+    price = price_of(lm) if lm else Price(0.0, 0.0)
     if todo == 0 or (price is not None and price.prompt == price.completion == 0):
-        return _NOTHING, ""
+        return NOTHING, ""
     paid = [trial.dollars for trial in basis.trials if trial.dollars is not None]
     if basis.kinship != "model" and paid and len(paid) == len(basis.trials):
-        return _predict(paid, todo, None), ""
+        return predict(paid, todo, None), ""
     if price is None:
-        return Amount(), f"LiteLLM's price table has no price for {arm.lm}"
+        return Amount(), f"LiteLLM's price table has no price for {lm}"
     return prompt * price.prompt + completion * price.completion, ""
 
 
@@ -355,8 +341,6 @@ def _notes(arm: Arm, basis: Basis, unpriced: str) -> list[str]:
     notes = []
     if 0 < len(basis.trials) < 5:
         notes.append(f"{arm.name}: measured on {len(basis.trials)} trials only")
-    if arm.judge_lm:
-        notes.append(f"{arm.name}: what {arm.judge_lm} takes to judge its trials is not in it")
     if unpriced:
         notes.append(f"{arm.name}: {unpriced}")
     return notes

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import reasoningbank
 from reasoningbank.agents import make_agent
@@ -20,6 +20,7 @@ __all__ = [
     "Measured",
     "PastRun",
     "find_basis",
+    "find_judge_basis",
     "known_runs",
     "read_runs",
 ]
@@ -69,6 +70,17 @@ class Measured:
             seconds=usage.seconds + judging,
             dollars=usage.dollars,
         )
+
+    @classmethod
+    def of_judgement(cls, judgement: Mapping[str, Any]) -> Measured:
+        """Read it from what an LM judge said of a trial."""
+        usage = judgement.get("usage") or {}
+        calls, cached, prompt, completion = (
+            int(usage.get(name) or 0)
+            for name in ("lm_calls", "cached_calls", "prompt_tokens", "completion_tokens")
+        )
+        seconds = float(judgement.get("seconds") or 0.0)
+        return cls(calls + cached, prompt, completion, 0, seconds, usage.get("dollars"))
 
 
 @dataclass(frozen=True)
@@ -195,6 +207,26 @@ def find_basis(
         runs=tuple(dict.fromkeys(run.experiment.name for run, _ in found)),
         models=tuple(dict.fromkeys(theirs.lm for _, theirs in found)),
     )
+
+
+def find_judge_basis(judge_lm: str, runs: Sequence[PastRun]) -> Basis:
+    """Return what judging by a model took, of the newest run whose arms it judged.
+
+    Args:
+        judge_lm: Name of the model.
+        runs: The runs to look in, newest first.
+    """
+    for run in runs:
+        judged = [
+            Measured.of_judgement(trial.judgements[f"lm:{judge_lm}"])
+            for arm in run.experiment.arms
+            if arm.judge_lm == judge_lm
+            for trial in _trials(run, arm)
+            if f"lm:{judge_lm}" in trial.judgements
+        ]
+        if judged:
+            return Basis("same", tuple(judged), (run.experiment.name,), (judge_lm,))
+    return Basis()
 
 
 def _kinship(experiment: Experiment, arm: Arm, other: Experiment, theirs: Arm) -> Kinship:

@@ -77,7 +77,7 @@ class RunFolder:
         return path if path.exists() else path.with_name(f"{path.name}.gz")
 
     def archive(self, target: Path) -> RunFolder:
-        """Copy the run to `target` with its trials compressed; gold results are left out.
+        """Copy the run to `target`, compressed; gold results and damaged files are left out.
 
         The copy is a run like any other: it can be read, summarised and continued. The same
         records give the same bytes.
@@ -85,19 +85,21 @@ class RunFolder:
         Raises:
             RecordError: If a file cannot be read or written.
         """
+        damaged = set(self.damaged())
+        files = [path for path in self._trial_files() if path not in damaged]
         try:
+            target.mkdir(parents=True, exist_ok=True)
             for name in ("manifest.json", "summary.json"):
                 if (self.path / name).exists():
-                    target.mkdir(parents=True, exist_ok=True)
                     shutil.copyfile(self.path / name, target / name)
-            for path in sorted((self.path / "trials").glob("*/*.json")):
-                copy = target / "trials" / path.parent.name / f"{path.name}.gz"
+            for path in (*files, *sorted((self.path / "memory").glob("*.jsonl*"))):
+                copy = target / path.relative_to(self.path)
                 copy.parent.mkdir(parents=True, exist_ok=True)
-                copy.write_bytes(gzip.compress(path.read_bytes(), 9, mtime=0))
-            for path in sorted((self.path / "trials").glob("*/*.json.gz")):
-                copy = target / "trials" / path.parent.name / path.name
-                copy.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(path, copy)
+                if path.suffix == ".gz":
+                    shutil.copyfile(path, copy)
+                else:
+                    packed = gzip.compress(path.read_bytes(), 9, mtime=0)
+                    copy.with_name(f"{copy.name}.gz").write_bytes(packed)
         except OSError as error:
             raise RecordError(f"cannot be copied ({error})", where=str(target)) from error
         return RunFolder(target)

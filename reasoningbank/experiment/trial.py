@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import logging
+import traceback
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from reasoningbank.agents import Attempt, Episode, Meter, make_agent
 from reasoningbank.corpus import Task
-from reasoningbank.errors import EndpointError, ModelError, ReasoningBankError, UsageError
+from reasoningbank.errors import (
+    EndpointError,
+    ModelError,
+    ReasoningBankError,
+    RecordError,
+    SetupError,
+    UsageError,
+)
 from reasoningbank.experiment.config import Arm, Experiment
 from reasoningbank.experiment.lm_judging import judge_with_lm
 from reasoningbank.experiment.records import TrialKey, TrialRecord
@@ -23,6 +31,9 @@ from reasoningbank.trajectory import Recorder, Trajectory
 __all__ = ["Trial", "attempt_task", "run_trial"]
 
 logger = logging.getLogger(__name__)
+
+#: No trial can go well after these; every other error is one trial's.
+_ENDS_THE_RUN = (SetupError, UsageError, RecordError)
 
 
 def run_trial(
@@ -57,8 +68,8 @@ class Trial:
     def run(self) -> TrialRecord:
         """Run the trial and return its record; the attempt's own failures never raise.
 
-        A failure of the endpoint or the model becomes a record with status `error` and no
-        verdict: it is told apart, and never counted as the agent's. Running the trial again
+        A failure of the endpoint, the model or the harness becomes a record with status `error`
+        and no verdict: it is told apart, and never counted as the agent's. Running the trial again
         makes no new attempt where only the judging of the last one failed.
 
         Raises:
@@ -71,8 +82,10 @@ class Trial:
             self._attempt = attempt
             try:
                 judged = self.world.judge.examine(self.task, attempt.sparql)
-            except EndpointError as failure:
-                attempt = replace(attempt, status="error", error=str(failure))
+            except _ENDS_THE_RUN:
+                raise
+            except Exception as failure:
+                attempt = replace(attempt, status="error", error=_told(failure))
         model = self.world.models.get(self.arm.lm) if agent.uses_lm else None
         record = TrialRecord.of(
             self.key,
@@ -183,7 +196,9 @@ def attempt_task(
         )
         try:
             return agent.solve(task, episode)
-        except (EndpointError, ModelError) as error:
+        except _ENDS_THE_RUN:
+            raise
+        except Exception as error:
             return _errored(episode, error)
 
 
@@ -204,9 +219,14 @@ def _endpoint_was_gone(trajectory: Trajectory) -> bool:
     return bool(results and results[-1].data.get("infrastructure"))
 
 
-def _errored(episode: Episode, error: ReasoningBankError) -> Attempt:
-    logger.warning("trial ended in an infrastructure error: %s", error)
-    data: dict[str, Any] = {"error": str(error), "type": type(error).__name__}
+def _errored(episode: Episode, error: Exception) -> Attempt:
+    said = _told(error)
+    # What is none of ours is a mistake of the harness or of a library: its place is recorded.
+    unforeseen = not isinstance(error, ReasoningBankError)
+    logger.warning("a trial ended in an error: %s", said)
+    data: dict[str, Any] = {"error": said, "type": type(error).__name__}
+    if unforeseen:
+        data["traceback"] = "".join(traceback.format_exception(error))
     episode.recorder.add("error", data)
     return Attempt(
         sparql=None,
@@ -214,5 +234,12 @@ def _errored(episode: Episode, error: ReasoningBankError) -> Attempt:
         status="error",
         usage=episode.meter.usage(),
         trajectory=episode.recorder.trajectory(),
-        error=str(error),
+        error=said,
     )
+
+
+def _told(error: Exception) -> str:
+    if isinstance(error, ReasoningBankError):
+        return str(error)
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0][:300]}" if lines else type(error).__name__

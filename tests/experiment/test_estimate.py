@@ -300,16 +300,53 @@ def test_a_public_endpoint_has_a_least_time(
     assert told.polite_seconds == pytest.approx(48.0)
 
 
-def test_few_trials_and_a_judge_are_told(
+def test_few_trials_are_told(
     tmp_path: Path, make_pack: Pack, experiment_on: Make, record: Record
 ) -> None:
-    experiment = experiment_on(make_pack(4), hosted_arm(judge_lm="openai/gpt-4.1"))
+    experiment = experiment_on(make_pack(4), hosted_arm())
     usage = [Usage(lm_calls=1, prompt_tokens=10, completion_tokens=5, seconds=2.0)]
     source = write_run(tmp_path / "past", experiment, record, usage)
     (arm,) = estimate(experiment, RunFolder(tmp_path / "run"), source).arms
     assert arm.seconds == Amount(0.0, 8.0, 4 * 600.0)
-    assert "measured on 1 trials only" in arm.notes[0]
-    assert "openai/gpt-4.1" in arm.notes[1]
+    assert arm.notes == ("a: measured on 1 trials only",)
+
+
+def test_a_judge_comes_on_top(
+    tmp_path: Path, make_pack: Pack, experiment_on: Make, record: Record
+) -> None:
+    experiment = experiment_on(make_pack(5), hosted_arm(judge_lm="openai/gpt-4.1"))
+    usage = [Usage(lm_calls=1, prompt_tokens=10, completion_tokens=5, seconds=2.0)] * 5
+    unjudged = write_run(tmp_path / "unjudged", experiment, record, usage)
+    told = estimate(experiment, RunFolder(tmp_path / "run"), unjudged)
+    assert told.judges[0].lm_calls == Amount(high=5.0)
+    assert told.judges[0].completion_tokens == Amount(high=5 * 300.0)
+    assert told.total["seconds"] == told.judges[0].seconds == Amount()
+    judgement = {
+        "success": True,
+        "seconds": 3.0,
+        "usage": {"lm_calls": 1, "prompt_tokens": 1000, "completion_tokens": 100, "dollars": None},
+    }
+    said = {"lm:openai/gpt-4.1": judgement}
+    source = write_run(tmp_path / "past", experiment, record, usage, judgements=said, created="2")
+    told = estimate(experiment, RunFolder(tmp_path / "run"), source)
+    (judge,) = told.judges
+    assert (judge.arm, judge.agent, judge.lm, judge.todo) == ("a", "judge", "openai/gpt-4.1", 5)
+    assert (judge.kinship, judge.measured) == ("same", 5)
+    # 5,000 tokens sent at 2 and 500 generated at 8 dollars a million.
+    assert judge.dollars.expected == pytest.approx(0.014)
+    assert told.total["lm_calls"].expected == 10
+    assert told.total["seconds"].expected == pytest.approx(10 + 15)
+    assert told.todo == 5
+
+
+def test_a_folder_of_another_run_is_told(
+    tmp_path: Path, make_pack: Pack, experiment_on: Make, record: Record
+) -> None:
+    pack = make_pack(3)
+    write_run(tmp_path / "run", experiment_on(pack, hosted_arm()), record, [Usage()] * 3)
+    other = experiment_on(pack, hosted_arm(temperature=0.5))
+    told = estimate(other, RunFolder(tmp_path / "run"))
+    assert "holds the records of another run" in told.notes[0]
 
 
 def test_an_unknown_model_is_an_error(tmp_path: Path, make_pack: Pack, experiment_on: Make) -> None:

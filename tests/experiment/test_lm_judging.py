@@ -1,0 +1,137 @@
+"""A model judges a trial: it sees what the agent did, and never the gold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dspy.utils import DummyLM
+from dspy.utils.exceptions import LMServerError
+
+from reasoningbank.corpus import Task
+from reasoningbank.experiment import Experiment, TrialKey, World, run_trial
+from reasoningbank.experiment.lm_judging import judge_with_lm
+from reasoningbank.judge import ExecutionJudge, GoldStore
+from reasoningbank.sparql import EndpointConfig, SPARQLClient
+from reasoningbank.tools import Vocabulary
+from reasoningbank.trajectory import Recorder
+
+GOLD = 'SELECT ?giraffe WHERE { ?giraffe t:height ?h . FILTER("giraffe" != "") }'
+TASK = Task("t1", "Which plants have a height?", GOLD, "https://trees.example/sparql/", group="g")
+KEY = TrialKey("arm", "t1", 0)
+BOAST = "ZEBRA, I am sure that it is right"
+MINE = f"# {BOAST}\nSELECT ?x WHERE {{ ?x a t:Tree ; t:height 31 }} # {BOAST}"
+NO = {"checked": "height: partly", "reason": "Too narrow.", "success": "no", "confidence": "0.7"}
+
+
+class Gone(DummyLM):  # type: ignore[misc]
+    """A model that cannot be reached."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise LMServerError(model="m", message="connection refused")
+
+
+@dataclass
+class Model:
+    """Stands where an open model does."""
+
+    reply: dict[str, str]
+    kind: type[DummyLM] = DummyLM
+    lms: list[DummyLM] = field(default_factory=list)
+    settings: list[dict[str, Any]] = field(default_factory=list)
+    secrets: tuple[str, ...] = ()
+    workers: int = 1
+    fingerprint: dict[str, Any] = field(default_factory=lambda: {"model": "scripted"})
+
+    def lm(self, **settings: Any) -> DummyLM:
+        self.settings.append(settings)
+        self.lms.append(self.kind([self.reply]))
+        return self.lms[-1]
+
+    @property
+    def asked(self) -> list[str]:
+        entries = [entry for lm in self.lms for entry in lm.history]
+        return [json.dumps(entry["messages"], ensure_ascii=False) for entry in entries]
+
+
+@pytest.fixture
+def world(trees: EndpointConfig, tmp_path: Path) -> Iterator[World]:
+    with SPARQLClient(trees) as client:
+        judge = ExecutionJudge(client, GoldStore(tmp_path / "gold", "h"))
+        known = Vocabulary.of_terms(["http://e/Tree"], ["http://e/height"])
+        yield World(trees, client, judge, vocabulary=known)
+
+
+@pytest.fixture
+def experiment(experiment_on: Callable[..., Experiment]) -> Experiment:
+    arm = {"name": "arm", "agent": "direct", "lm": "local-small", "judge_lm": "local"}
+    return experiment_on(Path("p"), arm)
+
+
+def test_a_trial_is_judged_by_a_model_that_sees_neither_gold_nor_boast(
+    world: World, experiment: Experiment
+) -> None:
+    solver, judge = Model({"sparql": MINE}), Model(NO)
+    open_world = replace(world, models={"local-small": solver, "local": judge})  # type: ignore[dict-item]
+    record = run_trial(open_world, experiment, experiment.arms[0], TASK, KEY)
+    assert record.verdict is not None
+    # The gold did decide, and the evidence shows it to people.
+    assert record.verdict["f1"] == 0.5
+    assert "giraffe" in json.dumps(record.evidence)
+    said = record.judgements["lm:local"]
+    assert (said["success"], said["confidence"], said["reason"]) == (False, 0.7, "Too narrow.")
+    (prompt,) = judge.asked
+    assert "giraffe" not in prompt
+    assert "ZEBRA" not in prompt
+    assert "t:height 31" in prompt
+    assert "1 row; columns: ?x" in prompt
+    assert "t:oak" in prompt
+    assert judge.settings[0]["role"] == "judge"
+
+
+def test_the_verdict_of_the_execution_judge_makes_no_difference(world: World) -> None:
+    prompts = []
+    for gold in (GOLD, MINE, "SELECT ?h ?giraffe { ?giraffe t:height ?h } LIMIT 1"):
+        model = Model(NO)
+        judged = world.judge.examine(replace(TASK, id=gold, expected_sparql=gold), MINE)
+        judge_with_lm(
+            replace(world, models={"local": model}),  # type: ignore[dict-item]
+            "local",
+            TASK.query,
+            MINE,
+            Recorder().trajectory(),
+            verdict=asdict(judged.verdict),
+            evidence=judged.evidence.to_json(),
+        )
+        prompts += model.asked
+    assert len(prompts) == 3
+    assert len(set(prompts)) == 1
+
+
+def test_without_evidence_the_query_is_run(world: World) -> None:
+    model = Model(NO)
+    judging = replace(world, models={"local": model})  # type: ignore[dict-item]
+    said = judge_with_lm(judging, "local", TASK.query, MINE, Recorder().trajectory())
+    assert said["status"] == "judged"
+    assert "1 row; columns: ?x" in model.asked[0]
+    said = judge_with_lm(judging, "local", "?", "SELECT ?x {", Recorder().trajectory())
+    assert (said["status"], said["success"]) == ("not_asked", False)
+    said = judge_with_lm(judging, "local", "?", None, Recorder().trajectory())
+    assert said["reason"] == "no query was submitted"
+    assert len(model.asked) == 1
+
+
+def test_a_model_that_is_gone_costs_its_judgement_and_not_the_trial(
+    world: World, experiment: Experiment
+) -> None:
+    solver = Model({"sparql": MINE})
+    judge = Model(NO, Gone)
+    open_world = replace(world, models={"local-small": solver, "local": judge})  # type: ignore[dict-item]
+    record = run_trial(open_world, experiment, experiment.arms[0], TASK, KEY)
+    assert record.status == "submitted"
+    assert record.verdict is not None
+    assert record.judgements == {}
