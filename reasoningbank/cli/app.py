@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from reasoningbank.cli import ask, doctor, endpoint, judge, lm, run, status, tasks
+from reasoningbank.cli import ask, compare, doctor, endpoint, export, judge, lm, run, status, tasks
 
 __all__ = ["app"]
 
@@ -22,7 +22,9 @@ app.command()(run.run)
 app.command()(run.rerun)
 app.command()(status.status)
 app.command()(status.archive)
+app.command()(compare.compare)
 app.add_typer(tasks.app, name="tasks")
 app.add_typer(endpoint.app, name="endpoint")
 app.add_typer(judge.app, name="judge")
+app.add_typer(export.app, name="export")
 app.add_typer(lm.app, name="lm")
