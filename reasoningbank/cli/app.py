@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import typer
 
-from reasoningbank.cli import ask, compare, doctor, endpoint, export, judge, lm, run, status, tasks
+from reasoningbank.cli import (
+    ask,
+    compare,
+    doctor,
+    endpoint,
+    export,
+    judge,
+    lm,
+    report,
+    run,
+    status,
+    tasks,
+)
 
 __all__ = ["app"]
 
@@ -23,6 +35,7 @@ app.command()(run.rerun)
 app.command()(status.status)
 app.command()(status.archive)
 app.command()(compare.compare)
+app.command()(report.report)
 app.add_typer(tasks.app, name="tasks")
 app.add_typer(endpoint.app, name="endpoint")
 app.add_typer(judge.app, name="judge")

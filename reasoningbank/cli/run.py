@@ -139,7 +139,7 @@ def _run(
         if mlflow:
             from reasoningbank.experiment.tracing import mlflow_tracer
 
-            observers.append(stack.enter_context(mlflow_tracer(mlflow, folder)))
+            observers.append(stack.enter_context(mlflow_tracer(mlflow, folder, on_failure=notice)))
         bar = stack.enter_context(progress_bar())
         run_experiment(
             experiment,

@@ -118,7 +118,7 @@ def _record(distributed: Any, future: Any, job: Job) -> TrialRecord:
     except distributed.KilledWorker:
         error = "the workers that ran it died, each time"
         attempt = Attempt(None, "", "error", Usage(), Trajectory(), error=error)
-        started = datetime.now(UTC).isoformat(timespec="seconds")
+        started = datetime.now(UTC).isoformat(timespec="milliseconds")
         return TrialRecord.of(job.key, job.task, attempt, None, started=started, model={})
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -147,22 +148,23 @@ def estimate_run(
     """
     others = known_runs(folder) if sources is None else sources
     runs = read_runs((folder.path, *others))
+    notes = _of_another_run(experiment, folder)
+    # What is on disk of another run is none of this one's.
+    todo = [job for job in planned if notes or not folder.done(job.key)]
+    counts = Counter(job.arm.name for job in planned), Counter(job.arm.name for job in todo)
     arms = [
-        _estimate_arm(
-            experiment, arm, folder, [job for job in planned if job.arm.name == arm.name], runs
-        )
+        _estimate_arm(experiment, arm, folder, counts[0][arm.name], counts[1][arm.name], runs)
         for arm in experiment.arms
+        if arm.name in counts[0]
     ]
-    arms = [arm for arm in arms if arm.planned]
     judges = [
         _estimate_judge(experiment, arm, told, runs)
         for arm in experiment.arms
         for told in arms
         if arm.judge_lm and told.arm == arm.name
     ]
-    todo = {job.task.id for job in planned if not folder.done(job.key)}
     # The judge asks for each gold once.
-    golds = NOTHING if not todo else Amount(*[float(len(todo))] * 3)
+    golds = Amount(*[float(len({job.task.id for job in todo}))] * 3)
     total = {
         name: sum((getattr(one, name) for one in (*arms, *judges)), NOTHING) for name in _SUMMED
     }
@@ -181,7 +183,7 @@ def estimate_run(
         judges=tuple(judges),
         total=total,
         polite_seconds=polite,
-        notes=_of_another_run(experiment, folder),
+        notes=notes,
     )
 
 
@@ -192,18 +194,18 @@ def _of_another_run(experiment: Experiment, folder: RunFolder) -> tuple[str, ...
     with contextlib.suppress(UsageError):
         if parse_experiment(manifest["experiment"]).fingerprint() == experiment.fingerprint():
             return ()
-    return (f"{folder.path} holds the records of another run; choose another folder with --out",)
+    return (f"{folder.path} holds another run, and would be refused; choose another with --out",)
 
 
 def _estimate_arm(
     experiment: Experiment,
     arm: Arm,
     folder: RunFolder,
-    planned: Sequence[Job],
+    planned: int,
+    todo: int,
     runs: Sequence[PastRun],
 ) -> ArmEstimate:
     uses_lm = make_agent(arm.agent).uses_lm
-    todo = sum(not folder.done(job.key) for job in planned)
     basis = find_basis(experiment, arm, folder, runs)
     limit = _bounds(experiment, arm, uses_lm=uses_lm)
     seen = basis.trials
@@ -225,8 +227,8 @@ def _estimate_arm(
         arm=arm.name,
         agent=arm.agent,
         lm=lm,
-        planned=len(planned),
-        done=len(planned) - todo,
+        planned=planned,
+        done=planned - todo,
         todo=todo,
         lm_calls=calls,
         prompt_tokens=prompt,
@@ -340,7 +342,8 @@ def _dollars(
 def _notes(arm: Arm, basis: Basis, unpriced: str) -> list[str]:
     notes = []
     if 0 < len(basis.trials) < 5:
-        notes.append(f"{arm.name}: measured on {len(basis.trials)} trials only")
+        n = len(basis.trials)
+        notes.append(f"{arm.name}: measured on {n} trial{'s' if n > 1 else ''} only")
     if unpriced:
         notes.append(f"{arm.name}: {unpriced}")
     return notes

@@ -241,7 +241,7 @@ def _kinship(experiment: Experiment, arm: Arm, other: Experiment, theirs: Arm) -
     mine, them = (
         (
             a.model_dump(exclude=indifferent),
-            a.budget or e.budget,
+            (a.budget or e.budget) if uses_lm else None,
             e.pack,
             e.endpoint,
         )

@@ -6,6 +6,7 @@ import logging
 import traceback
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from reasoningbank.agents import Attempt, Episode, Meter, make_agent
@@ -100,7 +101,7 @@ class Trial:
         return _judged_by_lm(self.world, self.arm.judge_lm, record) if self.arm.judge_lm else record
 
     def _attempted(self, *, sees_gold: bool) -> Attempt:
-        self._started = datetime.now(UTC).isoformat(timespec="seconds")
+        self._started = datetime.now(UTC).isoformat(timespec="milliseconds")
         seen = self.task if sees_gold else self.task.blind()
         attempt = attempt_task(
             self.world, self.experiment, self.arm, seen, self.key.seed, self.worker
@@ -226,7 +227,11 @@ def _errored(episode: Episode, error: Exception) -> Attempt:
     logger.warning("a trial ended in an error: %s", said)
     data: dict[str, Any] = {"error": said, "type": type(error).__name__}
     if unforeseen:
-        data["traceback"] = "".join(traceback.format_exception(error))
+        # Names of files alone: records are shared, and where they were made is nobody's matter.
+        frames = traceback.extract_tb(error.__traceback__)
+        data["traceback"] = "\n".join(
+            f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}" for frame in frames
+        )
     episode.recorder.add("error", data)
     return Attempt(
         sparql=None,

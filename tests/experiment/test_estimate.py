@@ -308,7 +308,7 @@ def test_few_trials_are_told(
     source = write_run(tmp_path / "past", experiment, record, usage)
     (arm,) = estimate(experiment, RunFolder(tmp_path / "run"), source).arms
     assert arm.seconds == Amount(0.0, 8.0, 4 * 600.0)
-    assert arm.notes == ("a: measured on 1 trials only",)
+    assert arm.notes == ("a: measured on 1 trial only",)
 
 
 def test_a_judge_comes_on_top(
@@ -346,7 +346,8 @@ def test_a_folder_of_another_run_is_told(
     write_run(tmp_path / "run", experiment_on(pack, hosted_arm()), record, [Usage()] * 3)
     other = experiment_on(pack, hosted_arm(temperature=0.5))
     told = estimate(other, RunFolder(tmp_path / "run"))
-    assert "holds the records of another run" in told.notes[0]
+    assert "holds another run, and would be refused" in told.notes[0]
+    assert told.todo == 3
 
 
 def test_an_unknown_model_is_an_error(tmp_path: Path, make_pack: Pack, experiment_on: Make) -> None:

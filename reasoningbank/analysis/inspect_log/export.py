@@ -1,0 +1,103 @@
+"""Writing a run as logs of Inspect, one an arm."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+from reasoningbank.errors import RecordError, SetupError, UsageError
+from reasoningbank.experiment import RunFolder, TrialRecord
+
+__all__ = ["ExportedLog", "InspectExport", "export_inspect"]
+
+
+@dataclass(frozen=True)
+class ExportedLog:
+    """One log that was written.
+
+    Attributes:
+        arm: The arm.
+        path: The `.eval` file.
+        samples: Trials in it.
+        errors: Of these, ended by an infrastructure error.
+        complete: Whether every planned trial is in it.
+    """
+
+    arm: str
+    path: Path
+    samples: int
+    errors: int
+    complete: bool
+
+
+@dataclass(frozen=True)
+class InspectExport:
+    """What came of an export.
+
+    Attributes:
+        folder: Where the logs are.
+        logs: The logs, one an arm.
+        damaged: Trial files that could not be read and are in no log.
+    """
+
+    folder: Path
+    logs: tuple[ExportedLog, ...]
+    damaged: tuple[Path, ...] = ()
+
+
+def export_inspect(run: Path, target: Path | None = None) -> InspectExport:
+    """Write a run as logs of Inspect, which `inspect view` and its dataframes open.
+
+    An arm becomes a log, a task a sample, a seed an epoch, a verdict three scores (``strict``,
+    ``lenient``, ``f1``), every other judge a score more. Trials are read and written one by one,
+    and the same records give the same files. A log of an arm that misses trials is `cancelled`.
+
+    Args:
+        run: Folder of a run.
+        target: Where the logs go; ``inspect`` within the run's folder if not given.
+
+    Raises:
+        SetupError: If ``inspect_ai`` is not installed.
+        UsageError: If the folder holds no run, or no trial.
+        RecordError: If the manifest cannot be read, or a log cannot be written.
+    """
+    if importlib.util.find_spec("inspect_ai") is None:
+        raise SetupError(
+            "the package inspect_ai is not installed", mend='pip install "reasoningbank[inspect]"'
+        )
+    # Only here: the package takes seconds to import.
+    from reasoningbank.analysis.inspect_log.arm import write_arm
+    from reasoningbank.analysis.inspect_log.spec import epochs_of
+
+    folder = RunFolder(run)
+    manifest = folder.manifest
+    if manifest is None:
+        raise UsageError("holds no run", where=str(run), mend="give a folder with manifest.json")
+    epochs = epochs_of(manifest, _seeds(run))
+    into = target if target is not None else run / "inspect"
+    damaged: list[Path] = []
+    logs = tuple(
+        write_arm(manifest, arm, trials, epochs, into)
+        for arm, trials in groupby(_readable(folder, damaged), key=lambda trial: trial.key.arm)
+    )
+    if not logs:
+        raise UsageError("holds no trial yet", where=str(run), mend="run the experiment first")
+    return InspectExport(into, logs, tuple(damaged))
+
+
+def _readable(folder: RunFolder, damaged: list[Path]) -> Iterator[TrialRecord]:
+    for path, found in folder.read_all():
+        if isinstance(found, RecordError):
+            damaged.append(path)
+        else:
+            yield found
+
+
+def _seeds(run: Path) -> set[int]:
+    names = (path.name for path in (run / "trials").glob("*/*.json*"))
+    found = (re.search(r"\.(-?\d+)\.json(\.gz)?$", name) for name in names)
+    return {int(match[1]) for match in found if match}

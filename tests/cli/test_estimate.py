@@ -1,0 +1,86 @@
+"""How a dry run is printed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from reasoningbank.cli.estimate import print_estimate
+from reasoningbank.experiment import RunFolder, load_experiment, parse_experiment, plan_run
+from reasoningbank.experiment.estimate import RunEstimate, estimate_run
+
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+
+
+def estimate(name: str, tmp_path: Path, *changes: str) -> RunEstimate:
+    experiment = load_experiment(EXPERIMENTS / f"{name}.toml", changes)
+    folder = RunFolder(tmp_path / "run")
+    sources = [EXPERIMENTS / "results" / "uniprot_demo"]
+    return estimate_run(experiment, folder, plan_run(experiment).jobs, sources=sources)
+
+
+def printed(told: RunEstimate, capsys: pytest.CaptureFixture[str]) -> dict[str, list[str]]:
+    """Return the lines by their first cell."""
+    print_estimate(told)
+    lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    return {cells[0]: cells[1:] for cells in lines}
+
+
+def test_estimates_have_a_range(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = printed(estimate("uniprot_demo", tmp_path), capsys)
+    assert lines["direct"][:4] == ["10 of 10", "10", "7.5k (7.4–7.5)", "3.1k (2.0–4.0)"]
+    assert lines["direct"][4].startswith("4.9 min (")
+    assert lines["oracle"][:4] == ["10 of 10", "0", "0", "0"]
+    assert lines["all"][0] == "23 of 23"
+    assert lines["all"][5] == "0"
+    text = "\n".join(lines)
+    assert "direct (direct, local): from 10 trials of uniprot_demo, with other settings" in text
+    assert "rlm: measured on 3 trials only" in text
+    assert "23 trials to run (threads, one after another)" in text
+
+
+def test_bounds_and_the_unknown_are_told_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = estimate(
+        "uniprot_demo", tmp_path, "arms.*.lm=openai/no-such-model", "executor.workers=5"
+    )
+    lines = printed(told, capsys)
+    assert lines["direct"][4:] == ["≤ 20 min", "?"]
+    text = "\n".join(lines)
+    assert "of uniprot_demo with local; time is the budget's" in text
+    assert "LiteLLM's price table has no price for openai/no-such-model" in text
+    assert "5 at a time" in text
+
+
+def test_dollars_and_politeness(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told = estimate("uniprot_public", tmp_path, "arms.*.lm=anthropic/claude-sonnet-4-5")
+    lines = printed(told, capsys)
+    assert lines["rlm"][5].startswith("$0.")
+    assert any(line.startswith("endpoint: at least ") for line in lines)
+
+
+def test_a_judge_has_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = printed(estimate("uniprot_demo", tmp_path, "arms.direct.judge_lm=local"), capsys)
+    assert lines["direct (judge)"] == ["10 of 10", "≤ 10", "≤ 82k", "≤ 3.0k", "?", "0"]
+    assert lines["all"][0] == "23 of 23"
+    assert lines["all"][4] == "?"
+
+
+def test_a_finished_run_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = RunFolder(EXPERIMENTS / "results" / "uniprot_tools")
+    experiment = parse_experiment((folder.manifest or {})["experiment"])
+    jobs = plan_run(experiment, only=["react"]).jobs
+    lines = printed(estimate_run(experiment, folder, jobs, sources=[]), capsys)
+    assert lines["react"] == ["0 of 20", "0", "0", "0", "0", "0"]
+    assert any(line.startswith("nothing is left to run") for line in lines)
+
+
+def test_programs_read_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    print_estimate(estimate("uniprot_demo", tmp_path), as_json=True)
+    data = json.loads(capsys.readouterr().out)
+    assert data["todo"] == 23
+    assert data["arms"][1]["lm_calls"] == {"low": 10.0, "expected": 10.0, "high": 10.0}
+    assert set(data["total"]) >= {"lm_calls", "seconds", "dollars"}
