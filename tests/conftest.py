@@ -83,8 +83,9 @@ def make_pack(tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture(autouse=True)
-def _no_price_table_from_the_web(monkeypatch: pytest.MonkeyPatch) -> None:
+def _nothing_from_the_web_and_nothing_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
 
 
 @pytest.fixture(scope="session")

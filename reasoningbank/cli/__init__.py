@@ -22,6 +22,8 @@ def main() -> None:
     """Run the command line; the console script `reasoningbank` calls it."""
     # litellm would otherwise ask a web server for prices at import.
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    # MLflow would report its use to its makers.
+    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     from reasoningbank.cli.app import app
 
     for name in ("dspy", "LiteLLM", "httpx", "rdflib"):
