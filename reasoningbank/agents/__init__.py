@@ -7,7 +7,7 @@
 from reasoningbank.agents.budget import Budget, Meter
 from reasoningbank.agents.demonstrations import Call, Demonstration, Turn, load_demonstrations
 from reasoningbank.agents.protocol import Agent, Attempt, AttemptStatus, Episode
-from reasoningbank.agents.registry import AGENTS, make_agent
+from reasoningbank.agents.registry import AGENTS, asks_model, make_agent
 
 __all__ = [
     "AGENTS",
@@ -20,6 +20,7 @@ __all__ = [
     "Episode",
     "Meter",
     "Turn",
+    "asks_model",
     "load_demonstrations",
     "make_agent",
 ]

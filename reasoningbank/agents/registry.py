@@ -11,7 +11,7 @@ from reasoningbank.agents.react import ReActAgent
 from reasoningbank.agents.rlm import RLMAgent
 from reasoningbank.errors import UsageError
 
-__all__ = ["AGENTS", "make_agent"]
+__all__ = ["AGENTS", "asks_model", "make_agent"]
 
 AGENTS: dict[str, Callable[[], Agent]] = {
     agent.name: agent for agent in (OracleAgent, DirectAgent, RLMAgent, ReActAgent)
@@ -34,3 +34,13 @@ def make_agent(name: str) -> Agent:
     if name not in AGENTS:
         raise UsageError(f"unknown agent {name!r}", mend=f"choose {', '.join(AGENTS)}")
     return AGENTS[name]()
+
+
+def asks_model(name: str) -> bool:
+    """Tell whether an agent needs a model; one that this version does not know needs none.
+
+    Examples:
+        >>> asks_model("oracle"), asks_model("rlm")
+        (False, True)
+    """
+    return name in AGENTS and AGENTS[name]().uses_lm

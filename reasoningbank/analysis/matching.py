@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from reasoningbank.agents import asks_model
 from reasoningbank.analysis.comparison import Comparison, adjust, compare_arms
 from reasoningbank.analysis.scores import METRICS, Metric, Score, Unit
 from reasoningbank.errors import RecordError, UsageError
-from reasoningbank.experiment import RunFolder, TrialRecord
+from reasoningbank.experiment import RunFolder, TrialRecord, parse_experiment
 
 __all__ = ["RunComparison", "compare_runs"]
 
@@ -82,7 +83,12 @@ class _Run:
 
     @property
     def experiment(self) -> Mapping[str, Any]:
-        return dict(self.manifest.get("experiment") or {})
+        said = dict(self.manifest.get("experiment") or {})
+        try:
+            # What an older file leaves out has its default.
+            return parse_experiment(said).model_dump(mode="json")
+        except UsageError:
+            return said
 
     @property
     def hashes(self) -> Mapping[str, Any]:
@@ -266,8 +272,9 @@ def _differences(one: _Run, two: _Run, arm: str, against: str) -> list[str]:
     models = [
         (run.hashes.get("models") or {}).get(said.get("lm"))
         for run, said in ((one, mine), (two, theirs))
+        if asks_model(str(said.get("agent")))
     ]
-    if models[0] != models[1]:
+    if len(models) == 2 and models[0] != models[1]:
         notes.append(f"{pair}: models differ ({_model(models[0])}; {_model(models[1])})")
     if one is two:
         return notes

@@ -51,6 +51,7 @@ def compare(
         progress_console.print(f"note: {note}", soft_wrap=True, markup=False)
     print_comparisons(found.comparisons, f"{found.metric}, by {found.unit}")
     dropped = found.only_first + found.only_second
-    tasks = f"{found.shared} shared tasks; {dropped} left out that one run alone has"
+    shared = f"{found.shared} shared task{'' if found.shared == 1 else 's'}"
+    tasks = f"{shared}; {dropped} left out that one run alone has"
     alone = f"; arms without a partner: {', '.join(found.unpaired)}" if found.unpaired else ""
     console.print(tasks + alone, soft_wrap=True, markup=False)

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from reasoningbank.agents import AttemptStatus
+from reasoningbank.agents import AttemptStatus, asks_model
 from reasoningbank.cli.estimate import print_estimate
 from reasoningbank.cli.progress import follower, notice, progress_bar
 from reasoningbank.cli.status import existing_run, report_run
@@ -25,6 +25,7 @@ from reasoningbank.experiment import (
 )
 from reasoningbank.experiment.estimate import estimate_run
 from reasoningbank.experiment.json_files import write_atomically
+from reasoningbank.lm.names import parse_name
 
 __all__ = ["rerun", "run"]
 
@@ -52,7 +53,7 @@ def run(
             "--set",
             metavar="KEY=VALUE",
             help="Replace a setting of the file: budget.iterations=3, arms.rlm.lm=NAME, "
-            "arms.*.temperature=0.7, executor.workers=16. May be repeated.",
+            "'arms.*.temperature=0.7', executor.workers=16. May be repeated.",
         ),
     ] = None,
     lm: Annotated[
@@ -71,13 +72,14 @@ def run(
 
     Example: reasoningbank run experiments/uniprot_demo.toml
     """
+    if lm is not None:
+        parse_name(lm)
     loaded = load_experiment(experiment, changes or ()).with_lm(lm)
     folder = RunFolder(out if out is not None else Path("runs") / _run_name(loaded.name, lm))
     if dry_run:
         plan = plan_run(loaded, limit=limit, only=only or (), tasks=task or ())
         print_estimate(estimate_run(loaded, folder, plan.jobs), as_json=as_json)
         return
-    _warn_of_equal_repeats(loaded)
     _run(
         loaded,
         folder,
@@ -112,6 +114,8 @@ def rerun(
     chosen = [
         key for key in again if (not only or key.arm in only) and (not task or key.task in task)
     ]
+    if not chosen:
+        notice(f"no trial of {folder} that was asked for ended in {status}")
     _run(
         experiment,
         run_folder,
@@ -134,6 +138,7 @@ def _run(
     mlflow: str | None = None,
     as_json: bool = False,
 ) -> None:
+    _warn_of_equal_repeats(experiment)
     with contextlib.ExitStack() as stack:
         observers: list[Observer] = []
         if mlflow:
@@ -157,7 +162,8 @@ def _run(
 
 
 def _warn_of_equal_repeats(experiment: Experiment) -> None:
-    cold = [arm.name for arm in experiment.arms if arm.temperature == 0 and arm.agent != "oracle"]
+    arms = [arm for arm in experiment.arms if asks_model(arm.agent)]
+    cold = [arm.name for arm in arms if arm.temperature == 0]
     if len(experiment.seeds) > 1 and cold:
         notice(f"at temperature 0 the repeats of {', '.join(cold)} may be all the same")
 

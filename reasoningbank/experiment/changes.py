@@ -11,6 +11,9 @@ from reasoningbank.errors import UsageError
 
 __all__ = ["apply_changes"]
 
+#: Tables that may be written as one word, with the key that it stands for.
+_SHORT = {"executor": "kind", "endpoint": "url"}
+
 
 def apply_changes(data: Mapping[str, Any], changes: Sequence[str]) -> dict[str, Any]:
     """Return what a file says, with settings replaced.
@@ -63,7 +66,11 @@ def _tables(inside: Any, keys: Sequence[str]) -> list[dict[str, Any]]:
         ]
     if not isinstance(inside, dict):
         return []
-    return _tables(inside.setdefault(keys[0], {}), keys[1:]) if keys else [inside]
+    if not keys:
+        return [inside]
+    if keys[0] in _SHORT and isinstance(inside.get(keys[0]), str):
+        inside[keys[0]] = {_SHORT[keys[0]]: inside[keys[0]]}
+    return _tables(inside.setdefault(keys[0], {}), keys[1:])
 
 
 def _value(text: str) -> Any:

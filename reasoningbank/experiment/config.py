@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
@@ -303,9 +305,24 @@ def parse_experiment(data: Mapping[str, Any], *, where: str = "") -> Experiment:
         return Experiment.model_validate(data)
     except ValidationError as error:
         first = error.errors()[0]
-        key = ".".join(map(str, first["loc"]))
+        key = _path(first["loc"], data)
         said = re.sub(r"^Value error, ", "", first["msg"])
         if first["type"] == "extra_forbidden":
-            said = "unknown key"
+            near = get_close_matches(str(first["loc"][-1]), _keys(), n=1)
+            said = "unknown key" + (f"; did you mean {near[0]}?" if near else "")
         more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
         raise UsageError(f"{key + ': ' if key else ''}{said}{more}", where=where) from error
+
+
+def _path(location: Sequence[str | int], data: Mapping[str, Any]) -> str:
+    """Return where in a file something is; an arm is called by its name."""
+    parts = list(map(str, location))
+    if len(location) > 1 and location[0] == "arms" and isinstance(location[1], int):
+        with contextlib.suppress(LookupError, TypeError):
+            parts[1] = str(data["arms"][location[1]]["name"])
+    return ".".join(parts)
+
+
+def _keys() -> list[str]:
+    tables = (Experiment, Arm, TaskSelection, EndpointSettings, Executor, Retries, Budget)
+    return sorted({key for table in tables for key in table.model_fields})

@@ -42,7 +42,7 @@ __all__ = ["on_dask", "packed"]
 #: Ctrl-C goes to every process of the terminal; the driver decides what it means.
 _DEAF = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
 #: Seconds to wait for a scheduler, and for its first worker.
-CONNECT_S = 60
+CONNECT_S = 20
 
 
 def on_dask(
@@ -68,7 +68,7 @@ def on_dask(
     _check_reach(executor, config, models)
     distributed = _distributed()
     with contextlib.ExitStack() as stack:
-        client = stack.enter_context(_client(distributed, executor))
+        client = stack.enter_context(_client(distributed, executor, on_notice))
         threads = sum(client.nthreads().values())
         on_notice(f"{len(client.nthreads())} Dask workers, {threads} trials at one time")
         site = _Site(
@@ -206,11 +206,15 @@ def _worker_plugin(distributed: Any, site: _Site) -> Any:
 
 
 @contextlib.contextmanager
-def _client(distributed: Any, executor: Executor) -> Iterator[Any]:
+def _client(
+    distributed: Any, executor: Executor, on_notice: Callable[[str], None]
+) -> Iterator[Any]:
     with contextlib.ExitStack() as stack:
         try:
             address: Any = executor.scheduler
-            if not address:
+            if address:
+                on_notice(f"waiting for the Dask scheduler at {address}")
+            else:
                 address = stack.enter_context(
                     distributed.LocalCluster(
                         n_workers=executor.workers,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import tempfile
+import threading
 import zlib
 from pathlib import Path
 from typing import Any
@@ -26,17 +26,18 @@ def write_atomically(path: Path, data: Any, *, durable: bool = True) -> None:
     Raises:
         RecordError: If the disk is full or the folder cannot be written.
     """
-    temporary: str | None = None
+    temporary: Path | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
+        # Not by tempfile: what that makes, no colleague on a shared disk may read.
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
         # Models and agents' code write lone surrogates; a trial is not lost for one.
-        with os.fdopen(handle, "w", encoding="utf-8", errors="surrogatepass") as file:
+        with temporary.open("w", encoding="utf-8", errors="surrogatepass") as file:
             json.dump(data, file, ensure_ascii=False, indent=1)
             if durable:
                 file.flush()
                 os.fsync(file.fileno())
-        Path(temporary).replace(path)
+        temporary.replace(path)
         temporary = None
     except OSError as error:
         reason = error.strerror or str(error)
@@ -44,7 +45,7 @@ def write_atomically(path: Path, data: Any, *, durable: bool = True) -> None:
         raise RecordError(f"cannot be written ({reason})", where=str(path), mend=mend) from error
     finally:
         if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
 
 
 def read_json(path: Path) -> Any:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from reasoningbank.agents import make_agent
+from reasoningbank.agents import asks_model
 from reasoningbank.errors import EndpointError
 from reasoningbank.experiment.config import Experiment
 from reasoningbank.experiment.distributed import on_dask
@@ -268,5 +268,5 @@ class _Run:
 def _models(experiment: Experiment, jobs: Sequence[Job]) -> list[str]:
     """Return the names of the models that trials need, sorted."""
     arms = {job.arm.name: job.arm for job in jobs}.values()
-    names = {arm.lm for arm in arms if make_agent(arm.agent).uses_lm}
+    names = {arm.lm for arm in arms if asks_model(arm.agent)}
     return sorted(names | {arm.judge_lm for arm in arms if arm.judge_lm})

@@ -89,6 +89,15 @@ def hold_run(folder: RunFolder) -> Iterator[None]:
         yield
     finally:
         lock.release()
+        _leave_no_trace(folder.path)
+
+
+def _leave_no_trace(path: Path) -> None:
+    """Delete a folder in which nothing came to be but the lock."""
+    with contextlib.suppress(OSError):
+        if [file.name for file in path.iterdir()] == [_LOCK]:
+            (path / _LOCK).unlink()
+            path.rmdir()
 
 
 def is_held(folder: RunFolder) -> bool:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from reasoningbank.judge.encoding import Encoded, Ints
 
@@ -115,6 +114,9 @@ def _histogram(side: Encoded) -> tuple[Ints, Ints, Ints]:
 
 def _assignment(overlaps: Ints) -> tuple[int, ...]:
     """Give each gold column the predicted column most like it, none twice."""
+    # Imported where it is needed: it takes longer to load than most commands to run.
+    from scipy.optimize import linear_sum_assignment
+
     mapping = [-1] * len(overlaps)
     rows, columns = linear_sum_assignment(overlaps, maximize=True)
     for row, column in zip(rows.tolist(), columns.tolist(), strict=True):

@@ -5,6 +5,7 @@ from reasoningbank.lm.failures import lm_failure
 from reasoningbank.lm.fetch import Progress
 from reasoningbank.lm.models import ModelHandle, make_lm, open_lm
 from reasoningbank.lm.names import ModelName, parse_name
+from reasoningbank.lm.prices import Price, price_of
 from reasoningbank.lm.server import LocalModel
 from reasoningbank.lm.usage import CallUsage, UsageCounter
 from reasoningbank.lm.weights import Stored, list_weights, pull, require
@@ -15,6 +16,7 @@ __all__ = [
     "LocalModel",
     "ModelHandle",
     "ModelName",
+    "Price",
     "Progress",
     "Stored",
     "UsageCounter",
@@ -24,6 +26,7 @@ __all__ = [
     "make_lm",
     "open_lm",
     "parse_name",
+    "price_of",
     "pull",
     "require",
 ]

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 from dspy.utils import exceptions as dspy_errors
 
 from reasoningbank.errors import BudgetError, ModelError, ReasoningBankError, SetupError
 
 __all__ = ["lm_failure"]
+
+#: LiteLLM puts its own names before what was said: `litellm.APIError: OpenAIException - no`.
+_WRAPPED = re.compile(r"^(?:(?:litellm\.)?\w+(?:Error|Exception)\s*[:-]\s*|error - )+")
 
 
 def lm_failure(error: BaseException, model: str = "") -> ReasoningBankError | None:
@@ -76,4 +81,5 @@ def _is_overflow(said: str) -> bool:
 
 def _first_line(error: BaseException) -> str:
     lines = str(getattr(error, "message", "") or error).strip().splitlines()
-    return lines[0][:300] if lines else type(error).__name__
+    said = _WRAPPED.sub("", lines[0]).partition(", Received response - ")[0] if lines else ""
+    return said[:300] or type(error).__name__

@@ -135,3 +135,10 @@ def test_an_archived_run_is_a_run(tmp_path: Path, record: Callable[..., TrialRec
     first = {p.name: p.read_bytes() for p in (tmp_path / "copy").rglob("*.gz")}
     folder.archive(tmp_path / "again")
     assert first == {p.name: p.read_bytes() for p in (tmp_path / "again").rglob("*.gz")}
+
+
+def test_a_colleague_may_read_what_is_written(tmp_path: Path) -> None:
+    plain = tmp_path / "plain"
+    plain.touch()
+    write_atomically(tmp_path / "x.json", {"a": 1})
+    assert (tmp_path / "x.json").stat().st_mode == plain.stat().st_mode

@@ -1,0 +1,33 @@
+"""The experiments that come with the harness: each can be run, and a dry run says what it takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reasoningbank.experiment import RunFolder, load_experiment, plan_run
+from reasoningbank.experiment.estimate import estimate_run
+
+FOLDER = Path(__file__).parent.parent / "experiments"
+FILES = sorted(FOLDER.glob("*.toml"))
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_it_loads_and_its_names_exist(file: Path, tmp_path: Path) -> None:
+    experiment = load_experiment(file)
+    assert experiment.name == file.stem, "its records would be looked for elsewhere"
+    assert experiment.title
+    plan = plan_run(experiment)
+    assert {job.arm.name for job in plan.jobs} == {arm.name for arm in experiment.arms}
+    told = estimate_run(experiment, RunFolder(tmp_path / "run"), plan.jobs)
+    assert told.todo == len(plan.jobs)
+    for arm in told.arms:
+        # What the README says of cost and time rests on measured trials.
+        assert arm.kinship != "none"
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_readme_names_each() -> None:
+    text = (FOLDER / "README.md").read_text(encoding="utf-8")
+    assert [file.name for file in FILES if f"`{file.name}`" not in text] == []
