@@ -1,0 +1,309 @@
+// The trajectory: one turn a call of the model, and in it what came of that call.
+
+/** Group events into turns; what precedes the first call of the model stands by itself. */
+function turnsFrom(events) {
+  const turns = [];
+  for (const event of events) {
+    if (event.kind === "lm_call" || !turns.length) turns.push([]);
+    turns.at(-1).push(event);
+  }
+  return turns;
+}
+
+function turnsOf(whole, handles) {
+  if (!whole.events.length) return h("p", { class: "quiet" }, "Nothing was recorded.");
+  const plainText = withHandles(handles);
+  let number = 0;
+  const turns = turnsFrom(whole.events).map((events) => {
+    const [first] = events;
+    const call = first.kind === "lm_call" ? first : null;
+    if (call) number += 1;
+    const rest = call ? events.slice(1) : events;
+    const acted = rest.some((e) => e.kind === "code" || e.kind === "tool_call");
+    const submitted = rest.find((e) => e.kind === "submit")?.data.sparql;
+    return h(
+      "li",
+      { class: "turn" },
+      call && turnHead(call, number),
+      call && replyOf(call, acted, submitted),
+      nested(rest).map((node) => eventOf(node, { plainText })),
+    );
+  });
+  return h("ol", { class: "turns" }, turns);
+}
+
+/** Put events under the one they belong to, where that one is at hand. */
+function nested(events) {
+  const nodes = new Map(events.map((event) => [event.index, { event, children: [] }]));
+  const tops = [];
+  for (const node of nodes.values()) {
+    const parent = nodes.get(node.event.parent);
+    (parent ? parent.children : tops).push(node);
+  }
+  return tops;
+}
+
+function turnHead(call, number) {
+  const { data } = call;
+  const tokens =
+    data.prompt_tokens === undefined
+      ? ""
+      : `${short(data.prompt_tokens)} → ${short(data.completion_tokens ?? 0)} tokens`;
+  const cached = data.cached_prompt_tokens
+    ? `${short(data.cached_prompt_tokens)} from the prefix cache`
+    : "";
+  const role = data.role && data.role !== "solver" ? data.role : "";
+  return h(
+    "header",
+    { class: "turn-head", id: `event-${call.index}`, tabindex: "-1" },
+    h("h3", {}, `Turn ${number}`),
+    h(
+      "span",
+      { class: "quiet" },
+      [
+        role,
+        duration(call.seconds),
+        tokens,
+        cached,
+        data.cached ? "cached call" : "",
+        data.finish_reason && data.finish_reason !== "stop" ? `ended by ${data.finish_reason}` : "",
+      ]
+        .filter(Boolean)
+        .join(" · "),
+    ),
+  );
+}
+
+/** The sections of a reply in DSPy's format, or the whole of it as one. */
+function sectionsOf(text) {
+  const parts = text.split(/^\[\[ ## (\w+) ## \]\]\s*$/m);
+  const sections = [];
+  if (parts[0].trim()) sections.push(["", parts[0].trim()]);
+  for (let i = 1; i < parts.length; i += 2) {
+    const body = (parts[i + 1] || "").trim();
+    if (body) sections.push([parts[i], body]);
+  }
+  return sections;
+}
+
+/** Parts of a reply that the events below it show better. */
+const ACTS = new Set(["code", "next_tool_name", "next_tool_args", "completed"]);
+
+function replyOf(call, acted, submitted) {
+  const { response, messages, error } = call.data;
+  const text =
+    typeof response === "string"
+      ? response
+      : response === undefined || response === null
+        ? ""
+        : JSON.stringify(response, null, 1);
+  const sections = sectionsOf(text);
+  const below = (name, body) =>
+    name === "completed" ||
+    (acted && ACTS.has(name)) ||
+    (submitted && (name === "sparql" || body === submitted.trim()));
+  const shown = sections.filter(([name, body]) => !below(name, body));
+  return [
+    error && h("p", { class: "note error" }, String(error)),
+    shown.map(([name, body]) =>
+      h(
+        "div",
+        { class: "said" },
+        name && name !== "reasoning" && h("span", { class: "part-name" }, name),
+        richText(body),
+      ),
+    ),
+    h(
+      "div",
+      { class: "folds" },
+      messages && messages.length
+        ? folded(`prompt, ${many(messages.length, "message")}`, () => messages.map(messageOf))
+        : null,
+      text ? folded("the whole reply", () => h("pre", { class: "text" }, text)) : null,
+    ),
+  ];
+}
+
+function messageOf({ role, content }) {
+  const text = typeof content === "string" ? content : JSON.stringify(content, null, 1);
+  return h(
+    "section",
+    { class: "message" },
+    h("span", { class: "part-name" }, `${role} · ${count(text.length)} characters`),
+    h("pre", { class: "text" }, text),
+  );
+}
+
+/** Prose with fenced code. */
+function richText(text) {
+  const parts = text.split(/```(\w*)\n([\s\S]*?)(?:```|$)/);
+  const nodes = [];
+  for (let i = 0; i < parts.length; i += 3) {
+    if (parts[i].trim()) {
+      const query = parts.length === 1 && looksLikeSparql(parts[i]);
+      nodes.push(
+        query ? codeBlock(parts[i].trim(), "sparql") : h("p", { class: "prose" }, parts[i].trim()),
+      );
+    }
+    if (i + 2 < parts.length)
+      nodes.push(codeBlock(parts[i + 2].trimEnd(), languageOf(parts[i + 1], parts[i + 2])));
+  }
+  return nodes;
+}
+
+function languageOf(name, text) {
+  if (["python", "py", "repl"].includes(name)) return "python";
+  if (name === "sparql" || (!name && looksLikeSparql(text))) return "sparql";
+  return name === "json" ? "json" : "text";
+}
+
+function when(event) {
+  if (!event.seconds) return null;
+  return h(
+    "span",
+    { class: "quiet when", title: `${event.at.toFixed(2)} s after the start` },
+    duration(event.seconds),
+  );
+}
+
+function eventOf(node, reader) {
+  const make = EVENTS[node.event.kind] || EVENTS.unknown;
+  return make(node.event, node.children, reader);
+}
+
+const box = (event, kind, head, ...rest) =>
+  h(
+    "section",
+    { class: `event ${kind}`, id: `event-${event.index}`, tabindex: "-1" },
+    h("header", { class: "event-head" }, head),
+    rest,
+  );
+
+const EVENTS = {
+  code(event, children, reader) {
+    const { code, output, error } = event.data;
+    const failed = error || /^\[Error\]/.test(output || "");
+    return box(
+      event,
+      "code-event",
+      [h("b", {}, "Python"), when(event)],
+      codeBlock(String(code ?? ""), "python", reader.plainText),
+      children.map((child) => eventOf(child, reader)),
+      output
+        ? h(
+            "div",
+            { class: `output${failed ? " failed" : ""}` },
+            h("span", { class: "part-name" }, "prints"),
+            longText(String(output), reader.plainText),
+          )
+        : null,
+      error ? h("p", { class: "note error" }, String(error)) : null,
+    );
+  },
+
+  tool_call(event, children, reader) {
+    const { tool, arguments: given } = event.data;
+    const entries = given && typeof given === "object" ? Object.entries(given) : [];
+    const long = (value) =>
+      typeof value === "string" && (value.length > 80 || looksLikeSparql(value));
+    const brief = entries.filter(([, value]) => !long(value));
+    const said = brief.map(([name, value], i) => [
+      i ? ", " : "",
+      `${name}=`,
+      reader.plainText(typeof value === "string" ? JSON.stringify(value) : JSON.stringify(value)),
+    ]);
+    const result = children.find((child) => child.event.kind === "tool_result");
+    return box(
+      event,
+      "tool",
+      [
+        h("b", { class: "tool-name" }, tool),
+        h(
+          "code",
+          { class: "arguments" },
+          "(",
+          said,
+          brief.length < entries.length ? (brief.length ? ", …" : "…") : "",
+          ")",
+        ),
+        result && when(result.event),
+      ],
+      entries
+        .filter(([, value]) => long(value))
+        .map(([name, value]) =>
+          h(
+            "div",
+            { class: "part" },
+            h("span", { class: "part-name" }, name),
+            looksLikeSparql(value)
+              ? codeBlock(value, "sparql", reader.plainText)
+              : longText(value, reader.plainText),
+          ),
+        ),
+      children.map((child) => eventOf(child, reader)),
+    );
+  },
+
+  tool_result(event, children, reader) {
+    const { result, error } = event.data;
+    const node = h(
+      "div",
+      { class: `result${error ? " failed" : ""}`, id: `event-${event.index}`, tabindex: "-1" },
+      error
+        ? h("p", { class: "note error" }, String(error))
+        : valueOf(result ?? "", reader.plainText),
+    );
+    return [node, children.map((child) => eventOf(child, reader))];
+  },
+
+  memory_retrieved(event) {
+    const { query, items = [], tokens } = event.data;
+    return box(
+      event,
+      "memory",
+      [
+        h("b", {}, "Memory"),
+        h(
+          "span",
+          { class: "quiet" },
+          `${many(items.length, "item")}${tokens ? ` · ${count(tokens)} tokens` : ""}${query ? ` · for “${query}”` : ""}`,
+        ),
+      ],
+      items.map(retrievedItem),
+    );
+  },
+
+  submit(event, children, reader) {
+    const { sparql, answer, status } = event.data;
+    return box(
+      event,
+      "submit",
+      [h("b", {}, "Submits"), status && h("span", { class: "quiet" }, status)],
+      sparql
+        ? codeBlock(String(sparql), "sparql", reader.plainText)
+        : h("p", { class: "quiet" }, "no query"),
+      answer ? h("p", { class: "prose" }, String(answer)) : null,
+    );
+  },
+
+  error(event, children, reader) {
+    const { error, reply } = event.data;
+    return box(
+      event,
+      "failure",
+      [h("b", {}, "Error"), when(event)],
+      h("p", { class: "note error" }, String(error ?? "")),
+      reply ? folded("the reply", () => longText(String(reply), reader.plainText)) : null,
+    );
+  },
+
+  unknown(event, children, reader) {
+    return box(
+      event,
+      "other",
+      [h("b", {}, event.kind), when(event)],
+      valueOf(event.data, reader.plainText),
+      children.map((child) => eventOf(child, reader)),
+    );
+  },
+};

@@ -1,0 +1,62 @@
+// How a trial went, in one sign: never by colour alone.
+
+const SIGNS = { right: "✓", wrong: "✕", error: "!", defect: "–" };
+const SAID = {
+  right: "right",
+  wrong: "wrong",
+  error: "infrastructure error, not counted",
+  defect: "defective gold, not counted",
+};
+
+function inWords(trial) {
+  const partly = trial.outcome === "wrong" && trial.f1 > 0 ? `, row F1 ${trial.f1.toFixed(2)}` : "";
+  return SAID[trial.outcome] + partly;
+}
+
+function mark(trial) {
+  const partly = trial.outcome === "wrong" && trial.f1 > 0;
+  const node = h(
+    "span",
+    { class: `mark ${trial.outcome}${partly ? " partly" : ""}`, "aria-hidden": "true" },
+    SIGNS[trial.outcome],
+  );
+  if (partly) node.style.setProperty("--f1", trial.f1);
+  return node;
+}
+
+function markLink(trial, current) {
+  const label = `${trial.arm}, ${trial.task.id}, seed ${trial.seed}: ${inWords(trial)}`;
+  return h(
+    "a",
+    {
+      class: "mark-link",
+      href: trialHash(trial),
+      "aria-label": label,
+      title: label,
+      "aria-current": trial === current ? "true" : null,
+    },
+    mark(trial),
+  );
+}
+
+/** The marks of one task in one arm; where there are many, their rate and a link to the list. */
+function cell(trials, current) {
+  if (!trials || !trials.length) return h("span", { class: "absent", title: "no trial" }, "·");
+  if (trials.length <= 8) return trials.map((trial) => markLink(trial, current));
+  const counted = trials.filter((t) => t.outcome === "right" || t.outcome === "wrong");
+  const right = counted.filter((t) => t.outcome === "right").length;
+  const [{ arm, task }] = trials;
+  const query = new URLSearchParams({ arm, task: task.id });
+  return h(
+    "a",
+    { class: "rate-link", href: `#trials?${query}`, title: `${arm}, ${task.id}` },
+    meter(counted.length ? right / counted.length : 0),
+    `${right}/${counted.length}`,
+  );
+}
+
+function meter(share) {
+  const node = h("span", { class: "meter", "aria-hidden": "true" }, h("span", {}));
+  node.firstChild.style.width = percent(share);
+  return node;
+}
