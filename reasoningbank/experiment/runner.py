@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 Observer = Callable[[TrialRecord], None]
 #: Slots of a local model's server: more would share two cores and a context's memory.
 LOCAL_SLOTS = 4
-#: Sandboxes kept warm, at 110 to 170 MB each.
+#: Sandboxes kept warm, at about 150 MB each.
 SPARE_SANDBOXES = 8
 
 

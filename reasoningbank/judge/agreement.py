@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
 
-__all__ = ["Agreement", "agreement"]
+from reasoningbank.judge.rule import rule_verdict
+
+__all__ = ["Agreement", "Judged", "agreement", "agreement_with", "pairs_with"]
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,29 @@ class Agreement:
         # Cohen's formula for two by two, brought to one fraction of whole numbers.
         return _ratio(2 * (tp * tn - fn * fp), (tp + fp) * (fp + tn) + (tp + fn) * (fn + tn))
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the counts and what follows from them as JSON-able data."""
+        return {
+            **asdict(self),
+            "n": self.n,
+            "precision": self.precision,
+            "recall": self.recall,
+            "accuracy": self.accuracy,
+            "kappa": self.kappa,
+        }
+
+
+class Judged(Protocol):
+    """A record of an attempt, with what judges said of it."""
+
+    @property
+    def verdict(self) -> Mapping[str, Any] | None:
+        """The execution judge's verdict."""
+
+    @property
+    def judgements(self) -> Mapping[str, Mapping[str, Any]]:
+        """What other judges said, by judge."""
+
 
 def agreement(pairs: Iterable[tuple[bool, bool]]) -> Agreement:
     """Count how two judges agree.
@@ -82,6 +108,38 @@ def agreement(pairs: Iterable[tuple[bool, bool]]) -> Agreement:
     for reference, judged in pairs:
         counts[bool(reference), bool(judged)] += 1
     return Agreement(*counts.values())
+
+
+def pairs_with(
+    judge: str, records: Iterable[Judged], *, metric: str = "strict"
+) -> list[tuple[bool, bool]]:
+    """Return the pairs of verdicts that `agreement` counts, from records.
+
+    Left out are attempts that the execution judge could not judge, and those that the other
+    judge did not, or of which it decided nothing.
+
+    Args:
+        judge: Name of the judge in question, as in `judgements`; ``rule`` is the plain rule,
+            which needs no judgement of its own.
+        records: Records of attempts.
+        metric: What counts as success for the execution judge: ``strict`` or ``lenient``.
+    """
+    pairs = []
+    for record in records:
+        if record.verdict is None or record.verdict.get("status") == "gold_defect":
+            continue
+        said = record.judgements.get(judge)
+        if said is None and judge == "rule":
+            said = rule_verdict(record.verdict)
+        success = (said or {}).get("success")
+        if isinstance(success, bool):
+            pairs.append((bool(record.verdict.get(metric)), success))
+    return pairs
+
+
+def agreement_with(judge: str, records: Iterable[Judged], *, metric: str = "strict") -> Agreement:
+    """Count how a judge agrees with the execution judge; see `pairs_with`."""
+    return agreement(pairs_with(judge, records, metric=metric))
 
 
 def _ratio(part: int, whole: int) -> float | None:

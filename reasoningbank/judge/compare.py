@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
 from reasoningbank.judge.answer import Answer
-from reasoningbank.judge.blanks import isomorphic, local_classes, signature_classes
+from reasoningbank.judge.blanks import isomorphic, local_classes
 from reasoningbank.judge.columns import Found, Leaf, best_mapping
-from reasoningbank.judge.encoding import Encoded, Ints, encode, pair_ids
+from reasoningbank.judge.encoding import Encoded, encode
+from reasoningbank.judge.rows import DIFFERENT_BLANKS, Rows, shared
 from reasoningbank.judge.window import Window
 
-__all__ = ["Comparison", "compare"]
+__all__ = ["Comparison", "Contrast", "compare", "contrast"]
 
 
 @dataclass(frozen=True)
@@ -50,6 +49,25 @@ class Comparison:
     n_gold: int = 0
     n_predicted: int = 0
     extra_columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """A comparison and the rows that it is about.
+
+    Attributes:
+        comparison: The comparison.
+        gold: The rows of the right answer that were counted, once each unless repeats count.
+        predicted: Those of the other answer.
+        mapping: For each gold column the predicted one; None where no row can be right.
+        window: What the gold's modifiers leave open.
+    """
+
+    comparison: Comparison
+    gold: Encoded
+    predicted: Encoded
+    mapping: tuple[int, ...] | None
+    window: Window
 
 
 def compare(
@@ -87,57 +105,76 @@ def compare(
         >>> compare(gold, mine, ordered=True).reason
         'the right rows in the wrong order'
     """
-    if gold.form != predicted.form:
-        reason = f"the right answer is a {gold.form}, this is a {predicted.form}"
-        found = _scored(0, gold.n_rows, predicted.n_rows, reason=reason)
-    elif gold.form == "boolean":
-        same = gold.value is predicted.value
-        reason = "equal" if same else f"{str(gold.value).lower()} was right"
-        found = replace(_scored(int(same), 1, 1, reason=reason), strict=same, lenient=same)
-    elif gold.form == "graph":
-        found = _compare_graphs(gold, predicted, window or Window())
-    else:
-        found = _compare_tables(gold, predicted, bag, ordered, window or Window())
+    found = contrast(gold, predicted, bag=bag, ordered=ordered, window=window).comparison
     return replace(found, match=found.lenient if lenient else found.strict)
 
 
-def _compare_graphs(gold: Answer, predicted: Answer, window: Window) -> Comparison:
+def contrast(
+    gold: Answer,
+    predicted: Answer,
+    *,
+    bag: bool = False,
+    ordered: bool = False,
+    window: Window | None = None,
+) -> Contrast:
+    """Compare as `compare` does, strictly, and keep what was compared."""
+    window = window or Window()
     ours, theirs = encode(gold, predicted)
+    if gold.form == predicted.form == "table":
+        found = _compare_tables(ours, theirs, bag, ordered, window)
+        compared = replace(found.comparison, match=found.comparison.strict)
+        return replace(found, comparison=compared)
     ours, theirs = ours.distinct(), theirs.distinct()
+    mapping: tuple[int, ...] | None = None
+    if gold.form != predicted.form:
+        reason = f"the right answer is a {gold.form}, this is a {predicted.form}"
+        compared = _scored(0, gold.n_rows, predicted.n_rows, reason=reason)
+    elif gold.form == "graph":
+        mapping = (0, 1, 2)
+        compared = _compare_graphs(ours, theirs, window)
+    else:
+        same = gold.value is predicted.value
+        mapping = () if same else None
+        reason = "equal" if same else f"{str(gold.value).lower()} was right"
+        compared = _scored(int(same), 1, 1, reason=reason)
+        compared = replace(compared, match=same, strict=same, lenient=same)
+    return Contrast(compared, ours, theirs, mapping, window)
+
+
+def _compare_graphs(ours: Encoded, theirs: Encoded, window: Window) -> Comparison:
     classes = local_classes(ours, theirs)
     size = window.size(ours.n_rows)
-    right = min(_shared(*classes), size)
+    right = min(shared(*classes), size)
     same = right == size == theirs.n_rows
     reason = _difference(right, size, theirs.n_rows, "triples")
     if same and not window.is_slice and (ours.has_blanks or theirs.has_blanks):
         same = isomorphic(ours, theirs)
-        reason = reason if same else _DIFFERENT_BLANKS
+        reason = reason if same else DIFFERENT_BLANKS
     found = _scored(right, size, theirs.n_rows, reason=reason)
-    return replace(found, strict=same, lenient=same)
+    return replace(found, match=same, strict=same, lenient=same)
 
 
 def _compare_tables(
-    gold: Answer, predicted: Answer, bag: bool, ordered: bool, window: Window
-) -> Comparison:
-    ours, theirs = encode(gold, predicted)
+    ours: Encoded, theirs: Encoded, bag: bool, ordered: bool, window: Window
+) -> Contrast:
     if bag:
         return _read(ours, theirs, ordered, window)
     found = _read(ours.distinct(), theirs.distinct(), ordered, window)
-    if window.is_slice and not found.lenient:
+    if window.is_slice and not found.comparison.lenient:
         # Rows are repeated and then cut in the gold too: that is as right as cutting
         # distinct rows.
         repeated = _read(ours, theirs, ordered, window)
-        if repeated.lenient or repeated.f1 > found.f1:
+        if repeated.comparison.lenient or repeated.comparison.f1 > found.comparison.f1:
             return repeated
     return found
 
 
-def _read(gold: Encoded, predicted: Encoded, ordered: bool, window: Window) -> Comparison:
+def _read(gold: Encoded, predicted: Encoded, ordered: bool, window: Window) -> Contrast:
     """Compare two tables row for row."""
     size = window.size(gold.n_rows)
     missing = len(gold.values) - len(predicted.values)
     needed = size if predicted.n_rows == size else None
-    rows = _Rows(gold, predicted, ordered, window)
+    rows = Rows(gold, predicted, ordered, window)
     if needed == 0 and missing <= 0:
         found = Found(tuple(range(len(gold.values))), Leaf(0, True))
     else:
@@ -154,87 +191,9 @@ def _read(gold: Encoded, predicted: Encoded, ordered: bool, window: Window) -> C
         reason = _difference(leaf.right, size, predicted.n_rows, "rows")
     if not found.complete and not leaf.accepted:
         reason += "; not every mapping of columns was tried"
-    return _reported(leaf, found.mapping, gold, predicted, size, reason, named)
-
-
-class _Rows:
-    """Judges the rows of two tables under a mapping of their columns."""
-
-    def __init__(self, gold: Encoded, predicted: Encoded, ordered: bool, window: Window) -> None:
-        self._gold = gold
-        self._predicted = predicted
-        self._ordered = ordered
-        self._window = window
-        self._size = window.size(gold.n_rows)
-        self._blocks = _blocks(gold, window.keys)
-        self._has_blanks = gold.has_blanks or predicted.has_blanks
-        self.objection = ""
-
-    def evaluate(self, mapping: tuple[int, ...], ours: Ints, theirs: Ints) -> Leaf:
-        """Count the right rows; see `columns.best_mapping`."""
-        if self._has_blanks:
-            mapped = self._predicted.select(mapping)
-            ours, theirs = local_classes(self._gold, mapped)
-        right = self._right(ours, theirs)
-        if not right == self._size == self._predicted.n_rows:
-            return Leaf(right, False)
-        if self._has_blanks and not self._window.is_slice:
-            ours, theirs = signature_classes(self._gold, mapped)
-            if _shared(ours, theirs) < self._size:
-                self.objection = _DIFFERENT_BLANKS
-                return Leaf(right, False)
-        if self._ordered and not self._in_order(ours, theirs):
-            self.objection = "the right rows in the wrong order"
-            return Leaf(right, False)
-        return Leaf(right, True)
-
-    def _right(self, ours: Ints, theirs: Ints) -> int:
-        if not self._window.is_slice:
-            return _shared(ours, theirs)
-        # Each group of tied rows gives as many rows as it has inside the window.
-        kinds = 1 + int(max(ours.max(initial=0), theirs.max(initial=0)))
-        possible = np.minimum(
-            np.bincount(ours, minlength=kinds), np.bincount(theirs[theirs >= 0], minlength=kinds)
-        )
-        block_of = np.zeros(kinds, dtype=np.int64)
-        block_of[ours] = self._blocks
-        n_blocks = 1 + int(self._blocks.max(initial=0))
-        taken = np.bincount(block_of, weights=possible, minlength=n_blocks)
-        quota = np.bincount(self._inside(), minlength=n_blocks)
-        return int(np.minimum(taken, quota).sum())
-
-    def _inside(self) -> Ints:
-        start = self._window.start
-        return self._blocks[start : start + self._size]
-
-    def _in_order(self, ours: Ints, theirs: Ints) -> bool:
-        """Whether each place holds a row of the group that belongs there."""
-        kinds = 1 + int(max(ours.max(initial=0), theirs.max(initial=0)))
-        have = self._blocks * kinds + ours
-        want = self._inside() * kinds + theirs
-        return _shared(have, want) == len(want)
-
-
-def _blocks(gold: Encoded, keys: tuple[str, ...] | None) -> Ints:
-    """Number the groups of gold rows that the sort keys leave tied."""
-    if keys is None or not set(keys) <= set(gold.variables):
-        return np.arange(gold.n_rows, dtype=np.int64)
-    ids = np.zeros(gold.n_rows, dtype=np.int64)
-    for key in keys:
-        ids = pair_ids(ids, gold.values[gold.variables.index(key)])
-    return ids
-
-
-def _shared(ours: Ints, theirs: Ints) -> int:
-    """Count the members that two multisets share; negative ones are nobody's."""
-    theirs = theirs[theirs >= 0]
-    values, counts = np.unique(ours, return_counts=True)
-    others, other_counts = np.unique(theirs, return_counts=True)
-    _, left, right = np.intersect1d(values, others, assume_unique=True, return_indices=True)
-    return int(np.minimum(counts[left], other_counts[right]).sum())
-
-
-_DIFFERENT_BLANKS = "the rows are alike, but blank nodes connect them differently"
+    compared = _reported(leaf, found.mapping, gold, predicted, size, reason, named)
+    mapping = found.mapping if found.leaf else None
+    return Contrast(compared, gold, predicted, mapping, window)
 
 
 def _difference(right: int, size: int, n_predicted: int, what: str) -> str:

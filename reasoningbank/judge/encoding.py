@@ -31,12 +31,14 @@ class Encoded:
         blanks: One array a column; the number of the blank node in each cell, -1 where there
             is none. Numbers mean nothing outside their own result.
         n_rows: How many rows; a result without columns can have some.
+        places: The position of each row in the answer.
     """
 
     variables: tuple[str, ...]
     values: tuple[Ints, ...]
     blanks: tuple[Ints, ...]
     n_rows: int
+    places: Ints
 
     @property
     def has_blanks(self) -> bool:
@@ -50,6 +52,7 @@ class Encoded:
             tuple(column[rows] for column in self.values),
             tuple(column[rows] for column in self.blanks),
             len(rows),
+            self.places[rows],
         )
 
     def select(self, columns: tuple[int, ...]) -> Encoded:
@@ -59,6 +62,7 @@ class Encoded:
             tuple(self.values[c] for c in columns),
             tuple(self.blanks[c] for c in columns),
             self.n_rows,
+            self.places,
         )
 
     def distinct(self) -> Encoded:
@@ -143,4 +147,5 @@ def _encoded(
             labels.setdefault(v.label, len(labels)) if isinstance(v, Blank) else -1 for v in found
         ]
         blanks.append(np.array(marks, dtype=np.int64)[rows])
-    return Encoded(answer.variables, tuple(ids), tuple(blanks), answer.n_rows)
+    places = np.arange(answer.n_rows, dtype=np.int64)
+    return Encoded(answer.variables, tuple(ids), tuple(blanks), answer.n_rows, places)

@@ -10,11 +10,13 @@ from typing import Literal
 from reasoningbank.corpus import Task
 from reasoningbank.errors import QueryError
 from reasoningbank.judge.answer import Answer, answer_of
-from reasoningbank.judge.compare import Comparison, compare
+from reasoningbank.judge.compare import Comparison, Contrast, contrast
+from reasoningbank.judge.evidence import Evidence, evidence_of
 from reasoningbank.judge.gold import Gold, GoldStore
+from reasoningbank.judge.sample import Sample, sample_of
 from reasoningbank.sparql import SPARQLClient
 
-__all__ = ["ExecutionJudge", "Verdict", "VerdictStatus"]
+__all__ = ["ExecutionJudge", "Judgement", "Verdict", "VerdictStatus"]
 
 VerdictStatus = Literal[
     "judged", "no_query", "query_error", "query_timeout", "wrong_form", "gold_defect"
@@ -24,6 +26,8 @@ VerdictStatus = Literal[
 @dataclass(frozen=True)
 class Verdict:
     """What the execution judge says of a submitted query.
+
+    The same answer always gets the same verdict, byte for byte.
 
     Attributes:
         strict: Whether it returns the right answer and nothing besides: the headline.
@@ -38,7 +42,6 @@ class Verdict:
         column_mapping: Its column for each gold column that has one.
         extra_columns: Its columns that were not asked for.
         truncated: Whether the caps of the judge cut its result.
-        seconds: How long the submitted query took.
     """
 
     strict: bool
@@ -53,12 +56,26 @@ class Verdict:
     column_mapping: Mapping[str, str] = field(default_factory=dict)
     extra_columns: tuple[str, ...] = ()
     truncated: bool = False
-    seconds: float = 0.0
 
     @property
     def counts(self) -> bool:
         """Whether it belongs in the denominator: always, unless the task itself is broken."""
         return self.status != "gold_defect"
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A verdict with what it rests on.
+
+    Attributes:
+        verdict: What was decided.
+        evidence: Rows of both answers, and rows that differ.
+        seconds: How long judging took, computing the gold included where it was not frozen yet.
+    """
+
+    verdict: Verdict
+    evidence: Evidence
+    seconds: float
 
 
 class ExecutionJudge:
@@ -111,29 +128,52 @@ class ExecutionJudge:
             EndpointError: If the endpoint fails: nothing can be said about the query.
             RecordError: If the gold cannot be kept.
         """
+        return self.examine(task, query).verdict
+
+    def examine(self, task: Task, query: str | None) -> Judgement:
+        """Judge as `judge` does, and say what the verdict rests on.
+
+        Raises:
+            EndpointError: If the endpoint fails: nothing can be said about the query.
+            RecordError: If the gold cannot be kept.
+        """
+        began = time.monotonic()
+        verdict, evidence = self._examine(task, query)
+        return Judgement(verdict, evidence, round(time.monotonic() - began, 4))
+
+    def sample(self, query: str) -> Sample:
+        """Run a query as it is judged, and return the first rows of its result.
+
+        Raises:
+            QueryError: If the query fails or takes too long.
+            EndpointError: If the endpoint fails.
+        """
+        return sample_of(self._run(query))
+
+    def _examine(self, task: Task, query: str | None) -> tuple[Verdict, Evidence]:
         gold = self.gold(task)
         if gold.defect:
-            return _zero("gold_defect", gold.defect)
+            return _zero("gold_defect", gold.defect), Evidence()
         n_gold = gold.window.size(gold.answer.n_rows)
         if query is None or not query.strip():
-            return _zero("no_query", "no query was submitted", n_gold)
+            return _zero("no_query", "no query was submitted", n_gold), _evidence(gold, task)
         began = time.monotonic()
         try:
             answer = self._run(query)
         except QueryError as error:
-            seconds = time.monotonic() - began
             # The engine can have less patience than the judge; the error then says so.
-            late = seconds >= self._timeout_s or "timed out" in error.what
-            return _zero("query_timeout" if late else "query_error", str(error), n_gold, seconds)
-        seconds = time.monotonic() - began
-        found = compare(
+            late = time.monotonic() - began >= self._timeout_s or "timed out" in error.what
+            status: VerdictStatus = "query_timeout" if late else "query_error"
+            return _zero(status, str(error), n_gold), _evidence(gold, task)
+        found = contrast(
             gold.answer,
             answer,
             bag=task.bag,
             ordered=task.ordered,
             window=gold.window,
         )
-        return _verdict(found, gold, answer, seconds)
+        verdict = _verdict(found.comparison, gold, answer)
+        return verdict, _evidence(gold, task, answer, found)
 
     def _run(self, query: str) -> Answer:
         return answer_of(
@@ -141,7 +181,13 @@ class ExecutionJudge:
         )
 
 
-def _verdict(found: Comparison, gold: Gold, answer: Answer, seconds: float) -> Verdict:
+def _evidence(
+    gold: Gold, task: Task, answer: Answer | None = None, found: Contrast | None = None
+) -> Evidence:
+    return evidence_of(gold, answer, found, bag=task.bag, ordered=task.ordered)
+
+
+def _verdict(found: Comparison, gold: Gold, answer: Answer) -> Verdict:
     notes = [found.reason]
     if answer.truncated:
         notes.append("the result was cut at the judge's cap")
@@ -161,11 +207,10 @@ def _verdict(found: Comparison, gold: Gold, answer: Answer, seconds: float) -> V
         column_mapping=dict(found.column_mapping),
         extra_columns=found.extra_columns,
         truncated=answer.truncated,
-        seconds=round(seconds, 4),
     )
 
 
-def _zero(status: VerdictStatus, reason: str, n_gold: int = 0, seconds: float = 0.0) -> Verdict:
+def _zero(status: VerdictStatus, reason: str, n_gold: int = 0) -> Verdict:
     return Verdict(
         strict=False,
         lenient=False,
@@ -175,5 +220,4 @@ def _zero(status: VerdictStatus, reason: str, n_gold: int = 0, seconds: float = 
         status=status,
         reason=reason,
         n_gold=n_gold,
-        seconds=round(seconds, 4),
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import re
 import tempfile
@@ -19,7 +20,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from reasoningbank.corpus import Task
@@ -29,8 +32,10 @@ from reasoningbank.judge.window import Window, read_modifiers
 
 __all__ = ["Gold", "GoldStore"]
 
+logger = logging.getLogger(__name__)
+
 # Files of another layout are computed anew.
-_LAYOUT = 1
+_LAYOUT = 2
 _METADATA = b"reasoningbank.gold"
 
 
@@ -163,17 +168,39 @@ def _load(path: Path) -> Gold | None:
     try:
         table = pq.read_table(path)
         facts: dict[str, Any] = json.loads(table.schema.metadata[_METADATA])
+        table = table.replace_schema_metadata(None)
+        if facts.pop("hash") != _hash(table, facts, path):
+            logger.warning("%s: is not the gold that was kept; it is computed anew", path)
+            return None
         keys = facts["window"]["keys"]
         window = Window(**{**facts["window"], "keys": None if keys is None else tuple(keys)})
-        answer = Answer(
-            facts["form"], table.replace_schema_metadata(None), facts["n_rows"], facts["value"]
-        )
+        answer = Answer(facts["form"], table, facts["n_rows"], facts["value"])
         return Gold(answer, window, facts["note"])
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException):
+    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
         # Half a file, or another program's: computing it again loses nothing.
+        said = str(error).splitlines()[0] if str(error) else type(error).__name__
+        logger.warning("%s: cannot be read (%s); it is computed anew", path, said[:200])
         return None
+
+
+def _hash(table: pa.Table, facts: dict[str, Any], path: Path) -> str:
+    """Return a hash of a gold's rows and facts, and of whose gold it is.
+
+    A gold decides every verdict of its task: one that was changed on the disk, or that lies under
+    another's name, must not.
+    """
+    digest = hashlib.sha256(f"{path.name}\n{json.dumps(facts, sort_keys=True)}\n".encode())
+    for column in table.columns:
+        lengths = pc.fill_null(pc.binary_length(column), -1).cast(pa.int64())
+        digest.update(lengths.to_numpy())
+        for chunk in pc.fill_null(column.cast(pa.large_string()), "").chunks:
+            _, offsets, text = chunk.buffers()
+            if len(chunk) and text is not None:
+                ends = np.frombuffer(offsets, dtype=np.int64)[chunk.offset :]
+                digest.update(text[ends[0] : ends[len(chunk)]])
+    return digest.hexdigest()
 
 
 def _save(gold: Gold, path: Path) -> None:
@@ -184,7 +211,9 @@ def _save(gold: Gold, path: Path) -> None:
         "window": asdict(gold.window),
         "note": gold.note,
     }
-    table = gold.answer.table.replace_schema_metadata({_METADATA: json.dumps(facts)})
+    table = gold.answer.table.replace_schema_metadata(None)
+    facts["hash"] = _hash(table, facts, path)
+    table = table.replace_schema_metadata({_METADATA: json.dumps(facts)})
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=".gold-")

@@ -1,8 +1,12 @@
 """Agreement against values computed elsewhere."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
 import pytest
 
-from reasoningbank.judge import agreement
+from reasoningbank.judge import agreement, agreement_with, pairs_with, rule_verdict
 from reasoningbank.judge.agreement import Agreement
 
 
@@ -51,3 +55,61 @@ def test_what_is_not_defined_is_none() -> None:
     always = agreement(pairs(8, 0, 0, 0))
     assert always.kappa is None
     assert always.accuracy == 1.0
+
+
+@dataclass(frozen=True)
+class Record:
+    verdict: Mapping[str, Any] | None
+    judgements: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+def judged(
+    strict: bool, said: bool, status: str = "judged", lenient: bool = False, rows: int = 1
+) -> Record:
+    verdict = {"strict": strict, "lenient": lenient, "status": status, "n_predicted": rows}
+    return Record(verdict, {"lm:x": {"success": said, "status": "judged"}})
+
+
+def test_pairs_come_from_records() -> None:
+    records = [
+        judged(True, True, lenient=True),
+        judged(False, True, lenient=True),
+        judged(False, False, status="query_error", rows=0),
+        judged(False, False, rows=0),
+        judged(False, True, status="gold_defect"),
+        Record(None, {"lm:x": {"success": True}}),
+        Record({"strict": True, "status": "judged", "n_predicted": 2}),
+        Record(
+            {"strict": False, "status": "judged", "n_predicted": 2},
+            {"lm:x": {"success": None, "status": "unparsed"}},
+        ),
+    ]
+    assert pairs_with("lm:x", records) == [
+        (True, True),
+        (False, True),
+        (False, False),
+        (False, False),
+    ]
+    assert agreement_with("lm:x", records).precision == 0.5
+    assert agreement_with("lm:x", records, metric="lenient").precision == 1.0
+    # The rule needs no judgement in the record, and judges all that was run.
+    assert agreement_with("rule", records) == Agreement(2, 2, 0, 2)
+    assert agreement_with("lm:y", records).n == 0
+
+
+def test_the_rule_says_no_more_than_that_it_ran_and_has_rows() -> None:
+    plausible = {"status": "judged", "n_predicted": 1, "strict": False}
+    said = rule_verdict(plausible)
+    assert said is not None
+    assert (said["success"], said["reason"]) == (True, "it ran and has 1 row")
+    for status, rows in (("judged", 0), ("query_timeout", 0), ("no_query", 0)):
+        verdict = rule_verdict({"status": status, "n_predicted": rows})
+        assert verdict is not None
+        assert not verdict["success"]
+    assert rule_verdict({"status": "gold_defect"}) is None
+
+
+def test_agreement_is_plain_data() -> None:
+    data = agreement(pairs(20, 5, 10, 15)).to_json()
+    assert (data["n"], data["false_positives"], data["false_negatives"]) == (50, 10, 5)
+    assert data["kappa"] == pytest.approx(0.4)
