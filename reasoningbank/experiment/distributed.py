@@ -15,7 +15,8 @@ import tempfile
 import threading
 import time
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -54,7 +55,7 @@ def on_dask(
     hidden: frozenset[str],
     stop: Stop,
     on_notice: Callable[[str], None],
-) -> Iterator[Started | Finished]:
+) -> Generator[Started | Finished]:
     """Run jobs on a cluster and tell what happens, in the order in which it does.
 
     A trial whose worker dies is run again elsewhere; one that keeps killing its workers becomes a
@@ -88,7 +89,7 @@ def on_dask(
 
 def _results(
     distributed: Any, client: Any, plugin: str, jobs: Sequence[Job], stop: Stop
-) -> Iterator[Started | Finished]:
+) -> Generator[Started | Finished]:
     waiting = iter(jobs)
     in_flight: dict[Any, Job] = {}
     done = distributed.as_completed(loop=client.loop, raise_errors=False)
@@ -174,9 +175,12 @@ class _Site:
 
 def _trial(plugin: str, job: Job) -> dict[str, Any]:
     """Run a trial on a worker and return its record as data."""
-    site: _Site = _distributed().get_worker().plugins[plugin].site
+    worker = _distributed().get_worker()
+    site: _Site = worker.plugins[plugin].site
+    # Those of a local cluster are numbered; a local model keeps a slot for each.
+    number = worker.name if isinstance(worker.name, int) else zlib.crc32(str(worker.name).encode())
     record = site.retrier.settle(
-        Trial(site.world(), site.experiment, job.arm, job.task, job.key).run
+        Trial(site.world(), site.experiment, job.arm, job.task, job.key, number).run
     )
     data: dict[str, Any] = record.to_json()
     return data
@@ -246,7 +250,8 @@ def _check_reach(
     if not address or is_loopback(url) or urlsplit(url).scheme == "inproc":
         return
     here = [config.address] if is_loopback(config.address) else []
-    here += [model.api_base for model in models.values() if is_loopback(model.api_base or "")]
+    bases = [model.api_base for model in models.values() if model.api_base]
+    here += [base for base in bases if is_loopback(base)]
     if here:
         raise UsageError(
             f"workers of another machine cannot reach {here[0]}",

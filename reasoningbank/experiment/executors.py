@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 
 from reasoningbank.corpus import Task
@@ -47,7 +47,7 @@ def in_threads(
     *,
     workers: int,
     stop: threading.Event,
-) -> Iterator[Started | Finished]:
+) -> Generator[Started | Finished]:
     """Run jobs in threads and tell what happens, in the order in which it does.
 
     A worker takes its next job when the consumer has asked for the event after `Finished`: what

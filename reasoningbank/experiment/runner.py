@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from reasoningbank.agents import asks_model
-from reasoningbank.errors import EndpointError
+from reasoningbank.errors import EndpointError, UsageError
 from reasoningbank.experiment.config import Experiment
 from reasoningbank.experiment.distributed import on_dask
 from reasoningbank.experiment.executors import Finished, Job, Started, in_threads
@@ -30,7 +30,7 @@ from reasoningbank.experiment.world import (
     world_at,
 )
 from reasoningbank.judge import GoldStore
-from reasoningbank.lm import ModelHandle, open_lm
+from reasoningbank.lm import ModelHandle, open_lm, price_of
 from reasoningbank.lm.names import check_hosted, parse_name
 
 __all__ = ["Observer", "Progress", "run_experiment"]
@@ -110,9 +110,9 @@ def run_experiment(
     """
     plan = plan_run(experiment, limit=limit, only=only, tasks=tasks)
     for name in _models(experiment, plan.jobs):
-        model = parse_name(name)
-        if not model.is_local:
+        if not parse_name(name).is_local:
             check_hosted(name)
+    _check_prices(experiment, plan.jobs)
     with hold_run(folder):
         damaged = set(folder.damaged())
         todo = [
@@ -263,6 +263,17 @@ class _Run:
             except Exception as error:
                 logger.warning("an observer failed", exc_info=True)
                 self.on_notice(f"{type(error).__name__}: {error} (the run goes on)")
+
+
+def _check_prices(experiment: Experiment, jobs: Sequence[Job]) -> None:
+    for arm in {job.arm.name: job.arm for job in jobs}.values():
+        limit = (arm.budget or experiment.budget).dollars
+        if limit is not None and asks_model(arm.agent) and price_of(arm.lm) is None:
+            raise UsageError(
+                f"no price is known for {arm.lm}, so that a budget of dollars cannot be kept",
+                where=f"arm {arm.name}",
+                mend="limit tokens instead",
+            )
 
 
 def _models(experiment: Experiment, jobs: Sequence[Job]) -> list[str]:

@@ -100,8 +100,12 @@ def _leave_no_trace(path: Path) -> None:
             path.rmdir()
 
 
-def is_held(folder: RunFolder) -> bool:
-    """Tell whether a process runs the run now; nothing is written."""
+def is_held(folder: RunFolder) -> bool | None:
+    """Tell whether a process runs the run now; nothing is written.
+
+    Returns:
+        None where that cannot be found out: only who may write the lock can try it.
+    """
     path = folder.path / _LOCK
     if not path.exists():
         return False
@@ -111,7 +115,7 @@ def is_held(folder: RunFolder) -> bool:
     except Timeout:
         return True
     except OSError:
-        return False
+        return None
 
 
 def read_state(folder: RunFolder) -> RunState | None:
@@ -122,9 +126,22 @@ def read_state(folder: RunFolder) -> RunState | None:
         state = RunState(**data)
     except (RecordError, TypeError, KeyError):
         return None
-    if state.status == "running" and not is_held(folder):
+    if state.status == "running" and not _lives(folder, state):
         return RunState(**{**state.__dict__, "status": "dead"})
     return state
+
+
+def _lives(folder: RunFolder, state: RunState) -> bool:
+    """Tell whether a run that says it is running is; in doubt it is believed."""
+    held = is_held(folder)
+    if held is not None or state.host != socket.gethostname():
+        return held is not False
+    with contextlib.suppress(PermissionError):
+        try:
+            os.kill(state.pid, 0)
+        except ProcessLookupError:
+            return False
+    return True
 
 
 @dataclass

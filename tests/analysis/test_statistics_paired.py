@@ -34,6 +34,12 @@ def test_midp_as_published(cells: tuple[int, int, int, int], exact: float, midp:
     assert found.difference == (cells[1] - cells[2]) / sum(cells)
 
 
+@pytest.mark.parametrize(("each", "midp"), [(1, 0.75), (2, 0.8125), (5, 0.876953125)])
+def test_at_a_tie_half_of_the_observed_point_is_taken_off(each: int, midp: float) -> None:
+    # Fagerland et al. 2013: 1 - f(n12 | n) / 2 where n12 = n21.
+    assert mcnemar_midp(*paired(3, each, each, 4)).p == pytest.approx(midp)
+
+
 def test_midp_is_the_exact_p_less_the_observed_point() -> None:
     first = [True] * 9 + [False] * 3 + [True] * 8
     second = [False] * 9 + [True] * 3 + [True] * 8

@@ -50,7 +50,10 @@ def test_every_shipped_experiment_is_valid(path: Path) -> None:
         (HEAD, "arms: "),
         (HEAD + "arms = []\n", "arms: "),
         (HEAD + 'colour = "red"\n' + ARM, "colour: unknown key"),
-        (HEAD + ARM + "temprature = 1\n", r"arms\.a\.temprature: unknown key; did you mean temperature"),
+        (
+            HEAD + ARM + "temprature = 1\n",
+            r"arms\.a\.temprature: unknown key; did you mean temperature",
+        ),
         (HEAD + ARM + "temperature = 9\n", r"arms\.a\.temperature: .*2"),
         (HEAD + '[[arms]]\nname = "a/../b"\nagent = "oracle"\n', r"arms\..*\.name: "),
         (HEAD + ARM + ARM, "two arms have the same name"),

@@ -132,6 +132,10 @@ def test_a_disk_that_fills_up_keeps_what_is_there(
         ({"name": "a", "agent": "orcale"}, "unknown agent 'orcale'"),
         ({"name": "a", "agent": "oracle", "tasks": ["t9"]}, "unknown task 't9'"),
         ({"name": "a", "agent": "direct", "lm": "locla"}, "locla"),
+        (
+            {"name": "a", "agent": "direct", "lm": "ollama/nobodys", "budget": {"dollars": 1}},
+            "arm a: no price is known for ollama/nobodys.*limit tokens instead",
+        ),
     ],
 )
 def test_unknown_names_end_it_before_anything_is_written(

@@ -68,3 +68,27 @@ def test_a_run_that_ended_says_how(tmp_path: Path) -> None:
 def test_a_broken_state_is_no_state(tmp_path: Path, text: str) -> None:
     (tmp_path / "state.json").write_text(text, encoding="utf-8")
     assert read_state(RunFolder(tmp_path)) is None
+
+
+def test_who_may_not_write_the_lock_is_not_told_that_the_run_is_dead(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = RunFolder(tmp_path)
+    (tmp_path / "run.lock").touch()
+    StateWriter(tmp_path, 2, 0, 1).write("running")
+
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr("reasoningbank.experiment.state.FileLock", refused)
+    state = read_state(folder)
+    assert state is not None
+    assert state.status == "running"
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    path = tmp_path / "state.json"
+    text = path.read_text(encoding="utf-8").replace(str(os.getpid()), str(gone.pid))
+    path.write_text(text, encoding="utf-8")
+    dead = read_state(folder)
+    assert dead is not None
+    assert dead.status == "dead"

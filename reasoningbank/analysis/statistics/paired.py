@@ -54,8 +54,10 @@ def mcnemar_midp(first: Sequence[bool], second: Sequence[bool]) -> McNemar:
     n, discordant = len(first), only_first + only_second
     p = 1.0
     if discordant:
-        exact = stats.binomtest(only_first, discordant, 0.5).pvalue
-        p = float(exact - stats.binom.pmf(only_first, discordant, 0.5))
+        seen = float(stats.binom.pmf(only_first, discordant, 0.5))
+        exact = float(stats.binomtest(only_first, discordant, 0.5).pvalue)
+        # At a tie what was seen lies in both tails and is taken off once for both.
+        p = 1.0 - seen / 2 if only_first == only_second else exact - seen
     difference = (only_first - only_second) / n if n else math.nan
     return McNemar(n, only_first, only_second, difference, min(1.0, p))
 
