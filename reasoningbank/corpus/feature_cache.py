@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import sqlite3
@@ -10,15 +11,22 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from reasoningbank.cache import cache_dir
+from reasoningbank.cache import cache_dir, open_database
 
 __all__ = ["FeatureCache"]
 
-_TABLE = "CREATE TABLE IF NOT EXISTS features (key TEXT PRIMARY KEY, value TEXT NOT NULL)"
+# Losing the last entries in a power cut costs 18 ms each, syncing more.
+_TABLE = """
+PRAGMA synchronous=OFF;
+CREATE TABLE IF NOT EXISTS features (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+"""
 
 
 class FeatureCache:
     """A small SQLite file; where it cannot be written, every look-up simply misses.
+
+    Each value is kept with a hash of it, since features decide which tasks are drawn: one that
+    was changed on the disk misses too. A broken file is set aside.
 
     Args:
         path: The file; its folder is made.
@@ -36,13 +44,7 @@ class FeatureCache:
         self._lock = threading.Lock()
         self._db: sqlite3.Connection | None = None
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(
-                path, timeout=2.0, isolation_level=None, check_same_thread=False
-            )
-            # Losing the last entries in a power cut costs 18 ms each, syncing more.
-            self._db.execute("PRAGMA synchronous=OFF")
-            self._db.execute(_TABLE)
+            self._db = open_database(path, _TABLE, timeout_s=2.0)
         except (OSError, sqlite3.Error):
             self._db = None
 
@@ -54,11 +56,15 @@ class FeatureCache:
     def get(self, key: str) -> dict[str, Any] | None:
         """Return what is kept under a key."""
         row = self._run("SELECT value FROM features WHERE key = ?", (key,))
-        return json.loads(row[0]) if row else None
+        digest, _, text = row[0].partition(" ") if row else ("", "", "")
+        return json.loads(text) if text and digest == _digest(key, text) else None
 
     def put(self, key: str, value: dict[str, Any]) -> None:
         """Keep a JSON-able value under a key."""
-        self._run("INSERT OR REPLACE INTO features VALUES (?, ?)", (key, json.dumps(value)))
+        text = json.dumps(value)
+        self._run(
+            "INSERT OR REPLACE INTO features VALUES (?, ?)", (key, f"{_digest(key, text)} {text}")
+        )
 
     def close(self) -> None:
         """Close the file; later look-ups miss."""
@@ -76,6 +82,10 @@ class FeatureCache:
             except sqlite3.Error:
                 return None
             return row
+
+
+def _digest(key: str, text: str) -> str:
+    return hashlib.sha256(f"{key} {text}".encode()).hexdigest()[:16]
 
 
 @cache

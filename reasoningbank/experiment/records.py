@@ -37,9 +37,12 @@ class RunFolder:
         path = self.path / "manifest.json"
         if not path.exists():
             return None
-        data = read_json(path)
+        mend = "restore it, or move it away: the records stay as they are"
+        try:
+            data = read_json(path)
+        except RecordError as error:
+            raise RecordError(error.what, where=error.where, mend=mend) from error
         if not isinstance(data, dict) or "experiment" not in data:
-            mend = "restore it, or move it away: the records stay as they are"
             raise RecordError("is no manifest", where=str(path), mend=mend)
         return data
 

@@ -252,8 +252,8 @@ class _Run:
 
         if errored:
             self.on_notice(
-                f"{errored} trials ended in infrastructure errors; "
-                f"`reasoningbank rerun {self.folder.path} --status error` runs them again"
+                f"{errored} trial{'s' * (errored > 1)} ended in infrastructure errors; to run "
+                f"again what did: reasoningbank rerun {self.folder.path} --status error"
             )
 
     def _observe(self, record: TrialRecord) -> None:

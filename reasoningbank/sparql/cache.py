@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from reasoningbank.cache import open_database
 from reasoningbank.errors import UsageError
 from reasoningbank.sparql.results import BooleanResult, GraphResult, Result, TableResult
 from reasoningbank.spill import is_on_disk
@@ -22,6 +23,7 @@ from reasoningbank.spill import is_on_disk
 __all__ = ["AnswerCache", "open_cache"]
 
 _TABLES = """
+PRAGMA journal_mode=WAL;
 CREATE TABLE IF NOT EXISTS answers (
     key TEXT PRIMARY KEY, said TEXT NOT NULL, content TEXT NOT NULL, at REAL NOT NULL);
 CREATE TABLE IF NOT EXISTS contents (hash TEXT PRIMARY KEY, body BLOB NOT NULL);
@@ -31,8 +33,8 @@ CREATE TABLE IF NOT EXISTS contents (hash TEXT PRIMARY KEY, body BLOB NOT NULL);
 class AnswerCache:
     """Results by endpoint, query and bounds; equal content is stored once.
 
-    A cache that another process has locked, or that is broken, answers nothing and keeps
-    nothing: then the endpoint is asked.
+    A cache that another process has locked answers nothing and keeps nothing, and an answer that
+    is not what was kept is no answer: then the endpoint is asked. A broken file is set aside.
 
     Args:
         file: The SQLite file; its folder is made.
@@ -54,12 +56,7 @@ class AnswerCache:
     def __init__(self, file: Path) -> None:
         self._lock = threading.Lock()
         try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(
-                file, timeout=5.0, isolation_level=None, check_same_thread=False
-            )
-            self._db.execute("PRAGMA journal_mode=WAL")
-            self._db.executescript(_TABLES)
+            self._db = open_database(file, _TABLES, timeout_s=5.0)
         except (OSError, sqlite3.Error) as error:
             raise UsageError(
                 f"the cache cannot be opened: {error}",
@@ -81,11 +78,18 @@ class AnswerCache:
             source: Whom the result is attributed to.
         """
         row = self._row(
-            "SELECT said, body FROM answers JOIN contents ON content = hash "
+            "SELECT said, body, hash FROM answers JOIN contents ON content = hash "
             "WHERE key = ? AND at > ?",
             (key, time.time() - max_age_s),
         )
-        return None if row is None else _read(json.loads(row[0]), row[1], source)
+        if row is None:
+            return None
+        try:
+            said, body, content = row
+            return _read(said, body, content, source)
+        except (ValueError, KeyError, TypeError, OSError, pa.ArrowException):
+            # Not what was written: a bad disk, or another program. The endpoint knows.
+            return None
 
     def put(self, key: str, result: Result) -> None:
         """Keep a result under a key, unless it is too large for memory."""
@@ -96,7 +100,7 @@ class AnswerCache:
         try:
             with self._lock, self._db:
                 self._db.execute("BEGIN")
-                self._db.execute("INSERT OR IGNORE INTO contents VALUES (?, ?)", (content, body))
+                self._db.execute("INSERT OR REPLACE INTO contents VALUES (?, ?)", (content, body))
                 self._db.execute(
                     "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?)",
                     (key, json.dumps(said), content, time.time()),
@@ -155,9 +159,14 @@ def _written(result: Result) -> tuple[dict[str, Any], bytes]:
     return said, sink.getvalue().to_pybytes()
 
 
-def _read(said: dict[str, Any], body: bytes, source: str) -> Result:
+def _read(text: str, body: bytes, content: str, source: str) -> Result:
+    said: dict[str, Any] = json.loads(text)
+    if hashlib.sha256(body).hexdigest() != content:
+        raise ValueError("the content is not what was kept")
     if said["form"] == "boolean":
         return BooleanResult(body == b"1", source=source)
     table = pa.ipc.open_stream(body).read_all()
+    if said["n_rows"] != table.num_rows:
+        raise ValueError("the number of rows is not what was kept")
     kind = GraphResult if said["form"] == "graph" else TableResult
     return kind(table, said["n_rows"], said["truncated"], source=source)

@@ -19,7 +19,7 @@ from reasoningbank.errors import QueryError
 from reasoningbank.sparql.edits import Edit, apply_edits, origin
 from reasoningbank.sparql.endpoint import same_address
 from reasoningbank.sparql.outline import Outline, outline
-from reasoningbank.sparql.parsing import parse_algebra
+from reasoningbank.sparql.parsing import parse_once
 from reasoningbank.sparql.syntax import refuse_unreadable, syntax_error
 from reasoningbank.sparql.terms import STANDARD_PREFIXES
 
@@ -47,8 +47,8 @@ class PreparedQuery:
         limit: The LIMIT of the outermost level as sent; None where there is none.
         limit_changed: Whether that LIMIT was added or lowered.
         notes: What was changed, for people.
-        parsed: rdflib's query (prologue and algebra); None for what rdflib cannot parse but
-            Oxigraph can.
+        parsed: rdflib's query (prologue and algebra), shared by all that prepare this text and
+            not to be changed; None for what rdflib cannot parse but Oxigraph can.
         original: The author's text.
         edits: What makes `text` of `original`.
     """
@@ -256,7 +256,7 @@ def _dotted_names(shape: Outline, namespaces: Mapping[str, str]) -> list[Edit]:
 def _parse(query: str, shape: Outline, edits: list[Edit]) -> Query | None:
     text = apply_edits(query, edits)
     try:
-        return parse_algebra(text)
+        return parse_once(text)
     except RecursionError:
         complaint = "the query is nested too deeply"
         # rdflib never comes to an end with a SERVICE inside a SERVICE, however short.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -84,7 +86,7 @@ def test_what_rdflib_rejects_is_described_from_its_words() -> None:
     assert found.template.startswith("text-")
 
 
-def test_features_are_kept_on_disk_and_a_broken_file_only_misses(tmp_path: Path) -> None:
+def test_features_are_kept_on_disk_and_a_broken_file_is_set_aside(tmp_path: Path) -> None:
     file = tmp_path / "deep" / "features.sqlite"
     first = FeatureCache(file)
     first.put("k", {"score": 1.5})
@@ -95,4 +97,18 @@ def test_features_are_kept_on_disk_and_a_broken_file_only_misses(tmp_path: Path)
     broken.write_bytes(b"this is no database" * 100)
     cache = FeatureCache(broken)
     cache.put("k", {"score": 1.5})
+    assert cache.get("k") == {"score": 1.5}
+    assert broken.with_name("broken.sqlite.damaged").read_bytes() == b"this is no database" * 100
+    assert FeatureCache(tmp_path).get("k") is None
+
+
+@pytest.mark.parametrize("value", ["no JSON", '{"score": 9}', "0123456789abcdef []", ""])
+def test_a_feature_that_was_changed_on_the_disk_is_no_feature(tmp_path: Path, value: str) -> None:
+    file = tmp_path / "features.sqlite"
+    cache = FeatureCache(file)
+    cache.put("k", {"score": 1.5})
+    with contextlib.closing(sqlite3.connect(file)) as other, other:
+        other.execute("UPDATE features SET value = ?", (value,))
     assert cache.get("k") is None
+    cache.put("k", {"score": 1.5})
+    assert cache.get("k") == {"score": 1.5}

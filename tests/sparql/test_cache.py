@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +13,7 @@ import pytest
 from reasoningbank.errors import UsageError
 from reasoningbank.sparql import EndpointConfig, SPARQLClient, client
 from reasoningbank.sparql.cache import AnswerCache
+from reasoningbank.sparql.results import BooleanResult
 
 QUERIES = (
     "SELECT ?s ?h WHERE { ?s t:height ?h } ORDER BY ?h",
@@ -117,3 +120,47 @@ def test_a_file_that_is_no_cache_is_refused_and_kept(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be opened"):
         AnswerCache(file)
     assert file.read_bytes() == before
+
+
+def test_a_damaged_cache_is_set_aside_and_begun_anew(
+    public: EndpointConfig, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = public.cache
+    assert file is not None
+    file.parent.mkdir()
+    kept = AnswerCache(file)
+    kept.put("k", BooleanResult(True))
+    kept.close()
+    for damage in (file.read_bytes()[:5_000], b"garbage" * 3_000):
+        file.write_bytes(damage)
+        again = AnswerCache(file)
+        assert again.get("k", max_age_s=60) is None
+        again.put("k", BooleanResult(True))
+        assert again.get("k", max_age_s=60) == BooleanResult(True)
+        again.close()
+        assert file.with_name("answers.sqlite.damaged").read_bytes() == damage
+    assert caplog.text.count("it is kept as answers.sqlite.damaged and begun anew") == 2
+
+
+@pytest.mark.parametrize(
+    "poison",
+    [
+        "UPDATE contents SET body = x'00'",
+        "UPDATE contents SET body = substr(body, 1, 40)",
+        "UPDATE answers SET said = 'no JSON'",
+        "UPDATE answers SET said = '[]'",
+        "UPDATE answers SET said = '{}'",
+        """UPDATE answers SET said = '{"form": "table", "n_rows": 7, "truncated": false}'""",
+        "DELETE FROM contents",
+    ],
+)
+def test_what_is_not_what_was_kept_is_asked_for_anew(public: EndpointConfig, poison: str) -> None:
+    with SPARQLClient(public) as asking:
+        right = asking.query(QUERIES[0])
+        assert public.cache is not None
+        with contextlib.closing(sqlite3.connect(public.cache)) as other, other:
+            other.execute(poison)
+        assert asking.query(QUERIES[0]).rows() == right.rows()  # type: ignore[union-attr]
+        asking.close()
+        kept = asking.query(QUERIES[0])
+    assert kept.rows() == right.rows()  # type: ignore[union-attr]

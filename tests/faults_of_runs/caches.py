@@ -1,0 +1,143 @@
+"""What befalls what a run has computed once and keeps."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from .changes import endpoint_counts_as_public
+from .nursery import Done
+from .scene import Fault, Stage
+
+__all__ = ["CACHES"]
+
+
+def gold(stage: Stage, number: int) -> Path:
+    (found,) = (stage.path / "gold").glob(f"t{number:03}.*.parquet")
+    return found
+
+
+def poisoned(change: Callable[[Stage], object]) -> Callable[[Stage], Done]:
+    """Return what runs a run, poisons what it kept, and runs its trials again."""
+
+    def act(stage: Stage) -> Done:
+        first = stage.run(endpoint_counts_as_public)
+        assert first.status == 0, first.err
+        change(stage)
+        shutil.rmtree(stage.path / "trials")
+        return stage.run(endpoint_counts_as_public)
+
+    return act
+
+
+def overwrite(name: str, change: Callable[[bytes], bytes]) -> Callable[[Stage], object]:
+    """Return what overwrites a database, all of which is in its file."""
+
+    def act(stage: Stage) -> None:
+        file = stage.cache / name
+        with contextlib.closing(sqlite3.connect(file)) as database:
+            database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        file.write_bytes(change(file.read_bytes()))
+
+    return act
+
+
+def garbage(content: bytes) -> bytes:
+    return b"garbage " * (len(content) // 8)
+
+
+def cut(content: bytes) -> bytes:
+    return content[:5_000]
+
+
+def execute(name: str, statement: str) -> Callable[[Stage], object]:
+    def act(stage: Stage) -> None:
+        with contextlib.closing(sqlite3.connect(stage.cache / name)) as database, database:
+            assert database.execute(statement).rowcount > 0
+
+    return act
+
+
+def other_rows(stage: Stage) -> None:
+    """Change the rows of a gold, and leave what its file says of itself."""
+    path = gold(stage, 2)
+    table = pq.read_table(path)
+    wrong = pa.array(["<http://e/moss>"] * table.num_rows)
+    pq.write_table(table.set_column(0, "plant", wrong), path)
+
+
+ANSWERS, FEATURES = "answers.sqlite", "query-features.sqlite"
+ANEW = "computed anew"
+
+CACHES = [
+    Fault(
+        "a gold overwritten by garbage",
+        poisoned(lambda stage: gold(stage, 2).write_bytes(b"garbage" * 100)),
+        ANEW,
+        0,
+        6,
+    ),
+    Fault(
+        "half of a gold",
+        poisoned(lambda stage: gold(stage, 2).write_bytes(gold(stage, 2).read_bytes()[:400])),
+        ANEW,
+        0,
+        6,
+    ),
+    Fault("a gold with other rows", poisoned(other_rows), ANEW, 0, 6),
+    Fault(
+        "another task's gold under its name",
+        poisoned(lambda stage: shutil.copyfile(gold(stage, 5), gold(stage, 2))),
+        ANEW,
+        0,
+        6,
+    ),
+    Fault(
+        "the answers' cache overwritten by garbage",
+        poisoned(overwrite(ANSWERS, garbage)),
+        r"answers.sqlite.damaged",
+        0,
+        6,
+    ),
+    Fault(
+        "the answers' cache cut off",
+        poisoned(overwrite(ANSWERS, cut)),
+        r"answers.sqlite.damaged",
+        0,
+        6,
+    ),
+    Fault(
+        "other bytes in the answers' cache",
+        poisoned(execute(ANSWERS, "UPDATE contents SET body = substr(body, 1, 30)")),
+        "",
+        0,
+        6,
+    ),
+    Fault(
+        "the features' cache overwritten by garbage",
+        poisoned(overwrite(FEATURES, garbage)),
+        r"query-features.sqlite.damaged",
+        0,
+        6,
+    ),
+    Fault(
+        "the features' cache cut off",
+        poisoned(overwrite(FEATURES, cut)),
+        r"query-features.sqlite.damaged",
+        0,
+        6,
+    ),
+    Fault(
+        "other values in the features' cache",
+        poisoned(execute(FEATURES, "UPDATE features SET value = '{\"score\": 99}'")),
+        "",
+        0,
+        6,
+    ),
+]
