@@ -4,4 +4,6 @@
 what counts. `measure` times and runs jobs in fresh processes, `results` is about large results
 (`replay` serves them without an engine), `slices` about looking into them, `corpus` about loading
 tasks, `sandbox` about tool calls from the agent's code, `discovery` about unknown endpoints.
+`overhead` is about what a trial takes beside a bare loop (`bare`), `parallel` about many trials at
+once; `model` and `turns` are the model that they replay, `trials` runs them.
 """

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from benchmarks.corpus import loading
 from benchmarks.discovery import discovery
 from benchmarks.measure import Row, table
+from benchmarks.overhead import overhead
+from benchmarks.parallel import parallel
 from benchmarks.results import large_result
 from benchmarks.sandbox import tool_calls
 from benchmarks.slices import slices
@@ -28,11 +30,19 @@ BENCHMARKS: dict[str, tuple[Callable[[], list[Row]], Callable[[], list[Row]]]] =
     ),
     "sandbox": (lambda: tool_calls(calls=2_000), lambda: tool_calls(calls=200)),
     "discovery": (lambda: discovery(repeats=5), lambda: discovery(repeats=1)),
+    "overhead": (
+        lambda: overhead(tasks=16, rounds=3, seconds=0.5),
+        lambda: overhead(tasks=2, rounds=1, seconds=0.1),
+    ),
+    "parallel": (
+        lambda: parallel(workers=(4, 16, 64), seconds=0.5, repeats=3),
+        lambda: parallel(workers=(4,), seconds=0.1, repeats=1),
+    ),
 }
 
 
 def main() -> None:
-    """Run the benchmarks and print one table; about three minutes on two cores."""
+    """Run the benchmarks and print one table; about twenty minutes on two cores."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--only", action="append", choices=list(BENCHMARKS), help="may be repeated")
     parser.add_argument("--quick", action="store_true", help="smaller, for a look; not to be told")

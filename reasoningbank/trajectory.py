@@ -10,7 +10,7 @@ import hashlib
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal
 
 __all__ = ["Event", "EventKind", "Recorder", "Trajectory", "Usage"]
@@ -74,6 +74,21 @@ class Usage:
     def tokens(self) -> int:
         """Tokens sent and generated."""
         return self.prompt_tokens + self.completion_tokens
+
+    def __add__(self, other: Usage) -> Usage:
+        """Return both together; the price is of what has one.
+
+        Examples:
+            >>> (Usage(lm_calls=1, dollars=0.5) + Usage(lm_calls=2)).dollars
+            0.5
+        """
+        sums = {
+            f.name: getattr(self, f.name) + getattr(other, f.name)
+            for f in fields(self)
+            if f.name != "dollars"
+        }
+        prices = [usage.dollars for usage in (self, other) if usage.dollars is not None]
+        return Usage(**sums, dollars=sum(prices) if prices else None)
 
 
 @dataclass(frozen=True)

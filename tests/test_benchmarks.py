@@ -33,6 +33,33 @@ def test_a_benchmark_runs_and_prints_a_table() -> None:
     assert numbers["20,000 rows: peak memory above the start"] > 1
 
 
+@pytest.mark.sandbox
+def test_a_trial_beside_the_bare_loop() -> None:
+    done = benchmarks("--quick", "--only", "overhead")
+    assert done.returncode == 0, done.stderr
+    _, _, *rows = done.stdout.splitlines()
+    assert len(rows) == 4
+    cells = [[cell.strip() for cell in row.split("|")[1:-1]] for row in rows]
+    assert all(what.startswith("a trial of 4 turns of 100 ms: ") for what, *_ in cells)
+    recorded, from_nothing, judged = (float(row[2]) for row in cells[:3])
+    assert 0.4 < recorded == from_nothing < judged
+    assert all(float(row[3].replace(",", "")) > 0 for row in cells)
+
+
+def test_the_replayed_model_says_what_the_script_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+    from benchmarks.model import reply_to
+    from benchmarks.turns import TURNS, some_tasks, turns_of
+
+    task, other = some_tasks(2)
+    script = turns_of([task, other])
+    assert all(len(replies) == TURNS for replies in script.values())
+    asked = f"question: {task.query}\n[[ ## iteration ## ]]\n2/6"
+    assert reply_to([{"content": other.query}, {"content": asked}], script) == script[task.query][1]
+    with pytest.raises(LookupError, match="no turn"):
+        reply_to([{"content": "extract"}], script)
+
+
 def test_an_unknown_benchmark_is_told() -> None:
     done = benchmarks("--only", "nothing")
     assert done.returncode == 2

@@ -17,6 +17,7 @@ from reasoningbank.agents.react_turns import RecordedReAct
 from reasoningbank.agents.recording import ToolRecorder
 from reasoningbank.agents.reply import query_in
 from reasoningbank.agents.tool_lines import tool_lines
+from reasoningbank.agents.tool_objects import tool_objects
 from reasoningbank.corpus import Task
 from reasoningbank.errors import BudgetError
 
@@ -84,7 +85,7 @@ class ReActAgent:
         endpoint = episode.endpoint
         react = RecordedReAct(
             task_signature(episode),
-            [dspy.Tool(tool, name=name) for name, tool in episode.tools.items()],
+            tool_objects(episode.tools),
             episode.budget.iterations,
             meter=episode.meter,
             recorder=episode.recorder,

@@ -18,6 +18,7 @@ from reasoningbank.agents.recording import ToolRecorder
 from reasoningbank.agents.reply import query_in
 from reasoningbank.agents.sandbox import Sandbox
 from reasoningbank.agents.tool_lines import tool_lines
+from reasoningbank.agents.tool_objects import tool_objects
 from reasoningbank.agents.turns import RecordedRLM
 from reasoningbank.corpus import Task
 from reasoningbank.errors import BudgetError
@@ -96,7 +97,7 @@ class RLMAgent:
             recorder=episode.recorder,
             calls=calls,
             signature=task_signature(episode),
-            tools=[dspy.Tool(tool, name=name) for name, tool in episode.tools.items()],
+            tools=tool_objects(episode.tools),
             max_iters=episode.budget.iterations,
             max_llm_calls=self._max_sub_calls,
             max_output_chars=self._max_output_chars,

@@ -49,6 +49,7 @@ class RecordedRLM(dspy.RLM):  # type: ignore[misc]
         self._recorder = recorder
         self._calls = calls
         self._repeats = Repeats(self.generate_action)
+        self._action: Any = None
         self.fell_back = False
 
     @property
@@ -78,9 +79,23 @@ class RecordedRLM(dspy.RLM):  # type: ignore[misc]
             return self._extract_fallback(variables, result, list(self.signature.output_fields))
         return result
 
+    def _action_signature_for_current_factory(self, *args: Any) -> Any:
+        # It is the same in every turn; each new one would be a new class.
+        if self._action is None:
+            self._action = super()._action_signature_for_current_factory(*args)
+        return self._action
+
     def _setup_facade(self, repl: Any, *args: Any) -> str:
         # Sub-agents built inside the sandbox would escape the meter.
         return ""
+
+    def _prepare_serializable_vars(self, input_args: dict[str, Any], repl: Any) -> Any:
+        # The inputs are texts, which go along with each turn's code.
+        begin = getattr(repl, "begin", None)
+        if begin is None:
+            return super()._prepare_serializable_vars(input_args, repl)
+        begin()
+        return input_args
 
     def _execute_code(self, repl: Any, code: str, input_args: dict[str, Any]) -> Any:
         index = self._recorder.add("code", {"code": code})

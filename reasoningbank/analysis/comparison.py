@@ -82,9 +82,12 @@ class Comparison:
 
     def sentence(self) -> str:
         """Return one line that says what is known, and "unresolved" where nothing is."""
+        if math.isnan(self.difference):
+            named = f"{self.first} against {self.second}, {self.metric}"
+            return f"{named}: unresolved, there is no {self.unit} that both have"
         parts = [
             f"{self.first} against {self.second}, {self.metric}, {self._scope()}: "
-            f"{self.first_mean:.2f} and {self.second_mean:.2f}, {self.difference:+.2f} "
+            f"{self.first_mean:.2f} and {self.second_mean:.2f}, {_signed(self.difference)} "
             f"({self._interval()}), {self._test()}: {self._verdict()}"
         ]
         if self.left_out:
@@ -94,7 +97,7 @@ class Comparison:
         if any(self.errors):
             parts.append(
                 f"{_count(sum(self.errors), 'infrastructure error')}, so at worst "
-                f"{self.worst_case:+.2f} and at best {self.best_case:+.2f}"
+                f"{_signed(self.worst_case)} and at best {_signed(self.best_case)}"
             )
         return "; ".join(parts)
 
@@ -115,7 +118,7 @@ class Comparison:
     def _interval(self) -> str:
         if math.isnan(self.low):
             return "no interval"
-        return f"95 % {self.low:+.2f} to {self.high:+.2f}"
+        return f"95 % {_signed(self.low)} to {_signed(self.high)}"
 
     def _test(self) -> str:
         if math.isnan(self.p):
@@ -222,3 +225,9 @@ def _count(n: int, noun: str) -> str:
 
 def _p(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _signed(value: float) -> str:
+    """Return a difference for people; what rounds to nothing has no minus."""
+    text = f"{value:+.2f}"
+    return "+0.00" if text == "-0.00" else text

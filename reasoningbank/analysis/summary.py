@@ -63,6 +63,7 @@ class ArmSummary:
         seconds: Median and p95 of the seconds a trial took.
         tokens: Median and p95 of its tokens, sent and generated; cached calls have none.
         dollars: Sum over all trials that have a price; None where none has.
+        judge_dollars: What other judges cost; None where none has a price.
         dollars_each: Median and p95 of a trial's price; NaN where none has one.
         unpriced: Trials whose model has no price.
         lm_calls: Calls that reached the model, of all trials.
@@ -93,6 +94,7 @@ class ArmSummary:
     tokens: tuple[float, float]
     dollars: float | None
     dollars_each: tuple[float, float]
+    judge_dollars: float | None
     unpriced: int
     lm_calls: int
     cached_calls: int
@@ -176,6 +178,7 @@ def _arm(name: str, trials: list[Score], metric: Metric, unit: Unit) -> ArmSumma
     total = math.fsum(t.value(metric) for t in judged)
     tried = len(judged) + errors
     prices = [t.dollars for t in trials if t.dollars is not None]
+    judging = [t.judge_dollars for t in trials if t.judge_dollars is not None]
     return ArmSummary(
         arm=name,
         trials=len(trials),
@@ -194,8 +197,9 @@ def _arm(name: str, trials: list[Score], metric: Metric, unit: Unit) -> ArmSumma
         seconds=median_and_p95([t.seconds for t in judged]),
         tokens=median_and_p95([float(t.tokens) for t in judged]),
         dollars=math.fsum(prices) if prices else None,
+        judge_dollars=math.fsum(judging) if judging else None,
         dollars_each=median_and_p95([t.dollars for t in judged if t.dollars is not None]),
-        unpriced=len(trials) - len(prices),
+        unpriced=sum(t.dollars is None and t.lm_calls > 0 for t in trials),
         lm_calls=sum(t.lm_calls for t in trials),
         cached_calls=sum(t.cached_calls for t in trials),
         retried=sum(t.tries > 1 for t in trials),

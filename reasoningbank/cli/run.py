@@ -25,6 +25,7 @@ from reasoningbank.experiment import (
 )
 from reasoningbank.experiment.estimate import estimate_run
 from reasoningbank.experiment.json_files import write_atomically
+from reasoningbank.experiment.state import check_free
 from reasoningbank.lm.names import parse_name
 
 __all__ = ["rerun", "run"]
@@ -103,7 +104,8 @@ def rerun(
 ) -> None:
     """Run trials of a run again, by how they ended; a record is replaced when the new one is there.
 
-    The experiment is the one of the run's manifest; trials that are missing are run as well.
+    The experiment is the one of the run's manifest. Trials that are missing are not run; `run`
+    does that.
 
     Example: reasoningbank rerun runs/uniprot_demo --status error
     """
@@ -116,12 +118,13 @@ def rerun(
     ]
     if not chosen:
         notice(f"no trial of {folder} that was asked for ended in {status}")
+        report_run(run_folder, as_json)
+        return
     _run(
         experiment,
         run_folder,
-        only=only or (),
-        tasks=task or (),
         again=chosen,
+        missing=False,
         mlflow=mlflow,
         as_json=as_json,
     )
@@ -135,6 +138,7 @@ def _run(
     only: Sequence[str] = (),
     tasks: Sequence[str] = (),
     again: Collection[TrialKey] = (),
+    missing: bool = True,
     mlflow: str | None = None,
     as_json: bool = False,
 ) -> None:
@@ -144,6 +148,8 @@ def _run(
         if mlflow:
             from reasoningbank.experiment.tracing import mlflow_tracer
 
+            # The traces of a run that goes on in another process are that one's.
+            check_free(folder)
             observers.append(stack.enter_context(mlflow_tracer(mlflow, folder, on_failure=notice)))
         bar = stack.enter_context(progress_bar())
         run_experiment(
@@ -153,6 +159,7 @@ def _run(
             only=only,
             tasks=tasks,
             again=again,
+            missing=missing,
             on_progress=follower(bar),
             on_notice=notice,
             observers=observers,

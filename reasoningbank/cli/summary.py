@@ -200,7 +200,9 @@ def _ends(low: float, high: float, sign: str = "") -> str:
 def _dollars(arm: ArmSummary) -> str:
     if arm.dollars is None:
         return "-"
-    return f"{arm.dollars:.4f}" + ("" if not arm.unpriced else f" ({arm.unpriced} unpriced)")
+    judging = "" if arm.judge_dollars is None else f" + {arm.judge_dollars:.4f} judging"
+    unpriced = "" if not arm.unpriced else f" ({arm.unpriced} unpriced)"
+    return f"{arm.dollars:.4f}{judging}{unpriced}"
 
 
 def _number(value: float | None, places: int) -> str:

@@ -2,8 +2,8 @@
 
 Workers need the package, the address of the endpoint and that of the model: the description of
 the pack travels with the run. Each worker process opens its world once, and freezes gold results
-in a temporary folder of its own; a verdict depends on the answers alone, so it is the same
-wherever it is given.
+in a temporary folder of its own; a verdict depends on the answers alone, so that on data that do
+not change it is the same wherever it is given.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import time
 import zipfile
 import zlib
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -69,6 +70,7 @@ def on_dask(
     _check_reach(executor, config, models)
     distributed = _distributed()
     with contextlib.ExitStack() as stack:
+        stack.enter_context(_quiet_logs())
         client = stack.enter_context(_client(distributed, executor, on_notice))
         threads = sum(client.nthreads().values())
         on_notice(f"{len(client.nthreads())} Dask workers, {threads} trials at one time")
@@ -90,6 +92,8 @@ def on_dask(
 def _results(
     distributed: Any, client: Any, plugin: str, jobs: Sequence[Job], stop: Stop
 ) -> Generator[Started | Finished]:
+    from distributed.comm import CommClosedError
+
     waiting = iter(jobs)
     in_flight: dict[Any, Job] = {}
     done = distributed.as_completed(loop=client.loop, raise_errors=False)
@@ -105,12 +109,27 @@ def _results(
                 yield Started(job)
             if not in_flight:
                 return
-            future = next(done)
+            try:
+                future = next(done)
+            except (OSError, CancelledError) as error:
+                raise _gone(error) from error
             job = in_flight.pop(future)
-            yield Finished(job, _record(distributed, future, job))
+            try:
+                record = _record(distributed, future, job)
+            except (CommClosedError, CancelledError) as error:
+                raise _gone(error) from error
+            yield Finished(job, record)
     finally:
         for future in in_flight:
             future.cancel()
+
+
+def _gone(error: BaseException) -> SetupError:
+    return SetupError(
+        f"the Dask cluster is gone ({type(error).__name__})",
+        where="executor",
+        mend="start it again, then run the same command: what is on disk is done",
+    )
 
 
 def _record(distributed: Any, future: Any, job: Job) -> TrialRecord:
@@ -240,6 +259,20 @@ def _client(
                 mend="start `dask scheduler` and `dask worker`, or leave the scheduler out",
             ) from error
         yield client
+
+
+@contextlib.contextmanager
+def _quiet_logs() -> Iterator[None]:
+    """Keep what Dask logs of a cluster's end from the terminal: it is told in one line."""
+    loggers = [logging.getLogger(name) for name in ("distributed", "tornado", "asyncio")]
+    levels = [logger.level for logger in loggers]
+    try:
+        for logger in loggers:
+            logger.setLevel(logging.CRITICAL + 1)
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
 
 
 def _check_reach(

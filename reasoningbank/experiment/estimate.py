@@ -19,6 +19,7 @@ from reasoningbank.errors import UsageError
 from reasoningbank.experiment.amounts import NOTHING, Amount, Spread, predict, spread_of
 from reasoningbank.experiment.config import Arm, Experiment, parse_experiment
 from reasoningbank.experiment.executors import Job
+from reasoningbank.experiment.lm_judging import reply_tokens
 from reasoningbank.experiment.measured import (
     Basis,
     Kinship,
@@ -30,7 +31,6 @@ from reasoningbank.experiment.measured import (
     read_runs,
 )
 from reasoningbank.experiment.records import RunFolder
-from reasoningbank.judge.lm_judge import MAX_REPLY_TOKENS
 from reasoningbank.lm import Price, parse_name, price_of
 
 __all__ = ["Amount", "ArmEstimate", "RunEstimate", "Spread", "estimate_run"]
@@ -289,7 +289,8 @@ def _estimate_judge(
     seen = basis.trials
     context = float(_LOCAL_CONTEXT) if parse_name(lm).is_local else None
     prompt = predict([one.prompt_tokens for one in seen], todo, context)
-    completion = predict([one.completion_tokens for one in seen], todo, MAX_REPLY_TOKENS)
+    most = reply_tokens(lm)
+    completion = predict([one.completion_tokens for one in seen], todo, most)
     seconds = predict([one.seconds for one in seen], todo, None)
     dollars, unpriced = _dollars(lm, basis, todo, prompt, completion)
     return ArmEstimate(

@@ -61,7 +61,7 @@ def in_threads(
         stop: When set, no further job is begun; those in flight are finished.
 
     Raises:
-        Exception: What `work` raises, in the consumer.
+        Exception: What `work` raises, in the consumer, once all trials in flight have ended.
     """
     events: queue.SimpleQueue[tuple[int, Started | Finished | BaseException | None]]
     events = queue.SimpleQueue()
@@ -89,15 +89,20 @@ def in_threads(
         threading.Thread(target=serve, args=(number,), name=f"trial-{number}", daemon=True).start()
     try:
         running = workers
+        failure: BaseException | None = None
         while running:
             number, event = events.get()
             if event is None:
                 running -= 1
             elif isinstance(event, BaseException):
-                raise event
+                # What the other workers are at is whole and paid for: it is waited for.
+                failure = failure or event
+                stop.set()
             else:
                 yield event
                 if isinstance(event, Finished):
                     stored[number].set()
+        if failure is not None:
+            raise failure
     finally:
         stop.set()

@@ -12,7 +12,7 @@ from reasoningbank.judge.lm_judge import MAX_REPLY_TOKENS
 from reasoningbank.lm import parse_name
 from reasoningbank.trajectory import Trajectory
 
-__all__ = ["judge_with_lm"]
+__all__ = ["judge_with_lm", "reply_tokens"]
 
 
 def judge_with_lm(
@@ -55,10 +55,16 @@ def judge_with_lm(
         known=world.vocabulary,
         prefixes=world.endpoint.prefixes,
     )
-    # A hosted model that thinks before it answers needs more than its answer takes.
-    most = MAX_REPLY_TOKENS if parse_name(model).is_local else None
-    lm = world.models[model].lm(role="judge", temperature=0.0, max_tokens=most)
+    lm = world.models[model].lm(role="judge", temperature=0.0, max_tokens=reply_tokens(model))
     return LMJudge(lm).judge(case).to_json()
+
+
+def reply_tokens(model: str) -> int | None:
+    """Return the most tokens of a judge's reply; None for a hosted model's own bound.
+
+    A hosted model that thinks before it answers needs more than its answer takes.
+    """
+    return MAX_REPLY_TOKENS if parse_name(model).is_local else None
 
 
 def _result(

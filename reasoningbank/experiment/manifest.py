@@ -69,6 +69,12 @@ def open_run(folder: RunFolder, manifest: dict[str, Any]) -> None:
     """
     old = folder.manifest
     if old is None:
+        if any((folder.path / "trials").glob("*/*.json*")):
+            raise UsageError(
+                "holds trials and no manifest, so that nothing says which run they are of",
+                where=str(folder.path),
+                mend="restore manifest.json, or choose another folder with --out",
+            )
         folder.write_manifest(manifest)
         return
     differs = []

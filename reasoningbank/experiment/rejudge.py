@@ -7,11 +7,12 @@ versions wrote get their gold and evidence so.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from reasoningbank.errors import EndpointError, ModelError, RecordError, UsageError
+from reasoningbank.errors import RecordError, SetupError, UsageError
 from reasoningbank.experiment.judges import OpenJudge, check_judge, open_judge
 from reasoningbank.experiment.records import RunFolder
 from reasoningbank.experiment.state import hold_run
@@ -173,6 +174,9 @@ def _copy(
     elif there.get("fingerprint") != manifest.get("fingerprint"):
         mend = "choose another folder with --out"
         raise UsageError("holds another run", where=str(target.path), mend=mend)
+    for path in sorted((folder.path / "memory").glob("*.jsonl*")):
+        (target.path / "memory").mkdir(exist_ok=True)
+        shutil.copyfile(path, target.path / "memory" / path.name)
     for path, trial in folder.read_all():
         if isinstance(trial, RecordError):
             on_notice(f"{path}: cannot be read and is left out")
@@ -230,7 +234,9 @@ class _Work:
             except UsageError as error:
                 self.failed.append((key, str(error)))
                 continue
-            except (EndpointError, ModelError) as error:
+            except (SetupError, RecordError):
+                raise
+            except Exception as error:
                 self.failed.append((key, str(error)))
                 in_a_row += 1
                 if in_a_row == MOST_FAILURES:

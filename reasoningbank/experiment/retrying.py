@@ -12,6 +12,7 @@ from reasoningbank.errors import RecordError
 from reasoningbank.experiment.config import Retries
 from reasoningbank.experiment.records import RunFolder
 from reasoningbank.experiment.trial_record import TrialRecord
+from reasoningbank.trajectory import Usage
 
 __all__ = ["Retrier", "waits", "write_patiently"]
 
@@ -33,8 +34,7 @@ class Retrier:
     """Runs trials until they end otherwise than by an infrastructure error, or tries run out.
 
     Once a trial has used up its tries, the infrastructure is taken to be down: further trials are
-    tried once each until one gets through. What earlier tries of a trial consumed is not in the
-    record of the last one; how many there were is. Safe between threads.
+    tried once each until one gets through. Safe between threads.
 
     Args:
         retries: How often, and how long to wait.
@@ -52,16 +52,19 @@ class Retrier:
         Args:
             run: Runs the trial once.
         """
-        record, tries = run(), 1
+        record, tries, wasted = run(), 1, Usage()
         for seconds in () if self._down else waits(self._retries):
             if record.status != "error":
                 break
             logger.info("%s: %s; tried again in %g s", record.key, record.error, seconds)
             if self._pause(seconds):
                 return None
-            record, tries = run(), tries + 1
+            spent, record, tries = record.usage, run(), tries + 1
+            if record.usage is not spent:
+                # Otherwise the attempt is the same, and only its judging was tried again.
+                wasted += spent
         self._down = record.status == "error"
-        return replace(record, tries=tries)
+        return replace(record, tries=tries, wasted=wasted)
 
 
 def write_patiently(

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from reasoningbank.agents import asks_model
-from reasoningbank.errors import EndpointError, UsageError
+from reasoningbank.errors import EndpointError, ReasoningBankError, RecordError, UsageError
 from reasoningbank.experiment.config import Experiment
 from reasoningbank.experiment.distributed import on_dask
 from reasoningbank.experiment.executors import Finished, Job, Started, in_threads
@@ -74,6 +75,7 @@ def run_experiment(
     only: Sequence[str] = (),
     tasks: Sequence[str] = (),
     again: Collection[TrialKey] = (),
+    missing: bool = True,
     on_progress: Callable[[Progress], None] = lambda _: None,
     on_notice: Callable[[str], None] = lambda _: None,
     observers: Sequence[Observer] = (),
@@ -91,6 +93,7 @@ def run_experiment(
         tasks: Only these tasks; empty for all.
         again: Trials that are run although they are on disk; a new record takes the old one's
             place once it is there.
+        missing: Whether trials that are not on disk are run.
         on_progress: Called when a trial begins, and when its record is on disk.
         on_notice: Told in one line what a person should know, such as a damaged file set aside.
         observers: Called with each new record, one at a time; what they raise is told and ends
@@ -118,9 +121,10 @@ def run_experiment(
         todo = [
             job
             for job in plan.jobs
-            if job.key in again or not folder.done(job.key) or folder.file(job.key) in damaged
+            if job.key in again
+            or (missing and (not folder.done(job.key) or folder.file(job.key) in damaged))
         ]
-        run = _Run(experiment, folder, plan, todo, on_progress, on_notice, observers)
+        run = _Run(experiment, folder, plan, todo, missing, on_progress, on_notice, observers)
         with interruptible(on_notice) as stop:
             run.carry_out(stop)
         if stop.asked:
@@ -136,6 +140,7 @@ class _Run:
     folder: RunFolder
     plan: Plan
     todo: Sequence[Job]
+    missing: bool
     on_progress: Callable[[Progress], None]
     on_notice: Callable[[str], None]
     observers: Sequence[Observer]
@@ -159,10 +164,12 @@ class _Run:
                 {"demonstrations": hash_files(demonstration_files(pack))},
             )
             open_run(self.folder, manifest)
-            for path in self.folder.set_damaged_aside():
+            for path in self.folder.set_damaged_aside() if self.missing else ():
                 self.on_notice(f"{path}: could not be read and was set aside; it is run again")
-            done = len(self.plan.jobs) - len(self.todo)
-            state = StateWriter(self.folder.path, len(self.plan.jobs), done, workers)
+            running = {job.key for job in self.todo}
+            rest = [job.key for job in self.plan.jobs if job.key not in running]
+            done = sum(map(self.folder.done, rest))
+            state = StateWriter(self.folder.path, done + len(running), done, workers)
             state.write("running")
             try:
                 if self.todo:
@@ -206,7 +213,7 @@ class _Run:
                 stop=stop.event,
             )
         with contextlib.closing(events):
-            self._keep(events, state)
+            self._keep(events, state, stop)
 
     def _work(self, world: World, stop: Stop) -> Callable[[Job, int], TrialRecord | None]:
         retrier = Retrier(self.experiment.retries, stop.event.wait)
@@ -217,10 +224,16 @@ class _Run:
 
         return work
 
-    def _keep(self, events: Iterable[Started | Finished], state: StateWriter) -> None:
-        """Store what comes out of the trials, and tell of it."""
+    def _keep(self, events: Iterable[Started | Finished], state: StateWriter, stop: Stop) -> None:
+        """Store what comes out of the trials, and tell of it.
+
+        Where the run cannot go on, no further trial begins; those in flight are kept before that
+        is raised.
+        """
         retries = self.experiment.retries
+        failure: ReasoningBankError | None = None
         began, fresh, errors, errored = time.monotonic(), 0, 0, 0
+        unheard: Counter[str] = Counter()
 
         def tell(key: TrialKey, record: TrialRecord | None) -> None:
             seconds = time.monotonic() - began
@@ -234,8 +247,13 @@ class _Run:
                 continue
             record = event.record
             if record is not None:
-                write_patiently(self.folder, record, retries.write_s, self.on_notice)
-                fresh += 1
+                patience = 0.0 if isinstance(failure, RecordError) else retries.write_s
+                try:
+                    write_patiently(self.folder, record, patience, self.on_notice)
+                    fresh += 1
+                except RecordError as error:
+                    failure, record = failure or error, None
+                    stop.event.set()
             state.ended(key, recorded=record is not None)
             if record is None:
                 continue
@@ -243,13 +261,24 @@ class _Run:
             self._observe(record)
             errors = errors + 1 if record.status == "error" else 0
             errored += record.status == "error"
-            if retries.stop_after is not None and errors >= retries.stop_after:
-                raise EndpointError(
+            asked = event.job.arm.judge_lm
+            if asked and record.verdict is not None and f"lm:{asked}" not in record.judgements:
+                unheard[asked] += 1
+            if retries.stop_after is not None and errors >= retries.stop_after and not failure:
+                stop.event.set()
+                failure = EndpointError(
                     f"{errors} trials in a row ended in infrastructure errors ({record.error})",
                     where=str(self.folder.path),
                     mend="mend that, then: reasoningbank rerun RUN --status error",
                 )
+        if failure is not None:
+            raise failure
 
+        for judge, trials in unheard.items():
+            self.on_notice(
+                f"{trials} trial{'s' * (trials > 1)} lack the judgement of {judge}; to add it: "
+                f"reasoningbank judge run {self.folder.path} --with lm:{judge}"
+            )
         if errored:
             self.on_notice(
                 f"{errored} trial{'s' * (errored > 1)} ended in infrastructure errors; to run "

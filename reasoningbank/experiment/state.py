@@ -21,7 +21,15 @@ from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment.json_files import read_json, write_atomically
 from reasoningbank.experiment.records import RunFolder, TrialKey
 
-__all__ = ["RunState", "RunStatus", "StateWriter", "hold_run", "is_held", "read_state"]
+__all__ = [
+    "RunState",
+    "RunStatus",
+    "StateWriter",
+    "check_free",
+    "hold_run",
+    "is_held",
+    "read_state",
+]
 
 _LOCK, _STATE = "run.lock", "state.json"
 RunStatus = Literal["running", "dead", "finished", "stopped", "failed"]
@@ -74,11 +82,7 @@ def hold_run(folder: RunFolder) -> Iterator[None]:
         folder.path.mkdir(parents=True, exist_ok=True)
         lock.acquire(timeout=1.0)
     except Timeout:
-        raise UsageError(
-            "another process runs this run",
-            where=str(folder.path),
-            mend="wait for it (`reasoningbank status` tells), or choose another folder with --out",
-        ) from None
+        raise _taken(folder) from None
     except OSError as error:
         raise RecordError(
             f"cannot be written ({error.strerror or error})",
@@ -90,6 +94,24 @@ def hold_run(folder: RunFolder) -> Iterator[None]:
     finally:
         lock.release()
         _leave_no_trace(folder.path)
+
+
+def check_free(folder: RunFolder) -> None:
+    """Check that no process runs a run now.
+
+    Raises:
+        UsageError: If one does.
+    """
+    if is_held(folder):
+        raise _taken(folder)
+
+
+def _taken(folder: RunFolder) -> UsageError:
+    return UsageError(
+        "another process runs this run",
+        where=str(folder.path),
+        mend="wait for it (`reasoningbank status` tells), or choose another folder with --out",
+    )
 
 
 def _leave_no_trace(path: Path) -> None:

@@ -12,8 +12,6 @@ from typing import Any
 from reasoningbank.agents import Attempt, Episode, Meter, make_agent
 from reasoningbank.corpus import Task
 from reasoningbank.errors import (
-    EndpointError,
-    ModelError,
     ReasoningBankError,
     RecordError,
     SetupError,
@@ -126,8 +124,9 @@ def _judged_by_lm(world: World, model: str, record: TrialRecord) -> TrialRecord:
             verdict=record.verdict,
             evidence=record.evidence,
         )
-    except (EndpointError, ModelError) as error:
-        # The trial is whole without it, and `judge run` can add it later.
+    except Exception as error:
+        # Whatever it is, a trial that is done and paid for is kept: it is whole without, and
+        # `judge run` can add it later.
         logger.warning("%s could not judge a trial: %s", model, error)
         return record
     return replace(record, judgements={**record.judgements, f"lm:{model}": said})

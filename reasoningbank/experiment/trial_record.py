@@ -59,6 +59,7 @@ class TrialRecord:
         judgements: What other judges said, by judge, e.g. ``lm:local``.
         judge_seconds: How long judging took; the verdict itself says nothing that varies.
         tries: How often the trial was run until it ended so, infrastructure errors included.
+        wasted: What the earlier tries consumed; it was paid for, and is no part of `usage`.
         step: Place in a learning stream, from 0; None outside one. Its seed is then the order.
         memory: Snapshot of the memory bank that the agent could see; empty without memory.
     """
@@ -82,6 +83,7 @@ class TrialRecord:
     judgements: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     judge_seconds: float = 0.0
     tries: int = 1
+    wasted: Usage = field(default_factory=Usage)
     step: int | None = None
     memory: str = ""
 
@@ -121,11 +123,13 @@ class TrialRecord:
         """Return the record as JSON-able data."""
         data = {k: getattr(self, k) for k in self.__dataclass_fields__ if k != "trajectory"}
         data["key"], data["usage"] = asdict(self.key), asdict(self.usage)
+        data["wasted"] = asdict(self.wasted)
         return {"version": VERSION, **data, "trajectory": self.trajectory.to_json()}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> TrialRecord:
         """Read what `to_json` wrote."""
-        rest = {k: v for k, v in data.items() if k not in {"version", "key", "usage"}}
+        rest = {k: v for k, v in data.items() if k not in {"version", "key", "usage", "wasted"}}
+        rest["wasted"] = Usage(**data.get("wasted", {}))
         rest["trajectory"] = Trajectory.from_json(rest["trajectory"])
         return cls(key=TrialKey(**data["key"]), usage=Usage(**data["usage"]), **rest)

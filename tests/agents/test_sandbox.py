@@ -119,7 +119,7 @@ def test_submit_ends_with_the_value(sandbox: Sandbox) -> None:
 def test_the_pool_hands_out_a_warm_sandbox() -> None:
     with SandboxPool(spare=1) as pool:
         deadline = time.monotonic() + 60
-        while pool._ready.empty() and time.monotonic() < deadline:
+        while not pool.ready and time.monotonic() < deadline:
             time.sleep(0.1)
         began = time.monotonic()
         box = pool()

@@ -66,6 +66,20 @@ def test_after_stop_what_is_in_flight_ends_and_nothing_begins() -> None:
     assert sorted(job.key.task for job in finished) == ["t0", "t1", "t2"]
 
 
+def test_what_is_in_flight_is_kept_when_another_trial_ends_the_run() -> None:
+    def work(job: Job, worker: int) -> Any:
+        if job.key.task == "t0":
+            raise ZeroDivisionError
+        time.sleep(0.05)
+        return job
+
+    events: list[Started | Finished] = []
+    with pytest.raises(ZeroDivisionError):
+        events.extend(in_threads(JOBS, work, workers=3, stop=threading.Event()))
+    ended = [event.job.key.task for event in events if isinstance(event, Finished)]
+    assert sorted(ended) == ["t1", "t2"]
+
+
 def test_what_work_raises_reaches_the_consumer() -> None:
     def work(job: Job, worker: int) -> Any:
         raise ZeroDivisionError(job.key.task)

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from reasoningbank.analysis.scores import Score
 from reasoningbank.errors import RecordError
 from reasoningbank.experiment import Retries, RunFolder, TrialRecord
 from reasoningbank.experiment.retrying import Retrier, write_patiently
+from reasoningbank.trajectory import Usage
 
 Make = Callable[..., TrialRecord]
 
@@ -41,6 +43,31 @@ def test_errors_are_tried_again_with_growing_waits(
     settled = retrier.settle(_after(errors, record))
     assert settled is not None
     assert (settled.tries, settled.status, pauses) == (tries, status, waited)
+
+
+def test_what_earlier_tries_cost_is_kept_apart(record: Make) -> None:
+    spent = [Usage(lm_calls=n, prompt_tokens=10, dollars=0.5) for n in (1, 2, 4)]
+    statuses = iter(zip(["error", "error", "submitted"], spent, strict=True))
+
+    def run() -> TrialRecord:
+        status, usage = next(statuses)
+        return record(status=status, usage=usage)
+
+    settled = Retrier(Retries(backoff_s=0), lambda _: False).settle(run)
+    assert settled is not None
+    assert settled.usage == spent[2]
+    assert settled.wasted == Usage(lm_calls=3, prompt_tokens=20, dollars=1.0)
+    assert Score.of(settled).dollars == 1.5
+    assert TrialRecord.from_json(settled.to_json()) == settled
+
+
+def test_an_attempt_that_is_judged_again_is_paid_once(record: Make) -> None:
+    usage = Usage(lm_calls=1)
+    statuses = iter(["error", "submitted"])
+    run = lambda: record(status=next(statuses), usage=usage)  # noqa: E731
+    settled = Retrier(Retries(backoff_s=0), lambda _: False).settle(run)
+    assert settled is not None
+    assert (settled.tries, settled.wasted) == (2, Usage())
 
 
 def test_a_stopped_run_gives_the_trial_up_unrecorded(record: Make) -> None:

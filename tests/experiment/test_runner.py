@@ -16,7 +16,7 @@ import pytest
 
 from reasoningbank.agents import AGENTS, Attempt, Episode
 from reasoningbank.corpus import Task, load_shacl_tasks
-from reasoningbank.errors import RecordError, UsageError
+from reasoningbank.errors import EndpointError, RecordError, UsageError
 from reasoningbank.experiment import (
     Executor,
     Experiment,
@@ -241,7 +241,12 @@ def test_what_is_run_again_replaces_its_record(
     run_experiment(experiment, folder, again=[second], on_progress=told.append)
     assert [p.key for p in told if p.record is not None] == [second]
     assert folder.read(second).strict
-    assert len(list(folder.trials())) == 3
+    folder.file(first).unlink()
+    told.clear()
+    run_experiment(experiment, folder, again=[second], missing=False, on_progress=told.append)
+    assert (told[-1].done, told[-1].total) == (2, 2)
+    assert len(list(folder.trials())) == 2
+    run_experiment(experiment, folder)
     assert folder.read(first).strict
 
 
@@ -295,6 +300,17 @@ def test_observers_hear_of_each_record_and_end_nothing(
     assert told == ["ValueError: no (the run goes on)"] * 2
 
 
+def test_trials_without_a_manifest_are_nobodys(
+    tmp_path: Path, make_pack: Pack, experiment_on: Make
+) -> None:
+    folder, experiment = RunFolder(tmp_path / "run"), experiment_on(make_pack(2))
+    run_experiment(experiment, folder)
+    (tmp_path / "run" / "manifest.json").unlink()
+    with pytest.raises(UsageError, match=r"holds trials and no manifest.*restore"):
+        run_experiment(experiment, folder)
+    assert len(list(folder.trials())) == 2
+
+
 class Prober:
     """Asks the discovery tools for all they show, and answers with that."""
 
@@ -327,3 +343,51 @@ def test_no_tool_shows_the_test_split_or_the_tasks_own_group(
     assert "'questions'" in record.answer
     assert any(other.query in record.answer for other in corpus if other.id not in hidden)
     assert not [other.id for other in corpus if other.id in hidden and other.query in record.answer]
+
+
+class Broken:
+    """Loses its endpoint on every task but one, which takes its time."""
+
+    name = "broken"
+    uses_lm = False
+    sees_gold = False
+
+    def solve(self, task: Task, episode: Episode) -> Attempt:
+        if task.id != "t000":
+            raise EndpointError("the endpoint is gone")
+        time.sleep(0.5)
+        return Attempt("ASK {}", "", "submitted", Usage(), episode.recorder.trajectory())
+
+
+def test_a_run_that_cannot_go_on_keeps_what_is_in_flight(
+    tmp_path: Path, make_pack: Pack, experiment_on: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(AGENTS, "broken", Broken)
+    folder = RunFolder(tmp_path / "run")
+    retries = {"infrastructure": 0, "stop_after": 2}
+    arm = {"name": "broken", "agent": "broken"}
+    experiment = experiment_on(make_pack(9), arm, executor={"workers": 2}, retries=retries)
+    with pytest.raises(EndpointError, match=r"2 trials in a row .*rerun"):
+        run_experiment(experiment, folder)
+    assert [r.key.task for r in folder.trials() if r.status == "submitted"] == ["t000"]
+    assert len(list(folder.trials())) < 9
+    state = read_state(folder)
+    assert state is not None
+    assert state.status == "failed"
+
+
+def test_a_full_disk_ends_the_run_when_the_trials_in_flight_have_ended(
+    tmp_path: Path, make_pack: Pack, experiment_on: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = RunFolder(tmp_path / "run")
+    experiment = experiment_on(make_pack(8), executor={"workers": 2}, retries={"write_s": 0})
+
+    def full(self: RunFolder, record: object) -> Path:
+        raise RecordError("cannot be written (No space left on device)")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(RunFolder, "write", full)
+        with pytest.raises(RecordError, match="No space"):
+            run_experiment(experiment, folder)
+    run_experiment(experiment, folder)
+    assert len(list(folder.trials())) == 8

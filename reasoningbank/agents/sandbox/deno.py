@@ -1,7 +1,8 @@
 """How Deno is started for DSPy's runner: confined, and without reaching deno.land.
 
 DSPy's `runner.js` imports Pyodide from npm and one function from deno.land. An import map
-replaces the latter by a local module; Pyodide is fetched once into Deno's own cache.
+replaces the latter by a local module, and puts one before Pyodide that starts it from a snapshot
+of its memory; Pyodide is fetched once into Deno's own cache.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 import dspy.primitives
 from dspy.primitives.python_interpreter import PythonInterpreter
 
+from reasoningbank.agents.sandbox.snapshot import memory_snapshot
 from reasoningbank.errors import SetupError
 
 __all__ = ["deno_command", "deno_executable", "fetch_pyodide", "pyodide_cached"]
@@ -57,8 +59,13 @@ def deno_command() -> tuple[str, ...]:
     """
     deno, cache = deno_executable(), _cache()
     strict = ("--cached-only", "--no-remote", "--no-code-cache", "--deny-import", "--deny-net")
-    flags = f"--v8-flags=--wasm-max-mem-pages={_WASM_PAGES},--max-old-space-size={_HEAP}"
-    command = (deno, "run", *strict, flags, *_runner(cache))
+    bounds = f"--wasm-max-mem-pages={_WASM_PAGES},--max-old-space-size={_HEAP}"
+    # A trial is too short for V8's second compiler: its work takes 0.2 s and 30 MB, and the
+    # agents' code runs no faster for it.
+    flags = f"--v8-flags=--liftoff-only,{bounds}"
+    snapshot = memory_snapshot(cache, (deno, "run", *strict, *_reading(cache)))
+    image = () if snapshot is None else (f"--snapshot={snapshot}",)
+    command = (deno, "run", *strict, flags, *_runner(cache), *image)
     if os.name != "posix":
         return command
     return (sys.executable, "-I", "-S", str(_HERE / "confined.py"), cache, *command)
@@ -97,6 +104,8 @@ def fetch_pyodide() -> None:
             f"Pyodide cannot be fetched ({said[:300]})",
             mend="check that npm's registry can be reached, then run: reasoningbank doctor --fix",
         )
+    # What was started before had no Pyodide, and so no snapshot of it.
+    deno_command.cache_clear()
 
 
 def _cache() -> str:
@@ -110,14 +119,16 @@ def _cache() -> str:
 
 def _runner(cache: str) -> tuple[str, ...]:
     runner = Path(dspy.primitives.__file__).resolve().parent / "runner.js"
+    return (*_reading(cache, runner), str(runner), "", f"--dspy-deno-dir={cache}")
+
+
+def _reading(cache: str, *more: Path) -> tuple[str, ...]:
+    """Return the options of a script that reads Deno's cache, this folder and no more."""
     return (
         "--no-config",
         "--no-lock",
         "--no-prompt",
         "--node-modules-dir=none",
         f"--import-map={_HERE / 'import_map.json'}",
-        f"--allow-read={runner},{cache},{_HERE}",
-        str(runner),
-        "",
-        f"--dspy-deno-dir={cache}",
+        f"--allow-read={','.join(map(str, (*more, cache, _HERE)))}",
     )

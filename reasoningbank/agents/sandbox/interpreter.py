@@ -72,22 +72,21 @@ class _Interpreter(PythonInterpreter):  # type: ignore[misc]
     #: Seconds spent in tools during the present execution; the watchdog does not count them.
     tool_seconds = 0.0
     in_tool = False
-    _prepared = False
     deno_process: Any
 
     def _health_check(self) -> None:
         # Bytes that are no text must not be an error of the host's.
         self.deno_process.stdout.reconfigure(errors="replace")
         super()._health_check()
+        # Now, before any trial waits for it.
+        self._send_request("execute", {"code": _PRELUDE}, "preparing the sandbox")
 
     def _register_tools(self) -> None:
         fresh = not self._tools_registered
         super()._register_tools()
         if fresh:
             wraps = "\n".join(f"{name} = _rb_wrap({name})" for name in self.tools)
-            prelude = "" if self._prepared else _PRELUDE
-            self._send_request("execute", {"code": f"{prelude}\n{wraps}"}, "preparing tools")
-            self._prepared = True
+            self._send_request("execute", {"code": wraps}, "preparing tools")
 
     def _read_response_line(self, context: str) -> str:
         line: str = self.deno_process.stdout.readline(_LINE)
@@ -151,7 +150,17 @@ class Sandbox:
         self._tools_registered = False
         self._timeout_s = timeout_s
         self._inner: _Interpreter | None = None
+        self._beginning: threading.Thread | None = None
         self._closed = False
+
+    def begin(self) -> None:
+        """Start, and make the tools known, in the background; `execute` waits for it.
+
+        To be called when the tools are set: while the model thinks, both are done.
+        """
+        if self._beginning is None and not self._closed:
+            self._beginning = threading.Thread(target=self._get_ready, daemon=True)
+            self._beginning.start()
 
     def start(self) -> None:
         """Start Deno and Pyodide; the first start on a machine fetches Pyodide from npm.
@@ -180,13 +189,8 @@ class Sandbox:
             CodeExecutionError: If the code fails, runs too long, or brings the sandbox down.
             SyntaxError: If it is not Python.
         """
-        self.start()
-        inner = self._inner
-        assert inner is not None
-        inner.tools = self.tools
-        inner.output_fields = self.output_fields
-        if not self._tools_registered:
-            inner._tools_registered = False
+        self._wait_until_begun()
+        inner = self._with_tools()
         stopped = threading.Event()
         finished = threading.Event()
         inner.tool_seconds = 0.0
@@ -223,8 +227,35 @@ class Sandbox:
         """End the sandbox; calling it again is harmless."""
         self._closed = True
         if self._inner is not None:
+            # Also what may be getting ready just now: it ends at once.
+            self._inner.kill()
+        self._wait_until_begun()
+        if self._inner is not None:
             self._inner.shutdown()
             self._inner = None
+
+    def _get_ready(self) -> None:
+        try:
+            self._with_tools()._register_tools()
+            self._tools_registered = True
+        except Exception:
+            # What uses the sandbox meets the same failure, in its own thread, and reports it.
+            self._tools_registered = False
+
+    def _wait_until_begun(self) -> None:
+        if self._beginning is not None:
+            self._beginning.join()
+
+    def _with_tools(self) -> _Interpreter:
+        """Return the interpreter, started, with the present tools."""
+        self.start()
+        inner = self._inner
+        assert inner is not None
+        inner.tools = self.tools
+        inner.output_fields = self.output_fields
+        if not self._tools_registered:
+            inner._tools_registered = False
+        return inner
 
     def _replace(self) -> None:
         if self._inner is not None:

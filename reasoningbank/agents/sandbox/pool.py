@@ -1,7 +1,8 @@
-"""Sandboxes started ahead of need, so that no trial waits four seconds for Pyodide."""
+"""Sandboxes started ahead of need, so that no trial waits for Pyodide."""
 
 from __future__ import annotations
 
+import os
 import queue
 import threading
 
@@ -14,11 +15,13 @@ class SandboxPool:
     """Hands out started sandboxes and keeps `spare` more warm in the background.
 
     An instance is a zero-argument factory, as `dspy.RLM(interpreter_factory=...)` wants it;
-    whoever takes a sandbox shuts it down. The pool is a context manager; leaving it shuts down
-    the spares.
+    whoever takes a sandbox shuts it down, since what one trial left behind is no other's. As many
+    start at a time as there are processors: more would all be ready as late as the last.
+
+    The pool is a context manager; leaving it shuts down the spares.
 
     Args:
-        spare: How many sandboxes to keep ready, at least 0. Each holds 110 to 170 MB.
+        spare: How many sandboxes to keep ready, at least 0. Each holds 150 to 190 MB.
         timeout_s: Seconds one execution may compute.
     """
 
@@ -28,7 +31,8 @@ class SandboxPool:
         self._spare = spare
         self._timeout_s = timeout_s
         self._ready: queue.SimpleQueue[Sandbox] = queue.SimpleQueue()
-        self._waiting = 0
+        self._under_way = 0
+        self._starters = 0
         self._lock = threading.Lock()
         self._closed = False
 
@@ -48,13 +52,18 @@ class SandboxPool:
         self.prestart()
         return sandbox
 
+    @property
+    def ready(self) -> int:
+        """How many warm sandboxes wait to be taken."""
+        return self._ready.qsize()
+
     def prestart(self) -> None:
         """Start sandboxes in the background until `spare` are ready or under way."""
         with self._lock:
-            missing = 0 if self._closed else self._spare - self._ready.qsize() - self._waiting
-            self._waiting += max(0, missing)
-        for _ in range(missing):
-            threading.Thread(target=self._start_one, daemon=True).start()
+            most = min(self._missing(), os.cpu_count() or 1) - self._starters
+            self._starters += max(0, most)
+        for _ in range(most):
+            threading.Thread(target=self._start_some, daemon=True).start()
 
     def close(self) -> None:
         """Shut down the sandboxes nobody took; calling it again is harmless."""
@@ -63,7 +72,22 @@ class SandboxPool:
         while not self._ready.empty():
             self._ready.get().shutdown()
 
-    def _start_one(self) -> None:
+    def _missing(self) -> int:
+        return 0 if self._closed else self._spare - self._ready.qsize() - self._under_way
+
+    def _start_some(self) -> None:
+        while True:
+            with self._lock:
+                if self._missing() <= 0:
+                    self._starters -= 1
+                    return
+                self._under_way += 1
+            if not self._start_one():
+                with self._lock:
+                    self._starters -= 1
+                return
+
+    def _start_one(self) -> bool:
         sandbox = Sandbox(self._timeout_s)
         try:
             sandbox.start()
@@ -71,11 +95,12 @@ class SandboxPool:
             # The trial that needs it meets the same failure in its own thread and reports it.
             sandbox.shutdown()
             with self._lock:
-                self._waiting -= 1
-            return
+                self._under_way -= 1
+            return False
         with self._lock:
-            self._waiting -= 1
+            self._under_way -= 1
             if not self._closed:
                 self._ready.put(sandbox)
-                return
+                return True
         sandbox.shutdown()
+        return False

@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""Runs inside the sandbox, after the tools are registered and before the agent's first turn.
+"""Runs inside the sandbox when it has started, before tools are registered and code is run.
 
 Gives what crosses the boundary as JSON its behaviour back: a handle prints as its repr and
 answers `ref.key` and `ref["key"]`; a list of rows carries `source`, `total` and `truncated`;

@@ -53,7 +53,7 @@ class FigureEntry(NamedTuple):
 
 #: Every figure by name.
 FIGURES: Mapping[str, FigureEntry] = {
-    "paired": FigureEntry("The stated comparison, task by task", paired),
+    "paired": FigureEntry("The comparison, task by task", paired),
     "arms": FigureEntry("Arms with 95 % intervals", arms),
     "outcomes": FigureEntry("What became of the trials", outcomes),
     "learning": FigureEntry("Learning curves", learning),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from reasoningbank.analysis.averages import average
 from reasoningbank.analysis.figures.chart import (
     COLOURS,
@@ -52,10 +54,9 @@ def arms(frames: Frames, manifest: Manifest) -> Chart | None:
         lost = f", {len(own) - len(values)} not judged" if len(own) > len(values) else ""
         value = f"{100 * found.rate:.0f} %" if metric != "f1" else f"{found.rate:.2f}"
         notes.append((value, f"{right}{lost}"))
-        said.append(
-            f"{name} {found.rate:.2f} (95 % interval {found.low:.2f} to {found.high:.2f}, "
-            f"{found.method}; {right} trials{lost})"
-        )
+        reach = f"95 % interval {found.low:.2f} to {found.high:.2f}, {found.method}"
+        reach = "no interval" if np.isnan(found.low) else reach
+        said.append(f"{name} {found.rate:.2f} ({reach}; {right} trials{lost})")
     quiet(axes, grid="x")
     axes.set_xlim(-0.015, 1.015)
     axes.set_ylim(len(scores) - 0.5, -0.5)

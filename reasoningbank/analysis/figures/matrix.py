@@ -62,7 +62,8 @@ def matrix(frames: Frames, manifest: Manifest) -> Chart | None:
     levels = {str(name): str(value) for name, value in level.items()}
     counted = metric == "f1" or data.groupby(["label", by]).size().max() > 1
     chart = _drawn(cells.loc[shown], lost, counted, metric, by, levels)
-    means = ", ".join(f"{arm} {cells[arm].mean():.2f}" for arm in arms)
+    mean = {arm: cells[arm].mean() for arm in arms}
+    means = ", ".join(f"{a} {'none' if np.isnan(m) else f'{m:.2f}'}" for a, m in mean.items())
     rest = (
         f" {len(order) - len(shown)} more in between are not shown."
         if len(order) > len(shown)

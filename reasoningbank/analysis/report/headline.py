@@ -138,7 +138,8 @@ def _forest(found: Comparison) -> Html:
     if math.isfinite(found.low):
         parts.append(_line(at(max(-most, found.low)), at(min(most, found.high)), 25, width=4))
     colour = "var(--figure-1)"
-    parts.append(element("circle", cx=at(found.difference), cy=25, r=7, fill=colour))
+    if math.isfinite(found.difference):
+        parts.append(element("circle", cx=at(found.difference), cy=25, r=7, fill=colour))
     parts += [
         element("text", f"{number(-most)}  {found.second} better", x=at(-most), y=62,
                 text_anchor="start"),

@@ -11,7 +11,7 @@ import hashlib
 import re
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
@@ -141,10 +141,10 @@ def _trials(
 def _whole(record: TrialRecord, payloads: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the reader of one trial needs, long texts as their places."""
     # The record's fields as they are: copying them deeply would take longer than all the rest.
-    whole = {k: v for k, v in vars(record).items() if k not in _INDEXED}
+    fields = {k: v for k, v in vars(record).items() if k not in _INDEXED}
+    whole = {k: vars(v) if is_dataclass(v) else v for k, v in fields.items()}
     return {
         **whole,
-        "usage": vars(record.usage),
         "file": record.key.path,
         "events": [vars(event) for event in record.trajectory.events],
         "payloads": payloads,

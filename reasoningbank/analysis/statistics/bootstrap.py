@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+import scipy
 
 __all__ = ["UnitMean", "bootstrap_mean", "sign_flip_p", "t_mean", "t_p"]
 
@@ -103,10 +103,10 @@ def bootstrap_mean(
         high = common + up * (bounds[1] - common)
         return UnitMean(mean, low, high, sd, n, "exact bound", above + below)
     if n < FEWEST:
-        half = float(stats.t.ppf((1 + confidence) / 2, n - 1)) * sd / math.sqrt(n)
+        half = float(scipy.stats.t.ppf((1 + confidence) / 2, n - 1)) * sd / math.sqrt(n)
         low, high = max(mean - half, bounds[0]), min(mean + half, bounds[1])
         return UnitMean(mean, low, high, sd, n, "Student's t")
-    drawn = stats.bootstrap(
+    drawn = scipy.stats.bootstrap(
         (total, size),
         _ratio,
         paired=True,
@@ -116,8 +116,8 @@ def bootstrap_mean(
         method="percentile",
         rng=np.random.default_rng(seed),
     ).bootstrap_distribution
-    reach = math.sqrt(n / (n - 1)) * float(stats.t.ppf((1 + confidence) / 2, n - 1))
-    tail = float(stats.norm.sf(reach))
+    reach = math.sqrt(n / (n - 1)) * float(scipy.stats.t.ppf((1 + confidence) / 2, n - 1))
+    tail = float(scipy.stats.norm.sf(reach))
     low, high = (float(q) for q in np.quantile(drawn, [tail, 1 - tail]))
     return UnitMean(mean, low, high, sd, n, "bootstrap")
 
@@ -138,7 +138,7 @@ def t_mean(values: Sequence[float], confidence: float = 0.95) -> UnitMean:
     sd = float(data.std(ddof=1)) if n > 1 else math.nan
     if not sd > _ALIKE:
         return UnitMean(mean, math.nan, math.nan, sd, n, "no spread seen")
-    half = float(stats.t.ppf((1 + confidence) / 2, n - 1)) * sd / math.sqrt(n)
+    half = float(scipy.stats.t.ppf((1 + confidence) / 2, n - 1)) * sd / math.sqrt(n)
     return UnitMean(mean, mean - half, mean + half, sd, n, "Student's t")
 
 
@@ -152,7 +152,7 @@ def t_p(differences: Sequence[float]) -> float:
     data = np.asarray(differences, dtype=float)
     if len(data) < 2 or not data.std(ddof=1) > _ALIKE:
         return math.nan
-    return float(stats.ttest_1samp(data, 0.0).pvalue)
+    return float(scipy.stats.ttest_1samp(data, 0.0).pvalue)
 
 
 def sign_flip_p(differences: Sequence[float], seed: int = 0) -> float:
@@ -211,4 +211,4 @@ def _commonest(values: Array) -> float:
 def _most(share: float, n: float, confidence: float) -> float:
     # Clopper and Pearson's upper end at the effective number of units (Korn and Graubard 1998),
     # which is their number where all have one size.
-    return float(stats.beta.ppf((1 + confidence) / 2, share * n + 1, (1 - share) * n))
+    return float(scipy.stats.beta.ppf((1 + confidence) / 2, share * n + 1, (1 - share) * n))

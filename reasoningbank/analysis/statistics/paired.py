@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from scipy import optimize, stats
+import scipy
 
 from reasoningbank.analysis.statistics.rates import Interval
 
@@ -54,8 +54,8 @@ def mcnemar_midp(first: Sequence[bool], second: Sequence[bool]) -> McNemar:
     n, discordant = len(first), only_first + only_second
     p = 1.0
     if discordant:
-        seen = float(stats.binom.pmf(only_first, discordant, 0.5))
-        exact = float(stats.binomtest(only_first, discordant, 0.5).pvalue)
+        seen = float(scipy.stats.binom.pmf(only_first, discordant, 0.5))
+        exact = float(scipy.stats.binomtest(only_first, discordant, 0.5).pvalue)
         # At a tie what was seen lies in both tails and is taken off once for both.
         p = 1.0 - seen / 2 if only_first == only_second else exact - seen
     difference = (only_first - only_second) / n if n else math.nan
@@ -83,7 +83,7 @@ def tango(only_first: int, only_second: int, n: int, confidence: float = 0.95) -
         raise ValueError("the discordant tasks must be among the n tasks")
     if n == 0:
         return Interval(math.nan, -1.0, 1.0, "Tango")
-    critical = float(stats.norm.ppf((1 + confidence) / 2))
+    critical = float(scipy.stats.norm.ppf((1 + confidence) / 2))
     observed = (only_first - only_second) / n
 
     def excess(delta: float) -> float:
@@ -99,7 +99,7 @@ def tango(only_first: int, only_second: int, n: int, confidence: float = 0.95) -
 
 
 def _root(function: Callable[[float], float], low: float, high: float) -> float:
-    return float(optimize.brentq(function, low, high, xtol=1e-12))
+    return float(scipy.optimize.brentq(function, low, high, xtol=1e-12))
 
 
 def _null_variance(only_first: int, only_second: int, n: int, delta: float) -> float:

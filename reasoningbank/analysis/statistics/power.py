@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import optimize, stats
+import scipy
 
 __all__ = ["detectable_mcnemar", "detectable_mean", "mcnemar_power"]
 
@@ -39,16 +39,16 @@ def mcnemar_power(n: int, discordance: float, effect: float, alpha: float = ALPH
     if n == 0 or discordance == 0:
         return 0.0
     # Counts of discordant tasks that are all but impossible are left out.
-    least, most = stats.binom.ppf([_RARE, 1 - _RARE], n, discordance)
+    least, most = scipy.stats.binom.ppf([_RARE, 1 - _RARE], n, discordance)
     m = np.arange(max(1, int(least)), int(most) + 1)
     # Mid-p of k out of m is cdf(k-1) + cdf(k): the critical k is where the cdf passes alpha/2,
     # or the one before.
-    k = stats.binom.ppf(alpha / 2, m, 0.5)
-    midp = stats.binom.cdf(k - 1, m, 0.5) + stats.binom.cdf(k, m, 0.5)
+    k = scipy.stats.binom.ppf(alpha / 2, m, 0.5)
+    midp = scipy.stats.binom.cdf(k - 1, m, 0.5) + scipy.stats.binom.cdf(k, m, 0.5)
     k = np.where(midp < alpha, k, k - 1)
     share = (discordance + effect) / (2 * discordance)
-    rejects = stats.binom.cdf(k, m, share) + stats.binom.sf(m - k - 1, m, share)
-    return float(np.sum(stats.binom.pmf(m, n, discordance) * rejects))
+    rejects = scipy.stats.binom.cdf(k, m, share) + scipy.stats.binom.sf(m - k - 1, m, share)
+    return float(np.sum(scipy.stats.binom.pmf(m, n, discordance) * rejects))
 
 
 def detectable_mcnemar(
@@ -76,7 +76,7 @@ def detectable_mcnemar(
 
     if missing(1.0) < 0:
         return None
-    return float(optimize.brentq(missing, 0.0, 1.0, xtol=1e-6))
+    return float(scipy.optimize.brentq(missing, 0.0, 1.0, xtol=1e-6))
 
 
 def detectable_mean(
@@ -102,11 +102,11 @@ def detectable_mean(
     if n < 2 or not sd > 0:
         return None
     df = n - 1
-    critical = float(stats.t.ppf(1 - alpha / 2, df))
+    critical = float(scipy.stats.t.ppf(1 - alpha / 2, df))
 
     def missing(shift: float) -> float:
         # The other tail adds less than a millionth at such a power.
-        return float(stats.nct.sf(critical, df, shift)) - power
+        return float(scipy.stats.nct.sf(critical, df, shift)) - power
 
-    effect = float(optimize.brentq(missing, 0.0, _FAR)) * sd / math.sqrt(n)
+    effect = float(scipy.optimize.brentq(missing, 0.0, _FAR)) * sd / math.sqrt(n)
     return effect if effect <= largest else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from scipy import stats
+import scipy
 
 __all__ = ["Interval", "clopper_pearson", "wilson"]
 
@@ -58,5 +58,5 @@ def _proportion(
 ) -> Interval:
     if trials == 0:
         return Interval(math.nan, 0.0, 1.0, label)
-    found = stats.binomtest(successes, trials).proportion_ci(confidence, method=method)
+    found = scipy.stats.binomtest(successes, trials).proportion_ci(confidence, method=method)
     return Interval(successes / trials, float(found.low), float(found.high), label)

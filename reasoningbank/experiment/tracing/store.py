@@ -15,9 +15,10 @@ from reasoningbank.experiment.plain_json import plain
 from reasoningbank.experiment.tracing.spans import spans_of
 from reasoningbank.experiment.tracing.tally import Tally
 from reasoningbank.experiment.tracing.trace import (
+    EDITION_TAG,
     RUN_TAG,
-    STARTED_TAG,
     TRIAL_TAG,
+    edition,
     trace_digits,
     trace_info,
     trial_name,
@@ -58,7 +59,7 @@ class TraceStore:
         self._tally.add(record)
         name = trial_name(record.key)
         known = self._known.get(name)
-        if known is not None and known[0] == record.started:
+        if known is not None and known[0] == edition(record):
             return
         digits = trace_digits(self._run, record)
         # The tags come last: a trace with them is whole, one without them is logged again.
@@ -66,7 +67,7 @@ class TraceStore:
         self._traces.start_trace(trace_info(record, self._run, self._experiment, self._mlflow_run))
         if known is not None:
             self._client.delete_traces(self._experiment, trace_ids=[known[1]])
-        self._known[name] = record.started, f"tr-{digits}"
+        self._known[name] = edition(record), f"tr-{digits}"
 
     def finish(self, status: str) -> None:
         """Log the numbers of each arm and end MLflow's run.
@@ -125,7 +126,7 @@ class TraceStore:
             )
             for trace in page:
                 tags = trace.info.tags
-                yield tags[TRIAL_TAG], (tags[STARTED_TAG], trace.info.trace_id)
+                yield tags[TRIAL_TAG], (tags.get(EDITION_TAG, ""), trace.info.trace_id)
             token = page.token
             if not token:
                 return

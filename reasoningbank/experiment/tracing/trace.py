@@ -23,12 +23,12 @@ from reasoningbank.experiment.plain_json import plain
 from reasoningbank.experiment.tracing.spans import nanoseconds, token_usage
 from reasoningbank.experiment.trial_record import TrialKey, TrialRecord
 
-__all__ = ["RUN_TAG", "STARTED_TAG", "TRIAL_TAG", "trace_digits", "trace_info", "trial_name"]
+__all__ = ["EDITION_TAG", "RUN_TAG", "TRIAL_TAG", "trace_digits", "trace_info", "trial_name"]
 
 #: Tags by which traces are found again.
 RUN_TAG = "reasoningbank.run"
 TRIAL_TAG = "reasoningbank.trial"
-STARTED_TAG = "reasoningbank.started"
+EDITION_TAG = "reasoningbank.edition"
 
 #: MLflow keeps so many characters of a preview, and of a tag.
 _PREVIEW, _TAG = 1_000, 250
@@ -42,9 +42,15 @@ def trial_name(key: TrialKey) -> str:
     return f"{name[: _TAG - 17]}~{hashlib.sha256(name.encode()).hexdigest()[:16]}"
 
 
+def edition(record: TrialRecord) -> str:
+    """Return what changes when a trial is run again, or judged again."""
+    said = json.dumps([record.verdict, record.judgements], sort_keys=True, default=str)
+    return f"{record.started} {hashlib.sha256(said.encode()).hexdigest()[:12]}"
+
+
 def trace_digits(run: str, record: TrialRecord) -> str:
     """Return the id of a trial's trace, 32 hexadecimal digits: the same whenever it is logged."""
-    parts = f"{run}\0{trial_name(record.key)}\0{record.started}"
+    parts = f"{run}\0{trial_name(record.key)}\0{edition(record)}"
     return hashlib.sha256(parts.encode()).hexdigest()[:32]
 
 
@@ -85,7 +91,7 @@ def _tags(record: TrialRecord, run: str) -> dict[str, str]:
         TraceTagKey.TRACE_NAME: f"{key.arm} · {key.task}",
         RUN_TAG: run,
         TRIAL_TAG: trial_name(key),
-        STARTED_TAG: record.started,
+        EDITION_TAG: edition(record),
         "arm": key.arm,
         "task": key.task,
         "seed": key.seed,
