@@ -99,13 +99,16 @@ def rerun(
     ] = "error",
     only: Only = None,
     task: TaskOption = None,
+    missing: Annotated[
+        bool, typer.Option("--missing", help="Also run the trials that are not there yet.")
+    ] = False,
     mlflow: MLflow = None,
     as_json: AsJson = False,
 ) -> None:
     """Run trials of a run again, by how they ended; a record is replaced when the new one is there.
 
-    The experiment is the one of the run's manifest. Trials that are missing are not run; `run`
-    does that.
+    The experiment is the one of the run's manifest. Trials that are missing are run with
+    `--missing` only.
 
     Example: reasoningbank rerun runs/uniprot_demo --status error
     """
@@ -118,13 +121,16 @@ def rerun(
     ]
     if not chosen:
         notice(f"no trial of {folder} that was asked for ended in {status}")
-        report_run(run_folder, as_json)
-        return
+        if not missing:
+            report_run(run_folder, as_json)
+            return
     _run(
         experiment,
         run_folder,
+        only=only or (),
+        tasks=task or (),
         again=chosen,
-        missing=False,
+        missing=missing,
         mlflow=mlflow,
         as_json=as_json,
     )

@@ -269,7 +269,7 @@ class _Run:
                 failure = EndpointError(
                     f"{errors} trials in a row ended in infrastructure errors ({record.error})",
                     where=str(self.folder.path),
-                    mend="mend that, then: reasoningbank rerun RUN --status error",
+                    mend="mend that, then: reasoningbank rerun RUN --status error --missing",
                 )
         if failure is not None:
             raise failure

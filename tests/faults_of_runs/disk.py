@@ -95,12 +95,12 @@ def another(stage: Stage) -> None:
 
 
 def no_manifest(content: str) -> Callable[[Stage], Done]:
-    """Return what spoils the manifest, and takes it away before the command is given again."""
+    """Return what spoils the manifest, and restores it before the command is given again."""
 
     def change(stage: Stage) -> None:
         manifest = stage.path / "manifest.json"
+        stage.mending.callback(manifest.write_bytes, manifest.read_bytes())
         manifest.write_text(content, encoding="utf-8")
-        stage.mending.callback(manifest.unlink)
 
     return after(change)
 

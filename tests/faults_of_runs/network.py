@@ -109,7 +109,7 @@ def replying(content: object) -> Callable[[Stage], Done]:
     return act
 
 
-RERUN = ("rerun", "run", "--status", "error")
+RERUN = ("rerun", "run", "--status", "error", "--missing")
 
 ENDPOINT = [
     Fault("down for a second in the third trial", briefly_down, "", 0, 6),
@@ -121,7 +121,7 @@ MODEL = [
     Fault("429 with Retry-After for 2 s", lambda s: storm(s, 2.0, "1"), "", 0, 6),
     Fault("429 for good", always(429), r"rate limit", 1, 2, RERUN),
     Fault("500 for good", always(500), r"3 trials in a row", 1, 2, RERUN),
-    Fault("401 from the third call on", always(401), r"key", 1, 2, RERUN),
+    Fault("401 from the third call on", always(401), r"key", 1, 2),
     Fault("gone from the third call on", model_gone, r"3 trials in a row", 1, 3, RERUN),
     Fault("one call that is never answered", hanging, "", 0, 6),
 ]

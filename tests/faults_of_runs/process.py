@@ -23,7 +23,7 @@ from .scene import Fault, Stage, third_trial
 __all__ = ["CLOCK", "PARTS", "PROCESS"]
 
 
-RERUN = ("rerun", "run", "--status", "error")
+RERUN = ("rerun", "run", "--status", "error", "--missing")
 ENDING = "interrupt again to abandon"
 
 

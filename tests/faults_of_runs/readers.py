@@ -44,5 +44,5 @@ READERS = [
     Fault("`export parquet run`", reading("export", "parquet", "run"), NAMED, 0, 5),
     Fault("`export inspect run`", reading("export", "inspect", "run"), NAMED, 0, 5),
     Fault("`archive run copy`", reading("archive", "run", "copy"), NAMED, 0, 5),
-    Fault("`rerun run`", reading("rerun", "run"), NAMED, 0, 6),
+    Fault("`rerun run`", reading("rerun", "run"), NAMED, 0, 5),
 ]
