@@ -10,10 +10,11 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from handmade import HOSTILE, ITEM, MANIFEST, records
 
 from reasoningbank.analysis.report import Report, write_report
 from reasoningbank.experiment import RunFolder
+
+from .handmade import HOSTILE, ITEM, MANIFEST, records
 
 ROOT = Path(__file__).resolve().parents[3]
 

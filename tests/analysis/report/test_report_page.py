@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from handmade import HOSTILE, many_records
 
 from reasoningbank.analysis.report import Report, write_report
 from reasoningbank.experiment import RunFolder
+
+from .handmade import HOSTILE, many_records
 
 Visit = Callable[..., Any]
 

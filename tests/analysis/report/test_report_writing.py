@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from handmade import HOSTILE, MANIFEST, record, records, trajectory
 
 from reasoningbank.analysis.report import Report, write_report
 from reasoningbank.analysis.report.chunks import PayloadPool, chunk, encode
@@ -20,6 +19,8 @@ from reasoningbank.analysis.report.index import TrialIndex
 from reasoningbank.analysis.report.markup import element
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment import RunFolder
+
+from .handmade import HOSTILE, MANIFEST, record, records, trajectory
 
 RESULTS = Path(__file__).resolve().parents[3] / "experiments" / "results"
 
