@@ -19,6 +19,7 @@ from reasoningbank.analysis.report.index import TrialIndex
 from reasoningbank.analysis.report.markup import element
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment import RunFolder
+from reasoningbank.experiment.json_files import write_atomically
 
 from .handmade import HOSTILE, MANIFEST, record, records, trajectory
 
@@ -166,9 +167,17 @@ def test_a_run_without_trials_has_a_page(tmp_path: Path) -> None:
     assert "No trial is on disk yet." in report.path.read_text("utf-8")
 
 
+#: What records did not hold at first.
+SINCE = {"gold", "evidence", "judgements", "judge_seconds", "tries", "wasted", "step", "memory"}
+
+
 @pytest.mark.parametrize("name", ["uniprot_demo", "uniprot_tools"])
 def test_old_records_are_shown(name: str, tmp_path: Path) -> None:
-    folder = RunFolder(RESULTS / name)
+    folder = RunFolder(tmp_path / "run")
+    folder.write_manifest(RunFolder(RESULTS / name).manifest or {})
+    for trial in RunFolder(RESULTS / name).trials():
+        old = {k: v for k, v in trial.to_json().items() if k not in SINCE}
+        write_atomically(folder.path / trial.key.path, old)
     report = write_report(folder, tmp_path / "report.html")
     page = Page(report.path.read_text("utf-8"))
     assert report.trials == sum(1 for _ in folder.trials()) > 0
