@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -78,6 +78,7 @@ def hold_run(folder: RunFolder) -> Iterator[None]:
         RecordError: If the folder cannot be written.
     """
     lock = FileLock(folder.path / _LOCK)
+    made = [path for path in (folder.path, *folder.path.parents) if not path.exists()]
     try:
         folder.path.mkdir(parents=True, exist_ok=True)
         lock.acquire(timeout=1.0)
@@ -93,7 +94,7 @@ def hold_run(folder: RunFolder) -> Iterator[None]:
         yield
     finally:
         lock.release()
-        _leave_no_trace(folder.path)
+        _leave_no_trace(folder.path, made)
 
 
 def check_free(folder: RunFolder) -> None:
@@ -114,12 +115,13 @@ def _taken(folder: RunFolder) -> UsageError:
     )
 
 
-def _leave_no_trace(path: Path) -> None:
-    """Delete a folder in which nothing came to be but the lock."""
+def _leave_no_trace(path: Path, made: Sequence[Path]) -> None:
+    """Delete the folders that were made if nothing came to be in them but the lock."""
     with contextlib.suppress(OSError):
-        if [file.name for file in path.iterdir()] == [_LOCK]:
+        if made and [file.name for file in path.iterdir()] == [_LOCK]:
             (path / _LOCK).unlink()
-            path.rmdir()
+            for folder in made:
+                folder.rmdir()
 
 
 def is_held(folder: RunFolder) -> bool | None:

@@ -70,7 +70,7 @@ def test_a_wrong_experiment_file_is_told(
     ids = experiment_file(pack, more='[tasks]\nids = ["t00"]\n')
     one_line(cli("run", ids), "unknown task 't00'", "did you mean t000?")
     one_line(cli("run", experiment_file(pack, more="seeds = x")), "small.toml", "not valid TOML")
-    one_line(cli("run", experiment_file(pack, more="lms = 1")), "small.toml", "arms.0.lms")
+    one_line(cli("run", experiment_file(pack, more="lms = 1")), "small.toml", "arms.one.lms")
     assert not (tmp_path / "runs").exists()
 
 
@@ -79,7 +79,7 @@ def test_a_folder_that_cannot_be_written_is_told(
 ) -> None:
     (tmp_path / "file").write_text("x", encoding="utf-8")
     said = cli("run", experiment_file(make_pack(1)), "--out", tmp_path / "file" / "run")
-    one_line(said, "file/run/manifest.json", "--out")
+    one_line(said, "file/run", "cannot be written", "--out")
 
 
 def test_the_folder_of_another_run_is_told(
@@ -97,8 +97,13 @@ def test_a_damaged_record_is_named(
     file = experiment_file(make_pack(1))
     assert cli("run", file, "--out", "run").status == 0
     Path("run/trials/one/t000.0.json").write_text("{", encoding="utf-8")
-    one_line(cli("status", "run"), "run/trials/one/t000.0.json", "delete the file")
-    one_line(cli("run", file, "--out", "run"), "t000.0.json", "delete the file")
+    said = cli("status", "run")
+    assert (said.status, "Traceback" in said.err) == (0, False)
+    assert "run/trials/one/t000.0.json: cannot be read and is left out" in said.err
+    again = cli("run", file, "--out", "run")
+    assert again.status == 0
+    assert "t000.0.json.damaged: could not be read and was set aside" in again.err
+    assert Path("run/trials/one/t000.0.json").exists()
 
 
 @pytest.mark.parametrize("command", [("query", "ASK { ?s ?p ?o }"), ("find", "oak"), ("classes",)])

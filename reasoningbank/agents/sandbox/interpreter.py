@@ -15,7 +15,12 @@ from dspy.primitives.code_interpreter import (
 )
 from dspy.primitives.python_interpreter import PythonInterpreter
 
-from reasoningbank.agents.sandbox.deno import deno_command, fetch_pyodide, pyodide_cached
+from reasoningbank.agents.sandbox.deno import (
+    deno_command,
+    deno_executable,
+    fetch_pyodide,
+    pyodide_cached,
+)
 from reasoningbank.errors import SetupError
 from reasoningbank.refs import Ref
 from reasoningbank.tools import Rows
@@ -157,7 +162,11 @@ class Sandbox:
         """Start, and make the tools known, in the background; `execute` waits for it.
 
         To be called when the tools are set: while the model thinks, both are done.
+
+        Raises:
+            SetupError: If there is no Deno: that is told before a model is asked in vain.
         """
+        deno_executable()
         if self._beginning is None and not self._closed:
             self._beginning = threading.Thread(target=self._get_ready, daemon=True)
             self._beginning.start()
