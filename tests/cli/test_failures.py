@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from reasoningbank.agents.sandbox import deno, deno_command
+from reasoningbank.agents.sandbox import deno_command
 from reasoningbank.errors import SetupError
 
 from .conftest import Said
@@ -133,8 +133,8 @@ def no_deno(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     def missing() -> str:
         raise SetupError("Deno is not installed", mend="run: pip install 'dspy[deno]'")
 
-    monkeypatch.setattr(deno, "deno_executable", missing)
-    monkeypatch.setattr("reasoningbank.cli.doctor.deno_executable", missing)
+    for module in ("agents.sandbox.deno", "agents.sandbox.interpreter", "cli.doctor"):
+        monkeypatch.setattr(f"reasoningbank.{module}.deno_executable", missing)
     deno_command.cache_clear()
     yield
     deno_command.cache_clear()

@@ -319,7 +319,8 @@ def test_a_judge_comes_on_top(
     unjudged = write_run(tmp_path / "unjudged", experiment, record, usage)
     told = estimate(experiment, RunFolder(tmp_path / "run"), unjudged)
     assert told.judges[0].lm_calls == Amount(high=5.0)
-    assert told.judges[0].completion_tokens == Amount(high=5 * 300.0)
+    # A hosted model may think before it answers: nothing bounds its reply.
+    assert told.judges[0].completion_tokens == Amount()
     assert told.total["seconds"] == told.judges[0].seconds == Amount()
     judgement = {
         "success": True,

@@ -54,11 +54,11 @@ def interrupted_twice(stage: Stage) -> Done:
 
 
 def interrupted_early(stage: Stage) -> Done:
-    """Interrupt while the first trial has not begun."""
+    """Interrupt while the endpoint is opened, before the first trial."""
     stage.experiment(embedded=True)
     command = stage.begin()
     end = time.monotonic() + 20
-    while not stage.path.exists() and time.monotonic() < end:
+    while not (stage.path / "manifest.json").exists() and time.monotonic() < end:
         time.sleep(0.001)
     command.press_ctrl_c()
     return command.wait()
