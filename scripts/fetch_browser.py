@@ -9,20 +9,18 @@ where none could be had; the tests that need it are skipped then, and say so.
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
+
+from debian import NotHad, library_folders, run, unpack
 
 from reasoningbank.cache import cache_dir
 
 PACKAGES = ("chromium-headless-shell", "fonts-dejavu-core")
 INSTALLED = ("chromium", "chromium-headless-shell", "chromium-browser", "google-chrome", "chrome")
 PROGRAM = "usr/lib/chromium/chromium-headless-shell"
-LIBRARIES = ("usr/lib", "lib")
 
 #: Starts the unpacked program with its own libraries and with fonts, wherever the folder lies.
 STARTER = """#!/bin/sh
@@ -47,28 +45,6 @@ FONTS = """<?xml version="1.0"?>
   </rejectfont></selectfont>
 </fontconfig>
 """
-
-
-class NotHad(Exception):  # noqa: N818 - an outcome, told in one line
-    """It could not be had, for the reason given."""
-
-
-def run(command: Sequence[str], folder: Path) -> str:
-    """Run a command and return what it says."""
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        env={**os.environ, "LC_ALL": "C"},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        last = (done.stdout.strip().splitlines() or ["no reason given"])[-1]
-        raise NotHad(f"{Path(command[0]).name} {command[-1]}: {last}")
-    return done.stdout
 
 
 def fetched(root: Path | None = None) -> Path:
@@ -103,38 +79,11 @@ def probe(program: Path) -> str:
         return run(command, Path(profile))
 
 
-def fetch(root: Path) -> None:
-    """Download and unpack the packages that this machine does not have installed."""
-    for tool in ("apt-get", "dpkg-deb"):
-        if shutil.which(tool) is None:
-            raise NotHad(f"there is no {tool} on this machine")
-    root.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=root.parent, prefix=".chromium-") as name:
-        folder = Path(name)
-        # Lists and caches of our own: those of the machine may be empty, and are root's.
-        for sub in ("lists/partial", "cache/archives/partial", "unpacked"):
-            (folder / sub).mkdir(parents=True)
-        apt = ["apt-get", "-qq", "-o", f"Dir::State::lists={folder / 'lists'}"]
-        apt += ["-o", f"Dir::Cache={folder / 'cache'}", "-o", "Debug::NoLocking=1"]
-        apt += ["-o", "APT::Sandbox::User=root"] if os.geteuid() == 0 else []
-        run([*apt, "update"], folder)
-        plan = run([*apt, "--no-install-recommends", "--simulate", "install", *PACKAGES], folder)
-        names = [line.split()[1] for line in plan.splitlines() if line.startswith("Inst ")]
-        # An installed package is not in the plan; what it brought is where the system has it.
-        run([*apt, "download", *dict.fromkeys([*names, *PACKAGES])], folder)
-        unpacked = folder / "unpacked"
-        for package in sorted(folder.glob("*.deb")):
-            run(["dpkg-deb", "--extract", str(package), str(unpacked)], folder)
-        start(unpacked)
-        shutil.rmtree(root, ignore_errors=True)
-        unpacked.rename(root)
-
-
 def start(root: Path) -> None:
     """Write the starter beside the unpacked program and try it."""
     if not (root / PROGRAM).exists():
         raise NotHad(f"the package brought no {PROGRAM}")
-    folders = [sub for name in LIBRARIES for sub in sorted((root / name).glob("*-linux-*"))]
+    folders = library_folders(root)
     # Some packages keep their libraries one folder further down (libpulsecommon, for one).
     folders += [sub for folder in folders for sub in sorted(folder.iterdir()) if holds_library(sub)]
     libraries = ":".join(f"$root/{folder.relative_to(root)}" for folder in folders)
@@ -158,7 +107,7 @@ def main() -> int:
         if found is not None:
             print(f"Chromium is there: {found}")
             return 0
-        fetch(cache_dir() / "chromium")
+        unpack(PACKAGES, cache_dir() / "chromium", start)
         print(f"Chromium fetched: {fetched()}")
     except (NotHad, OSError) as error:
         print(f"Chromium cannot be had, tests with it are skipped: {error}", file=sys.stderr)

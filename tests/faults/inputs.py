@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from sparql.faulty import Answer
 
-from reasoningbank.sparql import EndpointConfig
+from reasoningbank.sparql import EndpointConfig, OxigraphServer
 from reasoningbank.tools import SPARQLTools
 
 from .scene import Fault, Scene
@@ -60,9 +60,12 @@ def dead_service(scene: Scene) -> object:
 
 
 def slow_product(scene: Scene) -> object:
-    tools = scene.tools(EndpointConfig(scene.trees.address, "Trees", timeout_s=1.0, retries=0))
-    many = " . ".join(f"?a{n} ?b{n} ?c{n}" for n in range(12))
-    return tools.sparql_query(f"SELECT (COUNT(*) AS ?n) {{ {many} }}")
+    file = scene.file("numbers.ttl", " .\n".join(f"<http://e/n{n}> a 1" for n in range(14)) + " .")
+    # A server of its own: whatever its limit, Oxigraph goes on with a product until it is ended.
+    with OxigraphServer([file]) as server:
+        tools = scene.tools(EndpointConfig(server.url, "Trees", timeout_s=1.0, retries=0))
+        many = " . ".join(f"?a{n} ?b{n} ?c{n}" for n in range(12))
+        return tools.sparql_query(f"SELECT (COUNT(*) AS ?n) {{ {many} }}")
 
 
 QUERIES = [

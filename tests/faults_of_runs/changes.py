@@ -19,6 +19,7 @@ __all__ = [
     "disk_quota",
     "endpoint_counts_as_public",
     "hurried",
+    "interrupted_at_the_manifest",
     "without_rights",
 ]
 
@@ -41,6 +42,18 @@ def dies_before_renaming() -> None:
 def dies_writing_the_manifest() -> None:
     """Let SIGKILL come before the manifest has its name."""
     _die_replacing("manifest.json")
+
+
+def interrupted_at_the_manifest() -> None:
+    """Let a terminal's Ctrl-C come when the manifest has its name and nothing is opened yet."""
+    replace = os.replace
+
+    def interrupt(source: object, target: object) -> None:
+        replace(source, target)  # type: ignore[arg-type]
+        if Path(str(target)).name == "manifest.json":
+            os.killpg(os.getpid(), signal.SIGINT)
+
+    os.replace = interrupt  # type: ignore[assignment]
 
 
 def dies_in_mid_write() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import time
 
 import psutil
 from lm.scripted import Reply, chat
@@ -15,6 +14,7 @@ from .changes import (
     dies_before_renaming,
     dies_in_mid_write,
     dies_writing_the_manifest,
+    interrupted_at_the_manifest,
 )
 from .disk import wait_for
 from .nursery import Done
@@ -23,7 +23,6 @@ from .scene import Fault, Stage, third_trial
 __all__ = ["CLOCK", "PARTS", "PROCESS"]
 
 
-RERUN = ("rerun", "run", "--status", "error", "--missing")
 ENDING = "interrupt again to abandon"
 
 
@@ -54,14 +53,9 @@ def interrupted_twice(stage: Stage) -> Done:
 
 
 def interrupted_early(stage: Stage) -> Done:
-    """Interrupt while the endpoint is opened, before the first trial."""
+    """Interrupt before the endpoint is opened."""
     stage.experiment(embedded=True)
-    command = stage.begin()
-    end = time.monotonic() + 20
-    while not (stage.path / "manifest.json").exists() and time.monotonic() < end:
-        time.sleep(0.001)
-    command.press_ctrl_c()
-    return command.wait()
+    return stage.run(interrupted_at_the_manifest)
 
 
 def endpoint_killed(stage: Stage) -> Done:
@@ -160,7 +154,7 @@ CLOCK = [
 
 #: Parts of a run that are processes of their own.
 PARTS = [
-    Fault("SIGKILL of the embedded endpoint", endpoint_killed, r"3 trials in a row", 1, 2, RERUN),
+    Fault("SIGKILL of the embedded endpoint", endpoint_killed, "", 0, 6),
     Fault("SIGKILL of the sandbox in mid trial", sandbox_killed, "", 0, 1),
     Fault("SIGKILL of a Dask worker in mid trial", worker_killed, "Dask workers", 0, 6),
 ]

@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 from collections.abc import Iterator
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -26,9 +25,7 @@ IDS = [f"{title}: {fault.name}" for title, faults in GROUPS.items() for fault in
 def theatre(
     trees: EndpointConfig, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[Theatre]:
-    port = urlsplit(trees.address).port
-    assert port is not None
-    with Theatre(tmp_path_factory.mktemp("theatre"), port) as theatre:
+    with Theatre(tmp_path_factory.mktemp("theatre"), trees) as theatre:
         # What the tests to come will ask for is begun now.
         for item in request.session.items:
             act = item.callspec.params.get("act") if hasattr(item, "callspec") else None

