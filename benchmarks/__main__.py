@@ -11,6 +11,7 @@ from benchmarks.measure import Row, table
 from benchmarks.overhead import overhead
 from benchmarks.parallel import parallel
 from benchmarks.results import large_result
+from benchmarks.retrieval import retrieval
 from benchmarks.sandbox import tool_calls
 from benchmarks.slices import slices
 
@@ -30,9 +31,13 @@ BENCHMARKS: dict[str, tuple[Callable[[], list[Row]], Callable[[], list[Row]]]] =
     ),
     "sandbox": (lambda: tool_calls(calls=2_000), lambda: tool_calls(calls=200)),
     "discovery": (lambda: discovery(repeats=5), lambda: discovery(repeats=1)),
+    "retrieval": (
+        lambda: retrieval(sizes=(1_000, 10_000, 100_000), repeats=3),
+        lambda: retrieval(sizes=(1_000,), repeats=1),
+    ),
     "overhead": (
         lambda: overhead(tasks=16, rounds=3, seconds=0.5),
-        lambda: overhead(tasks=2, rounds=1, seconds=0.1),
+        lambda: overhead(tasks=1, rounds=1, seconds=0.1, uncounted=0),
     ),
     "parallel": (
         lambda: parallel(workers=(4, 16, 64), seconds=0.5, repeats=3),

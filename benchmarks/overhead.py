@@ -19,14 +19,15 @@ __all__ = ["overhead"]
 
 WARM = "`dspy.RLM` with the same tools, its sandbox warm"
 COLD = "`dspy.RLM` with the same tools, its sandbox started by itself"
-#: The first of a run pay for what is built once.
-UNCOUNTED = 2
 
 
-def overhead(tasks: int, rounds: int, seconds: float) -> list[Row]:
-    """Answer tasks with the harness and with the bare loop, in turns; the model takes `seconds`."""
-    chosen = some_tasks(tasks + UNCOUNTED)
-    few = chosen[: UNCOUNTED + max(1, tasks // 4)]
+def overhead(tasks: int, rounds: int, seconds: float, uncounted: int = 2) -> list[Row]:
+    """Answer tasks with the harness and with the bare loop, in turns; the model takes `seconds`.
+
+    The first trials of a run pay for what is built once: so many of them are not counted.
+    """
+    chosen = some_tasks(tasks + uncounted)
+    few = chosen[: uncounted + max(1, tasks // 4)]
     ours: list[Ran] = []
     warm: list[Ran] = []
     cold: list[Ran] = []
@@ -39,12 +40,13 @@ def overhead(tasks: int, rounds: int, seconds: float) -> list[Row]:
                 pool.close()
                 cold.append(run_bare(few, url, config, plain_interpreter))
     label = f"a trial of {TURNS} turns of {seconds * 1000:g} ms: "
-    took, judged = _median(ours, _unjudged), _median(ours, lambda one: one.trials)
-    bare, from_nothing = (
-        _median(warm, lambda one: one.trials),
-        _median(cold, lambda one: one.trials),
-    )
-    processor = _median(ours, lambda one: one.processor_of)
+
+    def median(ran: Sequence[Ran], of: Callable[[Ran], Mapping[Key, float]]) -> float:
+        return statistics.median(s for one in ran for s in list(of(one).values())[uncounted:])
+
+    took, judged = median(ours, _unjudged), median(ours, lambda one: one.trials)
+    bare, from_nothing = (median(of, lambda one: one.trials) for of in (warm, cold))
+    processor = median(ours, lambda one: one.processor_of)
     return [
         Row(label + "recorded, not judged", "s", took, bare, WARM),
         Row(label + "recorded, not judged", "s", took, from_nothing, COLD),
@@ -53,7 +55,7 @@ def overhead(tasks: int, rounds: int, seconds: float) -> list[Row]:
             label + "processor time, judged",
             "ms",
             1000 * processor,
-            1000 * _median(warm, lambda one: one.processor_of),
+            1000 * median(warm, lambda one: one.processor_of),
             WARM,
         ),
     ]
@@ -61,7 +63,3 @@ def overhead(tasks: int, rounds: int, seconds: float) -> list[Row]:
 
 def _unjudged(one: Ran) -> dict[Key, float]:
     return {key: seconds - one.judging[key] for key, seconds in one.trials.items()}
-
-
-def _median(ran: Sequence[Ran], of: Callable[[Ran], Mapping[Key, float]]) -> float:
-    return statistics.median(s for one in ran for s in list(of(one).values())[UNCOUNTED:])

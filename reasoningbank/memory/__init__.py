@@ -5,6 +5,10 @@ the endpoint, into an agent's context; distillation makes items of judged trials
 keeps a bank useful.
 """
 
+from reasoningbank.memory.bank import MemoryBank
+from reasoningbank.memory.changes import Action, Change
+from reasoningbank.memory.consultation import Consultation
+from reasoningbank.memory.guard import Guard
 from reasoningbank.memory.item import (
     Counters,
     ItemSource,
@@ -14,5 +18,27 @@ from reasoningbank.memory.item import (
     Scope,
     Turn,
 )
+from reasoningbank.memory.packing import Found
+from reasoningbank.memory.search import Ranking, Retrieval, deal_at_random, retrieve
+from reasoningbank.memory.snapshot import Snapshot
 
-__all__ = ["Counters", "ItemSource", "ItemStatus", "MemoryItem", "Provenance", "Scope", "Turn"]
+__all__ = [
+    "Action",
+    "Change",
+    "Consultation",
+    "Counters",
+    "Found",
+    "Guard",
+    "ItemSource",
+    "ItemStatus",
+    "MemoryBank",
+    "MemoryItem",
+    "Provenance",
+    "Ranking",
+    "Retrieval",
+    "Scope",
+    "Snapshot",
+    "Turn",
+    "deal_at_random",
+    "retrieve",
+]

@@ -10,13 +10,25 @@ from typing import Any, Literal, get_args
 
 from reasoningbank.errors import UsageError
 
-__all__ = ["Counters", "ItemSource", "ItemStatus", "MemoryItem", "Provenance", "Scope", "Turn"]
+__all__ = [
+    "ABSENT",
+    "Counters",
+    "ItemSource",
+    "ItemStatus",
+    "MemoryItem",
+    "Provenance",
+    "Scope",
+    "Turn",
+]
 
 #: success: from an attempt that was judged right. failure: from one that was not. contrast: from
 #: several attempts at one task. seed: written by people. gold: from a training task's gold query.
 ItemSource = Literal["success", "failure", "contrast", "seed", "gold"]
 #: Only active items are retrieved; the others are kept, so that every change can be undone.
 ItemStatus = Literal["active", "superseded", "retired"]
+
+#: A tag that begins so names a class or property that was looked for and is not there.
+ABSENT = "absent:"
 
 
 @dataclass(frozen=True)
@@ -196,6 +208,7 @@ class MemoryItem:
                     "turns": tuple(Turn(**one) for one in rest.get("turns", ())),
                 }
             )
+            _check_types(item, rest)
         except (TypeError, ValueError, AttributeError) as error:
             raise UsageError(f"is no memory item ({error})") from error
         unknown = sorted(set(data) - known - {"id"})
@@ -212,6 +225,23 @@ class MemoryItem:
         return replace(self, evidence=tuple(seen), counters=self.counters + other.counters)
 
 
+def _check_types(item: MemoryItem, data: Mapping[str, Any]) -> None:
+    if not isinstance(data.get("tags", []), list | tuple):
+        raise TypeError("tags are a list")
+    texts = [getattr(item, f.name) for f in fields(item) if isinstance(f.default, str)]
+    texts += [item.title, item.description, item.content, *item.tags]
+    parts: list[Scope | Provenance | Turn] = [item.scope, *item.origins, *item.turns]
+    for part in parts:
+        texts += [getattr(part, f.name) for f in fields(part)]
+    for text in texts:
+        if not isinstance(text, str):
+            raise TypeError(f"{text!r:.40} is no text")
+    for f in fields(item.counters):
+        count = getattr(item.counters, f.name)
+        if type(count) is not int or count < 0:
+            raise TypeError(f"{count!r:.40} is no count of {f.name}")
+
+
 def _hash(item: MemoryItem) -> str:
     says = {
         "title": item.title,
@@ -224,4 +254,5 @@ def _hash(item: MemoryItem) -> str:
         "turns": [asdict(turn) for turn in item.turns],
     }
     text = json.dumps(says, sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    # Models write lone surrogates, which strict UTF-8 has no form for.
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]

@@ -9,6 +9,7 @@ from reasoningbank.sparql import EndpointConfig
 from reasoningbank.tools.bounds import CAPS, Cap
 from reasoningbank.tools.endpoint_tools import EndpointTools
 from reasoningbank.tools.exploring import Survey
+from reasoningbank.tools.memory_tools import Consulted, Memory, MemoryTools
 from reasoningbank.tools.rows import Rows
 from reasoningbank.tools.sparql import SPARQLTools
 from reasoningbank.tools.vocabulary import Vocabulary
@@ -16,8 +17,11 @@ from reasoningbank.tools.vocabulary import Vocabulary
 __all__ = [
     "CAPS",
     "Cap",
+    "Consulted",
     "EndpointConfig",
     "EndpointTools",
+    "Memory",
+    "MemoryTools",
     "Ref",
     "RefStore",
     "Rows",

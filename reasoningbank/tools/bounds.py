@@ -42,6 +42,7 @@ CAPS = {
     "service_desc_graphs": Cap(20, 50),
     "service_desc_features": Cap(50, 50),
     "service_desc_sample": Cap(10, 20),
+    "memory_search": Cap(5, 20),
 }
 
 

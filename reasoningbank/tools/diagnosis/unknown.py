@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pyoxigraph import NamedNode
 
@@ -43,6 +43,7 @@ class NameFindings:
 
     Attributes:
         lines: What to tell.
+        told: What is told of each unknown name, by IRI; a line may hold several.
         unknown: The IRIs in the query that match nothing.
         classes: Variable or resource as written → the classes that the query says it has.
     """
@@ -50,6 +51,7 @@ class NameFindings:
     lines: tuple[str, ...]
     unknown: frozenset[str]
     classes: Mapping[str, tuple[str, ...]]
+    told: Mapping[str, str] = field(default_factory=dict)
 
 
 def shown(name: str, namespaces: Mapping[str, str]) -> str:
@@ -92,14 +94,14 @@ def find_unknown(
     resources = _resources(unknown, names, look) if look_up else {}
     if look_up:
         classes |= _classes_of_resources(unknown, query, look)
-    told: list[str] = []
+    told: dict[str, str] = {}
     for name in unknown:
         meant = _rebased(name.iri, bases)
         if meant != name.iri and names.term(meant) is not None:
             continue
-        told.append(_told(name, meant, names, namespaces, classes, resources))
-    lines += _packed(told)
-    return NameFindings(tuple(lines), frozenset(u.iri for u in unknown), classes)
+        told[name.iri] = _told(name, meant, names, namespaces, classes, resources)
+    lines += _packed(list(told.values()))
+    return NameFindings(tuple(lines), frozenset(u.iri for u in unknown), classes, told)
 
 
 def _classes(

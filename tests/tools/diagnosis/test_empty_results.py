@@ -421,7 +421,7 @@ def test_requests_and_seconds_are_bounded(
     prepared = SPARQLClient(sample).prepare(f"SELECT * {{ {texts} }}")
     began = time.monotonic()
     lines = diagnose(prepared, slow(probe_run(sample)), names, namespaces=sample.namespaces)
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 10
     assert count <= 3
     assert len(lines) <= MOST_LINES
 

@@ -1,0 +1,140 @@
+"""Whole lines in a token budget: what is dropped is dropped by rank, and never cut."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reasoningbank.lm.tokens import count_tokens, estimate_tokens
+
+__all__ = ["Entry", "Layer", "Line", "about", "pack_lines"]
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One layer of an agent's context.
+
+    Attributes:
+        name: ``L0`` to ``L3``.
+        text: What the agent reads; empty where there is nothing to say, or no room.
+        tokens: Tokens of the text.
+        left_out: Lines and entries that the budget had no room for.
+    """
+
+    name: str
+    text: str = ""
+    tokens: int = 0
+    left_out: int = 0
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A part of a line that stands or falls whole.
+
+    Attributes:
+        text: What is written.
+        rank: Of two, the lower is kept.
+        stem: What is written before it, once for all neighbours of the same stem.
+        names: What it names, for lines that are about names.
+    """
+
+    text: str
+    rank: float
+    stem: str = ""
+    names: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line: a head, and those of its entries that find room.
+
+    Attributes:
+        head: What it begins with.
+        entries: Its parts, in the order in which they are written.
+        rank: Rank of the head; an entry that is kept brings it along.
+        alone: Whether the head may stand without any entry.
+        lead: What stands between the head and the entries.
+        between: What stands between two entries.
+        names: What the head names.
+        about: Names of which one must be shown for the line to be shown; none where empty.
+    """
+
+    head: str
+    entries: tuple[Entry, ...] = ()
+    rank: float = 0.0
+    alone: bool = True
+    lead: str = ": "
+    between: str = ", "
+    names: frozenset[str] = frozenset()
+    about: frozenset[str] = frozenset()
+
+    def written(self, kept: Sequence[int]) -> str:
+        """Return the line with these of its entries."""
+        chosen = [self.entries[at] for at in sorted(kept)]
+        parts: list[str] = []
+        for stem, group in itertools.groupby(chosen, lambda entry: entry.stem):
+            texts = [entry.text for entry in group]
+            parts += [stem + " | ".join(texts)] if stem else texts
+        return f"{self.head}{self.lead if parts else ''}{self.between.join(parts)}"
+
+
+def pack_lines(name: str, lines: Sequence[Line], budget: int, *, title: str = "") -> Layer:
+    """Return the lines and entries of the lowest ranks that a budget has room for.
+
+    What does not fit is passed over, and something shorter that ranks behind it may take its room.
+    The lines keep the order in which they are given, and so do the entries of each.
+
+    Args:
+        name: Name of the layer.
+        lines: The lines.
+        budget: Tokens at most, the title's included.
+        title: The first line, which stands only before others; none where empty.
+
+    Examples:
+        >>> trees = Line("Trees", (Entry("oak", 1), Entry("pine", 3)), alone=False)
+        >>> print(pack_lines("L0", [trees, Line("Be kind.", rank=2)], 9).text)
+        Trees: oak
+        Be kind.
+    """
+    units = [(line.rank, at, -1) for at, line in enumerate(lines) if line.alone]
+    units += [(e.rank, at, n) for at, line in enumerate(lines) for n, e in enumerate(line.entries)]
+    kept: dict[int, tuple[int, ...]] = {}
+    texts: dict[int, str] = {}
+    tokens: dict[int, float] = {}
+    shown: set[str] = set()
+    left_out = 0
+    room = budget - (estimate_tokens(f"{title}\n") if title else 0.0)
+    for _, at, number in sorted(units):
+        line = lines[at]
+        if number < 0 and at in kept:
+            continue
+        if line.about and line.about.isdisjoint(shown):
+            continue
+        tried = (*kept.get(at, ()), *((number,) if number >= 0 else ()))
+        text = line.written(tried)
+        needed = estimate_tokens(f"{text}\n")
+        if needed - tokens.get(at, 0.0) > room:
+            left_out += 1
+            continue
+        room -= needed - tokens.get(at, 0.0)
+        kept[at], texts[at], tokens[at] = tried, text, needed
+        shown |= line.names | (line.entries[number].names if number >= 0 else frozenset())
+    if not texts:
+        return Layer(name, left_out=left_out)
+    written = "\n".join([*([title] if title else ()), *(texts[at] for at in sorted(texts))])
+    return Layer(name, written, count_tokens(written), left_out)
+
+
+def about(count: int) -> str:
+    """Return a number as few tokens tell it: exact below 10,000.
+
+    Examples:
+        >>> about(1001), about(505_813), about(1_234_567), about(217_000_000_000)
+        ('1001', '506k', '1.2M', '217B')
+    """
+    for size, letter in ((10**9, "B"), (10**6, "M"), (10**3, "k")):
+        if count >= max(size, 10_000):
+            value = count / size
+            return f"{value:.1f}{letter}" if value < 10 else f"{value:.0f}{letter}"
+    return str(count)

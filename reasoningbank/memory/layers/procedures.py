@@ -1,0 +1,45 @@
+"""L2: what earlier tasks taught, as the search gave it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from reasoningbank.lm.tokens import count_tokens
+from reasoningbank.memory.layers.lines import Layer
+from reasoningbank.memory.search import Retrieval
+
+__all__ = ["procedures"]
+
+TITLE = "From earlier tasks:"
+
+
+def procedures(retrieval: Retrieval | None, budget: int = 600) -> tuple[Layer, Retrieval | None]:
+    """Return the items of a search as text, each of them whole, and the search as it is shown.
+
+    What was found within a budget of the same size is shown completely: the title and the blank
+    lines between the items come on top of the budget, a few tokens.
+
+    Args:
+        retrieval: What was found, the best first; the layer is empty where nothing was.
+        budget: Tokens at most, of all items together.
+
+    Returns:
+        The layer, and the search with what the budget had no room for among `skipped`: its
+        event says what was shown, and nothing else.
+    """
+    if retrieval is None:
+        return Layer("L2"), None
+    shown, skipped, left = [], list(retrieval.skipped), budget
+    for found in retrieval.found:
+        if found.tokens <= left:
+            shown.append(found)
+            left -= found.tokens
+        else:
+            skipped.append((found.item.id, f"{found.tokens} tokens, {left} left in the layer"))
+    if len(shown) < len(retrieval.found):
+        tokens = sum(found.tokens for found in shown)
+        retrieval = replace(retrieval, found=tuple(shown), skipped=tuple(skipped), tokens=tokens)
+    if not shown:
+        return Layer("L2", left_out=len(skipped)), retrieval
+    text = "\n\n".join([TITLE, *(found.text.strip() for found in shown)])
+    return Layer("L2", text, count_tokens(text), len(skipped)), retrieval

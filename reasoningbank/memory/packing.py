@@ -1,0 +1,144 @@
+"""Items as text, and whole items in a token budget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from reasoningbank.memory.item import ItemSource, MemoryItem
+
+__all__ = ["FAMILIES", "Found", "Packed", "item_text", "pack"]
+
+#: Sources that share a share of the budget: what worked, what to beware of, what was given.
+FAMILIES: Mapping[ItemSource, str] = MappingProxyType(
+    {
+        "success": "success",
+        "failure": "failure",
+        "contrast": "failure",
+        "seed": "seed",
+        "gold": "seed",
+    }
+)
+#: Of what the budget had no room for, so many are told.
+MOST_SKIPPED = 5
+
+_HEADS: Mapping[ItemSource, str] = MappingProxyType(
+    {
+        "success": "Strategy",
+        "failure": "Pitfall",
+        "contrast": "Contrast",
+        "seed": "Hint",
+        "gold": "Example",
+    }
+)
+
+
+@dataclass(frozen=True)
+class Found:
+    """An item as it may be shown.
+
+    Attributes:
+        item: The item.
+        score: What it was ranked by; comparable within one search only.
+        text: What is shown of it, whole.
+        tokens: Tokens of the text.
+    """
+
+    item: MemoryItem
+    score: float
+    text: str
+    tokens: int
+
+
+@dataclass(frozen=True)
+class Packed:
+    """What a budget holds.
+
+    Attributes:
+        chosen: The items, the best first.
+        skipped: Id and reason of items that ranked high enough and did not fit, at most five.
+    """
+
+    chosen: tuple[Found, ...]
+    skipped: tuple[tuple[str, str], ...] = ()
+
+
+def item_text(item: MemoryItem) -> str:
+    r"""Write an item as a prompt shows it: kind and title, when, what to do, skeleton.
+
+    Examples:
+        >>> print(item_text(MemoryItem("Mass", "A mass is asked for", "It hangs on the sequence.",
+        ...     "seed", pattern="SELECT ?m { <<protein>> up:sequence/up:mass ?m }")))
+        Hint: Mass
+        When: A mass is asked for
+        It hangs on the sequence.
+        Pattern:
+        SELECT ?m { <<protein>> up:sequence/up:mass ?m }
+    """
+    lines = [f"{_HEADS[item.src]}: {item.title.strip()}"]
+    said = [item.title.strip()]
+    parts = [("When: ", item.description), ("Question: ", item.question), ("", item.content)]
+    for head, text in parts:
+        text = text.strip()
+        if text and text not in said:
+            lines.append(f"{head}{text}")
+            said.append(text)
+    pattern = item.pattern.strip()
+    if pattern and pattern not in item.content:
+        lines += ["Query:" if item.src == "gold" else "Pattern:", pattern]
+    return "\n".join(lines)
+
+
+def pack(ranked: Sequence[Found], *, items: int, tokens: int) -> Packed:
+    """Choose whole items for a budget, so that each family keeps a share.
+
+    The best item of each family that fits comes first (`FAMILIES`: success, failure, seed), while
+    room is kept for the smallest of the families still to come; then whatever ranks next and
+    fits. Nothing is cut.
+
+    Args:
+        ranked: The candidates, the best first.
+        items: How many at most.
+        tokens: How many tokens at most.
+
+    Examples:
+        >>> seed, other = (MemoryItem(name, "", "x", "seed") for name in ("a", "b"))
+        >>> pitfall = MemoryItem("c", "", "x", "failure")
+        >>> ranked = [Found(i, 1.0, "", n) for i, n in ((seed, 60), (other, 30), (pitfall, 40))]
+        >>> [found.item.title for found in pack(ranked, items=2, tokens=100).chosen]
+        ['a', 'c']
+        >>> [found.item.title for found in pack(ranked, items=3, tokens=75).chosen]
+        ['b', 'c']
+    """
+    families: dict[str, list[int]] = {}
+    for place, found in enumerate(ranked):
+        families.setdefault(FAMILIES[found.item.src], []).append(place)
+    chosen: set[int] = set()
+    left = tokens
+    kept = [min(ranked[place].tokens for place in places) for places in families.values()]
+    for number, places in enumerate(list(families.values())[:items]):
+        room = left - sum(kept[number + 1 : items])
+        fitting = [place for place in places if ranked[place].tokens <= max(room, kept[number])]
+        best = next((place for place in fitting if ranked[place].tokens <= left), None)
+        if best is not None:
+            chosen.add(best)
+            left -= ranked[best].tokens
+    for place, found in enumerate(ranked):
+        if len(chosen) < items and place not in chosen and found.tokens <= left:
+            chosen.add(place)
+            left -= found.tokens
+    last = max(chosen, default=-1) if len(chosen) >= items else len(ranked)
+    passed = [found for place, found in enumerate(ranked[: last + 1]) if place not in chosen]
+    skipped = tuple(
+        (found.item.id, _why(found.tokens, tokens))
+        for found in passed
+        if found.tokens > left or found.tokens > tokens
+    )
+    return Packed(tuple(ranked[place] for place in sorted(chosen)), skipped[:MOST_SKIPPED])
+
+
+def _why(needed: int, tokens: int) -> str:
+    if needed > tokens:
+        return f"of {needed} tokens, more than the whole budget of {tokens}"
+    return f"of {needed} tokens, more than the budget of {tokens} had left"

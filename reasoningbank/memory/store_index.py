@@ -1,0 +1,143 @@
+"""The items of a bank's file, found by meaning and by words."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import threading
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from reasoningbank.errors import RecordError
+from reasoningbank.memory.item import MemoryItem
+from reasoningbank.memory.item_text import meaning_of
+from reasoningbank.memory.store import Store
+from reasoningbank.memory.store_rows import item_from, item_of
+from reasoningbank.retrieval import (
+    Embedder,
+    Match,
+    Vectors,
+    VectorTable,
+    best_first,
+    open_embedder,
+)
+
+__all__ = ["StoreIndex"]
+
+logger = logging.getLogger(__name__)
+
+#: How vectors lie in the file. Half precision moves a cosine by less than 0.001.
+STORED = np.dtype("<f2")
+
+
+class StoreIndex:
+    """Ranks the active items of a bank; follows what this and other processes change.
+
+    Vectors are kept in the file, under the name of the embedder; here all of them are in memory.
+
+    Args:
+        store: The bank's file.
+        embedder: What turns texts into vectors; by default the one of the package, loaded when it
+            is first needed.
+    """
+
+    def __init__(self, store: Store, embedder: Embedder | None) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._lock = threading.RLock()
+        self._table = VectorTable()
+        self._ids: dict[int, str] = {}
+        self._keys: dict[str, int] = {}
+        self._unsaved: dict[str, Vectors] = {}
+        self._seen = 0
+
+    def embed(self) -> None:
+        """Embed the active items that have no vector yet, in batches, and keep the vectors."""
+        with self._lock:
+            embedder = self._opened()
+            with self._store.reading() as database:
+                rows = database.execute(
+                    "SELECT id, item FROM items WHERE status = 'active' AND id NOT IN "
+                    "(SELECT item_id FROM embeddings WHERE embedder = ? AND length(vector) = ?) "
+                    "ORDER BY id",
+                    (embedder.name, embedder.dimensions * STORED.itemsize),
+                ).fetchall()
+            missing = [(one, item_from(text)) for one, text in rows if one not in self._unsaved]
+            if not missing:
+                return
+            # Outside of any transaction: others may read and write meanwhile.
+            vectors = embedder.passages([meaning_of(item) for _, item in missing])
+            made = {one: v.astype(STORED) for (one, _), v in zip(missing, vectors, strict=True)}
+            try:
+                with self._store.writing() as database:
+                    database.executemany(
+                        "INSERT OR REPLACE INTO embeddings SELECT id, ?, ? FROM items WHERE id = ?",
+                        [(embedder.name, v.tobytes(), one) for one, v in made.items()],
+                    )
+            except RecordError as error:
+                # Whoever may only read the bank can search it all the same.
+                logger.info("the embeddings are kept in memory only: %s", error)
+                self._unsaved.update(made)
+
+    def match(
+        self,
+        query: str,
+        k: int,
+        weights: tuple[float, float],
+        keep: Callable[[MemoryItem], bool] | None,
+    ) -> list[tuple[MemoryItem, Match]]:
+        """Return the best active items for a query, best first; equals by id."""
+        embedder = self._opened()
+        vector = embedder.queries([query])[0]
+        while True:
+            with self._lock, self._store.reading() as database:
+                if self._follow(database, embedder):
+                    found: list[tuple[MemoryItem, Match]] = []
+                    scores = self._store.words.scores(query)
+                    cosines = self._table.cosines(vector)
+                    for match in best_first(self._ids, cosines, scores, weights):
+                        item = item_of(database, match.id)
+                        if item is not None and (keep is None or keep(item)):
+                            found.append((item, match))
+                            if len(found) == k:
+                                break
+                    return found
+            self.embed()
+
+    def _opened(self) -> Embedder:
+        self._embedder = self._embedder or open_embedder()
+        return self._embedder
+
+    def _follow(self, database: sqlite3.Connection, embedder: Embedder) -> bool:
+        """Take over what was changed since last time; tell whether every item has its vector."""
+        ((last,),) = database.execute("SELECT coalesce(max(number), 0) FROM changes").fetchall()
+        if last == self._seen:
+            return True
+        changed = "SELECT item_id FROM changes WHERE number > ?"
+        rows = database.execute(
+            "SELECT items.key, items.id, vector FROM items LEFT JOIN embeddings "
+            "ON item_id = items.id AND embedder = ? AND length(vector) = ? "
+            # At first everything is new, and a look at all changes would take as long again.
+            f"WHERE status = 'active' AND (? = 0 OR items.id IN ({changed}))",
+            (embedder.name, embedder.dimensions * STORED.itemsize, self._seen, self._seen),
+        ).fetchall()
+        vectors: Mapping[str, Vectors] = {
+            item_id: np.frombuffer(blob, dtype=STORED) if blob else self._unsaved[item_id]
+            for _, item_id, blob in rows
+            if blob or item_id in self._unsaved
+        }
+        if len(vectors) < len(rows):
+            return False
+        gone = database.execute(f"{changed} GROUP BY item_id", (self._seen,)) if self._seen else ()
+        for (item_id,) in gone:
+            if (key := self._keys.pop(item_id, None)) is not None:
+                self._table.drop([key])
+                del self._ids[key]
+        self._store.words.forget()
+        self._keys.update((item_id, key) for key, item_id, _ in rows)
+        self._ids.update((key, item_id) for key, item_id, _ in rows)
+        if rows:
+            self._table.put([key for key, _, _ in rows], np.stack(list(vectors.values())))
+        self._seen = last
+        return True

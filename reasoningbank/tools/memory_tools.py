@@ -1,0 +1,143 @@
+"""`MemoryTools`: how an agent looks into what was learned before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from reasoningbank.errors import ReasoningBankError, ToolError
+from reasoningbank.sparql.terms import cut
+from reasoningbank.tools.bounds import bounded_limit, fit, told
+
+__all__ = ["Consulted", "Memory", "MemoryTools"]
+
+#: Characters of what may be searched for.
+MOST_QUERY = 1_000
+#: Characters of an error line or a note that memory itself gives.
+MOST_SAID = 300
+
+
+@dataclass(frozen=True)
+class Consulted:
+    """What a memory answers.
+
+    Attributes:
+        items: JSON-able entries, the best first, each with ``id``, ``title``, ``kind`` and
+            ``text``, or a longer form of one.
+        more: Whether there is more than was given.
+        note: What is to be said of it.
+    """
+
+    items: tuple[Mapping[str, Any], ...]
+    more: bool = False
+    note: str = ""
+
+
+class Memory(Protocol):
+    """What the tools look into; it decides what may be shown, and records what was."""
+
+    @property
+    def source(self) -> str:
+        """Name of the memory, as returns give it."""
+
+    def search(self, query: str, limit: int) -> Consulted:
+        """Return the items that fit a question best."""
+
+    def get(self, item_id: str) -> Consulted:
+        """Return all that is known of one item.
+
+        Raises:
+            UsageError: If there is no such item, or it may not be shown.
+        """
+
+
+class MemoryTools:
+    """The memory tools of one trial.
+
+    Args:
+        memory: What they look into.
+    """
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+
+    def as_dspy_tools(self) -> dict[str, Callable[..., Any]]:
+        """Return the tools by name, for `dspy.RLM(tools=[...])` and `dspy.ReAct`."""
+        return {"memory_search": self.memory_search, "memory_get": self.memory_get}
+
+    def memory_search(self, query: str, limit: int = 5) -> dict[str, Any]:
+        """Find strategies, pitfalls and example queries for a question, e.g. the one asked."""
+        limit, note = bounded_limit("memory_search", limit)
+        text = _given(query, "memory_search", "the question or a few words of it")
+        if len(text) > MOST_QUERY:
+            raise ToolError(
+                f"the query of memory_search has {len(text)} characters",
+                mend=f"give at most {MOST_QUERY}, e.g. the question",
+            )
+        answer = self._ask(lambda: self._memory.search(text, limit))
+        kept = fit([dict(item) for item in answer.items[:limit]], least=0)
+        left = len(answer.items) - len(kept)
+        notes = [note, answer.note]
+        if left:
+            notes.append(f"{left} more did not fit; ask more narrowly or with a smaller limit")
+        if not kept:
+            notes.append("nothing is remembered that may help; explore the endpoint instead")
+        return _told(
+            self._memory.source,
+            notes,
+            truncated=answer.more or left > 0,
+            count=len(kept),
+            items=kept,
+        )
+
+    def memory_get(self, item_id: str) -> dict[str, Any]:
+        """Show all of one memory item, by the id that memory_search gives."""
+        name = _given(item_id, "memory_get", "an id that memory_search(query) gives")
+        answer = self._ask(lambda: self._memory.get(name))
+        item, shortened = _bounded(dict(answer.items[0]))
+        notes = [answer.note]
+        if shortened:
+            notes.append(f"cut: {', '.join(shortened)}")
+        return _told(
+            self._memory.source, notes, truncated=answer.more or bool(shortened), item=item
+        )
+
+    def _ask(self, ask: Callable[[], Consulted]) -> Consulted:
+        try:
+            return ask()
+        except ToolError:
+            raise
+        except ReasoningBankError as error:
+            what, mend = cut(error.what, MOST_SAID), cut(error.mend, MOST_SAID)
+            mend = mend or "memory_search(query) lists what there is"
+            raise ToolError(what, where=cut(error.where, MOST_SAID), mend=mend) from error
+
+
+def _given(value: object, tool: str, wanted: str) -> str:
+    text = " ".join(value.split()) if isinstance(value, str) else ""
+    if not text:
+        raise ToolError(f"{told(value)} is nothing {tool} can look for", mend=f"give {wanted}")
+    return text
+
+
+def _bounded(item: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Return an item within the cap on characters, and the names of what was cut for that."""
+    shortened: list[str] = []
+    while not fit([item], least=0):
+        name = max(item, key=lambda key: len(str(item[key])))
+        value = item[name]
+        if isinstance(value, str):
+            item[name] = cut(value, max(1, len(value) // 2))
+        elif isinstance(value, (list, tuple)) and value:
+            item[name] = list(value)[: len(value) // 2]
+        else:
+            del item[name]
+        shortened.append(name)
+    return item, list(dict.fromkeys(shortened))
+
+
+def _told(source: str, notes: list[str], *, truncated: bool, **shown: Any) -> dict[str, Any]:
+    said = "; ".join(note for note in notes if note)
+    answer = {"source": source, **shown, "truncated": truncated}
+    return answer | ({"note": cut(said, 3 * MOST_SAID)} if said else {})

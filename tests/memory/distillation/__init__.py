@@ -1,0 +1,1 @@
+"""Tests of distillation: rules on a real endpoint, a scripted model for the words."""

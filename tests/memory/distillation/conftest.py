@@ -1,0 +1,46 @@
+"""The pack's sample as the harness serves it, and a distiller that asks it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from reasoningbank.corpus import Pack, load_pack
+from reasoningbank.corpus.pack import endpoint_config
+from reasoningbank.memory.distillation import Distiller
+from reasoningbank.memory.distillation.facts import Facts
+from reasoningbank.sparql import EndpointConfig, OxigraphServer
+from reasoningbank.tools import Vocabulary
+
+
+@pytest.fixture(scope="session")
+def pack() -> Pack:
+    """The UniProt pack."""
+    return load_pack("uniprot")
+
+
+@pytest.fixture(scope="session")
+def endpoint(pack: Pack) -> Iterator[EndpointConfig]:
+    """Its whole sample with its statistics."""
+    assert pack.void is not None
+    with OxigraphServer([*pack.data, (pack.void, pack.void_graph)], timeout_s=20) as server:
+        yield endpoint_config(pack, server.url)
+
+
+@pytest.fixture(scope="session")
+def vocabulary(pack: Pack, endpoint: EndpointConfig) -> Vocabulary:
+    """Its classes and properties."""
+    return Vocabulary.of(endpoint, pack.schema)
+
+
+@pytest.fixture(scope="session")
+def facts(vocabulary: Vocabulary, endpoint: EndpointConfig) -> Facts:
+    """What is known of its names."""
+    return Facts(vocabulary, endpoint)
+
+
+@pytest.fixture(scope="session")
+def distiller(vocabulary: Vocabulary, endpoint: EndpointConfig, pack: Pack) -> Distiller:
+    """A distiller that works by rules alone."""
+    return Distiller(vocabulary=vocabulary, endpoint=endpoint, pack=pack)

@@ -1,0 +1,47 @@
+"""Exemplars: of the training split, marked, and of nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from reasoningbank.corpus import load_shacl_tasks, split_tasks
+from reasoningbank.corpus.splits import SplitName
+from reasoningbank.errors import UsageError
+from reasoningbank.memory.distillation import Distiller
+from reasoningbank.sparql import EndpointConfig
+from reasoningbank.sparql.query import prepare
+
+TRAIN = split_tasks(load_shacl_tasks("uniprot")).train
+
+
+def test_every_training_task_gives_an_exemplar(
+    distiller: Distiller, endpoint: EndpointConfig
+) -> None:
+    for task in TRAIN:
+        (item,) = distiller.from_gold(task, "train").items
+        assert (item.src, item.question) == ("gold", task.query)
+        assert (item.provenance.task, item.provenance.group) == (task.id, task.group)
+        assert (item.provenance.author, item.provenance.trial) == ("gold", "")
+        assert "PREFIX" not in item.pattern
+        written = prepare(item.pattern, prefixes=endpoint.namespaces)
+        meant = prepare(task.expected_sparql, prefixes=endpoint.namespaces)
+        assert (written.form, written.variables) == (meant.form, meant.variables)
+
+
+@pytest.mark.parametrize("split", ["dev", "test", None])
+def test_other_splits_are_refused(distiller: Distiller, split: SplitName | None) -> None:
+    with pytest.raises(UsageError, match="training split alone"):
+        distiller.from_gold(TRAIN[0], split)
+
+
+def test_a_blind_task_is_refused(distiller: Distiller) -> None:
+    with pytest.raises(UsageError, match="has no gold query"):
+        distiller.from_gold(TRAIN[0].blind(), "train")
+
+
+def test_a_gold_that_cannot_be_read_is_rejected(distiller: Distiller) -> None:
+    task = replace(TRAIN[0], expected_sparql="BASE <http://b/> ASK { <s> ?p ?o }")
+
+    assert "BASE" in distiller.from_gold(task, "train").rejected[0].reason

@@ -1,0 +1,63 @@
+"""The UniProt sample as the layers see it, opened once, and a wood with a schema of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from reasoningbank.corpus import Pack, load_pack, open_endpoint
+from reasoningbank.memory.layers import SchemaIndex, SchemaMap
+from reasoningbank.memory.layers.schema_probe import look, unsure
+from reasoningbank.sparql import Discovery, EndpointConfig, SPARQLClient, discover
+from reasoningbank.tools import Vocabulary
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is found out about an endpoint once."""
+
+    pack: Pack
+    endpoint: EndpointConfig
+    discovery: Discovery
+    vocabulary: Vocabulary
+    schema: SchemaMap
+    index: SchemaIndex
+
+
+@pytest.fixture(scope="session")
+def uniprot() -> Iterator[Known]:
+    """The pack, served."""
+    pack = load_pack("uniprot")
+    with open_endpoint(pack) as endpoint, SPARQLClient(endpoint) as client:
+        vocabulary = Vocabulary.of(endpoint, pack.schema)
+        others = {other.url: Vocabulary.of(other) for other in endpoint.federated}
+        discovery = discover(client)
+        seen = look(client, unsure(vocabulary))
+        schema = SchemaMap.of(vocabulary, discovery.void, others, seen)
+        index = SchemaIndex(schema, [vocabulary, *others.values()])
+        yield Known(pack, endpoint, discovery, vocabulary, schema, index)
+
+
+WOOD = """
+@prefix : <http://e/> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+:Tree a owl:Class . :Nest a owl:Class . :Bird a owl:Class ; rdfs:comment "A thing that sings." .
+:height a owl:DatatypeProperty ; rdfs:domain :Tree ; rdfs:range xsd:int .
+:holds a owl:ObjectProperty ; rdfs:domain :Tree ; rdfs:range :Nest .
+:builtBy a owl:ObjectProperty ; rdfs:domain :Nest ; rdfs:range :Bird .
+:song a owl:DatatypeProperty ; rdfs:domain :Bird ; rdfs:range xsd:string .
+:near a owl:ObjectProperty ; rdfs:domain :Tree , :Bird ; rdfs:range :Tree , :Bird .
+"""
+
+
+@pytest.fixture
+def wood(tmp_path: Path) -> Vocabulary:
+    """Trees that hold nests that birds built."""
+    file = tmp_path / "wood.ttl"
+    file.write_text(WOOD, encoding="utf-8")
+    return Vocabulary.of_schema(file)

@@ -1,0 +1,163 @@
+"""The memory tools over a real bank: guarded, recorded, counted as shown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from reasoningbank.errors import ToolError
+from reasoningbank.memory import (
+    Consultation,
+    Counters,
+    Guard,
+    MemoryBank,
+    MemoryItem,
+    Provenance,
+    Turn,
+)
+from reasoningbank.tools import MemoryTools
+from reasoningbank.trajectory import Recorder
+
+HEIGHT = MemoryItem(
+    "Height of a tree",
+    "How tall something is",
+    "Ask :height.",
+    "success",
+    pattern="SELECT ?h { <<tree>> :height ?h }",
+    provenance=Provenance(task="t2"),
+    counters=Counters(helped=2, hurt=1),
+    turns=(Turn("I look.", "print(1)", "1"),),
+)
+LEAK = MemoryItem("Height of the oak", "", "31", "success", provenance=Provenance(task="t1"))
+PITFALL = MemoryItem("No unit", "Heights are compared", "They are metres.", "failure")
+LONG = MemoryItem("Height of everything", "", "word " * 3_000, "success")
+
+
+@pytest.fixture
+def bank() -> Iterator[MemoryBank]:
+    with MemoryBank() as made:
+        made.add([HEIGHT, LEAK, PITFALL, LONG])
+        yield made
+
+
+def consult(bank: MemoryBank, **how: object) -> tuple[MemoryTools, Consultation, Recorder]:
+    recorder = Recorder()
+    guard = Guard(task="t1")
+    made = Consultation(bank, guard=guard, recorder=recorder, **how)  # type: ignore[arg-type]
+    return MemoryTools(made), made, recorder
+
+
+def events(recorder: Recorder) -> list[dict[str, object]]:
+    trajectory = recorder.trajectory()
+    return [trajectory.resolve(event.data) for event in trajectory.of("memory_retrieved")]
+
+
+def test_a_search_shows_whole_items_and_records_them(bank: MemoryBank) -> None:
+    tools, consultation, recorder = consult(bank)
+    answer = tools.memory_search("How tall is the oak?")
+    assert json.loads(json.dumps(answer)) == answer
+    assert [one["id"] for one in answer["items"]] == [HEIGHT.id, PITFALL.id]
+    assert answer["items"][0]["text"].endswith(HEIGHT.pattern)
+    assert (answer["source"], answer["count"], answer["truncated"]) == ("memory", 2, True)
+    assert LONG.id in answer["note"]
+    assert LEAK.id not in str(answer)
+    assert set(consultation.shown) == {HEIGHT.id, PITFALL.id}
+    (event,) = events(recorder)
+    assert event["query"] == "How tall is the oak?"
+    assert event["withheld"] == [{"id": LEAK.id, "reason": "own task: rests on t1"}]
+
+
+def test_a_limit_is_kept_and_kinds_restrict(bank: MemoryBank) -> None:
+    tools, _, _ = consult(bank, kinds=frozenset({"failure"}))
+    answer = tools.memory_search("How tall is the oak?", limit=1)
+    assert [one["id"] for one in answer["items"]] == [PITFALL.id]
+    with pytest.raises(ToolError, match="is not to be shown"):
+        tools.memory_get(HEIGHT.id)
+
+
+def test_one_item_is_shown_with_its_evidence_and_turns(bank: MemoryBank) -> None:
+    tools, consultation, recorder = consult(bank)
+    answer = tools.memory_get(HEIGHT.id[:8])
+    item = answer["item"]
+    assert (item["id"], item["pattern"]) == (HEIGHT.id, HEIGHT.pattern)
+    assert (item["helped"], item["hurt"], item["experiences"]) == (2, 1, 1)
+    assert item["turns"] == [{"reasoning": "I look.", "code": "print(1)", "output": "1"}]
+    assert answer["truncated"] is False
+    assert consultation.shown == (HEIGHT.id,)
+    assert [one["id"] for one in events(recorder)[0]["items"]] == [HEIGHT.id]  # type: ignore[index,attr-defined]
+
+
+def test_a_long_item_is_cut_and_said_so(bank: MemoryBank) -> None:
+    tools, _, _ = consult(bank)
+    answer = tools.memory_get(LONG.id)
+    assert len(json.dumps(answer)) < 6_500
+    assert answer["truncated"]
+    assert "cut: content" in answer["note"]
+
+
+def test_what_is_withheld_is_not_told_but_recorded(bank: MemoryBank) -> None:
+    tools, consultation, recorder = consult(bank)
+    with pytest.raises(ToolError) as caught:
+        tools.memory_get(LEAK.id)
+    assert "t1" not in str(caught.value)
+    assert "31" not in str(caught.value).replace(LEAK.id, "")
+    assert "memory_search(query)" in str(caught.value)
+    assert consultation.shown == ()
+    assert events(recorder)[0]["withheld"] == [{"id": LEAK.id, "reason": "own task: rests on t1"}]
+
+
+@pytest.mark.parametrize("item_id", ["nothing", "0", "x" * 5_000])
+def test_an_unknown_id_is_one_line_that_says_what_to_do(bank: MemoryBank, item_id: str) -> None:
+    tools, _, recorder = consult(bank)
+    with pytest.raises(ToolError) as caught:
+        tools.memory_get(item_id)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 1_000
+    assert events(recorder) == []
+
+
+def test_an_unknown_id_names_none_that_is_withheld() -> None:
+    with MemoryBank() as bank:
+        bank.add([LEAK])
+        tools, _, _ = consult(bank)
+        with pytest.raises(ToolError) as caught:
+            tools.memory_get("0" * 16)
+        assert LEAK.id not in str(caught.value)
+
+
+def test_what_is_retired_is_not_shown(bank: MemoryBank) -> None:
+    bank.retire(HEIGHT.id, reason="it hurts")
+    tools, _, _ = consult(bank)
+    assert HEIGHT.id not in str(tools.memory_search("How tall is the oak?"))
+    with pytest.raises(ToolError, match="not to be shown"):
+        tools.memory_get(HEIGHT.id)
+
+
+def test_dealt_at_random_the_question_plays_no_role(bank: MemoryBank) -> None:
+    more = [replace(PITFALL, title=f"Item {n}") for n in range(30)]
+    bank.add(more)
+    tools, consultation, recorder = consult(bank, deal=3)
+    answers = [tools.memory_search(query) for query in ("How tall is the oak?", "Tree heights")]
+    dealt = [[one["id"] for one in answer["items"]] for answer in answers]
+    assert dealt[0][:2] == dealt[1][:2]
+    assert all(0 < len(ids) <= 5 for ids in dealt)
+    assert all(event["at_random"] for event in events(recorder))
+    recorded = [[one["id"] for one in event["items"]] for event in events(recorder)]  # type: ignore[attr-defined]
+    assert recorded == dealt
+    assert set(consultation.shown) == {*dealt[0], *dealt[1]}
+
+
+def test_what_is_recorded_as_shown_is_what_one_return_holds() -> None:
+    with MemoryBank() as bank:
+        bank.add([replace(PITFALL, title=f"Item {n}", content="word " * 400) for n in range(9)])
+        tools, consultation, recorder = consult(bank, tokens=10**6)
+        answer = tools.memory_search("Item", limit=9)
+        assert 0 < answer["count"] < 9
+        assert answer["truncated"]
+        assert len(json.dumps(answer)) < 7_000
+        ids = [one["id"] for one in answer["items"]]
+        assert [one["id"] for one in events(recorder)[0]["items"]] == ids  # type: ignore[attr-defined]
+        assert list(consultation.shown) == ids

@@ -1,0 +1,177 @@
+"""Each kind of leak is planted and caught; what comes honestly from training passes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from reasoningbank.corpus import Split, Task, load_pack, load_shacl_tasks, split_tasks
+from reasoningbank.memory import Guard, MemoryItem, Provenance, Turn
+
+PACK = load_pack("uniprot")
+HONEST = Provenance(task="t-train", group="trains", corpus="uniprot", trial="a/t-train.0")
+TASK = Task(
+    "t-own",
+    "Which names do the proteins of Homo sapiens with mass above 9 have?",
+    "SELECT ?n { ?p up:organism taxon:9606 ; up:sequence/up:mass ?m ; up:mnemonic ?n "
+    "FILTER(?m > 9) }",
+    "http://e/",
+    corpus="uniprot",
+    group="own-group",
+)
+HELD = Task(
+    "t-held",
+    "Which enzymes of Takifugu rubripes catalyse two or more reactions?",
+    "SELECT ?p { ?p up:organism taxon:31033 ; up:enzyme ?e , ?f FILTER(?e != ?f) }",
+    "http://e/",
+    corpus="uniprot",
+    group="held-group",
+)
+
+
+@pytest.fixture(scope="module")
+def guard() -> Guard:
+    return Guard.of(TASK, [HELD], prefixes=PACK.prefixes)
+
+
+@pytest.fixture(scope="module")
+def split() -> Split:
+    return split_tasks(load_shacl_tasks("uniprot"))
+
+
+def item(**parts: object) -> MemoryItem:
+    plain = MemoryItem(
+        "Enzymes", "Enzymes are asked for", "Go over up:enzyme.", "success", provenance=HONEST
+    )
+    return replace(plain, **parts)  # type: ignore[arg-type]
+
+
+def test_an_honest_item_passes(guard: Guard) -> None:
+    other = HELD.expected_sparql.replace("31033", "9606")
+    assert guard.objection(item()) == ""
+    assert guard.objection(item(pattern=other, question="Which enzymes of humans are there?")) == ""
+
+
+@pytest.mark.parametrize(
+    ("origin", "reason"),
+    [
+        (Provenance(task="t-own", corpus="uniprot"), "own task: rests on t-own"),
+        (Provenance(task="t-own"), "own task"),
+        (Provenance(task="other", group="own-group"), "own group"),
+        (Provenance(group="own-group"), "own group"),
+        (Provenance(task="t-held", corpus="uniprot"), "evaluation split: rests on the task t-held"),
+        (Provenance(task="other", group="held-group"), "evaluation split: rests on a task of"),
+    ],
+)
+def test_provenance_of_task_group_or_evaluation_is_withheld(
+    guard: Guard, origin: Provenance, reason: str
+) -> None:
+    assert guard.objection(item(provenance=origin)).startswith(reason)
+    assert guard.objection(item(evidence=(origin,))).startswith(reason), "merged evidence"
+
+
+def test_the_same_id_in_another_corpus_is_another_task(guard: Guard) -> None:
+    assert guard.objection(item(provenance=Provenance(task="t-own", corpus="trees"))) == ""
+
+
+def in_other_words(query: str) -> str:
+    renamed = query.replace("?p", "?protein").replace(
+        "taxon:", "<http://purl.uniprot.org/taxonomy/"
+    )
+    return renamed.replace("31033", "31033>").replace("9606 ", "9606> ").replace("{", "WHERE\n{\n")
+
+
+@pytest.mark.parametrize("origin", [HONEST, Provenance()], ids=["wrong", "missing"])
+@pytest.mark.parametrize("task", [TASK, HELD], ids=["own", "evaluation"])
+def test_the_text_of_a_gold_is_caught_whatever_the_provenance(
+    guard: Guard, task: Task, origin: Provenance
+) -> None:
+    gold = in_other_words(task.expected_sparql)
+    assert gold not in task.expected_sparql
+    leaks = {
+        "pattern": item(pattern=gold, provenance=origin),
+        "content": item(content=f"Run {gold} and look at the rows.", provenance=origin),
+        "description": item(description=f"As in {gold}", provenance=origin),
+        "turns": item(turns=(Turn("", f'r = sparql_query("""{gold}""")'),), provenance=origin),
+    }
+    for where, leak in leaks.items():
+        assert guard.objection(leak) == f"gold query: its {where} holds one of the evaluation"
+
+
+def test_the_where_clause_of_a_gold_under_another_head_is_caught(guard: Guard) -> None:
+    for head, tail in (("SELECT (COUNT(?p) AS ?n)", ""), ("SELECT DISTINCT ?p ?e", " LIMIT 5")):
+        pattern = HELD.expected_sparql.replace("SELECT ?p", head, 1) + tail
+        assert guard.objection(item(pattern=pattern)).startswith("gold query")
+
+
+def test_a_skeleton_of_a_gold_needs_a_provenance_to_pass(guard: Guard) -> None:
+    skeleton = HELD.expected_sparql.replace("taxon:31033", "<<taxon>>")
+    assert guard.objection(item(pattern=skeleton)) == ""
+    reason = guard.objection(item(pattern=skeleton, provenance=Provenance()))
+    assert reason == "gold query: its pattern has the shape of one of the evaluation"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        HELD.query,
+        HELD.query.lower().replace("?", ""),
+        f"Here is what to do. {HELD.query} Look at enzymes.",
+        "Tell me which enzymes in Takifugu rubripes catalyse two or more reactions, please",
+    ],
+)
+def test_a_question_nearly_word_for_word_is_caught(guard: Guard, text: str) -> None:
+    for where in ("question", "description", "content", "title"):
+        reason = guard.objection(item(**{where: text}))
+        assert reason == f"question: its {where} holds one of the evaluation"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Which enzymes of Homo sapiens catalyse two or more reactions?",
+        "Enzymes that catalyse several reactions have several values of up:enzyme",
+        "Which proteins of Takifugu rubripes are enzymes?",
+    ],
+)
+def test_another_question_is_none(guard: Guard, text: str) -> None:
+    assert guard.objection(item(question=text)) == ""
+
+
+def test_a_question_with_another_number_is_another() -> None:
+    guard = Guard.of(None, [Task("t", "What is the mass of the protein P05067 here?", "", "")])
+    assert guard.objection(item(question="What is the mass of the protein P05067 here?"))
+    assert guard.objection(item(question="What is the mass of the protein P04637 here?")) == ""
+
+
+def test_without_a_task_nothing_is_withheld() -> None:
+    assert Guard().objection(item(provenance=Provenance(task="t-own"))) == ""
+
+
+def test_no_third_training_task_of_the_pack_is_taken_for_one_of_the_evaluation(
+    split: Split,
+) -> None:
+    guard = Guard.of(None, (*split.dev, *split.test), prefixes=PACK.prefixes)
+    for task in split.train[::3]:
+        exemplar = _exemplar(task, Provenance())
+        assert guard.objection(exemplar) == "", task.id
+
+
+def test_every_fourth_task_of_the_evaluation_is_caught_without_its_provenance(split: Split) -> None:
+    held = (*split.dev, *split.test)[::4]
+    guard = Guard.of(None, held, prefixes=PACK.prefixes)
+    wrong = Provenance(task=split.train[0].id, group=split.train[0].group, corpus="uniprot")
+    for task in held:
+        query = replace(_exemplar(task, wrong), question="")
+        assert guard.objection(query).startswith("gold query"), task.id
+        asked = replace(_exemplar(task, wrong), pattern="")
+        assert guard.objection(asked).startswith("question"), task.id
+
+
+def _exemplar(task: Task, origin: Provenance) -> MemoryItem:
+    lines = task.expected_sparql.splitlines()
+    query = "\n".join(line for line in lines if not line.lower().startswith("prefix"))
+    return MemoryItem(
+        "An example", "", "As asked.", "gold", query, question=task.query, provenance=origin
+    )

@@ -1,0 +1,81 @@
+"""Whole items in a budget: nothing cut, each family its share, and what did not fit is told."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reasoningbank.memory import Found, ItemSource, MemoryItem
+from reasoningbank.memory.packing import FAMILIES, item_text, pack
+
+SOURCES: tuple[ItemSource, ...] = ("success", "failure", "contrast", "seed", "gold")
+
+
+def found(number: int, src: ItemSource, tokens: int) -> Found:
+    return Found(MemoryItem(f"Item {number}", "", "x", src), 1 / (number + 1), "x", tokens)
+
+
+candidates = st.lists(st.tuples(st.sampled_from(SOURCES), st.integers(1, 300)), max_size=12).map(
+    lambda parts: [found(n, src, tokens) for n, (src, tokens) in enumerate(parts)]
+)
+
+
+@given(candidates, st.integers(1, 6), st.integers(0, 900))
+def test_a_budget_is_kept_in_items_and_tokens_and_the_order_stays(
+    ranked: list[Found], items: int, tokens: int
+) -> None:
+    packed = pack(ranked, items=items, tokens=tokens)
+    assert len(packed.chosen) <= items
+    assert sum(one.tokens for one in packed.chosen) <= tokens
+    places = [ranked.index(one) for one in packed.chosen]
+    assert places == sorted(set(places))
+    ids = {one.item.id for one in packed.chosen}
+    assert ids.isdisjoint(item_id for item_id, _ in packed.skipped)
+
+
+@given(candidates, st.integers(0, 900))
+def test_nothing_that_fits_is_left_out_while_there_is_room(
+    ranked: list[Found], tokens: int
+) -> None:
+    packed = pack(ranked, items=len(ranked) + 1, tokens=tokens)
+    left = tokens - sum(one.tokens for one in packed.chosen)
+    assert all(one.tokens > left for one in ranked if one not in packed.chosen)
+
+
+@given(candidates, st.integers(0, 900))
+def test_each_family_has_an_item_where_the_smallest_of_all_fit_together(
+    ranked: list[Found], tokens: int
+) -> None:
+    smallest: dict[str, int] = {}
+    for one in ranked:
+        family = FAMILIES[one.item.src]
+        smallest[family] = min(one.tokens, smallest.get(family, one.tokens))
+    packed = pack(ranked, items=3, tokens=tokens)
+    if sum(smallest.values()) <= tokens:
+        assert {FAMILIES[one.item.src] for one in packed.chosen} == set(smallest)
+
+
+def test_one_item_is_the_best_whatever_its_family() -> None:
+    ranked = [found(0, "gold", 50), found(1, "failure", 50), found(2, "success", 50)]
+    assert pack(ranked, items=1, tokens=600).chosen == (ranked[0],)
+
+
+def test_what_is_larger_than_the_budget_is_skipped_and_told() -> None:
+    ranked = [found(0, "seed", 700), found(1, "seed", 400), found(2, "seed", 300)]
+    packed = pack(ranked, items=3, tokens=600)
+    assert packed.chosen == (ranked[1],)
+    assert dict(packed.skipped) == {
+        ranked[0].item.id: "of 700 tokens, more than the whole budget of 600",
+        ranked[2].item.id: "of 300 tokens, more than the budget of 600 had left",
+    }
+
+
+def test_a_text_says_each_thing_once() -> None:
+    pattern = "SELECT ?m { <<protein>> up:sequence/up:mass ?m }"
+    question = "What is the mass of P05067?"
+    example = MemoryItem(question, question, "", "gold", pattern, question=question)
+    assert item_text(example) == f"Example: {question}\nQuery:\n{pattern}"
+    told = MemoryItem("Mass", "", f"Write {pattern} for it.", "success", pattern)
+    assert item_text(told) == f"Strategy: Mass\nWrite {pattern} for it."
+    heads = [item_text(MemoryItem("T", "", "x", src)).split(":")[0] for src in SOURCES]
+    assert heads == ["Strategy", "Pitfall", "Contrast", "Hint", "Example"]

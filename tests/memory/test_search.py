@@ -1,0 +1,189 @@
+"""Retrieval: guarded, ranked by more than text, packed, told; and its placebo."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from reasoningbank.memory import (
+    Counters,
+    Guard,
+    MemoryBank,
+    MemoryItem,
+    Provenance,
+    Ranking,
+    Scope,
+    deal_at_random,
+    retrieve,
+)
+from reasoningbank.memory.packing import item_text
+
+HERE = Scope(pack="trees", endpoint="https://trees.example/sparql/")
+QUESTION = "How tall is the oak?"
+
+
+def words(text: str) -> int:
+    return len(text.split())
+
+
+def item(title: str, **parts: object) -> MemoryItem:
+    plain = MemoryItem(title, "", "Say what it is.", "success")
+    return replace(plain, **parts)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def bank() -> Iterator[MemoryBank]:
+    with MemoryBank() as made:
+        yield made
+
+
+def titles(bank: MemoryBank, question: str = QUESTION, **how: object) -> list[str]:
+    given = {"guard": Guard(), "count": words, "scope": HERE} | how
+    found = retrieve(bank, question, **given)  # type: ignore[arg-type]
+    return [one.item.title for one in found.found]
+
+
+def test_what_fits_the_question_comes_first_in_either_language(bank: MemoryBank) -> None:
+    bank.add(
+        [
+            item("Height of a tree", description="How tall something is"),
+            item("Neighbours of a tree", description="What stands beside it"),
+            item("Names in Latin", description="Scientific names"),
+        ]
+    )
+    assert titles(bank, k=1) == ["Height of a tree"]
+    assert titles(bank, "Quanto è alta la quercia?", k=1) == ["Height of a tree"]
+    assert titles(bank, "", k=1) == []
+
+
+def test_what_the_guard_objects_to_is_left_out_and_told(bank: MemoryBank) -> None:
+    own = item("Height of the oak", provenance=Provenance(task="t1", corpus="trees"))
+    other = item("Height of a tree", provenance=Provenance(task="t2", trial="a/t2.0"))
+    bank.add([own, other])
+    found = retrieve(bank, QUESTION, guard=Guard(task="t1", corpus="trees"), count=words)
+    assert [one.item for one in found.found] == [other]
+    assert found.withheld == ((own.id, "own task: rests on t1"),)
+    event = found.to_event()
+    assert json.loads(json.dumps(event)) == event
+    assert event["withheld"] == [{"id": own.id, "reason": "own task: rests on t1"}]
+    (shown,) = event["items"]
+    assert set(shown) == {"id", "title", "src", "score", "text", "task", "trial"}
+    assert (shown["task"], shown["trial"], shown["text"]) == ("t2", "a/t2.0", item_text(other))
+    assert event["tokens"] == words(item_text(other))
+
+
+def test_many_that_are_withheld_do_not_hide_what_may_be_shown(bank: MemoryBank) -> None:
+    held = Provenance(task="t1")
+    leaks = [item(f"How tall is the oak, {n}", provenance=held) for n in range(90)]
+    bank.add([*leaks, item("Names in Latin")])
+    found = retrieve(bank, QUESTION, guard=Guard(evaluation=frozenset({"t1"})), count=words)
+    assert [one.item.title for one in found.found] == ["Names in Latin"]
+    assert {item_id for item_id, _ in found.withheld} == {leak.id for leak in leaks}
+
+
+def test_where_texts_are_alike_the_place_decides(bank: MemoryBank) -> None:
+    there = replace(HERE, pack="stones", endpoint="https://stones.example/")
+    spelt = replace(HERE, endpoint="https://Trees.example:443/sparql")
+    bank.add([item("Height", scope=scope) for scope in (there, Scope(), spelt)])
+    found = retrieve(bank, QUESTION, guard=Guard(), scope=HERE, count=words)
+    assert [one.item.scope for one in found.found] == [spelt, Scope(), there]
+    assert found.found[0].score > found.found[1].score > found.found[2].score
+
+
+def test_paired_evidence_counts_and_mere_co_occurrence_does_not(bank: MemoryBank) -> None:
+    often = Counters(retrieved=90, success=80, failure=10)
+    counted = {
+        "hurt": Counters(hurt=4),
+        "nothing": Counters(),
+        "often": often,
+        "once": Counters(helped=1),
+        "helped": Counters(helped=9, hurt=1),
+    }
+    bank.add([item("Height", content=name, counters=n) for name, n in counted.items()])
+    found = retrieve(bank, QUESTION, guard=Guard(), k=5, count=words)
+    assert [one.item.content for one in found.found][:2] == ["helped", "once"]
+    assert found.found[-1].item.content == "hurt"
+    assert found.found[2].score == found.found[3].score
+
+
+def test_what_repeats_gives_way_to_what_adds(bank: MemoryBank) -> None:
+    alike = [item("How tall an oak is", content=f"Way {n}") for n in range(4)]
+    bank.add([*alike, item("Height of oaks and pines"), item("Laws on the import of cheese")])
+    shown = [titles(bank, k=3, ranking=Ranking(repetition=rate)) for rate in (0.0, 0.5)]
+    assert shown[0] == ["How tall an oak is"] * 3
+    assert shown[1][:2] == ["How tall an oak is", "Height of oaks and pines"]
+
+
+def test_kinds_and_budgets_restrict(bank: MemoryBank) -> None:
+    bank.add([item("Height of an oak"), item("Height of an oak, wrong", src="failure")])
+    assert titles(bank, kinds=frozenset({"failure"})) == ["Height of an oak, wrong"]
+    assert titles(bank, tokens=3) == []
+    found = retrieve(bank, QUESTION, guard=Guard(), tokens=3, count=words)
+    assert len(found.skipped) == 2
+    assert all("more than the whole budget of 3" in reason for _, reason in found.skipped)
+
+
+def test_equals_come_in_the_order_of_their_ids_whatever_came_in_first() -> None:
+    items = [item("Height", content=f"{n}") for n in range(6)]
+    orders = []
+    for given in (items, items[::-1]):
+        with MemoryBank() as bank:
+            bank.add(given)
+            found = retrieve(bank, QUESTION, guard=Guard(), k=6, count=words)
+            orders.append([one.item.id for one in found.found])
+    assert orders[0] == orders[1] == sorted(one.id for one in items)
+
+
+def deal(bank: MemoryBank, like: int, seed: int = 0, task: str = "t", **how: object) -> list[str]:
+    guard = Guard(task=task)
+    found = deal_at_random(bank, "q", like=like, guard=guard, seed=seed, count=words, **how)  # type: ignore[arg-type]
+    assert found.at_random
+    assert found.tokens == sum(one.tokens for one in found.found)
+    return [one.item.title for one in found.found]
+
+
+def test_the_placebo_has_as_many_tokens_within_one_item(bank: MemoryBank) -> None:
+    bank.add([item(f"Item {n}", content="word " * (5 + 7 * (n % 9))) for n in range(60)])
+    sizes = [words(item_text(one)) for one in bank.items()]
+    for like in (0, 4, 20, 77, 300):
+        found = deal_at_random(bank, "q", like=like, guard=Guard(), count=words)
+        assert like - max(sizes) < found.tokens <= like
+        assert all(one.text == item_text(one.item) for one in found.found)
+
+
+def test_the_placebo_depends_on_task_and_seed_and_not_on_the_question(bank: MemoryBank) -> None:
+    bank.add([item(f"Item {n}") for n in range(40)])
+    assert deal(bank, 30) == deal(bank, 30)
+    assert deal(bank, 30) != deal(bank, 30, seed=1)
+    assert deal(bank, 30) != deal(bank, 30, task="u")
+    one = deal_at_random(bank, "Item 3", like=30, guard=Guard(task="t"), count=words)
+    assert [found.item.title for found in one.found] == deal(bank, 30)
+
+
+def test_every_item_has_its_chance_of_being_dealt(bank: MemoryBank) -> None:
+    bank.add([item(f"Item {n:02}") for n in range(10)])
+    size = words(item_text(item("Item 00")))
+    first = [title for seed in range(200) for title in deal(bank, size, seed=seed)]
+    assert len(first) == 200
+    # 20 of 200 are expected of each; 5 and 41 lie four standard deviations away.
+    assert all(5 <= first.count(f"Item {n:02}") <= 41 for n in range(10))
+
+
+def test_the_placebo_is_guarded_and_keeps_to_kinds(bank: MemoryBank) -> None:
+    leak = item("Leak", provenance=Provenance(task="t"))
+    bank.add([leak, item("Item"), item("Wrong", src="failure")])
+    found = deal_at_random(bank, "q", like=1_000, guard=Guard(task="t"), count=words)
+    assert {one.item.title for one in found.found} == {"Item", "Wrong"}
+    assert found.withheld == ((leak.id, "own task: rests on t"),)
+    assert deal(bank, 1_000, kinds=frozenset({"failure"})) == ["Wrong"]
+
+
+def test_a_question_is_searched_without_its_identifiers(bank: MemoryBank) -> None:
+    height = item("How tall is a tree?", question="How tall is T31415?")
+    other = item("Which trees stand beside T27182?", question="What is near T27182?")
+    bank.add([height, other])
+    assert titles(bank, "How tall is T27182?", k=1) == ["How tall is a tree?"]
+    assert titles(bank, "T27182", k=1) == ["Which trees stand beside T27182?"]

@@ -1,0 +1,124 @@
+"""Snapshots: equal banks have equal names, nothing is lost, damage is told."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from reasoningbank.errors import RecordError, UsageError
+from reasoningbank.memory import Counters, MemoryItem, Snapshot
+
+from .strategies import BANKS
+
+ONE = MemoryItem("One", "first", "Do one.", "success")
+TWO = MemoryItem("Two", "second", "Do two.", "failure", tags=("up:Protein",))
+SAME_FOLDER = settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+@SAME_FOLDER
+@given(BANKS, st.booleans())
+def test_files_lose_nothing(tmp_path: Path, items: list[MemoryItem], compressed: bool) -> None:
+    snapshot = Snapshot.of(items)
+    file = snapshot.write_file(tmp_path / f"any{'.jsonl.gz' if compressed else '.jsonl'}")
+    assert Snapshot.read(file) == snapshot
+    assert Snapshot.read(file).items == snapshot.items
+
+
+@SAME_FOLDER
+@given(BANKS, st.randoms())
+def test_order_does_not_matter_and_content_does(
+    tmp_path: Path, items: list[MemoryItem], dice: object
+) -> None:
+    snapshot = Snapshot.of(items)
+    shuffled = items[:]
+    dice.shuffle(shuffled)  # type: ignore[attr-defined]
+    assert Snapshot.of(shuffled).hash == snapshot.hash
+    for place, item in enumerate(items):
+        counted = replace(item, counters=item.counters + Counters(retrieved=1))
+        changed = [*items[:place], counted, *items[place + 1 :]]
+        assert Snapshot.of(changed).hash != snapshot.hash
+        assert Snapshot.of(items[:place] + items[place + 1 :]).hash != snapshot.hash
+
+
+def test_it_is_written_once_under_its_hash(tmp_path: Path) -> None:
+    snapshot = Snapshot.of([TWO, ONE])
+    file = snapshot.write(tmp_path / "memory")
+    assert file.name == f"{snapshot.hash}.jsonl"
+    os.utime(file, (1, 1))
+    assert snapshot.write(tmp_path / "memory") == file
+    assert file.stat().st_mtime == 1
+    file.write_text("cut", encoding="utf-8")
+    assert Snapshot.read(snapshot.write(tmp_path / "memory")) == snapshot
+    assert [one.name for one in file.parent.iterdir()] == [file.name]
+
+
+def test_a_line_is_readable_by_eye(tmp_path: Path) -> None:
+    item = MemoryItem("Attività 蛋白质", "d", "c", "seed")
+    (line,) = Snapshot.of([item]).write(tmp_path).read_text(encoding="utf-8").splitlines()
+    assert "Attività 蛋白质" in line
+    assert json.loads(line)["id"] == item.id
+
+
+def test_threads_that_write_the_same_do_not_disturb_each_other(tmp_path: Path) -> None:
+    snapshot = Snapshot.of([ONE, TWO])
+    with ThreadPoolExecutor(8) as pool:
+        files = set(pool.map(lambda _: snapshot.write(tmp_path), range(32)))
+    assert [Snapshot.read(file) for file in files] == [snapshot]
+
+
+def test_lines_of_others_are_read(tmp_path: Path) -> None:
+    file = tmp_path / "by hand.jsonl"
+    by_hand = {"title": "T", "description": "", "content": "C", "src": "seed"}
+    file.write_text(f"\ufeff{json.dumps(by_hand)}\r\n\n{json.dumps(ONE.to_json())}", "utf-8")
+    assert set(Snapshot.read(file).items) == {ONE, MemoryItem("T", "", "C", "seed")}
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("{", "not JSON"),
+        ("[1]", "no memory item"),
+        ('{"title": "T"}', "no memory item"),
+        (json.dumps(ONE.to_json()), "there twice"),
+        (json.dumps({**TWO.to_json(), "content": "other"}), "was changed"),
+        ("[" * 100_000, "not JSON"),
+    ],
+)
+def test_a_bad_line_is_named(tmp_path: Path, line: str, said: str) -> None:
+    file = tmp_path / "bad.jsonl"
+    file.write_text(f"{json.dumps(ONE.to_json())}\n{line}\n", encoding="utf-8")
+    with pytest.raises(UsageError, match=said) as told:
+        Snapshot.read(file)
+    assert str(told.value).startswith(f"{file}:2: ")
+    assert len(str(told.value)) < 500
+
+
+def test_a_file_that_was_cut_is_told(tmp_path: Path) -> None:
+    file = Snapshot.of([ONE, TWO]).write(tmp_path)
+    whole = file.read_bytes()
+    file.write_bytes(whole.splitlines(keepends=True)[0])
+    with pytest.raises(RecordError, match="was changed or cut"):
+        Snapshot.read(file)
+    (tmp_path / "half.jsonl.gz").write_bytes(gzip.compress(whole)[:-20])
+    for name in ("half.jsonl.gz", "missing.jsonl", "."):
+        with pytest.raises(RecordError, match="cannot be read") as told:
+            Snapshot.read(tmp_path / name)
+        assert "\n" not in str(told.value)
+
+
+def test_where_nothing_can_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(RecordError, match="cannot be written"):
+        Snapshot.of([ONE]).write(tmp_path / "file" / "folder")
+    with pytest.raises(UsageError, match="there twice"):
+        Snapshot.of([ONE, ONE])
