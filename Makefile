@@ -44,7 +44,7 @@ browser: $(READY)
 	-$(BIN)/python scripts/fetch_browser.py
 
 test: check parts engine browser
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 test-live: $(READY)
 	$(BIN)/python -m pytest -m live tests/live

@@ -15,25 +15,13 @@ import conftest
 from faults.page import PAGE, render
 from faults.scene import Scene, observe
 
-from reasoningbank.sparql import EndpointConfig, OxigraphServer
-
 
 def main() -> None:
     """Write the page."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "scene"
         folder.mkdir()
-        data = folder / "trees.ttl"
-        data.write_text(conftest.TREES, encoding="utf-8")
-        with OxigraphServer([data], timeout_s=10) as server:
-            trees = EndpointConfig(
-                "https://trees.example/sparql/",
-                "Trees",
-                "The Forest",
-                prefixes={"t": "http://e/"},
-                query_url=server.url,
-                retries=0,
-            )
+        with conftest.serving_trees(folder / "trees.ttl") as trees:
             scene = Scene(trees, folder)
             try:
                 page = render(lambda fault: observe(fault, scene))

@@ -1,7 +1,7 @@
 """Act every fault of `tests/faults_of_runs` out and write what came of it to `docs/robustness.md`.
 
 Run `python scripts/generate_robustness.py` after a message changed; the tests compare. It takes
-about a minute.
+about a minute on a machine at rest.
 """
 
 from __future__ import annotations
@@ -16,19 +16,15 @@ import conftest
 from faults_of_runs.page import PAGE, render
 from faults_of_runs.theatre import Theatre
 
-from reasoningbank.sparql import OxigraphServer
-
 
 def main() -> None:
     """Write the page."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "scene"
         folder.mkdir()
-        data = folder / "trees.ttl"
-        data.write_text(conftest.TREES, encoding="utf-8")
         with (
-            OxigraphServer([data], timeout_s=10) as server,
-            Theatre(folder, server.port) as theatre,
+            conftest.serving_trees(folder / "trees.ttl") as trees,
+            Theatre(folder, trees) as theatre,
         ):
             page = render(theatre.seen, theatre.ending)
     PAGE.write_text(page, encoding="utf-8")

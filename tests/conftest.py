@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,21 @@ EXAMPLES = """
 """
 
 
+@contextmanager
+def serving_trees(file: Path) -> Iterator[EndpointConfig]:
+    """Write the four plants into a file and serve them."""
+    file.write_text(TREES, encoding="utf-8")
+    with OxigraphServer([file], timeout_s=10) as server:
+        yield EndpointConfig(
+            "https://trees.example/sparql/",
+            "Trees",
+            "The Forest",
+            prefixes={"t": "http://e/"},
+            query_url=server.url,
+            retries=0,
+        )
+
+
 @pytest.fixture(scope="session")
 def trees_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Four named plants as Turtle."""
@@ -48,15 +64,8 @@ def trees_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def trees(trees_file: Path) -> Iterator[EndpointConfig]:
     """A real endpoint that serves them."""
-    with OxigraphServer([trees_file], timeout_s=10) as server:
-        yield EndpointConfig(
-            "https://trees.example/sparql/",
-            "Trees",
-            "The Forest",
-            prefixes={"t": "http://e/"},
-            query_url=server.url,
-            retries=0,
-        )
+    with serving_trees(trees_file) as config:
+        yield config
 
 
 @pytest.fixture

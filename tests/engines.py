@@ -24,9 +24,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pyoxigraph
+import watch
 
 from reasoningbank.cache import cache_dir
-from reasoningbank.sparql import watch
 from reasoningbank.sparql.datafiles import open_data
 
 UNPACKED = "usr/bin/virtuoso-t"

@@ -42,9 +42,13 @@ def read(notebook: Path) -> Any:
 
 
 def files_of_the_repository() -> set[Path]:
-    """Return what a notebook could leave something beside."""
+    """Return what a notebook could leave something beside.
+
+    Not what tests beside this one may leave: bytecode, and caches of their tools.
+    """
     folders = [ROOT / name for name in ("notebooks", "experiments", "ontology", "runs")]
-    return {*ROOT.glob("*"), *(file for folder in folders for file in folder.rglob("*"))}
+    inside = {file for folder in folders for file in folder.rglob("*")}
+    return {*ROOT.glob("[!.]*"), *(file for file in inside if "__pycache__" not in file.parts)}
 
 
 @pytest.fixture

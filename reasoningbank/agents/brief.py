@@ -17,10 +17,15 @@ TASK = "Write the SPARQL query that answers the question over the endpoint {name
 
 
 def task_signature(episode: Episode) -> Any:
-    """Return the signature: a question, advice where there is some, and the query."""
-    fields: dict[str, Any] = {"question": (str, dspy.InputField())}
+    """Return the signature: advice where there is some, a question, and the query.
+
+    The advice comes first: its beginning is the same for all questions, and stays in a server's
+    prefix cache.
+    """
+    fields: dict[str, Any] = {}
     if episode.context:
         fields["memory"] = (str, dspy.InputField(desc="advice from earlier tasks"))
+    fields["question"] = (str, dspy.InputField())
     fields["sparql"] = (str, dspy.OutputField(desc="the query that answers the question"))
     return dspy.Signature(fields, TASK.format(name=episode.endpoint.source))
 
@@ -28,7 +33,7 @@ def task_signature(episode: Episode) -> Any:
 def inputs_of(task: Task, episode: Episode) -> dict[str, str]:
     """Return the inputs that `task_signature` asks for."""
     advice = {"memory": episode.context} if episode.context else {}
-    return {"question": task.query, **advice}
+    return {**advice, "question": task.query}
 
 
 def prefix_names(endpoint: EndpointConfig) -> str:

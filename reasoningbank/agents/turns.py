@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 import dspy
-from dspy.primitives.repl_types import REPLHistory
+from dspy.primitives.repl_types import REPLHistory, REPLVariable
 from dspy.utils.exceptions import AdapterParseError
 
 from reasoningbank.agents.budget import Meter
@@ -84,6 +84,14 @@ class RecordedRLM(dspy.RLM):  # type: ignore[misc]
         if self._action is None:
             self._action = super()._action_signature_for_current_factory(*args)
         return self._action
+
+    def _build_variables(self, **inputs: Any) -> list[REPLVariable]:
+        # By itself DSPy shows 500 characters of each end: of memory that would be parts of items.
+        fields = self.signature.input_fields
+        return [
+            REPLVariable.from_value(name, value, fields.get(name), preview_chars=len(str(value)))
+            for name, value in inputs.items()
+        ]
 
     def _setup_facade(self, repl: Any, *args: Any) -> str:
         # Sub-agents built inside the sandbox would escape the meter.

@@ -2,9 +2,13 @@
 
 from typing import TYPE_CHECKING, Any
 
+from reasoningbank.analysis.arm_summary import ArmSummary
 from reasoningbank.analysis.comparison import Comparison, adjust, compare_arms
+from reasoningbank.analysis.leakage import Leak, Leakage, LeakageAudit
 from reasoningbank.analysis.learning import learning_curves
 from reasoningbank.analysis.matching import RunComparison, compare_runs
+from reasoningbank.analysis.memory_records import MemoryRecords
+from reasoningbank.analysis.memory_summary import ArmMemory, StreamMemory
 from reasoningbank.analysis.scores import Metric, Score, Unit, scores
 from reasoningbank.analysis.statistics import (
     Interval,
@@ -18,22 +22,29 @@ from reasoningbank.analysis.statistics import (
     median_and_p95,
     wilson,
 )
-from reasoningbank.analysis.summary import ArmSummary, RunSummary, summarise
+from reasoningbank.analysis.summary import Online, RunSummary, summarise, summarise_run
 
 if TYPE_CHECKING:
     from reasoningbank.analysis.frames import Frames, load
 
 __all__ = [
+    "ArmMemory",
     "ArmSummary",
     "Comparison",
     "Frames",
     "Interval",
+    "Leak",
+    "Leakage",
+    "LeakageAudit",
     "LearningCurve",
     "McNemar",
+    "MemoryRecords",
     "Metric",
+    "Online",
     "RunComparison",
     "RunSummary",
     "Score",
+    "StreamMemory",
     "Unit",
     "adjust",
     "bootstrap_mean",
@@ -48,6 +59,7 @@ __all__ = [
     "median_and_p95",
     "scores",
     "summarise",
+    "summarise_run",
     "wilson",
 ]
 

@@ -40,7 +40,11 @@ _KEYS = (
 )
 
 _TRIALS = (
-    Column("step", MAYBE_INTEGER, "place in a learning stream, from 0"),
+    Column(
+        "step",
+        MAYBE_INTEGER,
+        "place in a learning stream, from 0; missing outside of streams, where arms are compared",
+    ),
     Column("group", TEXT, "group of the task: tasks that share a template"),
     Column("complexity", TEXT, "complexity class of the task"),
     Column("form", TEXT, "query form of the gold"),
@@ -49,6 +53,7 @@ _TRIALS = (
     Column("lm", TEXT, "model of the arm, as the manifest names it"),
     Column("model", TEXT, "model as its fingerprint names it"),
     Column("memory", TEXT, "snapshot of the memory bank that the agent could see"),
+    Column("items_shown", INTEGER, "different memory items that it was shown"),
     Column("started", TIME, "start"),
     Column("status", TEXT, "how the attempt ended"),
     Column("error", TEXT, "one line, where something went wrong"),
@@ -77,6 +82,7 @@ _TRIALS = (
     Column("seconds", NUMBER, "wall time of the attempt"),
     Column("judge_seconds", NUMBER, "time that judging took"),
     Column("dollars", NUMBER, "price by the price table; missing where there is none"),
+    Column("attempts", INTEGER, "attempts of which one was chosen; 1 where none was sampled"),
     Column("tries", INTEGER, "runs of the trial until it ended so"),
     Column("file", TEXT, "the record, relative to the run's folder"),
     Column("answer", TEXT, "the answer in words", long=True),
@@ -158,6 +164,39 @@ _RETRIEVALS = (
     Column("text", TEXT, "the item as it was shown", long=True),
 )
 
+_WITHHELD = (
+    Column("event", INTEGER, "the retrieval, as in `events`"),
+    Column("item", TEXT, "id of the memory item"),
+    Column("reason", TEXT, "why the guard kept it back"),
+)
+
+_STEPS = (
+    Column("step", INTEGER, "place in the stream, from 0"),
+    Column("trial", TEXT, "the trial, as its record's path"),
+    Column("before", TEXT, "snapshot of the bank before"),
+    Column("after", TEXT, "snapshot of the bank after"),
+    Column("bank", MAYBE_INTEGER, "items that can be retrieved after it; missing without snapshot"),
+    Column("retrieved", INTEGER, "items that were shown"),
+    Column("added", INTEGER, "items that were stored"),
+    Column("merged", INTEGER, "items that were merged into one that was there"),
+    Column("changed", INTEGER, "changes that consolidation made"),
+    Column("rejected", INTEGER, "items that were distilled and not stored"),
+    Column("used", TEXT, "judge whose word decided what was learned"),
+    Column("success", MAYBE_FLAG, "what that judge said; missing where it did not decide"),
+    Column("execution", MAYBE_FLAG, "what the execution judge said"),
+    Column("tokens", INTEGER, "tokens that distilling took"),
+    Column("seconds", NUMBER, "seconds that distilling and consolidating took"),
+)
+
+_REJECTIONS = (
+    Column("step", INTEGER, "place in the stream, from 0"),
+    Column("src", TEXT, "what kind of item it would have been"),
+    Column("title", TEXT, "its title"),
+    Column("reason", TEXT, "why it was not stored"),
+    Column("reason_form", TEXT, "the reason without names and values, to be counted"),
+    Column("text", TEXT, "the item", long=True),
+)
+
 _MEMORY_ITEMS = (
     Column("run", TEXT, "name of the run"),
     Column("arm", TEXT, "arm of the trial that the item was learned from"),
@@ -170,6 +209,9 @@ _MEMORY_ITEMS = (
     Column("src", TEXT, "where it comes from: success, failure, contrast, seed or gold"),
     Column("tags", TEXT, "tags, separated by blanks"),
     Column("scope", TEXT, "endpoint or pack that it is about"),
+    Column("status", TEXT, "active, superseded or retired"),
+    Column("superseded_by", TEXT, "item that took its place, where one did"),
+    Column("evidence", INTEGER, "experiences that it rests on"),
     Column("trial", TEXT, "trial that it was learned from"),
     Column("judge", TEXT, "judge whose verdict it rests on"),
     Column("model", TEXT, "model that wrote it"),
@@ -177,6 +219,8 @@ _MEMORY_ITEMS = (
     Column("retrieved", INTEGER, "how often it was shown"),
     Column("success", INTEGER, "of these, followed by success"),
     Column("failure", INTEGER, "of these, followed by failure"),
+    Column("helped", INTEGER, "tasks that failed without memory and succeeded with it"),
+    Column("hurt", INTEGER, "tasks that succeeded without memory and failed with it"),
     Column("content", TEXT, "the item itself", long=True),
     Column("pattern", TEXT, "its query or code skeleton", long=True),
 )
@@ -189,6 +233,9 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
     "lm_calls": _KEYS + _LM_CALLS,
     "judgements": _KEYS + _JUDGEMENTS,
     "retrievals": _KEYS + _RETRIEVALS,
+    "withheld": _KEYS + _WITHHELD,
+    "steps": _KEYS + _STEPS,
+    "rejections": _KEYS + _REJECTIONS,
     "memory_items": _MEMORY_ITEMS,
 }
 
@@ -199,6 +246,9 @@ _ONE_ROW = {
     "lm_calls": "a model call",
     "judgements": "a trial and a judge other than the execution judge",
     "retrievals": "a memory item shown in a trial",
+    "withheld": "a memory item that the leakage guard kept from a trial",
+    "steps": "a step of a learning stream",
+    "rejections": "an item that was distilled in a stream and not stored",
     "memory_items": "a memory item in a snapshot of the bank",
 }
 

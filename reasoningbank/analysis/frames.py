@@ -15,7 +15,9 @@ import numpy as np
 import pandas as pd
 
 from reasoningbank.analysis.columns import COLUMNS, TIME, Column, columns_of
-from reasoningbank.analysis.rows import Row, item_row, trial_rows
+from reasoningbank.analysis.memory_records import MemoryRecords
+from reasoningbank.analysis.memory_rows import item_row, step_rows
+from reasoningbank.analysis.rows import Row, trial_rows
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment import RunFolder
 
@@ -42,6 +44,9 @@ class Frames:
         lm_calls: One row a model call.
         judgements: One row a trial and a judge other than the execution judge.
         retrievals: One row a memory item shown in a trial.
+        withheld: One row a memory item that the leakage guard kept from a trial.
+        steps: One row a step of a learning stream.
+        rejections: One row an item that was distilled and not stored.
         memory_items: One row a memory item in a snapshot of the bank.
         manifests: Manifest by run.
         problems: Files that could not be read.
@@ -53,6 +58,9 @@ class Frames:
     lm_calls: pd.DataFrame
     judgements: pd.DataFrame
     retrievals: pd.DataFrame
+    withheld: pd.DataFrame
+    steps: pd.DataFrame
+    rejections: pd.DataFrame
     memory_items: pd.DataFrame
     manifests: Mapping[str, Mapping[str, Any]]
     problems: tuple[Problem, ...] = ()
@@ -101,6 +109,13 @@ def load(runs: Runs, *, texts: bool = False) -> Frames:
                 continue
             for frame, row in rows:
                 tables[frame].add(row)
+        memory = MemoryRecords.read(folder)
+        problems += [Problem(path, f"{path}: {reason}") for path, reason in memory.damaged_steps]
+        for stream in memory.streams:
+            for step in stream.steps:
+                bank = memory.banks.get(step.after)
+                for frame, row in step_rows(run, step, bank and sum(bank.active.values())):
+                    tables[frame].add(row)
         try:
             for snapshot, item in folder.memory_items():
                 tables["memory_items"].add(item_row(run, snapshot, item))

@@ -9,6 +9,8 @@ from typing import Any
 
 from reasoningbank.agents import asks_model
 from reasoningbank.analysis.comparison import Comparison, adjust, compare_arms
+from reasoningbank.analysis.leakage import LeakageAudit
+from reasoningbank.analysis.memory_records import MemoryRecords
 from reasoningbank.analysis.scores import METRICS, Metric, Score, Unit
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment import RunFolder, TrialRecord, parse_experiment
@@ -80,6 +82,8 @@ class _Run:
     scores: Mapping[str, Sequence[Score]]
     tasks: Mapping[str, _Task]
     damaged: int
+    streamed: int
+    leaks: int
 
     @property
     def experiment(self) -> Mapping[str, Any]:
@@ -109,10 +113,11 @@ def compare_runs(
     metric: Metric | None = None,
     unit: Unit | None = None,
 ) -> RunComparison:
-    """Compare the arms of two runs on the tasks that both have.
+    """Compare the arms of two runs on the held-out tasks that both have.
 
-    Runs on different corpora or stores are compared only if every task that they share has the
-    same question, gold query and size of gold result, as far as that is on record.
+    Trials of learning streams are left out. Runs on different corpora or stores are compared only
+    if every task that they share has the same question, gold query and size of gold result, as
+    far as that is on record.
 
     Args:
         first: The first run.
@@ -138,11 +143,13 @@ def compare_runs(
         where, mend = f"{first.path}, {second.path}", "compare runs of one corpus"
         raise UsageError("the runs share no task", where=where, mend=mend)
     notes = _check_tasks(one, two, shared)
-    notes += [
-        f"{run.name}: {_files(run.damaged)} left out"
-        for run in ((one,) if one is two else (one, two))
-        if run.damaged
-    ]
+    for run in (one,) if one is two else (one, two):
+        if run.damaged:
+            notes.append(f"{run.name}: {_files(run.damaged)} left out")
+        if run.leaks:
+            notes.append(f"LEAKAGE: {run.name} has {run.leaks}; its numbers prove nothing")
+        if run.streamed:
+            notes.append(f"{run.name}: {run.streamed} trials of learning streams are not compared")
     found = []
     for name, other in pairs:
         compared = compare_arms(
@@ -178,17 +185,23 @@ def _read(folder: RunFolder) -> _Run:
         raise UsageError("holds no run", where=str(folder.path), mend=mend)
     scores: dict[str, list[Score]] = defaultdict(list)
     tasks: dict[str, _Task] = {}
-    damaged = 0
+    damaged = streamed = 0
+    audit = LeakageAudit(manifest, MemoryRecords.read(folder))
     for _, record in folder.read_all():
         if isinstance(record, RecordError):
             damaged += 1
+            continue
+        audit.add(record)
+        if record.step is not None:
+            # Practice: its task was met with a bank that was still growing.
+            streamed += 1
             continue
         scores[record.key.arm].append(Score.of(record))
         known = tasks.get(record.key.task)
         if known is None or known.n_gold is None:
             tasks[record.key.task] = _task(record)
     name = folder.path.resolve().name
-    return _Run(name, manifest, scores, tasks, damaged)
+    return _Run(name, manifest, scores, tasks, damaged, streamed, len(audit.finish().leaks))
 
 
 def _task(record: TrialRecord) -> _Task:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from reasoningbank.analysis.cell_text import error_form, json_of, text_of
+from reasoningbank.analysis.memory_rows import retrieval_rows, shown_items
 from reasoningbank.experiment import TrialRecord
 from reasoningbank.trajectory import Event
 
-__all__ = ["OUTCOMES", "Row", "error_form", "item_row", "trial_rows"]
+__all__ = ["OUTCOMES", "Row", "trial_rows"]
 
 Row = dict[str, Any]
 
@@ -38,10 +39,6 @@ _VERDICTS = {
 #: A handle as tools return it and as the records hold it.
 _HANDLE = re.compile(r"Ref\('([^']+)', '[^']*', (\d+) ")
 
-_POSITION = re.compile(r"\bline \d+,? column \d+:?\s*|\bat (?:line|column|position) \d+\b")
-_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|<[^>]*>|`[^`]*`")
-_NAMES = re.compile(r"\b[\w.-]+:[\w.-]+|\?\w+|\b\d[\d.,]*\b")
-
 
 def trial_rows(
     record: TrialRecord, run: str, file: str, arm: Mapping[str, Any], *, texts: bool
@@ -66,56 +63,13 @@ def trial_rows(
         if event.kind == "lm_call":
             yield "lm_calls", keys | _lm_call(record, event, turn, texts=texts)
         elif event.kind == "memory_retrieved":
-            for row in _retrievals(record, event):
-                yield "retrievals", keys | row
+            for frame, row in retrieval_rows(record, event):
+                yield frame, keys | row
     for call in calls:
         yield "tool_calls", keys | call
     for judge, words in record.judgements.items():
         strict = record.strict if judged else None
         yield "judgements", keys | {"judge": judge, "strict": strict} | _judgement(words)
-
-
-def item_row(run: str, snapshot: str, item: Mapping[str, Any]) -> Row:
-    """Return a memory item of a snapshot as a row."""
-    origin = item.get("provenance") or {}
-    counters = item.get("counters") or {}
-    arm, task, seed = _trial_key(origin.get("trial"))
-    return {
-        "run": run,
-        "arm": arm,
-        "task": origin.get("task") or task,
-        "seed": seed,
-        "snapshot": snapshot,
-        "item": str(item.get("id", "")),
-        "title": item.get("title"),
-        "description": item.get("description"),
-        "src": item.get("src"),
-        "tags": " ".join(map(str, item.get("tags") or ())),
-        "scope": _text(item.get("scope")),
-        "trial": _text(origin.get("trial")),
-        "judge": origin.get("judge"),
-        "model": origin.get("model"),
-        "made": origin.get("time"),
-        **{name: counters.get(name) or 0 for name in ("retrieved", "success", "failure")},
-        "content": item.get("content"),
-        "pattern": item.get("pattern"),
-    }
-
-
-def error_form(error: str) -> str:
-    """Return what kind of error it is: the message without positions, names and values.
-
-    The advice after a semicolon is left out, as are the exception's name and whatever is quoted.
-
-    Examples:
-        >>> error_form("ToolError: line 6, column 3: the query cannot be parsed near 'x'; check it")
-        'the query cannot be parsed near …'
-        >>> error_form("ToolError: unknown handle 'results_7'; there are results_0")
-        'unknown handle …'
-    """
-    said = re.sub(r"^(?:\w+(?:Error|Exception|Timeout): )+", "", " ".join(error.split()))
-    said = _NAMES.sub("…", _QUOTED.sub("…", _POSITION.sub("", said)).split(";")[0])
-    return re.sub(r"…(?:[\s,]*…)+", "…", said).strip()[:120]
 
 
 def _judged(record: TrialRecord) -> bool:
@@ -146,6 +100,7 @@ def _trial(record: TrialRecord, arm: Mapping[str, Any], judged: bool, failed: in
         "lm": arm.get("lm"),
         "model": record.model.get("model"),
         "memory": record.memory or None,
+        "items_shown": len(shown_items(record)),
         "started": record.started,
         "status": record.status,
         "error": record.error or None,
@@ -172,6 +127,7 @@ def _trial(record: TrialRecord, arm: Mapping[str, Any], judged: bool, failed: in
         "seconds": usage.seconds,
         "judge_seconds": record.judge_seconds,
         "dollars": usage.dollars,
+        "attempts": 1 + len(record.rollouts),
         "tries": record.tries,
         "answer": record.answer or None,
     }
@@ -199,10 +155,10 @@ def _event(record: TrialRecord, event: Event, turn: int, *, texts: bool) -> Row:
         "at": event.at,
         "seconds": event.seconds,
         "tool": tool,
-        "error": _text(record.trajectory.resolve(data.get("error"))),
+        "error": text_of(record.trajectory.resolve(data.get("error"))),
     }
     if texts:
-        row["data"] = _json(record.trajectory.resolve(data))
+        row["data"] = json_of(record.trajectory.resolve(data))
     return row
 
 
@@ -218,11 +174,11 @@ def _lm_call(record: TrialRecord, event: Event, turn: int, *, texts: bool) -> Ro
         "seconds": event.seconds,
         "from_cache": bool(data.get("from_cache")),
         "finish_reason": data.get("finish_reason") or None,
-        "error": _text(record.trajectory.resolve(data.get("error"))),
+        "error": text_of(record.trajectory.resolve(data.get("error"))),
     }
     if texts:
-        row["messages"] = _json(record.trajectory.resolve(data.get("messages")))
-        row["response"] = _text(record.trajectory.resolve(data.get("response")))
+        row["messages"] = json_of(record.trajectory.resolve(data.get("messages")))
+        row["response"] = text_of(record.trajectory.resolve(data.get("response")))
     return row
 
 
@@ -237,10 +193,10 @@ def _tool_calls(record: TrialRecord, *, texts: bool) -> Iterator[Row]:
         arguments = trajectory.resolve(event.data.get("arguments"))
         told = results.get(event.index)
         data = trajectory.resolve(told.data) if told is not None else {}
-        error = _text(data.get("error"))
+        error = text_of(data.get("error"))
         result = data.get("result") if "result" in data else None
         handle = _HANDLE.match(result) if isinstance(result, str) else None
-        text = None if result is None else _json(result)
+        text = None if result is None else json_of(result)
         row: Row = {
             "event": event.index,
             "order": order,
@@ -258,7 +214,7 @@ def _tool_calls(record: TrialRecord, *, texts: bool) -> Iterator[Row]:
             "result_chars": None if text is None else len(text),
         }
         if texts:
-            row |= {"arguments": _json(arguments), "result": text}
+            row |= {"arguments": json_of(arguments), "result": text}
         if handle:
             made.append(handle[1])
         order += 1
@@ -290,37 +246,3 @@ def _judgement(words: Mapping[str, Any]) -> Row:
         "dollars": usage.get("dollars"),
         "reason": words.get("reason"),
     }
-
-
-def _retrievals(record: TrialRecord, event: Event) -> Iterator[Row]:
-    data = record.trajectory.resolve(event.data)
-    for rank, item in enumerate(data.get("items") or ()):
-        yield {
-            "event": event.index,
-            "rank": rank,
-            "item": str(item.get("id", "")),
-            "title": item.get("title"),
-            "src": item.get("src"),
-            "score": item.get("score"),
-            "item_task": item.get("task"),
-            "item_trial": _text(item.get("trial")),
-            "tokens": data.get("tokens"),
-            "query": data.get("query"),
-            "text": item.get("text"),
-        }
-
-
-def _trial_key(trial: Any) -> tuple[str | None, str | None, int | None]:
-    """Read `arm/task.seed`, the form of a trial's path; whatever else there is says nothing."""
-    found = re.fullmatch(r"(?:trials/)?([^/]+)/(.+)\.(-?\d+)(?:\.json)?", str(trial or ""))
-    return (found[1], found[2], int(found[3])) if found else (None, None, None)
-
-
-def _text(value: Any) -> str | None:
-    if value is None or isinstance(value, str):
-        return value or None
-    return _json(value)
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 from reasoningbank.experiment import TrialRecord
+from reasoningbank.judge import rule_verdict
 
-__all__ = ["METRICS", "YES_NO", "Metric", "Score", "Unit", "scores"]
+__all__ = [
+    "METRICS",
+    "YES_NO",
+    "Metric",
+    "Opinions",
+    "Score",
+    "Unit",
+    "held_out",
+    "in_streams",
+    "scores",
+]
 
 Metric = Literal["strict", "lenient", "f1"]
 Unit = Literal["task", "group"]
@@ -17,6 +28,31 @@ Unit = Literal["task", "group"]
 METRICS: tuple[Metric, ...] = ("strict", "lenient", "f1")
 #: Those that are right or wrong, and nothing between.
 YES_NO: frozenset[Metric] = frozenset({"strict", "lenient"})
+
+
+class Opinions(NamedTuple):
+    """What judges say of one attempt.
+
+    Attributes:
+        strict: The execution judge: whether it is a strict match.
+        others: Other judges: name and whether it is a success. ``rule`` is the plain rule that
+            a query which ran and has rows is right.
+    """
+
+    strict: bool
+    others: tuple[tuple[str, bool], ...]
+
+    @classmethod
+    def of(cls, verdict: Any, judgements: Any) -> Opinions | None:
+        """Take them from a record's verdict and judgements; None where none was reached."""
+        verdict, judgements = verdict or {}, judgements or {}
+        if verdict.get("status") == "gold_defect" or not verdict:
+            return None
+        rule = rule_verdict(verdict) or {}
+        said = {"rule": rule.get("success")}
+        said |= {name: words.get("success") for name, words in judgements.items()}
+        others = tuple((name, yes) for name, yes in said.items() if isinstance(yes, bool))
+        return cls(bool(verdict.get("strict")), others)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +79,9 @@ class Score:
         lm_calls: Calls that reached the model.
         cached_calls: Calls answered from a cache.
         tries: How often the trial was run until it ended so.
-        judgements: What other judges said: name and whether it is a success.
+        opinions: What judges say of it; None where it was not judged.
+        rollouts: Of a trial with several attempts, what judges say of each of the others.
+        memory: Snapshot of the bank that it saw; empty without memory.
     """
 
     arm: str
@@ -63,8 +101,10 @@ class Score:
     lm_calls: int
     cached_calls: int
     tries: int
-    judgements: tuple[tuple[str, bool], ...]
+    opinions: Opinions | None = None
+    rollouts: tuple[Opinions | None, ...] = ()
     judge_dollars: float | None = None
+    memory: str = ""
 
     @classmethod
     def of(cls, record: TrialRecord) -> Score:
@@ -87,15 +127,15 @@ class Score:
             seconds=usage.seconds,
             tokens=usage.tokens,
             dollars=(usage + record.wasted).dollars,
-            judge_dollars=_judging(record),
             lm_calls=usage.lm_calls,
             cached_calls=usage.cached_calls,
             tries=record.tries,
-            judgements=tuple(
-                (name, words["success"])
-                for name, words in record.judgements.items()
-                if isinstance(words.get("success"), bool)
+            opinions=Opinions.of(record.verdict, record.judgements),
+            rollouts=tuple(
+                Opinions.of(one.get("verdict"), one.get("judgements")) for one in record.rollouts
             ),
+            judge_dollars=_judging(record),
+            memory=record.memory,
         )
 
     def value(self, metric: Metric) -> float:
@@ -107,6 +147,16 @@ def _judging(record: TrialRecord) -> float | None:
     spent = [(words.get("usage") or {}).get("dollars") for words in record.judgements.values()]
     prices = [price for price in spent if price is not None]
     return sum(prices) if prices else None
+
+
+def held_out(trials: Iterable[Score]) -> list[Score]:
+    """Return the trials outside of learning streams: those that comparisons are made of."""
+    return [trial for trial in trials if trial.step is None]
+
+
+def in_streams(trials: Iterable[Score]) -> list[Score]:
+    """Return the trials of learning streams."""
+    return [trial for trial in trials if trial.step is not None]
 
 
 def scores(records: Iterable[TrialRecord]) -> Iterator[Score]:

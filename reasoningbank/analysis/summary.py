@@ -1,108 +1,59 @@
-"""A run in numbers: one line an arm, and the comparison stated beforehand."""
+"""A run in numbers: one line an arm, the comparison stated beforehand, and what memory did.
+
+Comparisons are made of held-out trials alone. What happened in learning streams stands apart: its
+trials are practice, and a task met there was met with a bank that was still growing.
+"""
 
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from reasoningbank.analysis.averages import average, pooled_rate
+from reasoningbank.analysis.arm_summary import ArmSummary, agreements, summarise_arm
+from reasoningbank.analysis.averages import in_stream
 from reasoningbank.analysis.comparison import Comparison, adjust, compare_arms
-from reasoningbank.analysis.scores import YES_NO, Metric, Score, Unit, scores
-from reasoningbank.analysis.statistics import (
-    Interval,
-    median_and_p95,
-    pass_all_k,
-    pass_at_k,
-)
-from reasoningbank.experiment import TrialRecord
-from reasoningbank.judge import Agreement, agreement
+from reasoningbank.analysis.leakage import Leakage, LeakageAudit
+from reasoningbank.analysis.learning import curves_of
+from reasoningbank.analysis.memory_records import MemoryRecords
+from reasoningbank.analysis.memory_summary import ArmMemory, MemoryTally
+from reasoningbank.analysis.scores import METRICS, Metric, Score, Unit, held_out, in_streams
+from reasoningbank.analysis.statistics import LearningCurve
+from reasoningbank.experiment import RunFolder, TrialRecord
+from reasoningbank.judge import Agreement
 
-__all__ = ["ArmSummary", "Passes", "RunSummary", "summarise"]
-
-
-@dataclass(frozen=True)
-class Passes:
-    """Several runs of a task: is one of them right, are all.
-
-    Attributes:
-        k: Runs.
-        tasks: Tasks with so many judged runs, over which the two are averaged.
-        one: pass@k: that at least one of k runs is right.
-        all: pass^k: that all of k runs are.
-    """
-
-    k: int
-    tasks: int
-    one: float
-    all: float
+__all__ = ["Online", "RunSummary", "summarise", "summarise_run"]
 
 
 @dataclass(frozen=True)
-class ArmSummary:
-    """One arm of a run.
+class Online:
+    """What happened in the learning streams of a run.
 
     Attributes:
-        arm: Its name.
-        trials: Trials on disk, infrastructure errors included.
-        judged: Trials that count: all but infrastructure errors and defective golds.
-        errors: Trials that an infrastructure error ended.
-        defective: Trials on a task whose gold is at fault.
-        tasks: Tasks with a judged trial.
-        seeds: Seeds (repeats, or orders of a stream) with a judged trial.
-        strict: Strict matches.
-        rate: Strict matches by judged trials. Wilson's interval where each task has one run;
-            a bootstrap over tasks or groups otherwise.
-        metric: The primary metric.
-        mean: Its mean over tasks, of the mean over a task's runs, with an interval.
-        f1: Mean row F1 of the judged trials.
-        executed: Judged trials whose query ran.
-        statuses: Trials by how the attempt ended.
-        seconds: Median and p95 of the seconds a trial took.
-        tokens: Median and p95 of its tokens, sent and generated; cached calls have none.
-        dollars: Sum over all trials that have a price; None where none has.
-        judge_dollars: What other judges cost; None where none has a price.
-        dollars_each: Median and p95 of a trial's price; NaN where none has one.
-        unpriced: Trials whose model has no price.
-        lm_calls: Calls that reached the model, of all trials.
-        cached_calls: Calls that a cache answered, of all trials.
-        retried: Trials that were run more than once because of the infrastructure.
-        passes: pass@k and pass^k by strict match (lenient where that is the metric), for each k
-            from 2 to the most runs that a task has.
-        judges: For each other judge, how it agrees with the execution judge's strict match.
-        best_case: Mean metric of trials if every infrastructure error had been a success.
-        worst_case: The same if every one had been a failure.
+        arms: One line an arm that has a stream; the replicate is an order.
+        curves: The metric along the stream, by arm: the mean of all tasks so far, with its band
+            over orders.
+        comparisons: Every arm that learns against the first that runs the stream without memory,
+            by orders, with Holm's correction over them. An order that the latter did not run is
+            taken to be as its first: without memory nothing depends on what was met before.
+        judges: Every other judge and the plain rule against the execution judge, over all
+            attempts of all streams.
     """
 
-    arm: str
-    trials: int
-    judged: int
-    errors: int
-    defective: int
-    tasks: int
-    seeds: int
-    strict: int
-    rate: Interval
-    metric: str
-    mean: Interval
-    f1: float
-    executed: int
-    statuses: Mapping[str, int]
-    seconds: tuple[float, float]
-    tokens: tuple[float, float]
-    dollars: float | None
-    dollars_each: tuple[float, float]
-    judge_dollars: float | None
-    unpriced: int
-    lm_calls: int
-    cached_calls: int
-    retried: int
-    passes: tuple[Passes, ...]
+    arms: tuple[ArmSummary, ...]
+    curves: Mapping[str, LearningCurve]
+    comparisons: tuple[Comparison, ...]
     judges: Mapping[str, Agreement]
-    best_case: float
-    worst_case: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON-able data; what is not defined is None."""
+        return {
+            "arms": [_arm_json(arm) for arm in self.arms],
+            "curves": {name: _finite(asdict(curve)) for name, curve in self.curves.items()},
+            "comparisons": [found.to_json() for found in self.comparisons],
+            "judges": {name: found.to_json() for name, found in self.judges.items()},
+        }
 
 
 @dataclass(frozen=True)
@@ -110,29 +61,39 @@ class RunSummary:
     """A run in numbers.
 
     Attributes:
-        arms: Its arms, in the order asked for.
+        leakage: What the audit found: whether any trial was shown what it should not have been.
+        arms: Its arms by their held-out trials, in the order asked for.
         metric: The primary metric.
         unit: What counts as one observation.
-        comparison: The comparison stated beforehand; None where none was, or where no task is
-            judged in both arms. It stands alone and is not corrected.
+        comparison: The comparison stated beforehand, over held-out trials; None where none was,
+            or where no task is judged in both arms. It stands alone and is not corrected.
         others: Every other arm against the base line (the second of the stated comparison), with
             Holm's correction over these.
+        online: What happened in learning streams; None without any.
+        memory: What memory did, for each arm that has one.
     """
 
+    leakage: Leakage
     arms: tuple[ArmSummary, ...]
     metric: str = "strict"
     unit: str = "task"
     comparison: Comparison | None = None
     others: tuple[Comparison, ...] = ()
+    online: Online | None = None
+    memory: tuple[ArmMemory, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the summary as JSON-able data; what is not defined is None."""
-        data: dict[str, Any] = _finite(asdict(self))
-        for arm, summary in zip(data["arms"], self.arms, strict=True):
-            arm["judges"] = {name: _agreement(a) for name, a in summary.judges.items()}
-        data["comparison"] = self.comparison.to_json() if self.comparison else None
-        data["others"] = [other.to_json() for other in self.others]
-        return data
+        return {
+            "leakage": self.leakage.to_json(),
+            "arms": [_arm_json(arm) for arm in self.arms],
+            "metric": self.metric,
+            "unit": self.unit,
+            "comparison": self.comparison.to_json() if self.comparison else None,
+            "others": [other.to_json() for other in self.others],
+            "online": self.online.to_json() if self.online else None,
+            "memory": [_finite(asdict(arm)) for arm in self.memory],
+        }
 
 
 def summarise(
@@ -142,6 +103,8 @@ def summarise(
     *,
     metric: Metric = "strict",
     unit: Unit = "task",
+    manifest: Mapping[str, Any] | None = None,
+    memory: MemoryRecords | None = None,
 ) -> RunSummary:
     """Summarise trials by arm.
 
@@ -154,88 +117,110 @@ def summarise(
             line of every other comparison.
         metric: The primary metric.
         unit: What counts as one observation where something is drawn again.
+        manifest: The run's manifest, where there is one.
+        memory: The run's banks and streams, where it has such.
     """
+    audit, tally = LeakageAudit(manifest, memory), MemoryTally(manifest, memory)
     by_arm: dict[str, list[Score]] = {name: [] for name in arms}
-    for score in scores(records):
+    for record in records:
+        audit.add(record)
+        tally.add(record)
+        score = Score.of(record)
         by_arm.setdefault(score.arm, []).append(score)
+    tested = {name: held_out(trials) for name, trials in by_arm.items()}
     stated, others = None, []
     if comparison is not None:
         first, base = comparison
-        stated = compare_arms(by_arm.get(first, []), by_arm.get(base, []), metric=metric, unit=unit)
+        stated = compare_arms(tested.get(first, []), tested.get(base, []), metric=metric, unit=unit)
         found = (
-            compare_arms(trials, by_arm.get(base, []), metric=metric, unit=unit)
-            for name, trials in by_arm.items()
+            compare_arms(trials, tested.get(base, []), metric=metric, unit=unit)
+            for name, trials in tested.items()
             if name not in comparison
         )
         others = [other for other in found if other is not None]
-    lines = tuple(_arm(name, trials, metric, unit) for name, trials in by_arm.items() if trials)
-    return RunSummary(lines, metric, unit, stated, adjust(others))
-
-
-def _arm(name: str, trials: list[Score], metric: Metric, unit: Unit) -> ArmSummary:
-    judged = [t for t in trials if t.fate == "judged"]
-    errors = sum(t.fate == "error" for t in trials)
-    total = math.fsum(t.value(metric) for t in judged)
-    tried = len(judged) + errors
-    prices = [t.dollars for t in trials if t.dollars is not None]
-    judging = [t.judge_dollars for t in trials if t.judge_dollars is not None]
-    return ArmSummary(
-        arm=name,
-        trials=len(trials),
-        judged=len(judged),
-        errors=errors,
-        defective=len(trials) - tried,
-        tasks=len({t.task for t in judged}),
-        seeds=len({t.seed for t in judged}),
-        strict=sum(t.strict > 0 for t in judged),
-        rate=pooled_rate(trials, unit),
+    return RunSummary(
+        leakage=audit.finish(),
+        arms=_arms(tested, metric, unit),
         metric=metric,
-        mean=average(trials, metric, unit),
-        f1=math.fsum(t.f1 for t in judged) / len(judged) if judged else 0.0,
-        executed=sum(t.executed for t in judged),
-        statuses=dict(Counter(t.status for t in trials)),
-        seconds=median_and_p95([t.seconds for t in judged]),
-        tokens=median_and_p95([float(t.tokens) for t in judged]),
-        dollars=math.fsum(prices) if prices else None,
-        judge_dollars=math.fsum(judging) if judging else None,
-        dollars_each=median_and_p95([t.dollars for t in judged if t.dollars is not None]),
-        unpriced=sum(t.dollars is None and t.lm_calls > 0 for t in trials),
-        lm_calls=sum(t.lm_calls for t in trials),
-        cached_calls=sum(t.cached_calls for t in trials),
-        retried=sum(t.tries > 1 for t in trials),
-        passes=_passes(judged, metric if metric in YES_NO else "strict"),
-        judges=_judges(judged),
-        best_case=(total + errors) / tried if tried else math.nan,
-        worst_case=total / tried if tried else math.nan,
+        unit=unit,
+        comparison=stated,
+        others=adjust(others),
+        online=_online({name: in_streams(t) for name, t in by_arm.items()}, metric, unit),
+        memory=tally.finish(by_arm),
     )
 
 
-def _passes(judged: Sequence[Score], metric: Metric) -> tuple[Passes, ...]:
-    if any(t.step is not None for t in judged):
-        # Orders of a stream are no repeats: what was learned before differs.
-        return ()
-    runs = Counter(t.task for t in judged)
-    right = Counter(t.task for t in judged if t.value(metric) > 0)
-    found = []
-    for k in range(2, max(runs.values(), default=0) + 1):
-        tasks = [task for task, n in runs.items() if n >= k]
-        one = math.fsum(pass_at_k(runs[t], right[t], k) for t in tasks) / len(tasks)
-        every = math.fsum(pass_all_k(runs[t], right[t], k) for t in tasks) / len(tasks)
-        found.append(Passes(k, len(tasks), one, every))
-    return tuple(found)
+def summarise_run(
+    folder: RunFolder,
+    records: Iterable[TrialRecord] | None = None,
+    memory: MemoryRecords | None = None,
+) -> RunSummary:
+    """Summarise a run as its manifest says.
+
+    Args:
+        folder: The run.
+        records: Its trials, where they are being read anyway; trials that cannot be read are
+            left out otherwise.
+        memory: Its banks and streams, where they were read anyway.
+    """
+    manifest = folder.manifest or {}
+    experiment = manifest.get("experiment") or {}
+    pair = experiment.get("comparison")
+    stated = experiment.get("metric")
+    return summarise(
+        folder.trials(skip_damaged=True) if records is None else records,
+        [str(arm["name"]) for arm in experiment.get("arms") or ()],
+        (str(pair[0]), str(pair[1])) if pair else None,
+        metric=next((metric for metric in METRICS if metric == stated), "strict"),
+        unit="group" if experiment.get("unit") == "group" else "task",
+        manifest=manifest,
+        memory=MemoryRecords.read(folder) if memory is None else memory,
+    )
 
 
-def _judges(judged: Sequence[Score]) -> dict[str, Agreement]:
-    pairs: dict[str, list[tuple[bool, bool]]] = defaultdict(list)
-    for trial in judged:
-        for name, success in trial.judgements:
-            pairs[name].append((trial.strict > 0, success))
-    return {name: agreement(pairs[name]) for name in sorted(pairs)}
+def _arms(
+    by_arm: Mapping[str, Sequence[Score]], metric: Metric, unit: Unit
+) -> tuple[ArmSummary, ...]:
+    return tuple(
+        summarise_arm(name, trials, metric, unit) for name, trials in by_arm.items() if trials
+    )
 
 
-def _agreement(found: Agreement) -> dict[str, Any]:
-    derived = ("n", "precision", "recall", "accuracy", "kappa")
-    return {**asdict(found), **{name: getattr(found, name) for name in derived}}
+def _online(by_arm: Mapping[str, Sequence[Score]], metric: Metric, unit: Unit) -> Online | None:
+    streams = {name: trials for name, trials in by_arm.items() if in_stream(trials)}
+    if not streams:
+        return None
+    plain = [name for name, trials in streams.items() if not any(t.memory for t in trials)]
+    found = [
+        compare_arms(trials, _in_all_orders(streams[plain[0]], trials), metric=metric, unit=unit)
+        for name, trials in streams.items()
+        if plain and name not in plain
+    ]
+    everything = [trial for trials in streams.values() for trial in trials]
+    return Online(
+        arms=_arms(streams, metric, unit),
+        curves=curves_of(everything, metric=metric),
+        comparisons=adjust([one for one in found if one is not None]),
+        judges=agreements(everything, rule_alone=True),
+    )
+
+
+def _in_all_orders(plain: Sequence[Score], learned: Sequence[Score]) -> list[Score]:
+    """Return an arm without memory as it would be in every order of one that learns.
+
+    Without memory nothing depends on what was met before, so its trials of one order stand for
+    those that it did not run.
+    """
+    known = {trial.seed for trial in plain}
+    first = min(known)
+    missing = sorted({trial.seed for trial in learned} - known)
+    stand_in = [replace(t, seed=order) for order in missing for t in plain if t.seed == first]
+    return [*plain, *stand_in]
+
+
+def _arm_json(arm: ArmSummary) -> dict[str, Any]:
+    judges = {name: found.to_json() for name, found in arm.judges.items()}
+    return {**_finite(asdict(arm)), "judges": judges}
 
 
 def _finite(value: Any) -> Any:

@@ -12,6 +12,7 @@ from reasoningbank.cli import (
     export,
     judge,
     lm,
+    memory,
     report,
     run,
     status,
@@ -41,3 +42,4 @@ app.add_typer(endpoint.app, name="endpoint")
 app.add_typer(judge.app, name="judge")
 app.add_typer(export.app, name="export")
 app.add_typer(lm.app, name="lm")
+app.add_typer(memory.app, name="memory")

@@ -10,6 +10,7 @@ from pyoxigraph import NamedNode
 from reasoningbank.cli.output import console, print_table
 from reasoningbank.corpus import Pack
 from reasoningbank.corpus.federation import read_registry
+from reasoningbank.memory.layers import sense_card
 from reasoningbank.sparql import (
     Discovery,
     EndpointConfig,
@@ -19,8 +20,9 @@ from reasoningbank.sparql import (
     discover,
     is_loopback,
 )
+from reasoningbank.tools import Vocabulary
 
-__all__ = ["describe_endpoint", "print_description"]
+__all__ = ["describe_endpoint", "print_card", "print_description"]
 
 #: Classes and graphs that a page shows; the data holds all.
 SHOWN = 15
@@ -46,7 +48,14 @@ def describe_endpoint(config: EndpointConfig, pack: Pack | None) -> dict[str, An
         "federated": [] if pack is None else _federated(pack),
         "prefixes": dict(config.prefixes),
         "tried": list(found.notes),
+        "card": _card(config, found, pack),
     }
+
+
+def _card(config: EndpointConfig, found: Discovery, pack: Pack | None) -> dict[str, Any]:
+    vocabulary = Vocabulary.of(config, pack.schema if pack is not None else None)
+    layer = sense_card(config, found, vocabulary, pack=pack)
+    return {"text": layer.text, "tokens": layer.tokens}
 
 
 def _engine(found: Discovery) -> dict[str, Any]:
@@ -113,6 +122,13 @@ def print_description(told: dict[str, Any], namespaces: dict[str, str]) -> None:
     _table(("entities", "class"), classes, "classes")
     others = [(e["examples"], e["name"], e["url"]) for e in told["federated"]]
     _table(("examples", "endpoint", "address"), others, "endpoints that the examples reach")
+    console.print(f"\nsense card: what an agent is told ({told['card']['tokens']} tokens)")
+    print_card(told)
+
+
+def print_card(told: dict[str, Any]) -> None:
+    """Print the sense card alone, as an agent reads it."""
+    console.print(told["card"]["text"], markup=False, soft_wrap=True, highlight=False)
 
 
 def _table(headers: tuple[str, ...], rows: list[tuple[Any, ...]], title: str) -> None:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from reasoningbank.cli.description import describe_endpoint, print_description
+from reasoningbank.cli.description import describe_endpoint, print_card, print_description
 from reasoningbank.cli.output import console, print_json, print_table, progress_console
 from reasoningbank.corpus import Pack, endpoint_config, load_pack, open_endpoint
 from reasoningbank.sparql import EndpointConfig, prepare
@@ -53,14 +53,21 @@ def serve(
 def describe(
     pack: PackName = None,
     url: Address = None,
+    card: Annotated[
+        bool, typer.Option("--card", help="Print the sense card alone, as an agent reads it.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Tell what an endpoint says of itself: engine, sizes, graphs, classes, federation.
+    """Tell what an endpoint says of itself: engine, sizes, graphs, classes, federation, sense card.
 
     Example: reasoningbank endpoint describe --pack uniprot
     """
     with _opened(pack, url) as (config, loaded):
-        _describe(config, describe_endpoint(config, loaded), as_json)
+        told = describe_endpoint(config, loaded)
+        if card and not as_json:
+            print_card(told)
+        else:
+            _describe(config, told, as_json)
 
 
 @app.command()

@@ -12,7 +12,7 @@ import typer
 from reasoningbank.agents import AttemptStatus, asks_model
 from reasoningbank.cli.estimate import print_estimate
 from reasoningbank.cli.progress import follower, notice, progress_bar
-from reasoningbank.cli.status import existing_run, report_run
+from reasoningbank.cli.status import existing_run, refuse_leaks, report_run
 from reasoningbank.experiment import (
     Experiment,
     Observer,
@@ -25,6 +25,7 @@ from reasoningbank.experiment import (
 )
 from reasoningbank.experiment.estimate import estimate_run
 from reasoningbank.experiment.json_files import write_atomically
+from reasoningbank.experiment.memory_config import seeds_of
 from reasoningbank.experiment.state import check_free
 from reasoningbank.lm.names import parse_name
 
@@ -172,12 +173,14 @@ def _run(
         )
     summary = report_run(folder, as_json)
     write_atomically(folder.path / "summary.json", summary.to_json())
+    refuse_leaks(summary)
 
 
 def _warn_of_equal_repeats(experiment: Experiment) -> None:
-    arms = [arm for arm in experiment.arms if asks_model(arm.agent)]
-    cold = [arm.name for arm in arms if arm.temperature == 0]
-    if len(experiment.seeds) > 1 and cold:
+    # With what streams taught in another order, another prompt is asked.
+    arms = [a for a in experiment.arms if asks_model(a.agent) and a.memory.source == "none"]
+    cold = [a.name for a in arms if a.temperature == 0 and len(seeds_of(experiment, a)) > 1]
+    if cold:
         notice(f"at temperature 0 the repeats of {', '.join(cold)} may be all the same")
 
 

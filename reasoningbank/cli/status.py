@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from reasoningbank.analysis import RunSummary, summarise
+from reasoningbank.analysis import RunSummary, summarise_run
 from reasoningbank.cli.output import console, print_json
 from reasoningbank.cli.progress import notice
 from reasoningbank.cli.summary import print_summary
-from reasoningbank.errors import UsageError
-from reasoningbank.experiment import RunFolder, RunState, read_state
+from reasoningbank.errors import RecordError, UsageError
+from reasoningbank.experiment import RunFolder, RunState, TrialRecord, read_state
+from reasoningbank.experiment.steps import StreamProgress, streams_of
 
-__all__ = ["archive", "existing_run", "report_run", "status"]
+__all__ = ["archive", "existing_run", "refuse_leaks", "report_run", "status"]
 
 
 def status(
@@ -30,11 +32,16 @@ def status(
     state = read_state(run_folder)
     if as_json:
         summary = _summary(run_folder)
-        print_json({**summary.to_json(), "state": asdict(state) if state else None})
-        return
-    report_run(run_folder, as_json=False)
-    if state is not None:
-        console.print(_said(state), soft_wrap=True, markup=False)
+        streams = [one._asdict() for one in _streams(run_folder)]
+        told = {"state": asdict(state) if state else None, "streams": streams}
+        print_json({**summary.to_json(), **told})
+    else:
+        summary = report_run(run_folder, as_json=False)
+        for arm, order, taken, total in _streams(run_folder):
+            console.print(f"stream {arm}.{order}: {taken} of {total} steps", soft_wrap=True)
+        if state is not None:
+            console.print(_said(state), soft_wrap=True, markup=False)
+    refuse_leaks(summary)
 
 
 def archive(
@@ -45,10 +52,10 @@ def archive(
 
     Example: reasoningbank archive runs/uniprot_baseline experiments/results/uniprot_baseline
     """
-    run_folder = existing_run(folder)
-    for path in run_folder.damaged():
-        notice(f"{path}: cannot be read and is left out")
-    console.print(str(run_folder.archive(target).path), soft_wrap=True)
+    copy = existing_run(folder).archive(
+        target, on_damaged=lambda path: notice(f"{path}: cannot be read and is left out")
+    )
+    console.print(str(copy.path), soft_wrap=True)
 
 
 def existing_run(folder: Path) -> RunFolder:
@@ -75,18 +82,28 @@ def report_run(folder: RunFolder, as_json: bool) -> RunSummary:
     return summary
 
 
+def refuse_leaks(summary: RunSummary) -> None:
+    """End the command with exit status 1 where the run has a leak; the summary has told it."""
+    if summary.leakage.leaks:
+        raise typer.Exit(1)
+
+
+def _streams(folder: RunFolder) -> list[StreamProgress]:
+    return streams_of(folder.path, folder.manifest or {})
+
+
 def _summary(folder: RunFolder) -> RunSummary:
-    experiment = (folder.manifest or {}).get("experiment", {})
-    for path in folder.damaged():
-        notice(f"{path}: cannot be read and is left out; the run's command runs its trial again")
-    pair = experiment.get("comparison")
-    return summarise(
-        folder.trials(skip_damaged=True),
-        [arm["name"] for arm in experiment.get("arms", [])],
-        tuple(pair) if pair else None,
-        metric=experiment.get("metric", "strict"),
-        unit=experiment.get("unit", "task"),
-    )
+    return summarise_run(folder, _readable(folder))
+
+
+def _readable(folder: RunFolder) -> Iterator[TrialRecord]:
+    """Yield the trials that can be read, and tell of the others."""
+    for path, found in folder.read_all():
+        if isinstance(found, RecordError):
+            left_out = "cannot be read and is left out; the run's command runs its trial again"
+            notice(f"{path}: {left_out}")
+        else:
+            yield found
 
 
 def _said(state: RunState) -> str:

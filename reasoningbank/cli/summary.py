@@ -11,6 +11,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from reasoningbank.cli import output
+from reasoningbank.cli.memory_summary import (
+    AGREEMENT,
+    agreement_cells,
+    print_leaks,
+    print_memory,
+    print_online,
+    print_sampled,
+)
 
 if TYPE_CHECKING:
     from reasoningbank.analysis import ArmSummary, Comparison, Interval, RunSummary
@@ -21,12 +29,17 @@ _STATUSES = ("submitted", "fallback", "exhausted", "refused", "error")
 
 
 def print_summary(summary: RunSummary, title: str) -> None:
-    """Print one line an arm, the comparison stated beforehand, and the others."""
+    """Print one line an arm, the comparison stated beforehand, the others, and what memory did.
+
+    A leak comes before everything else.
+    """
+    print_leaks(summary.leakage)
     if output.console.is_terminal:
         _print_narrow(summary, title)
     else:
         _print_wide(summary)
     _print_judges(summary.arms)
+    print_sampled(summary.arms)
     for arm in summary.arms:
         if arm.errors or arm.defective:
             _line(_uncounted(arm))
@@ -34,6 +47,10 @@ def print_summary(summary: RunSummary, title: str) -> None:
         _line(f"stated beforehand: {summary.comparison.sentence()}")
     for other in summary.others:
         _line(f"also: {other.sentence()}")
+    if summary.online:
+        print_online(summary.online)
+    print_memory(summary.memory)
+    _line(f"leakage: {summary.leakage.sentence()}")
 
 
 def print_comparisons(comparisons: Sequence[Comparison], title: str) -> None:
@@ -130,23 +147,12 @@ def _print_wide(summary: RunSummary) -> None:
 
 def _print_judges(arms: Sequence[ArmSummary]) -> None:
     rows = [
-        (
-            name,
-            arm.arm,
-            found.n,
-            f"{found.true_positives} + {found.true_negatives}",
-            found.false_positives,
-            found.false_negatives,
-            _number(found.precision, 2),
-            _number(found.recall, 2),
-            _number(found.kappa, 2),
-        )
+        (name, arm.arm, *agreement_cells(found))
         for arm in arms
         for name, found in arm.judges.items()
     ]
     if rows:
-        headers = ("judge", "arm", "n", "agree (yes + no)", "only judge yes", "only judge no",
-                   "precision", "recall", "kappa")  # fmt: skip
+        headers = ("judge", "arm", *AGREEMENT)
         output.print_table(headers, rows, "judges against the execution judge")
 
 

@@ -12,19 +12,24 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationError,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, ValidationError, field_validator, model_validator
 
 from reasoningbank.agents import Budget
-from reasoningbank.corpus import Complexity, QueryForm
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment.changes import apply_changes
+from reasoningbank.experiment.memory_config import (
+    LearningSettings,
+    MemorySettings,
+    SamplingSettings,
+    check_arms,
+)
+from reasoningbank.experiment.settings import (
+    EndpointSettings,
+    Executor,
+    Retries,
+    Strict,
+    TaskSelection,
+)
 
 __all__ = [
     "Arm",
@@ -32,7 +37,10 @@ __all__ = [
     "Executor",
     "Experiment",
     "Layer",
+    "LearningSettings",
+    "MemorySettings",
     "Retries",
+    "SamplingSettings",
     "TaskSelection",
     "load_experiment",
     "parse_experiment",
@@ -44,98 +52,7 @@ Layer = Literal["L0", "L1", "L2", "L3"]
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class TaskSelection(_Strict):
-    """Which tasks of the pack are run.
-
-    Attributes:
-        ids: Exactly these, in this order; empty means all that the filters leave.
-        split: Tasks of this split only.
-        complexity: Tasks of these classes only; empty means all.
-        forms: Tasks of these query forms only; empty means all.
-        sample: At most this many, drawn stratified by complexity.
-        sample_seed: Seed of the draw.
-    """
-
-    ids: tuple[str, ...] = ()
-    split: Literal["all", "train", "dev", "test"] = "all"
-    complexity: tuple[Complexity, ...] = ()
-    forms: tuple[QueryForm, ...] = ()
-    sample: int | None = Field(default=None, ge=1)
-    sample_seed: int = 0
-
-
-class EndpointSettings(_Strict):
-    """A running endpoint to use in place of the pack's embedded one, and how to treat it.
-
-    A public endpoint is asked politely unless told otherwise: one request a second, two at a time.
-
-    Attributes:
-        url: Its address. Besides it the run reaches only what the pack and its examples federate
-            with, as politely.
-        name: What people call it; the pack's name, or the host, where empty.
-        user_agent: Sent with every request; public endpoints want a contact in it.
-        min_interval_s: Least seconds between the starts of two requests.
-        max_connections: Simultaneous requests.
-        timeout_s: Seconds one request may take.
-        max_rows: Most rows of one result.
-        label_properties: IRIs of the properties that name things; the pack's where empty.
-        cache: Whether answers are kept on disk and not asked for again.
-    """
-
-    url: str = Field(min_length=1)
-    name: str = ""
-    user_agent: str = ""
-    min_interval_s: float = Field(default=1.0, ge=0)
-    max_connections: int = Field(default=2, ge=1)
-    timeout_s: float = Field(default=60.0, gt=0)
-    max_rows: int = Field(default=10_000, ge=1)
-    label_properties: tuple[str, ...] = ()
-    cache: bool = True
-
-
-class Executor(_Strict):
-    """Who runs the trials. It decides how fast a run is, never what comes out of it.
-
-    Attributes:
-        kind: `threads` of this process, or a `dask` cluster.
-        workers: Trials at one time. On Dask the workers that a local cluster is given; a running
-            cluster has its own number.
-        scheduler: Address of a running Dask scheduler, e.g. ``tcp://10.0.0.1:8786``; empty for a
-            cluster of processes on this machine.
-    """
-
-    kind: Literal["threads", "dask"] = "threads"
-    workers: int = Field(default=1, ge=1, le=1024)
-    scheduler: str = ""
-
-    @model_validator(mode="after")
-    def _scheduler_is_of_dask(self) -> Executor:
-        if self.scheduler and self.kind != "dask":
-            raise ValueError("a scheduler needs kind = 'dask'")
-        return self
-
-
-class Retries(_Strict):
-    """What happens when the infrastructure fails, as against the agent.
-
-    Attributes:
-        infrastructure: How often a trial that an infrastructure error ended is run again.
-        backoff_s: Seconds before the first time; three times as long before each next one.
-        stop_after: So many trials in a row that ended so end the run; None never does.
-        write_s: Seconds that a record which cannot be written (a full disk) is tried again.
-    """
-
-    infrastructure: int = Field(default=3, ge=0, le=20)
-    backoff_s: float = Field(default=5.0, ge=0, le=600)
-    stop_after: int | None = Field(default=5, ge=1)
-    write_s: float = Field(default=60.0, ge=0, le=86_400)
-
-
-class Arm(_Strict):
+class Arm(Strict):
     """One system under test.
 
     Attributes:
@@ -147,8 +64,14 @@ class Arm(_Strict):
         judge_lm: Name of a model that judges each attempt without the gold, besides the execution
             judge; empty for none.
         tools: Names of the tools that the agent has; None for all.
-        memory: Where its memory comes from; only `none` until procedural memory is built.
-        layers: Layers of memory in its context; none until they are built.
+        memory: Where its memory comes from; a word alone is its source.
+        sampling: Several attempts a task; None for one.
+        layers: Layers in its context: L0 sense card, L1 schema card, L3 guide. L2, what memory
+            holds, is there by `memory` and need not be named.
+        stream: In mode `learn`, whether it answers the stream's tasks too, learning nothing: the
+            control beside those that learn.
+        seeds: Its seeds; the experiment's where empty. In mode `learn` a seed is an order of the
+            stream.
         demonstrations: Whether the pack's demonstration turns are shown (agents with turns).
         budget: Limits of a trial; overrides the experiment's.
         tasks: Only these task ids; empty means all of the experiment's.
@@ -162,22 +85,41 @@ class Arm(_Strict):
     max_tokens: int = Field(default=700, ge=16)
     judge_lm: str = ""
     tools: tuple[str, ...] | None = None
-    memory: str = "none"
+    memory: MemorySettings = MemorySettings()
+    sampling: SamplingSettings | None = None
     layers: tuple[Layer, ...] = ()
+    stream: bool = False
+    seeds: tuple[int, ...] = ()
     demonstrations: bool = True
     budget: Budget | None = None
     tasks: tuple[str, ...] = ()
     first: int | None = Field(default=None, ge=1)
 
+    @field_validator("memory", mode="before")
+    @classmethod
+    def _source_alone(cls, value: Any) -> Any:
+        return {"source": value} if isinstance(value, str) else value
+
     @model_validator(mode="after")
-    def _memory_is_not_built(self) -> Arm:
+    def _can_be_done(self) -> Arm:
         # An arm that says it has memory and has none would be a false result.
-        if self.memory != "none" or self.layers:
-            raise ValueError("memory and layers are not built yet; leave them out")
+        asked = self.memory.source != "none" or self.layers or self.sampling
+        if self.agent == "oracle" and asked:
+            raise ValueError("the oracle has no use for memory, layers or sampling")
+        if self.memory.as_tools and self.agent == "direct":
+            raise ValueError("direct has no tools; leave memory.show = 'context'")
+        if self.memory.demonstrations and self.agent != "rlm":
+            raise ValueError("memory.demonstrations are turns of code, for rlm alone")
+        if "L2" in self.layers and not self.memory.in_context:
+            raise ValueError("L2 is what memory holds; name memory.source")
+        if self.sampling and self.sampling.kind == "parallel" and self.temperature == 0:
+            raise ValueError("parallel attempts are all the same at temperature 0; set it above 0")
+        if len(set(self.seeds)) != len(self.seeds):
+            raise ValueError("a seed is named twice")
         return self
 
 
-class Experiment(_Strict):
+class Experiment(Strict):
     """An experiment: arms × tasks × seeds, and the comparison stated beforehand.
 
     Attributes:
@@ -187,12 +129,14 @@ class Experiment(_Strict):
         pack: Name or path of a domain pack.
         endpoint: A running endpoint to use in place of the pack's embedded one: its address, or
             a table of settings.
-        mode: `evaluate`: arms answer tasks. (`learn`, a stream that fills a memory, is to come.)
+        mode: `evaluate`: arms answer tasks. `learn`: arms that learn go through a stream of
+            training tasks first, and are then evaluated with what they learned, frozen.
         seeds: One trial for each arm, task and seed; `repeats = 3` says `seeds = [0, 1, 2]`.
         metric: The primary metric.
         comparison: Names of the two arms to be compared first.
         unit: What the bootstrap of a paired comparison draws: tasks, or groups of tasks.
         tasks: Which tasks.
+        learning: The stream of training tasks.
         budget: Limits of every trial.
         executor: Who runs the trials; its kind alone is enough.
         retries: What happens when the infrastructure fails.
@@ -210,6 +154,7 @@ class Experiment(_Strict):
     comparison: tuple[str, str] | None = None
     unit: Literal["task", "group"] = "task"
     tasks: TaskSelection = TaskSelection()
+    learning: LearningSettings = LearningSettings()
     budget: Budget = Budget()
     executor: Executor = Executor()
     retries: Retries = Retries()
@@ -240,8 +185,6 @@ class Experiment(_Strict):
 
     @model_validator(mode="after")
     def _names_agree(self) -> Experiment:
-        if self.mode == "learn":
-            raise ValueError("mode = 'learn' needs procedural memory, which is not built yet")
         if len(set(self.seeds)) != len(self.seeds):
             raise ValueError("a seed is named twice")
         names = [arm.name for arm in self.arms]
@@ -250,7 +193,13 @@ class Experiment(_Strict):
         for name in self.comparison or ():
             if name not in names:
                 raise ValueError(f"comparison names {name!r}, which is no arm")
+        check_arms(self)
         return self
+
+    @property
+    def remembers(self) -> bool:
+        """Whether any arm has memory, layers of context or sampling."""
+        return any(a.memory.source != "none" or a.layers or a.sampling for a in self.arms)
 
     def with_lm(self, lm: str | None) -> Experiment:
         """Return the experiment with every arm's model replaced, if `lm` is given."""
@@ -308,7 +257,9 @@ def parse_experiment(data: Mapping[str, Any], *, where: str = "") -> Experiment:
         key = _path(first["loc"], data)
         said = re.sub(r"^Value error, ", "", first["msg"])
         if first["type"] == "extra_forbidden":
-            near = get_close_matches(str(first["loc"][-1]), _keys(), n=1)
+            wrong = str(first["loc"][-1])
+            # It may be the key of another table.
+            near = get_close_matches(wrong, [key for key in _keys() if key != wrong], n=1)
             said = "unknown key" + (f"; did you mean {near[0]}?" if near else "")
         more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
         raise UsageError(f"{key + ': ' if key else ''}{said}{more}", where=where) from error
@@ -324,5 +275,8 @@ def _path(location: Sequence[str | int], data: Mapping[str, Any]) -> str:
 
 
 def _keys() -> list[str]:
-    tables = (Experiment, Arm, TaskSelection, EndpointSettings, Executor, Retries, Budget)
+    tables = (
+        *(Experiment, Arm, TaskSelection, EndpointSettings, Executor, Retries, Budget),
+        *(MemorySettings, SamplingSettings, LearningSettings),
+    )
     return sorted({key for table in tables for key in table.model_fields})

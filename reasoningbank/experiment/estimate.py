@@ -9,8 +9,8 @@ from __future__ import annotations
 import contextlib
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,6 @@ from reasoningbank.experiment.lm_judging import reply_tokens
 from reasoningbank.experiment.measured import (
     Basis,
     Kinship,
-    Measured,
     PastRun,
     find_basis,
     find_judge_basis,
@@ -207,25 +206,59 @@ def _estimate_arm(
 ) -> ArmEstimate:
     uses_lm = make_agent(arm.agent).uses_lm
     basis = find_basis(experiment, arm, folder, runs)
+    attempts = _attempts(arm)
+    if basis.kinship not in ("own", "same"):
+        basis = replace(basis, trials=tuple(one.times(attempts) for one in basis.trials))
     limit = _bounds(experiment, arm, uses_lm=uses_lm)
+    told, unpriced = _estimate(
+        experiment, (arm.name, arm.agent, arm.lm if uses_lm else ""), planned, todo, basis, limit
+    )
+    return replace(
+        told,
+        requests=predict([one.tool_calls + 1 for one in basis.trials], todo, limit.requests),
+        notes=tuple(_notes(arm, basis, unpriced)) if todo else (),
+    )
+
+
+def _estimate_judge(
+    experiment: Experiment, arm: Arm, judged: ArmEstimate, runs: Sequence[PastRun]
+) -> ArmEstimate:
+    """Return what the LM judge of an arm will take: a call a trial, after the attempt."""
+    lm = arm.judge_lm
+    context = float(_LOCAL_CONTEXT) if parse_name(lm).is_local else None
+    limit = _Bounds(1.0, context, reply_tokens(lm))
+    basis = find_judge_basis(lm, runs)
+    told, unpriced = _estimate(
+        experiment, (arm.name, "judge", lm), judged.planned, judged.todo, basis, limit
+    )
+    return replace(told, notes=(f"judge of {arm.name}: {unpriced}",) if unpriced else ())
+
+
+def _estimate(
+    experiment: Experiment,
+    names: tuple[str, str, str],
+    planned: int,
+    todo: int,
+    basis: Basis,
+    limit: _Bounds,
+) -> tuple[ArmEstimate, str]:
+    """Return what trials will take apart from requests, and why there is no price.
+
+    `names` are those of the arm, of its agent, and of the model; empty where there is none.
+    """
+    arm, agent, lm = names
     seen = basis.trials
-
-    def total(of: Callable[[Measured], float], most: float | None) -> Amount:
-        return predict([of(trial) for trial in seen], todo, most)
-
     calls = prompt = completion = NOTHING
-    if uses_lm:
-        calls = total(lambda trial: trial.lm_calls, limit.lm_calls)
-        prompt = total(lambda trial: trial.prompt_tokens, limit.prompt_tokens)
-        completion = total(lambda trial: trial.completion_tokens, limit.completion_tokens)
+    if lm:
+        calls = predict([one.lm_calls for one in seen], todo, limit.lm_calls)
+        prompt = predict([one.prompt_tokens for one in seen], todo, limit.prompt_tokens)
+        completion = predict([one.completion_tokens for one in seen], todo, limit.completion_tokens)
     timed = seen if basis.kinship != "model" else ()
-    seconds = predict([trial.seconds for trial in timed], todo, limit.seconds)
-    requests = total(lambda trial: trial.tool_calls + 1, limit.requests)
-    lm = arm.lm if uses_lm else ""
+    seconds = predict([one.seconds for one in timed], todo, limit.seconds)
     dollars, unpriced = _dollars(lm, basis, todo, prompt, completion)
-    return ArmEstimate(
-        arm=arm.name,
-        agent=arm.agent,
+    told = ArmEstimate(
+        arm=arm,
+        agent=agent,
         lm=lm,
         planned=planned,
         done=planned - todo,
@@ -235,15 +268,15 @@ def _estimate_arm(
         completion_tokens=completion,
         seconds=seconds * (1 / _at_once(experiment, lm, todo)),
         dollars=dollars,
-        requests=requests,
-        trial_seconds=spread_of([trial.seconds for trial in timed]),
-        trial_tokens=spread_of([t.prompt_tokens + t.completion_tokens for t in seen]),
+        requests=NOTHING,
+        trial_seconds=spread_of([one.seconds for one in timed]),
+        trial_tokens=spread_of([one.prompt_tokens + one.completion_tokens for one in seen]),
         kinship=basis.kinship,
         measured=len(seen),
         runs=basis.runs,
-        models=basis.models if uses_lm else (),
-        notes=tuple(_notes(arm, basis, unpriced)) if todo else (),
+        models=basis.models if lm else (),
     )
+    return told, unpriced
 
 
 @dataclass(frozen=True)
@@ -253,17 +286,23 @@ class _Bounds:
     lm_calls: float | None
     prompt_tokens: float | None
     completion_tokens: float | None
-    seconds: float | None
-    requests: float | None
+    seconds: float | None = None
+    requests: float | None = None
+
+
+def _attempts(arm: Arm) -> int:
+    """Return the attempts that a trial is reckoned with; one where another arm's tokens decide."""
+    return 1 if arm.sampling is None or arm.sampling.tokens_of else arm.sampling.k
 
 
 def _bounds(experiment: Experiment, arm: Arm, *, uses_lm: bool) -> _Bounds:
     budget = arm.budget or experiment.budget
+    attempts = arm.sampling.k if arm.sampling else 1
     if arm.agent in {"direct", "oracle"}:
-        calls, requests = 1.0, 1.0
+        calls, requests = float(attempts), float(attempts)
     else:
         # Budgets are looked at before a turn; the step that extracts an answer may follow.
-        calls = min(budget.iterations, budget.lm_calls or math.inf) + 1.0
+        calls = attempts * min(budget.iterations, budget.lm_calls or math.inf) + attempts
         # What a tool asks of the endpoint by one call is not limited.
         requests = None
     context = _LOCAL_CONTEXT if uses_lm and parse_name(arm.lm).is_local else None
@@ -277,42 +316,6 @@ def _bounds(experiment: Experiment, arm: Arm, *, uses_lm: bool) -> _Bounds:
         completion_tokens=calls * arm.max_tokens,
         seconds=budget.seconds,
         requests=requests,
-    )
-
-
-def _estimate_judge(
-    experiment: Experiment, arm: Arm, judged: ArmEstimate, runs: Sequence[PastRun]
-) -> ArmEstimate:
-    """Return what the LM judge of an arm will take: a call a trial, after the attempt."""
-    lm, todo = arm.judge_lm, judged.todo
-    basis = find_judge_basis(lm, runs)
-    seen = basis.trials
-    context = float(_LOCAL_CONTEXT) if parse_name(lm).is_local else None
-    prompt = predict([one.prompt_tokens for one in seen], todo, context)
-    most = reply_tokens(lm)
-    completion = predict([one.completion_tokens for one in seen], todo, most)
-    seconds = predict([one.seconds for one in seen], todo, None)
-    dollars, unpriced = _dollars(lm, basis, todo, prompt, completion)
-    return ArmEstimate(
-        arm=arm.name,
-        agent="judge",
-        lm=lm,
-        planned=judged.planned,
-        done=judged.done,
-        todo=todo,
-        lm_calls=predict([one.lm_calls for one in seen], todo, 1.0),
-        prompt_tokens=prompt,
-        completion_tokens=completion,
-        seconds=seconds * (1 / _at_once(experiment, lm, todo)),
-        dollars=dollars,
-        requests=NOTHING,
-        trial_seconds=spread_of([one.seconds for one in seen]),
-        trial_tokens=spread_of([one.prompt_tokens + one.completion_tokens for one in seen]),
-        kinship=basis.kinship,
-        measured=len(seen),
-        runs=basis.runs,
-        models=basis.models,
-        notes=(f"judge of {arm.name}: {unpriced}",) if unpriced else (),
     )
 
 
@@ -347,4 +350,10 @@ def _notes(arm: Arm, basis: Basis, unpriced: str) -> list[str]:
         notes.append(f"{arm.name}: measured on {n} trial{'s' if n > 1 else ''} only")
     if unpriced:
         notes.append(f"{arm.name}: {unpriced}")
+    distant = basis.kinship not in ("own", "same")
+    if distant and arm.sampling and arm.sampling.tokens_of:
+        of = arm.sampling.tokens_of
+        notes.append(f"{arm.name}: reckoned with one attempt; it makes what {of}'s tokens allow")
+    if distant and (arm.memory.in_context or arm.layers):
+        notes.append(f"{arm.name}: what memory adds to its prompts is not reckoned with")
     return notes

@@ -10,7 +10,7 @@ from typing import Any
 from reasoningbank.corpus import Task
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment.config import parse_experiment
-from reasoningbank.experiment.lm_judging import judge_with_lm
+from reasoningbank.experiment.lm_judging import judge_record
 from reasoningbank.experiment.manifest import hash_files, hash_tasks
 from reasoningbank.experiment.plan import Plan, plan_run
 from reasoningbank.experiment.records import RunFolder
@@ -89,7 +89,9 @@ def open_judge(
         )
         if model:
             fingerprint = {"model": dict(models[model].fingerprint), "prompt": prompt_hash()}
-            yield OpenJudge(lambda record: _by_lm(world, model, record), _has_verdict, fingerprint)
+            yield OpenJudge(
+                lambda record: judge_record(world, model, record), _has_verdict, fingerprint
+            )
             return
         fingerprint = {"corpus": hash_tasks(plan.tasks)}
         if experiment.endpoint is None:
@@ -116,19 +118,6 @@ def _has_verdict(record: TrialRecord) -> bool:
 def _by_rule(record: TrialRecord) -> TrialRecord:
     said = rule_verdict(record.verdict or {}) or {}
     return replace(record, judgements={**record.judgements, "rule": said})
-
-
-def _by_lm(world: World, model: str, record: TrialRecord) -> TrialRecord:
-    said = judge_with_lm(
-        world,
-        model,
-        record.question,
-        record.sparql,
-        record.trajectory,
-        verdict=record.verdict,
-        evidence=record.evidence,
-    )
-    return replace(record, judgements={**record.judgements, f"lm:{model}": said})
 
 
 def _by_execution(world: World, plan: Plan, record: TrialRecord) -> TrialRecord:

@@ -3,16 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from reasoningbank.errors import QueryError
+from reasoningbank.experiment.trial_record import TrialRecord
 from reasoningbank.experiment.world import World
 from reasoningbank.judge import LMJudge, Sample, case_of
 from reasoningbank.judge.lm_judge import MAX_REPLY_TOKENS
 from reasoningbank.lm import parse_name
 from reasoningbank.trajectory import Trajectory
 
-__all__ = ["judge_with_lm", "reply_tokens"]
+__all__ = ["judge_record", "judge_with_lm", "reply_tokens"]
+
+
+def judge_record(world: World, model: str, record: TrialRecord) -> TrialRecord:
+    """Let a model judge a trial; return its record with the judgement under ``lm:MODEL``.
+
+    Raises:
+        ModelError: If the model cannot be reached.
+        EndpointError: If the query must be run and the endpoint fails.
+    """
+    said = judge_with_lm(
+        world,
+        model,
+        record.question,
+        record.sparql,
+        record.trajectory,
+        verdict=record.verdict,
+        evidence=record.evidence,
+    )
+    return replace(record, judgements={**record.judgements, f"lm:{model}": said})
 
 
 def judge_with_lm(

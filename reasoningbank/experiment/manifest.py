@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from reasoningbank.corpus import Task
+from reasoningbank.corpus import Pack, Task
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment.config import Experiment, parse_experiment
+from reasoningbank.experiment.prompt_hashes import prompt_hashes
 from reasoningbank.experiment.records import RunFolder
 
-__all__ = ["build_manifest", "hash_files", "hash_tasks", "open_run"]
+__all__ = ["build_manifest", "hash_files", "hash_tasks", "memory_hashes", "open_run"]
 
+#: Rooms whose code decides what is remembered, shown and believed.
+_DECIDING = ("agents", "judge", "memory", "retrieval")
 _PACKAGES = ("reasoningbank", "dspy", "litellm", "oxigraph", "pyoxigraph", "rdflib", "xllamacpp")
 
 
@@ -26,6 +29,8 @@ def build_manifest(
     data: Iterable[Path],
     models: Mapping[str, Mapping[str, Any]],
     prompts: Mapping[str, str],
+    memory: Mapping[str, Any] | None = None,
+    stream: Sequence[Task] = (),
 ) -> dict[str, Any]:
     """Return the manifest of a run.
 
@@ -35,6 +40,9 @@ def build_manifest(
         data: Files of the embedded store; empty for a remote endpoint.
         models: Fingerprint by model name.
         prompts: Hash by name of what is put before the model, e.g. demonstrations.
+        memory: Hashes of what memory rests on, as `memory_hashes` returns them; none where no arm
+            has use for it.
+        stream: The tasks that are learned from; those of the evaluation are `tasks`.
     """
     return {
         "version": 1,
@@ -50,19 +58,27 @@ def build_manifest(
             "store": hash_files(data),
             "models": dict(models),
             "prompts": dict(prompts),
+            **({"memory": dict(memory)} if memory else {}),
         },
         "tasks": [task.id for task in tasks],
+        **({"stream": [task.id for task in stream]} if stream else {}),
+        **({"code": _code_hashes()} if memory else {}),
         "versions": {name: _version(name) for name in _PACKAGES},
         "machine": {"python": platform.python_version(), "system": platform.system()},
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
     }
 
 
-def open_run(folder: RunFolder, manifest: dict[str, Any]) -> None:
+def open_run(
+    folder: RunFolder,
+    manifest: dict[str, Any],
+    on_notice: Callable[[str], None] = lambda _: None,
+) -> None:
     """Write the manifest of a new run, or check that the folder's run is the same.
 
     Models are compared by name: those that this invocation does not need are left as they are,
-    and those that are needed for the first time are added.
+    and those that are needed for the first time are added. Changed code of the rooms that decide
+    what is remembered is told, and refused nowhere: what is mended there need not touch results.
 
     Raises:
         UsageError: If the folder holds another run: another experiment, corpus, store or model.
@@ -85,15 +101,64 @@ def open_run(folder: RunFolder, manifest: dict[str, Any]) -> None:
     for name, fingerprint in now.pop("models").items():
         if models.setdefault(name, fingerprint) != fingerprint:
             differs.append(f"model {name}")
-    differs += [part for part, value in now.items() if was.get(part) != value]
+    differs += [
+        name for part, value in now.items() for name in _changed(part, was.get(part), value)
+    ]
     if differs:
         raise UsageError(
             f"holds the records of another run ({', '.join(differs)} changed)",
             where=str(folder.path),
             mend="choose another folder with --out, or move this one away",
         )
+    code = old.get("code") or {}
+    mended = [
+        room for room, now in manifest.get("code", {}).items() if code.get(room) not in (None, now)
+    ]
+    if mended:
+        on_notice(f"the code of {', '.join(mended)} is not what it was when this run began")
     if models != (old.get("hashes") or {}).get("models"):
         folder.write_manifest({**old, "hashes": {**old["hashes"], "models": models}})
+
+
+def _changed(part: str, was: Any, now: Any) -> list[str]:
+    """Return what of a part differs, by name."""
+    if was == now:
+        return []
+    if part != "memory" or not isinstance(was, Mapping):
+        return [part]
+    names = sorted({*was, *now})
+    return [f"{part} {name}" for name in names if was.get(name) != now.get(name)]
+
+
+def memory_hashes(experiment: Experiment, pack: Pack, stream: Sequence[Task]) -> dict[str, Any]:
+    """Return hashes of what memory and its evaluation rest on; empty where no arm has use for it.
+
+    They are on disk before the first trial: nothing of it can be mended after a look at what the
+    evaluation gives.
+
+    Args:
+        experiment: The experiment.
+        pack: Its pack; its hints are hashed.
+        stream: Tasks that are learned from.
+    """
+    if experiment.mode != "learn" and not experiment.remembers:
+        return {}
+    arms = experiment.arms
+    hints = [file for file in pack.hints.rglob("*") if file.is_file()] if pack.hints else []
+    banks = {
+        arm.memory.bank: hash_files([Path(arm.memory.bank)]) for arm in arms if arm.memory.bank
+    }
+    return {
+        "stream": hash_tasks(stream),
+        "hints": hash_files(hints),
+        "prompts": prompt_hashes(arm.agent for arm in arms),
+        **({"banks": banks} if banks else {}),
+    }
+
+
+def _code_hashes() -> dict[str, str]:
+    root = Path(__file__).parent.parent
+    return {room: hash_files((root / room).rglob("*.py")) for room in _DECIDING}
 
 
 def _fingerprint(manifest: Mapping[str, Any]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,6 +11,7 @@ import reasoningbank
 from reasoningbank.agents import make_agent
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment.config import Arm, Experiment, parse_experiment
+from reasoningbank.experiment.memory_config import seeds_of
 from reasoningbank.experiment.records import RunFolder
 from reasoningbank.experiment.trial_record import TrialKey, TrialRecord
 
@@ -69,6 +70,14 @@ class Measured:
             tool_calls=usage.tool_calls,
             seconds=usage.seconds + judging,
             dollars=usage.dollars,
+        )
+
+    def times(self, factor: int) -> Measured:
+        """Return what so many like it consume together."""
+        if factor == 1:
+            return self
+        return Measured(
+            *(None if v is None else v * factor for v in astuple(self))  # type: ignore[arg-type]
         )
 
     @classmethod
@@ -154,7 +163,8 @@ def read_runs(paths: Iterable[Path]) -> list[PastRun]:
         except (RecordError, UsageError):
             continue
         created = str(manifest.get("created", ""))
-        run = PastRun(folder, experiment, tuple(manifest.get("tasks", ())), created)
+        tasks = (*manifest.get("tasks", ()), *manifest.get("stream", ()))
+        run = PastRun(folder, experiment, tasks, created)
         runs.setdefault((experiment.fingerprint(), created), run)
     return sorted(runs.values(), key=lambda run: run.created, reverse=True)
 
@@ -235,7 +245,7 @@ def _kinship(experiment: Experiment, arm: Arm, other: Experiment, theirs: Arm) -
     uses_lm = make_agent(arm.agent).uses_lm
     if uses_lm and theirs.lm != arm.lm:
         return "model"
-    indifferent = {"name", "tasks", "first", "budget", "judge_lm"}
+    indifferent = {"name", "tasks", "first", "budget", "judge_lm", "seeds", "stream"}
     if not uses_lm:
         indifferent |= {"lm", "temperature", "max_tokens", "demonstrations"}
     mine, them = (
@@ -251,7 +261,7 @@ def _kinship(experiment: Experiment, arm: Arm, other: Experiment, theirs: Arm) -
 
 
 def _trials(run: PastRun, arm: Arm) -> Iterator[TrialRecord]:
-    seeds = run.experiment.seeds
+    seeds = seeds_of(run.experiment, arm)
     keys = [TrialKey(arm.name, task, seed) for task in run.tasks for seed in seeds]
     keys = [key for key in keys if run.folder.done(key)]
     for key in keys[:: max(1, -(-len(keys) // _MOST))]:

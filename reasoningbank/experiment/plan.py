@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from reasoningbank.agents import make_agent
 from reasoningbank.corpus import (
@@ -17,12 +18,14 @@ from reasoningbank.corpus import (
     sample_tasks,
     split_tasks,
 )
+from reasoningbank.corpus.sampling import shuffle_key
 from reasoningbank.errors import UsageError
-from reasoningbank.experiment.config import Experiment, TaskSelection
+from reasoningbank.experiment.config import Arm, Experiment, TaskSelection
 from reasoningbank.experiment.executors import Job
+from reasoningbank.experiment.memory_config import seeds_of
 from reasoningbank.experiment.trial_record import TrialKey
 
-__all__ = ["Plan", "hidden_tasks", "plan_run", "plan_trials", "select_tasks"]
+__all__ = ["Plan", "hidden_tasks", "plan_run", "plan_trials", "select_tasks", "stream_order"]
 
 
 @dataclass(frozen=True)
@@ -32,9 +35,11 @@ class Plan:
     Attributes:
         pack: The domain pack.
         corpus: All tasks of the pack.
-        tasks: The experiment's tasks.
+        tasks: The experiment's tasks; in mode `learn` those of the evaluation.
         hidden: Ids of the tasks whose examples no tool shows.
-        jobs: The trials that were asked for, in the order in which they run.
+        jobs: The trials that were asked for, arm by arm.
+        stream: Tasks of the learning stream, in the corpus' order; in mode `evaluate` those that
+            exemplars are made of. None where no arm has use for them.
     """
 
     pack: Pack
@@ -42,6 +47,7 @@ class Plan:
     tasks: tuple[Task, ...]
     hidden: frozenset[str]
     jobs: tuple[Job, ...]
+    stream: tuple[Task, ...] = ()
 
     @property
     def services(self) -> list[str]:
@@ -60,34 +66,84 @@ def plan_run(
 
     Args:
         experiment: The experiment.
-        limit: Only the first so many tasks of each arm.
+        limit: Only the first so many tasks of each arm; of a stream, its first so many steps.
         only: Only these arms; empty for all.
-        tasks: Only these of the experiment's tasks; empty for all.
+        tasks: Only these of the experiment's tasks; empty for all. The stream of an arm that
+            learns is then left as it is: it has no steps to pick from.
 
     Raises:
-        UsageError: If the experiment, `only` or `tasks` names what does not exist.
+        UsageError: If the experiment, `only` or `tasks` names what does not exist, or a task of
+            the evaluation has a group in common with the stream.
     """
     for arm in experiment.arms:
         make_agent(arm.agent)
+        if arm.memory.bank and not Path(arm.memory.bank).is_file():
+            mend = "name a file that `reasoningbank memory export` wrote, or a bank"
+            where = f"arm {arm.name}"
+            raise UsageError(f"there is no bank {arm.memory.bank}", where=where, mend=mend)
     pack = load_pack(experiment.pack)
     corpus = load_shacl_tasks(experiment.pack)
     selected = select_tasks(corpus, experiment.tasks)
-    hidden = hidden_tasks(corpus, selected)
+    stream = _stream(experiment, corpus, selected)
+    met = [*selected, *stream] if experiment.mode == "learn" else selected
+    hidden = hidden_tasks(corpus, met)
     if not pack.prefixes:
         # A bare folder of examples: what they declare is all that is known of namespaces.
         shown = (task.expected_sparql for task in corpus if task.id not in hidden)
         pack = replace(pack, prefixes=corpus_prefixes(shown))
-    wanted = {find_task(selected, task_id).id for task_id in tasks}
+    wanted = {find_task(met, task_id).id for task_id in tasks}
     names = [arm.name for arm in experiment.arms]
     for name in only:
         if name not in names:
             raise UsageError(f"unknown arm {name!r}", mend=f"choose from {', '.join(names)}")
     jobs = [
         job
-        for job in plan_trials(experiment, selected, None if wanted else limit)
-        if (not only or job.arm.name in only) and (not wanted or job.task.id in wanted)
+        for job in plan_trials(experiment, selected, None if wanted else limit, stream)
+        if (not only or job.arm.name in only)
+        and (not wanted or (job.task.id in wanted and not job.teaches))
     ]
-    return Plan(pack, tuple(corpus), tuple(selected), hidden, tuple(jobs))
+    return Plan(pack, tuple(corpus), tuple(selected), hidden, tuple(jobs), tuple(stream))
+
+
+def _stream(experiment: Experiment, corpus: Sequence[Task], selected: Sequence[Task]) -> list[Task]:
+    """Return the tasks of the stream, or those that exemplars are made of."""
+    learning = experiment.mode == "learn"
+    exemplars = any(arm.memory.source == "gold" for arm in experiment.arms)
+    if not (learning or exemplars):
+        return []
+    try:
+        stream = select_tasks(corpus, experiment.learning.tasks)
+    except UsageError as error:
+        raise UsageError(error.what, where="learning.tasks", mend=error.mend) from error
+    part = split_tasks(corpus).by_id()
+    for task in stream:
+        if part[task.id] == "test" or (exemplars and part[task.id] != "train"):
+            kept = "no exemplar may be made of it" if exemplars else "nothing may be learned of it"
+            raise UsageError(
+                f"{task.id} is of the {part[task.id]} split, so that {kept}",
+                where="learning.tasks",
+                mend='choose tasks of split = "train"',
+            )
+    if learning:
+        of = {task.id: group for group, tasks in groups_of(corpus).items() for task in tasks}
+        held_out = {of[task.id]: task.id for task in selected}
+        for task in stream:
+            if of[task.id] in held_out:
+                raise UsageError(
+                    f"{task.id} is of the same group as {held_out[of[task.id]]}, which is to "
+                    "evaluate what the stream taught",
+                    where="learning.tasks",
+                    mend='choose tasks of another split, e.g. split = "train"',
+                )
+    return stream
+
+
+def stream_order(stream: Sequence[Task], order: int) -> list[Task]:
+    """Return the tasks of a stream in one of its orders, the same in every arm.
+
+    A task's place depends on the order's number and the ids of the tasks alone.
+    """
+    return sorted(stream, key=lambda task: (shuffle_key(order, task.id), task.id))
 
 
 def select_tasks(tasks: Sequence[Task], selection: TaskSelection) -> list[Task]:
@@ -115,7 +171,10 @@ def select_tasks(tasks: Sequence[Task], selection: TaskSelection) -> list[Task]:
 
 
 def plan_trials(
-    experiment: Experiment, tasks: Sequence[Task], limit: int | None = None
+    experiment: Experiment,
+    tasks: Sequence[Task],
+    limit: int | None = None,
+    stream: Sequence[Task] = (),
 ) -> list[Job]:
     """Return every trial of the experiment, arm by arm.
 
@@ -125,23 +184,34 @@ def plan_trials(
     Args:
         experiment: The experiment.
         tasks: The selected tasks.
-        limit: Only the first so many tasks of each arm.
+        limit: Only the first so many tasks of each arm, and of each stream.
+        stream: Tasks of the learning stream.
     """
     planned: list[Job] = []
     for arm in experiment.arms:
+        if experiment.mode == "learn" and (arm.memory.learns or arm.stream):
+            for order in seeds_of(experiment, arm):
+                planned += _steps(arm, stream_order(stream, order)[:limit], order)
         mine = [find_task(tasks, task_id) for task_id in arm.tasks] if arm.tasks else list(tasks)
         for task in mine[: arm.first][:limit]:
             planned += [
-                Job(arm, task, TrialKey(arm.name, task.id, seed)) for seed in experiment.seeds
+                Job(arm, task, TrialKey(arm.name, task.id, seed))
+                for seed in seeds_of(experiment, arm)
             ]
     return planned
+
+
+def _steps(arm: Arm, tasks: Sequence[Task], order: int) -> list[Job]:
+    keys = [TrialKey(arm.name, task.id, order) for task in tasks]
+    return [Job(arm, *pair, step) for step, pair in enumerate(zip(tasks, keys, strict=True))]
 
 
 def hidden_tasks(corpus: Sequence[Task], tasks: Sequence[Task]) -> frozenset[str]:
     """Return the ids whose examples no tool may show in a run of `tasks`.
 
     These are the test split, and every task of a group that the run has a task of: a question of
-    the same template would tell the gold's shape.
+    the same template would tell the gold's shape. What a stream learns from counts as well, in
+    both phases: else an agent would find its own gold among the examples, and learn to look there.
 
     Args:
         corpus: All tasks of the pack.

@@ -10,7 +10,7 @@ import gzip
 import json
 import shutil
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -79,23 +79,36 @@ class RunFolder:
         path = self.path / key.path
         return path if path.exists() else path.with_name(f"{path.name}.gz")
 
-    def archive(self, target: Path) -> RunFolder:
+    def archive(
+        self, target: Path, *, on_damaged: Callable[[Path], None] = lambda _: None
+    ) -> RunFolder:
         """Copy the run to `target`, compressed; gold results and damaged files are left out.
 
         The copy is a run like any other: it can be read, summarised and continued. The same
         records give the same bytes.
 
+        Args:
+            target: The folder of the copy.
+            on_damaged: Told each trial file that cannot be read.
+
         Raises:
             RecordError: If a file cannot be read or written.
         """
         damaged = set(self.damaged())
+        for path in sorted(damaged):
+            on_damaged(path)
         files = [path for path in self._trial_files() if path not in damaged]
         try:
             target.mkdir(parents=True, exist_ok=True)
             for name in ("manifest.json", "summary.json"):
                 if (self.path / name).exists():
                     shutil.copyfile(self.path / name, target / name)
-            for path in (*files, *sorted((self.path / "memory").glob("*.jsonl*"))):
+            kept = [
+                *(self.path / "memory").glob("*.jsonl*"),
+                *self.path.glob("learning/**/*.json*"),
+            ]
+            kept = [path for path in kept if path.suffix != ".damaged"]
+            for path in (*files, *sorted(kept)):
                 copy = target / path.relative_to(self.path)
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 if path.suffix == ".gz":
@@ -116,14 +129,11 @@ class RunFolder:
         Raises:
             RecordError: If a file is damaged; the message names it.
         """
-        for path in self._trial_files():
-            try:
-                trial = _trial(path)
-            except RecordError:
-                if not skip_damaged:
-                    raise
-                continue
-            yield trial
+        for _, found in self.read_all():
+            if not isinstance(found, RecordError):
+                yield found
+            elif not skip_damaged:
+                raise found
 
     def read_all(self) -> Iterator[tuple[Path, TrialRecord | RecordError]]:
         """Yield each trial file with its trial, or with the error of reading it, in one pass."""
@@ -135,10 +145,8 @@ class RunFolder:
 
     def damaged(self) -> Iterator[Path]:
         """Yield the trial files that cannot be read."""
-        for path in self._trial_files():
-            try:
-                _trial(path)
-            except RecordError:
+        for path, found in self.read_all():
+            if isinstance(found, RecordError):
                 yield path
 
     def set_damaged_aside(self) -> list[Path]:
@@ -166,10 +174,13 @@ class RunFolder:
             RecordError: If a snapshot is damaged.
         """
         for path in sorted((self.path / "memory").glob("*.jsonl*")):
+            if path.suffix == ".damaged":
+                continue
             try:
                 raw = path.read_bytes()
                 text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode()
-                items = [dict(json.loads(line)) for line in text.splitlines() if line.strip()]
+                # Not splitlines: a title may hold U+2028, which JSON leaves as it is.
+                items = [dict(json.loads(line)) for line in text.split("\n") if line.strip()]
             except (OSError, ValueError, TypeError, EOFError, zlib.error) as error:
                 raise RecordError(f"cannot be read ({error})", where=str(path)) from error
             for item in items:

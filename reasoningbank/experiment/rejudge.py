@@ -174,9 +174,9 @@ def _copy(
     elif there.get("fingerprint") != manifest.get("fingerprint"):
         mend = "choose another folder with --out"
         raise UsageError("holds another run", where=str(target.path), mend=mend)
-    for path in sorted((folder.path / "memory").glob("*.jsonl*")):
-        (target.path / "memory").mkdir(exist_ok=True)
-        shutil.copyfile(path, target.path / "memory" / path.name)
+    for name in ("memory", "learning"):
+        if (folder.path / name).is_dir():
+            shutil.copytree(folder.path / name, target.path / name, dirs_exist_ok=True)
     for path, trial in folder.read_all():
         if isinstance(trial, RecordError):
             on_notice(f"{path}: cannot be read and is left out")
@@ -201,11 +201,13 @@ class _Work:
     failed: list[tuple[TrialKey, str]] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
 
-    def wanted(self) -> Iterator[TrialRecord]:
-        """Yield the trials of the arms in question that can be read."""
-        for record in self.folder.trials(skip_damaged=True):
-            if not self.arms or record.key.arm in self.arms:
-                yield record
+    def wanted(self, on_notice: Callable[[str], None] = lambda _: None) -> Iterator[TrialRecord]:
+        """Yield the trials of the arms in question that can be read; name files that cannot."""
+        for path, found in self.folder.read_all():
+            if isinstance(found, RecordError):
+                on_notice(f"{path}: cannot be read and is left out")
+            elif not self.arms or found.key.arm in self.arms:
+                yield found
 
     def carry_out(
         self,
@@ -214,17 +216,7 @@ class _Work:
         on_notice: Callable[[str], None],
     ) -> None:
         """Judge every trial that is to be judged, and write its record."""
-        for path in self.folder.damaged():
-            on_notice(f"{path}: cannot be read and is left out")
-        todo = []
-        for record in self.wanted():
-            if not judge.can_judge(record):
-                self.without_verdict += 1
-            elif self.judge in record.judgements and not self.again:
-                self.known += 1
-            else:
-                todo.append(record.key)
-        todo = todo[: self.limit]
+        todo = self._todo(judge, on_notice)
         in_a_row = 0
         for done, key in enumerate(todo):
             on_progress(done, len(todo), key)
@@ -247,6 +239,17 @@ class _Work:
             self._keep(record, fresh)
         if self.judged:
             self._note(judge)
+
+    def _todo(self, judge: OpenJudge, on_notice: Callable[[str], None]) -> list[TrialKey]:
+        todo = []
+        for record in self.wanted(on_notice):
+            if not judge.can_judge(record):
+                self.without_verdict += 1
+            elif self.judge in record.judgements and not self.again:
+                self.known += 1
+            else:
+                todo.append(record.key)
+        return todo[: self.limit]
 
     def _keep(self, record: TrialRecord, fresh: TrialRecord) -> None:
         self.judged += 1

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-import logging
-import time
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from reasoningbank.agents import asks_model
-from reasoningbank.errors import EndpointError, ReasoningBankError, RecordError, UsageError
+from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment.config import Experiment
 from reasoningbank.experiment.distributed import on_dask
-from reasoningbank.experiment.executors import Finished, Job, Started, in_threads
+from reasoningbank.experiment.executors import Finished, Job, Started, in_chains
 from reasoningbank.experiment.interrupts import Stop, interruptible
-from reasoningbank.experiment.manifest import build_manifest, hash_files, open_run
+from reasoningbank.experiment.keeping import Keeper, Observer, Progress
+from reasoningbank.experiment.manifest import build_manifest, hash_files, memory_hashes, open_run
 from reasoningbank.experiment.plan import Plan, plan_run
 from reasoningbank.experiment.records import RunFolder
-from reasoningbank.experiment.retrying import Retrier, write_patiently
+from reasoningbank.experiment.retrying import Retrier
 from reasoningbank.experiment.state import StateWriter, hold_run
+from reasoningbank.experiment.steps import step_is_taken
 from reasoningbank.experiment.trial import Trial
 from reasoningbank.experiment.trial_record import TrialKey, TrialRecord
 from reasoningbank.experiment.world import (
@@ -34,37 +34,15 @@ from reasoningbank.judge import GoldStore
 from reasoningbank.lm import ModelHandle, open_lm, price_of
 from reasoningbank.lm.names import check_hosted, parse_name
 
+if TYPE_CHECKING:
+    from reasoningbank.experiment.learning import LearningSession
+
 __all__ = ["Observer", "Progress", "run_experiment"]
 
-logger = logging.getLogger(__name__)
-
-#: Told of each trial once its record is on disk.
-Observer = Callable[[TrialRecord], None]
 #: Slots of a local model's server: more would share two cores and a context's memory.
 LOCAL_SLOTS = 4
 #: Sandboxes kept warm, at about 150 MB each.
 SPARE_SANDBOXES = 8
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Where a run stands, told before and after each trial.
-
-    Attributes:
-        total: Trials of this invocation, those on disk included.
-        done: Trials on disk.
-        fresh: Trials run by this invocation.
-        key: The trial that has begun, or just finished.
-        record: The trial just finished; None where it has begun.
-        seconds: Since the first trial of this invocation began.
-    """
-
-    total: int
-    done: int
-    fresh: int
-    key: TrialKey
-    record: TrialRecord | None
-    seconds: float
 
 
 def run_experiment(
@@ -118,13 +96,15 @@ def run_experiment(
     _check_prices(experiment, plan.jobs)
     with hold_run(folder):
         damaged = set(folder.damaged())
+        again = _again(folder, plan, again, on_notice)
         todo = [
             job
             for job in plan.jobs
             if job.key in again
-            or (missing and (not folder.done(job.key) or folder.file(job.key) in damaged))
+            or (missing and (not _is_done(folder, job) or folder.file(job.key) in damaged))
         ]
-        run = _Run(experiment, folder, plan, todo, missing, on_progress, on_notice, observers)
+        keeper = Keeper(folder, experiment.retries, on_progress, on_notice, observers)
+        run = _Run(experiment, folder, plan, todo, again, missing, on_notice, keeper)
         with interruptible(on_notice) as stop:
             run.carry_out(stop)
         if stop.asked:
@@ -140,10 +120,10 @@ class _Run:
     folder: RunFolder
     plan: Plan
     todo: Sequence[Job]
+    again: Collection[TrialKey]
     missing: bool
-    on_progress: Callable[[Progress], None]
     on_notice: Callable[[str], None]
-    observers: Sequence[Observer]
+    keeper: Keeper
 
     def carry_out(self, stop: Stop) -> None:
         """Open what the trials need, check that the folder is this run's, and run them."""
@@ -162,11 +142,13 @@ class _Run:
                 data,
                 {name: model.fingerprint for name, model in models.items()},
                 {"demonstrations": hash_files(demonstration_files(pack))},
+                memory_hashes(experiment, pack, self.plan.stream),
+                self.plan.stream if experiment.mode == "learn" else (),
             )
-            open_run(self.folder, manifest)
+            open_run(self.folder, manifest, self.on_notice)
             for path in self.folder.set_damaged_aside() if self.missing else ():
                 self.on_notice(f"{path}: could not be read and was set aside; it is run again")
-            running = {job.key for job in self.todo}
+            running = {job.key for job in self.todo if self._will_run(job)}
             rest = [job.key for job in self.plan.jobs if job.key not in running]
             done = sum(map(self.folder.done, rest))
             state = StateWriter(self.folder.path, done + len(running), done, workers)
@@ -192,106 +174,95 @@ class _Run:
             events = on_dask(
                 self.todo, experiment, config, plan.pack, models, plan.hidden, stop, self.on_notice
             )
-        else:
-            golds = GoldStore(self.folder.path / "gold", store_hash(plan.pack, experiment.endpoint))
-            sandboxed = any(job.arm.agent == "rlm" for job in self.todo)
-            spare = min(executor.workers, SPARE_SANDBOXES, len(self.todo)) if sandboxed else 0
-            world = stack.enter_context(
-                world_at(
-                    config,
-                    plan.pack,
-                    golds,
-                    models=models,
-                    spare_sandboxes=spare,
-                    hidden=plan.hidden,
-                )
+            with contextlib.closing(events):
+                self.keeper.keep(events, state, stop)
+            return
+        golds = GoldStore(self.folder.path / "gold", store_hash(plan.pack, experiment.endpoint))
+        sandboxed = any(job.arm.agent == "rlm" for job in self.todo)
+        spare = min(executor.workers, SPARE_SANDBOXES, len(self.todo)) if sandboxed else 0
+        world = stack.enter_context(
+            world_at(
+                config,
+                plan.pack,
+                golds,
+                models=models,
+                spare_sandboxes=spare,
+                hidden=plan.hidden,
             )
-            events = in_threads(
-                self.todo,
-                self._work(world, stop),
-                workers=min(executor.workers, len(self.todo)),
-                stop=stop.event,
-            )
-        with contextlib.closing(events):
-            self._keep(events, state, stop)
+        )
+        session = self._session(stack, world, stop)
+        with contextlib.closing(self._in_waves(world, session, stop)) as waves:
+            self.keeper.keep(waves, state, stop)
+        if session is not None:
+            session.finish()
 
-    def _work(self, world: World, stop: Stop) -> Callable[[Job, int], TrialRecord | None]:
+    def _session(
+        self, stack: contextlib.ExitStack, world: World, stop: Stop
+    ) -> LearningSession | None:
+        """Return what knows of memory; None where no arm has use for it."""
+        if self.experiment.mode != "learn" and not self.experiment.remembers:
+            return None
+        # Runs without memory need not wait for what it imports.
+        from reasoningbank.experiment.learning import LearningSession
+
+        session = LearningSession(
+            self.experiment,
+            self.plan,
+            self.folder,
+            world,
+            self.todo,
+            again=self.again,
+            missing=self.missing,
+            stop=stop,
+            on_notice=self.on_notice,
+        )
+        stack.callback(session.close)
+        return session
+
+    def _in_waves(
+        self, world: World, session: LearningSession | None, stop: Stop
+    ) -> Generator[Started | Finished]:
+        """Run the trials, those that rest on others after these."""
         retrier = Retrier(self.experiment.retries, stop.event.wait)
 
         def work(job: Job, worker: int) -> TrialRecord | None:
+            if session is not None:
+                return retrier.settle(session.trial(job, worker).run)
             trial = Trial(world, self.experiment, job.arm, job.task, job.key, worker)
             return retrier.settle(trial.run)
 
-        return work
+        waves: Iterable[Sequence[Iterable[Job]]] = [[[job] for job in self.todo]]
+        for chains in session.waves() if session is not None else waves:
+            workers = min(self.experiment.executor.workers, len(chains))
+            yield from in_chains(chains, work, workers=workers, stop=stop.event)
 
-    def _keep(self, events: Iterable[Started | Finished], state: StateWriter, stop: Stop) -> None:
-        """Store what comes out of the trials, and tell of it.
+    def _will_run(self, job: Job) -> bool:
+        """Tell whether a trial is run, or only the step taken that it is waited for with."""
+        return job.key in self.again or not self.folder.done(job.key)
 
-        Where the run cannot go on, no further trial begins; those in flight are kept before that
-        is raised.
-        """
-        retries = self.experiment.retries
-        failure: ReasoningBankError | None = None
-        began, fresh, errors, errored = time.monotonic(), 0, 0, 0
-        unheard: Counter[str] = Counter()
 
-        def tell(key: TrialKey, record: TrialRecord | None) -> None:
-            seconds = time.monotonic() - began
-            self.on_progress(Progress(state.total, state.done, fresh, key, record, seconds))
+def _is_done(folder: RunFolder, job: Job) -> bool:
+    """Tell whether a trial is on disk, and what is learned from it as well."""
+    return folder.done(job.key) and (not job.teaches or step_is_taken(folder.path, job))
 
-        for event in events:
-            key = event.job.key
-            if isinstance(event, Started):
-                state.started(key)
-                tell(key, None)
-                continue
-            record = event.record
-            if record is not None:
-                patience = 0.0 if isinstance(failure, RecordError) else retries.write_s
-                try:
-                    write_patiently(self.folder, record, patience, self.on_notice)
-                    fresh += 1
-                except RecordError as error:
-                    failure, record = failure or error, None
-                    stop.event.set()
-            state.ended(key, recorded=record is not None)
-            if record is None:
-                continue
-            tell(key, record)
-            self._observe(record)
-            errors = errors + 1 if record.status == "error" else 0
-            errored += record.status == "error"
-            asked = event.job.arm.judge_lm
-            if asked and record.verdict is not None and f"lm:{asked}" not in record.judgements:
-                unheard[asked] += 1
-            if retries.stop_after is not None and errors >= retries.stop_after and not failure:
-                stop.event.set()
-                failure = EndpointError(
-                    f"{errors} trials in a row ended in infrastructure errors ({record.error})",
-                    where=str(self.folder.path),
-                    mend="mend that, then: reasoningbank rerun RUN --status error --missing",
-                )
-        if failure is not None:
-            raise failure
 
-        for judge, trials in unheard.items():
-            self.on_notice(
-                f"{trials} trial{'s' * (trials > 1)} lack the judgement of {judge}; to add it: "
-                f"reasoningbank judge run {self.folder.path} --with lm:{judge}"
-            )
-        if errored:
-            self.on_notice(
-                f"{errored} trial{'s' * (errored > 1)} ended in infrastructure errors; to run "
-                f"again what did: reasoningbank rerun {self.folder.path} --status error"
-            )
-
-    def _observe(self, record: TrialRecord) -> None:
-        for observer in self.observers:
-            try:
-                observer(record)
-            except Exception as error:
-                logger.warning("an observer failed", exc_info=True)
-                self.on_notice(f"{type(error).__name__}: {error} (the run goes on)")
+def _again(
+    folder: RunFolder,
+    plan: Plan,
+    again: Collection[TrialKey],
+    on_notice: Callable[[str], None],
+) -> frozenset[TrialKey]:
+    """Return what can be run again: not what a stream went on from."""
+    chosen, kept = set(again), 0
+    for job in plan.jobs:
+        if job.key in chosen and job.teaches and step_is_taken(folder.path, job):
+            with contextlib.suppress(RecordError):
+                if folder.read(job.key).status != "error":
+                    chosen.discard(job.key)
+                    kept += 1
+    if kept:
+        on_notice(f"{kept} trials are left as they are: a stream went on from what they taught")
+    return frozenset(chosen)
 
 
 def _check_prices(experiment: Experiment, jobs: Sequence[Job]) -> None:
@@ -309,4 +280,6 @@ def _models(experiment: Experiment, jobs: Sequence[Job]) -> list[str]:
     """Return the names of the models that trials need, sorted."""
     arms = {job.arm.name: job.arm for job in jobs}.values()
     names = {arm.lm for arm in arms if asks_model(arm.agent)}
-    return sorted(names | {arm.judge_lm for arm in arms if arm.judge_lm})
+    names |= {arm.judge_lm for arm in arms if arm.judge_lm}
+    teaching = {job.arm.name: job.arm for job in jobs if job.teaches}.values()
+    return sorted(names | {a.memory.distiller for a in teaching if a.memory.distiller != "rules"})

@@ -3,36 +3,26 @@
 from __future__ import annotations
 
 import logging
-import traceback
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
-from reasoningbank.agents import Attempt, Episode, Meter, make_agent
+from reasoningbank.agents import Attempt, Budget, make_agent
 from reasoningbank.corpus import Task
-from reasoningbank.errors import (
-    ReasoningBankError,
-    RecordError,
-    SetupError,
-    UsageError,
-)
+from reasoningbank.experiment.attempting import ENDS_THE_RUN, attempt_task, told
 from reasoningbank.experiment.config import Arm, Experiment
 from reasoningbank.experiment.lm_judging import judge_with_lm
+from reasoningbank.experiment.recall import NOTHING, Recall
 from reasoningbank.experiment.records import TrialKey, TrialRecord
+from reasoningbank.experiment.sampling import Rollout, Sampled, rollout_seed, sample
 from reasoningbank.experiment.world import World
 from reasoningbank.judge import Judgement
-from reasoningbank.lm import UsageCounter
-from reasoningbank.refs import RefStore
-from reasoningbank.tools import EndpointTools, SPARQLTools
-from reasoningbank.trajectory import Recorder, Trajectory
+from reasoningbank.trajectory import Trajectory, Usage
 
-__all__ = ["Trial", "attempt_task", "run_trial"]
+__all__ = ["Trial", "attempt_task", "judged_by_lm", "run_trial"]
 
 logger = logging.getLogger(__name__)
-
-#: No trial can go well after these; every other error is one trial's.
-_ENDS_THE_RUN = (SetupError, UsageError, RecordError)
 
 
 def run_trial(
@@ -53,6 +43,9 @@ class Trial:
         task: The task, with its gold.
         key: Which trial this is.
         worker: Number of the thread that runs it; a local model keeps a slot for each.
+        step: Place in a learning stream; None outside one.
+        remember: Finds what the trial is given of memory.
+        tokens: Tokens that its attempts are to spend together, where that is given.
     """
 
     world: World
@@ -61,7 +54,11 @@ class Trial:
     task: Task
     key: TrialKey
     worker: int = 0
-    _attempt: Attempt | None = None
+    step: int | None = None
+    remember: Callable[[], Recall] = lambda: NOTHING
+    tokens: int | None = None
+    _sampled: Sampled | None = None
+    _recall: Recall = NOTHING
     _started: str = ""
 
     def run(self) -> TrialRecord:
@@ -75,16 +72,20 @@ class Trial:
             SetupError: If the machine lacks what every trial needs.
         """
         agent = make_agent(self.arm.agent)
-        attempt = self._attempt or self._attempted(sees_gold=agent.sees_gold)
+        sampled = self._sampled or self._attempted(sees_gold=agent.sees_gold)
+        attempt = sampled.attempt
         judged: Judgement | None = None
+        rollouts: tuple[Mapping[str, Any], ...] = ()
         if attempt.status != "error":
-            self._attempt = attempt
+            self._sampled = sampled
             try:
                 judged = self.world.judge.examine(self.task, attempt.sparql)
-            except _ENDS_THE_RUN:
+                rollouts = tuple(self._judged(other) for other in sampled.others)
+            except ENDS_THE_RUN:
                 raise
             except Exception as failure:
-                attempt = replace(attempt, status="error", error=_told(failure))
+                attempt = replace(attempt, status="error", error=told(failure))
+                judged = None
         model = self.world.models.get(self.arm.lm) if agent.uses_lm else None
         record = TrialRecord.of(
             self.key,
@@ -95,22 +96,80 @@ class Trial:
             judge_seconds=judged.seconds if judged else 0.0,
             started=self._started,
             model=dict(model.fingerprint) if model else {},
+            step=self.step,
+            memory=self._recall.snapshot,
+            rollouts=rollouts,
         )
-        return _judged_by_lm(self.world, self.arm.judge_lm, record) if self.arm.judge_lm else record
+        return judged_by_lm(self.world, self.arm.judge_lm, record) if self.arm.judge_lm else record
 
-    def _attempted(self, *, sees_gold: bool) -> Attempt:
+    def _attempted(self, *, sees_gold: bool) -> Sampled:
         self._started = datetime.now(UTC).isoformat(timespec="milliseconds")
         seen = self.task if sees_gold else self.task.blind()
-        attempt = attempt_task(
-            self.world, self.experiment, self.arm, seen, self.key.seed, self.worker
+        settings = self.arm.sampling
+        budget = self.arm.budget or self.experiment.budget
+        try:
+            self._recall = self.remember()
+            if settings is None or not settings.applies(in_stream=self.step is not None):
+                return Sampled(Rollout(0, self._attempt(seen, 0, "", budget)))
+            return sample(
+                settings,
+                lambda number, note, left: self._attempt(seen, number, note, left),
+                self.world.judge.answer,
+                budget=budget,
+                tokens=self.tokens,
+                prefixes=self.world.endpoint.prefixes,
+            )
+        except ENDS_THE_RUN:
+            raise
+        except Exception as failure:
+            # What memory needs of the endpoint, and what sampling does, can fail as a trial can.
+            attempt = Attempt(None, "", "error", Usage(), Trajectory(), error=told(failure))
+            return Sampled(Rollout(0, attempt))
+
+    def _attempt(self, seen: Task, number: int, note: str, budget: Budget) -> Attempt:
+        return attempt_task(
+            self.world,
+            self.experiment,
+            self.arm,
+            replace(seen, query=seen.query + note) if note else seen,
+            rollout_seed(self.key.seed, number),
+            self.worker,
+            recall=self._recall,
+            budget=budget,
         )
-        if attempt.sparql is None and _endpoint_was_gone(attempt.trajectory):
-            error = "the endpoint failed, and no query came out"
-            return replace(attempt, status="error", error=error)
-        return attempt
+
+    def _judged(self, one: Rollout) -> dict[str, Any]:
+        """Return an attempt that was not chosen, as the record keeps it."""
+        judged = self.world.judge.examine(self.task, one.attempt.sparql)
+        attempt = one.attempt
+        kept: dict[str, Any] = {
+            "number": one.number,
+            "sparql": attempt.sparql,
+            "status": attempt.status,
+            "error": attempt.error,
+            "usage": asdict(attempt.usage),
+            "verdict": asdict(judged.verdict),
+            "judgements": {},
+            "agreed": one.agreed,
+            "trajectory": attempt.trajectory.to_json(),
+        }
+        learned = self.step is not None and self.arm.memory.learns
+        if learned and self.arm.memory.judge != "execution":
+            record = TrialRecord.of(
+                self.key,
+                self.task,
+                attempt,
+                judged.verdict,
+                evidence=judged.evidence.to_json(),
+                started=self._started,
+                model={},
+            )
+            said = judged_by_lm(self.world, self.arm.judge_lm, record)
+            kept["judgements"] = dict(said.judgements)
+        return kept
 
 
-def _judged_by_lm(world: World, model: str, record: TrialRecord) -> TrialRecord:
+def judged_by_lm(world: World, model: str, record: TrialRecord) -> TrialRecord:
     """Return the record with a model's judgement; without, where the model fails."""
     if record.verdict is None:
         return record
@@ -130,120 +189,3 @@ def _judged_by_lm(world: World, model: str, record: TrialRecord) -> TrialRecord:
         logger.warning("%s could not judge a trial: %s", model, error)
         return record
     return replace(record, judgements={**record.judgements, f"lm:{model}": said})
-
-
-def attempt_task(
-    world: World, experiment: Experiment, arm: Arm, task: Task, seed: int, worker: int = 0
-) -> Attempt:
-    """Let the arm's agent answer a task, unjudged.
-
-    Args:
-        world: What is shared.
-        experiment: Whose budget applies where the arm has none.
-        arm: Agent and model.
-        task: The task as the agent may see it.
-        seed: Seed of the sampling.
-        worker: Number of the thread that runs it.
-
-    Raises:
-        UsageError: If the arm names a tool that there is not.
-    """
-    agent = make_agent(arm.agent)
-    model = world.models.get(arm.lm) if agent.uses_lm else None
-    recorder = Recorder(redact=list(model.secrets) if model else None)
-    counter = UsageCounter(recorder)
-    meter = Meter(arm.budget or experiment.budget, lambda: counter.usage)
-    lms = {}
-    if model is not None:
-        lms = {
-            role: model.lm(
-                role=role,
-                temperature=arm.temperature,
-                max_tokens=arm.max_tokens,
-                seed=seed,
-                rollout_id=seed,
-                worker=worker % model.workers,
-                # A model that hangs must not outlast the trial's own guard.
-                timeout_s=min(900.0, meter.budget.seconds or 900.0),
-            )
-            for role in ("solver", "extractor")
-        }
-    with RefStore() as store:
-        query_tools = SPARQLTools(
-            world.endpoint,
-            store=store,
-            client=world.client,
-            vocabulary=world.vocabulary,
-            survey=world.survey,
-        )
-        packs = [world.pack] if world.pack else []
-        endpoint_tools = EndpointTools(
-            [world.endpoint], store=store, packs=packs, hidden=world.hidden
-        )
-        episode = Episode(
-            endpoint=world.endpoint,
-            tools=meter.metered(
-                _chosen(query_tools.as_dspy_tools() | endpoint_tools.as_dspy_tools(), arm)
-            ),
-            lm=lms.get("solver"),
-            extractor=lms.get("extractor"),
-            budget=meter.budget,
-            recorder=recorder,
-            meter=meter,
-            sandbox=world.sandboxes,
-            callbacks=[counter],
-            demonstrations=world.demonstrations if arm.demonstrations else (),
-        )
-        try:
-            return agent.solve(task, episode)
-        except _ENDS_THE_RUN:
-            raise
-        except Exception as error:
-            return _errored(episode, error)
-
-
-def _chosen(tools: dict[str, Any], arm: Arm) -> dict[str, Any]:
-    for name in arm.tools or ():
-        if name not in tools:
-            raise UsageError(
-                f"unknown tool {name!r}",
-                where=f"arm {arm.name}",
-                mend=f"choose from {', '.join(tools)}",
-            )
-    return {k: v for k, v in tools.items() if arm.tools is None or k in arm.tools}
-
-
-def _endpoint_was_gone(trajectory: Trajectory) -> bool:
-    """Tell whether the last tool call failed for the infrastructure's reasons."""
-    results = trajectory.of("tool_result")
-    return bool(results and results[-1].data.get("infrastructure"))
-
-
-def _errored(episode: Episode, error: Exception) -> Attempt:
-    said = _told(error)
-    # What is none of ours is a mistake of the harness or of a library: its place is recorded.
-    unforeseen = not isinstance(error, ReasoningBankError)
-    logger.warning("a trial ended in an error: %s", said)
-    data: dict[str, Any] = {"error": said, "type": type(error).__name__}
-    if unforeseen:
-        # Names of files alone: records are shared, and where they were made is nobody's matter.
-        frames = traceback.extract_tb(error.__traceback__)
-        data["traceback"] = "\n".join(
-            f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}" for frame in frames
-        )
-    episode.recorder.add("error", data)
-    return Attempt(
-        sparql=None,
-        answer="",
-        status="error",
-        usage=episode.meter.usage(),
-        trajectory=episode.recorder.trajectory(),
-        error=said,
-    )
-
-
-def _told(error: Exception) -> str:
-    if isinstance(error, ReasoningBankError):
-        return str(error)
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0][:300]}" if lines else type(error).__name__

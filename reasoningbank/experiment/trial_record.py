@@ -62,6 +62,10 @@ class TrialRecord:
         wasted: What the earlier tries consumed; it was paid for, and is no part of `usage`.
         step: Place in a learning stream, from 0; None outside one. Its seed is then the order.
         memory: Snapshot of the memory bank that the agent could see; empty without memory.
+        rollouts: The other attempts of a sampled trial, whose own is the one that was chosen: each
+            with `number` (from 0), `sparql`, `status`, `error`, `usage`, `verdict`,
+            `judgements`, `agreed` (how many attempts had its result, itself included) and
+            `trajectory`. What they consumed is part of `usage`.
     """
 
     key: TrialKey
@@ -86,6 +90,7 @@ class TrialRecord:
     wasted: Usage = field(default_factory=Usage)
     step: int | None = None
     memory: str = ""
+    rollouts: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def strict(self) -> bool:
@@ -132,4 +137,5 @@ class TrialRecord:
         rest = {k: v for k, v in data.items() if k not in {"version", "key", "usage", "wasted"}}
         rest["wasted"] = Usage(**data.get("wasted", {}))
         rest["trajectory"] = Trajectory.from_json(rest["trajectory"])
+        rest["rollouts"] = tuple(rest.get("rollouts", ()))
         return cls(key=TrialKey(**data["key"]), usage=Usage(**data["usage"]), **rest)

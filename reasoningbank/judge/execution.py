@@ -150,6 +150,15 @@ class ExecutionJudge:
         """
         return sample_of(self._run(query))
 
+    def answer(self, query: str) -> Answer:
+        """Run a query as it is judged, and return its result.
+
+        Raises:
+            QueryError: If the query fails or takes too long.
+            EndpointError: If the endpoint fails.
+        """
+        return self._run(query)
+
     def _examine(self, task: Task, query: str | None) -> tuple[Verdict, Evidence]:
         gold = self.gold(task)
         if gold.defect:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import dspy
 
 from reasoningbank.judge.case import Case, shown_row
+from reasoningbank.judge.prose import with_short_strings, without_markers
 
 __all__ = ["DEMONSTRATIONS", "JudgeAttempt", "Reply", "inputs_of", "prompt_hash", "read_reply"]
 
@@ -23,6 +24,8 @@ MAX_ROWS = 5
 MAX_ON_THE_WAY = 2
 MAX_QUERY_CHARS = 1_200
 MAX_OTHER_CHARS = 300
+#: Characters of a string literal in a query, as many as a cell of the result may have.
+MAX_STRING_CHARS = 80
 
 
 class JudgeAttempt(dspy.Signature):  # type: ignore[misc]
@@ -123,20 +126,21 @@ class Reply(NamedTuple):
 
 
 def inputs_of(case: Case) -> dict[str, str]:
-    """Return the inputs of `JudgeAttempt` for a case, each bounded."""
+    """Return the inputs of `JudgeAttempt` for a case, each bounded and none with a field's head."""
     ran = case.on_the_way[-MAX_ON_THE_WAY:]
     lines = [
-        f"{_cut(' '.join(query.query.split()), MAX_OTHER_CHARS)}\n"
+        f"{_cut(' '.join(_bounded(query.query).split()), MAX_OTHER_CHARS)}\n"
         + "\n".join([f"gave {query.n:g}" + (", such as:" if query.rows else ""), *query.rows])
         for query in ran
     ]
-    return {
+    inputs = {
         "question": " ".join(case.question.split()),
         "names": "\n".join(case.names) or "none",
         "tried": "\n".join(lines) or "none",
-        "query": _cut(case.query, MAX_QUERY_CHARS),
+        "query": _cut(_bounded(case.query), MAX_QUERY_CHARS),
         "result": _result(case),
     }
+    return {name: without_markers(text) for name, text in inputs.items()}
 
 
 def read_reply(fields: Mapping[str, Any] | str) -> Reply | None:
@@ -193,6 +197,10 @@ def _result(case: Case) -> str:
     return "\n".join(
         [head, *(shown_row(row, case.prefixes) for row in case.result.rows[:MAX_ROWS])]
     )
+
+
+def _bounded(query: str) -> str:
+    return with_short_strings(query, MAX_STRING_CHARS)
 
 
 def _cut(text: str, most: int) -> str:

@@ -1,4 +1,4 @@
-"""Language models: names, the embedded model's weights and server, usage and cost."""
+"""Language models: names, the embedded model's weights and server, tokens, usage and cost."""
 
 from reasoningbank.lm.catalogue import CATALOGUE, Weights
 from reasoningbank.lm.failures import lm_failure
@@ -7,6 +7,7 @@ from reasoningbank.lm.models import ModelHandle, make_lm, open_lm
 from reasoningbank.lm.names import ModelName, parse_name
 from reasoningbank.lm.prices import Price, price_of
 from reasoningbank.lm.server import LocalModel
+from reasoningbank.lm.tokens import count_tokens
 from reasoningbank.lm.usage import CallUsage, UsageCounter
 from reasoningbank.lm.weights import Stored, list_weights, pull, require
 
@@ -21,6 +22,7 @@ __all__ = [
     "Stored",
     "UsageCounter",
     "Weights",
+    "count_tokens",
     "list_weights",
     "lm_failure",
     "make_lm",

@@ -118,9 +118,8 @@ class StoreIndex:
         rows = database.execute(
             "SELECT items.key, items.id, vector FROM items LEFT JOIN embeddings "
             "ON item_id = items.id AND embedder = ? AND length(vector) = ? "
-            # At first everything is new, and a look at all changes would take as long again.
-            f"WHERE status = 'active' AND (? = 0 OR items.id IN ({changed}))",
-            (embedder.name, embedder.dimensions * STORED.itemsize, self._seen, self._seen),
+            f"WHERE status = 'active' AND items.id IN ({changed})",
+            (embedder.name, embedder.dimensions * STORED.itemsize, self._seen),
         ).fetchall()
         vectors: Mapping[str, Vectors] = {
             item_id: np.frombuffer(blob, dtype=STORED) if blob else self._unsaved[item_id]
@@ -129,8 +128,7 @@ class StoreIndex:
         }
         if len(vectors) < len(rows):
             return False
-        gone = database.execute(f"{changed} GROUP BY item_id", (self._seen,)) if self._seen else ()
-        for (item_id,) in gone:
+        for (item_id,) in database.execute(f"{changed} GROUP BY item_id", (self._seen,)):
             if (key := self._keys.pop(item_id, None)) is not None:
                 self._table.drop([key])
                 del self._ids[key]

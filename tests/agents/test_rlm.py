@@ -184,6 +184,15 @@ def test_memory_is_an_input_and_in_the_prompt(episode: Callable[..., Episode]) -
     assert "look at heights" in prompts(attempt)[0]
 
 
+def test_memory_is_shown_whole_and_before_the_question(episode: Callable[..., Episode]) -> None:
+    memory = "\n".join(f"Item {number}: look at this." for number in range(200))
+    attempt = solve(episode(turn(f"SUBMIT('{QUERY}')"), context=memory))
+    (event,) = attempt.trajectory.of("lm_call")
+    asked = attempt.trajectory.resolve(event.data)["messages"][-1]["content"]
+    assert all(f"Item {number}:" in asked for number in range(200))
+    assert asked.index("Item 0:") < asked.index(TASK.query)
+
+
 def test_sub_calls_are_refused_where_none_are_allowed(episode: Callable[..., Episode]) -> None:
     attempt = solve(episode(turn("print(llm_query('help'))"), turn(f"SUBMIT('{QUERY}')")))
     assert attempt.usage.lm_calls == 2

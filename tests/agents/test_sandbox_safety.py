@@ -339,11 +339,12 @@ def test_what_ruins_the_interpreter_is_told_and_it_is_replaced(
 
 
 def test_a_loop_left_behind_cannot_hold_up_the_end() -> None:
-    sandbox = Sandbox(timeout_s=2)
+    # Nobody would stop the loop for a minute: even a busy machine is far from that.
+    sandbox = Sandbox(timeout_s=60)
     sandbox.execute(JS + "run_js('setTimeout(() => { while (true) {} }, 0)')\nprint('left')")
     began = time.monotonic()
     sandbox.shutdown()
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 20
 
 
 def test_the_loop_goes_on_with_a_fresh_interpreter(episode: Callable[..., Episode]) -> None:

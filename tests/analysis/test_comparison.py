@@ -18,7 +18,7 @@ from reasoningbank.analysis.statistics import detectable_mcnemar, mcnemar_midp, 
 BLANK = Score(
     arm="", task="", seed=0, group="", step=None, fate="judged", strict=0.0, lenient=0.0, f1=0.0,
     executed=True, status="submitted", seconds=1.0, tokens=1, dollars=None, lm_calls=1,
-    cached_calls=0, tries=1, judgements=(),
+    cached_calls=0, tries=1,
 )  # fmt: skip
 
 

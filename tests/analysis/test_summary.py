@@ -202,18 +202,21 @@ def test_a_learning_stream_has_orders_for_replicates() -> None:
                                  [False, True, False, True]])  # fmt: skip
     base = stream("base", [[False, False, False, True], [False, False, True, False],
                            [False, False, False, False]])  # fmt: skip
+    learner = [replace(t, memory=f"b{t.key.seed}{t.step}") for t in learner]
     summary = summarise([*learner, *base], comparison=("learner", "base"))
-    assert summary.arms[0].mean.method == "Student's t over orders"
-    assert summary.arms[0].passes == ()
-    found = summary.comparison
-    assert found is not None
+    assert (summary.arms, summary.comparison) == ((), None), "practice claims nothing"
+    assert summary.online is not None
+    assert summary.online.arms[0].mean.method == "Student's t over orders"
+    assert summary.online.arms[0].passes == ()
+    (found,) = summary.online.comparisons
     # Orders' differences are 1/2, 3/4 and 1/2: t = 7 with two degrees of freedom.
+    assert (found.first, found.second) == ("learner", "base")
     assert (found.unit, found.difference) == ("order", pytest.approx(7 / 12))
     assert found.p == pytest.approx(0.0198, abs=1e-4)
-    alone = summarise([*learner[:4], *base[:4]], comparison=("learner", "base"))
-    assert alone.comparison is not None
-    assert not alone.comparison.resolved
-    assert "no interval" in alone.comparison.sentence()
+    alone = summarise([*learner[:4], *base[:4]], comparison=("learner", "base")).online
+    assert alone is not None
+    assert not alone.comparisons[0].resolved
+    assert "no interval" in alone.comparisons[0].sentence()
     assert math.isnan(alone.arms[0].mean.low)
     json.dumps(alone.to_json(), allow_nan=False)
     curve = learning_curves([*learner, trial("plain", "1", True)])

@@ -62,6 +62,7 @@ def test_an_experiment_is_run_shown_and_gone_on_with(
     assert (json.loads(finished.out), finished.err) == (json.loads(again.out), "")
     summary = json.loads(cli("status", "runs/small", "--json").out)
     assert summary.pop("state")["status"] == "finished"
+    assert summary.pop("streams") == []
     assert summary == json.loads(finished.out)
     assert json.loads(Path("runs/small/summary.json").read_text()) == summary
 

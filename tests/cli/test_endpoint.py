@@ -94,6 +94,20 @@ def test_an_address_alone_is_described(cli: Cli, trees: EndpointConfig) -> None:
     assert (told["federated"], told["prefixes"], told["embedded"]) == ([], {}, False)
 
 
+def test_the_sense_card_is_part_of_the_description_and_stands_alone(cli: Cli, pack: Path) -> None:
+    card = cli("endpoint", "describe", "--pack", pack, "--card").out
+    assert card.splitlines()[0] == (
+        "Trees <https://trees.example/sparql/>: 14 triples, 1 named graph (no GRAPH needed)."
+    )
+    assert "By SERVICE: Rhea <https://sparql.rhea-db.org/sparql>" in card
+    assert "127.0.0.1" not in card
+    whole = cli("endpoint", "describe", "--pack", pack).out
+    assert whole.endswith(card)
+    told = json.loads(cli("endpoint", "describe", "--pack", pack, "--card", "--json").out)["card"]
+    assert told["text"] == card.rstrip("\n")
+    assert f"sense card: what an agent is told ({told['tokens']} tokens)" in whole
+
+
 def test_an_endpoint_that_is_not_there_is_one_line(cli: Cli) -> None:
     said = cli("endpoint", "describe", "--url", "http://127.0.0.1:9/sparql")
     assert (said.status, said.out) == (1, "")

@@ -114,7 +114,7 @@ def test_an_endpoint_that_is_down_is_told(cli: Cli, command: tuple[str, ...]) ->
 def test_an_endpoint_that_is_down_is_recorded_as_an_error(
     cli: Cli, experiment_file: Callable[..., Path], make_pack: Callable[..., Path]
 ) -> None:
-    file = experiment_file(make_pack(2))
+    file = experiment_file(make_pack(2), more="[retries]\nbackoff_s = 0.01\n")
     text = file.read_text(encoding="utf-8")
     file.write_text(f'endpoint = "{DEAD}"\n{text}', encoding="utf-8")
     said = cli("run", file, "--json", "--limit", 1)

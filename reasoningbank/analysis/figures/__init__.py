@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from reasoningbank.analysis.figures.arms import arms
+from reasoningbank.analysis.figures.bank import bank
 from reasoningbank.analysis.figures.chart import Chart
 from reasoningbank.analysis.figures.cost import cost
 from reasoningbank.analysis.figures.judges import judges
@@ -28,6 +29,7 @@ __all__ = [
     "Chart",
     "FigureEntry",
     "arms",
+    "bank",
     "cost",
     "judges",
     "learning",
@@ -57,8 +59,9 @@ FIGURES: Mapping[str, FigureEntry] = {
     "arms": FigureEntry("Arms with 95 % intervals", arms),
     "outcomes": FigureEntry("What became of the trials", outcomes),
     "learning": FigureEntry("Learning curves", learning),
+    "bank": FigureEntry("The bank along the stream", bank),
     "matrix": FigureEntry("Every task by every arm", matrix),
     "cost": FigureEntry("Tokens and seconds", cost),
     "tools": FigureEntry("Which tool follows which", tools),
-    "judges": FigureEntry("Other judges against the execution judge", judges),
+    "judges": FigureEntry("Judges without the gold against the execution judge", judges),
 }

@@ -20,6 +20,7 @@ from reasoningbank.analysis.figures.selection import (
     METRIC_NAMES,
     Manifest,
     comparison_of,
+    held_out,
     metric_of,
     scores_by_arm,
     unit_of,
@@ -34,6 +35,7 @@ def arms(frames: Frames, manifest: Manifest) -> Chart | None:
 
     The arms of the comparison stated beforehand are in colour where there are others.
     """
+    frames = held_out(frames)
     scores, metric = scores_by_arm(frames, manifest), metric_of(manifest)
     scores = {arm: own for arm, own in scores.items() if any(s.fate == "judged" for s in own)}
     if not scores:

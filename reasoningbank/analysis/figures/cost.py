@@ -17,7 +17,7 @@ from reasoningbank.analysis.figures.chart import (
     quiet,
     shorten,
 )
-from reasoningbank.analysis.figures.selection import Manifest, arm_labels, labelled
+from reasoningbank.analysis.figures.selection import Manifest, arm_labels, held_out, labelled
 from reasoningbank.analysis.frames import Frames
 from reasoningbank.analysis.statistics import median_and_p95
 
@@ -29,6 +29,7 @@ MOST_DOTS = 150
 
 def cost(frames: Frames, manifest: Manifest) -> Chart | None:
     """Draw tokens and seconds of every judged trial by arm, with medians; None without any."""
+    frames = held_out(frames)
     trials = labelled(frames.trials, frames)
     trials = trials[trials["judged"]]
     arms = [arm for arm in arm_labels(frames, manifest) if (trials["label"] == arm).any()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pandas as pd
 from matplotlib.axes import Axes
 
 from reasoningbank.analysis.figures.cells import Cell, draw_cells
@@ -25,8 +26,12 @@ _MOST_ACROSS = 3
 
 
 def judges(frames: Frames, manifest: Manifest) -> Chart | None:
-    """Draw a confusion matrix for each other judge; None where there is no other judge."""
-    said = frames.judgements.dropna(subset=["success", "strict"])
+    """Draw a confusion matrix for each other judge; None where there is no other judge.
+
+    The plain rule that a query which ran and has rows is right stands beside them. In a learning
+    run the trials are those of the streams, where it matters what a judge says.
+    """
+    said = _said(frames)
     names = list(dict.fromkeys(said["judge"]))
     if not names:
         return None
@@ -50,6 +55,21 @@ def judges(frames: Frames, manifest: Manifest) -> Chart | None:
         axes.set_visible(False)
     chart.description = f"One table a judge, trials by what each says. {' '.join(told)}"
     return chart
+
+
+def _said(frames: Frames) -> pd.DataFrame:
+    """Return what judges and the rule say, a row each, of the trials in question."""
+    trials = frames.trials[frames.trials["judged"]]
+    if trials["step"].notna().any():
+        trials = trials[trials["step"].notna()]
+    keys = ["run", "arm", "task", "seed"]
+    others = frames.judgements[frames.judgements["judge"] != "rule"]
+    others = others.dropna(subset=["success", "strict"]).merge(trials[keys], on=keys)
+    if others.empty:
+        return others
+    ran = trials["verdict"].isin(("judged", "wrong_form")) & (trials["n_predicted"].fillna(0) > 0)
+    rule = trials[[*keys, "strict"]].assign(judge="rule", success=ran.astype("boolean"))
+    return pd.concat([others, rule], ignore_index=True)
 
 
 def _panel(axes: Axes, name: str, found: Agreement) -> None:

@@ -6,6 +6,7 @@ from collections import defaultdict
 from itertools import pairwise
 
 import numpy as np
+from matplotlib.ticker import MaxNLocator
 
 from reasoningbank.analysis.figures.chart import (
     INK,
@@ -26,9 +27,9 @@ from reasoningbank.analysis.figures.selection import (
 from reasoningbank.analysis.frames import Frames
 from reasoningbank.analysis.statistics import LearningCurve, learning_curve
 
-__all__ = ["learning"]
+__all__ = ["MARKS", "apart", "learning"]
 
-_MARKS = ("-", "--", "-.", (0, (1, 1.2)), (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)))
+MARKS = ("-", "--", "-.", (0, (1, 1.2)), (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)))
 
 
 def learning(frames: Frames, manifest: Manifest) -> Chart | None:
@@ -55,7 +56,7 @@ def learning(frames: Frames, manifest: Manifest) -> Chart | None:
         steps, mean = np.asarray(curve.steps) + 1, np.asarray(curve.mean)
         axes.fill_between(steps, curve.low, curve.high, color=colour_of(index), alpha=0.16,
                           linewidth=0)  # fmt: skip
-        axes.plot(steps, mean, color=colour_of(index), linewidth=2, linestyle=_MARKS[index % 6])
+        axes.plot(steps, mean, color=colour_of(index), linewidth=2, linestyle=MARKS[index % 6])
         ends.append(float(mean[-1]))
         said.append(_told(name, curve))
     longest = int(data["step"].max()) + 1
@@ -63,10 +64,11 @@ def learning(frames: Frames, manifest: Manifest) -> Chart | None:
     axes.set_ylim(0, 1)
     axes.set_xlim(1, longest)
     axes.set_yticks([0, 0.25, 0.5, 0.75, 1])
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.tick_params(labelsize=SMALL)
     axes.set_xlabel("tasks met", fontsize=SIZE, color=INK)
     axes.set_ylabel(f"{METRIC_NAMES[metric]}\nso far", fontsize=SIZE, color=INK)
-    for index, (name, height) in enumerate(zip(names, _apart(ends), strict=True)):
+    for index, (name, height) in enumerate(zip(names, apart(ends), strict=True)):
         axes.text(1.012, height, f"{shorten(name, 26)} {ends[index]:.2f}", va="center", ha="left",
                   transform=axes.get_yaxis_transform(), fontsize=SMALL,
                   color=colour_of(index), fontweight="bold")  # fmt: skip
@@ -78,13 +80,13 @@ def learning(frames: Frames, manifest: Manifest) -> Chart | None:
 
 
 def _told(name: str, curve: LearningCurve) -> str:
-    band = f" ({curve.low[-1]:.2f} to {curve.high[-1]:.2f})" if curve.orders > 1 else ""
-    return (
-        f"{name}: {curve.mean[-1]:.2f}{band} after {len(curve.steps)} tasks, {curve.orders} orders."
-    )
+    low, high = curve.low[-1], curve.high[-1]
+    band = "" if np.isnan(low) else f" ({low:.2f} to {high:.2f})"
+    orders = "1 order" if curve.orders == 1 else f"{curve.orders} orders"
+    return f"{name}: {curve.mean[-1]:.2f}{band} after {len(curve.steps)} tasks, {orders}."
 
 
-def _apart(heights: list[float], least: float = 0.06) -> list[float]:
+def apart(heights: list[float], least: float = 0.06) -> list[float]:
     """Move labels so that none covers another, as little as may be."""
     order = sorted(range(len(heights)), key=heights.__getitem__)
     placed = list(heights)

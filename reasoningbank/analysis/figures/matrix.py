@@ -23,6 +23,7 @@ from reasoningbank.analysis.figures.selection import (
     METRIC_NAMES,
     Manifest,
     arm_labels,
+    held_out,
     labelled,
     metric_of,
     scored,
@@ -43,6 +44,7 @@ def matrix(frames: Frames, manifest: Manifest) -> Chart | None:
     Tasks are ordered by how many arms are right, hardest last, within their complexity class.
     Beyond 100 tasks the rows are groups of tasks, the easiest and the hardest of them.
     """
+    frames = held_out(frames)
     data = scored(frames, manifest)
     if data.empty:
         return None

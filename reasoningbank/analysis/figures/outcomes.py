@@ -15,7 +15,7 @@ from reasoningbank.analysis.figures.chart import (
     shorten,
     text_width,
 )
-from reasoningbank.analysis.figures.selection import Manifest, arm_labels, labelled
+from reasoningbank.analysis.figures.selection import Manifest, arm_labels, held_out, labelled
 from reasoningbank.analysis.frames import Frames
 from reasoningbank.analysis.rows import OUTCOMES
 
@@ -38,6 +38,7 @@ _FILLS = {
 
 def outcomes(frames: Frames, manifest: Manifest) -> Chart | None:
     """Draw one bar an arm, cut by what became of its trials; None without trials."""
+    frames = held_out(frames)
     arms = arm_labels(frames, manifest)
     if not arms:
         return None

@@ -23,6 +23,7 @@ from reasoningbank.analysis.figures.selection import (
     METRIC_NAMES,
     Manifest,
     comparison_of,
+    held_out,
     metric_of,
     scores_by_arm,
     unit_of,
@@ -42,6 +43,7 @@ def paired(frames: Frames, manifest: Manifest) -> Chart | None:
     Only tasks that tell the arms apart have a line; the others are counted. None where no
     comparison is stated (and there are not exactly two arms), or no task is in both arms.
     """
+    frames = held_out(frames)
     pair = comparison_of(frames, manifest)
     if pair is None:
         return None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -15,10 +16,12 @@ __all__ = [
     "Manifest",
     "arm_labels",
     "comparison_of",
+    "held_out",
     "labelled",
     "metric_of",
     "scored",
     "scores_by_arm",
+    "stated_order",
     "unit_of",
 ]
 
@@ -59,9 +62,28 @@ def arm_labels(frames: Frames, manifest: Manifest) -> list[str]:
 
     In frames of several runs, an arm whose name occurs in more than one is `arm (run)`.
     """
-    there = list(dict.fromkeys(_labels(frames.trials)))
+    return stated_order(_labels(frames.trials), manifest)
+
+
+def stated_order(labels: Iterable[str], manifest: Manifest) -> list[str]:
+    """Return labels each once, in the manifest's order and then as they are met."""
+    there = list(dict.fromkeys(labels))
     stated = [str(arm.get("name")) for arm in _experiment(manifest).get("arms") or ()]
     return [name for name in stated if name in there] + [n for n in there if n not in stated]
+
+
+def held_out(frames: Frames) -> Frames:
+    """Return the frames without the trials of learning streams, which are practice.
+
+    Whatever holds arms against one another draws these.
+    """
+    trials = frames.trials
+    if trials["step"].isna().all():
+        return frames
+    trials = trials[trials["step"].isna()]
+    keys = ["run", "arm", "task", "seed"]
+    calls = frames.tool_calls.merge(trials[keys].drop_duplicates(), on=keys)
+    return replace(frames, trials=trials.reset_index(drop=True), tool_calls=calls)
 
 
 def scored(frames: Frames, manifest: Manifest) -> pd.DataFrame:
@@ -104,6 +126,7 @@ def _score(row: Mapping[Any, Any]) -> Score:
         seed=int(row["seed"]),
         group=row["group"] or row["task"],
         step=None if pd.isna(row["step"]) else int(row["step"]),
+        memory=row["memory"] if isinstance(row["memory"], str) else "",
         fate="judged" if judged else "defective" if defective else "error",
         strict=float(row["strict"]) if judged else 0.0,
         lenient=float(row["lenient"]) if judged else 0.0,
@@ -116,7 +139,6 @@ def _score(row: Mapping[Any, Any]) -> Score:
         lm_calls=int(row["lm_calls"]),
         cached_calls=int(row["cached_calls"]),
         tries=int(row["tries"]),
-        judgements=(),
     )
 
 

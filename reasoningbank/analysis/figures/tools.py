@@ -20,7 +20,7 @@ from reasoningbank.analysis.figures.chart import (
     shorten,
     text_width,
 )
-from reasoningbank.analysis.figures.selection import Manifest, arm_labels, labelled
+from reasoningbank.analysis.figures.selection import Manifest, arm_labels, held_out, labelled
 from reasoningbank.analysis.frames import Frames
 
 __all__ = ["tools"]
@@ -36,6 +36,7 @@ def tools(frames: Frames, manifest: Manifest) -> Chart | None:
     A row is what came before, a column what came next; the first column says how often a tool
     was called, and how many of these calls failed.
     """
+    frames = held_out(frames)
     calls = labelled(frames.tool_calls, frames)
     trials = labelled(frames.trials, frames)
     arms = [arm for arm in arm_labels(frames, manifest) if (calls["label"] == arm).any()]

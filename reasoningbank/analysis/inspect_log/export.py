@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from reasoningbank.errors import RecordError, SetupError, UsageError
 from reasoningbank.experiment import RunFolder, TrialRecord
@@ -53,8 +54,9 @@ def export_inspect(run: Path, target: Path | None = None) -> InspectExport:
     """Write a run as logs of Inspect, which `inspect view` and its dataframes open.
 
     An arm becomes a log, a task a sample, a seed an epoch, a verdict three scores (``strict``,
-    ``lenient``, ``f1``), every other judge a score more. Trials are read and written one by one,
-    and the same records give the same files. A log of an arm that misses trials is `cancelled`.
+    ``lenient``, ``f1``), every other judge a score more. What an arm did in learning streams is a
+    log of its own, ``ARM (stream)``. Trials are read and written one by one, and the same records
+    give the same files. A log of an arm that misses trials is `cancelled`.
 
     Args:
         run: Folder of a run.
@@ -80,13 +82,54 @@ def export_inspect(run: Path, target: Path | None = None) -> InspectExport:
     epochs = epochs_of(manifest, _seeds(run))
     into = target if target is not None else run / "inspect"
     damaged: list[Path] = []
+    streams: dict[str, dict[str, None]] = {}
     logs = tuple(
         write_arm(manifest, arm, trials, epochs, into)
-        for arm, trials in groupby(_readable(folder, damaged), key=lambda trial: trial.key.arm)
+        for arm, trials in groupby(_held_out(folder, damaged, streams), key=_arm)
     )
+    if streams:
+        # Practice is no part of what an arm scores: it has a log of its own.
+        manifest = _with_streams(manifest, streams)
+        logs += tuple(
+            write_arm(manifest, f"{arm} (stream)", trials, epochs, into)
+            for arm, trials in groupby(_in_streams(folder), key=_arm)
+        )
     if not logs:
         raise UsageError("holds no trial yet", where=str(run), mend="run the experiment first")
     return InspectExport(into, logs, tuple(damaged))
+
+
+def _arm(trial: TrialRecord) -> str:
+    return trial.key.arm
+
+
+def _held_out(
+    folder: RunFolder, damaged: list[Path], streams: dict[str, dict[str, None]]
+) -> Iterator[TrialRecord]:
+    """Yield the trials outside of streams; `streams` is told the tasks of those inside, by arm."""
+    for trial in _readable(folder, damaged):
+        if trial.step is None:
+            yield trial
+        else:
+            streams.setdefault(trial.key.arm, {})[trial.key.task] = None
+
+
+def _in_streams(folder: RunFolder) -> Iterator[TrialRecord]:
+    return (trial for trial in _readable(folder, []) if trial.step is not None)
+
+
+def _with_streams(
+    manifest: Mapping[str, Any], streams: Mapping[str, Iterable[str]]
+) -> dict[str, Any]:
+    """Return the manifest with each arm's stream as an arm that has the stream's tasks."""
+    experiment = dict(manifest.get("experiment") or {})
+    arms = list(experiment.get("arms") or ())
+    known = {str(arm.get("name")): arm for arm in arms}
+    arms += [
+        {**known.get(name, {}), "name": f"{name} (stream)", "tasks": list(tasks), "first": None}
+        for name, tasks in streams.items()
+    ]
+    return {**manifest, "experiment": {**experiment, "arms": arms}}
 
 
 def _readable(folder: RunFolder, damaged: list[Path]) -> Iterator[TrialRecord]:

@@ -61,7 +61,7 @@ def epochs_of(manifest: Mapping[str, Any], seeds: Iterable[int]) -> dict[int, in
 def planned(manifest: Mapping[str, Any], arm: Mapping[str, Any]) -> tuple[list[str], int]:
     """Return the tasks that the experiment plans for an arm, and how often it runs each."""
     tasks = list(arm.get("tasks") or manifest.get("tasks") or ())
-    seeds = manifest.get("experiment", {}).get("seeds") or (0,)
+    seeds = arm.get("seeds") or manifest.get("experiment", {}).get("seeds") or (0,)
     return tasks[: arm.get("first")], len(seeds)
 
 

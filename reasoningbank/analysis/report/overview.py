@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
+from reasoningbank.analysis.arm_summary import ArmSummary
 from reasoningbank.analysis.comparison import Comparison
 from reasoningbank.analysis.report.headline import (
     METRIC_NAMES,
@@ -17,9 +18,16 @@ from reasoningbank.analysis.report.headline import (
     number,
     share,
 )
+from reasoningbank.analysis.report.learning_view import (
+    AGREEMENT,
+    agreement_cells,
+    leak_note,
+    learning_view,
+)
 from reasoningbank.analysis.report.markup import Html, element, joined
+from reasoningbank.analysis.report.tables import table
 from reasoningbank.analysis.statistics import Interval
-from reasoningbank.analysis.summary import ArmSummary, RunSummary
+from reasoningbank.analysis.summary import RunSummary
 
 __all__ = ["Damaged", "overview"]
 
@@ -53,49 +61,21 @@ def overview(
         [
             element("h1", title, tabindex="-1"),
             element("p", " · ".join(str(part) for part in said if part), class_="quiet"),
+            leak_note(summary.leakage),
             headline(summary.comparison, stated, summary.metric),
             element("h2", "Arms"),
             _arms(summary),
             *_others(summary.others),
             *_repeats(summary.arms),
             *_judges(summary.arms),
+            *learning_view(summary),
+            element("h2", "Leakage"),
+            element("p", f"{summary.leakage.sentence()}.", class_="sentence", id="leakage"),
             element("h2", "Not counted"),
             _not_counted(summary.arms, damaged),
             element("h2", "How it was made"),
             _made(manifest, experiment),
         ]
-    )
-
-
-def table(
-    head: Sequence[object], rows: Iterable[Sequence[object]], *, left: int = 1, wide: bool = False
-) -> Html:
-    """Return a table that scrolls by itself; columns after the first `left` are numbers."""
-
-    def row(cells: Sequence[object], name: str) -> Html:
-        return element(
-            "tr",
-            joined(
-                element(
-                    "th" if name == "th" or not at else "td",
-                    cell,
-                    class_="number" if at >= left else None,
-                    scope="col" if name == "th" else ("row" if not at else None),
-                )
-                for at, cell in enumerate(cells)
-            ),
-        )
-
-    return element(
-        "div",
-        element(
-            "table",
-            element("thead", row(head, "th")),
-            element("tbody", joined(row(cells, "td") for cells in rows)),
-            class_="summary-table wide" if wide else "summary-table",
-        ),
-        class_="scroll",
-        tabindex="0",
     )
 
 
@@ -187,37 +167,14 @@ def _repeats(arms: Sequence[ArmSummary]) -> list[Html]:
 
 
 def _judges(arms: Sequence[ArmSummary]) -> list[Html]:
-    def said(value: float | None) -> str:
-        return "–" if value is None else number(value)
-
     rows = [
-        [
-            name,
-            arm.arm,
-            str(found.n),
-            str(found.true_positives + found.true_negatives),
-            str(found.false_positives),
-            str(found.false_negatives),
-            said(found.precision),
-            said(found.recall),
-            said(found.kappa),
-        ]
+        [name, arm.arm, *agreement_cells(found)]
         for arm in arms
         for name, found in arm.judges.items()
     ]
     if not rows:
         return []
-    head = [
-        "judge",
-        "arm",
-        "trials",
-        "agrees",
-        "too kind",
-        "too strict",
-        "precision",
-        "recall",
-        "κ",
-    ]
+    head = ["judge", "arm", *AGREEMENT]
     return [element("h2", "Other judges against execution"), table(head, rows, left=2)]
 
 

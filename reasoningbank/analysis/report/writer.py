@@ -17,14 +17,14 @@ from importlib.resources import files
 from pathlib import Path
 from typing import IO, Any
 
+from reasoningbank.analysis.memory_records import MemoryRecords
 from reasoningbank.analysis.report.chunks import PayloadPool, chunk
 from reasoningbank.analysis.report.drawings import figures_view
 from reasoningbank.analysis.report.index import TrialIndex
 from reasoningbank.analysis.report.markup import Html, element, escaped
 from reasoningbank.analysis.report.memory import Bank, memory_view, read_bank
 from reasoningbank.analysis.report.overview import Damaged, overview
-from reasoningbank.analysis.scores import METRICS
-from reasoningbank.analysis.summary import RunSummary, summarise
+from reasoningbank.analysis.summary import summarise_run
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment import RunFolder, TrialRecord
 
@@ -97,8 +97,9 @@ def _write(
     damaged: list[Damaged] = []
     with data.open("w", encoding="ascii") as file:
         written = _trials(folder, index, damaged, file)
-        summary = _summary(written, experiment)
-    bank = read_bank(folder, damaged)
+        memory = MemoryRecords.read(folder)
+        summary = summarise_run(folder, written, memory)
+    bank = read_bank(folder, memory, damaged)
     title = str(experiment.get("title") or experiment.get("name") or folder.path.name)
     early, script = _script("early"), "\n".join(_script(name) for name in SCRIPTS)
     drawings = figures_view(folder)
@@ -149,18 +150,6 @@ def _whole(record: TrialRecord, payloads: Mapping[str, Any]) -> dict[str, Any]:
         "events": [vars(event) for event in record.trajectory.events],
         "payloads": payloads,
     }
-
-
-def _summary(records: Iterator[TrialRecord], experiment: Mapping[str, Any]) -> RunSummary:
-    pair = experiment.get("comparison")
-    metric, unit = experiment.get("metric"), experiment.get("unit")
-    return summarise(
-        records,
-        [str(arm["name"]) for arm in experiment.get("arms") or ()],
-        (str(pair[0]), str(pair[1])) if pair else None,
-        metric=metric if metric in METRICS else "strict",
-        unit="group" if unit == "group" else "task",
-    )
 
 
 def _filled(template: str, parts: Mapping[str, str], data: Path, bank: Bank) -> Iterator[str]:

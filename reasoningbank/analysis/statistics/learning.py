@@ -33,6 +33,14 @@ class LearningCurve:
     orders: int
     window: int | None
 
+    @property
+    def quarters(self) -> tuple[float, ...]:
+        """The mean after each quarter of the stream; NaN where it has no step."""
+        n = len(self.mean)
+        if not n:
+            return (math.nan,) * 4
+        return tuple(self.mean[max(0, n * part // 4 - 1)] for part in range(1, 5))
+
 
 def learning_curve(
     values: Mapping[int, Mapping[int, float]],

@@ -12,6 +12,7 @@ __all__ = ["Tally"]
 
 @dataclass(frozen=True)
 class _Entry:
+    part: str
     counts: bool
     error: bool
     strict: bool
@@ -30,7 +31,10 @@ class Tally:
     def add(self, record: TrialRecord) -> None:
         """Count a trial, in place of an earlier run of the same."""
         verdict = record.verdict
+        # Practice is no part of what an arm scores.
+        part = record.key.arm if record.step is None else f"{record.key.arm}/stream"
         self._entries[record.key] = _Entry(
+            part,
             verdict is not None and verdict.get("status") != "gold_defect",
             record.status == "error",
             record.strict,
@@ -41,14 +45,14 @@ class Tally:
         )
 
     def metrics(self) -> dict[str, float]:
-        """Return the numbers of each arm as `arm/name`.
+        """Return the numbers of each arm as `arm/name`, of its streams as `arm/stream/name`.
 
         Rates, means and medians are over judged trials, as in the run's summary: neither
         infrastructure errors nor broken golds.
         """
         found: dict[str, float] = {}
-        for arm in sorted({key.arm for key in self._entries}):
-            mine = [entry for key, entry in self._entries.items() if key.arm == arm]
+        for part in sorted({entry.part for entry in self._entries.values()}):
+            mine = [entry for entry in self._entries.values() if entry.part == part]
             judged = [entry for entry in mine if entry.counts]
             prices = [entry.dollars for entry in mine if entry.dollars is not None]
             numbers: dict[str, float] = {
@@ -66,5 +70,5 @@ class Tally:
                 }
             if prices:
                 numbers["dollars"] = sum(prices)
-            found |= {f"{arm}/{name}": float(value) for name, value in numbers.items()}
+            found |= {f"{part}/{name}": float(value) for name, value in numbers.items()}
         return found

@@ -11,16 +11,13 @@ from reasoningbank.errors import UsageError
 from reasoningbank.lm.tokens import count_tokens
 from reasoningbank.memory.layers.guide import guide, guide_file
 from reasoningbank.memory.layers.lines import Layer
-from reasoningbank.memory.layers.notes import load_notes, notes_file
+from reasoningbank.memory.layers.notes import notes_file
 from reasoningbank.memory.layers.procedures import procedures
 from reasoningbank.memory.layers.schema_card import SchemaCard
-from reasoningbank.memory.layers.schema_index import SchemaIndex
-from reasoningbank.memory.layers.schema_map import SchemaMap
-from reasoningbank.memory.layers.schema_probe import Seen, look, unsure
 from reasoningbank.memory.layers.sense_card import sense_card
 from reasoningbank.memory.search import Retrieval
 from reasoningbank.retrieval import Embedder
-from reasoningbank.sparql import Discovery, EndpointConfig, SPARQLClient, discover, is_loopback
+from reasoningbank.sparql import Discovery, EndpointConfig, SPARQLClient, discover
 from reasoningbank.tools import Vocabulary
 
 __all__ = ["LAYERS", "Budgets", "Context", "ContextBuilder"]
@@ -79,6 +76,8 @@ class ContextBuilder:
         pack: Its pack; without one there is no guide and there are no warnings.
         discovery: What the endpoint says of itself; asked for where a layer needs it and None.
         embedder: What finds the names near a question; the one of the package by default.
+        schema_card: What writes the schema cards, where several builders share one; made where a
+            layer needs it and None.
         budgets: Tokens of each layer.
         hidden: Ids of the tasks of which nothing may be shown.
         tools: Whether the agent can call the tools for exploring.
@@ -97,6 +96,7 @@ class ContextBuilder:
         pack: Pack | None = None,
         discovery: Discovery | None = None,
         embedder: Embedder | None = None,
+        schema_card: SchemaCard | None = None,
         budgets: Budgets = Budgets(),
         hidden: Collection[str] = (),
         tools: bool = False,
@@ -108,7 +108,8 @@ class ContextBuilder:
                 )
         self.layers = tuple(name for name in LAYERS if name in layers)
         self._budgets = budgets
-        if discovery is None and {"L0", "L1"} & set(layers):
+        needed = {"L0"} if schema_card is not None else {"L0", "L1"}
+        if discovery is None and needed & set(layers):
             with SPARQLClient(endpoint) as client:
                 discovery = discover(client)
         self._static: dict[str, Layer] = {}
@@ -124,11 +125,10 @@ class ContextBuilder:
             )
         if "L3" in layers:
             self._static["L3"] = guide(pack, budgets.L3)
-        self._schema = (
-            _schema_card(endpoint, discovery, vocabulary, pack, embedder)
-            if "L1" in layers
-            else None
-        )
+        if "L1" in layers and schema_card is None:
+            void = discovery.void if discovery is not None else None
+            schema_card = SchemaCard.of(endpoint, vocabulary, void, pack=pack, embedder=embedder)
+        self._schema = schema_card if "L1" in layers else None
         self._pack = pack
 
     @property
@@ -161,36 +161,19 @@ class ContextBuilder:
     def fingerprint(self) -> dict[str, str]:
         """Return hashes of what decides the contexts, 16 hexadecimal digits each.
 
-        ``L0`` and ``L3`` are of the text that is shown, ``guide`` and ``anti_patterns`` of the
-        pack's files as they are, ``budgets`` of the budgets.
+        ``L0`` and ``L3`` are of the text that is shown, ``L1`` of the schema and its ranking,
+        ``guide`` and ``anti_patterns`` of the pack's files as they are, ``budgets`` of the budgets.
         """
         parts = {name: layer.text for name, layer in self._static.items()}
         files = {"guide": guide_file(self._pack), "anti_patterns": notes_file(self._pack)}
         parts |= {name: f.read_text(encoding="utf-8") for name, f in files.items() if f}
         parts["budgets"] = str(sorted(asdict(self._budgets).items()))
-        return {
-            name: hashlib.sha256(text.encode()).hexdigest()[:16]
-            for name, text in sorted(parts.items())
+        hashes = {
+            name: hashlib.sha256(text.encode()).hexdigest()[:16] for name, text in parts.items()
         }
-
-
-def _schema_card(
-    endpoint: EndpointConfig,
-    discovery: Discovery | None,
-    vocabulary: Vocabulary,
-    pack: Pack | None,
-    embedder: Embedder | None,
-) -> SchemaCard:
-    others = {other.url: Vocabulary.of(other) for other in endpoint.federated}
-    void = discovery.void if discovery is not None else None
-    seen: Seen = {}
-    if is_loopback(endpoint.address):
-        # Joins over a whole property are too much to ask of a public endpoint.
-        with SPARQLClient(endpoint) as client:
-            seen = look(client, unsure(vocabulary))
-    schema = SchemaMap.of(vocabulary, void, others, seen)
-    index = SchemaIndex(schema, [vocabulary, *others.values()], embedder)
-    return SchemaCard(endpoint, schema, index, load_notes(pack))
+        if self._schema is not None:
+            hashes["L1"] = self._schema.fingerprint()
+        return dict(sorted(hashes.items()))
 
 
 def _joined(texts: Collection[str]) -> str:

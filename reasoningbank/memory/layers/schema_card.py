@@ -7,16 +7,28 @@ nothing on the card hangs in the air.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Mapping, Sequence
 
 from pyoxigraph import NamedNode
 
+from reasoningbank.corpus import Pack
 from reasoningbank.memory.layers.lines import Entry, Layer, Line, about, pack_lines
-from reasoningbank.memory.layers.notes import Note
+from reasoningbank.memory.layers.notes import Note, load_notes
 from reasoningbank.memory.layers.schema_choice import WEIGHTS, Choice, Part, Weights
 from reasoningbank.memory.layers.schema_index import SchemaIndex
 from reasoningbank.memory.layers.schema_map import SchemaMap
-from reasoningbank.sparql import STANDARD_PREFIXES, EndpointConfig, compact
+from reasoningbank.memory.layers.schema_probe import Seen, look, unsure
+from reasoningbank.retrieval import Embedder
+from reasoningbank.sparql import (
+    STANDARD_PREFIXES,
+    EndpointConfig,
+    SPARQLClient,
+    VoidDescription,
+    compact,
+    is_loopback,
+)
+from reasoningbank.tools import Vocabulary
 
 __all__ = ["SchemaCard"]
 
@@ -55,6 +67,48 @@ class SchemaCard:
         self._index = index
         self._notes = tuple(notes)
         self._weights = weights
+
+    @classmethod
+    def of(
+        cls,
+        endpoint: EndpointConfig,
+        vocabulary: Vocabulary,
+        void: VoidDescription | None = None,
+        *,
+        pack: Pack | None = None,
+        embedder: Embedder | None = None,
+    ) -> SchemaCard:
+        """Find out what an endpoint's cards need: once, before any question.
+
+        An endpoint on this machine is asked what the properties lead to of which the schema does
+        not tell; of a public one that would be too much. The endpoints that it federates with are
+        asked for their statistics.
+
+        Args:
+            endpoint: The endpoint.
+            vocabulary: Its classes and properties.
+            void: Its statistics, where there are any.
+            pack: The pack that the warnings are of.
+            embedder: What finds the names near a question; the one of the package by default.
+
+        Raises:
+            UsageError: The pack's warnings cannot be read.
+            EndpointError: The endpoint cannot be reached.
+        """
+        notes = load_notes(pack)
+        others = {other.url: Vocabulary.of(other) for other in endpoint.federated}
+        seen: Seen = {}
+        if is_loopback(endpoint.address):
+            with SPARQLClient(endpoint) as client:
+                seen = look(client, unsure(vocabulary))
+        schema = SchemaMap.of(vocabulary, void, others, seen)
+        index = SchemaIndex(schema, [vocabulary, *others.values()], embedder)
+        return cls(endpoint, schema, index, notes)
+
+    def fingerprint(self) -> str:
+        """Return a hash of the schema and of how it is ranked, 16 hexadecimal digits."""
+        decides = repr((self._schema.links, self._weights, TITLE, NOTE_RANK))
+        return hashlib.sha256(decides.encode()).hexdigest()[:16]
 
     def about(self, question: str, budget: int = 400) -> Layer:
         """Return the card for a question.

@@ -28,7 +28,10 @@ def write_large(
     learning: bool = False,
     **experiment: Any,
 ) -> RunFolder:
-    """Write a run whose arms differ; some trials fail, some in the infrastructure."""
+    """Write a run whose arms differ; some trials fail, some in the infrastructure.
+
+    Of one that learns every other task is of the streams, and each arm's bank grows.
+    """
     rng = random.Random(7)
     folder = RunFolder(path)
     names = names[:arms]
@@ -37,13 +40,29 @@ def write_large(
     for place, arm in enumerate(names):
         for seed in range(seeds):
             order = rng.sample(range(tasks), tasks)
-            for step, task in enumerate(order):
-                record = _trial(rng, arm, place, task, seed, step if learning else None)
+            stream = [task for task in order if learning and task % 2]
+            for task in order:
+                step = stream.index(task) if task in stream else None
+                record = _trial(rng, arm, place, task, seed, step)
                 # Durable writing is not what is tested here.
                 target = path / record.key.path
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_text(json.dumps(record.to_json()), encoding="utf-8")
+            for at in range(len(stream)):
+                _grow(path, arm, seed, at, kept=max(1, at - place))
     return folder
+
+
+def _grow(path: Path, arm: str, order: int, at: int, kept: int) -> None:
+    """Write a step of a stream, and the bank that it leaves behind."""
+    bank = f"{arm}-{order}-{at}"
+    step = {"arm": arm, "order": order, "step": at, "task": "t", "trial": "", "before": "",
+            "after": bank, "added": ["i"], "used": "execution"}  # fmt: skip
+    items = "\n".join(json.dumps({"id": str(n), "src": "success"}) for n in range(kept))
+    for name, text in ((f"memory/{bank}.jsonl", items),
+                       (f"learning/{arm}.{order}/{at:04}.json", json.dumps(step))):  # fmt: skip
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).write_text(text, encoding="utf-8")
 
 
 def frames_of(folder: RunFolder) -> tuple[Frames, Mapping[str, Any]]:

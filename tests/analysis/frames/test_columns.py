@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from reasoningbank.analysis.cell_text import error_form
 from reasoningbank.analysis.columns import COLUMNS
-from reasoningbank.analysis.rows import error_form
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -70,7 +70,8 @@ def busy_trajectory() -> Trajectory:
     recorder = Recorder(clock=lambda: now[0])
     items = [{k: ITEM[k] for k in ("id", "title", "src")} | {"score": 0.5, "text": LONG,
               "task": "t1", "trial": "memory/t1.0"}]  # fmt: skip
-    recorder.add("memory_retrieved", {"query": "what?", "tokens": 90, "items": items})
+    recorder.add("memory_retrieved", {"query": "what?", "tokens": 90, "items": items,
+                 "withheld": [{"id": "cd34", "reason": "own task: rests on t2"}]})  # fmt: skip
     now[0] = 3.0
     call = {"role": "solver", "model": "m", "messages": [{"role": "user", "content": LONG}],
             "response": "do", "prompt_tokens": 70, "completion_tokens": 5,
@@ -129,6 +130,13 @@ def whole_run(path: Path) -> RunFolder:
         trial("plain", "t3", said=verdict(status="gold_defect")),
     ]
     folder = write_run(path, records)
+    refused = {"title": "Fish", "kind": "success", "reason": "no class 'Fish'", "text": LONG}
+    step = {"arm": "memory", "order": 0, "step": 1, "task": "t2", "trial": "memory/t2.0",
+            "before": "s0", "after": "s1", "used": "execution", "success": True,
+            "judges": {"execution": True}, "rejected": [refused], "seconds": 0.5}  # fmt: skip
+    taken = path / "learning" / "memory.0" / "0001.json"
+    taken.parent.mkdir(parents=True)
+    taken.write_text(json.dumps(step), encoding="utf-8")
     memory = path / "memory" / "s1.jsonl"
     memory.parent.mkdir()
     memory.write_text(json.dumps(ITEM) + "\n", encoding="utf-8")

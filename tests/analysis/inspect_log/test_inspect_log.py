@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import learned_run
 import pytest
 from inspect_ai import analysis
 from inspect_ai import log as inspect_log
@@ -73,6 +74,22 @@ def test_an_arm_is_a_log_a_task_a_sample_a_seed_an_epoch(
 
 def test_an_arm_that_misses_trials_is_cancelled(logs: dict[str, Any]) -> None:
     assert (logs["direct"].status, logs["rlm"].status) == ("cancelled", "success")
+
+
+def test_practice_has_a_log_of_its_own(tmp_path: Path) -> None:
+    exported = export_inspect(learned_run.write(tmp_path / "run").path)
+    assert [(log.arm, log.samples, log.complete) for log in exported.logs] == [
+        ("learned", 24, True),
+        ("none", 8, True),
+        ("placebo", 8, True),
+        ("learned (stream)", 12, True),
+        ("none (stream)", 4, True),
+    ]
+    logs = {log.arm: inspect_log.read_eval_log(log.path) for log in exported.logs}
+    held_out, stream = (logs[name].results.scores[0] for name in ("learned", "learned (stream)"))
+    assert held_out.metrics["accuracy"].value == pytest.approx(20 / 24)
+    assert stream.metrics["accuracy"].value == pytest.approx(7 / 12)
+    assert {s.id for s in logs["learned (stream)"].samples} == set(learned_run.STREAM)
 
 
 def test_question_gold_and_verdict(logs: dict[str, Any]) -> None:

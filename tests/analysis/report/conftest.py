@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
+
+import fetch_browser
 import pytest
 
 from reasoningbank.analysis.report import Report, write_report
 from reasoningbank.experiment import RunFolder
 
 from .handmade import HOSTILE, ITEM, MANIFEST, records
-
-ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture(scope="session")
@@ -42,21 +42,9 @@ def report(run: RunFolder, tmp_path_factory: pytest.TempPathFactory) -> Report:
     return write_report(run, tmp_path_factory.mktemp("page") / "report.html")
 
 
-@pytest.fixture(scope="session")
-def fetch_browser() -> ModuleType:
-    """The script that finds or brings a browser."""
-    path = ROOT / "scripts" / "fetch_browser.py"
-    spec = importlib.util.spec_from_file_location("fetch_browser", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 # Not for the whole session: while it runs, no other test of this process may start an event loop.
 @pytest.fixture(scope="module")
-def browser(fetch_browser: ModuleType) -> Iterator[Any]:
+def browser() -> Iterator[Any]:
     """A real headless Chromium."""
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     program = fetch_browser.find()

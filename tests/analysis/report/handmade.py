@@ -45,7 +45,13 @@ ITEM = {
     "pattern": "SELECT ?s WHERE { ?s a {class} }",
     "tags": ["vocabulary"],
     "scope": {"pack": "trees"},
-    "provenance": {"task": "a_task", "trial": "first/a_task/0", "judge": "execution"},
+    # The tasks of another pack may be called alike: nothing leaks.
+    "provenance": {
+        "task": "a_task",
+        "trial": "first/a_task/0",
+        "judge": "execution",
+        "corpus": "flowers",
+    },
     "counters": {"retrieved": 2, "success": 1, "failure": 1},
 }
 
@@ -93,7 +99,6 @@ def trajectory(memory: bool = False, text: str = "I look at one instance.") -> T
             "src": "success",
             "score": 0.81,
             "text": "Call sparql_sample.",
-            "task": "a_task",
             "trial": "first/a_task/0",
         }
         recorder.add("memory_retrieved", {"query": "trees", "tokens": 40, "items": [shown]})

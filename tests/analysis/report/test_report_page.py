@@ -148,7 +148,9 @@ def test_the_matrix_leads_to_trials(visit: Visit) -> None:
 def test_the_memory_bank_shows_where_items_come_from(visit: Visit) -> None:
     page = visit("#memory/m1")
     page.wait_for_selector("#item-m1")
-    assert "shown to 1 trial, 0 right · in 2 snapshots: s1, s2" in page.inner_text("#item-m1")
+    text = page.inner_text("#item-m1")
+    assert "shown to 1 trial, 0 right" in text
+    assert "s1: active retrieved 2, success 1, failure 1" in text
     page.select_option("#memory-source", "failure")
     assert page.locator("#memory-list .item").count() == 1
     page.select_option("#memory-source", "")

@@ -13,7 +13,7 @@ import pytest
 from reasoningbank.errors import UsageError
 from reasoningbank.lm.tokens import count_tokens
 from reasoningbank.memory import MemoryItem
-from reasoningbank.memory.layers import Budgets, ContextBuilder, procedures
+from reasoningbank.memory.layers import Budgets, ContextBuilder, SchemaCard, load_notes, procedures
 from reasoningbank.memory.packing import Found, item_text
 from reasoningbank.memory.search import Retrieval
 from reasoningbank.sparql import EndpointConfig
@@ -31,6 +31,7 @@ def builder(known: Known, layers: str, budgets: Budgets | None = None) -> Contex
         vocabulary=known.vocabulary,
         pack=known.pack,
         discovery=known.discovery,
+        schema_card=SchemaCard(known.endpoint, known.schema, known.index, load_notes(known.pack)),
         budgets=budgets or Budgets(),
     )
 
@@ -117,7 +118,7 @@ def test_an_unknown_layer_is_refused(uniprot: Known) -> None:
 
 def test_hashes_follow_what_they_are_of(uniprot: Known, whole: ContextBuilder) -> None:
     hashes = whole.fingerprint()
-    assert list(hashes) == ["L0", "L3", "anti_patterns", "budgets", "guide"]
+    assert list(hashes) == ["L0", "L1", "L3", "anti_patterns", "budgets", "guide"]
     assert whole.fingerprint() == builder(uniprot, "L0 L1 L2 L3").fingerprint()
     other = builder(uniprot, "L0 L1 L2 L3", Budgets(L3=50)).fingerprint()
     assert {name for name in hashes if hashes[name] != other[name]} == {"L3", "budgets"}

@@ -257,7 +257,7 @@ const EVENTS = {
   },
 
   memory_retrieved(event) {
-    const { query, items = [], tokens } = event.data;
+    const { query, items = [], tokens, withheld, skipped, at_random: atRandom } = event.data;
     return box(
       event,
       "memory",
@@ -266,10 +266,19 @@ const EVENTS = {
         h(
           "span",
           { class: "quiet" },
-          `${many(items.length, "item")}${tokens ? ` · ${count(tokens)} tokens` : ""}${query ? ` · for “${query}”` : ""}`,
+          [
+            many(items.length, "item"),
+            tokens && `${count(tokens)} tokens`,
+            atRandom && "dealt at random",
+            query && `for “${query}”`,
+          ]
+            .filter(Boolean)
+            .join(" · "),
         ),
       ],
       items.map(retrievedItem),
+      heldBack("withheld by the leakage guard", withheld),
+      heldBack("found, and not shown", skipped),
     );
   },
 

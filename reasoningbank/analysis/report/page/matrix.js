@@ -2,7 +2,7 @@
 
 const MATRIX_PAGE = 150;
 
-const matrix = { rows: [], shown: 0 };
+const matrix = { rows: [], trials: [], shown: 0 };
 
 const counts = (trial) => trial.outcome === "right" || trial.outcome === "wrong";
 
@@ -21,8 +21,31 @@ const MATRIX_ORDERS = {
 };
 
 function startMatrix() {
+  const parts = [...new Set(store.trials.map(partOf))].sort();
+  const part = byId("matrix-part");
+  fill(
+    part,
+    parts.map((name) => option(name, name)),
+  );
+  part.closest("label").hidden = parts.length < 2;
+  part.addEventListener("change", () => {
+    readMatrix(part.value);
+    drawMatrix();
+  });
+  readMatrix(parts[0]);
+  const order = byId("matrix-order");
+  order.addEventListener("change", () => drawMatrix(order.value));
+  byId("matrix-more").addEventListener("click", moreMatrix);
+  window.addEventListener("beforeprint", () => {
+    if (!byId("view-matrix").hidden) while (matrix.shown < matrix.rows.length) moreMatrix();
+  });
+}
+
+/** Take the trials of one part: what is practice and what is compared stand apart. */
+function readMatrix(part) {
+  matrix.trials = store.trials.filter((trial) => partOf(trial) === part);
   const rows = new Map();
-  for (const trial of store.trials) {
+  for (const trial of matrix.trials) {
     if (!rows.has(trial.task)) rows.set(trial.task, { task: trial.task, arms: new Map(), all: [] });
     const row = rows.get(trial.task);
     if (!row.arms.has(trial.arm)) row.arms.set(trial.arm, []);
@@ -36,24 +59,19 @@ function startMatrix() {
     for (const trials of row.arms.values()) trials.sort((a, b) => a.seed - b.seed);
   }
   matrix.rows = [...rows.values()];
-  const order = byId("matrix-order");
-  order.addEventListener("change", () => drawMatrix(order.value));
-  byId("matrix-more").addEventListener("click", moreMatrix);
-  window.addEventListener("beforeprint", () => {
-    if (!byId("view-matrix").hidden) while (matrix.shown < matrix.rows.length) moreMatrix();
-  });
 }
 
-const armsShown = () => store.arms.filter((arm) => store.trials.some((t) => t.arm === arm));
+const armsShown = () => store.arms.filter((arm) => matrix.trials.some((t) => t.arm === arm));
 
 function drawMatrix(order = byId("matrix-order").value) {
   const byTask = (a, b) => a.task.rank - b.task.rank;
   matrix.rows.sort((a, b) => MATRIX_ORDERS[order](a, b) || byTask(a, b));
   matrix.arms = armsShown();
   const rates = matrix.arms.map((arm) => {
-    const counted = store.trials.filter((t) => t.arm === arm && counts(t));
+    const counted = matrix.trials.filter((t) => t.arm === arm && counts(t));
     const right = counted.filter((t) => t.outcome === "right").length;
-    const query = new URLSearchParams({ arm });
+    const both = matrix.trials.length < store.trials.length;
+    const query = new URLSearchParams({ arm, ...(both && { part: partOf(matrix.trials[0]) }) });
     return h(
       "th",
       { scope: "col" },

@@ -26,6 +26,8 @@ function originOf(source) {
   ];
 }
 
+const bankLink = (id, label) => h("a", { href: `#memory/${encodeURIComponent(id ?? "")}` }, label);
+
 function retrievedItem(item) {
   const score = typeof item.score === "number" ? item.score.toFixed(3) : "";
   return h(
@@ -35,15 +37,23 @@ function retrievedItem(item) {
       "p",
       {},
       sourceChip(item.src),
-      h(
-        "a",
-        { href: `#memory/${encodeURIComponent(item.id ?? "")}` },
-        item.title || item.id || "item",
-      ),
+      bankLink(item.id, item.title || item.id || "item"),
       score && h("span", { class: "quiet" }, ` score ${score}`),
     ),
     item.text ? richText(String(item.text)) : null,
     h("p", { class: "quiet" }, "from ", originOf(item)),
+  );
+}
+
+/** What memory held back: by the leakage guard, or for want of room. */
+function heldBack(label, items) {
+  if (!items || !items.length) return null;
+  return folded(`${label}: ${many(items.length, "item")}`, () =>
+    h(
+      "ul",
+      { class: "plain" },
+      items.map((item) => h("li", {}, bankLink(item.id, item.id), ` ${item.reason ?? ""}`)),
+    ),
   );
 }
 
@@ -55,17 +65,15 @@ async function showMemory(wanted) {
     bank.items = await decode("memory");
     for (const item of bank.items) bank.byId.set(item.id, item);
     const sources = [...new Set(bank.items.map((item) => item.src).filter(Boolean))].sort();
-    fill(
-      byId("memory-source"),
-      sources.map((src) => option(src, src)),
-    );
+    const places = new Set(bank.items.flatMap((item) => item.places.map((p) => p.place)));
+    const { compare } = new Intl.Collator("en", { numeric: true });
+    choices("memory-source", sources);
+    choices("memory-status", ["active", "superseded", "retired"]);
+    choices("memory-place", [...places].sort(compare));
     byId("memory-search").addEventListener("input", drawMemory);
-    byId("memory-source").addEventListener("change", drawMemory);
+    for (const id of MEMORY_CHOICES) byId(id).addEventListener("change", drawMemory);
   }
-  if (wanted) {
-    byId("memory-search").value = "";
-    byId("memory-source").value = "";
-  }
+  if (wanted) for (const id of ["memory-search", ...MEMORY_CHOICES]) byId(id).value = "";
   drawMemory();
   if (!wanted) return;
   const at = bank.found.findIndex((item) => item.id === wanted);
@@ -78,9 +86,18 @@ async function showMemory(wanted) {
   } else announce("This bank has no such item.");
 }
 
+const MEMORY_CHOICES = ["memory-source", "memory-status", "memory-place"];
+
+function choices(id, values) {
+  fill(
+    byId(id),
+    values.map((value) => option(value, value)),
+  );
+}
+
 function drawMemory() {
   const words = byId("memory-search").value.toLowerCase().split(/\s+/).filter(Boolean);
-  const src = byId("memory-source").value;
+  const [src, status, place] = MEMORY_CHOICES.map((id) => byId(id).value);
   bank.found = bank.items.filter((item) => {
     const text = [
       item.id,
@@ -92,7 +109,10 @@ function drawMemory() {
     ]
       .join("\n")
       .toLowerCase();
-    return (!src || item.src === src) && words.every((word) => text.includes(word));
+    const there = item.places.some(
+      (p) => (!place || p.place === place) && (!status || p.status === status),
+    );
+    return (!src || item.src === src) && there && words.every((word) => text.includes(word));
   });
   const text = `${count(bank.found.length)} of ${many(bank.items.length, "item")}`;
   byId("memory-found").textContent = text;
@@ -108,11 +128,40 @@ function moreMemory() {
   byId("memory-more").hidden = bank.shown >= bank.found.length;
 }
 
+/** What became of an item in one stream, or in another bank. */
+function placeOf(item, place) {
+  const counters = Object.entries(place.counters)
+    .filter(([, n]) => n)
+    .map(([name, n]) => `${name} ${n}`);
+  const others = place.evidence.length;
+  return h(
+    "li",
+    {},
+    h("span", { class: "quiet" }, place.stream ? `${place.place}, step ${place.first}: ` : `${place.place}: `),
+    h("span", { class: `chip status-${place.status}` }, place.status),
+    place.superseded_by
+      ? [" by ", bankLink(place.superseded_by, titleOf(place.superseded_by))]
+      : "",
+    counters.length ? ` ${counters.join(", ")}` : "",
+    others
+      ? folded(`and ${many(others, "more experience")}`, () =>
+          h(
+            "ul",
+            {},
+            place.evidence.map((source) => h("li", {}, originOf(source))),
+          ),
+        )
+      : null,
+  );
+}
+
+const titleOf = (id) => bank.byId.get(id)?.title || id;
+
 function bankItem(item) {
   const number = store.items.indexOf(item.id);
   const shown = number < 0 ? [] : store.trials.filter((t) => t.items.includes(number));
   const right = shown.filter((t) => t.outcome === "right").length;
-  const counters = Object.entries(item.counters || {}).map(([name, n]) => `${name} ${n}`);
+  const { author } = item.provenance;
   return h(
     "article",
     { class: "item", id: `item-${item.id}`, tabindex: "-1" },
@@ -124,6 +173,7 @@ function bankItem(item) {
       (item.tags || []).map((tag) => [" ", h("span", { class: "chip" }, tag)]),
     ),
     item.description ? h("p", { class: "prose" }, item.description) : null,
+    item.question ? h("p", { class: "quiet" }, `asked: ${item.question}`) : null,
     item.content ? richText(String(item.content)) : null,
     item.pattern
       ? codeBlock(String(item.pattern), looksLikeSparql(String(item.pattern)) ? "sparql" : "python")
@@ -133,7 +183,8 @@ function bankItem(item) {
       { class: "quiet" },
       "from ",
       originOf(item.provenance || {}),
-      counters.length ? ` · ${counters.join(", ")}` : "",
+      author ? ` · written by ${author}` : "",
+      item.turns ? ` · ${many(item.turns, "turn")} to show` : "",
       shown.length
         ? [
             " · ",
@@ -143,8 +194,16 @@ function bankItem(item) {
               `shown to ${many(shown.length, "trial")}, ${right} right`,
             ),
           ]
-        : "",
-      ` · in ${many(item.snapshots.length, "snapshot")}: ${item.snapshots.slice(0, 4).join(", ")}${item.snapshots.length > 4 ? ", …" : ""}`,
+        : " · shown to no trial",
+      ` · ${item.id}`,
+    ),
+    h(
+      "ul",
+      { class: "plain places" },
+      item.places.slice(0, 12).map((place) => placeOf(item, place)),
+      item.places.length > 12
+        ? h("li", { class: "quiet" }, `and in ${many(item.places.length - 12, "bank")} more`)
+        : null,
     ),
   );
 }

@@ -99,15 +99,28 @@ async function openTrial(trial) {
     }),
   );
   const texts = new Map(places.map(([key, [number, at]]) => [key, blocks.get(number)[at]]));
-  const resolve = (value) => {
-    if (Array.isArray(value)) return value.map(resolve);
-    if (value === null || typeof value !== "object") return value;
-    const keys = Object.keys(value);
-    if (keys.length === 1 && keys[0] === "$ref") return texts.get(value.$ref) ?? "";
-    return Object.fromEntries(keys.map((key) => [key, resolve(value[key])]));
-  };
-  whole.events = whole.events.map((event) => ({ ...event, data: resolve(event.data) }));
+  whole.events = whole.events.map((event) => ({ ...event, data: resolved(event.data, texts) }));
   return whole;
+}
+
+/** Put long texts back into the places that refer to them. */
+function resolved(value, texts) {
+  if (Array.isArray(value)) return value.map((inner) => resolved(inner, texts));
+  if (value === null || typeof value !== "object") return value;
+  const keys = Object.keys(value);
+  if (keys.length === 1 && keys[0] === "$ref") return texts.get(value.$ref) ?? "";
+  return Object.fromEntries(keys.map((key) => [key, resolved(value[key], texts)]));
+}
+
+/** The events of a trajectory that holds its own long texts, numbered from `first` on. */
+function withPayloads({ events, payloads }, first) {
+  const texts = new Map(Object.entries(payloads || {}));
+  return events.map((event) => ({
+    ...event,
+    index: event.index + first,
+    parent: typeof event.parent === "number" ? event.parent + first : event.parent,
+    data: resolved(event.data, texts),
+  }));
 }
 
 const trialHash = (trial) =>

@@ -117,6 +117,7 @@ function trialBody(trial, whole) {
     judgementsOf(whole),
     h("h2", {}, "What the agent did"),
     turnsOf(whole, handles),
+    rolloutsOf(whole),
     h("h2", {}, "The record"),
     recordOf(whole),
   ];
@@ -224,6 +225,51 @@ function judgementsOf(whole) {
         );
       }),
     ),
+  ];
+}
+
+/** The other attempts of a trial of which one was chosen. */
+function rolloutsOf(whole) {
+  const rollouts = whole.rollouts || [];
+  if (!rollouts.length) return null;
+  return [
+    h("h2", {}, "Other attempts"),
+    h(
+      "p",
+      { class: "quiet" },
+      `${many(rollouts.length + 1, "attempt")} were made; the one above was chosen, without looking at the gold.`,
+    ),
+    rollouts.map((rollout, at) => {
+      const { verdict, agreed, status, error } = rollout;
+      const said = verdict ? (verdict.strict ? "right" : verdict.reason || "wrong") : "not judged";
+      const right = verdict && verdict.strict;
+      return h(
+        "section",
+        { class: "rollout" },
+        h(
+          "p",
+          {},
+          h("span", { class: `mark ${!verdict ? "error" : right ? "right" : "wrong"}` }, !verdict ? "!" : right ? "✓" : "✕"),
+          h("b", {}, ` Attempt ${(rollout.number ?? at) + 1}`),
+          h(
+            "span",
+            { class: "quiet" },
+            ` ${[said, status, agreed !== undefined && agreed !== null && `result shared by ${agreed}`].filter(Boolean).join(" · ")}`,
+          ),
+        ),
+        error ? h("p", { class: "note error" }, String(error)) : null,
+        rollout.sparql
+          ? codeBlock(String(rollout.sparql), "sparql")
+          : h("p", { class: "quiet" }, "no query"),
+        rollout.trajectory && (rollout.trajectory.events || []).length
+          ? folded("what was done in this attempt", () => {
+              // Numbers of their own, so that a link leads to where it should.
+              const events = withPayloads(rollout.trajectory, 100000 * (at + 1));
+              return turnsOf({ events }, handlesOf(events));
+            })
+          : null,
+      );
+    }),
   ];
 }
 

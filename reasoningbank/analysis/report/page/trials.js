@@ -1,7 +1,11 @@
 // Every trial in a list that can be searched and filtered; only the rows in sight are in the page.
 
+/** Trials of learning streams are practice; only the others are compared. */
+const partOf = (trial) => (trial.step === null ? "held out" : "stream");
+
 const FILTERS = {
   arm: { label: "Arm", of: (t) => t.arm },
+  part: { label: "Part", of: partOf },
   outcome: { label: "Outcome", of: (t) => t.outcome },
   status: { label: "Status", of: (t) => t.status },
   verdict: { label: "Verdict", of: (t) => t.verdict },
@@ -126,11 +130,17 @@ function showTrials(query, { keepFocus = false } = {}) {
 
 function sayFound() {
   const { found, query } = list;
-  const counted = found.filter((t) => t.outcome === "right" || t.outcome === "wrong");
-  const right = counted.filter((t) => t.outcome === "right").length;
-  const rate = counted.length
-    ? ` · ${count(right)} right of ${count(counted.length)} counted (${percent(right / counted.length)})`
-    : "";
+  const parts = [...new Set(found.map(partOf))];
+  const rate = parts
+    .map((part) => {
+      const counted = found.filter((t) => partOf(t) === part && counts(t));
+      const right = counted.filter((t) => t.outcome === "right").length;
+      const named = parts.length > 1 ? `${part}: ` : "";
+      return counted.length
+        ? ` · ${named}${count(right)} right of ${count(counted.length)} counted (${percent(right / counted.length)})`
+        : "";
+    })
+    .join("");
   const of = found.length === store.trials.length ? "" : ` of ${count(store.trials.length)}`;
   const text = `${count(found.length)}${of} ${store.trials.length === 1 ? "trial" : "trials"}${rate}`;
   const extra = ["task", "seed", "memory"].filter((name) => query.get(name));

@@ -1,0 +1,284 @@
+"""Proof from the records that no trial was shown what it should have found by itself.
+
+The audit reads records only: the trials with what memory showed them, the snapshots of the banks,
+the steps of the streams, and the manifest. It shares no code with the guard that withholds items
+while a run goes on, so that a mistake of the guard's is not its own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import PurePath
+from typing import Any, Literal, NamedTuple
+
+from reasoningbank.analysis.leaked_text import TaskText, texts_in, words_of
+from reasoningbank.analysis.memory_records import MemoryRecords, Origin
+from reasoningbank.experiment import TrialRecord
+
+__all__ = ["Leak", "LeakKind", "Leakage", "LeakageAudit"]
+
+#: own task, own group: the item rests on an attempt at the trial's task, or at one of its group.
+#: evaluation: it rests on a task that is held out, or on one of such a task's group.
+#: gold text: what was shown holds the words of the task's own gold, or of a held-out task's.
+#: question text: what was shown holds the question of a held-out task, or the trial's own.
+#: gold in prompt: the first prompt holds the words of the task's own gold.
+#: not recorded: a memory tool gave the item to the agent, and no retrieval tells of it.
+#: bank changed: trials of one frozen evaluation saw different banks.
+LeakKind = Literal[
+    "own task", "own group", "evaluation", "gold text", "question text", "gold in prompt",
+    "not recorded", "bank changed",
+]  # fmt: skip
+
+_MEMORY_TOOLS = frozenset({"memory_search", "memory_get"})
+
+
+@dataclass(frozen=True)
+class Leak:
+    """One thing that a trial was shown and should not have been.
+
+    Attributes:
+        trial: The trial, as ``arm/task.seed``.
+        kind: What is wrong with it.
+        item: The memory item; empty where it is none.
+        detail: What gives it away: a task, a group, or a snapshot.
+    """
+
+    trial: str
+    kind: LeakKind
+    item: str = ""
+    detail: str = ""
+
+    def sentence(self) -> str:
+        """Return it in one line."""
+        item = f", item {self.item}" if self.item else ""
+        return f"{self.trial}: {self.kind}{item}" + (f" ({self.detail})" if self.detail else "")
+
+
+@dataclass(frozen=True)
+class Leakage:
+    """What the audit of a run found.
+
+    Attributes:
+        trials: Trials that were read.
+        with_memory: Of these, those that had a memory: a retrieval or a snapshot is on record.
+        showings: Items shown, once for each trial and retrieval: all of them were checked.
+        items: Different items among them.
+        prompts: First prompts that were searched for the task's own gold.
+        evaluation: Tasks that are held out.
+        withheld: Items that the guard withheld, once for each retrieval, by its reason.
+        unproven: Showings of items that the trial's snapshot does not hold or that tell no origin,
+            seeds apart: only the task that the retrieval names and the text could be checked.
+        unread: Snapshots and steps that cannot be read.
+        leaks: What was found.
+    """
+
+    trials: int = 0
+    with_memory: int = 0
+    showings: int = 0
+    items: int = 0
+    prompts: int = 0
+    evaluation: int = 0
+    withheld: Mapping[str, int] = field(default_factory=dict)
+    unproven: int = 0
+    unread: int = 0
+    leaks: tuple[Leak, ...] = ()
+
+    def sentence(self) -> str:
+        """Return one line that says what was checked and what came of it."""
+        prompts = f"{_count(self.prompts, 'first prompt')} searched for the gold"
+        if not self.with_memory:
+            found = f"no memory in any of {_count(self.trials, 'trial')}; {prompts}"
+        else:
+            found = (
+                f"{_count(self.showings, 'showing')} of {_count(self.items, 'item')} checked in "
+                f"{self.with_memory} of {_count(self.trials, 'trial')} (the others have no "
+                f"memory) against {_count(self.evaluation, 'held-out task')}; {prompts}"
+            )
+        reasons = ", ".join(f"{n} {reason}" for reason, n in self.withheld.items())
+        withheld = f"; withheld by the guard: {reasons or 'none'}" if self.with_memory else ""
+        unproven = f"; {self.unproven} of unproven origin" if self.unproven else ""
+        if self.unread:
+            unproven += f"; {_count(self.unread, 'file')} of memory cannot be read"
+        leaks = _count(len(self.leaks), "leak") if self.leaks else "no leak"
+        return f"{found}{withheld}{unproven}: {leaks}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON-able data."""
+        return {**asdict(self), "sentence": self.sentence()}
+
+
+class _Shown(NamedTuple):
+    """One item shown to one trial."""
+
+    trial: str
+    task: str
+    group: str
+    corpus: str
+    bank: str
+    item: str
+    src: str
+    origin: Origin
+    words: str
+
+
+class LeakageAudit:
+    """Takes the trials of a run one at a time, and tells at the end what leaked.
+
+    Args:
+        manifest: The run's manifest. Its tasks are held out, whether their trials are on record
+            yet or not.
+        memory: The run's banks and streams; without them an item's origin is what the retrieval
+            says.
+    """
+
+    def __init__(
+        self, manifest: Mapping[str, Any] | None = None, memory: MemoryRecords | None = None
+    ) -> None:
+        said = manifest or {}
+        self._memory = memory or MemoryRecords()
+        pack = str((said.get("experiment") or {}).get("pack") or "")
+        # An item names its pack by the folder's name, wherever that lies.
+        self._corpus = PurePath(pack).name
+        self._held_out = set(map(str, said.get("tasks") or ()))
+        self._group_of: dict[str, str] = {}
+        self._texts: dict[str, TaskText] = {}
+        self._words: dict[str, str] = {}
+        self._shown: list[_Shown] = []
+        self._withheld: Counter[str] = Counter()
+        self._banks: dict[tuple[str, int], dict[str, str]] = defaultdict(dict)
+        self._leaks: list[Leak] = []
+        self._trials = self._with_memory = self._prompts = 0
+
+    def add(self, record: TrialRecord) -> None:
+        """Take what is needed of a trial; the record itself is not kept."""
+        key = record.key
+        name = f"{key.arm}/{key.task}.{key.seed}"
+        self._trials += 1
+        events = record.trajectory.of("memory_retrieved")
+        self._with_memory += bool(events or record.memory)
+        self._group_of.setdefault(key.task, record.group)
+        if key.task not in self._texts:
+            self._texts[key.task] = TaskText.of(record.gold, record.question)
+        if record.step is None:
+            self._held_out.add(key.task)
+            if record.memory:
+                self._banks[key.arm, key.seed].setdefault(record.memory, name)
+        told: set[str] = set()
+        for event in events:
+            data = record.trajectory.resolve(event.data)
+            self._withheld.update(_reasons(data.get("withheld")))
+            for item in data.get("items") or ():
+                told.add(str(item.get("id", "")))
+                self._shown.append(self._one(record, name, item))
+        for given in _given_by_tools(record):
+            if given not in told:
+                self._leaks.append(Leak(name, "not recorded", given))
+        self._search_prompt(record, name)
+
+    def finish(self) -> Leakage:
+        """Check every showing against what all trials together say is held out."""
+        groups = {self._group_of.get(task, "") for task in self._held_out} - {""}
+        held_out = {t: text for t, text in self._texts.items() if t in self._held_out}
+        unproven = 0
+        found: dict[str, list[tuple[LeakKind, str]]] = {}
+        for shown in self._shown:
+            known = self._memory.origins.get((shown.bank, shown.item))
+            proven = shown.src == "seed" or (known and any(origin.task for origin in known))
+            unproven += not proven
+            origins = {shown.origin, *(known or ())}
+            self._leaks += _by_origin(shown, origins, self._held_out, groups)
+            if shown.words not in found:
+                found[shown.words] = list(texts_in(shown.words, held_out))
+            own = texts_in(shown.words, {shown.task: self._texts[shown.task]})
+            self._leaks += (
+                Leak(shown.trial, kind, shown.item, f"of {task}")
+                for kind, task in (*found[shown.words], *own)
+            )
+        for banks in self._banks.values():
+            for bank, name in list(banks.items())[1:]:
+                first = next(iter(banks))
+                self._leaks.append(Leak(name, "bank changed", detail=f"{first}, then {bank}"))
+        return Leakage(
+            trials=self._trials,
+            with_memory=self._with_memory,
+            showings=len(self._shown),
+            items=len({shown.item for shown in self._shown}),
+            prompts=self._prompts,
+            evaluation=len(self._held_out),
+            withheld=dict(self._withheld.most_common()),
+            unproven=unproven,
+            unread=len(self._memory.damaged) + len(self._memory.damaged_steps),
+            leaks=tuple(dict.fromkeys(self._leaks)),
+        )
+
+    def _one(self, record: TrialRecord, name: str, item: Mapping[str, Any]) -> _Shown:
+        words = words_of(str(item.get("text") or ""))
+        # The same item is shown again and again: its words are kept once.
+        words = self._words.setdefault(words, words)
+        task = str(item.get("task") or "")
+        origin = Origin(task, str(item.get("group") or ""), self._corpus if task else "")
+        return _Shown(
+            name, record.key.task, record.group, self._corpus, record.memory,
+            str(item.get("id", "")), str(item.get("src") or ""), origin, words,
+        )  # fmt: skip
+
+    def _search_prompt(self, record: TrialRecord, name: str) -> None:
+        # Later prompts hold what the model itself wrote, which may well be the gold.
+        first = next(iter(record.trajectory.of("lm_call")), None)
+        gold = self._texts[record.key.task].gold
+        if first is None or not gold:
+            return
+        self._prompts += 1
+        messages = record.trajectory.resolve(first.data.get("messages")) or ()
+        text = "\n".join(str(message.get("content") or "") for message in messages)
+        if gold in words_of(text):
+            self._leaks.append(Leak(name, "gold in prompt"))
+
+
+def _by_origin(
+    shown: _Shown, origins: Iterable[Origin], held_out: set[str], groups: set[str]
+) -> Iterator[Leak]:
+    for origin in sorted(origins):
+        named = origin.corpus.casefold(), shown.corpus.casefold()
+        # Ids of another pack's tasks mean nothing here; groups are compared all the same.
+        task = origin.task if named[0] == named[1] or not all(named) else ""
+        if task == shown.task:
+            yield Leak(shown.trial, "own task", shown.item, task)
+        elif origin.group and origin.group == shown.group:
+            yield Leak(shown.trial, "own group", shown.item, f"{origin.task}, {origin.group}")
+        elif task in held_out or origin.group in groups:
+            yield Leak(shown.trial, "evaluation", shown.item, origin.task)
+
+
+def _reasons(withheld: Any) -> Iterator[str]:
+    for one in withheld or ():
+        said = str(one.get("reason") if isinstance(one, Mapping) else one)
+        # What follows the colon names the task in question.
+        yield said.partition(":")[0]
+
+
+def _given_by_tools(record: TrialRecord) -> Iterator[str]:
+    """Yield the items that memory tools gave to the agent."""
+    trajectory = record.trajectory
+    asked = {e.index for e in trajectory.of("tool_call") if e.data.get("tool") in _MEMORY_TOOLS}
+    for event in trajectory.of("tool_result"):
+        if event.parent in asked:
+            yield from _ids(trajectory.resolve(event.data).get("result"))
+
+
+def _ids(result: Any) -> Iterator[str]:
+    if isinstance(result, Mapping):
+        if isinstance(result.get("id"), str):
+            yield result["id"]
+        for value in result.values():
+            if isinstance(value, (Mapping, list, tuple)):
+                yield from _ids(value)
+    elif isinstance(result, (list, tuple)):
+        for one in result:
+            yield from _ids(one)
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

@@ -1,0 +1,64 @@
+"""Finding a gold or a question in a text, however it was laid out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Literal, NamedTuple
+
+__all__ = ["TaskText", "texts_in", "words_of"]
+
+#: Words that a gold, and a question, must have to be looked for in a text.
+LEAST_WORDS = 3
+LEAST_QUESTION_WORDS = 5
+
+_DECLARATION = re.compile(r"(?im)\bprefix\s+[\w.-]*:\s*<[^>]*>|\bbase\s*<[^>]*>")
+_IRI = re.compile(r"<[^<>\s]*?([^<>\s/#:]*)>")
+_NAME = re.compile(r"[\w.-]*:([\w.-]+)")
+_VARIABLE = re.compile(r"[?$]\w+")
+_UNSAID = frozenset({"where", "a", "type"})
+
+
+class TaskText(NamedTuple):
+    """The words of a task's gold and question; empty where they are too few to tell anything."""
+
+    gold: str
+    question: str
+
+    @classmethod
+    def of(cls, gold: str, question: str) -> TaskText:
+        """Take the words of a task's gold and question."""
+        words, asked = words_of(gold), words_of(question)
+        enough = len(words.split()) >= LEAST_WORDS, len(asked.split()) >= LEAST_QUESTION_WORDS
+        return cls(words if enough[0] else "", asked if enough[1] else "")
+
+
+def words_of(text: str) -> str:
+    """Return the words of a query, or of a text with queries in it, as they are compared.
+
+    Prefix declarations, comments, variables, punctuation and layout are left out, IRIs are cut to
+    their local names, and capitals made small: a query is found again however it was laid out,
+    with whatever variables.
+
+    Examples:
+        >>> words_of("PREFIX up: <http://e/> SELECT ?p { ?p a up:Protein ; up:mass 7 } # all")
+        ' select protein mass 7 '
+        >>> words_of("select ?x where { ?x a <http://e/Protein> . ?x <http://e/mass> 7 }")
+        ' select protein mass 7 '
+    """
+    text = re.sub(r"(?m)(?:^|\s)#[^\r\n]*", " ", text)
+    text = _IRI.sub(r" \1 ", _DECLARATION.sub(" ", text))
+    text = _VARIABLE.sub(" ", _NAME.sub(r" \1 ", text))
+    found = (word for word in re.findall(r"\w+", text.lower()) if word not in _UNSAID)
+    return f" {' '.join(found)} "
+
+
+def texts_in(
+    words: str, texts: Mapping[str, TaskText]
+) -> Iterator[tuple[Literal["gold text", "question text"], str]]:
+    """Yield which tasks' golds and questions a text holds, as `words_of` returns it."""
+    for task, text in texts.items():
+        if text.gold and text.gold in words:
+            yield "gold text", task
+        if text.question and text.question in words:
+            yield "question text", task

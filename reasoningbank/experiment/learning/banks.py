@@ -1,0 +1,140 @@
+"""Which bank an arm is evaluated with: a stream's last, exemplars of golds, or a file."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from reasoningbank.corpus import Task
+from reasoningbank.errors import RecordError, UsageError
+from reasoningbank.experiment.config import Arm, Experiment
+from reasoningbank.experiment.json_files import read_json, write_atomically
+from reasoningbank.experiment.learning.snapshots import Snapshots
+from reasoningbank.experiment.memory_config import bank_arm
+from reasoningbank.experiment.steps import StepFolder
+from reasoningbank.memory import MemoryBank, Snapshot
+from reasoningbank.memory.distillation import Distilled
+
+__all__ = ["Banks", "read_bank"]
+
+
+def read_bank(path: Path) -> Snapshot:
+    """Return what a bank on file holds.
+
+    Args:
+        path: A snapshot (.jsonl, .jsonl.gz) or a bank (.sqlite).
+
+    Raises:
+        UsageError: If there is none, or it is something else.
+    """
+    if not path.is_file():
+        mend = "give a file that `reasoningbank memory export` wrote, or a bank"
+        raise UsageError("no such bank", where=str(path), mend=mend)
+    try:
+        if path.suffix in (".sqlite", ".db"):
+            with MemoryBank(path) as bank:
+                return bank.snapshot()
+        return Snapshot.read(path)
+    except RecordError as error:
+        raise UsageError(error.what, where=error.where, mend=error.mend) from error
+
+
+class Banks:
+    """The banks that trials of the evaluation see. Several threads may use it.
+
+    Args:
+        experiment: The experiment.
+        run: Folder of the run.
+        tasks: Training tasks that exemplars are made of.
+        exemplars: Makes the exemplars of a task, for an arm.
+        open_bank: Opens the bank of a snapshot.
+    """
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        run: Path,
+        tasks: Sequence[Task],
+        exemplars: Callable[[Arm, Task], Distilled],
+        open_bank: Callable[[Snapshot], MemoryBank] = MemoryBank.from_snapshot,
+    ) -> None:
+        self._arms = {arm.name: arm for arm in experiment.arms}
+        self._run = run
+        self._snapshots = Snapshots(run)
+        self._tasks = tasks
+        self._exemplars = exemplars
+        self._open_bank = open_bank
+        self._names: dict[tuple[str, int | None], str] = {}
+        self._open: dict[str, MemoryBank] = {}
+        self._lock = threading.Lock()
+
+    def bank(self, arm: Arm, seed: int) -> tuple[str, MemoryBank]:
+        """Return the bank of an arm with its snapshot's hash.
+
+        Raises:
+            RecordError: If the stream that it comes of has not come to its end, or a snapshot is
+                damaged.
+            EndpointError: If exemplars cannot be checked.
+        """
+        root = bank_arm(self._arms, arm)
+        place = (root.name, seed if root.memory.learns else None)
+        with self._lock:
+            if place not in self._names:
+                self._names[place] = self._named(root, seed)
+            name = self._names[place]
+            if name not in self._open:
+                self._open[name] = self._open_bank(self._snapshots.read(name))
+            return name, self._open[name]
+
+    def close(self) -> None:
+        """Close the banks."""
+        for bank in self._open.values():
+            bank.close()
+
+    def _named(self, root: Arm, seed: int) -> str:
+        if root.memory.learns:
+            taken = StepFolder(self._run, root.name, seed).taken()
+            if len(taken) < len(self._tasks):
+                raise RecordError(
+                    f"has taken {len(taken)} of {len(self._tasks)} steps",
+                    where=f"stream {root.name}.{seed}",
+                    mend="run the same command again",
+                )
+            return taken[-1].after
+        snapshot = self._of_gold(root) if root.memory.source == "gold" else self._of_file(root)
+        self._snapshots.write(snapshot)
+        return snapshot.hash
+
+    def _of_file(self, root: Arm) -> Snapshot:
+        return read_bank(Path(root.memory.bank))
+
+    def _of_gold(self, root: Arm) -> Snapshot:
+        """Return the exemplars of the training tasks: made once, and read from then on."""
+        note = self._run / "learning" / f"{root.name}.bank.json"
+        note = note if note.exists() else note.with_name(f"{note.name}.gz")
+        if note.exists():
+            try:
+                return self._snapshots.read(str(read_json(note)["after"]))
+            except (RecordError, KeyError, TypeError):
+                # Either file can be made again: golds do not change in a run.
+                note.unlink()
+        made = [self._exemplars(root, task) for task in self._tasks]
+        with self._open_bank(Snapshot.of(())) as bank:
+            added = bank.add([item for one in made for item in one.items], reason="gold")
+            snapshot = bank.snapshot()
+        self._snapshots.write(snapshot)
+        write_atomically(
+            self._run / "learning" / f"{root.name}.bank.json",
+            {
+                "version": 1,
+                "arm": root.name,
+                "source": "gold",
+                "after": snapshot.hash,
+                "tasks": [task.id for task in self._tasks],
+                "added": list(dict.fromkeys(added)),
+                "rejected": [asdict(rejected) for one in made for rejected in one.rejected],
+            },
+        )
+        return snapshot

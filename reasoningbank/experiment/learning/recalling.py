@@ -1,0 +1,164 @@
+"""What each trial is given of memory: layers, retrieved items, demonstrations, tools."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from reasoningbank.agents import Demonstration, Turn
+from reasoningbank.corpus import Task, split_tasks
+from reasoningbank.experiment.config import Arm
+from reasoningbank.experiment.executors import Job
+from reasoningbank.experiment.plan import Plan
+from reasoningbank.experiment.recall import NOTHING, Recall
+from reasoningbank.experiment.world import World
+from reasoningbank.memory import (
+    Consultation,
+    Guard,
+    MemoryBank,
+    Retrieval,
+    Scope,
+    deal_at_random,
+    retrieve,
+)
+from reasoningbank.tools import MemoryTools
+from reasoningbank.trajectory import Recorder
+
+if TYPE_CHECKING:
+    from reasoningbank.memory.layers import ContextBuilder
+
+__all__ = ["Recalls"]
+
+#: Retrieved successes whose turns are shown as demonstrations: each costs some 500 tokens.
+MOST_DEMONSTRATIONS = 1
+
+
+class Recalls:
+    """Finds what a trial is given of memory. Several threads may use it.
+
+    Nothing that the evaluation rests on is ever shown: the guard of each trial withholds items of
+    its own task and group, and of all tasks of the evaluation and of the corpus' test split.
+
+    Args:
+        world: What trials share.
+        plan: The run's plan: its tasks, and those of the corpus.
+        bank: Returns the bank that a trial may see, with its snapshot's hash.
+        builder: Returns the builder of an arm's context.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        plan: Plan,
+        bank: Callable[[Job], tuple[str, MemoryBank]],
+        builder: Callable[[Arm], ContextBuilder],
+    ) -> None:
+        self._world = world
+        self._bank = bank
+        self._builder = builder
+        held_out = {task.id: task for task in (*plan.tasks, *split_tasks(plan.corpus).test)}
+        self._held_out = tuple(held_out.values())
+
+    def recall(self, job: Job) -> Recall:
+        """Return what a trial is given.
+
+        Raises:
+            EndpointError: If the endpoint fails where a layer is built of it.
+            RecordError: If the bank cannot be had.
+        """
+        arm = job.arm
+        if arm.memory.source == "none" and not arm.layers:
+            return NOTHING
+        name, found, seconds = "", None, 0.0
+        tools: Callable[[Recorder], Mapping[str, Callable[..., Any]]] | None = None
+        if arm.memory.source != "none":
+            name, bank = self._bank(job)
+            guard = self.guard(job.task)
+            if arm.memory.in_context:
+                began = time.monotonic()
+                found = self._retrieved(job, bank, guard)
+                seconds = time.monotonic() - began
+            if arm.memory.as_tools:
+                tools = self._tools(job, bank, guard)
+        text = ""
+        if arm.layers or arm.memory.in_context:
+            context = self._builder(arm).build(job.task.query, found)
+            # What is recorded is what was shown.
+            text, found = context.text, context.retrieval
+        return Recall(
+            snapshot=name,
+            context=text,
+            demonstrations=_demonstrations(found) if arm.memory.demonstrations else (),
+            tools=tools,
+            event=found.to_event() if found is not None else None,
+            seconds=seconds,
+        )
+
+    def guard(self, task: Task) -> Guard:
+        """Return what a trial on a task must not be shown."""
+        return Guard.of(task, self._held_out, prefixes=self._world.endpoint.prefixes)
+
+    def _retrieved(self, job: Job, bank: MemoryBank, guard: Guard) -> Retrieval:
+        memory, question = job.arm.memory, job.task.query
+        found = retrieve(
+            bank,
+            question,
+            guard=guard,
+            k=memory.items,
+            tokens=memory.tokens,
+            kinds=_kinds(job.arm),
+            scope=self._scope,
+        )
+        if memory.source != "placebo":
+            return found
+        return deal_at_random(
+            bank,
+            question,
+            like=found.tokens,
+            guard=guard,
+            seed=job.key.seed,
+            kinds=_kinds(job.arm),
+        )
+
+    def _tools(
+        self, job: Job, bank: MemoryBank, guard: Guard
+    ) -> Callable[[Recorder], Mapping[str, Callable[..., Any]]]:
+        deal = job.key.seed if job.arm.memory.source == "placebo" else None
+
+        def make(recorder: Recorder) -> Mapping[str, Callable[..., Any]]:
+            consultation = Consultation(
+                bank,
+                guard=guard,
+                recorder=recorder,
+                scope=self._scope,
+                kinds=_kinds(job.arm),
+                deal=deal,
+            )
+            return MemoryTools(consultation).as_dspy_tools()
+
+        return make
+
+    @property
+    def _scope(self) -> Scope:
+        pack = self._world.pack
+        return Scope(pack=pack.key if pack else "", endpoint=self._world.endpoint.url)
+
+
+def _kinds(arm: Arm) -> frozenset[Any] | None:
+    """Return the sources that are retrieved; a stream's bank holds only what it distils."""
+    return None if arm.memory.learns or not arm.memory.kinds else frozenset(arm.memory.kinds)
+
+
+def _demonstrations(found: Retrieval | None) -> tuple[Demonstration, ...]:
+    worked = [one.item for one in found.found if one.item.turns] if found else []
+    return tuple(
+        Demonstration(
+            question=item.question,
+            turns=tuple(
+                Turn(reasoning=turn.reasoning, code=turn.code, output=turn.output)
+                for turn in item.turns
+            ),
+        )
+        for item in worked[:MOST_DEMONSTRATIONS]
+    )

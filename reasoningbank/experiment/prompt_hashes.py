@@ -1,0 +1,49 @@
+"""Hashes of what agents and judges are told, and of the rules that end their loops."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from reasoningbank.agents import brief, direct, react, react_turns, repeats, rlm, turns
+from reasoningbank.judge.lm_prompt import prompt_hash
+
+__all__ = ["prompt_hashes"]
+
+
+def prompt_hashes(agents: Iterable[str]) -> dict[str, str]:
+    """Return the hash of all fixed texts that a model reads, by who reads them.
+
+    Args:
+        agents: Names of the agents; others than those that come with the harness have none.
+
+    Examples:
+        >>> sorted(prompt_hashes(["direct", "oracle"]))
+        ['direct', 'judge', 'sampling', 'stop rules']
+    """
+    from reasoningbank.experiment import sampling
+
+    said: dict[str, Any] = {
+        "direct": _signature(direct.WriteQuery),
+        "rlm": [rlm.INSTRUCTIONS, rlm.SUB_CALLS, brief.TASK, turns._REPEATED, turns._NO_CODE],
+        "react": [react.INSTRUCTIONS, react.FINISH, brief.TASK, inspect.getsource(react_turns)],
+    }
+    told = {name: _hash(said[name]) for name in sorted(set(agents)) if name in said}
+    return {
+        **told,
+        "judge": prompt_hash(),
+        "sampling": _hash([sampling.REFINE, sampling._ROWS]),
+        "stop rules": _hash(inspect.getsource(repeats)),
+    }
+
+
+def _signature(signature: Any) -> list[Any]:
+    fields = {name: field.json_schema_extra for name, field in signature.fields.items()}
+    return [signature.instructions, {name: str(extra) for name, extra in fields.items()}]
+
+
+def _hash(said: Any) -> str:
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]

@@ -1,0 +1,223 @@
+"""Several attempts at one task, of which one is submitted: by agreement or by refinement.
+
+No gold is looked at. It works for every agent, since all it does is attempt the task again.
+Memory-aware test-time scaling of ReasoningBank (arXiv 2509.25140, section 3.3); agreement by
+results instead of texts as in execution-based self-consistency (arXiv 2203.11171).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from reasoningbank.agents import Attempt, Budget
+from reasoningbank.errors import EndpointError, QueryError
+from reasoningbank.experiment.memory_config import SamplingSettings
+from reasoningbank.judge import Answer, compare
+from reasoningbank.judge.case import shown_row
+from reasoningbank.judge.sample import sample_of
+from reasoningbank.trajectory import Usage
+
+__all__ = ["Rollout", "Sampled", "rollout_seed", "sample"]
+
+#: Rows of a result that the next refinement is shown.
+_ROWS = 3
+#: Budgets that all attempts of a trial share; the others are of each attempt.
+_SHARED = ("lm_calls", "tool_calls", "tokens", "seconds", "dollars")
+
+REFINE = """
+
+You answered before with this query:
+{query}
+{outcome}
+Mend it, or give it again if it answers the question as it is."""
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """One of several attempts at a task.
+
+    Attributes:
+        number: Its place among them, from 0.
+        attempt: The attempt.
+        answer: What its query returned; None where there is none or it does not run.
+        failure: Why there is no answer.
+        agreed: How many attempts returned the same, itself included; 0 without an answer.
+    """
+
+    number: int
+    attempt: Attempt
+    answer: Answer | None = None
+    failure: str = ""
+    agreed: int = 0
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """Several attempts.
+
+    Attributes:
+        chosen: The one that is submitted.
+        others: The others, in their order.
+    """
+
+    chosen: Rollout
+    others: tuple[Rollout, ...] = ()
+
+    @functools.cached_property
+    def attempt(self) -> Attempt:
+        """The chosen attempt, with what all of them consumed."""
+        whole = sum((one.attempt.usage for one in self.others), self.chosen.attempt.usage)
+        return replace(self.chosen.attempt, usage=whole)
+
+
+def rollout_seed(seed: int, number: int) -> int:
+    """Return the seed of one of several attempts; the first has the trial's own."""
+    return seed + 1000 * number
+
+
+def sample(
+    settings: SamplingSettings,
+    attempt: Callable[[int, str, Budget], Attempt],
+    run: Callable[[str], Answer],
+    *,
+    budget: Budget,
+    tokens: int | None = None,
+    prefixes: Mapping[str, str] | None = None,
+) -> Sampled:
+    """Attempt a task several times and choose.
+
+    Parallel attempts vote by what their queries return: as many as have the same result, by the
+    judge's comparison, stand together; the largest group wins, of equal groups the one that came
+    first. Results without rows, which come of many different mistakes, vote only where no attempt
+    has rows; a query that does not run has no vote. Of sequential attempts the last whose query has
+    rows is chosen, else the last whose query runs, else the last with a query; one that
+    gives the same query again is the last.
+
+    An attempt that an infrastructure error ended, or whose result cannot be had for one, ends them
+    all, and is the one chosen.
+
+    Args:
+        settings: Which kind, and how many.
+        attempt: Makes an attempt, given its number, what is added to the question, and its budget.
+        run: Runs a query without the agents' caps.
+        budget: Of all attempts together, except turns and the calls of each tool.
+        tokens: So many tokens are to be spent, as nearly as whole attempts can; None where the
+            number of attempts is given.
+        prefixes: By which results are written for the next refinement.
+    """
+    done: list[Rollout] = []
+    for number, left in _attempts(settings, done, budget, tokens):
+        note = ""
+        if settings.kind == "sequential" and done:
+            note = _said(done[-1], prefixes or {})
+        made = attempt(number, note, left)
+        if made.status == "error":
+            return Sampled(Rollout(number, made), tuple(done))
+        try:
+            done.append(_looked_at(Rollout(number, made), run))
+        except EndpointError as error:
+            spoiled = replace(made, status="error", error=str(error))
+            return Sampled(Rollout(number, spoiled), tuple(done))
+        if settings.kind == "sequential" and _repeats(done):
+            break
+    voted = _voted(done)
+    best = max(voted, key=_vote if settings.kind == "parallel" else _standing)
+    return Sampled(best, tuple(one for one in voted if one is not best))
+
+
+def _attempts(
+    settings: SamplingSettings, done: list[Rollout], budget: Budget, tokens: int | None
+) -> Iterator[tuple[int, Budget]]:
+    for number in range(settings.k):
+        spent = sum((one.attempt.usage for one in done), Usage())
+        left = _left(budget, spent)
+        if number and left is None:
+            return
+        # One more is made where that brings the sum nearer to what is to be spent.
+        if number and tokens is not None and spent.tokens + spent.tokens / number / 2 > tokens:
+            return
+        yield number, left or budget
+
+
+def _left(budget: Budget, spent: Usage) -> Budget | None:
+    """Return what is left of a budget; None where something is used up."""
+    used = {
+        "lm_calls": spent.lm_calls + spent.cached_calls,
+        "tool_calls": spent.tool_calls,
+        "tokens": spent.tokens,
+        "seconds": spent.seconds,
+        "dollars": spent.dollars or 0.0,
+    }
+    left: dict[str, Any] = {}
+    for name in _SHARED:
+        limit = getattr(budget, name)
+        if limit is not None:
+            left[name] = limit - used[name]
+            # Without tool calls an agent can still write a query.
+            if left[name] <= 0 and name != "tool_calls":
+                return None
+    if "tool_calls" in left:
+        left["tool_calls"] = max(0, left["tool_calls"])
+    return budget.model_copy(update=left)
+
+
+def _looked_at(one: Rollout, run: Callable[[str], Answer]) -> Rollout:
+    sparql = one.attempt.sparql
+    if not sparql or not sparql.strip():
+        return replace(one, failure="no query was given")
+    try:
+        return replace(one, answer=run(sparql))
+    except QueryError as error:
+        return replace(one, failure=str(error))
+
+
+def _voted(done: list[Rollout]) -> list[Rollout]:
+    groups: list[list[Rollout]] = []
+    for one in done:
+        if one.answer is None:
+            continue
+        for group in groups:
+            first = group[0].answer
+            assert first is not None
+            if compare(first, one.answer).strict:
+                group.append(one)
+                break
+        else:
+            groups.append([one])
+    agreed = {one.number: len(group) for group in groups for one in group}
+    return [replace(one, agreed=agreed.get(one.number, 0)) for one in done]
+
+
+def _vote(one: Rollout) -> tuple[bool, int, bool, int]:
+    return (_has_rows(one), one.agreed, bool(one.attempt.sparql), -one.number)
+
+
+def _standing(one: Rollout) -> tuple[bool, bool, bool, int]:
+    return (_has_rows(one), one.answer is not None, bool(one.attempt.sparql), one.number)
+
+
+def _has_rows(one: Rollout) -> bool:
+    return one.answer is not None and not one.answer.is_empty
+
+
+def _repeats(done: list[Rollout]) -> bool:
+    queries = [" ".join((one.attempt.sparql or "").split()) for one in done[-2:]]
+    return len(queries) == 2 and queries[0] == queries[1] != ""
+
+
+def _said(last: Rollout, prefixes: Mapping[str, str]) -> str:
+    """Return what a refinement is told of the last query and of running it."""
+    answer = last.answer
+    if answer is None:
+        outcome = f"It does not run: {last.failure}"
+    elif answer.is_empty:
+        outcome = "It runs and returns no rows."
+    else:
+        found = sample_of(answer)
+        rows = [" | ".join(found.variables), *(shown_row(r, prefixes) for r in found.rows[:_ROWS])]
+        more = f"the first of {found.n} rows" if found.n > _ROWS else "its rows"
+        outcome = "\n".join([f"It runs; {more}:", *rows])
+    return REFINE.format(query=last.attempt.sparql or "(none)", outcome=outcome)

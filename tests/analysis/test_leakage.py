@@ -1,0 +1,248 @@
+"""The audit finds what should not have been shown, wherever it was planted in the records."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from learned_run import GOLD, asked, item, records, shown, trial, write
+from typer.testing import CliRunner
+
+from reasoningbank.analysis import (
+    LeakageAudit,
+    MemoryRecords,
+    compare_runs,
+    summarise,
+    summarise_run,
+)
+from reasoningbank.analysis.leaked_text import words_of
+from reasoningbank.cli.app import app
+from reasoningbank.corpus import load_corpus, load_pack
+from reasoningbank.corpus.splits import split_tasks
+from reasoningbank.experiment import RunFolder, TrialRecord
+from reasoningbank.trajectory import Recorder
+
+RESULTS = Path(__file__).parents[2] / "experiments" / "results"
+
+
+def planted(tmp_path: Path, record: TrialRecord, *more: dict[str, Any]) -> list[tuple[str, ...]]:
+    """Put a trial in the place of the one with its key; return the leaks that are found."""
+    kept = [one for one in records() if one.key != record.key]
+    folder = write(tmp_path / "run", [*kept, record])
+    if more:
+        bank = tmp_path / "run" / "memory" / f"{record.memory}.jsonl"
+        extra = "\n".join(json.dumps(one) for one in more)
+        bank.write_text(f"{bank.read_text()}\n{extra}", encoding="utf-8")
+    found = summarise_run(folder).leakage
+    return [(leak.trial, leak.kind, leak.item, leak.detail) for leak in found.leaks]
+
+
+def test_a_sound_run_says_what_was_checked(tmp_path: Path) -> None:
+    found = summarise_run(write(tmp_path / "run")).leakage
+    assert found.leaks == ()
+    # Three orders: three steps with one item, eight held-out tasks with two; and the placebo's.
+    assert (found.showings, found.items) == (3 * (3 + 16) + 8, 4)
+    assert (found.trials, found.with_memory, found.evaluation) == (56, 44, 8)
+    assert found.prompts == 56
+    assert found.withheld == {"own task": 9}
+    assert found.unproven == 0
+    assert found.sentence() == (
+        "65 showings of 4 items checked in 44 of 56 trials (the others have no memory) against "
+        "8 held-out tasks; 56 first prompts searched for the gold; withheld by the guard: "
+        "9 own task: no leak"
+    )
+
+
+def test_a_run_without_memory_says_so() -> None:
+    found = summarise([trial("a", "h1", 0, True)]).leakage
+    assert found.sentence() == (
+        "no memory in any of 1 trial; 1 first prompt searched for the gold: no leak"
+    )
+
+
+@pytest.mark.parametrize(
+    ("origin", "kind", "detail"),
+    [
+        ({"task": "h3"}, "own task", "h3"),
+        ({"task": "other", "group": "group h3"}, "own group", "other, group h3"),
+        ({"task": "h5"}, "evaluation", "h5"),
+        ({"task": "other", "group": "group h5"}, "evaluation", "other"),
+    ],
+)
+def test_an_item_of_the_wrong_origin_is_found(
+    tmp_path: Path, origin: dict[str, str], kind: str, detail: str
+) -> None:
+    bad = item("bad", origin["task"], provenance={"corpus": "trees", **origin})
+    leaky = trial("learned", "h3", 1, True, memory="b14", trajectory=shown(bad))
+    assert planted(tmp_path, leaky, bad) == [("learned/h3.1", kind, "bad", detail)]
+
+
+def test_merged_evidence_is_an_origin_too(tmp_path: Path) -> None:
+    # The retrieval names the first experience alone; the bank knows the others.
+    bad = item("bad", "s1", evidence=[{"task": "h5", "group": "group h5", "corpus": "trees"}])
+    leaky = trial("learned", "h3", 1, True, memory="b14", trajectory=shown(bad))
+    assert planted(tmp_path, leaky, bad) == [("learned/h3.1", "evaluation", "bad", "h5")]
+
+
+def test_evidence_that_came_later_was_not_shown(tmp_path: Path) -> None:
+    # Shown to s2, the item had s1 for its only source; what s2 taught was merged into it then.
+    folder = write(tmp_path / "run")
+    for name in ("b02", "b03", "b04"):
+        bank = folder.path / "memory" / f"{name}.jsonl"
+        items = [json.loads(line) for line in bank.read_text().splitlines()]
+        items[0]["evidence"] = [{"task": "s2", "group": "group s2", "corpus": "trees"}]
+        bank.write_text("\n".join(json.dumps(one) for one in items))
+    assert summarise_run(folder).leakage.leaks == ()
+
+
+def test_a_held_out_task_in_a_stream_is_found_as_well(tmp_path: Path) -> None:
+    bad = item("bad", "h5")
+    leaky = trial("learned", "s2", 0, True, step=1, memory="b01", trajectory=shown(bad))
+    assert planted(tmp_path, leaky, bad) == [("learned/s2.0", "evaluation", "bad", "h5")]
+
+
+def test_the_task_of_another_pack_is_no_leak(tmp_path: Path) -> None:
+    provenance = {"task": "h3", "group": "g", "corpus": "flowers", "trial": ""}
+    other = item("other", "h3", provenance=provenance)
+    event = {**other, "provenance": {}}
+    fine = trial("learned", "h3", 1, True, memory="b14", trajectory=shown(event))
+    assert planted(tmp_path, fine, other) == []
+
+
+def test_a_gold_is_found_however_it_is_laid_out(tmp_path: Path) -> None:
+    own = "Do this:\nselect ?tall {\n  ?tall a <http://e/Tree>.  ?tall t:height 1043\n}"
+    leaky = trial("learned", "h3", 1, True, memory="b14", trajectory=shown(item("i0", "s1"),
+                  text=own))  # fmt: skip
+    assert planted(tmp_path, leaky) == [("learned/h3.1", "gold text", "i0", "of h3")]
+    other = own.replace("1043", "1045")
+    leaky = replace(leaky, trajectory=shown(item("i0", "s1"), text=other))
+    assert planted(tmp_path, leaky) == [("learned/h3.1", "gold text", "i0", "of h5")]
+
+
+def test_a_held_out_question_is_found(tmp_path: Path) -> None:
+    asks = "For: Which trees of the garden h5 are 1045 metres tall? Use t:height."
+    leaky = trial("learned", "h3", 1, True, memory="b14", trajectory=shown(item("i0", "s1"),
+                  text=asks))  # fmt: skip
+    assert planted(tmp_path, leaky) == [("learned/h3.1", "question text", "i0", "of h5")]
+
+
+def test_a_gold_in_the_first_prompt_is_found(tmp_path: Path) -> None:
+    gold = GOLD.format(n=1043, task="h3")
+    leaky = trial("none", "h3", 0, True, trajectory=asked(prompt=f"An example:\n{gold}\nNow you."))
+    assert planted(tmp_path, leaky) == [("none/h3.0", "gold in prompt", "", "")]
+    # What stands in a later prompt, the model may have written itself.
+    recorder = Recorder(clock=lambda: 0.0)
+    recorder.add("lm_call", {"messages": [{"role": "user", "content": "?"}], "response": gold})
+    later = replace(leaky, trajectory=asked(recorder, prompt=f"You said {gold}"))
+    assert planted(tmp_path, later) == []
+
+
+@pytest.mark.parametrize("result", [{"items": [{"id": "i7"}]}, {"item": {"id": "i7"}}])
+def test_an_item_from_a_tool_that_no_retrieval_tells_of_is_found(
+    tmp_path: Path, result: dict[str, Any]
+) -> None:
+    recorder = Recorder(clock=lambda: 0.0)
+    call = recorder.add("tool_call", {"tool": "memory_search", "arguments": {"query": "trees"}})
+    told = {**result, "source": "memory", "text": "x" * 900}
+    recorder.add("tool_result", {"result": told}, parent=call)
+    leaky = trial("learned", "h3", 1, True, memory="b14", trajectory=asked(recorder))
+    assert planted(tmp_path, leaky) == [("learned/h3.1", "not recorded", "i7", "")]
+
+
+def test_a_bank_that_changes_while_it_is_evaluated_is_found(tmp_path: Path) -> None:
+    changed = trial("learned", "h3", 1, True, memory="b11", trajectory=shown(item("i0", "s1")))
+    ((name, kind, _, detail),) = planted(tmp_path, changed)
+    assert (name, kind, detail) == ("learned/h3.1", "bank changed", "b14, then b11")
+
+
+def test_what_the_manifest_holds_back_needs_no_trial_yet(tmp_path: Path) -> None:
+    folder = write(tmp_path / "run", [])
+    audit = LeakageAudit({**(folder.manifest or {}), "tasks": ["s1"]}, MemoryRecords.read(folder))
+    audit.add(trial("learned", "s2", 0, True, step=1, trajectory=shown(item("i0", "s1"))))
+    (leak,) = audit.finish().leaks
+    assert (leak.kind, leak.detail) == ("evaluation", "s1")
+
+
+def test_an_item_that_no_snapshot_holds_is_counted_as_unproven(tmp_path: Path) -> None:
+    nowhere = item("nowhere", "s1")
+    people = item("people", "", src="seed", provenance={})
+    record = trial("learned", "h3", 1, True, memory="b14", trajectory=shown(nowhere, people))
+    kept = [one for one in records() if one.key != record.key]
+    found = summarise_run(write(tmp_path / "run", [*kept, record])).leakage
+    assert (found.unproven, found.leaks) == (1, ())
+    assert "; 1 of unproven origin: no leak" in found.sentence()
+
+
+def test_leaks_come_first_and_commands_fail(tmp_path: Path) -> None:
+    bad = item("bad", "h3")
+    planted(tmp_path, trial("learned", "h3", 1, True, memory="b14", trajectory=shown(bad)), bad)
+    said = CliRunner().invoke(app, ["status", str(tmp_path / "run")])
+    assert said.exit_code == 1
+    first, second = said.stdout.splitlines()[:2]
+    assert first == "LEAKAGE: 1 found; the numbers below prove nothing"
+    assert second.strip() == "learned/h3.1: own task, item bad (h3)"
+    told = CliRunner().invoke(app, ["status", str(tmp_path / "run"), "--json"])
+    assert told.exit_code == 1
+    data = json.loads(told.stdout)
+    assert next(iter(data)) == "leakage"
+    assert data["leakage"]["leaks"][0]["kind"] == "own task"
+    write(tmp_path / "sound")
+    sound = CliRunner().invoke(app, ["status", str(tmp_path / "sound")])
+    assert sound.exit_code == 0
+    assert "LEAKAGE" not in sound.stdout
+    assert "leakage: 65 showings of 4 items checked" in sound.stdout
+
+
+def test_a_comparison_with_a_run_that_leaks_says_so(tmp_path: Path) -> None:
+    bad = item("bad", "h3")
+    planted(tmp_path, trial("learned", "h3", 1, True, memory="b14", trajectory=shown(bad)), bad)
+    sound = write(tmp_path / "sound")
+    notes = compare_runs(RunFolder(tmp_path / "run"), sound).notes
+    assert "LEAKAGE: run has 1; its numbers prove nothing" in notes
+    assert not any("LEAKAGE: sound" in note for note in notes)
+
+
+def test_compressed_runs_are_audited_alike(tmp_path: Path) -> None:
+    folder = write(tmp_path / "run")
+    for path in [*folder.path.glob("memory/*"), *folder.path.glob("learning/*/*")]:
+        path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
+        path.unlink()
+    assert summarise_run(folder) == summarise_run(write(tmp_path / "plain"))
+
+
+def test_what_is_damaged_is_told(tmp_path: Path) -> None:
+    folder = write(tmp_path / "run")
+    (folder.path / "learning" / "learned.0" / "0001.json").write_text('{"arm": "learned", "ord')
+    (folder.path / "learning" / "learned.1" / "0001.json").write_text('["no step"]')
+    (folder.path / "memory" / "zz.jsonl").write_text("no json")
+    memory = MemoryRecords.read(folder)
+    assert [path.name for path, _ in memory.damaged_steps] == ["0001.json", "0001.json"]
+    assert [path.name for path, _ in memory.damaged] == ["zz.jsonl"]
+    assert [len(stream.steps) for stream in memory.streams] == [3, 3, 4]
+    assert "; 3 files of memory cannot be read: no leak" in summarise_run(folder).leakage.sentence()
+
+
+@pytest.mark.parametrize("pack", ["uniprot"])
+def test_no_gold_of_one_split_holds_one_of_another(pack: str) -> None:
+    # Otherwise an honest success on a training task would look like a leak.
+    corpus = load_corpus(load_pack(pack))
+    part = split_tasks(corpus.tasks).by_id()
+    words = {task.id: words_of(task.expected_sparql) for task in corpus.tasks}
+    alike = [
+        (one, two)
+        for one in words
+        for two in words
+        if part[one] == "train" and part[two] != "train" and words[two] in words[one]
+    ]
+    assert alike == []
+
+
+@pytest.mark.parametrize("run", ["uniprot_baseline", "uniprot_tools"])
+def test_no_first_prompt_of_a_committed_run_holds_its_gold(run: str) -> None:
+    found = summarise_run(RunFolder(RESULTS / run)).leakage
+    assert found.prompts >= 30
+    assert found.leaks == ()

@@ -1,0 +1,227 @@
+"""A learning run's summary: streams apart from what is compared, banks, judges, rejections."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from learned_run import HELD_OUT, STREAM, records, shown, step, trial, verdict, write
+from typer.testing import CliRunner
+
+from reasoningbank.analysis import (
+    MemoryRecords,
+    RunSummary,
+    compare_runs,
+    load,
+    summarise,
+    summarise_run,
+)
+from reasoningbank.analysis.figures import FIGURES
+from reasoningbank.cli.app import app
+from reasoningbank.experiment import RunFolder
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    return write(tmp_path_factory.mktemp("learned") / "run")
+
+
+@pytest.fixture(scope="module")
+def summary(run: RunFolder) -> RunSummary:
+    return summarise_run(run)
+
+
+def test_arms_and_comparisons_are_of_held_out_trials_alone(summary: RunSummary) -> None:
+    none, learned, placebo = summary.arms
+    assert [arm.trials for arm in summary.arms] == [8, 24, 8]
+    assert (learned.tasks, learned.seeds) == (8, 3)
+    found = summary.comparison
+    assert found is not None
+    # A task's runs in three orders are averaged; the arm without memory has one run a task.
+    assert (found.tasks, found.runs, found.seeds) == (8, (24, 8), (3, 1))
+    assert found.unit == "task"
+    assert found.second_mean == none.mean.rate == 1 / 8
+    assert found.first_mean == pytest.approx((6 + 2 / 3) / 8)
+    assert found.left_out == 0, "the tasks of the stream are no part of it"
+    (other,) = summary.others
+    assert (other.first, other.runs) == ("placebo", (8, 8))
+    # Orders saw different banks: they are no repeats.
+    assert learned.passes == ()
+    assert placebo.judges == {}
+
+
+def test_streams_stand_apart(summary: RunSummary) -> None:
+    online = summary.online
+    assert online is not None
+    none, learned = online.arms
+    assert (none.trials, learned.trials, learned.seeds) == (4, 12, 3)
+    assert learned.mean.method == "Student's t over orders"
+    curve = online.curves["learned"]
+    assert (curve.orders, curve.mean[0]) == (3, 1.0)
+    assert curve.quarters == pytest.approx((1.0, 0.5, 2 / 3, 7 / 12))
+    (found,) = online.comparisons
+    # The arm without memory ran one order, which stands for the others.
+    assert (found.unit, found.seeds) == ("order", (3, 3))
+    assert (found.first_mean, found.second_mean) == (pytest.approx(7 / 12), 0.5)
+    assert found.difference == pytest.approx((0 + 1 / 4 + 0) / 3)
+
+
+def test_what_the_bank_holds_at_the_end(summary: RunSummary) -> None:
+    learned, placebo = summary.memory
+    assert (learned.source, placebo.source) == ("learned", "placebo of learned")
+    bank = learned.banks[1]
+    assert (bank.order, bank.steps, bank.snapshot) == (1, 4, "b14")
+    assert bank.active == {"success": 2}
+    assert (bank.superseded, bank.retired, bank.added, bank.merged) == (1, 1, 4, 1)
+    assert bank.changes == {"supersede": 1, "retire": 1}
+    assert bank.tokens[0] == 100
+    assert bank.seconds[0] == 0.5
+    (given,) = placebo.banks
+    assert (given.order, given.snapshot, given.active) == (None, "b04", {"success": 2})
+
+
+def test_rejections_are_counted_by_their_reason(summary: RunSummary) -> None:
+    # The class differs from order to order, the reason does not.
+    told = {name: n for bank in summary.memory[0].banks for name, n in bank.rejected.items()}
+    assert told == {"no class … in the data": 1}
+
+
+def test_what_was_not_made_of_golds_is_told(tmp_path: Path) -> None:
+    folder = write(tmp_path / "run")
+    note = {"version": 1, "arm": "placebo", "source": "gold", "after": "b04", "added": ["i0", "i1"],
+            "rejected": [{"title": "t", "reason": "it has no rows", "kind": "gold"}]}  # fmt: skip
+    path = folder.path / "learning" / "placebo.bank.json"
+    path.write_text(json.dumps(note))
+    (bank,) = summarise_run(folder).memory[1].banks
+    assert (bank.added, bank.rejected, bank.steps) == (2, {"it has no rows": 1}, 0)
+    path.write_text('{"arm": 3}')
+    assert [lost.name for lost, _ in MemoryRecords.read(folder).damaged_steps] == [path.name]
+
+
+def test_what_memory_showed_and_cost(summary: RunSummary) -> None:
+    learned, placebo = summary.memory
+    assert (learned.trials, learned.held_out) == (36, 24)
+    assert learned.shown[0] == 2
+    assert learned.tokens[0] == 80
+    # Each stream begins with an empty bank.
+    assert (learned.empty, learned.empty_held_out, learned.withheld) == (3, 0, 9)
+    assert (placebo.trials, placebo.tokens[0]) == (8, 40)
+
+
+def test_judges_are_held_against_execution_over_the_streams(summary: RunSummary) -> None:
+    assert summary.online is not None
+    lm, rule = (summary.online.judges[name] for name in ("lm:local", "rule"))
+    # The model was asked in the learning arm alone, and says yes to everything, as the rule does.
+    assert (lm.n, lm.precision, lm.recall, lm.kappa) == (12, 7 / 12, 1.0, 0.0)
+    assert (rule.n, rule.true_positives, rule.false_positives) == (16, 9, 7)
+
+
+def test_the_other_attempts_of_a_trial_are_judged_too() -> None:
+    rollouts: tuple[dict[str, Any], ...] = (
+        {"verdict": verdict(True), "judgements": {"lm:local": {"success": False}}},
+        {"verdict": verdict(False, rows=0), "judgements": {"lm:local": {"success": False}}},
+        {"verdict": None, "judgements": {}},
+    )
+    sampled = trial("a", "s1", 0, False, step=0, rollouts=rollouts)
+    found = summarise([sampled, trial("a", "s2", 0, True, step=1)])
+    assert found.online is not None
+    lm, rule = (found.online.judges[name] for name in ("lm:local", "rule"))
+    assert (lm.false_negatives, lm.true_negatives) == (1, 1)
+    assert (rule.true_positives, rule.false_positives, rule.true_negatives) == (2, 1, 1)
+    said = found.online.arms[0].sampled
+    assert said is not None
+    assert (said.trials, said.attempts, said.each, said.any, said.chosen) == (1, 3, 1 / 3, 1, 0)
+
+
+def test_the_rule_alone_is_told_of_streams_and_not_of_other_runs() -> None:
+    assert summarise([trial("a", "h1", 0, True)]).arms[0].judges == {}
+    online = summarise([trial("a", "s1", 0, True, step=0)]).online
+    assert online is not None
+    assert list(online.judges) == ["rule"]
+
+
+def test_an_arm_that_was_to_have_memory_and_got_none_is_shown(tmp_path: Path) -> None:
+    bare = [trial("placebo", task, 0, False) for task in HELD_OUT]
+    folder = write(tmp_path / "run", bare)
+    (learned, placebo) = summarise_run(folder).memory
+    assert (placebo.arm, placebo.empty, placebo.banks) == ("placebo", 8, ())
+    assert learned.trials == 0, "its streams are on record, its trials are not"
+
+
+def test_the_summary_as_json_is_whole(summary: RunSummary) -> None:
+    data = json.loads(json.dumps(summary.to_json(), allow_nan=False))
+    assert data["online"]["judges"]["rule"]["kappa"] == 0.0
+    assert data["online"]["curves"]["learned"]["orders"] == 3
+    assert data["memory"][0]["banks"][0]["rejected"] == {"no class … in the data": 1}
+    assert data["leakage"]["leaks"] == []
+
+
+def test_the_command_prints_all_of_it(run: RunFolder) -> None:
+    said = CliRunner().invoke(app, ["status", str(run.path)]).stdout
+    lines = [line.split("\t") for line in said.splitlines()]
+    rows = {line[0]: line for line in lines if len(line) > 1}
+    assert rows["learned"][:3] == ["learned", "2", "4"] or "arm in its stream" in rows
+    assert any(line[:2] == ["lm:local", "12"] for line in lines)
+    assert any(line[0] == "rule" and line[-1] == "0.00" for line in lines)
+    assert "learned, rejected: 3 no class … in the data" in said
+    assert "2 (2 success)" in said
+    assert "stated beforehand: learned against none" in said
+    assert "in the stream: learned against none" in said
+
+
+def test_frames_hold_steps_rejections_and_what_was_withheld(run: RunFolder) -> None:
+    frames = load(run.path)
+    assert not frames.problems
+    assert frames.trials["step"].isna().sum() == 40
+    assert frames.trials.query("arm == 'learned' and step.isna()")["items_shown"].eq(2).all()
+    steps = frames.steps
+    assert len(steps) == 12
+    assert steps.query("seed == 1")["bank"].tolist() == [1, 2, 3, 2]
+    assert steps["success"].tolist() == steps["execution"].tolist()
+    assert frames.rejections["reason_form"].tolist() == ["no class … in the data"] * 3
+    assert set(frames.withheld["item"]) == {"i0", "i1", "i2", "i3"}
+    items = frames.memory_items
+    assert set(items["status"]) == {"active", "superseded", "retired"}
+    assert items.query("status == 'superseded'")["superseded_by"].notna().all()
+
+
+def test_figures_compare_held_out_trials_and_draw_streams_apart(run: RunFolder) -> None:
+    frames = load(run.path)
+    (manifest,) = frames.manifests.values()
+    charts = {name: entry.draw(frames, manifest) for name, entry in FIGURES.items()}
+    told = {name: chart.description for name, chart in charts.items() if chart is not None}
+    assert "20 of 24 trials" in told["arms"]
+    assert "1 of 8 trials" in told["arms"]
+    assert "Of 40 trials in all" in told["outcomes"]
+    assert "s1" not in told["matrix"]
+    assert "learned: 0.58 (0.22 to 0.94) after 4 tasks, 3 orders" in told["learning"]
+    assert "learned: 2 items at the end; over 3 orders 12 stored" in told["bank"]
+    assert "rule on 16 trials" in told["judges"]
+
+
+def test_runs_are_compared_without_their_streams(run: RunFolder, tmp_path: Path) -> None:
+    found = compare_runs(run, run, arm="learned", against="none")
+    (compared,) = found.comparisons
+    assert (compared.tasks, compared.runs) == (8, (24, 8))
+    assert "run: 16 trials of learning streams are not compared" in found.notes
+
+
+def test_steps_that_were_not_decided_have_no_success(tmp_path: Path) -> None:
+    folder = write(tmp_path / "run", [])
+    path = folder.path / "learning" / "learned.0" / "0000.json"
+    told = step(0, 0, STREAM[0], "b00", "b01", used="lm:local", success=None)
+    path.write_text(json.dumps(told))
+    assert load(folder.path).steps["success"].isna().tolist() == [True] + [False] * 11
+
+
+def test_a_mixed_run_says_the_same_as_its_parts() -> None:
+    mixed = summarise(records(), comparison=("learned", "none"))
+    tested = summarise([r for r in records() if r.step is None], comparison=("learned", "none"))
+    assert mixed.comparison == tested.comparison
+    assert mixed.arms == tested.arms
+    moved = [replace(r, verdict=verdict(True)) if r.step is not None else r for r in records()]
+    assert summarise(moved, comparison=("learned", "none")).comparison == tested.comparison
+    assert shown().of("memory_retrieved")

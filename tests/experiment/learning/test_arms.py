@@ -1,0 +1,271 @@
+"""The arms that a claim about memory needs beside it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lm.scripted import chat, scripted
+
+from reasoningbank.agents import AGENTS, Attempt, Episode
+from reasoningbank.corpus import Task
+from reasoningbank.errors import UsageError
+from reasoningbank.experiment import Experiment, RunFolder, TrialKey, TrialRecord
+from reasoningbank.experiment.learning.snapshots import Snapshots
+from reasoningbank.experiment.steps import StepFolder
+from reasoningbank.memory import MemoryItem, Provenance, Snapshot, Turn
+from reasoningbank.trajectory import Usage
+
+from .orchard import STREAM, TEST, Pupil
+
+Make = Callable[..., Experiment]
+Run = Callable[..., RunFolder]
+EVALUATE: dict[str, Any] = {"mode": "evaluate", "tasks": {"ids": [*TEST, "t004"]}}
+
+
+def arm(name: str, source: str | dict[str, Any] = "none", **rest: Any) -> dict[str, Any]:
+    return {"name": name, "agent": "pupil", "memory": source, **rest}
+
+
+def shown(record: TrialRecord) -> list[dict[str, Any]]:
+    found = []
+    for event in record.trajectory.of("memory_retrieved"):
+        found += record.trajectory.resolve(event.data)["items"]
+    return found
+
+
+def test_exemplars_of_the_training_split_help_and_are_made_once(learning: Make, run: Run) -> None:
+    experiment = learning(arm("none"), arm("gold", "gold"), **EVALUATE, learning={})
+    folder = run(experiment, limit=2)
+    (snapshot,) = {record.memory for record in folder.trials() if record.key.arm == "gold"}
+    made = (folder.path / "learning" / "gold.bank.json").stat().st_mtime_ns
+    run(experiment)
+    assert (folder.path / "learning" / "gold.bank.json").stat().st_mtime_ns == made
+    gold = [record for record in folder.trials() if record.key.arm == "gold"]
+    assert all(record.strict and record.memory == snapshot for record in gold)
+    items = Snapshots(folder.path).read(snapshot).items
+    assert {item.src for item in items} == {"gold"}
+    # All of the training split, whether or not a stream would take it.
+    assert {o.task for item in items for o in item.origins} == {*STREAM, "t013"}
+    assert folder.manifest is not None
+    assert "stream" in folder.manifest["hashes"]["memory"]
+
+
+def test_a_lost_note_of_the_exemplars_is_made_again(learning: Make, run: Run) -> None:
+    experiment = learning(arm("gold", "gold"), **EVALUATE)
+    folder = run(experiment, limit=2)
+    (folder.path / "learning" / "gold.bank.json").write_text("{", encoding="utf-8")
+    run(experiment)
+    assert len({record.memory for record in folder.trials()}) == 1
+
+
+def test_no_exemplar_is_made_of_another_split(learning: Make) -> None:
+    from reasoningbank.experiment.plan import plan_run
+
+    with pytest.raises(UsageError, match="t005 is of the dev split, so that no exemplar"):
+        plan_run(learning(arm("g", "gold"), **EVALUATE, learning={"tasks": {"ids": ["t005"]}}))
+
+
+def bank_file(path: Path, *items: MemoryItem) -> Path:
+    return Snapshot.of(items).write_file(path)
+
+
+def hint(title: str, task: str = "", content: str = "Use t:height.") -> MemoryItem:
+    group = f"g{int(task[1:]):02}" if task else ""
+    where = Provenance(task, group, "Trees", trial="a/x.0") if task else Provenance()
+    return MemoryItem(title, "Which plants are higher", content, "success", provenance=where)
+
+
+def test_a_bank_on_file_is_hashed_and_guarded(learning: Make, run: Run, tmp_path: Path) -> None:
+    leak = MemoryItem(
+        "Higher plants",
+        "Which plants are higher",
+        "Ask so.",
+        "seed",
+        pattern="PREFIX t: <http://e/> SELECT ?x { ?x t:height ?m FILTER(?m > 7) }",
+    )
+    own, other = hint("Heights of one", "t004"), hint("Heights of another", "t002")
+    file = bank_file(tmp_path / "bank.jsonl", own, other, leak)
+    experiment = learning(arm("bank", {"source": "bank", "bank": str(file)}), **EVALUATE)
+    folder = run(experiment)
+    for record in folder.trials():
+        ids = {item["id"] for item in shown(record)}
+        # t004 is of the evaluation; the gold of t007 is caught by what it asks.
+        assert ids == {other.id}
+        (event,) = record.trajectory.of("memory_retrieved")
+        withheld = {one["id"]: one["reason"] for one in event.data["withheld"]}
+        assert set(withheld) == {own.id, leak.id}
+        assert "gold" in withheld[leak.id]
+    bank_file(file, other)
+    with pytest.raises(UsageError, match="memory banks changed"):
+        run(experiment)
+    file.unlink()
+    with pytest.raises(UsageError, match=r"arm bank: there is no bank .*bank\.jsonl"):
+        run(experiment, "new")
+
+
+def test_a_placebo_has_as_many_tokens_of_other_items(
+    learning: Make, run: Run, tmp_path: Path
+) -> None:
+    items = [hint(f"Thing {n}", content=f"Number {n} of the kind.") for n in range(30)]
+    file = bank_file(tmp_path / "bank.jsonl", *items, hint("Plants that are higher"))
+    of = arm("bank", {"source": "bank", "bank": str(file), "items": 2})
+    placebo = arm("placebo", {"source": "placebo", "of": "bank", "items": 2})
+    folder = run(learning(of, placebo, **EVALUATE))
+    pairs = 0
+    for task in TEST:
+        one, two = (folder.read(TrialKey(name, task, 0)) for name in ("bank", "placebo"))
+        assert one.memory == two.memory
+        (real,), (dealt,) = (r.trajectory.of("memory_retrieved") for r in (one, two))
+        assert dealt.data["at_random"]
+        assert 0 <= real.data["tokens"] - dealt.data["tokens"] < 30
+        pairs += {i["id"] for i in shown(one)} == {i["id"] for i in shown(two)}
+    assert pairs < len(TEST)
+    dealt = {
+        task: [i["id"] for i in shown(folder.read(TrialKey("placebo", task, 0)))] for task in TEST
+    }
+    assert len({json.dumps(ids) for ids in dealt.values()}) > 1
+
+
+def test_tokens_are_matched_with_another_arms_on_the_same_task(learning: Make, run: Run) -> None:
+    sampling = {"tokens_of": "learned", "k": 9}
+    matched = arm("matched", temperature=0.7, sampling=sampling)
+    folder = run(learning(matched, arm("learned", "learned")))
+    most = 0
+    for task in TEST:
+        learned, other = (folder.read(TrialKey(name, task, 0)) for name in ("learned", "matched"))
+        assert abs(other.usage.tokens - learned.usage.tokens) <= 60
+        assert other.usage.lm_calls == 1 + len(other.rollouts)
+        most = max(most, len(other.rollouts))
+        for rollout in other.rollouts:
+            assert rollout["verdict"]["status"] == "judged"
+            assert rollout["usage"]["lm_calls"] == 1
+    assert most >= 1
+
+
+class Guesser(Pupil):
+    """Writes another query with each seed; the third is right."""
+
+    def solve(self, task: Task, episode: Episode) -> Attempt:
+        query = ["ASK {", "SELECT ?x { ?x t:size ?y }", "SELECT ?x { ?x t:height ?y }"][
+            self.turn % 3
+        ]
+        type(self).turn += 1
+        self.told.append(task.query)
+        recorder = episode.recorder
+        usage = Usage(lm_calls=1)
+        return Attempt(query, "", "submitted", usage, recorder.trajectory())
+
+    turn = 0
+    told: list[str] = []  # noqa: RUF012
+
+
+@pytest.mark.parametrize("kind", ["parallel", "sequential"])
+def test_all_rollouts_of_a_stream_teach(
+    kind: str, learning: Make, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Guesser.turn, Guesser.told = 0, []
+    monkeypatch.setitem(AGENTS, "pupil", Guesser)
+    matts = arm("matts", "learned", temperature=0.7, sampling={"kind": kind, "k": 3})
+    folder = run(learning(matts, tasks={"ids": ["t001"]}), limit=1)
+    records = [r for r in folder.trials() if r.step is not None]
+    assert all(len(r.rollouts) == 2 and r.usage.lm_calls == 3 for r in records)
+    assert all(r.sparql == "SELECT ?x { ?x t:height ?y }" for r in records)
+    step = StepFolder(folder.path, "matts", 0).taken()[0]
+    items = {item.id: item for item in Snapshots(folder.path).read(step.after).items}
+    sources = {items[name].src for name in step.added}
+    assert {"success", "failure"} <= sources
+    if kind == "sequential":
+        assert ["You answered before" in told for told in Guesser.told] == [False, True, True]
+        assert "does not run" in Guesser.told[1]
+        assert "no rows" in Guesser.told[2]
+
+
+def test_layers_reach_the_agent_without_any_memory(
+    learning: Make, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: dict[str, str] = {}
+
+    class Reader(Pupil):
+        def solve(self, task: Task, episode: Episode) -> Attempt:
+            seen.setdefault(episode.context, task.id)
+            return super().solve(task, episode)
+
+    monkeypatch.setitem(AGENTS, "pupil", Reader)
+    arms = [arm("none"), arm("L0", layers=["L0"]), arm("L1", layers=["L1"])]
+    folder = run(learning(*arms, **EVALUATE))
+    assert "" in seen
+    assert any("Trees" in text or "t:Tree" in text for text in seen)
+    assert all(record.memory == "" for record in folder.trials())
+    assert not any(record.trajectory.of("memory_retrieved") for record in folder.trials())
+
+
+def test_memory_reaches_an_agent_as_tools_and_as_demonstrations(
+    learning: Make, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns = (Turn("look", "print(1)", "1"), Turn("answer", "SUBMIT('x')"))
+    item = MemoryItem(
+        "Heights", "Which plants are higher", "Use t:height.", "success",
+        question="Which tree is tall?", turns=turns,
+    )  # fmt: skip
+    file = bank_file(tmp_path / "bank.jsonl", item)
+    seen: list[Episode] = []
+
+    class Searcher(Pupil):
+        def solve(self, task: Task, episode: Episode) -> Attempt:
+            seen.append(episode)
+            if "memory_search" in episode.tools:
+                found = episode.tools["memory_search"](task.query)
+                episode.tools["memory_get"](found["items"][0]["id"])
+            return super().solve(task, episode)
+
+    monkeypatch.setitem(AGENTS, "rlm", Searcher)
+    common = {"source": "bank", "bank": str(file)}
+    arms: list[dict[str, Any]] = [
+        {"name": "tools", "agent": "rlm", "tools": [], "memory": {**common, "show": "tools"}},
+        {"name": "turns", "agent": "rlm", "memory": {**common, "demonstrations": True}},
+    ]
+    for one in arms:
+        one["lm"] = "openai/none"
+    folder = run(learning(*arms, mode="evaluate", tasks={"ids": ["t001"]}))
+    tools, demonstrated = seen
+    assert sorted(tools.tools) == ["memory_get", "memory_search"]
+    assert tools.context == ""
+    record = folder.read(TrialKey("tools", "t001", 0))
+    assert [i["id"] for i in shown(record)] == [item.id, item.id]
+    assert record.memory == Snapshot.of([item]).hash
+    (demonstration,) = demonstrated.demonstrations
+    assert demonstration.question == "Which tree is tall?"
+    assert [turn.code for turn in demonstration.turns] == ["print(1)", "SUBMIT('x')"]
+    assert "t:height" in demonstrated.context
+
+
+def test_a_stream_may_begin_with_a_bank(learning: Make, run: Run, tmp_path: Path) -> None:
+    file = bank_file(tmp_path / "bank.jsonl", hint("Higher plants"))
+    folder = run(learning(arm("learned", {"source": "learned", "bank": str(file)})))
+    first, *_, last = StepFolder(folder.path, "learned", 0).taken()
+    assert first.before == Snapshot.read(file).hash
+    assert first.retrieved
+    assert all(record.strict for record in folder.trials())
+    titles = {item.title for item in Snapshots(folder.path).read(last.after).items}
+    assert "Higher plants" in titles
+
+
+def test_a_model_may_word_what_is_learned(
+    learning: Make, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with scripted(chat("I would rather not say.")) as model:
+        monkeypatch.setenv("OPENAI_API_BASE", model.base)
+        monkeypatch.setenv("OPENAI_API_KEY", "replayed")
+        memory = {"source": "learned", "distiller": "openai/replay"}
+        folder = run(learning(arm("learned", memory)), limit=2)
+        assert model.asked
+    steps = StepFolder(folder.path, "learned", 0).taken()
+    assert sum(step.usage.lm_calls for step in steps) == len(model.asked)
+    # What cannot be read leaves the rules' own words.
+    assert any(step.added for step in steps)
+    assert folder.manifest is not None
+    assert "openai/replay" in folder.manifest["hashes"]["models"]

@@ -1,0 +1,165 @@
+"""A stream learns step by step, and is then evaluated frozen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from reasoningbank.analysis import learning_curves
+from reasoningbank.errors import UsageError
+from reasoningbank.experiment import Experiment, RunFolder, TrialKey
+from reasoningbank.experiment.learning import Snapshots
+from reasoningbank.experiment.plan import plan_run, stream_order
+from reasoningbank.experiment.steps import StepFolder
+
+from .orchard import STREAM, TEST
+
+Make = Callable[..., Experiment]
+Run = Callable[..., RunFolder]
+NONE: dict[str, Any] = {"name": "none", "agent": "pupil", "stream": True}
+LEARNED: dict[str, Any] = {"name": "learned", "agent": "pupil", "memory": "learned"}
+
+
+def test_what_a_stream_learns_helps_on_held_out_tasks(learning: Make, run: Run) -> None:
+    folder = run(learning(NONE, LEARNED))
+    strict = {record.key: record.strict for record in folder.trials()}
+    assert len(strict) == 2 * (len(STREAM) + len(TEST))
+    assert [strict[TrialKey("none", task, 0)] for task in TEST] == [False, True, False, True]
+    assert all(strict[TrialKey("learned", task, 0)] for task in TEST)
+    steps = StepFolder(folder.path, "learned", 0).taken()
+    assert [step.task for step in steps] == [
+        task.id for task in stream_order(plan_run(learning(NONE, LEARNED)).stream, 0)
+    ]
+    assert sorted(step.task for step in steps) == STREAM
+    first_success = next(step for step in steps if step.success)
+    assert first_success.added
+    assert first_success.judges["execution"]
+    assert first_success.used == "execution"
+    curve = learning_curves(folder.trials())
+    assert curve["learned"].mean[-1] > curve["none"].mean[-1]
+
+
+def test_each_trial_says_which_bank_it_saw(learning: Make, run: Run) -> None:
+    folder = run(learning())
+    steps = StepFolder(folder.path, "learned", 0).taken()
+    for step in steps:
+        record = folder.read(TrialKey("learned", step.task, 0))
+        assert (record.step, record.memory) == (step.step, step.before)
+        shown = {
+            item["id"]
+            for event in record.trajectory.of("memory_retrieved")
+            for item in event.data["items"]
+        }
+        assert shown == set(step.retrieved)
+        assert shown <= {item.id for item in Snapshots(folder.path).read(step.before).items}
+    assert [a.after for a in steps[:-1]] == [b.before for b in steps[1:]]
+    final = steps[-1].after
+    for task in TEST:
+        record = folder.read(TrialKey("learned", task, 0))
+        assert (record.step, record.memory) == (None, final)
+        (event,) = record.trajectory.of("memory_retrieved")
+        assert event.data["items"]
+
+
+def test_orders_are_shared_by_arms_and_differ_by_seed(learning: Make) -> None:
+    other = {**LEARNED, "name": "successes", "memory": {"source": "learned", "kinds": ["success"]}}
+    plan = plan_run(learning(NONE, LEARNED, other, seeds=[0, 1]))
+    orders: dict[tuple[str, int], list[str]] = {}
+    for job in plan.jobs:
+        if job.step is not None:
+            orders.setdefault((job.key.arm, job.key.seed), []).append(job.task.id)
+    assert len(orders) == 6
+    for seed in (0, 1):
+        assert orders["none", seed] == orders["learned", seed] == orders["successes", seed]
+    assert orders["none", 0] != orders["none", 1]
+    assert {job.step for job in plan.jobs if job.key.arm == "none"} == {None, *range(len(STREAM))}
+
+
+def test_what_memory_changed_is_told_from_what_came_with_it(learning: Make, run: Run) -> None:
+    tasks = {"tasks": {"ids": STREAM}, "consolidate": False}
+    folder = run(learning(NONE, LEARNED, learning=tasks))
+    steps = StepFolder(folder.path, "learned", 0).taken()
+    assert all(step.control == f"none/{step.task}.0" for step in steps)
+    items = Snapshots(folder.path).read(steps[-1].after).items
+    shown = [item for item in items if item.counters.retrieved]
+    assert shown
+    for item in items:
+        of = [step for step in steps if item.id in step.retrieved]
+        assert item.counters.retrieved == len(of)
+        assert item.counters.success == sum(step.success is True for step in of)
+        changed = [
+            step
+            for step in of
+            if step.success and not folder.read(TrialKey("none", step.task, 0)).strict
+        ]
+        assert (item.counters.helped, item.counters.hurt) == (len(changed), 0)
+    assert any(item.counters.helped for item in shown)
+
+
+def test_streams_run_side_by_side_to_the_same_end(learning: Make, run: Run) -> None:
+    one = run(learning(seeds=[0, 1, 2]), "one")
+    many = run(learning(seeds=[0, 1, 2], executor={"workers": 3}), "many")
+    for seed in range(3):
+        ends = [StepFolder(f.path, "learned", seed).taken()[-1].after for f in (one, many)]
+        assert ends[0] == ends[1]
+    assert {record.key for record in one.trials()} == {record.key for record in many.trials()}
+
+
+def test_evaluation_and_stream_may_share_no_group(learning: Make) -> None:
+    with pytest.raises(UsageError, match=r"learning\.tasks: t004 is of the same group as t004"):
+        plan_run(learning(tasks={"ids": ["t004"]}, learning={"tasks": {"ids": ["t000", "t004"]}}))
+
+
+def test_nothing_is_learned_of_the_test_split(learning: Make) -> None:
+    with pytest.raises(UsageError, match=r"t012 is of the test split, so that nothing may be"):
+        plan_run(learning(tasks={"ids": ["t001"]}, learning={"tasks": {"ids": ["t000", "t012"]}}))
+
+
+def test_what_is_learned_from_is_hidden_as_what_is_evaluated(learning: Make) -> None:
+    plan = plan_run(learning())
+    assert {*STREAM, *TEST} <= plan.hidden
+
+
+def test_a_limited_stream_goes_on_later_and_is_evaluated_when_it_is_whole(
+    learning: Make, run: Run
+) -> None:
+    told: list[str] = []
+    folder = run(learning(), limit=2, on_notice=told.append)
+    assert len(StepFolder(folder.path, "learned", 0).taken()) == 2
+    assert told == ["2 trials not run: stream learned.0 is at step 2 of 6"]
+    assert all(record.step is not None for record in folder.trials())
+    whole = run(learning(), "whole")
+    run(learning())
+    for name in ("learning/learned.0", "memory"):
+        mine, other = (
+            sorted(path.name for path in (f.path / name).iterdir()) for f in (folder, whole)
+        )
+        assert mine == other
+    assert len(list(folder.trials())) == len(STREAM) + len(TEST)
+
+
+def test_an_arm_alone_waits_for_those_it_rests_on(learning: Make, run: Run) -> None:
+    placebo = {
+        "name": "placebo",
+        "agent": "pupil",
+        "memory": {"source": "placebo", "of": "learned"},
+    }
+    experiment = learning(NONE, LEARNED, placebo)
+    with pytest.raises(UsageError, match=r"stream learned\.0 is at step 0 of 6"):
+        run(experiment, only=["placebo"])
+    with pytest.raises(UsageError, match=r"stream learned\.0 waits for the trials of none"):
+        run(experiment, only=["learned"])
+    run(experiment, only=["none"])
+    run(experiment, only=["learned"])
+    folder = run(experiment, only=["placebo"])
+    assert {record.key.arm for record in folder.trials()} == {"none", "learned", "placebo"}
+    told: list[str] = []
+    run(experiment, tasks=["t001", "t000"], on_notice=told.append)
+    assert told == []
+
+
+def test_dask_is_refused(learning: Make) -> None:
+    with pytest.raises(UsageError, match="mode = 'learn' runs in threads"):
+        learning(executor="dask")

@@ -1,0 +1,136 @@
+"""What a file may say of memory, sampling and learning, and what it may not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reasoningbank.errors import UsageError
+from reasoningbank.experiment import Experiment, parse_experiment
+from reasoningbank.experiment.memory_config import bank_arm, control_of, seeds_of
+
+LEARNED: dict[str, Any] = {"name": "learned", "agent": "direct", "memory": "learned"}
+
+
+def arm(name: str = "a", **rest: Any) -> dict[str, Any]:
+    return {"name": name, "agent": "direct", **rest}
+
+
+def parsed(*arms: dict[str, Any], **rest: Any) -> Experiment:
+    return parse_experiment({"name": "x", "pack": "p", "arms": list(arms), **rest})
+
+
+def learn(*arms: dict[str, Any], **rest: Any) -> Experiment:
+    return parsed(*arms, LEARNED, mode="learn", **rest)
+
+
+MATCHED: dict[str, Any] = {"temperature": 0.7, "sampling": {"tokens_of": "learned", "k": 9}}
+
+
+@pytest.mark.parametrize(
+    ("arms", "named"),
+    [
+        ([arm(memory="learnt")], r"arms\.a\.memory\.source: .*'learned'"),
+        ([arm(memory={"source": "gold", "kind": []})], "unknown key; did you mean kinds"),
+        ([arm(memory={"tokens": 100})], "has settings and no source"),
+        ([arm(memory="placebo")], "a placebo needs of"),
+        ([arm(memory="bank")], "source = 'bank' needs bank"),
+        ([arm(memory={"source": "gold", "of": "learned"})], "has a bank of its own"),
+        ([arm(memory={"source": "gold", "bank": "x.jsonl"})], "bank is for source = 'bank'"),
+        ([arm(memory={"source": "learned", "kinds": ["gold"]})], "a stream distils success"),
+        ([arm(memory={"source": "gold", "judge": "lm"})], "judge and distiller are for an arm"),
+        ([arm(memory={"source": "learned", "judge": "lm"})], "arm a: memory.judge = 'lm' needs"),
+        ([arm(memory={"source": "gold", "show": "tools"})], "direct has no tools"),
+        ([arm(memory={"source": "gold", "demonstrations": True})], "for rlm alone"),
+        ([arm(agent="rlm", memory={"source": "gold", "show": "tools", "demonstrations": True})],
+         "demonstrations need show"),
+        ([arm(layers=["L2"])], "L2 is what memory holds"),
+        ([arm(layers=["L4"])], r"arms\.a\.layers"),
+        ([arm(sampling={"k": 3})], "all the same at temperature 0"),
+        ([arm(sampling={"k": 1}, temperature=0.7)], "k = 1 is no sampling"),
+        ([arm(sampling={"kind": "sequential", "tokens_of": "learned"})], "tokens_of is for kind"),
+        ([arm(sampling={"tokens_of": "b"}, temperature=0.7)], "arm a: names 'b', which is no arm"),
+        ([arm(memory={"source": "placebo", "of": "b"})], "arm a: names 'b', which is no arm"),
+        ([arm(memory={"source": "placebo", "of": "b"}), arm("b")], "'b', which has no memory"),
+        ([arm(memory={"source": "placebo", "of": "b"}),
+          arm("b", memory={"source": "placebo", "of": "a"})], "depends on 'b', and that on it"),
+        ([arm(memory={"source": "learned", "of": "b"}), arm("b", memory="gold")],
+         "'b', which learns nothing"),
+        ([arm(seeds=[0, 4], **MATCHED)], "has seed 4, which 'learned' has not"),
+        ([arm(memory={"source": "placebo", "of": "learned"}, seeds=[3])], "has seed 3, which"),
+        ([arm(stream=True, memory={"source": "placebo", "of": "learned"})], "leave out stream"),
+        ([arm(stream=True, **MATCHED)], "leave out stream"),
+        ([arm(seeds=[1, 1])], "a seed is named twice"),
+        ([arm(agent="oracle", memory="gold")], "the oracle has no use for memory"),
+    ],
+)  # fmt: skip
+def test_what_does_not_hang_together_is_told_in_one_line(
+    arms: list[dict[str, Any]], named: str
+) -> None:
+    with pytest.raises(UsageError, match=named) as caught:
+        learn(*arms)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("arms", "named"),
+    [
+        ([LEARNED], "arm learned: memory.source = 'learned' needs mode = 'learn'"),
+        ([arm(stream=True)], "arm a: stream needs mode = 'learn'"),
+    ],
+)
+def test_without_a_stream_nothing_learns(arms: list[dict[str, Any]], named: str) -> None:
+    with pytest.raises(UsageError, match=named):
+        parsed(*arms)
+
+
+@pytest.mark.parametrize(
+    "extra", [{"memory": "gold"}, {"layers": ["L0"]}, {"sampling": {}, "temperature": 1.0}]
+)
+def test_dask_runs_no_arm_that_remembers(extra: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="run in threads"):
+        parsed(arm(**extra), executor="dask")
+
+
+def test_a_word_is_a_source_and_none_is_the_default() -> None:
+    plain = parsed(arm())
+    assert parsed(arm(memory="none")).fingerprint() == plain.fingerprint()
+    assert parsed(arm(memory="gold")).arms[0].memory.source == "gold"
+    assert not plain.remembers
+    assert parsed(arm(layers=["L0"])).remembers
+    # What an older manifest says of memory.
+    assert parsed(arm(memory="none", layers=[])).arms[0].memory.source == "none"
+
+
+def test_banks_are_those_of_the_arm_at_the_end() -> None:
+    tools = arm("tools", agent="rlm", memory={"source": "learned", "of": "learned", "show": "both"})
+    placebo = arm("placebo", memory={"source": "placebo", "of": "tools"})
+    experiment = learn(tools, placebo)
+    arms = {one.name: one for one in experiment.arms}
+    assert bank_arm(arms, arms["placebo"]).name == "learned"
+    assert not arms["tools"].memory.learns
+
+
+def test_the_control_is_alike_but_for_memory() -> None:
+    others = [
+        arm("idle"),
+        arm("sampled", stream=True, temperature=0.5, sampling={}),
+        arm("other", stream=True, lm="openai/x"),
+        arm("layered", stream=True, layers=["L0"]),
+        arm("none", stream=True, seeds=[7]),
+    ]
+    experiment = learn(*others, arm("deep", memory="learned", layers=["L0"]), seeds=[0, 1])
+    arms = {one.name: one for one in experiment.arms}
+    control = control_of(experiment, arms["learned"])
+    assert control is not None
+    assert control.name == "none"
+    deep = control_of(experiment, arms["deep"])
+    assert deep is not None
+    assert deep.name == "layered"
+    assert seeds_of(experiment, control) == (7,)
+    assert seeds_of(experiment, arms["learned"]) == (0, 1)
+    assert control_of(learn(), LEARNED_ARM) is None
+
+
+LEARNED_ARM = learn().arms[-1]

@@ -1,0 +1,120 @@
+"""Several attempts at a task, and the one that is submitted; no gold is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from reasoningbank.agents import Attempt, Budget
+from reasoningbank.errors import EndpointError, QueryError
+from reasoningbank.experiment import SamplingSettings
+from reasoningbank.experiment.sampling import Sampled, rollout_seed, sample
+from reasoningbank.judge import Answer
+from reasoningbank.trajectory import Trajectory, Usage
+
+A, B = (Answer.of_rows(["x"], [[f"<http://e/{name}>"]]) for name in "ab")
+#: The same result as A, its column under another name.
+A_TOO = Answer.of_rows(["plant"], [["<http://e/a>"]])
+NO_ROWS = Answer.of_rows(["x"], [])
+RESULTS = {"a": A, "a too": A_TOO, "b": B, "none": NO_ROWS, "also none": NO_ROWS}
+
+
+def run(sparql: str) -> Answer:
+    if sparql not in RESULTS:
+        raise QueryError("the query does not parse")
+    return RESULTS[sparql]
+
+
+def attempts(
+    *queries: str | None, tokens: int = 10, told: list[Any] | None = None
+) -> Callable[[int, str, Budget], Attempt]:
+    def attempt(number: int, note: str, budget: Budget) -> Attempt:
+        if told is not None:
+            told.append((note, budget))
+        usage = Usage(lm_calls=1, prompt_tokens=tokens)
+        query = queries[number]
+        status: Any = "refused" if query is None else "submitted"
+        return Attempt(query, "", status, usage, Trajectory())
+
+    return attempt
+
+
+def parallel(*queries: str | None, k: int | None = None, **rest: Any) -> Sampled:
+    settings = SamplingSettings(k=k or len(queries))
+    return sample(settings, attempts(*queries), run, budget=Budget(), **rest)
+
+
+@pytest.mark.parametrize(
+    ("queries", "chosen", "agreed"),
+    [
+        (["b", "a", "a too"], 1, 2),  # two agree, whatever they call their column
+        (["a", "b"], 0, 1),  # a tie: the first
+        (["syntax", "none", "b"], 2, 1),  # rows before none, none before an error
+        (["none", "also none", "b"], 2, 1),  # that two find nothing is no agreement
+        (["none", "also none", "syntax"], 0, 2),
+        (["syntax", "other syntax"], 0, 0),
+        ([None, "syntax"], 1, 0),  # any query before none
+        ([None, None], 0, 0),
+    ],
+)
+def test_the_result_that_most_agree_on_is_submitted(
+    queries: list[str | None], chosen: int, agreed: int
+) -> None:
+    found = parallel(*queries)
+    assert (found.chosen.number, found.chosen.agreed) == (chosen, agreed)
+    assert [one.number for one in found.others] == [n for n in range(len(queries)) if n != chosen]
+    assert found.attempt.usage.lm_calls == len(queries)
+    assert found.attempt.usage.tokens == 10 * len(queries)
+
+
+def test_a_budget_is_of_all_attempts_together() -> None:
+    told: list[Any] = []
+    settings = SamplingSettings(k=5)
+    budget = Budget(lm_calls=3, tokens=1000)
+    found = sample(settings, attempts(*"aaaaa", told=told), run, budget=budget)
+    assert len(found.others) == 2
+    assert [(left.lm_calls, left.tokens) for _, left in told] == [(3, 1000), (2, 990), (1, 980)]
+    assert all(left.iterations == budget.iterations for _, left in told)
+
+
+@pytest.mark.parametrize(("tokens", "made"), [(5, 1), (14, 1), (16, 2), (24, 2), (26, 3), (999, 6)])
+def test_matched_attempts_come_nearest_to_the_tokens(tokens: int, made: int) -> None:
+    assert 1 + len(parallel(*"aaaaaa", tokens=tokens).others) == made
+
+
+def test_refinements_are_told_what_running_the_last_query_gave() -> None:
+    told: list[Any] = []
+    settings = SamplingSettings(kind="sequential", k=4)
+    made = attempts("syntax", "none", "b", "also syntax", told=told)
+    found = sample(settings, made, run, budget=Budget(), prefixes={"e": "http://e/"})
+    notes = [note for note, _ in told]
+    assert notes[0] == ""
+    assert "syntax" in notes[1]
+    assert "It does not run: the query does not parse" in notes[1]
+    assert "It runs and returns no rows." in notes[2]
+    assert "x\ne:b" in notes[3]
+    assert found.chosen.attempt.sparql == "b"
+
+
+def test_refining_ends_when_the_same_query_comes_again() -> None:
+    settings = SamplingSettings(kind="sequential", k=4)
+    found = sample(settings, attempts("syntax", "a", "a", "b"), run, budget=Budget())
+    assert (found.chosen.number, len(found.others)) == (2, 2)
+
+
+def test_the_infrastructures_failure_ends_them_all() -> None:
+    def gone(sparql: str) -> Answer:
+        raise EndpointError("the endpoint is gone")
+
+    found = sample(SamplingSettings(k=3), attempts(*"abb"), gone, budget=Budget())
+    assert found.attempt.status == "error"
+    assert "gone" in found.attempt.error
+    assert found.attempt.usage.lm_calls == 1
+
+
+def test_each_attempt_has_a_seed_of_its_own_and_the_first_the_trials() -> None:
+    seeds = [rollout_seed(seed, number) for seed in range(3) for number in range(3)]
+    assert len(set(seeds)) == 9
+    assert seeds[::3] == [0, 1, 2]
