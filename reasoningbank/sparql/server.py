@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import http.client
+import errno
+import json
 import math
 import os
 import shutil
@@ -12,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Literal
 from urllib.parse import quote
@@ -20,13 +21,14 @@ from urllib.parse import quote
 from pyoxigraph import RdfFormat
 
 from reasoningbank.errors import SetupError, UsageError
-from reasoningbank.sparql import watch
+from reasoningbank.sparql import keeper
 from reasoningbank.sparql.datafiles import MERGE, open_data, stored
 
 __all__ = ["OxigraphServer", "oxigraph_program"]
 
-_PORT_TRIES = 5
-_POLL_S = 0.02
+_BACKLOG = 128
+_PORT_TRIES = 20
+_PORT_WAIT_S = 0.05
 
 
 def oxigraph_program() -> str:
@@ -45,7 +47,11 @@ def oxigraph_program() -> str:
 class OxigraphServer:
     """Serves RDF files over real HTTP on loopback, for as long as this process lives.
 
-    The server ends with `stop`, with the context, and also when this process is killed.
+    The server ends with `stop`, with the context, and also when this process is killed. Until
+    then it is kept up at the same address: a process of its own (`keeper`) relays connections to
+    the engine, and starts it again with the same data when it has ended, or goes on computing
+    what nobody waits for. Requests meanwhile wait up to 10 s, and then get a 503, which clients
+    try again; no answer comes from data that are loaded in part.
 
     Args:
         data: RDF files (N-Quads, TriG, N-Triples, Turtle, RDF/XML, JSON-LD; gzipped or not).
@@ -53,13 +59,18 @@ class OxigraphServer:
         union_default_graph: Whether patterns outside GRAPH see all graphs, as at UniProt. The
             triples are merged into the default graph (a third more memory); Oxigraph's own
             option for it yields a triple once for each graph that holds it, and ignores FROM.
-        timeout_s: Seconds after which the server ends a query; rounded up to whole seconds.
+        timeout_s: Seconds after which the engine ends a query; rounded up to whole seconds. It
+            looks at the clock only where it reads its store, so a product of many patterns, or an
+            aggregate over one, is not ended by it. What is still computed when its client has hung
+            up ends with the engine: after as many seconds as a start takes (2 at least) while
+            nobody else waits, and in any case so long after this limit.
         port: Port to listen on; a free one by default.
         storage: ``memory`` loads the files at each start (420,000 quads: 1.4 s, merging 3 s)
             and answers two to five times faster than ``disk``, which loads them once into a
             cache keyed by their contents (15 s), starts in 0.1 s, and refuses updates with
             403. In memory, the program's own update address stays open to this machine's
-            processes; the harness's client never goes there.
+            processes; the harness's client never goes there, and what is written there is lost
+            when the engine is started again.
         start_timeout_s: Seconds the program may take to start, loading not counted.
 
     Raises:
@@ -122,49 +133,47 @@ class OxigraphServer:
 
     @property
     def running(self) -> bool:
-        """Whether the program is up."""
+        """Whether it is up, or about to be again."""
         return self._process is not None and self._process.poll() is None
 
     def start(self) -> OxigraphServer:
         """Start the program and load the data; no effect on a running server.
 
-        A server that ended is started again at the same port.
+        A server that was stopped is started again at the same port.
         """
         if self.running:
             return self
-        location = (
-            stored(self._data, self._union, graphs=self._graphs)
-            if self._storage == "disk"
-            else None
-        )
-        # A server that died comes back under its address, which clients know.
-        known = self._wanted_port or self._port
+        plan = self._plan()
         self.stop()
-        tries = 1 if known else _PORT_TRIES
-        for attempt in range(tries):
-            try:
-                self._launch(location, known or _free_port())
-                break
-            except SetupError as error:
-                if "in use" not in error.what or attempt == tries - 1:
-                    raise
-        if location is None:
-            try:
-                for file, graph in zip(self._data, self._graphs, strict=True):
-                    self._load(file, graph)
-                if self._union:
-                    self._merge()
-            except BaseException:
-                self.stop()
-                raise
+        # A server that died comes back under its address, which clients know.
+        with self._listening(self._wanted_port or self._port) as listener:
+            self._port = listener.getsockname()[1]
+            self._log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the server
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-S", keeper.__file__, str(listener.fileno())],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._log,
+                pass_fds=[listener.fileno()],
+                # Ctrl-C in a terminal goes to the whole group; the server must outlive our cleanup.
+                start_new_session=True,
+            )
+        try:
+            self._await_data(self._process, plan)
+        except BaseException:
+            self.stop()
+            raise
         return self
 
     def stop(self) -> None:
         """End the program; no effect where it does not run."""
         process, self._process = self._process, None
         if process is not None:
-            if process.stdin is not None:
-                process.stdin.close()
+            for pipe in (process.stdin, process.stdout):
+                # What was not read before it ended is written once more here.
+                with contextlib.suppress(BrokenPipeError):
+                    if pipe is not None:
+                        pipe.close()
             try:
                 process.wait(6)
             except subprocess.TimeoutExpired:
@@ -174,75 +183,67 @@ class OxigraphServer:
             self._log.close()
             self._log = None
 
-    def _launch(self, location: Path | None, port: int) -> None:
-        self._port = port
-        command = [oxigraph_program(), "serve" if location is None else "serve-read-only"]
-        command += [] if location is None else ["--location", str(location)]
-        command += ["--bind", f"127.0.0.1:{self._port}", "--timeout-s", str(self._timeout)]
-        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the server
-        self._process = subprocess.Popen(
-            [sys.executable, "-I", "-S", watch.__file__, *command],
-            stdin=subprocess.PIPE,
-            stdout=self._log,
-            stderr=self._log,
-            # Ctrl-C in a terminal goes to the whole group; the server must outlive our cleanup.
-            start_new_session=True,
-        )
-        end = time.monotonic() + self._start_timeout
-        while time.monotonic() < end:
-            if self._process.poll() is not None:
-                said = self._said()
-                self.stop()
-                raise self._not_started(said)
-            # Only our own program writes to the log: another server on the port cannot pass.
-            if "Listening" in self._said() and _answers(self._port):
-                return
-            time.sleep(_POLL_S)
-        said = self._said()
-        self.stop()
-        raise SetupError(
-            f"the oxigraph program did not start within {self._start_timeout:g} s: {said[:200]}",
-            mend="try again on a less busy machine",
-        )
+    def _plan(self) -> keeper.Plan:
+        serve, loads = ["serve"], []
+        if self._storage == "disk":
+            location = stored(self._data, self._union, graphs=self._graphs)
+            serve = ["serve-read-only", "--location", str(location)]
+        else:
+            loads = [_load(*item) for item in zip(self._data, self._graphs, strict=True)]
+        return {
+            "command": [oxigraph_program(), *serve, "--timeout-s", str(self._timeout)],
+            "loads": loads,
+            "update": MERGE if self._union and loads else "",
+            "timeout_s": self._timeout,
+            "start_timeout_s": self._start_timeout,
+        }
 
-    def _not_started(self, said: str) -> SetupError:
-        if "in use" in said:
-            return SetupError(
-                f"port {self._port} is in use",
-                where="OxigraphServer",
-                mend="choose another port, or none to get a free one",
-            )
-        first = next((line for line in said.splitlines() if line.strip()), "no reason given")
-        return SetupError(f"the oxigraph program ended at once: {first}", where="OxigraphServer")
+    def _listening(self, port: int) -> socket.socket:
+        # The system frees a port some moments after its process was killed.
+        tries = _PORT_TRIES if port and port == self._port else 1
+        while True:
+            tries -= 1
+            listener = socket.socket()
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                listener.bind(("127.0.0.1", port))
+                listener.listen(_BACKLOG)
+                return listener
+            except OSError as error:
+                listener.close()
+                if tries and error.errno == errno.EADDRINUSE:
+                    time.sleep(_PORT_WAIT_S)
+                    continue
+                used = error.errno == errno.EADDRINUSE
+                raise SetupError(
+                    f"port {port} {'is in use' if used else f'cannot be had: {error.strerror}'}",
+                    where="OxigraphServer",
+                    mend="choose another port, or none to get a free one",
+                ) from error
 
-    def _said(self) -> str:
-        if self._log is None:
-            return ""
-        # Not by seek and read: the program shares the place, and would write over its own message.
-        return os.pread(self._log.fileno(), 4_000, 0).decode("utf-8", "replace")
+    def _await_data(self, process: subprocess.Popen[bytes], plan: keeper.Plan) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.write(json.dumps(plan).encode() + b"\n")
+            process.stdin.flush()
+        answer = process.stdout.readline()
+        if not answer:
+            said = "" if self._log is None else os.pread(self._log.fileno(), 4_000, 0).decode()
+            why = (said.splitlines() or ["no reason given"])[-1]
+            raise SetupError(f"what keeps the engine ended at once: {why}", where="OxigraphServer")
+        failed = json.loads(answer)
+        if failed.get("where"):
+            raise UsageError(failed["what"], where=failed["where"], mend=failed["mend"])
+        if failed:
+            what = f"the oxigraph program: {failed['what']}"
+            raise SetupError(what, where="OxigraphServer", mend=failed["mend"])
 
-    def _merge(self) -> None:
-        problem = self._post("/update", "application/sparql-update", iter([MERGE.encode()]))
-        if problem:
-            raise SetupError(f"the graphs cannot be merged: {problem}", where="OxigraphServer")
 
-    def _load(self, file: Path, graph: str | None) -> None:
-        with open_data(file) as (media_type, stream):
-            into = _graph_parameter(media_type, graph)
-            chunks = iter(lambda: stream.read(1 << 20), b"")
-            problem = self._post(f"/store?no_transaction{into}", media_type, chunks)
-        if problem:
-            raise UsageError(f"cannot be loaded: {problem}", where=str(file), mend="correct it")
-
-    def _post(self, path: str, media_type: str, chunks: Iterator[bytes]) -> str:
-        """Send a body to the program; return its complaint, empty where there is none."""
-        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=600)
-        headers = {"Content-Type": media_type, "Transfer-Encoding": "chunked"}
-        with contextlib.closing(connection):
-            connection.request("POST", path, chunks, headers, encode_chunked=True)
-            answer = connection.getresponse()
-            said = answer.read().decode("utf-8", "replace")
-        return "" if 200 <= answer.status < 300 else said[:300] or f"HTTP {answer.status}"
+def _load(file: Path, graph: str | None) -> keeper.Load:
+    with open_data(file) as (media_type, _):
+        into = _graph_parameter(media_type, graph)
+    return {"file": str(file), "path": f"/store?no_transaction{into}", "media_type": media_type}
 
 
 def _graph_parameter(media_type: str, graph: str | None) -> str:
@@ -251,20 +252,3 @@ def _graph_parameter(media_type: str, graph: str | None) -> str:
     # Without a graph the engine would invent one for a format that holds triples alone.
     format_ = RdfFormat.from_media_type(media_type)
     return "" if format_ is not None and format_.supports_datasets else "&default"
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def _answers(port: int) -> bool:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2)
-    with contextlib.closing(connection):
-        try:
-            connection.request("GET", "/query", headers={"Accept": "text/turtle"})
-            return connection.getresponse().status == 200
-        except OSError:
-            return False

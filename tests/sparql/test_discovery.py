@@ -236,7 +236,7 @@ def test_a_document_that_unfolds_to_gigabytes_is_not_read(faulty: FaultyServer) 
     faulty.script(Answer(200, bomb.encode(), {"Content-Type": "application/rdf+xml"}))
     began = time.monotonic()
     found = service_description(SPARQLClient(EndpointConfig(faulty.url)))
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 10
     assert not found.offered
     assert "unfold" in found.notes[0]
 
