@@ -271,12 +271,12 @@ def test_an_empty_default_graph_is_told(bare: EndpointConfig) -> None:
 
 
 def test_a_federated_query_is_followed_into_the_service(
-    trees: EndpointConfig, trees_names: Vocabulary
+    trees: EndpointConfig, trees_names: Vocabulary, tmp_path: Path
 ) -> None:
     public = "https://elsewhere.example/sparql"
-    turtle = b"@prefix : <http://f/> . :a :weight 3 ; :called <http://e/oak> ."
-    with OxigraphServer([]) as other:
-        other._post("/store?default", "text/turtle", iter([turtle]))
+    file = tmp_path / "elsewhere.ttl"
+    file.write_bytes(b"@prefix : <http://f/> . :a :weight 3 ; :called <http://e/oak> .")
+    with OxigraphServer([file]) as other:
         config = EndpointConfig(
             trees.url,
             "Trees",
