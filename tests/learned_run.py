@@ -77,7 +77,12 @@ def item_of(task: str, **changes: Any) -> dict[str, Any]:
     return item(f"i{STREAM.index(task)}", task, **changes)
 
 
-def shown(*items: Mapping[str, Any], text: str = "", withheld: Sequence[Any] = ()) -> Trajectory:
+def shown(
+    *items: Mapping[str, Any],
+    text: str = "",
+    withheld: Sequence[Any] = (),
+    demonstrations: Sequence[Mapping[str, Any]] = (),
+) -> Trajectory:
     """Return the trajectory of a trial that was shown items, and asked a model once."""
     recorder = Recorder(clock=lambda: 0.0)
     listed = [
@@ -90,6 +95,8 @@ def shown(*items: Mapping[str, Any], text: str = "", withheld: Sequence[Any] = (
     ]  # fmt: skip
     kept = [{"id": name, "reason": reason} for name, reason in withheld]
     found = {"query": "trees", "tokens": 40 * len(items), "items": listed, "withheld": kept}
+    if demonstrations:
+        found["demonstrations"] = list(demonstrations)
     recorder.add("memory_retrieved", found, seconds=0.0)
     return asked(recorder)
 

@@ -8,7 +8,7 @@ from reasoningbank.analysis.leakage import Leak, Leakage, LeakageAudit
 from reasoningbank.analysis.learning import learning_curves
 from reasoningbank.analysis.matching import RunComparison, compare_runs
 from reasoningbank.analysis.memory_records import MemoryRecords
-from reasoningbank.analysis.memory_summary import ArmMemory, StreamMemory
+from reasoningbank.analysis.memory_summary import ArmMemory, MemoryUse, StreamMemory
 from reasoningbank.analysis.scores import Metric, Score, Unit, scores
 from reasoningbank.analysis.statistics import (
     Interval,
@@ -39,6 +39,7 @@ __all__ = [
     "LearningCurve",
     "McNemar",
     "MemoryRecords",
+    "MemoryUse",
     "Metric",
     "Online",
     "RunComparison",

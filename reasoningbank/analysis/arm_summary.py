@@ -41,12 +41,17 @@ class Passes:
 class Sampled:
     """Trials in which several attempts were made, of which one was chosen.
 
+    Where another arm's tokens are matched, those that a single attempt was enough for count too.
+
     Attributes:
         trials: Such trials that are judged.
         attempts: Attempts of all of them together, the chosen ones included.
         each: Share of the attempts that are strict matches, averaged over trials.
         any: Share of trials with at least one: what the best choice would have had.
         chosen: Share of trials whose chosen attempt is one.
+        spent: Tokens spent by the tokens of the matched arm on the same tasks, both summed; None
+            where no arm's are matched.
+        least: The same of the trial where it is least.
     """
 
     trials: int
@@ -54,6 +59,8 @@ class Sampled:
     each: float
     any: float
     chosen: float
+    spent: float | None = None
+    least: float | None = None
 
 
 @dataclass(frozen=True)
@@ -76,6 +83,8 @@ class ArmSummary:
         f1: Mean row F1 of the judged trials.
         executed: Judged trials whose query ran.
         statuses: Trials by how the attempt ended.
+        exhausted: Attempts that a budget ended, by what was used up; of sampled trials all
+            attempts count. Seconds depend on how busy the machine was.
         seconds: Median and p95 of the seconds a trial took.
         tokens: Median and p95 of its tokens, sent and generated; cached calls have none.
         dollars: Sum over all trials that have a price; None where none has.
@@ -109,6 +118,7 @@ class ArmSummary:
     f1: float
     executed: int
     statuses: Mapping[str, int]
+    exhausted: Mapping[str, int]
     seconds: tuple[float, float]
     tokens: tuple[float, float]
     dollars: float | None
@@ -155,6 +165,7 @@ def summarise_arm(name: str, trials: Sequence[Score], metric: Metric, unit: Unit
         f1=math.fsum(t.f1 for t in judged) / len(judged) if judged else 0.0,
         executed=sum(t.executed for t in judged),
         statuses=dict(Counter(t.status for t in trials)),
+        exhausted=dict(Counter(cause for t in trials for cause in t.exhausted).most_common()),
         seconds=median_and_p95([t.seconds for t in judged]),
         tokens=median_and_p95([float(t.tokens) for t in judged]),
         dollars=math.fsum(prices) if prices else None,
@@ -191,16 +202,20 @@ def _sampled(judged: Sequence[Score]) -> Sampled | None:
     tries = [
         [t.strict > 0, *(other.strict for other in t.rollouts if other is not None)]
         for t in judged
-        if t.rollouts
+        if t.rollouts or t.tokens_wanted
     ]
     if not tries:
         return None
+    matched = [(t.tokens, t.tokens_wanted) for t in judged if t.tokens_wanted]
+    wanted = sum(most for _, most in matched)
     return Sampled(
         trials=len(tries),
         attempts=sum(map(len, tries)),
         each=math.fsum(sum(one) / len(one) for one in tries) / len(tries),
         any=sum(any(one) for one in tries) / len(tries),
         chosen=sum(one[0] for one in tries) / len(tries),
+        spent=sum(spent for spent, _ in matched) / wanted if matched else None,
+        least=min((spent / most for spent, most in matched), default=None),
     )
 
 

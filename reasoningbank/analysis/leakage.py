@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple
 from reasoningbank.analysis.leaked_text import TaskText, texts_in, words_of
 from reasoningbank.analysis.memory_records import MemoryRecords, Origin
 from reasoningbank.experiment import TrialRecord
+from reasoningbank.trajectory import Trajectory
 
 __all__ = ["Leak", "LeakKind", "Leakage", "LeakageAudit"]
 
@@ -23,7 +24,8 @@ __all__ = ["Leak", "LeakKind", "Leakage", "LeakageAudit"]
 #: evaluation: it rests on a task that is held out, or on one of such a task's group.
 #: gold text: what was shown holds the words of the task's own gold, or of a held-out task's.
 #: question text: what was shown holds the question of a held-out task, or the trial's own.
-#: gold in prompt: the first prompt holds the words of the task's own gold.
+#: gold in prompt: the first prompt holds the words of the task's own gold, which no earlier
+#: attempt of the trial wrote.
 #: not recorded: a memory tool gave the item to the agent, and no retrieval tells of it.
 #: bank changed: trials of one frozen evaluation saw different banks.
 LeakKind = Literal[
@@ -39,7 +41,7 @@ class Leak:
     """One thing that a trial was shown and should not have been.
 
     Attributes:
-        trial: The trial, as ``arm/task.seed``.
+        trial: The trial, as ``arm/task.seed``; of a sampled one, any of its attempts.
         kind: What is wrong with it.
         item: The memory item; empty where it is none.
         detail: What gives it away: a task, a group, or a snapshot.
@@ -63,9 +65,10 @@ class Leakage:
     Attributes:
         trials: Trials that were read.
         with_memory: Of these, those that had a memory: a retrieval or a snapshot is on record.
-        showings: Items shown, once for each trial and retrieval: all of them were checked.
+        showings: Items and demonstrations shown, once for each attempt and retrieval: all of them
+            were checked.
         items: Different items among them.
-        prompts: First prompts that were searched for the task's own gold.
+        prompts: First prompts of attempts that were searched for the task's own gold.
         evaluation: Tasks that are held out.
         withheld: Items that the guard withheld, once for each retrieval, by its reason.
         unproven: Showings of items that the trial's snapshot does not hold or that tell no origin,
@@ -110,7 +113,7 @@ class Leakage:
 
 
 class _Shown(NamedTuple):
-    """One item shown to one trial."""
+    """One item, or the demonstration of one, shown to one trial."""
 
     trial: str
     task: str
@@ -156,8 +159,9 @@ class LeakageAudit:
         key = record.key
         name = f"{key.arm}/{key.task}.{key.seed}"
         self._trials += 1
-        events = record.trajectory.of("memory_retrieved")
-        self._with_memory += bool(events or record.memory)
+        attempts = _attempts(record)
+        retrieved = any(trajectory.of("memory_retrieved") for _, trajectory in attempts)
+        self._with_memory += bool(retrieved or record.memory)
         self._group_of.setdefault(key.task, record.group)
         if key.task not in self._texts:
             self._texts[key.task] = TaskText.of(record.gold, record.question)
@@ -165,17 +169,11 @@ class LeakageAudit:
             self._held_out.add(key.task)
             if record.memory:
                 self._banks[key.arm, key.seed].setdefault(record.memory, name)
-        told: set[str] = set()
-        for event in events:
-            data = record.trajectory.resolve(event.data)
-            self._withheld.update(_reasons(data.get("withheld")))
-            for item in data.get("items") or ():
-                told.add(str(item.get("id", "")))
-                self._shown.append(self._one(record, name, item))
-        for given in _given_by_tools(record):
-            if given not in told:
-                self._leaks.append(Leak(name, "not recorded", given))
-        self._search_prompt(record, name)
+        written: list[str] = []
+        for sparql, trajectory in attempts:
+            self._search_shown(record, name, trajectory)
+            self._search_prompt(record, name, trajectory, written)
+            written.append(words_of(sparql))
 
     def finish(self) -> Leakage:
         """Check every showing against what all trials together say is held out."""
@@ -224,17 +222,51 @@ class LeakageAudit:
             str(item.get("id", "")), str(item.get("src") or ""), origin, words,
         )  # fmt: skip
 
-    def _search_prompt(self, record: TrialRecord, name: str) -> None:
-        # Later prompts hold what the model itself wrote, which may well be the gold.
-        first = next(iter(record.trajectory.of("lm_call")), None)
+    def _search_shown(self, record: TrialRecord, name: str, trajectory: Trajectory) -> None:
+        told: set[str] = set()
+        for event in trajectory.of("memory_retrieved"):
+            data = trajectory.resolve(event.data)
+            self._withheld.update(_reasons(data.get("withheld")))
+            for item in data.get("items") or ():
+                told.add(str(item.get("id", "")))
+                self._shown.append(self._one(record, name, item))
+            for turns in data.get("demonstrations") or ():
+                self._shown.append(self._one(record, name, turns))
+        for given in _given_by_tools(trajectory):
+            if given not in told:
+                self._leaks.append(Leak(name, "not recorded", given))
+
+    def _search_prompt(
+        self, record: TrialRecord, name: str, trajectory: Trajectory, written: Iterable[str]
+    ) -> None:
+        # Later prompts hold what the model itself wrote, which may well be the gold; the first of
+        # a refinement holds what earlier attempts wrote.
+        first = next(iter(trajectory.of("lm_call")), None)
         gold = self._texts[record.key.task].gold
         if first is None or not gold:
             return
         self._prompts += 1
-        messages = record.trajectory.resolve(first.data.get("messages")) or ()
-        text = "\n".join(str(message.get("content") or "") for message in messages)
-        if gold in words_of(text):
+        messages = trajectory.resolve(first.data.get("messages")) or ()
+        words = words_of("\n".join(str(message.get("content") or "") for message in messages))
+        for own in written:
+            if gold in own:
+                words = words.replace(own, " | ")
+        if gold in words:
             self._leaks.append(Leak(name, "gold in prompt"))
+
+
+def _attempts(record: TrialRecord) -> list[tuple[str, Trajectory]]:
+    """Return query and trajectory of all attempts of a trial, in the order they were made."""
+    numbers = [int(one.get("number") or 0) for one in record.rollouts]
+    # The one that was chosen has the number that is missing.
+    chosen = next(number for number in range(len(numbers) + 1) if number not in numbers)
+    made = [(chosen, record.sparql, record.trajectory)] + [
+        (number, one.get("sparql"), Trajectory.from_json(one["trajectory"]))
+        for number, one in zip(numbers, record.rollouts, strict=True)
+        if one.get("trajectory")
+    ]
+    made.sort(key=lambda one: one[0])
+    return [(sparql or "", trajectory) for _, sparql, trajectory in made]
 
 
 def _by_origin(
@@ -259,9 +291,8 @@ def _reasons(withheld: Any) -> Iterator[str]:
         yield said.partition(":")[0]
 
 
-def _given_by_tools(record: TrialRecord) -> Iterator[str]:
+def _given_by_tools(trajectory: Trajectory) -> Iterator[str]:
     """Yield the items that memory tools gave to the agent."""
-    trajectory = record.trajectory
     asked = {e.index for e in trajectory.of("tool_call") if e.data.get("tool") in _MEMORY_TOOLS}
     for event in trajectory.of("tool_result"):
         if event.parent in asked:

@@ -46,6 +46,8 @@ def words_of(text: str) -> str:
         >>> words_of("select ?x where { ?x a <http://e/Protein> . ?x <http://e/mass> 7 }")
         ' select protein mass 7 '
     """
+    # A turn's code may hold a query in a string of one line.
+    text = re.sub(r"\\[nrt]", "\n", text)
     text = re.sub(r"(?m)(?:^|\s)#[^\r\n]*", " ", text)
     text = _IRI.sub(r" \1 ", _DECLARATION.sub(" ", text))
     text = _VARIABLE.sub(" ", _NAME.sub(r" \1 ", text))

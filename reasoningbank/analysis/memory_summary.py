@@ -14,7 +14,7 @@ from reasoningbank.analysis.memory_rows import shown_items
 from reasoningbank.analysis.statistics import median_and_p95
 from reasoningbank.experiment import TrialRecord
 
-__all__ = ["ArmMemory", "MemoryTally", "StreamMemory"]
+__all__ = ["ArmMemory", "MemoryTally", "MemoryUse", "StreamMemory"]
 
 
 @dataclass(frozen=True)
@@ -52,34 +52,51 @@ class StreamMemory:
 
 
 @dataclass(frozen=True)
+class MemoryUse:
+    """What trials were shown of memory, and what it cost.
+
+    Attributes:
+        trials: The trials.
+        shown: Median and p95 of the items that a trial was shown.
+        empty: Trials that were shown no item.
+        withheld: Items that the guard withheld.
+        tokens: Median and p95 of the tokens that a trial was shown: items, and demonstrations.
+        demonstrated: Trials that were shown a demonstration.
+        seconds: Median and p95 of the seconds that retrieving took a trial.
+    """
+
+    trials: int = 0
+    shown: tuple[float, float] = (math.nan, math.nan)
+    empty: int = 0
+    withheld: int = 0
+    tokens: tuple[float, float] = (math.nan, math.nan)
+    demonstrated: int = 0
+    seconds: tuple[float, float] = (math.nan, math.nan)
+
+
+@dataclass(frozen=True)
 class ArmMemory:
     """The memory of one arm.
 
     Attributes:
         arm: Its name.
         source: Where its memory comes from, as the manifest says; may be empty.
-        trials: Its trials, of streams and of the evaluation.
-        shown: Median and p95 of the items that a trial was shown.
-        empty: Trials that were shown no item.
-        empty_held_out: Of these, those outside of streams.
-        held_out: Trials outside of streams.
-        withheld: Items that the guard withheld.
-        tokens: Median and p95 of the tokens of the items that a trial was shown.
-        seconds: Median and p95 of the seconds that retrieving took a trial.
+        held_out: Its trials outside of streams, which alone are compared.
+        streams: Its trials in streams, which met a bank that was still growing.
         banks: What its bank was at the end, for each order.
     """
 
     arm: str
     source: str
-    trials: int
-    shown: tuple[float, float]
-    empty: int
-    empty_held_out: int
-    held_out: int
-    withheld: int
-    tokens: tuple[float, float]
-    seconds: tuple[float, float]
+    held_out: MemoryUse
+    streams: MemoryUse
     banks: tuple[StreamMemory, ...]
+
+    @property
+    def uses(self) -> tuple[tuple[str, MemoryUse], ...]:
+        """Where there are trials: ``held out`` and ``streams``, the first in any case."""
+        streams = (("streams", self.streams),) if self.streams.trials else ()
+        return (("held out", self.held_out), *streams)
 
     @property
     def rejected(self) -> Mapping[str, int]:
@@ -90,33 +107,51 @@ class ArmMemory:
         return dict(found.most_common())
 
 
-class _Trials:
-    """What the trials of one arm were shown."""
+class _Use:
+    """What some trials of one arm were shown."""
 
     def __init__(self) -> None:
         self.shown: list[float] = []
         self.tokens: list[float] = []
         self.seconds: list[float] = []
-        self.held_out = self.empty = self.empty_held_out = self.withheld = 0
+        self.withheld = self.demonstrated = 0
+
+    def add(self, record: TrialRecord) -> None:
+        events = record.trajectory.of("memory_retrieved")
+        self.shown.append(len(shown_items(record)))
+        self.tokens.append(sum(event.data.get("tokens") or 0 for event in events))
+        self.seconds.append(sum(event.seconds for event in events))
+        self.withheld += sum(len(event.data.get("withheld") or ()) for event in events)
+        self.demonstrated += any(event.data.get("demonstrations") for event in events)
+
+    def told(self) -> MemoryUse:
+        return MemoryUse(
+            trials=len(self.shown),
+            shown=median_and_p95(self.shown),
+            empty=self.shown.count(0),
+            withheld=self.withheld,
+            tokens=median_and_p95(self.tokens),
+            demonstrated=self.demonstrated,
+            seconds=median_and_p95(self.seconds),
+        )
+
+
+class _Trials:
+    """What the trials of one arm were shown, those of streams apart."""
+
+    def __init__(self) -> None:
+        self.held_out, self.streams = _Use(), _Use()
         self.banks: dict[str, None] = {}
 
     @property
     def has_memory(self) -> bool:
-        return bool(self.banks) or any(self.shown) or self.withheld > 0
+        uses = (self.held_out, self.streams)
+        return bool(self.banks) or any(any(use.shown) or use.withheld > 0 for use in uses)
 
     def add(self, record: TrialRecord) -> None:
-        events = record.trajectory.of("memory_retrieved")
-        items = shown_items(record)
-        self.shown.append(len(items))
-        self.tokens.append(sum(event.data.get("tokens") or 0 for event in events))
-        self.seconds.append(sum(event.seconds for event in events))
-        self.withheld += sum(len(event.data.get("withheld") or ()) for event in events)
-        self.empty += not items
-        if record.step is None:
-            self.held_out += 1
-            self.empty_held_out += not items
-            if record.memory:
-                self.banks[record.memory] = None
+        (self.held_out if record.step is None else self.streams).add(record)
+        if record.step is None and record.memory:
+            self.banks[record.memory] = None
 
 
 class MemoryTally:
@@ -162,14 +197,8 @@ class MemoryTally:
         return ArmMemory(
             arm=name,
             source=self._sources.get(name, ""),
-            trials=len(trials.shown),
-            shown=median_and_p95(trials.shown),
-            empty=trials.empty,
-            empty_held_out=trials.empty_held_out,
-            held_out=trials.held_out,
-            withheld=trials.withheld,
-            tokens=median_and_p95(trials.tokens),
-            seconds=median_and_p95(trials.seconds),
+            held_out=trials.held_out.told(),
+            streams=trials.streams.told(),
             banks=tuple(banks),
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -28,6 +29,9 @@ Unit = Literal["task", "group"]
 METRICS: tuple[Metric, ...] = ("strict", "lenient", "f1")
 #: Those that are right or wrong, and nothing between.
 YES_NO: frozenset[Metric] = frozenset({"strict", "lenient"})
+
+#: What an attempt says that a budget ended; its group is what was used up.
+_BUDGET = re.compile(r"the budget of \S+ (.+?) is used up")
 
 
 class Opinions(NamedTuple):
@@ -82,6 +86,9 @@ class Score:
         opinions: What judges say of it; None where it was not judged.
         rollouts: Of a trial with several attempts, what judges say of each of the others.
         memory: Snapshot of the bank that it saw; empty without memory.
+        tokens_wanted: Tokens that its attempts were to spend, where another arm's are matched.
+        exhausted: What ended each of its attempts that a budget ended: `seconds`, `LM calls`,
+            `tokens`, `dollars` or `context window`.
     """
 
     arm: str
@@ -105,6 +112,8 @@ class Score:
     rollouts: tuple[Opinions | None, ...] = ()
     judge_dollars: float | None = None
     memory: str = ""
+    tokens_wanted: int | None = None
+    exhausted: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, record: TrialRecord) -> Score:
@@ -136,11 +145,22 @@ class Score:
             ),
             judge_dollars=_judging(record),
             memory=record.memory,
+            tokens_wanted=record.tokens_wanted,
+            exhausted=tuple(_exhausted(record)),
         )
 
     def value(self, metric: Metric) -> float:
         """Return the trial's value of a metric, in [0, 1]."""
         return float(getattr(self, metric))
+
+
+def _exhausted(record: TrialRecord) -> Iterator[str]:
+    ends: list[tuple[Any, Any]] = [(record.status, record.error)]
+    ends += [(one.get("status"), one.get("error")) for one in record.rollouts]
+    for status, error in ends:
+        if status == "exhausted":
+            found = _BUDGET.search(str(error or ""))
+            yield found[1] if found else "context window" if "context" in str(error) else "other"
 
 
 def _judging(record: TrialRecord) -> float | None:

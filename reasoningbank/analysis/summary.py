@@ -21,6 +21,7 @@ from reasoningbank.analysis.memory_summary import ArmMemory, MemoryTally
 from reasoningbank.analysis.scores import METRICS, Metric, Score, Unit, held_out, in_streams
 from reasoningbank.analysis.statistics import LearningCurve
 from reasoningbank.experiment import RunFolder, TrialRecord
+from reasoningbank.experiment.code_history import CodeChange, code_changes
 from reasoningbank.judge import Agreement
 
 __all__ = ["Online", "RunSummary", "summarise", "summarise_run"]
@@ -71,6 +72,7 @@ class RunSummary:
             Holm's correction over these.
         online: What happened in learning streams; None without any.
         memory: What memory did, for each arm that has one.
+        code: When the run went on with other code than before, oldest first.
     """
 
     leakage: Leakage
@@ -81,6 +83,7 @@ class RunSummary:
     others: tuple[Comparison, ...] = ()
     online: Online | None = None
     memory: tuple[ArmMemory, ...] = ()
+    code: tuple[CodeChange, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the summary as JSON-able data; what is not defined is None."""
@@ -93,6 +96,7 @@ class RunSummary:
             "others": [other.to_json() for other in self.others],
             "online": self.online.to_json() if self.online else None,
             "memory": [_finite(asdict(arm)) for arm in self.memory],
+            "code": [change._asdict() for change in self.code],
         }
 
 
@@ -147,6 +151,7 @@ def summarise(
         others=adjust(others),
         online=_online({name: in_streams(t) for name, t in by_arm.items()}, metric, unit),
         memory=tally.finish(by_arm),
+        code=code_changes(manifest or {}),
     )
 
 

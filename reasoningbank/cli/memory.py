@@ -9,8 +9,21 @@ from typing import Annotated, get_args
 
 import typer
 
-from reasoningbank.cli.memory_files import FormatName, format_of, save_items, written
-from reasoningbank.cli.memory_sources import bank_file, is_bank, opened, read_items, stream_of
+from reasoningbank.cli.memory_files import (
+    FormatName,
+    checked_target,
+    format_for,
+    save_items,
+    written,
+)
+from reasoningbank.cli.memory_sources import (
+    bank_file,
+    existing,
+    is_bank,
+    opened,
+    read_items,
+    stream_of,
+)
 from reasoningbank.cli.memory_text import (
     change_json,
     change_row,
@@ -19,6 +32,8 @@ from reasoningbank.cli.memory_text import (
     item_lines,
     item_row,
     step_rows,
+    undo_json,
+    undo_line,
 )
 from reasoningbank.cli.output import console, print_json, print_table, progress_console
 from reasoningbank.errors import UsageError
@@ -104,6 +119,8 @@ def search(
     Example: reasoningbank memory search bank.sqlite "diseases of a protein" -n 3
     """
     _known("--src", src or [], get_args(ItemSource))
+    if not query.strip():
+        raise UsageError("the query is empty", where="QUERY", mend="give a question or a few words")
     with opened(where, snapshot) as bank:
         found = bank.match(query, number, keep=lambda item: not src or item.src in src)
     if as_json:
@@ -138,14 +155,19 @@ def history(
     """
     if where.is_dir():
         steps = stream_of(where, snapshot)
-        rows = [row for step in steps for row in step_rows(step) if row[3].startswith(item_id)]
+        wanted = item_id.strip().lower()
+        rows = [row for step in steps for row in step_rows(step) if row[3].startswith(wanted)]
+        if wanted and not rows:
+            mend = "the history without an id shows what was changed"
+            raise UsageError(f"no step changed an item {item_id!r}", where=str(where), mend=mend)
         headers: tuple[str, ...] = ("step", "task", "action", "item", "reason")
         if as_json:
             print_json([dict(zip(headers, row, strict=True)) for row in rows])
         else:
             print_table(headers, rows)
         return
-    if where.exists() and not is_bank(where):
+    existing(where)
+    if not is_bank(where):
         mend = "give a bank, or the folder of the run"
         raise UsageError("a snapshot has no history", where=str(where), mend=mend)
     with opened(where, snapshot) as bank:
@@ -194,11 +216,11 @@ def export(
     Example: reasoningbank memory export bank.sqlite items.ttl
     """
     items = _chosen(read_items(where, snapshot).items, status, src)
-    name = format or (format_of(target) if target else "jsonl")
     if target is None:
-        sys.stdout.buffer.write(written(items, name))
+        sys.stdout.buffer.write(written(items, format or "jsonl"))
         return
-    save_items(target, items, name)
+    name = format_for(target, format)
+    save_items(checked_target(target, where), items, name)
     progress_console.print(f"{len(items)} items: {target}", markup=False, soft_wrap=True)
 
 
@@ -268,11 +290,17 @@ def undo(
     Example: reasoningbank memory undo bank.sqlite 12
     """
     with MemoryBank(bank_file(bank)) as opened_bank:
-        change = opened_bank.undo(number)
+        done = opened_bank.undo(number)
+        every = opened_bank.history()
+    # What was taken back is told by its number, or is what came last before.
+    last = done.number - 1 if number is None else number
+    operation = max(one.operation for one in every if one.number <= last)
+    undone = [one for one in every if one.operation == operation]
+    changes = [one for one in every if one.operation == done.operation]
     if as_json:
-        print_json(change_json(change))
+        print_json(undo_json(undone, changes))
         return
-    console.print(f"{change.reason}: {change.item_id}", markup=False, soft_wrap=True)
+    console.print(undo_line(undone, changes), markup=False, soft_wrap=True)
 
 
 def _chosen(

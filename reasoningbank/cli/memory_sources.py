@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,9 +15,10 @@ from reasoningbank.experiment.steps import Step, StepFolder
 from reasoningbank.memory import MemoryBank, Snapshot
 from reasoningbank.memory.rdf import from_rdf, rdf_name
 
-__all__ = ["bank_file", "is_bank", "opened", "read_items", "stream_of"]
+__all__ = ["bank_file", "existing", "is_bank", "opened", "read_items", "stream_of"]
 
 _SQLITE = b"SQLite format 3\0"
+_NOTHING = f"{Snapshot.of([]).hash}.jsonl"
 
 
 def is_bank(where: Path) -> bool:
@@ -34,7 +36,7 @@ def bank_file(where: Path) -> Path:
     Raises:
         UsageError: It is missing, or something that is never changed.
     """
-    _existing(where)
+    existing(where)
     if is_bank(where):
         return where
     raise UsageError(
@@ -58,7 +60,7 @@ def opened(where: Path, snapshot: str = "") -> Iterator[MemoryBank]:
         UsageError: There is none, or several and none is named.
         RecordError: It is damaged.
     """
-    _existing(where)
+    existing(where)
     if is_bank(where):
         _no_snapshots(where, snapshot)
         with MemoryBank(where, readonly=True) as bank:
@@ -79,7 +81,7 @@ def read_items(where: Path, snapshot: str = "") -> Snapshot:
         UsageError: There is none, several and none is named, or a bad file.
         RecordError: It is damaged.
     """
-    _existing(where)
+    existing(where)
     if where.is_dir():
         return Snapshot.read(_snapshot_files(where)[_chosen(where, snapshot)])
     _no_snapshots(where, snapshot)
@@ -112,13 +114,18 @@ def stream_of(where: Path, snapshot: str) -> list[Step]:
     raise UsageError(what, where=str(where), mend=mend)
 
 
-def _existing(where: Path) -> None:
+def existing(where: Path) -> None:
+    """Refuse what is not there, and a file with nothing in it.
+
+    Raises:
+        UsageError: It is so.
+    """
+    mend = "give a bank (.sqlite), a file of items (.jsonl, .ttl, .nq) or the folder of a run"
     if not where.exists():
-        raise UsageError(
-            "there is no such bank, file or folder",
-            where=str(where),
-            mend="give a bank (.sqlite), a snapshot (.jsonl) or the folder of a run",
-        )
+        raise UsageError("there is no such bank, file or folder", where=str(where), mend=mend)
+    # A run keeps the bank that it began with, which may hold nothing, by the hash of nothing.
+    if where.is_file() and not where.stat().st_size and where.name != _NOTHING:
+        raise UsageError("is empty", where=str(where), mend=mend)
 
 
 def _no_snapshots(where: Path, snapshot: str) -> None:
@@ -154,7 +161,9 @@ def _chosen(run: Path, wanted: str) -> str:
     if number:
         step = next((one for one in stream_of(run, name) if str(one.step) == number), None)
         if step is None:
-            raise UsageError(f"stream {name!r} has no step {number!r}", where=str(run))
+            there = ", ".join(_runs(one.step for one in stream_of(run, name)))
+            what = f"stream {name!r} has no step {number!r}"
+            raise UsageError(what, where=str(run), mend=f"it has {there}")
         if step.after not in hashes:
             raise RecordError(f"lacks the snapshot {step.after}", where=str(run))
         return step.after
@@ -164,6 +173,13 @@ def _chosen(run: Path, wanted: str) -> str:
     what = f"{len(found)} snapshots begin with" if found else "has no snapshot"
     some = ", ".join([*lasts, *(found or hashes)][:6])
     raise UsageError(f"{what} {wanted!r}", where=str(run), mend=f"choose one of {some}")
+
+
+def _runs(numbers: Iterable[int]) -> Iterator[str]:
+    """Yield ascending numbers, those that follow each other as one: 0-3, 5."""
+    for _, group in itertools.groupby(enumerate(numbers), lambda one: one[1] - one[0]):
+        first, *others = (number for _, number in group)
+        yield f"{first}-{others[-1]}" if others else str(first)
 
 
 def _snapshot_files(run: Path) -> dict[str, Path]:

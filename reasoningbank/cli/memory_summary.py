@@ -54,12 +54,18 @@ def print_leaks(leakage: Leakage) -> None:
 def print_sampled(arms: Sequence[ArmSummary]) -> None:
     """Print what choosing among several attempts came to, where an arm does."""
     rows = [
-        (arm.arm, s.trials, s.attempts, *(f"{v:.2f}" for v in (s.each, s.chosen, s.any)))
+        (
+            arm.arm,
+            s.trials,
+            s.attempts,
+            *(_number(v, 2) for v in (s.each, s.chosen, s.any, s.spent, s.least)),
+        )
         for arm in arms
         if (s := arm.sampled)
     ]
     if rows:
-        headers = ("arm", "trials", "attempts", "each right", "chosen right", "any right")
+        headers = ("arm", "trials", "attempts", "each right", "chosen right", "any right",
+                   "tokens by wanted", "least")  # fmt: skip
         output.print_table(headers, rows, "several attempts a task, one chosen")
 
 
@@ -95,18 +101,21 @@ def print_memory(arms: Sequence[ArmMemory]) -> None:
     shown = [
         (
             arm.arm,
+            where,
             arm.source or "-",
-            arm.trials,
-            _pair(arm.shown, 0),
-            f"{arm.empty} ({arm.empty_held_out} of {arm.held_out} held out)",
-            arm.withheld,
-            _pair(arm.tokens, 0),
-            _pair(arm.seconds, 2),
+            use.trials,
+            _pair(use.shown, 0),
+            use.empty,
+            use.demonstrated,
+            use.withheld,
+            _pair(use.tokens, 0),
+            _pair(use.seconds, 2),
         )
         for arm in arms
+        for where, use in arm.uses
     ]
-    headers = ("memory of", "source", "trials", "items shown", "shown none", "withheld",
-               "tokens shown", "s retrieving")  # fmt: skip
+    headers = ("memory of", "over", "source", "trials", "items shown", "shown none",
+               "shown turns", "withheld", "tokens shown", "s retrieving")  # fmt: skip
     output.print_table(headers, shown, "memory: items and cost a trial, median (p95)")
     banks = [(arm.arm, bank) for arm in arms for bank in arm.banks]
     if banks:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from reasoningbank.experiment.steps import Step
@@ -17,12 +17,17 @@ __all__ = [
     "item_lines",
     "item_row",
     "step_rows",
+    "undo_json",
+    "undo_line",
 ]
 
 #: Longer values are told by their length in a table.
 _MOST_CHARS = 40
 
 Row = tuple[Any, ...]
+
+#: Length of an item's id.
+ID_CHARS = 16
 
 
 def item_row(item: MemoryItem) -> Row:
@@ -65,7 +70,8 @@ def change_row(change: Change) -> Row:
     """Return a change as a row: number, time, action, item, title, reason."""
     item = change.after or change.before
     title = _line(item.title) if item else ""
-    return change.number, change.time, change.action, change.item_id, title, _line(change.reason)
+    action = _told(change.action, change.item_id, change.reason)
+    return change.number, change.time, action, change.item_id, title, _line(change.reason)
 
 
 def change_json(change: Change) -> dict[str, Any]:
@@ -86,6 +92,29 @@ def change_json(change: Change) -> dict[str, Any]:
     }
 
 
+def undo_line(undone: Sequence[Change], changes: Sequence[Change]) -> str:
+    """Return what was taken back in one line.
+
+    Args:
+        undone: The changes that were taken back, which were made together.
+        changes: Those that took them back.
+    """
+    first, last = undone[0].number, undone[-1].number
+    which = f"changes {first}-{last}" if last > first else f"change {first}"
+    reason = f" ({_line(undone[0].reason)})" if undone[0].reason.strip() else ""
+    ids = list(dict.fromkeys(one.item_id for one in changes))
+    return f"undo of {which}{reason}: {ids[0] if len(ids) == 1 else f'{len(ids)} items'}"
+
+
+def undo_json(undone: Sequence[Change], changes: Sequence[Change]) -> dict[str, Any]:
+    """Return the same as JSON, with every change that was made by it."""
+    return {
+        "undone": [one.number for one in undone],
+        "reason": undone[0].reason,
+        "changes": [change_json(one) for one in changes],
+    }
+
+
 def step_rows(step: Step) -> Iterator[Row]:
     """Yield what a step of a stream changed: step, task, action, item, reason."""
     for action, items in (("add", step.added), ("merge", step.merged)):
@@ -93,8 +122,8 @@ def step_rows(step: Step) -> Iterator[Row]:
             (step.step, step.task, action, item, f"learned from {step.trial}") for item in items
         )
     for change in step.changes:
-        said = [str(change.get(name, "")) for name in ("action", "item", "reason")]
-        yield (step.step, step.task, *said)
+        action, item, reason = (str(change.get(name, "")) for name in ("action", "item", "reason"))
+        yield step.step, step.task, _told(action, item, reason), item, reason
 
 
 def difference_rows(found: Difference) -> Iterator[Row]:
@@ -133,6 +162,17 @@ def _origin(origin: Provenance) -> str:
     }
     told = ", ".join(f"{name} {text}" for name, text in said.items() if text)
     return told or "nothing that is told"
+
+
+def _told(action: str, item_id: str, reason: str) -> str:
+    """Return how an action is told: a merge by its name, which a bank records by its parts."""
+    # What an item says is its id, so one that took another's place only gained evidence by it.
+    if action == "replace":
+        return "merge"
+    merged = f"{item_id} is a duplicate of "
+    if action == "supersede" and merged in reason:
+        return f"merged into {reason.partition(merged)[2][:ID_CHARS]}"
+    return action
 
 
 def _line(text: str) -> str:

@@ -43,6 +43,9 @@ def print_summary(summary: RunSummary, title: str) -> None:
     for arm in summary.arms:
         if arm.errors or arm.defective:
             _line(_uncounted(arm))
+        if arm.exhausted:
+            causes = ", ".join(f"{n} {cause}" for cause, n in arm.exhausted.items())
+            _line(f"{arm.arm}: attempts that a budget ended: {causes}")
     if summary.comparison:
         _line(f"stated beforehand: {summary.comparison.sentence()}")
     for other in summary.others:
@@ -50,6 +53,8 @@ def print_summary(summary: RunSummary, title: str) -> None:
     if summary.online:
         print_online(summary.online)
     print_memory(summary.memory)
+    for change in summary.code:
+        _line(f"other code: trials since {change.time} are by changed {', '.join(change.rooms)}")
     _line(f"leakage: {summary.leakage.sentence()}")
 
 

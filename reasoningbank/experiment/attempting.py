@@ -42,6 +42,7 @@ def attempt_task(
     *,
     recall: Recall = NOTHING,
     budget: Budget | None = None,
+    temperature: float | None = None,
 ) -> Attempt:
     """Let the arm's agent answer a task, unjudged.
 
@@ -56,6 +57,7 @@ def attempt_task(
         worker: Number of the thread that runs it.
         recall: What it is given of memory.
         budget: Its limits; by default the arm's, or the experiment's.
+        temperature: Of the sampling; by default the arm's.
 
     Raises:
         UsageError: If the arm names a tool that there is not.
@@ -70,7 +72,7 @@ def attempt_task(
         lms = {
             role: model.lm(
                 role=role,
-                temperature=arm.temperature,
+                temperature=arm.temperature if temperature is None else temperature,
                 max_tokens=arm.max_tokens,
                 seed=seed,
                 rollout_id=seed,

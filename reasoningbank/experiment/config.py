@@ -193,6 +193,8 @@ class Experiment(Strict):
         for name in self.comparison or ():
             if name not in names:
                 raise ValueError(f"comparison names {name!r}, which is no arm")
+        if self.comparison and len(set(self.comparison)) < len(self.comparison):
+            raise ValueError(f"comparison names {self.comparison[0]!r} twice")
         check_arms(self)
         return self
 

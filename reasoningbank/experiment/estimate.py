@@ -314,7 +314,7 @@ def _bounds(experiment: Experiment, arm: Arm, *, uses_lm: bool) -> _Bounds:
         lm_calls=calls,
         prompt_tokens=min(prompts, default=None),
         completion_tokens=calls * arm.max_tokens,
-        seconds=budget.seconds,
+        seconds=budget.seconds and budget.seconds * attempts,
         requests=requests,
     )
 

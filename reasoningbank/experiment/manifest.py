@@ -12,14 +12,13 @@ from typing import Any
 
 from reasoningbank.corpus import Pack, Task
 from reasoningbank.errors import UsageError
+from reasoningbank.experiment.code_history import code_hashes, hash_files, with_code
 from reasoningbank.experiment.config import Experiment, parse_experiment
 from reasoningbank.experiment.prompt_hashes import prompt_hashes
 from reasoningbank.experiment.records import RunFolder
 
 __all__ = ["build_manifest", "hash_files", "hash_tasks", "memory_hashes", "open_run"]
 
-#: Rooms whose code decides what is remembered, shown and believed.
-_DECIDING = ("agents", "judge", "memory", "retrieval")
 _PACKAGES = ("reasoningbank", "dspy", "litellm", "oxigraph", "pyoxigraph", "rdflib", "xllamacpp")
 
 
@@ -62,7 +61,7 @@ def build_manifest(
         },
         "tasks": [task.id for task in tasks],
         **({"stream": [task.id for task in stream]} if stream else {}),
-        **({"code": _code_hashes()} if memory else {}),
+        **({"code": code_hashes()} if memory else {}),
         "versions": {name: _version(name) for name in _PACKAGES},
         "machine": {"python": platform.python_version(), "system": platform.system()},
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -73,12 +72,21 @@ def open_run(
     folder: RunFolder,
     manifest: dict[str, Any],
     on_notice: Callable[[str], None] = lambda _: None,
+    *,
+    goes_on: bool = True,
 ) -> None:
     """Write the manifest of a new run, or check that the folder's run is the same.
 
     Models are compared by name: those that this invocation does not need are left as they are,
-    and those that are needed for the first time are added. Changed code of the rooms that decide
-    what is remembered is told, and refused nowhere: what is mended there need not touch results.
+    and those that are needed for the first time are added; so are texts that an earlier version
+    of this package had no hash of. Changed code of the rooms that decide results is told and
+    written down (`code_history`), and refused nowhere: what is mended there need not touch results.
+
+    Args:
+        folder: The run's folder.
+        manifest: What is to be run.
+        on_notice: Told of changed code.
+        goes_on: Whether any trial is left to run, by the code of now.
 
     Raises:
         UsageError: If the folder holds another run: another experiment, corpus, store or model.
@@ -101,6 +109,8 @@ def open_run(
     for name, fingerprint in now.pop("models").items():
         if models.setdefault(name, fingerprint) != fingerprint:
             differs.append(f"model {name}")
+    if "memory" in was and "memory" in now:
+        was["memory"] = _with_new_texts(was["memory"], now["memory"])
     differs += [
         name for part, value in now.items() for name in _changed(part, was.get(part), value)
     ]
@@ -110,14 +120,21 @@ def open_run(
             where=str(folder.path),
             mend="choose another folder with --out, or move this one away",
         )
-    code = old.get("code") or {}
-    mended = [
-        room for room, now in manifest.get("code", {}).items() if code.get(room) not in (None, now)
-    ]
-    if mended:
-        on_notice(f"the code of {', '.join(mended)} is not what it was when this run began")
-    if models != (old.get("hashes") or {}).get("models"):
-        folder.write_manifest({**old, "hashes": {**old["hashes"], "models": models}})
+    known = {**old, "hashes": {**was, "models": models}}
+    if goes_on:
+        code = manifest.get("code") or {}
+        begun = old.get("code") or {}
+        mended = [room for room, now in code.items() if begun.get(room) not in (None, now)]
+        if mended:
+            on_notice(f"the code of {', '.join(mended)} is not what it was when this run began")
+        known = with_code(known, code)
+    if known != old:
+        folder.write_manifest(known)
+
+
+def _with_new_texts(was: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+    """Return hashes of memory, with those of texts that had none when they were written down."""
+    return {**was, "prompts": {**now.get("prompts", {}), **was.get("prompts", {})}}
 
 
 def _changed(part: str, was: Any, now: Any) -> list[str]:
@@ -156,11 +173,6 @@ def memory_hashes(experiment: Experiment, pack: Pack, stream: Sequence[Task]) ->
     }
 
 
-def _code_hashes() -> dict[str, str]:
-    root = Path(__file__).parent.parent
-    return {room: hash_files((root / room).rglob("*.py")) for room in _DECIDING}
-
-
 def _fingerprint(manifest: Mapping[str, Any]) -> str:
     """Return the fingerprint of a manifest's experiment as this version reckons it."""
     try:
@@ -175,15 +187,6 @@ def hash_tasks(tasks: Sequence[Task]) -> str:
     for task in tasks:
         for part in (task.id, task.query, task.expected_sparql):
             digest.update(part.encode() + b"\0")
-    return digest.hexdigest()[:16]
-
-
-def hash_files(paths: Iterable[Path]) -> str:
-    """Return a hash of the contents of files, 16 hexadecimal digits; order does not matter."""
-    digest = hashlib.sha256()
-    for path in sorted(paths):
-        with path.open("rb") as file:
-            digest.update(hashlib.file_digest(file, "sha256").digest())
     return digest.hexdigest()[:16]
 
 

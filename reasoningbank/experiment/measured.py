@@ -251,7 +251,8 @@ def _kinship(experiment: Experiment, arm: Arm, other: Experiment, theirs: Arm) -
     mine, them = (
         (
             a.model_dump(exclude=indifferent),
-            (a.budget or e.budget) if uses_lm else None,
+            # Seconds guard against hanging alone.
+            (a.budget or e.budget).model_dump(exclude={"seconds"}) if uses_lm else None,
             e.pack,
             e.endpoint,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -102,8 +102,9 @@ class SamplingSettings(Strict):
         kind: `parallel`: attempts that know nothing of one another, and the result that most of
             them agree on; `sequential`: each is told the last query and what running it gave.
         k: How many; with `tokens_of` the most.
-        tokens_of: Another arm: as many parallel attempts as come nearest to the tokens that it
-            spent on the same task.
+        tokens_of: Another arm: parallel attempts are made until as many tokens are spent as it
+            spent on the same task, never fewer unless `k` or the budget ends it. The first is
+            made at temperature 0.
         phase: Where it is done: in the stream, in evaluation, or in both.
     """
 
@@ -153,15 +154,30 @@ def bank_arm(arms: Mapping[str, Arm], arm: Arm) -> Arm:
 def control_of(experiment: Experiment, arm: Arm) -> Arm | None:
     """Return the arm whose trials on the stream's tasks show what happens without memory.
 
-    It is the first that runs the stream, has neither memory nor sampling, and is alike in agent,
-    model and layers.
+    It is the first that runs the stream, has no memory, and is alike in all else that decides what
+    an attempt is: agent, model, its settings, tools, demonstrations of the pack, layers, budget and
+    what sampling it does in a stream. Where a model's judgement is learned from, the same model
+    judges it too.
     """
     for other in experiment.arms:
-        alike = (other.agent, other.lm, other.layers) == (arm.agent, arm.lm, arm.layers)
-        plain = other.memory.source == "none" and other.sampling is None
-        if other.stream and plain and alike and other.name != arm.name:
+        alike = _solves(experiment, other) == _solves(experiment, arm)
+        judged = arm.memory.judge == "execution" or other.judge_lm == arm.judge_lm
+        plain = other.memory.source == "none"
+        if other.stream and plain and alike and judged and other.name != arm.name:
             return other
     return None
+
+
+def _solves(experiment: Experiment, arm: Arm) -> tuple[Any, ...]:
+    """Return all but memory that decides how an arm answers a task of a stream."""
+    sampling = arm.sampling
+    if sampling is not None:
+        several = sampling.applies(in_stream=True)
+        sampling = sampling.model_copy(update={"phase": "both"}) if several else None
+    return (
+        *(arm.agent, arm.lm, arm.temperature, arm.max_tokens, arm.tools, arm.demonstrations),
+        *(arm.layers, arm.budget or experiment.budget, sampling),
+    )
 
 
 def check_arms(experiment: Experiment) -> None:
@@ -211,11 +227,26 @@ def _objection(experiment: Experiment, arm: Arm, arms: Mapping[str, Arm], *, lea
         return f"memory.of names {memory.of!r}, which has no memory"
     if memory.source == "learned" and memory.of and not bank_arm(arms, arm).memory.learns:
         return f"memory.of names {memory.of!r}, which learns nothing"
+    if memory.source == "placebo" and (unlike := _unlike(memory, arms[memory.of].memory)):
+        return f"a placebo of {memory.of!r} has to have its {unlike}"
     if arm.stream and memory.of and bank_arm(arms, arm).memory.learns:
         return "has the bank that a stream ends with; leave out stream"
-    if arm.stream and sampling and sampling.tokens_of:
-        return "sampling.tokens_of is of the evaluation; leave out stream"
+    if (arm.stream or memory.learns) and sampling and sampling.tokens_of:
+        return "sampling.tokens_of is of the evaluation; leave out stream and learning"
     return ""
+
+
+def _unlike(placebo: MemorySettings, real: MemorySettings) -> str:
+    """Return the first setting by which a placebo would show something else than is dealt for."""
+    # What a stream distils is all that its bank has.
+    kinds = () if real.learns else real.kinds
+    pairs = {
+        "items": (placebo.items, real.items),
+        "tokens": (placebo.tokens, real.tokens),
+        "kinds": (placebo.kinds, kinds),
+        "demonstrations": (placebo.demonstrations, real.demonstrations),
+    }
+    return next((name for name, (mine, its) in pairs.items() if mine != its), "")
 
 
 def _leads_back(arm: Arm, other: str, arms: Mapping[str, Arm]) -> bool:

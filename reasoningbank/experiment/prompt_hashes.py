@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from reasoningbank.agents import brief, direct, react, react_turns, repeats, rlm, turns
+from reasoningbank.experiment.fixed_texts import texts_of
 from reasoningbank.judge.lm_prompt import prompt_hash
 
 __all__ = ["prompt_hashes"]
@@ -17,14 +18,20 @@ __all__ = ["prompt_hashes"]
 def prompt_hashes(agents: Iterable[str]) -> dict[str, str]:
     """Return the hash of all fixed texts that a model reads, by who reads them.
 
+    ``layers`` are the words of the context and of what is shown of an item, ``lessons`` those
+    that the rules put lessons into. Of their modules every text counts, and nothing else of the
+    code: its hashes are told apart (`reasoningbank.experiment.code_history`).
+
     Args:
         agents: Names of the agents; others than those that come with the harness have none.
 
     Examples:
         >>> sorted(prompt_hashes(["direct", "oracle"]))
-        ['direct', 'judge', 'sampling', 'stop rules']
+        ['direct', 'distiller', 'judge', 'layers', 'lessons', 'sampling', 'stop rules']
     """
+    # A run without memory loads none of it.
     from reasoningbank.experiment import sampling
+    from reasoningbank.memory import consultation, distillation, layers, packing
 
     said: dict[str, Any] = {
         "direct": _signature(direct.WriteQuery),
@@ -34,7 +41,10 @@ def prompt_hashes(agents: Iterable[str]) -> dict[str, str]:
     told = {name: _hash(said[name]) for name in sorted(set(agents)) if name in said}
     return {
         **told,
+        "distiller": distillation.prompt_hash(),
         "judge": prompt_hash(),
+        "layers": _hash([texts_of(room) for room in (layers, packing, consultation)]),
+        "lessons": _hash(texts_of(distillation)),
         "sampling": _hash([sampling.REFINE, sampling._ROWS]),
         "stop rules": _hash(inspect.getsource(repeats)),
     }

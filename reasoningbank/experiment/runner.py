@@ -145,7 +145,7 @@ class _Run:
                 memory_hashes(experiment, pack, self.plan.stream),
                 self.plan.stream if experiment.mode == "learn" else (),
             )
-            open_run(self.folder, manifest, self.on_notice)
+            open_run(self.folder, manifest, self.on_notice, goes_on=bool(self.todo))
             for path in self.folder.set_damaged_aside() if self.missing else ():
                 self.on_notice(f"{path}: could not be read and was set aside; it is run again")
             running = {job.key for job in self.todo if self._will_run(job)}

@@ -24,8 +24,9 @@ __all__ = ["Rollout", "Sampled", "rollout_seed", "sample"]
 
 #: Rows of a result that the next refinement is shown.
 _ROWS = 3
-#: Budgets that all attempts of a trial share; the others are of each attempt.
-_SHARED = ("lm_calls", "tool_calls", "tokens", "seconds", "dollars")
+#: Budgets that all attempts of a trial share; the others are of each attempt. Seconds are among
+#: those: how many attempts there are is not to depend on how busy the machine is.
+_SHARED = ("lm_calls", "tool_calls", "tokens", "dollars")
 
 REFINE = """
 
@@ -103,9 +104,10 @@ def sample(
         settings: Which kind, and how many.
         attempt: Makes an attempt, given its number, what is added to the question, and its budget.
         run: Runs a query without the agents' caps.
-        budget: Of all attempts together, except turns and the calls of each tool.
-        tokens: So many tokens are to be spent, as nearly as whole attempts can; None where the
-            number of attempts is given.
+        budget: Of all attempts together, except turns, the calls of each tool, and seconds.
+        tokens: So many tokens are to be spent: attempts are made until they are, so that no less
+            is spent unless `settings.k` or the budget ends it. None where the number of attempts
+            is given.
         prefixes: By which results are written for the next refinement.
     """
     done: list[Rollout] = []
@@ -136,8 +138,7 @@ def _attempts(
         left = _left(budget, spent)
         if number and left is None:
             return
-        # One more is made where that brings the sum nearer to what is to be spent.
-        if number and tokens is not None and spent.tokens + spent.tokens / number / 2 > tokens:
+        if number and tokens is not None and spent.tokens >= tokens:
             return
         yield number, left or budget
 
@@ -148,7 +149,6 @@ def _left(budget: Budget, spent: Usage) -> Budget | None:
         "lm_calls": spent.lm_calls + spent.cached_calls,
         "tool_calls": spent.tool_calls,
         "tokens": spent.tokens,
-        "seconds": spent.seconds,
         "dollars": spent.dollars or 0.0,
     }
     left: dict[str, Any] = {}

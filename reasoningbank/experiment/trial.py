@@ -45,7 +45,8 @@ class Trial:
         worker: Number of the thread that runs it; a local model keeps a slot for each.
         step: Place in a learning stream; None outside one.
         remember: Finds what the trial is given of memory.
-        tokens: Tokens that its attempts are to spend together, where that is given.
+        tokens: Tokens that its attempts are to spend together, where that is given. The first is
+            then made at temperature 0, as an arm that makes a single one makes it.
     """
 
     world: World
@@ -99,6 +100,7 @@ class Trial:
             step=self.step,
             memory=self._recall.snapshot,
             rollouts=rollouts,
+            tokens_wanted=self.tokens,
         )
         return judged_by_lm(self.world, self.arm.judge_lm, record) if self.arm.judge_lm else record
 
@@ -136,6 +138,8 @@ class Trial:
             self.worker,
             recall=self._recall,
             budget=budget,
+            # Only what is made beyond a plain arm's own attempt has to differ from it.
+            temperature=0.0 if number == 0 and self.tokens is not None else None,
         )
 
     def _judged(self, one: Rollout) -> dict[str, Any]:

@@ -66,6 +66,8 @@ class TrialRecord:
             with `number` (from 0), `sparql`, `status`, `error`, `usage`, `verdict`,
             `judgements`, `agreed` (how many attempts had its result, itself included) and
             `trajectory`. What they consumed is part of `usage`.
+        tokens_wanted: Tokens that all its attempts together were to spend, as another arm did on
+            the task; None where no arm's are matched.
     """
 
     key: TrialKey
@@ -91,6 +93,7 @@ class TrialRecord:
     step: int | None = None
     memory: str = ""
     rollouts: tuple[Mapping[str, Any], ...] = ()
+    tokens_wanted: int | None = None
 
     @property
     def strict(self) -> bool:

@@ -134,8 +134,10 @@ class MemoryBank:
             raise UsageError(
                 f"{len(found)} items begin with {item_id!r}", mend=f"say more: {named}"
             )
-        near = difflib.get_close_matches(wanted, every, n=3, cutoff=0.4) or every[:3]
-        mend = f"is it one of {', '.join(near)}?" if near else "the bank is empty"
+        near = difflib.get_close_matches(wanted, every, n=3, cutoff=0.75)
+        mend = "the list of the items shows their ids" if every else "the bank is empty"
+        if near:
+            mend = f"is it one of {', '.join(near)}?"
         raise UsageError(f"there is no memory item {item_id!r}", mend=mend)
 
     def items(self, *, status: ItemStatus | None = "active") -> list[MemoryItem]:

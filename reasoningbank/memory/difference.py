@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 from reasoningbank.memory.item import MemoryItem
@@ -47,7 +47,9 @@ class Difference:
 def difference(before: Iterable[MemoryItem], after: Iterable[MemoryItem]) -> Difference:
     """Compare the items of two banks.
 
-    What an item says is part of its id, so an item that says something else is another item.
+    What an item says is part of its id, so an item that says something else is another item. An
+    experience is known by all but its time: of two banks that learned the same at different times
+    no item is changed.
 
     Examples:
         >>> from reasoningbank.memory.item import Counters
@@ -65,7 +67,7 @@ def difference(before: Iterable[MemoryItem], after: Iterable[MemoryItem]) -> Dif
         changed=tuple(
             ItemDifference(first[one], second[one])
             for one in sorted(first.keys() & second.keys())
-            if first[one] != second[one]
+            if fields_changed(first[one], second[one])
         ),
     )
 
@@ -87,4 +89,9 @@ def _flat(item: MemoryItem) -> dict[str, Any]:
     for name in ("id", "provenance", "evidence"):
         del data[name]
     counters = data.pop("counters")
-    return {**data, **counters, "origins": [asdict(origin) for origin in item.origins]}
+    return {**data, **counters, "origins": _experiences(item)}
+
+
+def _experiences(item: MemoryItem) -> list[tuple[str, ...]]:
+    # Sorted, since evidence is kept in the order of its times.
+    return sorted(astuple(replace(origin, time="")) for origin in item.origins)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, Literal, get_args
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
+from typing import Any, Literal, TypeVar, get_args
 
 from reasoningbank.errors import UsageError
 
@@ -29,6 +29,8 @@ ItemStatus = Literal["active", "superseded", "retired"]
 
 #: A tag that begins so names a class or property that was looked for and is not there.
 ABSENT = "absent:"
+
+_Part = TypeVar("_Part", "Scope", "Provenance", "Counters", "Turn")
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,19 @@ class Counters:
         return Counters(
             **{f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)}
         )
+
+    def __or__(self, other: Counters) -> Counters:
+        """Return the least that both together may be, if trials of one may be trials of the other.
+
+        Examples:
+            >>> Counters(retrieved=4, success=4) | Counters(retrieved=3, failure=3, hurt=2)
+            Counters(retrieved=7, success=4, failure=3, helped=0, hurt=2)
+            >>> Counters(retrieved=4, hurt=3) | Counters(retrieved=3, hurt=3)
+            Counters(retrieved=4, success=0, failure=0, helped=0, hurt=3)
+        """
+        larger = {f.name: max(getattr(self, f.name), getattr(other, f.name)) for f in fields(self)}
+        judged = larger["success"] + larger["failure"]
+        return Counters(**{**larger, "retrieved": max(larger["retrieved"], judged)})
 
 
 @dataclass(frozen=True)
@@ -195,23 +210,32 @@ class MemoryItem:
             UsageError: If it is no item, or its id is not that of its content.
         """
         try:
-            known = {f.name for f in fields(cls) if f.init}
+            required, known = _KEYS[cls]
+            lacking = [name for name in required if name not in data]
+            if lacking:
+                raise ValueError(f"it lacks {', '.join(lacking)}")
             rest = {name: value for name, value in data.items() if name in known}
+            for name in ("tags", "evidence", "turns"):
+                if not isinstance(rest.get(name, ()), list | tuple):
+                    raise TypeError(f"{name} are a list")
+            for name in ("title", "content", "pattern"):
+                if not isinstance(rest.get(name, ""), str):
+                    raise TypeError(f"{rest[name]!r:.40} is no text")
             item = cls(
                 **{
                     **rest,
                     "tags": tuple(rest.get("tags", ())),
-                    "scope": Scope(**rest.get("scope", {})),
-                    "provenance": Provenance(**rest.get("provenance", {})),
-                    "evidence": tuple(Provenance(**one) for one in rest.get("evidence", ())),
-                    "counters": Counters(**rest.get("counters", {})),
-                    "turns": tuple(Turn(**one) for one in rest.get("turns", ())),
+                    "scope": _part(Scope, rest.get("scope", {})),
+                    "provenance": _part(Provenance, rest.get("provenance", {})),
+                    "evidence": tuple(_part(Provenance, one) for one in rest.get("evidence", ())),
+                    "counters": _part(Counters, rest.get("counters", {})),
+                    "turns": tuple(_part(Turn, one) for one in rest.get("turns", ())),
                 }
             )
-            _check_types(item, rest)
+            _check_types(item)
         except (TypeError, ValueError, AttributeError) as error:
             raise UsageError(f"is no memory item ({error})") from error
-        unknown = sorted(set(data) - known - {"id"})
+        unknown = sorted(set(data) - {*known, "id"})
         if unknown:
             raise UsageError(f"unknown key {unknown[0]!r} of a memory item")
         if data.get("id", item.id) != item.id:
@@ -225,9 +249,31 @@ class MemoryItem:
         return replace(self, evidence=tuple(seen), counters=self.counters + other.counters)
 
 
-def _check_types(item: MemoryItem, data: Mapping[str, Any]) -> None:
-    if not isinstance(data.get("tags", []), list | tuple):
-        raise TypeError("tags are a list")
+def _keys(kind: type[Any]) -> tuple[tuple[str, ...], frozenset[str]]:
+    """Return the names of a class's fields: those that must be given, and all."""
+    given = [f for f in fields(kind) if f.init]
+    required = [f.name for f in given if f.default is MISSING]
+    return tuple(required), frozenset(f.name for f in given)
+
+
+_KEYS = {kind: _keys(kind) for kind in (MemoryItem, Scope, Provenance, Counters, Turn)}
+
+
+def _part(kind: type[_Part], data: object) -> _Part:
+    name = kind.__name__.lower()
+    if not isinstance(data, Mapping):
+        raise TypeError(f"{data!r:.40} is no {name}")
+    required, known = _KEYS[kind]
+    lacking = [one for one in required if one not in data]
+    unknown = [one for one in data if one not in known]
+    if lacking:
+        raise ValueError(f"a {name} lacks {', '.join(lacking)}")
+    if unknown:
+        raise ValueError(f"unknown key {unknown[0]!r} of a {name}")
+    return kind(**data)
+
+
+def _check_types(item: MemoryItem) -> None:
     texts = [getattr(item, f.name) for f in fields(item) if isinstance(f.default, str)]
     texts += [item.title, item.description, item.content, *item.tags]
     parts: list[Scope | Provenance | Turn] = [item.scope, *item.origins, *item.turns]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reasoningbank.corpus.sampling import shuffle_key
 from reasoningbank.lm.tokens import count_tokens
@@ -14,6 +14,9 @@ from reasoningbank.memory.guard import Guard
 from reasoningbank.memory.item import Counters, ItemSource, MemoryItem, Scope
 from reasoningbank.memory.packing import Found, item_text, pack
 from reasoningbank.sparql.endpoint import same_address
+
+if TYPE_CHECKING:
+    from reasoningbank.memory.demonstrating import Demonstrated
 
 __all__ = ["Ranking", "Retrieval", "deal_at_random", "retrieve", "without_identifiers"]
 
@@ -52,9 +55,10 @@ class Retrieval:
         query: What was searched for.
         found: What is shown, the best first.
         withheld: Id and reason of what the leakage guard kept back.
-        tokens: Tokens of what is shown.
+        tokens: Tokens of the items that are shown.
         skipped: Id and reason of what the budget had no room for.
         at_random: Whether the items were dealt at random.
+        demonstrations: Worked turns that are shown beside the items; their tokens come on top.
     """
 
     query: str
@@ -63,12 +67,13 @@ class Retrieval:
     tokens: int = 0
     skipped: tuple[tuple[str, str], ...] = ()
     at_random: bool = False
+    demonstrations: tuple[Demonstrated, ...] = ()
 
     def to_event(self) -> dict[str, Any]:
-        """Return the data of a ``memory_retrieved`` event."""
+        """Return the data of a ``memory_retrieved`` event; its tokens are of all that is shown."""
         return {
             "query": self.query,
-            "tokens": self.tokens,
+            "tokens": self.tokens + sum(one.tokens for one in self.demonstrations),
             "at_random": self.at_random,
             "items": [
                 {
@@ -82,6 +87,7 @@ class Retrieval:
                 }
                 for found in self.found
             ],
+            "demonstrations": [one.to_event() for one in self.demonstrations],
             "withheld": _reasons(self.withheld),
             "skipped": _reasons(self.skipped),
         }

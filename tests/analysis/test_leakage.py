@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from learned_run import GOLD, asked, item, records, shown, trial, write
+from learned_run import GOLD, asked, item, records, rollout, shown, trial, write
 from typer.testing import CliRunner
 
 from reasoningbank.analysis import (
@@ -24,7 +24,7 @@ from reasoningbank.cli.app import app
 from reasoningbank.corpus import load_corpus, load_pack
 from reasoningbank.corpus.splits import split_tasks
 from reasoningbank.experiment import RunFolder, TrialRecord
-from reasoningbank.trajectory import Recorder
+from reasoningbank.trajectory import Recorder, Trajectory
 
 RESULTS = Path(__file__).parents[2] / "experiments" / "results"
 
@@ -139,6 +139,69 @@ def test_a_gold_in_the_first_prompt_is_found(tmp_path: Path) -> None:
     recorder.add("lm_call", {"messages": [{"role": "user", "content": "?"}], "response": gold})
     later = replace(leaky, trajectory=asked(recorder, prompt=f"You said {gold}"))
     assert planted(tmp_path, later) == []
+
+
+def demonstration(task: str = "s1", text: str = "print(7)") -> dict[str, Any]:
+    return {"id": "i0", "task": task, "trial": f"learned/{task}.0", "tokens": 700, "text": text}
+
+
+def test_a_demonstration_is_audited_as_items_are(tmp_path: Path) -> None:
+    def leaks(**said: str) -> list[tuple[str, ...]]:
+        trajectory = shown(demonstrations=[demonstration(**said)])
+        return planted(tmp_path, trial("learned", "h3", 1, True, memory="b14",
+                       trajectory=trajectory))  # fmt: skip
+
+    assert leaks() == []
+    # A turn's code holds its query in a string, here of one line.
+    query = r"""q = "SELECT ?t {\n ?t a t:Tree ;\n t:height {n} }"\nprint(sparql_query(q))"""
+    gold = leaks(text=query.replace("{n}", "1043"))
+    assert gold == [("learned/h3.1", "gold text", "i0", "of h3")]
+    assert leaks(text=query.replace("{n}", "1044"))[0][3] == "of h4"
+    assert leaks(text=query.replace("{n}", "44")) == []
+    asks = "question: Which trees of the garden h5 are 1045 metres tall?"
+    assert leaks(text=asks) == [("learned/h3.1", "question text", "i0", "of h5")]
+    assert leaks(task="h3") == [("learned/h3.1", "own task", "i0", "h3")]
+    assert leaks(task="h5") == [("learned/h3.1", "evaluation", "i0", "h5")]
+
+
+def test_a_demonstration_rests_on_what_its_item_rests_on(tmp_path: Path) -> None:
+    bad = item("i9", "s1", evidence=[{"task": "o", "group": "group h3", "corpus": "trees"}])
+    trajectory = shown(demonstrations=[{**demonstration(), "id": "i9"}])
+    leaky = trial("learned", "h3", 1, True, memory="b14", trajectory=trajectory)
+    assert planted(tmp_path, leaky, bad) == [
+        ("learned/h3.1", "own group", "i9", "o, group h3"),
+    ]
+
+
+def test_attempts_that_were_not_chosen_are_audited_too(tmp_path: Path) -> None:
+    def leaks(trajectory: Trajectory) -> list[tuple[str, ...]]:
+        others = (rollout(1, False), rollout(2, False, trajectory=trajectory.to_json()))
+        return planted(tmp_path, trial("learned", "h3", 1, True, memory="b14", rollouts=others))
+
+    assert leaks(shown(item("i0", "s1"))) == []
+    gold = GOLD.format(n=1043, task="h3")
+    assert leaks(shown(item("i0", "h3"))) == [("learned/h3.1", "own task", "i0", "h3")]
+    assert leaks(shown(item("i0", "s1"), text=gold)) == [
+        ("learned/h3.1", "gold text", "i0", "of h3"),
+    ]
+    assert leaks(asked(prompt=f"Try:\n{gold}")) == [("learned/h3.1", "gold in prompt", "", "")]
+    recorder = Recorder(clock=lambda: 0.0)
+    call = recorder.add("tool_call", {"tool": "memory_get", "arguments": {"id": "i7"}})
+    recorder.add("tool_result", {"result": {"id": "i7"}}, parent=call)
+    assert leaks(asked(recorder)) == [("learned/h3.1", "not recorded", "i7", "")]
+
+
+def test_a_refinement_may_be_told_what_an_earlier_attempt_wrote(tmp_path: Path) -> None:
+    gold = GOLD.format(n=1043, task="h3")
+    told = asked(prompt=f"You answered before:\n{gold}\nIt runs.")
+
+    def leaks(first: str) -> list[str]:
+        other = rollout(0, True, sparql=first)
+        refined = trial("none", "h3", 0, True, sparql=gold, trajectory=told, rollouts=(other,))
+        return [kind for _, kind, _, _ in planted(tmp_path, refined)]
+
+    assert leaks(gold) == []
+    assert leaks("SELECT ?x { ?x a t:Tree }") == ["gold in prompt"]
 
 
 @pytest.mark.parametrize("result", [{"items": [{"id": "i7"}]}, {"item": {"id": "i7"}}])

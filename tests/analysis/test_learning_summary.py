@@ -22,6 +22,7 @@ from reasoningbank.analysis import (
 from reasoningbank.analysis.figures import FIGURES
 from reasoningbank.cli.app import app
 from reasoningbank.experiment import RunFolder
+from reasoningbank.trajectory import Usage
 
 
 @pytest.fixture(scope="module")
@@ -103,12 +104,27 @@ def test_what_was_not_made_of_golds_is_told(tmp_path: Path) -> None:
 
 def test_what_memory_showed_and_cost(summary: RunSummary) -> None:
     learned, placebo = summary.memory
-    assert (learned.trials, learned.held_out) == (36, 24)
-    assert learned.shown[0] == 2
-    assert learned.tokens[0] == 80
-    # Each stream begins with an empty bank.
-    assert (learned.empty, learned.empty_held_out, learned.withheld) == (3, 0, 9)
-    assert (placebo.trials, placebo.tokens[0]) == (8, 40)
+    assert (learned.held_out.trials, learned.streams.trials) == (24, 12)
+    assert learned.held_out.shown[0] == 2
+    assert learned.held_out.tokens[0] == 80
+    # Each stream begins with an empty bank, and what is met in it is no part of what is compared.
+    assert (learned.held_out.empty, learned.held_out.withheld) == (0, 0)
+    assert (learned.streams.empty, learned.streams.withheld) == (3, 9)
+    assert learned.streams.tokens[0] == 40
+    assert (placebo.held_out.trials, placebo.held_out.tokens[0]) == (8, 40)
+    assert placebo.streams.trials == 0
+    assert [name for name, _ in placebo.uses] == ["held out"]
+
+
+def test_trials_with_a_demonstration_are_counted(tmp_path: Path) -> None:
+    worked = {"id": "i0", "task": "s1", "trial": "learned/s1.0", "tokens": 700, "text": "Steps"}
+    taught = trial(
+        "learned", "h3", 1, True, memory="b14", trajectory=shown(demonstrations=[worked])
+    )
+    kept = [one for one in records() if one.key != taught.key]
+    learned, placebo = summarise_run(write(tmp_path / "run", [*kept, taught])).memory
+    assert (learned.held_out.demonstrated, learned.streams.demonstrated) == (1, 0)
+    assert placebo.held_out.demonstrated == 0
 
 
 def test_judges_are_held_against_execution_over_the_streams(summary: RunSummary) -> None:
@@ -136,6 +152,38 @@ def test_the_other_attempts_of_a_trial_are_judged_too() -> None:
     assert (said.trials, said.attempts, said.each, said.any, said.chosen) == (1, 3, 1 / 3, 1, 0)
 
 
+def test_what_was_spent_is_held_against_what_was_wanted() -> None:
+    other = {"verdict": verdict(True), "judgements": {}}
+    one = trial("matched", "h1", 0, True, rollouts=(other,), usage=Usage(prompt_tokens=300),
+                tokens_wanted=200)  # fmt: skip
+    # A single attempt was enough: it counts as well.
+    two = trial("matched", "h2", 0, False, usage=Usage(prompt_tokens=100), tokens_wanted=100)
+    said = summarise([one, two]).arms[0].sampled
+    assert said is not None
+    assert (said.trials, said.attempts, said.spent, said.least) == (2, 3, 4 / 3, 1.0)
+    plain = summarise([trial("a", "h1", 0, True, rollouts=(other,))]).arms[0].sampled
+    assert plain is not None
+    assert plain.spent is plain.least is None
+
+
+def test_what_a_budget_ended_is_told_by_cause() -> None:
+    late = {"status": "exhausted", "error": "the budget of 7200 seconds is used up"}
+    calls = {"status": "exhausted", "error": "the budget of 12 LM calls is used up"}
+    long = {"status": "exhausted", "error": "the prompt no longer fits the model's context window"}
+    rollout = {"verdict": verdict(False), "judgements": {}}
+    found = summarise(
+        [
+            trial("a", "h1", 0, False, rollouts=({**rollout, **late}, rollout), **late),
+            trial("a", "h2", 0, False, **calls),
+            trial("a", "h3", 0, False, **long),
+            trial("b", "h1", 0, True),
+        ]
+    )
+    causes = {"seconds": 2, "LM calls": 1, "context window": 1}
+    assert [arm.exhausted for arm in found.arms] == [causes, {}]
+    assert found.to_json()["arms"][0]["exhausted"] == causes
+
+
 def test_the_rule_alone_is_told_of_streams_and_not_of_other_runs() -> None:
     assert summarise([trial("a", "h1", 0, True)]).arms[0].judges == {}
     online = summarise([trial("a", "s1", 0, True, step=0)]).online
@@ -147,8 +195,10 @@ def test_an_arm_that_was_to_have_memory_and_got_none_is_shown(tmp_path: Path) ->
     bare = [trial("placebo", task, 0, False) for task in HELD_OUT]
     folder = write(tmp_path / "run", bare)
     (learned, placebo) = summarise_run(folder).memory
-    assert (placebo.arm, placebo.empty, placebo.banks) == ("placebo", 8, ())
-    assert learned.trials == 0, "its streams are on record, its trials are not"
+    assert (placebo.arm, placebo.held_out.empty, placebo.banks) == ("placebo", 8, ())
+    assert learned.held_out.trials == learned.streams.trials == 0, (
+        "its streams are on record, its trials are not"
+    )
 
 
 def test_the_summary_as_json_is_whole(summary: RunSummary) -> None:
@@ -168,6 +218,12 @@ def test_the_command_prints_all_of_it(run: RunFolder) -> None:
     assert any(line[0] == "rule" and line[-1] == "0.00" for line in lines)
     assert "learned, rejected: 3 no class … in the data" in said
     assert "2 (2 success)" in said
+    uses = [line[:4] for line in lines if line[1:2] in (["held out"], ["streams"])]
+    assert uses == [
+        ["learned", "held out", "learned", "24"],
+        ["learned", "streams", "learned", "12"],
+        ["placebo", "held out", "placebo of learned", "8"],
+    ]
     assert "stated beforehand: learned against none" in said
     assert "in the stream: learned against none" in said
 

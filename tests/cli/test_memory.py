@@ -21,6 +21,7 @@ from reasoningbank.memory import (
     Snapshot,
     Turn,
 )
+from reasoningbank.memory.consolidation import consolidate
 
 from .conftest import Said
 
@@ -120,6 +121,16 @@ def test_an_item_is_shown_whole_and_found_by_its_beginning(cli: Cli, bank: Path)
     assert MASS.id in refused(cli("memory", "show", bank, MASS.id[:-1] + "x"))
 
 
+@pytest.mark.parametrize("command", ["show", "retire"])
+@pytest.mark.parametrize("unknown", ["", "  ", "zzzz", "Old", "f" * 16])
+def test_an_unknown_id_is_not_answered_with_others(
+    cli: Cli, bank: Path, command: str, unknown: str
+) -> None:
+    said = refused(cli("memory", command, bank, unknown))
+    assert "there is no memory item" in said
+    assert [item.id for item in ITEMS if item.id in said] == []
+
+
 def test_search_ranks_and_says_by_what(cli: Cli, bank: Path) -> None:
     found = rows(cli("memory", "search", bank, "quanto pesa una proteina?"))
     assert [row[3] for row in found] == [MASS.id, RANK.id]
@@ -128,6 +139,8 @@ def test_search_ranks_and_says_by_what(cli: Cli, bank: Path) -> None:
     assert first["lexical"] > 0
     only = rows(cli("memory", "search", bank, "protein mass", "--src", "failure"))
     assert [row[3] for row in only] == [RANK.id]
+    for query in ("", " \t"):
+        assert "the query is empty" in refused(cli("memory", "search", bank, query))
 
 
 @pytest.mark.parametrize(
@@ -159,9 +172,12 @@ def test_what_was_changed_is_told_and_taken_back(cli: Cli, bank: Path) -> None:
     assert (last["action"], last["reason"]) == ("retire", "of one release only")
     assert last["changed"] == {"status": ["active", "retired"]}
     assert [row[2] for row in rows(cli("memory", "history", bank))] == ["add"] * 3 + ["retire"]
-    assert "undo of change 4" in cli("memory", "undo", bank, last["number"]).out
+    undone = cli("memory", "undo", bank, last["number"]).out
+    assert undone == f"undo of change 4 (of one release only): {MASS.id}\n"
     assert cli("memory", "list", bank, "--json").out == before
-    assert data(cli("memory", "undo", bank, "--json"))["changed"]["status"] == ["active", "retired"]
+    told = data(cli("memory", "undo", bank, "--json"))
+    assert (told["undone"], told["reason"]) == ([5], "undo of change 4")
+    assert [one["changed"]["status"] for one in told["changes"]] == [["active", "retired"]]
     assert "no change 99" in refused(cli("memory", "undo", bank, 99))
 
 
@@ -181,9 +197,24 @@ def test_a_difference_names_what_changed(cli: Cli, bank: Path, tmp_path: Path) -
     assert rows(cli("memory", "diff", bank, bank)) == []
 
 
+def test_the_time_of_an_experience_is_no_difference(cli: Cli, bank: Path, tmp_path: Path) -> None:
+    first, *others = (
+        replace(origin, time=f"2026-01-0{day}T00:00:00+00:00")
+        for day, origin in zip((2, 1), MASS.origins, strict=True)
+    )
+    # The bank keeps evidence in the order of its times, so the order is none either.
+    for origins in ((first, *others), (*others, first)):
+        later = replace(MASS, provenance=origins[0], evidence=tuple(origins[1:]))
+        file = Snapshot.of([later, RANK, GONE]).write(tmp_path)
+        assert rows(cli("memory", "diff", bank, file)) == []
+    other = replace(MASS, provenance=replace(first, judge="rule"), evidence=tuple(others))
+    file = Snapshot.of([other, RANK, GONE]).write(tmp_path)
+    assert [row[:2] for row in rows(cli("memory", "diff", bank, file))] == [["changed", MASS.id]]
+
+
 @pytest.mark.parametrize("name", ["i.jsonl", "i.jsonl.gz", "i.ttl", "i.nq", "i.ttl.gz"])
 def test_there_and_back_nothing_is_lost(cli: Cli, bank: Path, tmp_path: Path, name: str) -> None:
-    file, copy = tmp_path / "new" / name, tmp_path / "copy.sqlite"
+    file, copy = tmp_path / name, tmp_path / "copy.sqlite"
     said = cli("memory", "export", bank, file)
     assert (said.status, said.out) == (0, "")
     assert cli("memory", "import", copy, file).out == "3 added, 0 merged, 0 were there\n"
@@ -202,6 +233,107 @@ def test_exports_go_to_the_output_too(cli: Cli, bank: Path, tmp_path: Path) -> N
     assert "end it in .jsonl" in refused(cli("memory", "export", bank, tmp_path / "items.txt"))
     assert cli("memory", "export", bank, tmp_path / "i.txt", "--format", "nquads").status == 0
     assert (tmp_path / "i.txt").read_text(encoding="utf-8").startswith("<urn:reasoningbank:item:")
+
+
+def test_an_export_never_takes_the_place_of_a_bank_or_of_its_source(
+    cli: Cli, bank: Path, run: Path, tmp_path: Path
+) -> None:
+    other, link, hidden = tmp_path / "other.sqlite", tmp_path / "link.jsonl", tmp_path / "b.jsonl"
+    for copy in (other, hidden):
+        copy.write_bytes(bank.read_bytes())
+    link.symlink_to(bank)
+    lines = tmp_path / "items.jsonl"
+    assert cli("memory", "export", bank, lines).status == 0
+    before = state_of(tmp_path)
+    for target in (bank, other, tmp_path / "new.sqlite", tmp_path / "new.db"):
+        for words in ((), ("--format", "jsonl")):
+            assert "is the name of a bank" in refused(cli("memory", "export", bank, target, *words))
+    assert "is what is exported itself" in refused(cli("memory", "export", bank, link))
+    assert "is what is exported itself" in refused(cli("memory", "export", lines, lines))
+    assert "is a bank or another database" in refused(cli("memory", "export", bank, hidden))
+    kept = next((run / "memory").glob("*.jsonl"))
+    said = refused(cli("memory", "export", run, kept, "--snapshot", "learned.0"))
+    assert "is a file of the run itself" in said
+    assert state_of(tmp_path) == before
+    assert cli("memory", "export", bank, lines, "--src", "failure").status == 0
+    assert len(lines.read_text(encoding="utf-8").splitlines()) == 1
+
+
+def test_an_export_is_in_the_format_of_its_name_and_makes_no_folder(
+    cli: Cli, bank: Path, tmp_path: Path
+) -> None:
+    for name, wanted in (("a.ttl", "nquads"), ("a.nq.gz", "jsonl"), ("a.jsonl", "turtle")):
+        said = refused(cli("memory", "export", bank, tmp_path / name, "--format", wanted))
+        assert f"not {wanted}" in said
+    assert "there is no folder" in refused(cli("memory", "export", bank, tmp_path / "no" / "a.ttl"))
+    folder = tmp_path / "a.nq"
+    folder.mkdir()
+    assert "is a folder" in refused(cli("memory", "export", bank, folder))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.nq", "bank.sqlite"]
+    assert cli("memory", "export", bank, tmp_path / "a.ttl", "--format", "turtle").status == 0
+
+
+def test_an_import_is_taken_back_with_all_its_items(cli: Cli, bank: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.sqlite"
+    cli("memory", "import", copy, bank)
+    said = cli("memory", "undo", copy, 2)
+    assert said.out == f"undo of changes 1-3 (import of {bank}): 3 items\n"
+    again = data(cli("memory", "undo", copy, "--json"))
+    assert again["undone"] == [4, 5, 6]
+    assert {change["item"] for change in again["changes"]} == {item.id for item in ITEMS}
+    assert rows(cli("memory", "diff", bank, copy)) == []
+
+
+def test_a_merge_is_told_as_one(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "bank.sqlite"
+    same = replace(RANK, description="Other taxa", provenance=Provenance("t9"))
+    with MemoryBank(path) as bank:
+        bank.add([RANK, same])
+        consolidate(bank)
+    told = {row[3]: row[2] for row in rows(cli("memory", "history", path))[2:]}
+    assert told == {same.id: "merge", RANK.id: f"merged into {same.id}"}
+    actions = [change["action"] for change in data(cli("memory", "history", path, "--json"))]
+    assert actions == ["add", "add", "replace", "supersede"]
+
+
+@pytest.mark.parametrize("name", ["e.sqlite", "e.jsonl", "e.ttl"])
+def test_a_file_with_nothing_in_it_is_refused(
+    cli: Cli, bank: Path, tmp_path: Path, name: str
+) -> None:
+    empty = tmp_path / name
+    empty.touch()
+    before = state_of(tmp_path)
+    for words in (
+        ("list", empty),
+        ("import", bank, empty),
+        ("import", empty, bank),
+        ("history", empty),
+        ("retire", empty, MASS.id),
+        ("undo", empty),
+        ("diff", bank, empty),
+    ):
+        assert refused(cli("memory", *words)).startswith(f"{empty}: is empty;")
+    assert state_of(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ({}, "it lacks title, description, content, src"),
+        ({"title": "T", "src": "seed"}, "it lacks description, content"),
+        ({**MASS.to_json(), "turns": [{"code": "1"}]}, "a turn lacks reasoning"),
+        ({**MASS.to_json(), "turns": 5}, "turns are a list"),
+        ({**MASS.to_json(), "scope": {"wide": ""}}, "unknown key 'wide' of a scope"),
+        ({**MASS.to_json(), "evidence": [5]}, "5 is no provenance"),
+        ({**MASS.to_json(), "title": None}, "None is no text"),
+    ],
+)
+def test_a_line_that_is_no_item_is_told_by_its_keys(
+    cli: Cli, tmp_path: Path, line: dict[str, Any], said: str
+) -> None:
+    file = tmp_path / "items.jsonl"
+    file.write_text(json.dumps(line) + "\n", encoding="utf-8")
+    assert refused(cli("memory", "list", file)) == f"{file}:1: is no memory item ({said})"
 
 
 def test_import_takes_over_what_is_new_of_what_is_known(
@@ -258,7 +390,9 @@ def test_only_a_bank_is_changed(cli: Cli, bank: Path, run: Path, tmp_path: Path)
 
 @pytest.mark.parametrize("command", ["list", "history", "undo", "export"])
 def test_what_is_not_there_is_not_made(cli: Cli, tmp_path: Path, command: str) -> None:
-    assert "there is no such bank" in refused(cli("memory", command, "none.sqlite"))
+    said = refused(cli("memory", command, "none.sqlite"))
+    assert "there is no such bank" in said
+    assert "(.jsonl, .ttl, .nq)" in said
     assert list(tmp_path.iterdir()) == []
 
 
@@ -280,6 +414,8 @@ def test_which_snapshot_has_to_be_said_where_there_are_several(cli: Cli, run: Pa
     assert f"learned.0 ({Snapshot.of([MASS, RANK]).hash})" in said
     for name in ("learned.7", "learned.0/9", "learned.9/0", "zzz"):
         assert str(run) in refused(cli("memory", "list", run, "--snapshot", name))
+    said = refused(cli("memory", "list", run, "--snapshot", "learned.0/99"))
+    assert said.endswith("stream 'learned.0' has no step '99'; it has 0-1")
     assert "is no run" in refused(
         cli("memory", "list", run / "memory" / f"{Snapshot.of([]).hash}.jsonl", "--snapshot", "x")
     )
@@ -294,6 +430,9 @@ def test_the_history_of_a_run_is_that_of_a_stream(cli: Cli, run: Path) -> None:
     ]
     only = rows(cli("memory", "history", run, RANK.id[:8], "--snapshot", "learned.0"))
     assert [row[2] for row in only] == ["add", "retire"]
+    assert "no step changed an item 'zzzz'" in refused(
+        cli("memory", "history", run, "zzzz", "--snapshot", "learned.0")
+    )
     assert "learned.0, learned.1" in refused(cli("memory", "history", run))
 
 

@@ -58,6 +58,7 @@ def test_every_shipped_experiment_is_valid(path: Path) -> None:
         (HEAD + '[[arms]]\nname = "a/../b"\nagent = "oracle"\n', r"arms\..*\.name: "),
         (HEAD + ARM + ARM, "two arms have the same name"),
         (HEAD + 'comparison = ["a", "b"]\n' + ARM, "comparison names 'b'"),
+        (HEAD + 'comparison = ["a", "a"]\n' + ARM, "comparison names 'a' twice"),
         (HEAD + 'comparison = ["a"]\n' + ARM, "comparison"),
         (HEAD + "seeds = []\n" + ARM, "seeds: "),
         (HEAD + "version = 2\n" + ARM, "version: "),

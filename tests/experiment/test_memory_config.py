@@ -61,6 +61,13 @@ MATCHED: dict[str, Any] = {"temperature": 0.7, "sampling": {"tokens_of": "learne
         ([arm(memory={"source": "placebo", "of": "learned"}, seeds=[3])], "has seed 3, which"),
         ([arm(stream=True, memory={"source": "placebo", "of": "learned"})], "leave out stream"),
         ([arm(stream=True, **MATCHED)], "leave out stream"),
+        ([arm(memory="learned", **MATCHED)], "arm a: sampling.tokens_of is of the evaluation"),
+        ([arm(memory={"source": "placebo", "of": "learned", "items": 4})], "have its items"),
+        ([arm(memory={"source": "placebo", "of": "learned", "tokens": 90})], "have its tokens"),
+        ([arm(memory={"source": "placebo", "of": "learned", "kinds": ["success"]})],
+         "a placebo of 'learned' has to have its kinds"),
+        ([arm(agent="rlm", memory={"source": "placebo", "of": "learned", "demonstrations": True})],
+         "have its demonstrations"),
         ([arm(seeds=[1, 1])], "a seed is named twice"),
         ([arm(agent="oracle", memory="gold")], "the oracle has no use for memory"),
     ],
@@ -131,6 +138,54 @@ def test_the_control_is_alike_but_for_memory() -> None:
     assert seeds_of(experiment, control) == (7,)
     assert seeds_of(experiment, arms["learned"]) == (0, 1)
     assert control_of(learn(), LEARNED_ARM) is None
+
+
+@pytest.mark.parametrize(
+    "unlike",
+    [
+        {"temperature": 0.5},
+        {"max_tokens": 100},
+        {"tools": []},
+        {"demonstrations": False},
+        {"budget": {"lm_calls": 3}},
+        {"sampling": {"kind": "sequential"}},
+    ],
+)
+def test_a_control_is_alike_in_all_but_memory(unlike: dict[str, Any]) -> None:
+    plain, other = arm("plain", stream=True), arm("other", stream=True, **unlike)
+    experiment = learn(other, plain, arm("unlike", memory="learned", **unlike))
+    arms = {one.name: one for one in experiment.arms}
+    for learner, expected in (("learned", "plain"), ("unlike", "other")):
+        control = control_of(experiment, arms[learner])
+        assert control is not None
+        assert control.name == expected
+
+
+def test_only_what_is_sampled_in_the_stream_tells_a_control_apart() -> None:
+    later = {"kind": "sequential", "phase": "evaluation"}
+    experiment = learn(arm("plain", stream=True), arm("later", memory="learned", sampling=later))
+    control = control_of(experiment, experiment.arms[1])
+    assert control is not None
+    assert control.name == "plain"
+
+
+def test_a_control_is_judged_by_whom_the_learner_believes() -> None:
+    believes = arm("lm", memory={"source": "learned", "judge": "lm"}, judge_lm="local")
+    none = arm("none", stream=True)
+    assert control_of(learn(none, believes), learn(none, believes).arms[1]) is None
+    experiment = learn(none | {"judge_lm": "local"}, believes)
+    for learner in experiment.arms[1:]:
+        control = control_of(experiment, learner)
+        assert control is not None
+        assert control.name == "none"
+
+
+def test_a_placebo_deals_what_a_bank_on_file_would_show() -> None:
+    bank = {"source": "bank", "bank": "x.jsonl", "kinds": ["seed"], "items": 2}
+    same = {"source": "placebo", "of": "bank", "kinds": ["seed"], "items": 2}
+    assert parsed(arm("bank", memory=bank), arm("p", memory=same)).arms[1].memory.items == 2
+    with pytest.raises(UsageError, match="have its kinds"):
+        parsed(arm("bank", memory=bank), arm("p", memory=same | {"kinds": []}))
 
 
 LEARNED_ARM = learn().arms[-1]

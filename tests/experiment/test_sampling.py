@@ -79,9 +79,23 @@ def test_a_budget_is_of_all_attempts_together() -> None:
     assert all(left.iterations == budget.iterations for _, left in told)
 
 
-@pytest.mark.parametrize(("tokens", "made"), [(5, 1), (14, 1), (16, 2), (24, 2), (26, 3), (999, 6)])
-def test_matched_attempts_come_nearest_to_the_tokens(tokens: int, made: int) -> None:
-    assert 1 + len(parallel(*"aaaaaa", tokens=tokens).others) == made
+@pytest.mark.parametrize(("tokens", "made"), [(5, 1), (10, 1), (11, 2), (24, 3), (30, 3), (999, 6)])
+def test_matched_attempts_never_spend_less_than_is_wanted(tokens: int, made: int) -> None:
+    found = parallel(*"aaaaaa", tokens=tokens)
+    assert 1 + len(found.others) == made
+    assert found.attempt.usage.tokens >= min(tokens, 60)
+
+
+def test_each_attempt_has_its_own_seconds() -> None:
+    told: list[Any] = []
+
+    def slow(number: int, note: str, budget: Budget) -> Attempt:
+        told.append(budget.seconds)
+        return Attempt("a", "", "submitted", Usage(lm_calls=1, seconds=400), Trajectory())
+
+    found = sample(SamplingSettings(k=3), slow, run, budget=Budget(seconds=600))
+    assert told == [600, 600, 600]
+    assert found.attempt.usage.seconds == 1200
 
 
 def test_refinements_are_told_what_running_the_last_query_gave() -> None:

@@ -16,7 +16,14 @@ from reasoningbank.agents.sandbox import SandboxPool
 from reasoningbank.analysis import summarise
 from reasoningbank.corpus import Task
 from reasoningbank.errors import EndpointError, UsageError
-from reasoningbank.experiment import Experiment, RunFolder, TrialKey, World, run_trial
+from reasoningbank.experiment import (
+    Experiment,
+    RunFolder,
+    TrialKey,
+    TrialRecord,
+    World,
+    run_trial,
+)
 from reasoningbank.experiment.trial import Trial, attempt_task
 from reasoningbank.judge import ExecutionJudge, GoldStore
 from reasoningbank.lm import open_lm
@@ -37,8 +44,11 @@ class Scripted:
     secrets: tuple[str, ...] = ()
     workers: int = 1
     fingerprint: dict[str, Any] = field(default_factory=lambda: {"model": "scripted"})
+    asked: list[dict[str, Any]] = field(default_factory=list)
 
     def lm(self, **settings: Any) -> DummyLM:
+        if settings["role"] == "solver":
+            self.asked.append(settings)
         return DummyLM(self.replies)
 
 
@@ -79,6 +89,33 @@ def test_a_right_query_is_judged_and_recorded_whole(
     folder = RunFolder(tmp_path)
     folder.write(record)
     assert json.dumps(folder.read(KEY).to_json()) == json.dumps(record.to_json())
+
+
+@pytest.mark.parametrize(
+    ("tokens", "temperatures"), [(100_000, [0.0, 0.7, 0.7]), (0, [0.0]), (None, [0.7, 0.7, 0.7])]
+)
+def test_matched_attempts_begin_with_the_one_of_an_arm_without_memory(
+    tokens: int | None, temperatures: list[float], place: Place,
+    experiment_on: Callable[..., Experiment],
+) -> None:  # fmt: skip
+    plan = experiment_on(
+        Path("p"),
+        {
+            "name": "arm",
+            "agent": "direct",
+            "lm": "scripted",
+            "temperature": 0.7,
+            "sampling": {"kind": "parallel", "k": 3},
+        },
+    )
+    asked: list[dict[str, Any]] = []
+    world = place.with_replies({"sparql": RIGHT}, asked=asked)
+    record = Trial(world, plan, plan.arms[0], TASK, KEY, tokens=tokens).run()
+    assert [settings["temperature"] for settings in asked] == temperatures
+    assert len({settings["seed"] for settings in asked}) == len(asked)
+    assert asked[0]["seed"] == KEY.seed
+    assert record.tokens_wanted == tokens
+    assert TrialRecord.from_json(json.loads(json.dumps(record.to_json()))).tokens_wanted == tokens
 
 
 @pytest.mark.parametrize(

@@ -101,20 +101,23 @@ def _memory(arms: Sequence[ArmMemory]) -> list[Html]:
         [
             arm.arm,
             arm.source or "–",
-            str(arm.trials),
-            _pair(arm.shown, 0),
-            f"{arm.empty} ({arm.empty_held_out} of {arm.held_out} held out)",
-            str(arm.withheld),
-            _pair(arm.tokens, 0),
-            _pair(arm.seconds, 2),
+            where,
+            str(use.trials),
+            _pair(use.shown, 0),
+            str(use.empty),
+            str(use.demonstrated),
+            str(use.withheld),
+            _pair(use.tokens, 0),
+            _pair(use.seconds, 2),
         ]
         for arm in arms
+        for where, use in arm.uses
     ]
-    head = ["arm", "memory", "trials", "items shown", "shown none", "withheld", "tokens shown",
-            "seconds retrieving"]  # fmt: skip
+    head = ["arm", "memory", "over", "trials", "items shown", "shown none", "shown turns",
+            "withheld", "tokens shown", "seconds retrieving"]  # fmt: skip
     parts = [
         element("h2", "Memory"),
-        table(head, rows, left=2),
+        table(head, rows, left=3),
         element("p", "A trial's median, and in brackets the 95th percentile.", class_="quiet"),
     ]
     banks = [[arm.arm, *_bank(bank)] for arm in arms for bank in arm.banks]

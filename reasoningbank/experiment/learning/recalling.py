@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from reasoningbank.agents import Demonstration, Turn
 from reasoningbank.corpus import Task, split_tasks
 from reasoningbank.experiment.config import Arm
 from reasoningbank.experiment.executors import Job
@@ -22,6 +22,7 @@ from reasoningbank.memory import (
     deal_at_random,
     retrieve,
 )
+from reasoningbank.memory.demonstrating import Demonstrated, deal_demonstration, worked
 from reasoningbank.tools import MemoryTools
 from reasoningbank.trajectory import Recorder
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Recalls"]
 
-#: Retrieved successes whose turns are shown as demonstrations: each costs some 500 tokens.
+#: Retrieved successes whose turns are shown as demonstrations.
 MOST_DEMONSTRATIONS = 1
 
 
@@ -89,7 +90,7 @@ class Recalls:
         return Recall(
             snapshot=name,
             context=text,
-            demonstrations=_demonstrations(found) if arm.memory.demonstrations else (),
+            demonstrations=tuple(d.demonstration for d in found.demonstrations) if found else (),
             tools=tools,
             event=found.to_event() if found is not None else None,
             seconds=seconds,
@@ -110,16 +111,20 @@ class Recalls:
             kinds=_kinds(job.arm),
             scope=self._scope,
         )
+        turns: tuple[Demonstrated, ...] = ()
+        if memory.demonstrations:
+            turns = worked((one.item for one in found.found), MOST_DEMONSTRATIONS)
         if memory.source != "placebo":
-            return found
-        return deal_at_random(
-            bank,
-            question,
-            like=found.tokens,
-            guard=guard,
-            seed=job.key.seed,
-            kinds=_kinds(job.arm),
-        )
+            return replace(found, demonstrations=turns)
+        chance: dict[str, Any] = {"guard": guard, "seed": job.key.seed, "kinds": _kinds(job.arm)}
+        dealt = deal_at_random(bank, question, like=found.tokens, **chance)
+        kept = dict(dealt.withheld)
+        shown = []
+        for turn in turns:
+            one, withheld = deal_demonstration(bank, turn, **chance)
+            shown.append(one)
+            kept |= dict(withheld)
+        return replace(dealt, demonstrations=tuple(shown), withheld=tuple(kept.items()))
 
     def _tools(
         self, job: Job, bank: MemoryBank, guard: Guard
@@ -148,17 +153,3 @@ class Recalls:
 def _kinds(arm: Arm) -> frozenset[Any] | None:
     """Return the sources that are retrieved; a stream's bank holds only what it distils."""
     return None if arm.memory.learns or not arm.memory.kinds else frozenset(arm.memory.kinds)
-
-
-def _demonstrations(found: Retrieval | None) -> tuple[Demonstration, ...]:
-    worked = [one.item for one in found.found if one.item.turns] if found else []
-    return tuple(
-        Demonstration(
-            question=item.question,
-            turns=tuple(
-                Turn(reasoning=turn.reasoning, code=turn.code, output=turn.output)
-                for turn in item.turns
-            ),
-        )
-        for item in worked[:MOST_DEMONSTRATIONS]
-    )

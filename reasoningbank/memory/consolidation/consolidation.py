@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 
 from reasoningbank.memory.bank import MemoryBank
 from reasoningbank.memory.changes import Change
@@ -79,15 +80,22 @@ class _Work:
         self._items = {item.id: item for item in bank.items(status=None)}
 
     def pass_on(self) -> None:
-        """Give experience that came for superseded items to what took their place."""
+        """Give experience that came for merged items to what took their place.
+
+        What was contradicted has no heir: evidence for it is none for what contradicted it, nor
+        for what contradicted that.
+        """
         for item in list(self._items.values()):
-            heir = self._heir(item) if item.status == "superseded" else None
-            if heir is None:
+            line = self._line(item)
+            heir = line[-1]
+            if len(line) < 2 or heir.status != "active":
                 continue
             if beats(item, heir, self._prefixes):
                 reason = f"{BY}it rests on more by now than {heir.id}"
                 self._do([item.id], partial(self._bank.restore, item.id, reason=reason))
-            elif not opposed(item, heir, self._prefixes):
+                continue
+            links = (*pairwise(line), (item, heir))
+            if not any(opposed(one, other, self._prefixes) for one, other in links):
                 further = tuple(one for one in item.origins if one not in heir.origins)
                 if further:
                     heir = replace(heir, evidence=(*heir.evidence, *further))
@@ -124,14 +132,15 @@ class _Work:
     def _active(self) -> list[MemoryItem]:
         return [item for item in self._items.values() if item.status == "active"]
 
-    def _heir(self, item: MemoryItem) -> MemoryItem | None:
-        """Return the active item that took an item's place, by however many steps."""
-        seen: set[str] = set()
-        heir: MemoryItem | None = item
-        while heir is not None and heir.status == "superseded" and heir.id not in seen:
-            seen.add(heir.id)
-            heir = self._items.get(heir.superseded_by)
-        return heir if heir is not None and heir.status == "active" else None
+    def _line(self, item: MemoryItem) -> list[MemoryItem]:
+        """Return an item, what took its place, what took the place of that, to the last."""
+        line = {item.id: item}
+        while item.status == "superseded":
+            heir = self._items.get(item.superseded_by)
+            if heir is None or heir.id in line:
+                break
+            line[heir.id] = item = heir
+        return list(line.values())
 
     def _put_back(self, item: MemoryItem) -> bool:
         """Tell whether a person has put an item back that had been put away."""

@@ -122,6 +122,10 @@ def duplicates(
 def merged(kept: MemoryItem, gone: Iterable[MemoryItem]) -> MemoryItem:
     """Return an item with the evidence, counts and tags of others; its id stays.
 
+    Counts are not added: what is alike is found by the same questions, so that two duplicates were
+    mostly shown to the same trials, and one task that went wrong would be held against the item
+    twice. The larger of each count is what is certain.
+
     Examples:
         >>> from reasoningbank.memory.item import Counters, Provenance
         >>> one = MemoryItem("a", "", "b", "seed", tags=("x",), counters=Counters(retrieved=2))
@@ -129,11 +133,12 @@ def merged(kept: MemoryItem, gone: Iterable[MemoryItem]) -> MemoryItem:
         ...                  provenance=Provenance(author="somebody"))
         >>> both = merged(one, [two])
         >>> both.id == one.id, both.tags, both.counters.retrieved, len(both.origins)
-        (True, ('x', 'y'), 5, 2)
+        (True, ('x', 'y'), 3, 2)
     """
     for other in gone:
         tags = tuple(dict.fromkeys((*kept.tags, *other.tags)))
-        kept = replace(kept.merged_with(other), tags=tags)
+        counters = kept.counters | other.counters
+        kept = replace(kept.merged_with(other), tags=tags, counters=counters)
     return kept
 
 

@@ -101,7 +101,9 @@ def trajectory(memory: bool = False, text: str = "I look at one instance.") -> T
             "text": "Call sparql_sample.",
             "trial": "first/a_task/0",
         }
-        recorder.add("memory_retrieved", {"query": "trees", "tokens": 40, "items": [shown]})
+        worked = {"id": "m1", "trial": "first/a_task/0", "tokens": 20, "text": "=== Step 1 ==="}
+        found = {"query": "trees", "tokens": 40, "items": [shown], "demonstrations": [worked]}
+        recorder.add("memory_retrieved", found)
     recorder.add(
         "lm_call",
         {

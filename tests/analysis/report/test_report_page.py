@@ -145,6 +145,15 @@ def test_the_matrix_leads_to_trials(visit: Visit) -> None:
     assert page.evaluate("location.hash") == "#trial/first/c_task/0"
 
 
+def test_a_trial_shows_the_turns_it_was_shown(visit: Visit) -> None:
+    page = visit(PLAIN)
+    fold = page.locator("details.folded", has_text="shown as a demonstration")
+    assert "turns of first/a_task/0" in fold.inner_text()
+    fold.locator("summary").click()
+    assert "=== Step 1 ===" in fold.inner_text()
+    assert "1 demonstration" in page.inner_text("#view-trial")
+
+
 def test_the_memory_bank_shows_where_items_come_from(visit: Visit) -> None:
     page = visit("#memory/m1")
     page.wait_for_selector("#item-m1")

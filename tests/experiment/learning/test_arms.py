@@ -137,7 +137,8 @@ def test_tokens_are_matched_with_another_arms_on_the_same_task(learning: Make, r
     most = 0
     for task in TEST:
         learned, other = (folder.read(TrialKey(name, task, 0)) for name in ("learned", "matched"))
-        assert abs(other.usage.tokens - learned.usage.tokens) <= 60
+        assert other.tokens_wanted == learned.usage.tokens <= other.usage.tokens
+        assert learned.tokens_wanted is None
         assert other.usage.lm_calls == 1 + len(other.rollouts)
         most = max(most, len(other.rollouts))
         for rollout in other.rollouts:
@@ -241,6 +242,48 @@ def test_memory_reaches_an_agent_as_tools_and_as_demonstrations(
     assert demonstration.question == "Which tree is tall?"
     assert [turn.code for turn in demonstration.turns] == ["print(1)", "SUBMIT('x')"]
     assert "t:height" in demonstrated.context
+
+
+def test_a_placebo_shows_turns_where_turns_are_found_and_all_are_told(
+    learning: Make, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def tried(title: str, *turns: Turn) -> MemoryItem:
+        return MemoryItem(title, f"When it is about {title}", "Use t:height.", "success",
+                          question=f"What of {title}?", turns=turns)  # fmt: skip
+
+    turns = (Turn("look", 'r = sparql_query("SELECT")', "1"), Turn("answer", "SUBMIT('x')"))
+    best = tried("plants that are higher than others", *turns)
+    others = [tried(f"thing number {n}", *turns) for n in range(12)]
+    bare = tried("plants that are higher than others")
+    monkeypatch.setitem(AGENTS, "rlm", Pupil)
+    seen: dict[str, list[tuple[str, ...]]] = {}
+    for name, items in (("turns", [best, *others]), ("bare", [bare, *others])):
+        file = bank_file(tmp_path / f"{name}.jsonl", *items)
+        memory = {"source": "bank", "bank": str(file), "items": 1, "demonstrations": True}
+        common = {"agent": "rlm", "lm": "openai/none"}
+        arms = [
+            {"name": "bank", "memory": memory, **common},
+            {"name": "placebo", **common, "memory": {"source": "placebo", "of": "bank",
+             "items": 1, "demonstrations": True}},
+        ]  # fmt: skip
+        folder = run(learning(*arms, **EVALUATE), name)
+        for record in folder.trials():
+            (event,) = record.trajectory.of("memory_retrieved")
+            data = record.trajectory.resolve(event.data)
+            seen.setdefault(f"{name} {record.key.arm}", []).append(
+                tuple(one["id"] for one in data["demonstrations"])
+            )
+            for one in data["demonstrations"]:
+                assert 'r = sparql_query("SELECT")' in one["text"]
+                assert data["tokens"] > one["tokens"] > 0
+    trials = len(EVALUATE["tasks"]["ids"])
+    assert seen["turns bank"] == [(best.id,)] * trials
+    dealt = seen["turns placebo"]
+    assert len(dealt) == trials
+    assert all(len(ids) == 1 and ids[0] != best.id for ids in dealt)
+    assert len(set(dealt)) > 1
+    # What was found has no turns: none are dealt, though other items have some.
+    assert seen["bare bank"] == seen["bare placebo"] == [()] * trials
 
 
 def test_a_stream_may_begin_with_a_bank(learning: Make, run: Run, tmp_path: Path) -> None:

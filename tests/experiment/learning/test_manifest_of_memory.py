@@ -13,6 +13,7 @@ from reasoningbank.agents import repeats, rlm
 from reasoningbank.cli.app import app
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment import Experiment, RunFolder, load_experiment, plan_run, rejudge_run
+from reasoningbank.experiment.code_history import DECIDING
 from reasoningbank.experiment.estimate import estimate_run
 from reasoningbank.experiment.steps import StepFolder, streams_of
 
@@ -37,8 +38,8 @@ def test_it_is_on_disk_before_the_first_trial(learning: Make, run: Run, tmp_path
     assert manifest["stream"] == STREAM
     hashes = manifest["hashes"]["memory"]  # type: ignore[index]
     assert set(hashes) == {"stream", "hints", "prompts"}
-    assert {"judge", "sampling", "stop rules"} <= set(hashes["prompts"])
-    assert set(manifest["code"]) == {"agents", "judge", "memory", "retrieval"}  # type: ignore[call-overload]
+    assert {"judge", "layers", "lessons", "sampling", "stop rules"} <= set(hashes["prompts"])
+    assert set(manifest["code"]) == set(DECIDING)  # type: ignore[call-overload]
 
 
 def test_changed_hints_prompts_and_stop_rules_are_named(
@@ -76,6 +77,13 @@ def test_changed_code_is_told_and_the_run_goes_on(learning: Make, run: Run) -> N
     told: list[str] = []
     run(learning(), on_notice=told.append)
     assert told == ["the code of memory is not what it was when this run began"]
+    assert folder.manifest is not None
+    (entry,) = folder.manifest["code_history"]
+    assert entry["code"] == manifest["code"]
+    shown = CliRunner().invoke(app, ["status", str(folder.path)])
+    assert f"other code: trials since {entry['time']} are by changed memory" in shown.output
+    run(learning(), on_notice=told.append)
+    assert len(told) == 1
 
 
 def test_a_run_without_memory_says_nothing_of_it(learning: Make, run: Run) -> None:
@@ -114,7 +122,7 @@ def test_a_dry_run_reckons_with_several_attempts(tmp_path: Path) -> None:
     plan = plan_run(experiment)
     told = estimate_run(experiment, RunFolder(tmp_path / "run"), plan.jobs)
     arms = {arm.arm: arm for arm in told.arms}
-    assert (arms["learned"].planned, arms["sampled"].planned) == (24, 12)
+    assert (arms["learned"].planned, arms["sampled"].planned) == (24, 24)
     assert arms["parallel"].lm_calls.expected == 3 * 24
-    assert arms["sampled"].lm_calls.expected == 3 * 12
+    assert arms["sampled"].lm_calls.expected == 3 * 24
     assert any("memory adds" in note for note in arms["parallel"].notes)

@@ -56,7 +56,7 @@ def test_duplicates_become_one_with_all_evidence(bank: MemoryBank) -> None:
     assert tidy(bank) == [("replace", strong.id), ("supersede", weak.id)]
     (left,) = bank.items()
     assert [origin.task for origin in left.origins] == ["t2", "t3", "t1"]
-    assert left.counters == Counters(7, 5, 2, 1, 0)
+    assert left.counters == Counters(6, 4, 2, 1, 0)
     gone = bank.get(weak.id)
     assert (gone.status, gone.superseded_by) == ("superseded", strong.id)
 
@@ -131,6 +131,39 @@ def test_evidence_for_what_was_merged_goes_to_what_took_its_place(bank: MemoryBa
     }
 
 
+def test_evidence_for_what_was_refuted_goes_nowhere_by_any_way(bank: MemoryBank) -> None:
+    """The refuter is refuted in turn, by what is no duplicate of the first."""
+    masses = item("masses", tasks=seen("t1"))
+    absent = item("absent", "failure", "", tasks=seen("t2", "t3"), tags=("absent:up:mass",))
+    both = "SELECT ?p { ?p up:mass <<mass>> ; up:name <<name>> }"
+    named = item("named", pattern=both, tasks=seen("t4", "t5", "t6", "t7"))
+    bank.add([masses, absent])
+    assert tidy(bank) == [("supersede", masses.id)]
+    bank.add([named])
+    assert tidy(bank, [named.id]) == [("supersede", absent.id)]
+    assert tidy(bank, []) == []
+    bank.add([item("masses", tasks=seen("t8"))])
+    assert tidy(bank, []) == []
+    assert {origin.task for origin in bank.get(named.id).origins} == {"t4", "t5", "t6", "t7"}
+
+
+def test_evidence_for_what_was_merged_into_a_refuted_item_stays_where_it_is(
+    bank: MemoryBank,
+) -> None:
+    weak, strong = item("weak", tasks=seen("t1")), item("strong", tasks=seen("t2", "t3"))
+    absent = item("absent", "failure", "", tasks=seen("t4", "t5", "t6"), tags=("absent:up:mass",))
+    named = "SELECT ?p { ?p up:mass <<mass>> ; up:name <<name>> }"
+    winner = item("winner", pattern=named, tasks=seen(*(f"w{n}" for n in range(5))))
+    for one in (weak, strong, absent, winner):
+        bank.add([one])
+        tidy(bank)
+    heirs = [bank.get(one.id).superseded_by for one in (weak, strong, absent)]
+    assert heirs == [strong.id, absent.id, winner.id]
+    bank.add([item("weak", tasks=seen("t9"))])
+    assert tidy(bank, []) == []
+    assert bank.get(winner.id).origins == winner.origins
+
+
 def test_what_hurts_is_retired_by_pairs_and_never_by_what_came_after(bank: MemoryBank) -> None:
     hurts = item("hurts", counters=Counters(6, 0, 6, 0, 6))
     unlucky = item("unlucky", pattern=NAME, counters=Counters(500, 0, 500))
@@ -143,11 +176,21 @@ def test_what_hurts_is_retired_by_pairs_and_never_by_what_came_after(bank: Memor
     assert tidy(bank) == []
 
 
-def test_merged_counts_are_judged_together(bank: MemoryBank) -> None:
-    pair = [item(title, counters=Counters(hurt=3)) for title in "ab"]
-    bank.add(pair)
-    kept = min(pair, key=lambda one: one.id)
-    gone = max(pair, key=lambda one: one.id)
+def test_duplicates_shown_to_the_same_trials_do_not_count_them_twice(bank: MemoryBank) -> None:
+    ids = bank.add([item(title) for title in "ab"])
+    for _ in range(3):
+        bank.count(ids, Counters(retrieved=1, failure=1, hurt=1))
+    before = bank.snapshot()
+    kept, gone = sorted(ids)
+    assert tidy(bank) == [("supersede", gone)]
+    assert bank.get(kept).counters == Counters(retrieved=3, failure=3, hurt=3)
+    bank.undo()
+    assert bank.snapshot() == before
+
+
+def test_what_hurts_does_not_live_on_in_a_duplicate(bank: MemoryBank) -> None:
+    kept, gone = item("kept", tasks=seen("t1")), item("gone", counters=Counters(hurt=6))
+    bank.add([kept, gone])
     assert tidy(bank) == [("replace", kept.id), ("supersede", gone.id), ("retire", kept.id)]
 
 

@@ -43,7 +43,7 @@ def test_the_same_pattern_is_the_same_and_the_better_evidenced_stays() -> None:
         assert (merge.kept.id, merge.gone) == (strong.id, (weak,))
         assert merge.reasons == ("the same pattern",)
         assert [origin.task for origin in merge.kept.origins] == ["t2", "t3", "t1"]
-        assert merge.kept.counters == Counters(5, 2, 1, 0, 1)
+        assert merge.kept.counters == Counters(3, 2, 1, 0, 1)
         assert merge.kept.tags == ("b", "a")
 
 

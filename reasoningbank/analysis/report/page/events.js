@@ -256,8 +256,9 @@ const EVENTS = {
     return [node, children.map((child) => eventOf(child, reader))];
   },
 
-  memory_retrieved(event) {
+  memory_retrieved(event, children, reader) {
     const { query, items = [], tokens, withheld, skipped, at_random: atRandom } = event.data;
+    const { demonstrations = [] } = event.data;
     return box(
       event,
       "memory",
@@ -268,6 +269,7 @@ const EVENTS = {
           { class: "quiet" },
           [
             many(items.length, "item"),
+            demonstrations.length > 0 && many(demonstrations.length, "demonstration"),
             tokens && `${count(tokens)} tokens`,
             atRandom && "dealt at random",
             query && `for “${query}”`,
@@ -277,6 +279,11 @@ const EVENTS = {
         ),
       ],
       items.map(retrievedItem),
+      demonstrations.map(({ id, trial, text }) =>
+        folded(`shown as a demonstration: turns of ${trial || id}`, () =>
+          longText(String(text), reader.plainText),
+        ),
+      ),
       heldBack("withheld by the leakage guard", withheld),
       heldBack("found, and not shown", skipped),
     );
