@@ -150,7 +150,8 @@ def test_a_trial_shows_the_turns_it_was_shown(visit: Visit) -> None:
     fold = page.locator("details.folded", has_text="shown as a demonstration")
     assert "turns of first/a_task/0" in fold.inner_text()
     fold.locator("summary").click()
-    assert "=== Step 1 ===" in fold.inner_text()
+    # What is folded is written when it is opened.
+    fold.get_by_text("=== Step 1 ===").wait_for()
     assert "1 demonstration" in page.inner_text("#view-trial")
 
 
