@@ -133,6 +133,8 @@ class Engine:
         self._digests: dict[str, str] = {}
         self._process: subprocess.Popen[bytes] | None = None
         self._log: IO[bytes] | None = None
+        self._starting = threading.Lock()
+        self._over = False
         self.port = 0
 
     def start(self) -> None:
@@ -167,7 +169,13 @@ class Engine:
             self._process.wait()
         if self._log is not None:
             self._log.close()
-            self._log = None
+        self._log = None
+
+    def end_for_good(self) -> None:
+        """End it, and start none any more: one that is just being made would be left behind."""
+        with self._starting:
+            self._over = True
+        self.end()
 
     def _launch(self) -> None:
         self.end()
@@ -175,13 +183,16 @@ class Engine:
             probe.bind((HOST, 0))
             self.port = probe.getsockname()[1]
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the engine
-        self._process = subprocess.Popen(
-            [*self._plan["command"], "--bind", f"{HOST}:{self.port}"],
-            stdin=subprocess.DEVNULL,
-            stdout=self._log,
-            stderr=self._log,
-            preexec_fn=_die_with_parent if sys.platform.startswith("linux") else None,
-        )
+        with self._starting:
+            if self._over:
+                raise Failed("the endpoint is being ended")
+            self._process = subprocess.Popen(
+                [*self._plan["command"], "--bind", f"{HOST}:{self.port}"],
+                stdin=subprocess.DEVNULL,
+                stdout=self._log,
+                stderr=self._log,
+                preexec_fn=_die_with_parent if sys.platform.startswith("linux") else None,
+            )
         end = time.monotonic() + self._plan["start_timeout_s"]
         while time.monotonic() < end:
             # Only our own program writes to the log: another server on the port cannot pass.
@@ -289,10 +300,9 @@ class Keeper:
 
     def end(self, status: int) -> NoReturn:
         """End the engine and this process."""
-        # The port is free at once then, and not some time after the process is gone.
-        with suppress(OSError):
+        with suppress(OSError):  # the port is free at once then, not some time after
             self._listener.shutdown(socket.SHUT_RDWR)
-        self._engine.end()
+        self._engine.end_for_good()
         os._exit(status)
 
     def _start(self) -> Failed | None:

@@ -15,7 +15,8 @@ import pytest
 
 from reasoningbank.errors import EndpointError, QueryError
 from reasoningbank.sparql import EndpointConfig, OxigraphServer, SPARQLClient, TableResult
-from reasoningbank.sparql.keeper import LEAST_PATIENCE_S
+from reasoningbank.sparql.keeper import LEAST_PATIENCE_S, Engine, Failed, Plan
+from reasoningbank.sparql.server import oxigraph_program
 
 NUMBERS = 2_000
 PREFIX = "PREFIX : <http://e/>\n"
@@ -206,3 +207,21 @@ def test_a_query_that_ends_the_engine_is_refused_the_third_time(server: Oxigraph
     assert "broke off twice" in said[-1][1]
     with asking(server) as client:
         assert counted(client) == str(NUMBERS)
+
+
+def test_an_engine_that_was_ended_for_good_is_not_started_again() -> None:
+    plan: Plan = {
+        "command": [oxigraph_program(), "serve"],
+        "loads": [],
+        "update": "",
+        "timeout_s": 5.0,
+        "start_timeout_s": 30.0,
+    }
+    engine = Engine(plan)
+    engine.start()
+    port = engine.port
+    engine.end_for_good()
+    with pytest.raises(Failed, match="being ended"):
+        engine.start()
+    with socket.socket() as caller:
+        assert caller.connect_ex(("127.0.0.1", port)) != 0
