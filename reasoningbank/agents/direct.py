@@ -5,14 +5,16 @@ from __future__ import annotations
 import dspy
 from dspy.utils.exceptions import AdapterParseError
 
+from reasoningbank.agents.brief import prefix_names
 from reasoningbank.agents.calling import asking
 from reasoningbank.agents.conclusion import conclude
 from reasoningbank.agents.protocol import Attempt, AttemptStatus, Episode
 from reasoningbank.agents.reply import query_in
 from reasoningbank.corpus import Task
 from reasoningbank.errors import BudgetError
+from reasoningbank.sparql import EndpointConfig
 
-__all__ = ["DirectAgent", "prefix_lines"]
+__all__ = ["DirectAgent"]
 
 
 class WriteQuery(dspy.Signature):  # type: ignore[misc]
@@ -27,10 +29,14 @@ class WriteQuery(dspy.Signature):  # type: ignore[misc]
     sparql: str = dspy.OutputField(desc="the query alone")
 
 
-def prefix_lines(episode: Episode) -> str:
-    """Return what the prompt says of the endpoint: its name and its prefixes, always the same."""
-    lines = [f"PREFIX {p}: <{iri}>" for p, iri in sorted(episode.endpoint.prefixes.items())]
-    return "\n".join([episode.endpoint.name or episode.endpoint.url, *lines])
+def _about(endpoint: EndpointConfig) -> str:
+    """Return what the prompt says of the endpoint, always the same.
+
+    Prefixes are named, not written out: a small model copies their lines until its tokens run
+    out, and the client declares those that a query leaves undeclared.
+    """
+    name = endpoint.name or endpoint.url
+    return f"{name}; these prefixes are declared for you: {prefix_names(endpoint)}"
 
 
 class DirectAgent:
@@ -54,7 +60,7 @@ class DirectAgent:
             episode.meter.turn()
             with asking(episode):
                 prediction = predict(
-                    endpoint=prefix_lines(episode),
+                    endpoint=_about(episode.endpoint),
                     memory=episode.context or "none",
                     question=task.query,
                 )

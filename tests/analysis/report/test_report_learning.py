@@ -121,7 +121,8 @@ def test_the_reader_shows_what_was_withheld_and_leads_to_the_bank(
     memory = page.locator(".event.memory")
     fold = memory.locator("details", has_text="withheld by the leakage guard: 1 item")
     fold.locator("summary").click()
-    assert "own task: rests on s2" in fold.inner_text()
+    # What is folded is written when it is opened.
+    fold.get_by_text("own task: rests on s2").wait_for()
     memory.locator(".item a").first.click()
     page.wait_for_selector("#item-i0")
 
