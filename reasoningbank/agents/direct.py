@@ -20,7 +20,8 @@ __all__ = ["DirectAgent"]
 class WriteQuery(dspy.Signature):  # type: ignore[misc]
     """Write one SPARQL query that answers the question over the endpoint.
 
-    Ask for exactly the columns the question names, no others.
+    Write no PREFIX lines: the endpoint's prefixes are declared for you. Begin with SELECT; ASK
+    for yes or no. Ask for exactly the columns the question names, no others.
     """
 
     endpoint: str = dspy.InputField(desc="what is asked, and its prefixes")
@@ -32,11 +33,11 @@ class WriteQuery(dspy.Signature):  # type: ignore[misc]
 def _about(endpoint: EndpointConfig) -> str:
     """Return what the prompt says of the endpoint, always the same.
 
-    Prefixes are named, not written out: a small model copies their lines until its tokens run
-    out, and the client declares those that a query leaves undeclared.
+    Prefixes are named, not written out: a small model copies their lines, or invents them,
+    until its tokens run out. The client declares those that a query leaves undeclared.
     """
     name = endpoint.name or endpoint.url
-    return f"{name}; these prefixes are declared for you: {prefix_names(endpoint)}"
+    return f"{name}; prefixes that are declared: {prefix_names(endpoint)}"
 
 
 class DirectAgent:

@@ -28,7 +28,7 @@ def test_question_prefixes_and_memory_are_in_the_prompt(episode: Callable[..., E
     given = episode({"sparql": QUERY}, context="Trees have heights.")
     trajectory = make_agent("direct").solve(TASK, given).trajectory
     prompt = json.dumps(trajectory.resolve(trajectory.of("lm_call")[0].data)["messages"])
-    for part in (TASK.query, "declared for you: t:", "Trees have heights."):
+    for part in (TASK.query, "prefixes that are declared: t:", "Trees have heights."):
         assert part in prompt
 
 
