@@ -10,7 +10,7 @@ import gzip
 import json
 import shutil
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -149,8 +149,11 @@ class RunFolder:
             if isinstance(found, RecordError):
                 yield path
 
-    def set_damaged_aside(self) -> list[Path]:
+    def set_damaged_aside(self, damaged: Iterable[Path]) -> list[Path]:
         """Rename trial files that cannot be read, so that their trials are run again.
+
+        Args:
+            damaged: What `damaged` found.
 
         Returns:
             The new names, each with ``.damaged`` at its end.
@@ -159,7 +162,7 @@ class RunFolder:
             RecordError: If one cannot be renamed.
         """
         moved = []
-        for path in list(self.damaged()):
+        for path in damaged:
             aside = path.with_name(f"{path.name}.damaged")
             try:
                 moved.append(path.replace(aside))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reasoningbank.agents import asks_model
@@ -104,7 +105,7 @@ def run_experiment(
             or (missing and (not _is_done(folder, job) or folder.file(job.key) in damaged))
         ]
         keeper = Keeper(folder, experiment.retries, on_progress, on_notice, observers)
-        run = _Run(experiment, folder, plan, todo, again, missing, on_notice, keeper)
+        run = _Run(experiment, folder, plan, todo, damaged, again, missing, on_notice, keeper)
         with interruptible(on_notice) as stop:
             run.carry_out(stop)
         if stop.asked:
@@ -120,6 +121,7 @@ class _Run:
     folder: RunFolder
     plan: Plan
     todo: Sequence[Job]
+    damaged: Collection[Path]
     again: Collection[TrialKey]
     missing: bool
     on_notice: Callable[[str], None]
@@ -146,7 +148,7 @@ class _Run:
                 self.plan.stream if experiment.mode == "learn" else (),
             )
             open_run(self.folder, manifest, self.on_notice, goes_on=bool(self.todo))
-            for path in self.folder.set_damaged_aside() if self.missing else ():
+            for path in self.folder.set_damaged_aside(self.damaged) if self.missing else ():
                 self.on_notice(f"{path}: could not be read and was set aside; it is run again")
             running = {job.key for job in self.todo if self._will_run(job)}
             rest = [job.key for job in self.plan.jobs if job.key not in running]

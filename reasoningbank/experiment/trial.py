@@ -12,7 +12,7 @@ from reasoningbank.agents import Attempt, Budget, make_agent
 from reasoningbank.corpus import Task
 from reasoningbank.experiment.attempting import ENDS_THE_RUN, attempt_task, told
 from reasoningbank.experiment.config import Arm, Experiment
-from reasoningbank.experiment.lm_judging import judge_with_lm
+from reasoningbank.experiment.lm_judging import judge_record
 from reasoningbank.experiment.recall import NOTHING, Recall
 from reasoningbank.experiment.records import TrialKey, TrialRecord
 from reasoningbank.experiment.sampling import Rollout, Sampled, rollout_seed, sample
@@ -178,18 +178,9 @@ def judged_by_lm(world: World, model: str, record: TrialRecord) -> TrialRecord:
     if record.verdict is None:
         return record
     try:
-        said = judge_with_lm(
-            world,
-            model,
-            record.question,
-            record.sparql,
-            record.trajectory,
-            verdict=record.verdict,
-            evidence=record.evidence,
-        )
+        return judge_record(world, model, record)
     except Exception as error:
         # Whatever it is, a trial that is done and paid for is kept: it is whole without, and
         # `judge run` can add it later.
         logger.warning("%s could not judge a trial: %s", model, error)
         return record
-    return replace(record, judgements={**record.judgements, f"lm:{model}": said})

@@ -16,7 +16,8 @@ from reasoningbank.experiment.world import World
 from reasoningbank.memory import MemoryBank, Snapshot
 from reasoningbank.memory.consolidation import consolidate
 from reasoningbank.memory.distillation import Distilled, Distiller
-from reasoningbank.memory.layers import Budgets, ContextBuilder
+from reasoningbank.memory.layers import Budgets, ContextBuilder, SchemaCard
+from reasoningbank.sparql import Discovery, discover
 from reasoningbank.tools import Vocabulary
 
 __all__ = ["Parts"]
@@ -34,8 +35,10 @@ class Parts:
         self._world = world
         self._split = split_tasks(plan.corpus).by_id()
         self._embedder = Remembered()
-        self._exemplary: dict[str, Distiller] = {}
+        self._exemplary: Distiller | None = None
         self._builders: dict[str, ContextBuilder] = {}
+        self._discovery: Discovery | None = None
+        self._schema_card: SchemaCard | None = None
         self._lock = threading.Lock()
 
     def open_bank(self, snapshot: Snapshot) -> MemoryBank:
@@ -51,10 +54,9 @@ class Parts:
     def exemplars(self, arm: Arm, task: Task) -> Distilled:
         """Return the exemplars of a training task."""
         with self._lock:
-            if arm.name not in self._exemplary:
-                self._exemplary[arm.name] = self.distiller(arm)
-            distiller = self._exemplary[arm.name]
-        return distiller.from_gold(task, self._split.get(task.id))
+            # Exemplars are golds in other words: arms do not differ in them.
+            self._exemplary = self._exemplary or self.distiller(arm)
+        return self._exemplary.from_gold(task, self._split.get(task.id))
 
     def builder(self, arm: Arm) -> ContextBuilder:
         """Return what builds an arm's context."""
@@ -81,12 +83,23 @@ class Parts:
 
     def _builder(self, arm: Arm) -> ContextBuilder:
         layers = set(arm.layers) | ({"L2"} if arm.memory.in_context else set())
+        if layers & {"L0", "L1"} and self._discovery is None:
+            self._discovery = discover(self._world.client)
+        if "L1" in layers and self._schema_card is None:
+            self._schema_card = SchemaCard.of(
+                self._world.endpoint,
+                self._vocabulary(arm),
+                self._discovery.void if self._discovery else None,
+                pack=self._world.pack,
+                embedder=self._embedder,
+            )
         return ContextBuilder(
             sorted(layers),
             endpoint=self._world.endpoint,
             vocabulary=self._vocabulary(arm),
             pack=self._world.pack,
-            embedder=self._embedder,
+            discovery=self._discovery,
+            schema_card=self._schema_card,
             budgets=Budgets(L2=arm.memory.tokens),
             hidden=self._world.hidden,
             tools=arm.agent != "direct",

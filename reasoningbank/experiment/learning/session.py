@@ -20,7 +20,7 @@ from reasoningbank.experiment.learning.recalling import Recalls
 from reasoningbank.experiment.learning.snapshots import Snapshots
 from reasoningbank.experiment.learning.streams import Stream
 from reasoningbank.experiment.learning.waves import Levels
-from reasoningbank.experiment.lm_judging import judge_with_lm
+from reasoningbank.experiment.lm_judging import judge_record
 from reasoningbank.experiment.memory_config import bank_arm, control_of, seeds_of
 from reasoningbank.experiment.plan import Plan, stream_order
 from reasoningbank.experiment.records import RunFolder
@@ -237,19 +237,9 @@ class LearningSession:
 
     def _judged(self, arm: Arm, record: TrialRecord) -> TrialRecord:
         """Return a record with the judgement that its arm believes, asked for if need be."""
-        name = f"lm:{arm.judge_lm}"
-        if arm.memory.judge == "execution" or name in record.judgements:
+        if arm.memory.judge == "execution" or f"lm:{arm.judge_lm}" in record.judgements:
             return record
-        said = judge_with_lm(
-            self._world,
-            arm.judge_lm,
-            record.question,
-            record.sparql,
-            record.trajectory,
-            verdict=record.verdict,
-            evidence=record.evidence,
-        )
-        judged = replace(record, judgements={**record.judgements, name: said})
+        judged = judge_record(self._world, arm.judge_lm, record)
         self._folder.write(judged)
         return judged
 

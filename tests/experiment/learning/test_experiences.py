@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -105,16 +106,17 @@ def test_a_stream_learns_from_what_the_model_says(
     """A judge that holds everything for right: scripted, and asked at each step."""
     asked: list[str] = []
 
-    def credulous(world: Any, model: str, question: str, *_: Any, **__: Any) -> dict[str, Any]:
-        asked.append(question)
-        return {"success": True, "confidence": 1.0, "reason": "fine", "status": "judged"}
+    def credulous(_: Any, model: str, record: TrialRecord) -> TrialRecord:
+        asked.append(record.question)
+        said = {"success": True, "confidence": 1.0, "reason": "fine", "status": "judged"}
+        return replace(record, judgements={f"lm:{model}": said})
 
-    def gone(*_: Any, **__: Any) -> dict[str, Any]:
+    def gone(*_: Any) -> TrialRecord:
         raise ModelError("the judge is away")
 
     # It was away when the trials ended, and is there when they are learned from.
-    monkeypatch.setattr(trials, "judge_with_lm", gone)
-    monkeypatch.setattr(sessions, "judge_with_lm", credulous)
+    monkeypatch.setattr(trials, "judge_record", gone)
+    monkeypatch.setattr(sessions, "judge_record", credulous)
     memory = {"source": "learned", "judge": judge}
     believer = {"name": "believer", "agent": "pupil", "judge_lm": "ollama/none", "memory": memory}
     folder = run(learning(believer), limit=6)
