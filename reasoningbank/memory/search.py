@@ -1,4 +1,4 @@
-"""Which items a question is shown: text, scope, evidence, and no two that say the same."""
+"""Which items a question is shown: text, scope, evidence, form, and no two that say the same."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from reasoningbank.corpus.sampling import shuffle_key
 from reasoningbank.lm.tokens import count_tokens
+from reasoningbank.memory.asked_form import asked_form, pattern_form
 from reasoningbank.memory.bank import MemoryBank
 from reasoningbank.memory.guard import Guard
 from reasoningbank.memory.item import Counters, ItemSource, MemoryItem, Scope
 from reasoningbank.memory.packing import Found, item_text, pack
 from reasoningbank.sparql.endpoint import same_address
+from reasoningbank.sparql.outline import Form
 
 if TYPE_CHECKING:
     from reasoningbank.memory.demonstrating import Demonstrated
@@ -40,11 +42,14 @@ class Ranking:
         evidence: Times the share of tasks that the item helped among those that it changed,
             from -0.5 to 0.5, with a prior of two each way.
         repetition: Times the part of its words that an item shares with one ranked before.
+        form: Subtracted where its query is of another form than the question asks for: beside
+            CONSTRUCT a small model writes CONSTRUCT, whatever it is asked.
     """
 
     scope: float = 0.1
     evidence: float = 0.2
     repetition: float = 0.1
+    form: float = 0.2
 
 
 @dataclass(frozen=True)
@@ -108,8 +113,8 @@ def retrieve(
     """Return the items that a question is shown.
 
     The bank ranks by text, without a threshold; what the guard objects to is left out and told;
-    the rest is ranked anew by scope, evidence and diversity (maximal marginal relevance,
-    Carbonell and Goldstein 1998), and packed whole into the budget.
+    the rest is ranked anew by scope, evidence, query form and diversity (maximal marginal
+    relevance, Carbonell and Goldstein 1998), and packed whole into the budget.
 
     Args:
         bank: Where to look.
@@ -133,7 +138,7 @@ def retrieve(
             break
         depth *= 4
     withheld = tuple((item.id, objection) for item, _, objection in objections if objection)
-    ranked = _ranked(allowed, scope, ranking)
+    ranked = _ranked(allowed, asked_form(question), scope, ranking)
     candidates = [_found(item, score, count) for item, score in ranked]
     packed = pack(candidates, items=k, tokens=tokens)
     used = sum(found.tokens for found in packed.chosen)
@@ -201,7 +206,7 @@ def without_identifiers(question: str) -> str:
 
 
 def _ranked(
-    allowed: Iterable[tuple[MemoryItem, float]], scope: Scope, ranking: Ranking
+    allowed: Iterable[tuple[MemoryItem, float]], form: Form, scope: Scope, ranking: Ranking
 ) -> list[tuple[MemoryItem, float]]:
     """Return items by their score less what they repeat; the scores are without that."""
     left = [
@@ -209,7 +214,8 @@ def _ranked(
             item,
             text
             + ranking.scope * _fit(item.scope, scope)
-            + ranking.evidence * _evidence(item.counters),
+            + ranking.evidence * _evidence(item.counters)
+            - ranking.form * (pattern_form(item.pattern) not in (form, None)),
             _words(item),
         )
         for item, text in allowed

@@ -187,3 +187,23 @@ def test_a_question_is_searched_without_its_identifiers(bank: MemoryBank) -> Non
     bank.add([height, other])
     assert titles(bank, "How tall is T27182?", k=1) == ["How tall is a tree?"]
     assert titles(bank, "T27182", k=1) == ["Which trees stand beside T27182?"]
+
+
+def test_a_query_of_another_form_than_is_asked_for_comes_later(bank: MemoryBank) -> None:
+    forms = {
+        form: item(f"How tall is a tree? {form}", pattern=f"{form} {{ ?t t:height <<h>> }}")
+        for form in ("SELECT *", "CONSTRUCT WHERE", "ASK")
+    }
+    bank.add([*forms.values(), item("How tall is a tree? In words")])
+
+    def scores(question: str, form: float) -> dict[str, float]:
+        found = retrieve(
+            bank, question, guard=Guard(), k=9, count=words, ranking=Ranking(form=form)
+        )
+        return {one.item.title.split("? ")[1]: one.score for one in found.found}
+
+    for question, right in ((QUESTION, "SELECT *"), (f"{QUESTION} As a graph.", "CONSTRUCT WHERE")):
+        plain, ranked = scores(question, 0.0), scores(question, 0.3)
+        lost = {form: round(plain[form] - ranked[form], 6) for form in plain}
+        wrong = {form: 0.3 for form in forms if form != right}
+        assert lost == {right: 0.0, "In words": 0.0} | wrong
