@@ -24,9 +24,10 @@ __all__ = ["constants_of", "schema_names_in", "unmentioned"]
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 #: What these properties lead to is a class or a property.
 _VOCABULARY_BEHIND = (RDF_TYPE, "http://www.w3.org/1999/02/22-rdf-syntax-ns#predicate")
-_NUMBER_WORDS = (
-    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
-)  # fmt: skip
+_NUMBER_WORDS = {
+    "en": ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
+    "it": ("zero", "uno", "due", "tre", "quattro", "cinque", "sei", "sette", "otto", "nove", "dieci"),
+}  # fmt: skip
 
 
 def constants_of(query: str | Query) -> list[URIRef | Literal]:
@@ -96,19 +97,28 @@ def _of_node(node: CompValue) -> Iterator[URIRef | Literal]:
 
 
 def unmentioned(
-    question: str, query: str | Query, names: Callable[[URIRef], Iterable[str]]
+    question: str,
+    query: str | Query,
+    names: Callable[[URIRef], Iterable[str]],
+    *,
+    language: str = "en",
 ) -> list[URIRef | Literal]:
     """Return the constants of a query that its question does not mention.
 
     A literal is mentioned by its text (small numbers also in words), an IRI by its local
     name, by its last word or all but its last word, or by one of its names in the data.
+    Words may go on (*kinase*, *kinases*); Italian ones may change their last vowel too.
 
     Args:
         question: The question in natural language.
         query: The gold, as `constants_of` takes it.
         names: The names that the data give an IRI: labels, symbols, common names.
+        language: The question's language; it decides number words and inflection.
 
     Examples:
+        >>> unmentioned("Quali aggettivi?", "SELECT ?s { ?s <p> 'aggettivo' }", lambda i: [],
+        ...             language="it")
+        []
         >>> unmentioned("Which have at least two parts?", "SELECT ?s { ?s <p> 2, 3 }", lambda i: [])
         ... # doctest: +ELLIPSIS
         [rdflib.term.Literal('3', ...)]
@@ -119,17 +129,20 @@ def unmentioned(
         for constant in constants_of(query)
         # A truth value says how the rest of its pattern is meant; no word stands for it.
         if str(constant) not in ("true", "false")
-        and not any(_says(said, way) for way in _ways(constant, names))
+        and not any(_says(said, way, language) for way in _ways(constant, names, language))
     ]
 
 
-def _ways(constant: URIRef | Literal, names: Callable[[URIRef], Iterable[str]]) -> Iterator[str]:
+def _ways(
+    constant: URIRef | Literal, names: Callable[[URIRef], Iterable[str]], language: str
+) -> Iterator[str]:
     if isinstance(constant, Literal):
         text = str(constant)
         yield text
         yield text.replace("_", " ")
-        if text.isdigit() and int(text) < len(_NUMBER_WORDS):
-            yield _NUMBER_WORDS[int(text)]
+        words = _NUMBER_WORDS.get(language, ())
+        if text.isdigit() and int(text) < len(words):
+            yield words[int(text)]
         return
     local = re.split(r"[/#]", str(constant).rstrip("/#"))[-1]
     yield local
@@ -147,9 +160,11 @@ def _words(text: str) -> str:
     return f" {re.sub(r'[.:]+(?= |$)', '', kept)} "
 
 
-def _says(said: str, name: str) -> bool:
+def _says(said: str, name: str, language: str) -> bool:
     # The beginning of a word will do (kinase, kinases), of a number or an identifier not.
     wanted = _words(name).strip()
+    if language == "it":
+        wanted = re.sub(r"(?<=\w{3})[aeio]$", "", wanted)
     end = " " if wanted[-1:].isdigit() else ""
     return bool(wanted) and f" {wanted}{end}" in said
 

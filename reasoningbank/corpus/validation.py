@@ -181,7 +181,12 @@ def _left_out(
     found = []
     for one in checked:
         if one.prepared is not None and one.prepared.parsed is not None:
-            constants = unmentioned(one.task.query, one.prepared.parsed, lambda i: names.get(i, ()))
+            constants = unmentioned(
+                one.task.query,
+                one.prepared.parsed,
+                lambda i: names.get(i, ()),
+                language=one.task.language.split("-")[0],
+            )
             if constants:
                 found.append((one, constants))
     return found
