@@ -6,8 +6,8 @@
 
 from reasoningbank.agents.budget import Budget, Meter
 from reasoningbank.agents.demonstrations import Call, Demonstration, Turn, load_demonstrations
-from reasoningbank.agents.protocol import Agent, Attempt, AttemptStatus, Episode
-from reasoningbank.agents.registry import AGENTS, asks_model, make_agent
+from reasoningbank.agents.protocol import Agent, Attempt, AttemptStatus, Episode, Example
+from reasoningbank.agents.registry import AGENTS, asks_model, make_agent, takes_examples
 
 __all__ = [
     "AGENTS",
@@ -18,9 +18,11 @@ __all__ = [
     "Call",
     "Demonstration",
     "Episode",
+    "Example",
     "Meter",
     "Turn",
     "asks_model",
     "load_demonstrations",
     "make_agent",
+    "takes_examples",
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import dspy
 from dspy.utils.exceptions import AdapterParseError
 
@@ -12,36 +14,38 @@ from reasoningbank.agents.protocol import Attempt, AttemptStatus, Episode
 from reasoningbank.agents.reply import query_in
 from reasoningbank.corpus import Task
 from reasoningbank.errors import BudgetError
-from reasoningbank.sparql import EndpointConfig
 
 __all__ = ["DirectAgent"]
 
 
-class WriteQuery(dspy.Signature):  # type: ignore[misc]
-    """Write one SPARQL query that answers the question over the endpoint.
-
-    Write no PREFIX lines: the endpoint's prefixes are declared for you. Begin with SELECT; ASK
-    for yes or no. Ask for exactly the columns the question names, no others.
-    """
-
-    endpoint: str = dspy.InputField(desc="what is asked, and its prefixes")
-    memory: str = dspy.InputField(desc="advice from earlier tasks; may be empty")
-    question: str = dspy.InputField()
-    sparql: str = dspy.OutputField(desc="the query alone")
+#: Prefixes are named, not written out: a small model copies their lines, or invents them, until
+#: its tokens run out. The client declares those that a query leaves undeclared.
+INSTRUCTIONS = """\
+Write one SPARQL query that answers the question over the endpoint {name}.
+Write no PREFIX lines: these prefixes are declared for you: {prefixes}.
+Begin with SELECT; ASK for yes or no. Ask for exactly the columns the question names, no others."""
 
 
-def _about(endpoint: EndpointConfig) -> str:
-    """Return what the prompt says of the endpoint, always the same.
-
-    Prefixes are named, not written out: a small model copies their lines, or invents them,
-    until its tokens run out. The client declares those that a query leaves undeclared.
-    """
-    name = endpoint.name or endpoint.url
-    return f"{name}; prefixes that are declared: {prefix_names(endpoint)}"
+def _signature(episode: Episode) -> type[dspy.Signature]:
+    """Return the signature: what is known beforehand are instructions, the same part first."""
+    endpoint = episode.endpoint
+    told = INSTRUCTIONS.format(name=endpoint.name or endpoint.url, prefixes=prefix_names(endpoint))
+    fields: dict[str, Any] = {
+        "question": (str, dspy.InputField()),
+        "sparql": (str, dspy.OutputField(desc="the query alone")),
+    }
+    signature: type[dspy.Signature] = dspy.Signature(
+        fields, "\n\n".join(filter(None, (told, episode.context)))
+    )
+    return signature
 
 
 class DirectAgent:
-    """Asks the model once and submits what it wrote, unexecuted."""
+    """Asks the model once and submits what it wrote, unexecuted.
+
+    Answered questions that it is given stand before the question as turns of the conversation,
+    the nearest last: a small model does as it sees itself have done.
+    """
 
     name = "direct"
     uses_lm = True
@@ -56,15 +60,15 @@ class DirectAgent:
         sparql: str | None = None
         error = ""
         status: AttemptStatus = "submitted"
-        predict = dspy.Predict(WriteQuery)
+        predict = dspy.Predict(_signature(episode))
+        predict.demos = [
+            dspy.Example(question=shown.question, sparql=shown.query).with_inputs("question")
+            for shown in reversed(episode.examples)
+        ]
         try:
             episode.meter.turn()
             with asking(episode):
-                prediction = predict(
-                    endpoint=_about(episode.endpoint),
-                    memory=episode.context or "none",
-                    question=task.query,
-                )
+                prediction = predict(question=task.query)
             sparql = query_in(prediction.sparql)
         except AdapterParseError as failure:
             # A small model forgets the field's header; its query is in the reply all the same.

@@ -13,7 +13,7 @@ from reasoningbank.corpus import Task
 from reasoningbank.sparql import EndpointConfig
 from reasoningbank.trajectory import Recorder, Trajectory, Usage
 
-__all__ = ["Agent", "Attempt", "AttemptStatus", "Episode"]
+__all__ = ["Agent", "Attempt", "AttemptStatus", "Episode", "Example"]
 
 #: submitted: the agent gave its query. fallback: its loop ended and a query was extracted.
 #: exhausted: a budget ended it. refused: the model gave no query. error: the harness or the
@@ -42,6 +42,19 @@ class Attempt:
     error: str = ""
 
 
+@dataclass(frozen=True)
+class Example:
+    """A question and the query that answered it.
+
+    Attributes:
+        question: The question, as the agent would be asked it.
+        query: The query; the endpoint's own prefixes may be undeclared.
+    """
+
+    question: str
+    query: str
+
+
 @dataclass
 class Episode:
     """All that one attempt may use.
@@ -59,6 +72,7 @@ class Episode:
         sandbox: Makes the interpreter that the agent's code runs in.
         callbacks: DSPy callbacks active during the attempt.
         demonstrations: Worked examples of turns, from the pack.
+        examples: Answered questions, the nearest first, for agents that write a query at once.
     """
 
     endpoint: EndpointConfig
@@ -72,6 +86,7 @@ class Episode:
     sandbox: Callable[[], Any] | None = None
     callbacks: list[Any] = field(default_factory=list)
     demonstrations: tuple[Any, ...] = ()
+    examples: tuple[Example, ...] = ()
 
 
 class Agent(Protocol):

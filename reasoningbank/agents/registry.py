@@ -11,7 +11,7 @@ from reasoningbank.agents.react import ReActAgent
 from reasoningbank.agents.rlm import RLMAgent
 from reasoningbank.errors import UsageError
 
-__all__ = ["AGENTS", "asks_model", "make_agent"]
+__all__ = ["AGENTS", "asks_model", "make_agent", "takes_examples"]
 
 AGENTS: dict[str, Callable[[], Agent]] = {
     agent.name: agent for agent in (OracleAgent, DirectAgent, RLMAgent, ReActAgent)
@@ -44,3 +44,13 @@ def asks_model(name: str) -> bool:
         (False, True)
     """
     return name in AGENTS and AGENTS[name]().uses_lm
+
+
+def takes_examples(name: str) -> bool:
+    """Tell whether an agent is shown answered questions as turns of its own, not as text.
+
+    Examples:
+        >>> takes_examples("direct"), takes_examples("rlm")
+        (True, False)
+    """
+    return name == DirectAgent.name

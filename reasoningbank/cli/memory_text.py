@@ -47,6 +47,7 @@ def item_lines(item: MemoryItem) -> Iterator[str]:
     for head, text in (
         ("when", item.description),
         ("question", item.question),
+        ("query", item.query),
         ("content", item.content),
         ("pattern", item.pattern),
         ("tags", ", ".join(item.tags)),

@@ -111,6 +111,7 @@ def attempt_task(
             sandbox=world.sandboxes,
             callbacks=[counter],
             context=recall.context,
+            examples=recall.examples,
             demonstrations=(
                 *(world.demonstrations if arm.demonstrations else ()),
                 *recall.demonstrations,

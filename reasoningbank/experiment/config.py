@@ -68,6 +68,8 @@ class Arm(Strict):
         sampling: Several attempts a task; None for one.
         layers: Layers in its context: L0 sense card, L1 schema card, L3 guide. L2, what memory
             holds, is there by `memory` and need not be named.
+        linking: Whether the resources that a question names are looked up, word for word, and
+            written behind its words; in the questions of answered examples too.
         stream: In mode `learn`, whether it answers the stream's tasks too, learning nothing: the
             control beside those that learn.
         seeds: Its seeds; the experiment's where empty. In mode `learn` a seed is an order of the
@@ -88,6 +90,7 @@ class Arm(Strict):
     memory: MemorySettings = MemorySettings()
     sampling: SamplingSettings | None = None
     layers: tuple[Layer, ...] = ()
+    linking: bool = False
     stream: bool = False
     seeds: tuple[int, ...] = ()
     demonstrations: bool = True
@@ -103,9 +106,9 @@ class Arm(Strict):
     @model_validator(mode="after")
     def _can_be_done(self) -> Arm:
         # An arm that says it has memory and has none would be a false result.
-        asked = self.memory.source != "none" or self.layers or self.sampling
+        asked = self.memory.source != "none" or self.layers or self.linking or self.sampling
         if self.agent == "oracle" and asked:
-            raise ValueError("the oracle has no use for memory, layers or sampling")
+            raise ValueError("the oracle has no use for memory, layers, linking or sampling")
         if self.memory.as_tools and self.agent == "direct":
             raise ValueError("direct has no tools; leave memory.show = 'context'")
         if self.memory.demonstrations and self.agent != "rlm":
@@ -200,8 +203,10 @@ class Experiment(Strict):
 
     @property
     def remembers(self) -> bool:
-        """Whether any arm has memory, layers of context or sampling."""
-        return any(a.memory.source != "none" or a.layers or a.sampling for a in self.arms)
+        """Whether any arm has memory, layers of context, linking or sampling."""
+        return any(
+            a.memory.source != "none" or a.layers or a.linking or a.sampling for a in self.arms
+        )
 
     def with_lm(self, lm: str | None) -> Experiment:
         """Return the experiment with every arm's model replaced, if `lm` is given."""

@@ -176,7 +176,7 @@ def _solves(experiment: Experiment, arm: Arm) -> tuple[Any, ...]:
         sampling = sampling.model_copy(update={"phase": "both"}) if several else None
     return (
         *(arm.agent, arm.lm, arm.temperature, arm.max_tokens, arm.tools, arm.demonstrations),
-        *(arm.layers, arm.budget or experiment.budget, sampling),
+        *(arm.layers, arm.linking, arm.budget or experiment.budget, sampling),
     )
 
 
@@ -201,8 +201,9 @@ def check_arms(experiment: Experiment) -> None:
 
 
 def _on_dask(arm: Arm) -> str:
-    if arm.memory.source != "none" or arm.layers or arm.sampling:
-        return "memory, layers and sampling run in threads; leave executor.kind = 'dask' out"
+    if arm.memory.source != "none" or arm.layers or arm.linking or arm.sampling:
+        given = "memory, layers, linking and sampling"
+        return f"{given} run in threads; leave executor.kind = 'dask' out"
     return ""
 
 

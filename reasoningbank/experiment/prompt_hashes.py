@@ -31,10 +31,10 @@ def prompt_hashes(agents: Iterable[str]) -> dict[str, str]:
     """
     # A run without memory loads none of it.
     from reasoningbank.experiment import sampling
-    from reasoningbank.memory import consultation, distillation, layers, packing
+    from reasoningbank.memory import consultation, distillation, examples, layers, packing
 
     said: dict[str, Any] = {
-        "direct": _signature(direct.WriteQuery),
+        "direct": direct.INSTRUCTIONS,
         "rlm": [rlm.INSTRUCTIONS, rlm.SUB_CALLS, brief.TASK, turns._REPEATED, turns._NO_CODE],
         "react": [react.INSTRUCTIONS, react.FINISH, brief.TASK, inspect.getsource(react_turns)],
     }
@@ -43,16 +43,11 @@ def prompt_hashes(agents: Iterable[str]) -> dict[str, str]:
         **told,
         "distiller": distillation.prompt_hash(),
         "judge": prompt_hash(),
-        "layers": _hash([texts_of(room) for room in (layers, packing, consultation)]),
+        "layers": _hash([texts_of(room) for room in (layers, packing, examples, consultation)]),
         "lessons": _hash(texts_of(distillation)),
         "sampling": _hash([sampling.REFINE, sampling._ROWS]),
         "stop rules": _hash(inspect.getsource(repeats)),
     }
-
-
-def _signature(signature: Any) -> list[Any]:
-    fields = {name: field.json_schema_extra for name, field in signature.fields.items()}
-    return [signature.instructions, {name: str(extra) for name, extra in fields.items()}]
 
 
 def _hash(said: Any) -> str:

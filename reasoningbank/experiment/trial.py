@@ -133,7 +133,7 @@ class Trial:
             self.world,
             self.experiment,
             self.arm,
-            replace(seen, query=seen.query + note) if note else seen,
+            replace(seen, query=(self._recall.question or seen.query) + note),
             rollout_seed(self.key.seed, number),
             self.worker,
             recall=self._recall,

@@ -131,6 +131,7 @@ class Guard:
 
 def _texts(item: MemoryItem) -> Iterator[tuple[str, str]]:
     yield "pattern", item.pattern
+    yield "query", item.query
     yield "question", item.question
     yield "description", item.description
     yield "title", item.title

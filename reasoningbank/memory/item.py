@@ -140,7 +140,8 @@ class MemoryItem:
         provenance: The first experience it rests on.
         evidence: Further experiences, of items that were merged into it.
         counters: What came after it was shown.
-        question: The question of the first experience, for exemplars and demonstrations.
+        question: The question of the first experience, for examples and demonstrations.
+        query: The query that answered it, of a success; that of a gold is the pattern.
         turns: A success's own turns, for demonstrations; empty for agents without turns.
         status: Whether it is retrieved.
         superseded_by: Id of the item that took its place, where one did.
@@ -164,6 +165,7 @@ class MemoryItem:
     evidence: tuple[Provenance, ...] = ()
     counters: Counters = Counters()
     question: str = ""
+    query: str = ""
     turns: tuple[Turn, ...] = ()
     status: ItemStatus = "active"
     superseded_by: str = ""
@@ -299,6 +301,8 @@ def _hash(item: MemoryItem) -> str:
         "question": item.question,
         "turns": [asdict(turn) for turn in item.turns],
     }
+    if item.query:
+        says["query"] = item.query
     text = json.dumps(says, sort_keys=True, ensure_ascii=False)
     # Models write lone surrogates, which strict UTF-8 has no form for.
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]

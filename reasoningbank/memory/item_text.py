@@ -9,7 +9,8 @@ __all__ = ["meaning_of", "words_of"]
 
 def meaning_of(item: MemoryItem) -> str:
     """Return what an item is compared by in meaning: what it is about, not what it says to do."""
-    return "\n".join(filter(None, (item.title, item.description, item.question)))
+    # A description is the question without what it names.
+    return "\n".join(filter(None, (item.title, item.description or item.question)))
 
 
 def words_of(item: MemoryItem) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from reasoningbank.agents import Example
 from reasoningbank.memory.item import ItemSource, MemoryItem
 
 __all__ = ["FAMILIES", "Found", "Packed", "item_text", "pack"]
@@ -43,12 +44,14 @@ class Found:
         score: What it was ranked by; comparable within one search only.
         text: What is shown of it, whole.
         tokens: Tokens of the text.
+        example: The answered question that is shown in place of a text; None where the text is.
     """
 
     item: MemoryItem
     score: float
     text: str
     tokens: int
+    example: Example | None = None
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,9 @@ def item_text(item: MemoryItem) -> str:
     """
     lines = [f"{_HEADS[item.src]}: {item.title.strip()}"]
     said = [item.title.strip()]
-    parts = [("When: ", item.description), ("Question: ", item.question), ("", item.content)]
+    # A description is the question without what it names.
+    question = "" if item.description else item.question
+    parts = [("When: ", item.description), ("Question: ", question), ("", item.content)]
     for head, text in parts:
         text = text.strip()
         if text and text not in said:

@@ -11,6 +11,7 @@ from reasoningbank.corpus.sampling import shuffle_key
 from reasoningbank.lm.tokens import count_tokens
 from reasoningbank.memory.asked_form import asked_form, pattern_form
 from reasoningbank.memory.bank import MemoryBank
+from reasoningbank.memory.examples import example_of, example_text
 from reasoningbank.memory.guard import Guard
 from reasoningbank.memory.item import Counters, ItemSource, MemoryItem, Scope
 from reasoningbank.memory.packing import Found, item_text, pack
@@ -109,6 +110,7 @@ def retrieve(
     scope: Scope = Scope(),  # noqa: B008
     count: Callable[[str], int] = count_tokens,
     ranking: Ranking = Ranking(),
+    examples: bool = False,
 ) -> Retrieval:
     """Return the items that a question is shown.
 
@@ -126,6 +128,7 @@ def retrieve(
         scope: Where the trial is.
         count: Counts the tokens of a text.
         ranking: How much each reason counts.
+        examples: Whether items that keep an answered question are shown as that.
     """
     depth = max(LEAST_DEPTH, DEPTH * k)
     keep = None if kinds is None else lambda item: item.src in kinds
@@ -139,7 +142,7 @@ def retrieve(
         depth *= 4
     withheld = tuple((item.id, objection) for item, _, objection in objections if objection)
     ranked = _ranked(allowed, asked_form(question), scope, ranking)
-    candidates = [_found(item, score, count) for item, score in ranked]
+    candidates = [_found(item, score, count, examples) for item, score in ranked]
     packed = pack(candidates, items=k, tokens=tokens)
     used = sum(found.tokens for found in packed.chosen)
     return Retrieval(question, packed.chosen, withheld, used, packed.skipped)
@@ -155,6 +158,7 @@ def deal_at_random(
     k: int | None = None,
     kinds: frozenset[ItemSource] | None = None,
     count: Callable[[str], int] = count_tokens,
+    examples: bool = False,
 ) -> Retrieval:
     """Return items that are dealt at random, as a placebo for those that a search gives.
 
@@ -171,6 +175,7 @@ def deal_at_random(
         k: Items at most; the tokens may then fall short by more.
         kinds: Sources to take items from; None for all.
         count: Counts the tokens of a text.
+        examples: Whether items that keep an answered question are shown as that.
     """
     pool = [item for item in bank.items() if kinds is None or item.src in kinds]
     pool.sort(key=lambda item: (shuffle_key(seed, f"{guard.task} {item.id}"), item.id))
@@ -178,7 +183,7 @@ def deal_at_random(
     withheld: list[tuple[str, str]] = []
     left = like
     for item in pool:
-        dealt = _found(item, 0.0, count)
+        dealt = _found(item, 0.0, count, examples)
         if dealt.tokens > left or len(found) == k:
             continue
         objection = guard.objection(item)
@@ -267,9 +272,10 @@ def _alike(one: frozenset[str], other: frozenset[str]) -> float:
     return len(one & other) / len(one | other) if one or other else 0.0
 
 
-def _found(item: MemoryItem, score: float, count: Callable[[str], int]) -> Found:
-    text = item_text(item)
-    return Found(item, score, text, count(text))
+def _found(item: MemoryItem, score: float, count: Callable[[str], int], examples: bool) -> Found:
+    example = example_of(item) if examples else None
+    text = example_text(example) if example else item_text(item)
+    return Found(item, score, text, count(text), example)
 
 
 def _reasons(pairs: Sequence[tuple[str, str]]) -> list[dict[str, str]]:

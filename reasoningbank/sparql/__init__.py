@@ -25,6 +25,7 @@ from reasoningbank.sparql.endpoint import (
     is_loopback,
     same_address,
 )
+from reasoningbank.sparql.linking import Linker, Mention
 from reasoningbank.sparql.query import PreparedQuery, prepare
 from reasoningbank.sparql.results import BooleanResult, GraphResult, Result, TableResult
 from reasoningbank.sparql.server import OxigraphServer
@@ -46,6 +47,8 @@ __all__ = [
     "Discovery",
     "EndpointConfig",
     "GraphResult",
+    "Linker",
+    "Mention",
     "NamedGraph",
     "OxigraphServer",
     "PreparedQuery",

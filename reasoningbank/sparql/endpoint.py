@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -100,6 +101,7 @@ class EndpointConfig:
         backoff_s: Wait before the first retry; doubles with each.
         deadline_s: Seconds all tries of one query may take together.
         tsv: Whether the engine's TSV results are faithful; JSON is asked for where not.
+        tls: How TLS is spoken, e.g. with a client certificate; as the system does by default.
 
     Raises:
         UsageError: An address is not http or https, or a number is out of bounds.
@@ -132,6 +134,7 @@ class EndpointConfig:
     backoff_s: float = field(default=0.5, kw_only=True)
     deadline_s: float = field(default=120.0, kw_only=True)
     tsv: bool = field(default=True, kw_only=True)
+    tls: ssl.SSLContext | None = field(default=None, repr=False, compare=False, kw_only=True)
 
     def __post_init__(self) -> None:
         for label, url in (("url", self.url), ("query_url", self.query_url or self.url)):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import http.client
 import socket
+import ssl
 import threading
 import time
 import urllib.error
@@ -194,7 +195,7 @@ class _Exchange:
         for handler in (
             urllib.request.ProxyHandler(proxies),
             _Http(self._sockets),
-            _Https(self._sockets),
+            _Https(self._sockets, config.tls),
             urllib.request.HTTPDefaultErrorHandler(),
             urllib.request.HTTPErrorProcessor(),
             _SameOrigin(),
@@ -270,8 +271,8 @@ class _Exchange:
 class _Recording:
     """Makes connections whose socket is left in `sockets` as soon as there is one."""
 
-    def __init__(self, sockets: list[socket.socket]) -> None:
-        super().__init__()
+    def __init__(self, sockets: list[socket.socket], tls: ssl.SSLContext | None = None) -> None:
+        super().__init__(**({} if tls is None else {"context": tls}))
         self._sockets = sockets
 
     def do_open(self, http_class: Any, req: Any, **options: Any) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from reasoningbank.agents import Episode, make_agent
+from reasoningbank.agents import Episode, Example, make_agent
 from reasoningbank.corpus import Task
 from reasoningbank.errors import ModelError
 from reasoningbank.lm import make_lm
@@ -28,8 +28,27 @@ def test_question_prefixes_and_memory_are_in_the_prompt(episode: Callable[..., E
     given = episode({"sparql": QUERY}, context="Trees have heights.")
     trajectory = make_agent("direct").solve(TASK, given).trajectory
     prompt = json.dumps(trajectory.resolve(trajectory.of("lm_call")[0].data)["messages"])
-    for part in (TASK.query, "prefixes that are declared: t:", "Trees have heights."):
+    for part in (TASK.query, "prefixes are declared for you: t:", "Trees have heights."):
         assert part in prompt
+
+
+def test_examples_are_turns_before_the_question_the_nearest_last(
+    episode: Callable[..., Episode],
+) -> None:
+    near, far = Example("Which trees are tall?", "ASK {}"), Example("Why?", "SELECT * {}")
+    given = episode({"sparql": QUERY}, context="Trees have heights.")
+    given.examples = (near, far)
+    trajectory = make_agent("direct").solve(TASK, given).trajectory
+    told, *turns, asked = trajectory.resolve(trajectory.of("lm_call")[0].data)["messages"]
+    assert told["role"] == "system"
+    assert "Trees have heights." in told["content"]
+    assert [turn["role"] for turn in turns] == ["user", "assistant"] * 2
+    for shown, text in zip(
+        (far.question, far.query, near.question, near.query), turns, strict=True
+    ):
+        assert shown in text["content"]
+    assert TASK.query in asked["content"]
+    assert "not supplied" not in json.dumps(turns).casefold()
 
 
 def test_a_query_without_its_header_is_found_with_no_second_call(

@@ -119,7 +119,7 @@ def _shaped(item: Mapping[str, Any]) -> dict[str, Any]:
     """Keep what the page shows, in the shapes that it expects of a file that others wrote."""
     kept = {
         name: str(item[name])
-        for name in ("title", "description", "content", "src", "pattern", "question")
+        for name in ("title", "description", "content", "src", "pattern", "question", "query")
         if item.get(name)
     }
     tags, provenance = item.get("tags"), item.get("provenance")

@@ -1,4 +1,4 @@
-"""What each trial is given of memory: layers, retrieved items, demonstrations, tools."""
+"""What each trial is given: layers, retrieved items, linked question, demonstrations, tools."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from reasoningbank.agents import takes_examples
 from reasoningbank.corpus import Task, split_tasks
 from reasoningbank.experiment.config import Arm
 from reasoningbank.experiment.executors import Job
@@ -23,6 +24,7 @@ from reasoningbank.memory import (
     retrieve,
 )
 from reasoningbank.memory.demonstrating import Demonstrated, deal_demonstration, worked
+from reasoningbank.sparql import Linker
 from reasoningbank.tools import MemoryTools
 from reasoningbank.trajectory import Recorder
 
@@ -56,6 +58,8 @@ class Recalls:
         builder: Callable[[Arm], ContextBuilder],
     ) -> None:
         self._world = world
+        pack = world.pack
+        self._linker = Linker(world.client, world.endpoint, pack.languages if pack else ())
         self._bank = bank
         self._builder = builder
         held_out = {task.id: task for task in (*plan.tasks, *split_tasks(plan.corpus).test)}
@@ -69,8 +73,9 @@ class Recalls:
             RecordError: If the bank cannot be had.
         """
         arm = job.arm
-        if arm.memory.source == "none" and not arm.layers:
+        if arm.memory.source == "none" and not arm.layers and not arm.linking:
             return NOTHING
+        linked = self._linked if arm.linking else str
         name, found, seconds = "", None, 0.0
         tools: Callable[[Recorder], Mapping[str, Callable[..., Any]]] | None = None
         if arm.memory.source != "none":
@@ -91,6 +96,12 @@ class Recalls:
             snapshot=name,
             context=text,
             demonstrations=tuple(d.demonstration for d in found.demonstrations) if found else (),
+            examples=tuple(
+                replace(one.example, question=linked(one.example.question))
+                for one in (found.found if found else ())
+                if one.example is not None
+            ),
+            question=linked(job.task.query),
             tools=tools,
             event=found.to_event() if found is not None else None,
             seconds=seconds,
@@ -110,6 +121,7 @@ class Recalls:
             tokens=memory.tokens,
             kinds=_kinds(job.arm),
             scope=self._scope,
+            examples=takes_examples(job.arm.agent),
         )
         turns: tuple[Demonstrated, ...] = ()
         if memory.demonstrations:
@@ -117,7 +129,13 @@ class Recalls:
         if memory.source != "placebo":
             return replace(found, demonstrations=turns)
         chance: dict[str, Any] = {"guard": guard, "seed": job.key.seed, "kinds": _kinds(job.arm)}
-        dealt = deal_at_random(bank, question, like=found.tokens, **chance)
+        dealt = deal_at_random(
+            bank,
+            question,
+            like=found.tokens,
+            examples=takes_examples(job.arm.agent),
+            **chance,
+        )
         kept = dict(dealt.withheld)
         shown = []
         for turn in turns:
@@ -143,6 +161,9 @@ class Recalls:
             return MemoryTools(consultation).as_dspy_tools()
 
         return make
+
+    def _linked(self, question: str) -> str:
+        return self._linker.linked(question)
 
     @property
     def _scope(self) -> Scope:

@@ -84,6 +84,7 @@ class Draft:
         constants: Resources and texts, as the text writes them, that are the question's or the
             query's own; of no other may a text speak, since it could be an answer.
         question: The question, for what is used as an example.
+        query: The query that answered it, with the endpoint's short names.
         turns: Turns of the attempt, for demonstrations.
         author: Who worded it.
     """
@@ -98,6 +99,7 @@ class Draft:
     denied: frozenset[str] = frozenset()
     constants: frozenset[str] = frozenset()
     question: str = ""
+    query: str = ""
     turns: tuple[Turn, ...] = ()
     author: str = "rules"
 
@@ -123,6 +125,7 @@ class Draft:
             scope=scope,
             provenance=self.experience.provenance(self.author),
             question=self.question,
+            query=self.query,
             turns=self.turns,
         )
 

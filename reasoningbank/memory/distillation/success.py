@@ -113,7 +113,6 @@ def success_draft(experience: Experience, facts: Facts) -> Draft | Rejected:
     except QueryError as error:
         return Rejected(experience.question[:_TITLE_CHARS], error.what, "success", query)
     text = lesson.skeleton.text
-    turns = turns_of(experience)
     return Draft(
         title=title_of(dummies(lesson.skeleton)),
         description=abstracted(experience.question, lesson.mentions),
@@ -123,8 +122,9 @@ def success_draft(experience: Experience, facts: Facts) -> Draft | Rejected:
         pattern=text,
         tags=(*lesson.terms, *query_features(declared).features),
         constants=lesson.constants,
-        question=experience.question if turns else "",
-        turns=turns,
+        question=experience.question,
+        query=shortened(query, facts.namespaces),
+        turns=turns_of(experience),
     )
 
 

@@ -25,7 +25,7 @@ def procedures(retrieval: Retrieval | None, budget: int = 600) -> tuple[Layer, R
 
     Returns:
         The layer, and the search with what the budget had no room for among `skipped`: its
-        event says what was shown, and nothing else.
+        event says what was shown, and nothing else. Examples are in it, not in the layer.
     """
     if retrieval is None:
         return Layer("L2"), None
@@ -41,5 +41,7 @@ def procedures(retrieval: Retrieval | None, budget: int = 600) -> tuple[Layer, R
         retrieval = replace(retrieval, found=tuple(shown), skipped=tuple(skipped), tokens=tokens)
     if not shown:
         return Layer("L2", left_out=len(skipped)), retrieval
-    text = "\n\n".join([TITLE, *(found.text.strip() for found in shown)])
+    # Examples are shown as turns, not as text.
+    texts = [found.text.strip() for found in shown if found.example is None]
+    text = "\n\n".join([TITLE, *texts]) if texts else ""
     return Layer("L2", text, count_tokens(text), len(skipped)), retrieval

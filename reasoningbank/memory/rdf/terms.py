@@ -80,6 +80,7 @@ ITEM_TEXTS: Mapping[str, str] = {
     "src": RB + "source",
     "pattern": RB + "pattern",
     "question": RB + "question",
+    "query": RB + "query",
     "status": RB + "status",
 }
 SCOPE_TEXTS: Mapping[str, str] = {"pack": RB + "pack", "endpoint": RB + "endpoint"}

@@ -1,0 +1,254 @@
+"""`reasoningbank algebra`: programs over RDF data on the Web, checked and run."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any, get_args
+
+import typer
+
+from reasoningbank.algebra import (
+    Program,
+    Value,
+    from_json,
+    json_chunks,
+    mistakes,
+    operations,
+    read_program,
+    run_program,
+)
+from reasoningbank.algebra.documentation import agent_prompt, reference, signature, summary
+from reasoningbank.algebra.runtime import Limits, Planned, Runtime
+from reasoningbank.algebra.runtime_writes import Unanswered
+from reasoningbank.algebra.schema import program_schema
+from reasoningbank.algebra.source import parse_program
+from reasoningbank.algebra.terms import scalar
+from reasoningbank.algebra.web_credentials import credentials_from
+from reasoningbank.cli.output import console, print_json, print_table, progress_console
+from reasoningbank.errors import ReasoningBankError, UsageError
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    help="Programs over RDF data on the Web: check them, run them.", no_args_is_help=True
+)
+
+#: Bytes of a result that stay in memory until all of it is there.
+_IN_MEMORY = 16 * 1024 * 1024
+
+File = Annotated[str, typer.Argument(help="A program (JSON), or - for standard input.")]
+Variables = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--var",
+        metavar="NAME=VALUE",
+        help="A variable ($NAME): a string, or NAME:=JSON for any value; may be repeated.",
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@app.command()
+def run(
+    file: File,
+    variables: Variables = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Read, and list what would be written.")
+    ] = False,
+    allow_write: Annotated[
+        list[str] | None,
+        typer.Option(metavar="BASE", help="Where it may write; may be repeated."),
+    ] = None,
+    allow_read: Annotated[
+        list[str] | None,
+        typer.Option(metavar="BASE", help="Where alone it may read; may be repeated."),
+    ] = None,
+    address: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PUBLIC=REAL", help="Where an address is really asked."),
+    ] = None,
+    journal: Annotated[
+        Path | None, typer.Option(help="A file that notes the writes, so that they are resumed.")
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the journal: no write is done twice.")
+    ] = False,
+    unanswered: Annotated[
+        str,
+        typer.Option(help="A write of the journal that nobody answered: ask, done or again."),
+    ] = "ask",
+    credentials: Annotated[
+        Path | None, typer.Option(help="A TOML file of [[credential]] tables, one a server.")
+    ] = None,
+    requests: Annotated[int, typer.Option(min=1, help="Requests at most.")] = 10_000,
+    rows: Annotated[int, typer.Option(min=1, help="Rows at most.")] = 1_000_000,
+    seconds: Annotated[float, typer.Option(min=0.1, help="Seconds at most.")] = 3_600.0,
+) -> None:
+    """Run a program; its result is JSON on standard output.
+
+    Example: reasoningbank algebra run cities.json --allow-write http://localhost/denmark/
+    """
+    data, text = _read(file)
+    given = dict(_variable(one) for one in variables or [])
+    program = read_program(data, given)
+    runtime = Runtime(
+        allow_write=allow_write or (),
+        allow_read=allow_read,
+        limits=Limits(requests=requests, rows=rows, seconds=seconds),
+        addresses=dict(_pair("--address", one) for one in address or []),
+        credentials=credentials_from(credentials) if credentials else (),
+        dry_run=dry_run,
+        journal=journal,
+        resume=resume,
+        program=_digest(text, variables or []),
+        unanswered=_unanswered(unanswered),
+    )
+    with runtime, _told(runtime), tempfile.SpooledTemporaryFile(_IN_MEMORY, "w+") as kept:
+        # Nothing is printed of a run that fails, and a long result never lies in memory.
+        for chunk in _written(program, runtime, given):
+            kept.write(chunk)
+        kept.seek(0)
+        shutil.copyfileobj(kept, sys.stdout)
+        sys.stdout.write("\n")
+
+
+@app.command()
+def validate(file: File, variables: Variables = None, as_json: AsJson = False) -> None:
+    """Check a program without running it; every mistake is told with its JSON path.
+
+    Example: reasoningbank algebra validate cities.json
+    """
+    data, _ = _read(file)
+    names = dict(_variable(one) for one in variables or [])
+    wrong = mistakes(data, names)
+    if as_json:
+        print_json([{"path": one.where, "what": one.what, "mend": one.mend} for one in wrong])
+    else:
+        for one in wrong:
+            progress_console.print(str(one), markup=False, soft_wrap=True)
+    if wrong:
+        raise typer.Exit(1)
+    if not as_json:
+        program = read_program(data, names)
+        does = "writes" if program.writes else "only reads"
+        console.print(f"valid: {len(program.calls)} operations, {does}")
+
+
+@app.command()
+def ops(
+    name: Annotated[str, typer.Argument(help="Only this one, in full.", metavar="[NAME]")] = "",
+    prompt: Annotated[bool, typer.Option("--prompt", help="As an agent is told them.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """List the operations, or show one in full.
+
+    Example: reasoningbank algebra ops ForEach
+    """
+    names = [name] if name else None
+    if prompt:
+        sys.stdout.write(agent_prompt(names))
+    elif as_json:
+        print_json(
+            [
+                {"op": kind.op, "signature": signature(kind), "writes": kind.writes,
+                 "summary": summary(kind)}
+                for kind in operations().values()
+                if not name or kind.op == name
+            ]
+        )  # fmt: skip
+    elif names:
+        sys.stdout.write(reference(names))
+    else:
+        print_table(
+            ("operation", "what it does"),
+            [(signature(kind), summary(kind)) for kind in operations().values()],
+        )
+
+
+@app.command()
+def schema(
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="An operation; may be repeated.")
+    ] = None,
+) -> None:
+    """Print the JSON Schema of programs, for editors and constrained decoding.
+
+    Example: reasoningbank algebra schema > algebra.schema.json
+    """
+    print_json(program_schema(only))
+
+
+def _read(file: str) -> tuple[Any, str]:
+    try:
+        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot be read ({error.strerror})", where=file) from None
+    except UnicodeDecodeError:
+        raise UsageError("is no UTF-8 text", where=file) from None
+    return parse_program(text), text
+
+
+def _pair(option: str, text: str) -> tuple[str, str]:
+    name, sign, value = text.partition("=")
+    if not sign or not name:
+        raise UsageError(f"{text!r} has no NAME=VALUE form", where=option)
+    return name, value
+
+
+def _variable(text: str) -> tuple[str, Value]:
+    name, value = _pair("--var", text)
+    plain = name.removeprefix("$").removesuffix(":")
+    if not name.endswith(":"):
+        return plain, scalar(value)
+    try:
+        return plain, from_json(json.loads(value))
+    except json.JSONDecodeError as error:
+        raise UsageError(f"the value of {plain} is no JSON: {error.msg}", where="--var") from None
+
+
+def _unanswered(word: str) -> Unanswered:
+    known: Unanswered
+    for known in get_args(Unanswered):
+        if word == known:
+            return known
+    mend = "use ask, done or again"
+    raise UsageError(f"unknown value {word!r}", where="--unanswered", mend=mend)
+
+
+def _digest(text: str, variables: Sequence[str]) -> str:
+    return hashlib.sha256(json.dumps([text, sorted(variables)]).encode()).hexdigest()
+
+
+def _written(program: Program, runtime: Runtime, given: dict[str, Value]) -> Iterator[str]:
+    chunks = json_chunks(run_program(program, runtime, given))
+    if not runtime.dry_run:
+        yield from chunks
+        return
+    yield '{"result": '
+    yield from chunks
+    writes = [_planned(one) for one in runtime.planned]
+    yield f',\n"writes": {json.dumps(writes, ensure_ascii=False)}}}'
+
+
+def _planned(one: Planned) -> dict[str, Any]:
+    return {"method": one.method, "url": one.url, "allowed": one.allowed, "body": one.body}
+
+
+@contextlib.contextmanager
+def _told(runtime: Runtime) -> Iterator[None]:
+    """Say which writes were done, when a run fails."""
+    try:
+        yield
+    except (ReasoningBankError, KeyboardInterrupt):
+        for one in runtime.writes:
+            status = f" ({one.status})" if one.status else ""
+            line = f"{one.state}: {one.method} {one.url}{status}"
+            progress_console.print(line, markup=False, soft_wrap=True)
+        raise

@@ -1,0 +1,221 @@
+"""What the words of a question are called in the data, looked up word for word.
+
+A small model takes an accession for a label, and a label for a resource; which is which can be
+asked of the endpoint. Nothing is guessed: what is not found exactly is left as it is. Linking the
+entities of a question before its query is written is the first step of most systems that answer
+questions over knowledge graphs (Diefenbach et al., Core techniques of question answering systems
+over knowledge bases, KAIS 2018, section 5).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pyoxigraph import Literal, NamedNode
+
+from reasoningbank.errors import QueryError
+from reasoningbank.sparql.client import SPARQLClient
+from reasoningbank.sparql.endpoint import EndpointConfig
+from reasoningbank.sparql.results import TableResult
+
+__all__ = ["Linker", "Mention"]
+
+#: Words of a name at most, candidates that are asked for, and mentions that are told.
+MOST_WORDS = 6
+MOST_CANDIDATES = 400
+MOST_MENTIONS = 5
+
+_TOKEN = re.compile(r"[^\s\"“”„«»‘’?!;,()]+")
+_LOCAL = re.compile(r"\w(?:[\w.-]*[\w-])?")
+#: Properties that name things, by their own names.
+_NAMING = re.compile(r"(?i)(?:label|name|symbol|title)$")
+_CLOSING = re.compile(r"[\"”»’]?")
+_QUOTED = re.compile(r"[\"“„«‘]([^\"“”„«»‘’]+)[\"”»’]")
+
+
+@dataclass(frozen=True)
+class Mention:
+    """Words of a question that name one resource.
+
+    Attributes:
+        words: The words, as they stand in the question.
+        name: The resource, as a query over the endpoint may write it.
+        classes: Its classes, as IRIs.
+    """
+
+    words: str
+    name: str
+    classes: tuple[str, ...] = ()
+
+
+class Linker:
+    """Finds the resources that questions name; several threads may use it.
+
+    Args:
+        client: Asks the endpoint, two queries a question.
+        endpoint: Whose namespaces the identifiers are tried in.
+        languages: Language tags of the names; names without a tag are always looked for.
+    """
+
+    def __init__(
+        self, client: SPARQLClient, endpoint: EndpointConfig, languages: Sequence[str] = ()
+    ) -> None:
+        self._client = client
+        self._prefixes = {space: prefix for prefix, space in endpoint.prefixes.items()}
+        self._spaces = tuple(self._prefixes)
+        self._labels = frozenset(endpoint.label_properties)
+        self._languages = tuple(languages)
+        self._known: dict[str, tuple[Mention, ...]] = {}
+
+    def mentions(self, question: str) -> tuple[Mention, ...]:
+        """Return what a question mentions, in the order of its words, five at most.
+
+        Identifiers are tried in every namespace of the endpoint's prefixes; names are compared
+        with the labels that resources have. Of mentions that overlap the longest counts.
+
+        Raises:
+            EndpointError: The endpoint cannot be reached.
+        """
+        if question not in self._known:
+            self._known[question] = self._found(question)
+        return self._known[question]
+
+    def linked(self, question: str) -> str:
+        """Return a question with the names of its resources written behind their words.
+
+        Raises:
+            EndpointError: The endpoint cannot be reached.
+        """
+        for mention in reversed(self.mentions(question)):
+            end = question.index(mention.words) + len(mention.words)
+            end += len(_CLOSING.match(question, end)[0])  # type: ignore[index]
+            question = f"{question[:end]} ({mention.name}){question[end:]}"
+        return question
+
+    def _found(self, question: str) -> tuple[Mention, ...]:
+        found = {mention.words: mention for mention in self._names(question)}
+        found |= {mention.words: mention for mention in self._identifiers(question)}
+        kept: list[tuple[int, Mention]] = []
+        taken: list[range] = []
+        for words in sorted(found, key=lambda words: (-len(words), words)):
+            at = question.find(words)
+            span = range(at, at + len(words))
+            if len(kept) < MOST_MENTIONS and not any(
+                span.start < other.stop and other.start < span.stop for other in taken
+            ):
+                kept.append((at, found[words]))
+                taken.append(span)
+        return tuple(mention for _, mention in sorted(kept, key=lambda pair: pair[0]))
+
+    def _identifiers(self, question: str) -> list[Mention]:
+        spelled = {
+            space + name: token
+            for token in dict.fromkeys(_trimmed(_TOKEN.findall(question)))
+            if any(map(str.isdigit, token))
+            for space in self._spaces
+            for name in dict.fromkeys((token, token.rpartition(":")[2]))
+            if _is_local_name(name)
+        }
+        if not spelled:
+            return []
+        candidates = list(spelled)[:MOST_CANDIDATES]
+        rows = self._rows(
+            f"""SELECT DISTINCT ?x ?class WHERE {{
+                VALUES ?x {{ {" ".join(f"<{iri}>" for iri in candidates)} }}
+                ?x ?p ?o . OPTIONAL {{ ?x a ?class }} }}"""
+        )
+        classes: dict[str, list[str]] = {}
+        for x, of in rows:
+            if isinstance(x, NamedNode):
+                named = classes.setdefault(x.value, [])
+                named += _iris([of])
+        return [Mention(spelled[iri], self._short(iri), tuple(of)) for iri, of in classes.items()]
+
+    def _names(self, question: str) -> list[Mention]:
+        spelled = _spellings(question)
+        candidates = list(spelled)[:MOST_CANDIDATES]
+        if not candidates:
+            return []
+        values = [str(Literal(text)) for text in candidates]
+        values += [
+            str(Literal(text, language=tag)) for tag in self._languages for text in candidates
+        ]
+        rows = self._rows(
+            f"""SELECT ?name ?p ?class (COUNT(DISTINCT ?x) AS ?n) (SAMPLE(?x) AS ?one) WHERE {{
+                VALUES ?name {{ {" ".join(values)} }}
+                ?x ?p ?name ; a ?class }} GROUP BY ?name ?p ?class"""
+        )
+        best: dict[str, tuple[tuple[bool, str], Mention]] = {}
+        for name, p, of, n, one in rows:
+            if not (isinstance(name, Literal) and isinstance(p, NamedNode)):
+                continue
+            # What several have does not name one of them.
+            if not (isinstance(n, Literal) and int(n.value) == 1 and isinstance(one, NamedNode)):
+                continue
+            words, label = spelled[name.value], p.value in self._labels
+            if not (label or _NAMING.search(p.value)):
+                continue
+            mention = Mention(words, self._short(one.value), _iris([of]))
+            rank = (not label, mention.name)
+            if not mention.name.startswith("<") and (words not in best or rank < best[words][0]):
+                best[words] = (rank, mention)
+        return [mention for _, mention in best.values()]
+
+    def _rows(self, query: str) -> Iterable[Sequence[object]]:
+        try:
+            result = self._client.query(query)
+        except QueryError:
+            # An endpoint that cannot answer links nothing; the question is whole without.
+            return ()
+        assert isinstance(result, TableResult), "a SELECT has a table"
+        return result.rows()
+
+    def _short(self, iri: str) -> str:
+        # Wider than `compact`: names with several dots are written so, and the client mends them.
+        spaces = [space for space in self._spaces if iri.startswith(space)]
+        space = max(spaces, key=len, default="")
+        if space and _LOCAL.fullmatch(iri[len(space) :]):
+            return f"{self._prefixes[space]}:{iri[len(space) :]}"
+        return f"<{iri}>"
+
+
+def _iris(terms: Iterable[object]) -> tuple[str, ...]:
+    return tuple(term.value for term in terms if isinstance(term, NamedNode))
+
+
+def _trimmed(tokens: Iterable[str]) -> list[str]:
+    return [token.rstrip(".:'") for token in tokens]
+
+
+def _is_local_name(text: str) -> bool:
+    """Tell whether an IRI may end so.
+
+    Examples:
+        >>> _is_local_name("6.1.1.-"), _is_local_name("a{b"), _is_local_name("")
+        (True, False, False)
+    """
+    return re.fullmatch(r"[\w.~:/+-]+", text) is not None
+
+
+def _spellings(question: str) -> Mapping[str, str]:
+    """Return the names that a question may hold, each with the words that it is spelled from.
+
+    A name is as it stands, or begins with a capital.
+
+    Examples:
+        >>> list(_spellings("Which human genes?"))[:4]
+        ['Which human genes', 'Which human', 'human genes', 'Human genes']
+    """
+    tokens = [(match.start(), match.end()) for match in _TOKEN.finditer(question)]
+    found: dict[str, str] = {}
+    for quoted in _QUOTED.findall(question):
+        found.setdefault(quoted, quoted)
+    for length in range(MOST_WORDS, 0, -1):
+        for first in range(len(tokens) - length + 1):
+            words = question[tokens[first][0] : tokens[first + length - 1][1]].rstrip(".:'")
+            if len(words) > 2 and not words.isnumeric():
+                for spelled in (words, words[0].upper() + words[1:]):
+                    found.setdefault(spelled, words)
+    return found

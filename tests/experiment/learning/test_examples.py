@@ -1,0 +1,65 @@
+"""Answered questions as turns, and linked questions: what the model is really sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lm.scripted import Asked, chat, scripted
+
+from reasoningbank.experiment import Experiment, RunFolder
+
+Make = Callable[..., Experiment]
+Run = Callable[..., RunFolder]
+
+
+def asked_of(
+    make: Make, run: Run, monkeypatch: pytest.MonkeyPatch, **arm: Any
+) -> tuple[RunFolder, list[Asked]]:
+    """Run the direct agent, whose model is scripted, on one held-out task."""
+    with scripted(chat("[[ ## sparql ## ]]\nASK {}\n\n[[ ## completed ## ]]")) as model:
+        monkeypatch.setenv("OPENAI_API_BASE", model.base)
+        monkeypatch.setenv("OPENAI_API_KEY", "replayed")
+        direct = {"name": "shown", "agent": "direct", "lm": "openai/replay", **arm}
+        experiment = make(direct, mode="evaluate", tasks={"ids": ["t001"]}, learning={})
+        return run(experiment), model.asked
+
+
+@pytest.fixture
+def named(pack: Path) -> None:
+    file = pack / "examples" / "tasks.ttl"
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace("Which plants", "Beside the oak, which plants"), encoding="utf-8")
+
+
+@pytest.mark.usefixtures("named")
+@pytest.mark.parametrize("linking", [False, True])
+def test_exemplars_are_turns_whose_questions_are_linked_like_the_tasks(
+    learning: Make, run: Run, monkeypatch: pytest.MonkeyPatch, linking: bool
+) -> None:
+    folder, (asked,) = asked_of(
+        learning, run, monkeypatch, memory={"source": "gold", "items": 2}, linking=linking
+    )
+    told, *turns, last = asked.body["messages"]
+    (record,) = folder.trials()
+    (event,) = record.trajectory.of("memory_retrieved")
+    shown = record.trajectory.resolve(event.data)["items"]
+    assert len(turns) == 2 * len(shown) == 4
+    assert [turn["role"] for turn in turns] == ["user", "assistant"] * 2
+    # The nearest stands next to the question.
+    for item, question, query in zip(reversed(shown), turns[::2], turns[1::2], strict=True):
+        assert ("Beside the oak (t:oak), which" in question["content"]) is linking
+        assert item["text"].split("Query:\n")[1] in query["content"]
+        assert item["text"].split("Query:\n")[1] not in told["content"]
+    assert ("the oak (t:oak), which plants are higher than 1 m" in last["content"]) is linking
+    # The record keeps the task's own question.
+    assert record.question == "Beside the oak, which plants are higher than 1 m?"
+
+
+@pytest.mark.usefixtures("named")
+def test_linking_needs_no_memory(learning: Make, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, (asked,) = asked_of(learning, run, monkeypatch, linking=True)
+    assert "(t:oak)" in asked.body["messages"][-1]["content"]
+    assert len(asked.body["messages"]) == 2

@@ -1,0 +1,72 @@
+"""Linking: what a question names is found word for word in a real store, and nothing else is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from reasoningbank.sparql import EndpointConfig, Linker, Mention, OxigraphServer, SPARQLClient
+
+DATA = """
+@prefix : <http://e/> .
+@prefix ec: <http://ec/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+:P10636 a :Protein ; :mnemonic "TAU" . :P05067 a :Protein .
+ec:2.7.11.1 a :Enzyme ; rdfs:label "Kinase"@en , "Chinasi"@it .
+:human a :Taxon ; :commonName "Human" ; rdfs:label "Homo sapiens" .
+:leigh a :Disease ; rdfs:label "Leigh syndrome" ; rdfs:comment "Severe" .
+:g1 a :Gene ; rdfs:label "HLA" . :g2 a :Gene ; rdfs:label "HLA" .
+:syndrome a :Disease ; rdfs:label "syndrome" .
+[] a :Place ; rdfs:label "Nowhere" .
+"""
+
+
+@pytest.fixture(scope="module")
+def linker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Linker]:
+    file: Path = tmp_path_factory.mktemp("data") / "named.ttl"
+    file.write_text(DATA, encoding="utf-8")
+    with OxigraphServer([file]) as server:
+        config = EndpointConfig(
+            "https://named.example/sparql/",
+            prefixes={"e": "http://e/", "ec": "http://ec/", "none": "http://none/"},
+            query_url=server.url,
+            label_properties=("http://www.w3.org/2000/01/rdf-schema#label",),
+        )
+        with SPARQLClient(config) as client:
+            yield Linker(client, config, ("en", "it"))
+
+
+@pytest.mark.parametrize(
+    ("question", "linked"),
+    [
+        ("Is P10636 heavier than P05067?", "Is P10636 (e:P10636) heavier than P05067 (e:P05067)?"),
+        ("Who has EC number 2.7.11.1?", "Who has EC number 2.7.11.1 (ec:2.7.11.1)?"),
+        ("Which human genes are there?", "Which human (e:human) genes are there?"),
+        # The longest name counts, and a name that a quotation encloses is linked behind it.
+        ('Who has "Leigh syndrome"?', 'Who has "Leigh syndrome" (e:leigh)?'),
+        ("Quali chinasi ci sono?", "Quali chinasi (ec:2.7.11.1) ci sono?"),
+        # Not one of them, not a label, not there, no name, nothing at all.
+        ("Which proteins of HLA?", "Which proteins of HLA?"),
+        ("How severe is it?", "How severe is it?"),
+        ("Where is P99999, Nowhere?", "Where is P99999, Nowhere?"),
+        ("", ""),
+    ],
+)
+def test_what_is_named_is_written_behind_its_words(
+    linker: Linker, question: str, linked: str
+) -> None:
+    assert linker.linked(question) == linked
+
+
+def test_a_mention_tells_its_class(linker: Linker) -> None:
+    assert linker.mentions("Is P10636 human?") == (
+        Mention("P10636", "e:P10636", ("http://e/Protein",)),
+        Mention("human", "e:human", ("http://e/Taxon",)),
+    )
+
+
+def test_an_odd_question_is_no_injection(linker: Linker) -> None:
+    odd = 'What of "} ; DROP \\ <x> 1> {" and e:2>?'
+    assert linker.linked(odd) == odd
