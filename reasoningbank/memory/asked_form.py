@@ -17,7 +17,14 @@ _SIGNS: tuple[tuple[Form, re.Pattern[str]], ...] = (
         "CONSTRUCT",
         re.compile(r"(?i)\b(?:as an? (?:rdf )?graph|triples|construct|come grafo|triple)\b"),
     ),
-    ("DESCRIBE", re.compile(r"(?i)^\W*(?:describe|descrivi)\b|\beverything\b|\btutto ci(?:ò|o')")),
+    (
+        "DESCRIBE",
+        re.compile(
+            r"(?i)^\W*(?:describe|descrivi)\b"
+            r"|\b(?:everything|all) that is (?:recorded|known|said|stated)\b"
+            r"|\btutto ci(?:ò|o') che (?:è|si) (?:registrato|noto|sa|dice)\b"
+        ),
+    ),
     (
         "ASK",
         re.compile(
