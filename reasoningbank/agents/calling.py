@@ -17,7 +17,9 @@ __all__ = ["asking"]
 
 
 @contextlib.contextmanager
-def asking(episode: Episode, *callbacks: Any) -> Iterator[None]:
+def asking(
+    episode: Episode, *callbacks: Any, adapter: dspy.Adapter | None = None
+) -> Iterator[None]:
     """Run DSPy modules with the episode's model; nothing outside the block is configured.
 
     A reply that cannot be parsed is not asked for a second time in another format, so that a
@@ -26,6 +28,7 @@ def asking(episode: Episode, *callbacks: Any) -> Iterator[None]:
     Args:
         episode: Whose model and callbacks to use.
         *callbacks: Further DSPy callbacks.
+        adapter: How calls are written; `dspy.ChatAdapter` by default.
 
     Raises:
         BudgetError: If the prompt outgrew the model's context window, or the model had not
@@ -33,7 +36,7 @@ def asking(episode: Episode, *callbacks: Any) -> Iterator[None]:
         ModelError: If the model cannot be reached.
         AdapterParseError: If a reply cannot be parsed.
     """
-    adapter = dspy.ChatAdapter(use_json_adapter_fallback=False)
+    adapter = adapter or dspy.ChatAdapter(use_json_adapter_fallback=False)
     active = [*episode.callbacks, *callbacks]
     with dspy.context(lm=episode.lm, adapter=adapter, callbacks=active):
         try:

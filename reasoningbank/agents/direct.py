@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import dspy
-from dspy.utils.exceptions import AdapterParseError
 
 from reasoningbank.agents.brief import prefix_names
 from reasoningbank.agents.calling import asking
 from reasoningbank.agents.conclusion import conclude
+from reasoningbank.agents.plain import PlainAdapter
 from reasoningbank.agents.protocol import Attempt, AttemptStatus, Episode
 from reasoningbank.agents.reply import query_in
 from reasoningbank.corpus import Task
@@ -23,7 +23,8 @@ __all__ = ["DirectAgent"]
 INSTRUCTIONS = """\
 Write one SPARQL query that answers the question over the endpoint {name}.
 Write no PREFIX lines: these prefixes are declared for you: {prefixes}.
-Begin with SELECT; ASK for yes or no. Ask for exactly the columns the question names, no others."""
+Begin with SELECT; ASK for yes or no. Ask for exactly the columns the question names, no others.
+Reply with the query alone."""
 
 
 def _signature(episode: Episode) -> type[dspy.Signature]:
@@ -67,12 +68,9 @@ class DirectAgent:
         ]
         try:
             episode.meter.turn()
-            with asking(episode):
+            with asking(episode, adapter=PlainAdapter()):
                 prediction = predict(question=task.query)
             sparql = query_in(prediction.sparql)
-        except AdapterParseError as failure:
-            # A small model forgets the field's header; its query is in the reply all the same.
-            sparql = query_in(failure.lm_response)
         except BudgetError as spent:
             status, error = "exhausted", str(spent)
         if sparql is None and status == "submitted":

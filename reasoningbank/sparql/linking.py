@@ -19,6 +19,7 @@ from reasoningbank.errors import QueryError
 from reasoningbank.sparql.client import SPARQLClient
 from reasoningbank.sparql.endpoint import EndpointConfig
 from reasoningbank.sparql.results import TableResult
+from reasoningbank.sparql.terms import compact
 
 __all__ = ["Linker", "Mention"]
 
@@ -26,9 +27,10 @@ __all__ = ["Linker", "Mention"]
 MOST_WORDS = 6
 MOST_CANDIDATES = 400
 MOST_MENTIONS = 5
+#: What more resources are called is an ordinary word.
+MOST_MEANT = 3
 
 _TOKEN = re.compile(r"[^\s\"“”„«»‘’?!;,()]+")
-_LOCAL = re.compile(r"\w(?:[\w.-]*[\w-])?")
 #: Properties that name things, by their own names.
 _NAMING = re.compile(r"(?i)(?:label|name|symbol|title)$")
 _CLOSING = re.compile(r"[\"”»’]?")
@@ -41,7 +43,8 @@ class Mention:
 
     Attributes:
         words: The words, as they stand in the question.
-        name: The resource, as a query over the endpoint may write it.
+        name: The resource, as a query over the endpoint may write it; several where the words
+            name each of them.
         classes: Its classes, as IRIs.
     """
 
@@ -63,8 +66,8 @@ class Linker:
         self, client: SPARQLClient, endpoint: EndpointConfig, languages: Sequence[str] = ()
     ) -> None:
         self._client = client
-        self._prefixes = {space: prefix for prefix, space in endpoint.prefixes.items()}
-        self._spaces = tuple(self._prefixes)
+        self._namespaces = endpoint.namespaces
+        self._spaces = tuple(dict.fromkeys(endpoint.prefixes.values()))
         self._labels = frozenset(endpoint.label_properties)
         self._languages = tuple(languages)
         self._known: dict[str, tuple[Mention, ...]] = {}
@@ -89,7 +92,7 @@ class Linker:
             EndpointError: The endpoint cannot be reached.
         """
         for mention in reversed(self.mentions(question)):
-            end = question.index(mention.words) + len(mention.words)
+            end = _place(mention.words, question).stop
             end += len(_CLOSING.match(question, end)[0])  # type: ignore[index]
             question = f"{question[:end]} ({mention.name}){question[end:]}"
         return question
@@ -100,12 +103,11 @@ class Linker:
         kept: list[tuple[int, Mention]] = []
         taken: list[range] = []
         for words in sorted(found, key=lambda words: (-len(words), words)):
-            at = question.find(words)
-            span = range(at, at + len(words))
+            span = _place(words, question)
             if len(kept) < MOST_MENTIONS and not any(
                 span.start < other.stop and other.start < span.stop for other in taken
             ):
-                kept.append((at, found[words]))
+                kept.append((span.start, found[words]))
                 taken.append(span)
         return tuple(mention for _, mention in sorted(kept, key=lambda pair: pair[0]))
 
@@ -131,7 +133,10 @@ class Linker:
             if isinstance(x, NamedNode):
                 named = classes.setdefault(x.value, [])
                 named += _iris([of])
-        return [Mention(spelled[iri], self._short(iri), tuple(of)) for iri, of in classes.items()]
+        return [
+            Mention(spelled[iri], str(compact(NamedNode(iri), self._namespaces)), tuple(of))
+            for iri, of in classes.items()
+        ]
 
     def _names(self, question: str) -> list[Mention]:
         spelled = _spellings(question)
@@ -147,21 +152,24 @@ class Linker:
                 VALUES ?name {{ {" ".join(values)} }}
                 ?x ?p ?name ; a ?class }} GROUP BY ?name ?p ?class"""
         )
-        best: dict[str, tuple[tuple[bool, str], Mention]] = {}
+        named: dict[str, dict[str, tuple[str, ...]]] = {}
         for name, p, of, n, one in rows:
             if not (isinstance(name, Literal) and isinstance(p, NamedNode)):
                 continue
             # What several have does not name one of them.
             if not (isinstance(n, Literal) and int(n.value) == 1 and isinstance(one, NamedNode)):
                 continue
-            words, label = spelled[name.value], p.value in self._labels
-            if not (label or _NAMING.search(p.value)):
+            words = spelled[name.value]
+            if p.value not in self._labels and not _NAMING.search(p.value):
                 continue
-            mention = Mention(words, self._short(one.value), _iris([of]))
-            rank = (not label, mention.name)
-            if not mention.name.startswith("<") and (words not in best or rank < best[words][0]):
-                best[words] = (rank, mention)
-        return [mention for _, mention in best.values()]
+            of_words = named.setdefault(words, {})
+            short = str(compact(one, self._namespaces))
+            of_words[short] = tuple(dict.fromkeys((*of_words.get(short, ()), *_iris([of]))))
+        return [
+            Mention(words, ", ".join(sorted(found)), tuple(c for of in found.values() for c in of))
+            for words, found in named.items()
+            if len(found) <= MOST_MEANT
+        ]
 
     def _rows(self, query: str) -> Iterable[Sequence[object]]:
         try:
@@ -172,13 +180,17 @@ class Linker:
         assert isinstance(result, TableResult), "a SELECT has a table"
         return result.rows()
 
-    def _short(self, iri: str) -> str:
-        # Wider than `compact`: names with several dots are written so, and the client mends them.
-        spaces = [space for space in self._spaces if iri.startswith(space)]
-        space = max(spaces, key=len, default="")
-        if space and _LOCAL.fullmatch(iri[len(space) :]):
-            return f"{self._prefixes[space]}:{iri[len(space) :]}"
-        return f"<{iri}>"
+
+def _place(words: str, question: str) -> range:
+    """Return where words first stand by themselves.
+
+    Examples:
+        >>> _place("gene", "A generic gene")
+        range(10, 14)
+    """
+    whole = re.search(rf"(?<!\w){re.escape(words)}(?!\w)", question)
+    start = whole.start() if whole else question.index(words)
+    return range(start, start + len(words))
 
 
 def _iris(terms: Iterable[object]) -> tuple[str, ...]:

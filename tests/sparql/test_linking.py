@@ -19,6 +19,7 @@ ec:2.7.11.1 a :Enzyme ; rdfs:label "Kinase"@en , "Chinasi"@it .
 :leigh a :Disease ; rdfs:label "Leigh syndrome" ; rdfs:comment "Severe" .
 :g1 a :Gene ; rdfs:label "HLA" . :g2 a :Gene ; rdfs:label "HLA" .
 :syndrome a :Disease ; rdfs:label "syndrome" .
+:nucleus a :Place ; rdfs:label "Nucleus" . :core a :Part ; rdfs:label "Nucleus" .
 [] a :Place ; rdfs:label "Nowhere" .
 """
 
@@ -42,11 +43,13 @@ def linker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Linker]:
     ("question", "linked"),
     [
         ("Is P10636 heavier than P05067?", "Is P10636 (e:P10636) heavier than P05067 (e:P05067)?"),
-        ("Who has EC number 2.7.11.1?", "Who has EC number 2.7.11.1 (ec:2.7.11.1)?"),
+        ("Who has EC number 2.7.11.1?", "Who has EC number 2.7.11.1 (<http://ec/2.7.11.1>)?"),
         ("Which human genes are there?", "Which human (e:human) genes are there?"),
         # The longest name counts, and a name that a quotation encloses is linked behind it.
         ('Who has "Leigh syndrome"?', 'Who has "Leigh syndrome" (e:leigh)?'),
-        ("Quali chinasi ci sono?", "Quali chinasi (ec:2.7.11.1) ci sono?"),
+        ("Quali chinasi ci sono?", "Quali chinasi (<http://ec/2.7.11.1>) ci sono?"),
+        # Two resources of different kinds are called so: either may be meant.
+        ("What is in the nucleus?", "What is in the nucleus (e:core, e:nucleus)?"),
         # Not one of them, not a label, not there, no name, nothing at all.
         ("Which proteins of HLA?", "Which proteins of HLA?"),
         ("How severe is it?", "How severe is it?"),
