@@ -45,12 +45,15 @@ class Ranking:
         repetition: Times the part of its words that an item shares with one ranked before.
         form: Subtracted where its query is of another form than the question asks for: beside
             CONSTRUCT a small model writes CONSTRUCT, whatever it is asked.
+        named: Times the part of the kinds of resources that both questions name, or either does.
+            How a name enters a query is what a small model has to see.
     """
 
     scope: float = 0.1
     evidence: float = 0.2
     repetition: float = 0.1
     form: float = 0.2
+    named: float = 0.2
 
 
 @dataclass(frozen=True)
@@ -111,6 +114,7 @@ def retrieve(
     count: Callable[[str], int] = count_tokens,
     ranking: Ranking = Ranking(),
     examples: bool = False,
+    kinds_named: Callable[[str], frozenset[str]] | None = None,
 ) -> Retrieval:
     """Return the items that a question is shown.
 
@@ -129,6 +133,8 @@ def retrieve(
         count: Counts the tokens of a text.
         ranking: How much each reason counts.
         examples: Whether items that keep an answered question are shown as that.
+        kinds_named: Tells the classes of the resources that a question names; None leaves
+            them out of the ranking.
     """
     depth = max(LEAST_DEPTH, DEPTH * k)
     keep = None if kinds is None else lambda item: item.src in kinds
@@ -141,6 +147,12 @@ def retrieve(
             break
         depth *= 4
     withheld = tuple((item.id, objection) for item, _, objection in objections if objection)
+    if kinds_named is not None:
+        wanted = kinds_named(question)
+        allowed = [
+            (item, score + ranking.named * _alike(wanted, kinds_named(item.question)))
+            for item, score in allowed
+        ]
     ranked = _ranked(allowed, asked_form(question), scope, ranking)
     candidates = [_found(item, score, count, examples) for item, score in ranked]
     packed = pack(candidates, items=k, tokens=tokens)

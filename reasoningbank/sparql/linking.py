@@ -85,6 +85,14 @@ class Linker:
             self._known[question] = self._found(question)
         return self._known[question]
 
+    def kinds(self, question: str) -> frozenset[str]:
+        """Return the classes of what a question mentions, as IRIs.
+
+        Raises:
+            EndpointError: The endpoint cannot be reached.
+        """
+        return frozenset(of for mention in self.mentions(question) for of in mention.classes)
+
     def linked(self, question: str) -> str:
         """Return a question with the names of its resources written behind their words.
 

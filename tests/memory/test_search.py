@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from reasoningbank.agents import Example
 from reasoningbank.memory import (
     Counters,
     Guard,
@@ -207,3 +208,33 @@ def test_a_query_of_another_form_than_is_asked_for_comes_later(bank: MemoryBank)
         lost = {form: round(plain[form] - ranked[form], 6) for form in plain}
         wrong = {form: 0.3 for form in forms if form != right}
         assert lost == {right: 0.0, "In words": 0.0} | wrong
+
+
+def test_items_whose_question_names_the_same_kinds_come_first(bank: MemoryBank) -> None:
+    kinds = {"How tall?": "Tree", "How old?": "Person", QUESTION: "Tree"}
+    bank.add(
+        item(f"Item {n}", question=asked, query="ASK {}")
+        for n, asked in enumerate(kinds)
+        if asked != QUESTION
+    )
+    told = {"kinds_named": lambda asked: frozenset({kinds[asked]})}
+    plain = retrieve(bank, QUESTION, guard=Guard(), k=2, count=words)
+    named = retrieve(bank, QUESTION, guard=Guard(), k=2, count=words, **told)
+    before = {one.item.question: one.score for one in plain.found}
+    after = {one.item.question: one.score for one in named.found}
+    assert after["How tall?"] == pytest.approx(before["How tall?"] + Ranking().named)
+    assert after["How old?"] == before["How old?"]
+
+
+def test_an_answered_question_is_shown_as_one_where_that_is_asked_for(bank: MemoryBank) -> None:
+    worked = item("Worked", question="How tall is the ash?", query="SELECT ?h {}")
+    bank.add([worked, item("Said")])
+    found = retrieve(bank, QUESTION, guard=Guard(), count=words, examples=True)
+    shown = {one.item.title: one for one in found.found}
+    assert shown["Worked"].example == Example("How tall is the ash?", "SELECT ?h {}")
+    assert shown["Worked"].text == "Question: How tall is the ash?\nQuery:\nSELECT ?h {}"
+    assert shown["Worked"].tokens == words(shown["Worked"].text)
+    assert shown["Said"].example is None
+    dealt = deal_at_random(bank, "", like=99, guard=Guard(), count=words, examples=True)
+    assert {one.item.title: one.example for one in dealt.found}["Worked"] == shown["Worked"].example
+    assert all(one.example is None for one in retrieve(bank, QUESTION, guard=Guard()).found)

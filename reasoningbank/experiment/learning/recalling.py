@@ -122,6 +122,7 @@ class Recalls:
             kinds=_kinds(job.arm),
             scope=self._scope,
             examples=takes_examples(job.arm.agent),
+            kinds_named=self._linker.kinds if job.arm.linking else None,
         )
         turns: tuple[Demonstrated, ...] = ()
         if memory.demonstrations:
