@@ -5,6 +5,7 @@ lose its answer when any one triple pattern is deleted; every question must name
 of its gold and none of the schema's own names; groups must be small and topics spread.
 
     python scripts/check_golds.py            # the table, the share, and what breaks a rule
+    python scripts/check_golds.py liita      # the same of another pack
     python scripts/check_golds.py --only 012 # one task
     python scripts/check_golds.py --rules    # without running anything
 
@@ -39,6 +40,7 @@ from reasoningbank.corpus import (
     without_pattern,
 )
 from reasoningbank.corpus.questions import schema_names_in, unmentioned
+from reasoningbank.corpus.schema_names import schema_names
 from reasoningbank.errors import QueryError, ReasoningBankError
 from reasoningbank.sparql import prepare
 from reasoningbank.sparql.datafiles import open_data
@@ -51,12 +53,15 @@ MOST_IN_GROUP = 5
 GROUPS_PER_TOPIC = 3
 SHARE = 0.9
 
-#: The topics of the schema, as keywords of the examples name them.
-TOPICS = (
-    "cross-reference", "disease", "domain", "enzyme", "evidence", "existence", "feature",
-    "function", "gene", "gene ontology", "keyword", "mass", "name", "organism", "sequence",
-    "subcellular location", "taxonomy", "variant",
-)  # fmt: skip
+#: The topics of UniProt's schema, as keywords of its examples name them; of other packs every
+#: keyword is a topic.
+TOPICS = {
+    "uniprot": (
+        "cross-reference", "disease", "domain", "enzyme", "evidence", "existence", "feature",
+        "function", "gene", "gene ontology", "keyword", "mass", "name", "organism", "sequence",
+        "subcellular location", "taxonomy", "variant",
+    ),
+}  # fmt: skip
 
 Answer = bool | frozenset[tuple[str, ...]]
 
@@ -79,9 +84,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     breaches = [f"{f.file}: {f.code}: {f.message}" for f in corpus.findings]
     tasks = [t for t in corpus.tasks if args.only in t.id]
     if not args.only:
-        breaches += list(_spread(tasks))
+        breaches += list(_spread(tasks, TOPICS.get(corpus.name)))
     store = _store(pack)
-    breaches += list(_questions(tasks, pack, store))
+    for language in pack.languages:
+        asked = load_corpus(pack, language=language).tasks
+        breaches += _questions([t for t in asked if args.only in t.id], language, pack, store)
     if not args.rules:
         with _services(pack, tasks) as aliases:
             breaches += _golds(tasks, store, aliases, all_tasks=not args.only)
@@ -104,8 +111,8 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 # -- groups and questions ------------------------------------------------------------------
 
 
-def _spread(tasks: Sequence[Task]) -> Iterator[str]:
-    """Yield what is wrong with groups and topics."""
+def _spread(tasks: Sequence[Task], topics: Sequence[str] | None) -> Iterator[str]:
+    """Yield what is wrong with groups and topics; without topics every keyword is one."""
     groups_of_topic: dict[str, set[str]] = defaultdict(set)
     for name, group in groups_of(tasks).items():
         if len(group) > MOST_IN_GROUP:
@@ -115,7 +122,7 @@ def _spread(tasks: Sequence[Task]) -> Iterator[str]:
         for task in group:
             for keyword in task.keywords:
                 groups_of_topic[keyword].add(name)
-    for topic in TOPICS:
+    for topic in sorted(groups_of_topic) if topics is None else topics:
         if len(groups_of_topic[topic]) < GROUPS_PER_TOPIC:
             yield f"topic {topic} is in {len(groups_of_topic[topic])} groups only"
     groups_of_template: dict[str, set[str]] = defaultdict(set)
@@ -124,21 +131,26 @@ def _spread(tasks: Sequence[Task]) -> Iterator[str]:
     for names in groups_of_template.values():
         if len(names) > 1:
             yield f"one template is in several groups: {', '.join(sorted(names))}"
-    questions = Counter(t.query for t in tasks)
-    yield from (f"asked {n} times: {q}" for q, n in questions.items() if n > 1)
 
 
-def _questions(tasks: Sequence[Task], pack: Pack, store: ox.Store) -> Iterator[str]:
-    """Yield what is wrong with the wording of questions."""
+def _questions(tasks: Sequence[Task], language: str, pack: Pack, store: ox.Store) -> Iterator[str]:
+    """Yield what is wrong with the wording of questions in a language."""
     schema = _schema_iris(pack)
+    told = schema_names(pack)
 
     def names(iri: URIRef) -> list[str]:
         found = store.quads_for_pattern(ox.NamedNode(str(iri)), None, None)
-        return [q.object.value for q in found if isinstance(q.object, ox.Literal)]
+        values = (q.object.value for q in found if isinstance(q.object, ox.Literal))
+        return [*told.get(iri, ()), *values]
 
+    questions = Counter(t.query for t in tasks)
+    yield from (f"asked {n} times: {q}" for q, n in questions.items() if n > 1)
     for task in tasks:
+        if task.language != language:
+            yield f"{task.id}: there is no question in {language!r}"
+            continue
         try:
-            for constant in unmentioned(task.query, task.expected_sparql, names):
+            for constant in unmentioned(task.query, task.expected_sparql, names, language=language):
                 yield f"{task.id}: the question does not mention {constant}"
         except QueryError as error:
             yield f"{task.id}: {error}"

@@ -150,13 +150,15 @@ def _source(pack: Pack) -> str:
 def _uses(pack: Pack) -> tuple[_Use, ...]:
     files = (*pack.root.glob("pack.toml"), *sorted(pack.examples.rglob("*.ttl")))
     stamp = tuple((f, s.st_mtime_ns, s.st_size) for f in files for s in [f.stat()])
-    return _read_uses(pack.root, stamp)
+    return _read_uses(pack.root, pack.examples, stamp)
 
 
 @lru_cache(maxsize=8)
-def _read_uses(root: Path, stamp: tuple[tuple[Path, int, int], ...]) -> tuple[_Use, ...]:
+def _read_uses(
+    root: Path, examples: Path, stamp: tuple[tuple[Path, int, int], ...]
+) -> tuple[_Use, ...]:
     # The stamp is an argument so that a folder that changed is read anew.
-    pack = load_pack(root)
+    pack = replace(load_pack(root), examples=examples)
     tasks = load_corpus(pack).tasks
     written = _written_targets(pack, (path for path, *_ in stamp if path.suffix == ".ttl"))
     uses = []

@@ -28,6 +28,7 @@ __all__ = [
 ]
 
 _FILE = "pack.toml"
+_TEST = "-test"
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,7 @@ class Pack:
         union_default_graph: Whether the default graph is the union of the named ones.
         federated: The endpoints that the examples federate with.
         sources: Where each kind of fact comes from, as the pack's file says it.
+        test: The folder with a separate test set; None where the pack has none.
     """
 
     key: str
@@ -104,6 +106,21 @@ class Pack:
     union_default_graph: bool = True
     federated: tuple[FederatedEndpoint, ...] = ()
     sources: tuple[Mapping[str, Any], ...] = ()
+    test: Path | None = None
+
+    def with_test_set(self) -> Pack:
+        """Return the pack with its separate test set as its examples.
+
+        Raises:
+            UsageError: The pack has none.
+        """
+        if self.test is None:
+            raise UsageError(
+                "the pack has no separate test set",
+                where=str(self.root),
+                mend=f'write test = "…", the name of a folder, into its {_FILE}',
+            )
+        return replace(self, examples=self.test)
 
 
 class _Federated(BaseModel):
@@ -130,6 +147,7 @@ class _PackFile(BaseModel):
     prefixes: dict[str, str] = {}
     label_properties: list[str] = []
     examples: str = "examples"
+    test: str = ""
     data: list[str] = []
     schema_: str = Field(default="", alias="schema")
     void: str = ""
@@ -145,11 +163,18 @@ def load_pack(name_or_path: str | Path) -> Pack:
     """Load a pack by name (``uniprot``), by its folder, or make one of any folder.
 
     Args:
-        name_or_path: A known pack's name; a folder; or ``ontology/NAME`` from anywhere.
+        name_or_path: A known pack's name; a folder; or ``ontology/NAME`` from anywhere. A name
+            followed by ``-test`` is the pack with its separate test set as its examples.
 
     Raises:
-        UsageError: There is no such pack or folder, or its ``pack.toml`` is broken.
+        UsageError: There is no such pack, test set or folder, or its ``pack.toml`` is broken.
     """
+    text = str(name_or_path)
+    base = text.removesuffix(_TEST)
+    if base != text and not Path(text).is_dir():
+        known = known_packs()
+        if text not in known and base in known:
+            return load_pack(base).with_test_set()
     root = _find(name_or_path)
     file = root / _FILE
     if not file.is_file():
@@ -306,4 +331,5 @@ def _from_file(root: Path, read: _PackFile) -> Pack:
             for item in read.federated
         ),
         sources=tuple(read.sources),
+        test=inside(read.test) if read.test else None,
     )

@@ -25,8 +25,12 @@ _XSD = "http://www.w3.org/2001/XMLSchema#"
 #: What these properties lead to is a class or a property.
 _VOCABULARY_BEHIND = (RDF_TYPE, "http://www.w3.org/1999/02/22-rdf-syntax-ns#predicate")
 _NUMBER_WORDS = {
-    "en": ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
-    "it": ("zero", "uno", "due", "tre", "quattro", "cinque", "sei", "sette", "otto", "nove", "dieci"),
+    "en": (
+        "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
+    ),
+    "it": (
+        "zero", "un", "due", "tre", "quattro", "cinque", "sei", "sette", "otto", "nove", "dieci",
+    ),
 }  # fmt: skip
 
 
@@ -87,6 +91,9 @@ def _of_node(node: CompValue) -> Iterator[URIRef | Literal]:
         skip |= {"length", "start"}
     if node.name == "Builtin_SUBSTR":
         skip |= {"start", "length"}
+    if node.name == "UnaryMinus" and isinstance(node.expr, Literal):
+        yield Literal(f"-{node.expr}")
+        return
     if node.name == "AdditiveExpression":
         # Lengths count both ends: ?end - ?begin + 1 depends on no constant of the question.
         yield from (c for c in _constants([node.expr, *node.other]) if str(c) != "1")

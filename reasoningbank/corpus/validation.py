@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
@@ -17,6 +18,7 @@ from reasoningbank.corpus.draft import Draft
 from reasoningbank.corpus.findings import Finding
 from reasoningbank.corpus.pack import Pack, load_pack
 from reasoningbank.corpus.questions import unmentioned
+from reasoningbank.corpus.schema_names import schema_names
 from reasoningbank.corpus.shacl import load_corpus
 from reasoningbank.corpus.task import Task
 from reasoningbank.corpus.turtle import local_name, read_example_file
@@ -58,7 +60,8 @@ def validate(
     Args:
         path: A pack, its name, its folder, or any folder of Turtle files.
         client: Speaks to the endpoint on which every gold is run; none is run without one.
-        language: The question's language where an example has several.
+        language: The question's language where an example has several; that questions mention
+            the constants of their golds is checked in all languages of the pack.
         slow_s: Seconds after which a gold is called slow.
         max_rows: Most rows or triples read of one answer.
 
@@ -66,7 +69,7 @@ def validate(
         The findings of `load_corpus` and those of the checks, sorted by file and code.
 
     Raises:
-        UsageError: No such pack or folder.
+        UsageError: No such pack or folder; the pack's schema cannot be read.
         SetupError: pySHACL is not installed.
     """
     pack = path if isinstance(path, Pack) else load_pack(path)
@@ -78,7 +81,9 @@ def validate(
     texts = _query_texts(examples)
     checked = [check_query(task, _as_written(task, texts)) for task in corpus.tasks]
     found += (finding for one in checked for finding in one.findings)
-    found += _unmentioned(checked, client)
+    told = schema_names(pack)
+    for asked in (checked, *_in_other_languages(checked, pack, language)):
+        found += _unmentioned(asked, client, told)
     if client is not None:
         golds = [one.task for one in checked if one.prepared is not None]
         found += gold_findings(golds, client, slow_s=slow_s, max_rows=max_rows)
@@ -156,23 +161,39 @@ def _as_written(task: Task, texts: Mapping[tuple[str, str], Sequence[str]]) -> s
 # -- questions -----------------------------------------------------------------------------
 
 
-def _unmentioned(checked: Sequence[CheckedQuery], client: SPARQLClient | None) -> Iterator[Finding]:
-    names: dict[URIRef, list[str]] = {}
+def _unmentioned(
+    checked: Sequence[CheckedQuery], client: SPARQLClient | None, known: _Names
+) -> Iterator[Finding]:
+    names = dict(known)
     left = _left_out(checked, names)
     if client is not None:
         # Only what its own name does not explain is worth a question to an endpoint.
         for config in (client.config, *client.config.federated):
             wanted = {c for _, constants in left for c in constants if isinstance(c, URIRef)}
             if wanted:
-                names.update(names_of(sorted(wanted), SPARQLClient(config)))
+                for iri, told in names_of(sorted(wanted), SPARQLClient(config)).items():
+                    names[iri] = [*names.get(iri, ()), *told]
                 left = _left_out([one for one, _ in left], names)
     for one, constants in left:
         kept = [c for c in constants if client is not None or not _is_code(c)]
         if kept:
             shown = ", ".join(map(_shown, kept[:_MOST_NAMED]))
             more = f" and {len(kept) - _MOST_NAMED} more" if len(kept) > _MOST_NAMED else ""
-            message = f"the question of {one.task.id} does not mention {shown}{more}"
+            tongue = "" if one.task.language == "en" else f" in {one.task.language!r}"
+            message = f"the question of {one.task.id}{tongue} does not mention {shown}{more}"
             yield Finding(one.task.source_file, "unmentioned-constant", message)
+
+
+def _in_other_languages(
+    checked: Iterable[CheckedQuery], pack: Pack, language: str
+) -> Iterator[list[CheckedQuery]]:
+    """Yield the queries with their questions in each further language of the pack."""
+    listed = list(checked)
+    for other in pack.languages:
+        if other != language:
+            tasks = {t.id: t for t in load_corpus(pack, language=other).tasks}
+            asked = [replace(one, task=tasks[one.task.id]) for one in listed]
+            yield [one for one in asked if one.task.language == other]
 
 
 def _left_out(

@@ -109,9 +109,22 @@ def test_groups_and_topics_are_counted(pack: Path, check: Check) -> None:
         add(pack, f"many{i}", f"Which has {i}?", query, "a" if i else "b")
     done = check(pack, "--rules")
     assert "one template is in several groups: a, b" in done.out
-    assert "topic enzyme is in 0 groups only" in done.out
+    assert "topic k is in 2 groups only" in done.out
     add(pack, "many6", "Which has 6?", "SELECT ?p WHERE { ?p t:size 6 }", "a")
     assert "group a has 6 tasks, more than 5" in check(pack, "--rules").out
+
+
+def test_questions_are_checked_in_each_of_the_pack_s_languages(pack: Path, check: Check) -> None:
+    (pack / "pack.toml").write_text('languages = ["en", "it"]\n' + TOML)
+    query = "SELECT ?p WHERE { ?p t:partOf t:whole }"
+    add(pack, "good", "Which are parts of the whole?", query)
+    assert "good: there is no question in 'it'" in check(pack, "--rules").out
+    file = pack / "examples" / "good.ttl"
+    file.write_text(file.read_text() + 'ex:good rdfs:comment "Quali sono le parti del tutto?"@it .')
+    assert "good: the question does not mention http://t/whole" in check(pack, "--rules").out
+    with (pack / "schema.ttl").open("a") as schema:
+        schema.write('t:whole <http://www.w3.org/2004/02/skos/core#altLabel> "tutto"@it .')
+    assert "does not mention" not in check(pack, "--rules").out
 
 
 def test_missing_data_is_one_line(pack: Path) -> None:

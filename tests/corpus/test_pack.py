@@ -15,6 +15,7 @@ from reasoningbank.corpus import (
     load_shacl_tasks,
 )
 from reasoningbank.corpus import pack as pack_module
+from reasoningbank.corpus.federation import read_registry
 from reasoningbank.errors import UsageError
 
 from .conftest import GOOD, HEAD
@@ -122,6 +123,33 @@ def test_a_folder_without_a_pack_file_is_a_pack_of_examples(things: Path) -> Non
     assert [t.endpoint for t in load_shacl_tasks(pack)] == ["https://example.org/sparql/"]
     with pytest.raises(UsageError, match="names no endpoint"):
         endpoint_config(pack)
+
+
+@pytest.mark.parametrize("spelling", ["things-test", "folder"])
+def test_a_separate_test_set_is_the_same_pack_with_other_examples(
+    things: Path, monkeypatch: pytest.MonkeyPatch, spelling: str
+) -> None:
+    (things / "pack.toml").write_text('test = "held-out"\n' + TOML)
+    (things / "held-out").mkdir()
+    (things / "held-out" / "b.ttl").write_text(HEAD + GOOD.replace("NAME", "b"))
+    monkeypatch.chdir(things.parents[1])
+    pack = load_pack("things")
+    held_out = load_pack(spelling) if spelling != "folder" else load_pack(things).with_test_set()
+    assert (held_out.key, held_out.data) == (pack.key, pack.data)
+    assert held_out.examples == pack.test == things / "held-out"
+    assert [t.id for t in load_shacl_tasks(held_out)] == ["b"]
+    assert [t.id for t in load_shacl_tasks(pack)] == ["a"]
+    assert read_registry(held_out).tasks == read_registry(pack).tasks == 1
+
+
+def test_a_pack_without_a_test_set_says_so(things: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(things.parents[1])
+    assert load_pack("things").test is None
+    with pytest.raises(UsageError, match="no separate test set") as caught:
+        load_pack("things-test")
+    assert "pack.toml" in caught.value.mend
+    with pytest.raises(UsageError, match="unknown pack 'nothing-test'"):
+        load_pack("nothing-test")
 
 
 def test_an_unknown_pack_is_one_line_that_lists_the_known(

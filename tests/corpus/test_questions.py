@@ -58,6 +58,29 @@ def test_what_a_question_leaves_out(question: str, missing: list[str]) -> None:
     assert sorted(str(c) for c in unmentioned(question, query, names)) == missing
 
 
+@pytest.mark.parametrize(
+    ("question", "language", "missing"),
+    [
+        ("Quali aggettivi hanno più di tre sensi?", "it", []),
+        ("Quale aggettivo ha più di 3 sensi?", "it", []),
+        ("Quale avverbio ha più di tre sensi?", "it", ["aggettivo"]),
+        ("Quali aggettivi hanno più di tre sensi?", "en", ["3", "aggettivo"]),
+    ],
+)
+def test_inflection_and_number_words_go_by_the_language(
+    question: str, language: str, missing: list[str]
+) -> None:
+    query = P + "SELECT ?s { ?s up:pos 'aggettivo' ; up:n ?n FILTER(?n > 3) }"
+    left = unmentioned(question, query, names, language=language)
+    assert sorted(map(str, left)) == missing
+
+
+def test_a_negative_number_is_one_constant() -> None:
+    query = "SELECT ?s { ?s <p> ?v FILTER(?v < -0.8) }"
+    assert unmentioned("Which are below -0.8?", query, names) == []
+    assert [str(c) for c in unmentioned("Which are below 0.8?", query, names)] == ["-0.8"]
+
+
 def test_only_names_that_no_biologist_uses_are_schema_names() -> None:
     schema = ["http://u/organism", "http://u/scientificName", "http://u/Disease_Annotation"]
     assert schema_names_in("Which organism and disease annotation?", schema) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pyshacl
@@ -18,7 +19,7 @@ from reasoningbank.corpus import Finding, load_corpus, load_pack, open_endpoint,
 from reasoningbank.corpus.findings import DEFECTS, SEVERITIES
 from reasoningbank.corpus.validation_shapes import shapes_file
 from reasoningbank.corpus.vocabulary import RB
-from reasoningbank.errors import SetupError
+from reasoningbank.errors import SetupError, UsageError
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
 
 from .conftest import GOOD, HEAD
@@ -222,6 +223,28 @@ def test_what_the_data_call_a_constant_counts_as_mentioned(
     assert validate(asks("How high is a mountain ash tree?"), SPARQLClient(trees)) == ()
     (found,) = validate(asks("How high is the highest of them?"), SPARQLClient(trees))
     assert "does not mention <http://e/ash>" in found.message
+
+
+def test_every_language_of_a_pack_is_checked_and_its_schema_names_values(
+    folder: Folder, tmp_path: Path
+) -> None:
+    root = _golds(folder, a="SELECT ?h { <http://e/ash> <http://e/height> ?h }")
+    file = root / "a.ttl"
+    text = file.read_text(encoding="utf-8")
+    both = '"How high is the ash?"@en , "Quanto è alto il frassino?"@it'
+    assert '"Which things are there?"@en' in text
+    file.write_text(text.replace('"Which things are there?"@en', both), encoding="utf-8")
+    pack = replace(load_pack(root), languages=("it", "en"))
+    (found,) = validate(pack)
+    assert "in 'it' does not mention <http://e/ash>" in found.message
+    schema = tmp_path / "schema.ttl"
+    schema.write_text(
+        "<http://e/ash> <http://www.w3.org/2004/02/skos/core#altLabel> 'frassino'@it ."
+    )
+    assert validate(replace(pack, schema=schema)) == ()
+    schema.write_text("nothing of the kind")
+    with pytest.raises(UsageError, match="the schema cannot be read"):
+        validate(replace(pack, schema=schema))
 
 
 def test_the_golds_of_a_pack_run_on_its_own_data(make_pack: Callable[..., Path]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from pyoxigraph import Literal, NamedNode, RdfFormat, Triple, serialize
 
@@ -20,6 +20,14 @@ FORMATS = Namespace("http://www.w3.org/ns/formats/")
 Say = Callable[[NamedNode, NamedNode, NamedNode | Literal], None]
 
 VOID_GRAPH = GRAPHS[".well-known/void"]
+_PREFIXES = {
+    "up": "http://purl.uniprot.org/core/",
+    "oboInOwl": "http://www.geneontology.org/formats/oboInOwl#",
+    "rh": "http://rdf.rhea-db.org/",
+    "faldo": "http://biohackathon.org/resource/faldo#",
+    "skos": "http://www.w3.org/2004/02/skos/core#",
+    "owl": "http://www.w3.org/2002/07/owl#",
+}
 
 
 def describe(
@@ -28,6 +36,7 @@ def describe(
     title: str,
     labels: Sequence[str],
     graph: NamedNode = VOID_GRAPH,
+    prefixes: Mapping[str, str] = _PREFIXES,
 ) -> bytes:
     """Describes the endpoint and its graphs in Turtle.
 
@@ -37,6 +46,7 @@ def describe(
         title: Name of the dataset.
         labels: Properties whose values name things, most telling first.
         graph: The named graph that the description is loaded into.
+        prefixes: The vocabulary's namespaces by prefix, to shorten what is written.
 
     Returns:
         Turtle, the same bytes for the same quads.
@@ -68,7 +78,7 @@ def describe(
     say(here["default"], RDF["type"], SD["Graph"])
     _describe_graph(say, here["default"], every, partitions=False)
     for name in sorted(by_graph):
-        key = name.rsplit("/", 1)[1]
+        key = name.rstrip("/").rsplit("/", 1)[1]
         named, part = here[f"named-{key}"], here[f"graph-{key}"]
         say(dataset, SD["namedGraph"], named)
         say(named, RDF["type"], SD["NamedGraph"])
@@ -76,24 +86,19 @@ def describe(
         say(named, SD["graph"], part)
         say(part, RDF["type"], SD["Graph"])
         _describe_graph(say, part, by_graph[name], partitions=True)
-    prefixes = {
+    named_here = {
+        **prefixes,
         "void": str(VOID),
         "sd": str(SD),
         "dcterms": str(DCTERMS),
         "rb": str(RB),
-        "up": "http://purl.uniprot.org/core/",
         "xsd": str(XSD),
-        "": str(here),
-        "oboInOwl": "http://www.geneontology.org/formats/oboInOwl#",
-        "rh": "http://rdf.rhea-db.org/",
-        "faldo": "http://biohackathon.org/resource/faldo#",
-        "skos": "http://www.w3.org/2004/02/skos/core#",
         "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
         "rdf": str(RDF),
-        "owl": "http://www.w3.org/2002/07/owl#",
+        "": str(here),
     }
     ordered = sorted(triples, key=str)
-    turtle = serialize(ordered, format=RdfFormat.TURTLE, prefixes=prefixes)
+    turtle = serialize(ordered, format=RdfFormat.TURTLE, prefixes=named_here)
     assert turtle is not None  # it is None only when an output file is given
     # The serializer writes its prefixes in no certain order.
     lines = turtle.decode().splitlines(keepends=True)
