@@ -79,6 +79,7 @@ def on_dask(
             _shared(config, len(client.nthreads())),
             pack.key,
             packed(pack),
+            pack.examples == pack.test,
             dict(pack.prefixes),
             models,
             hidden,
@@ -150,6 +151,7 @@ class _Site:
     config: EndpointConfig
     pack_key: str
     pack_files: bytes
+    test_set: bool
     prefixes: Mapping[str, str]
     models: Mapping[str, ModelHandle]
     hidden: frozenset[str]
@@ -173,7 +175,9 @@ class _Site:
                 root = Path(name) / self.pack_key
                 with zipfile.ZipFile(io.BytesIO(self.pack_files)) as files:
                     files.extractall(root)
-                pack = replace(load_pack(root), prefixes=self.prefixes)
+                pack = load_pack(root)
+                pack = pack.with_test_set() if self.test_set else pack
+                pack = replace(pack, prefixes=self.prefixes)
                 sandboxed = any(arm.agent == "rlm" for arm in self.experiment.arms)
                 self._opened = self._stack.enter_context(
                     world_at(
@@ -308,7 +312,9 @@ def _shared(config: EndpointConfig, workers: int) -> EndpointConfig:
 def packed(pack: Pack) -> bytes:
     """Return a pack as a zip file, without its data: what a worker loads it from."""
     voids = [pack.void, *(other.void for other in pack.federated)]
-    parts = [pack.root / "pack.toml", pack.examples, pack.schema, pack.hints, *voids]
+    # Agents are shown examples of the pack's own corpus, whichever set is asked.
+    own = load_pack(pack.root).examples
+    parts = [pack.root / "pack.toml", own, pack.test, pack.schema, pack.hints, *voids]
     files = {
         file
         for part in parts

@@ -52,6 +52,8 @@ def test_a_pack_travels_without_its_data() -> None:
     assert {"pack.toml", "schema.ttl", "hints/demonstrations.json"} <= set(names)
     assert any(name.startswith("examples/") for name in names)
     assert not [name for name in names if name.startswith("data/")]
+    names = zipfile.ZipFile(io.BytesIO(packed(load_pack("liita-test")))).namelist()
+    assert {name.split("/")[0] for name in names} >= {"examples", "examples-test"}
 
 
 def test_loopback_is_refused_to_workers_of_another_machine() -> None:
