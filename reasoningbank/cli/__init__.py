@@ -5,27 +5,40 @@ Exit status is 0 for success, 1 for a failure told in one line, 2 for bad usage.
 
 from __future__ import annotations
 
+import importlib
 import logging
 import os
 import sys
+import warnings
 
 from reasoningbank.errors import EndpointError, ReasoningBankError
 
-__all__ = ["main"]
+__all__ = ["main", "nl2sparql_main"]
 
 
 #: Exit status after Ctrl-C.
 INTERRUPTED = 130
 
 
-def main() -> None:
-    """Run the command line; the console script `reasoningbank` calls it."""
+def nl2sparql_main() -> None:
+    """Run the translators' command line; the console script `nl2sparql` calls it."""
+    main("nl2sparql", "reasoningbank.cli.nl2sparql")
+
+
+def main(program: str = "reasoningbank", module: str = "reasoningbank.cli.app") -> None:
+    """Run a command line; the console script `reasoningbank` calls it.
+
+    Args:
+        program: Its name, as errors begin.
+        module: The module whose ``app`` it is.
+    """
     # litellm would otherwise ask a web server for prices at import.
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     # MLflow would report its use to its makers.
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
-    from reasoningbank.cli.app import app
-
+    app = importlib.import_module(module).app
+    # rdflib warns of ill-typed literals, which are the data's own affair.
+    warnings.filterwarnings("ignore", module="rdflib")
     for name in ("dspy", "LiteLLM", "httpx", "rdflib"):
         logging.getLogger(name).setLevel(logging.ERROR)
     try:
@@ -34,12 +47,12 @@ def main() -> None:
         cause = error.__cause__
         # A tool tells an agent to try again; a person can do more about an endpoint.
         told = cause if isinstance(cause, EndpointError) else error
-        print(f"reasoningbank: {told}", file=sys.stderr)
+        print(f"{program}: {told}", file=sys.stderr)
         sys.exit(1)
     except SystemExit as ended:
         # Typer makes this of a KeyboardInterrupt, and says nothing.
         if ended.code == INTERRUPTED:
-            print("reasoningbank: interrupted; the same command goes on", file=sys.stderr)
+            print(f"{program}: interrupted; the same command goes on", file=sys.stderr)
         raise
     except BrokenPipeError:
         # The reader of the pipe is gone; the interpreter must not complain at its exit.

@@ -8,6 +8,7 @@ import json
 import shutil
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, get_args
@@ -15,17 +16,20 @@ from typing import Annotated, Any, get_args
 import typer
 
 from reasoningbank.algebra import (
+    Limits,
+    Planned,
     Program,
+    Runtime,
     Value,
     from_json,
     json_chunks,
     mistakes,
+    operation,
     operations,
     read_program,
     run_program,
 )
 from reasoningbank.algebra.documentation import agent_prompt, reference, signature, summary
-from reasoningbank.algebra.runtime import Limits, Planned, Runtime
 from reasoningbank.algebra.runtime_writes import Unanswered
 from reasoningbank.algebra.schema import program_schema
 from reasoningbank.algebra.source import parse_program
@@ -95,6 +99,8 @@ def run(
 
     Example: reasoningbank algebra run cities.json --allow-write http://localhost/denmark/
     """
+    # rdflib tells of ill-typed literals in the data, which are kept as they are.
+    warnings.filterwarnings("ignore", module=r"rdflib\.")
     data, text = _read(file)
     given = dict(_variable(one) for one in variables or [])
     program = read_program(data, given)
@@ -159,8 +165,7 @@ def ops(
             [
                 {"op": kind.op, "signature": signature(kind), "writes": kind.writes,
                  "summary": summary(kind)}
-                for kind in operations().values()
-                if not name or kind.op == name
+                for kind in ([operation(name)] if name else operations().values())
             ]
         )  # fmt: skip
     elif names:

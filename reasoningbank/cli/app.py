@@ -5,12 +5,14 @@ from __future__ import annotations
 import typer
 
 from reasoningbank.cli import (
+    algebra,
     ask,
     compare,
     doctor,
     endpoint,
     export,
     judge,
+    ldp,
     lm,
     memory,
     report,
@@ -43,3 +45,5 @@ app.add_typer(judge.app, name="judge")
 app.add_typer(export.app, name="export")
 app.add_typer(lm.app, name="lm")
 app.add_typer(memory.app, name="memory")
+app.add_typer(algebra.app, name="algebra")
+app.add_typer(ldp.app, name="ldp")

@@ -8,7 +8,7 @@ results instead of texts as in execution-based self-consistency (arXiv 2203.1117
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,6 +24,7 @@ __all__ = ["Rollout", "Sampled", "rollout_seed", "sample"]
 
 #: Rows of a result that the next refinement is shown.
 _ROWS = 3
+Explain = Callable[[str, bool], Sequence[str]]
 #: Budgets that all attempts of a trial share; the others are of each attempt. Seconds are among
 #: those: how many attempts there are is not to depend on how busy the machine is.
 _SHARED = ("lm_calls", "tool_calls", "tokens", "dollars")
@@ -87,6 +88,7 @@ def sample(
     budget: Budget,
     tokens: int | None = None,
     prefixes: Mapping[str, str] | None = None,
+    explain: Explain | None = None,
 ) -> Sampled:
     """Attempt a task several times and choose.
 
@@ -109,12 +111,14 @@ def sample(
             is spent unless `settings.k` or the budget ends it. None where the number of attempts
             is given.
         prefixes: By which results are written for the next refinement.
+        explain: Says what is wrong with a query, given it and whether it ran and returned nothing;
+            told to the next refinement.
     """
     done: list[Rollout] = []
     for number, left in _attempts(settings, done, budget, tokens):
         note = ""
         if settings.kind == "sequential" and done:
-            note = _said(done[-1], prefixes or {})
+            note = _said(done[-1], prefixes or {}, explain)
         made = attempt(number, note, left)
         if made.status == "error":
             return Sampled(Rollout(number, made), tuple(done))
@@ -208,7 +212,7 @@ def _repeats(done: list[Rollout]) -> bool:
     return len(queries) == 2 and queries[0] == queries[1] != ""
 
 
-def _said(last: Rollout, prefixes: Mapping[str, str]) -> str:
+def _said(last: Rollout, prefixes: Mapping[str, str], explain: Explain | None) -> str:
     """Return what a refinement is told of the last query and of running it."""
     answer = last.answer
     if answer is None:
@@ -220,4 +224,7 @@ def _said(last: Rollout, prefixes: Mapping[str, str]) -> str:
         rows = [" | ".join(found.variables), *(shown_row(r, prefixes) for r in found.rows[:_ROWS])]
         more = f"the first of {found.n} rows" if found.n > _ROWS else "its rows"
         outcome = "\n".join([f"It runs; {more}:", *rows])
+    if explain is not None and last.attempt.sparql:
+        empty = answer is not None and answer.is_empty
+        outcome = "\n".join([outcome, *explain(last.attempt.sparql, empty)])
     return REFINE.format(query=last.attempt.sparql or "(none)", outcome=outcome)

@@ -12,6 +12,7 @@ from reasoningbank.agents import Attempt, Budget, make_agent
 from reasoningbank.corpus import Task
 from reasoningbank.experiment.attempting import ENDS_THE_RUN, attempt_task, told
 from reasoningbank.experiment.config import Arm, Experiment
+from reasoningbank.experiment.diagnosing import diagnosed
 from reasoningbank.experiment.lm_judging import judge_record
 from reasoningbank.experiment.recall import NOTHING, Recall
 from reasoningbank.experiment.records import TrialKey, TrialRecord
@@ -120,6 +121,7 @@ class Trial:
                 budget=budget,
                 tokens=self.tokens,
                 prefixes=self.world.endpoint.prefixes,
+                explain=lambda query, empty: diagnosed(self.world, query, empty=empty),
             )
         except ENDS_THE_RUN:
             raise

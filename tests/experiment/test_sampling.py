@@ -112,6 +112,22 @@ def test_refinements_are_told_what_running_the_last_query_gave() -> None:
     assert found.chosen.attempt.sparql == "b"
 
 
+def test_refinements_are_told_what_is_wrong_with_the_last_query() -> None:
+    told: list[Any] = []
+    asked: list[tuple[str, bool]] = []
+
+    def explain(query: str, empty: bool) -> list[str]:
+        asked.append((query, empty))
+        return [f"{query} is no name"]
+
+    made = attempts("syntax", "none", "b", told=told)
+    settings = SamplingSettings(kind="sequential", k=3)
+    sample(settings, made, run, budget=Budget(), explain=explain)
+    assert asked == [("syntax", False), ("none", True)]
+    assert ["is no name" in note for note, _ in told] == [False, True, True]
+    assert "It runs and returns no rows.\nnone is no name\n" in told[2][0]
+
+
 def test_refining_ends_when_the_same_query_comes_again() -> None:
     settings = SamplingSettings(kind="sequential", k=4)
     found = sample(settings, attempts("syntax", "a", "a", "b"), run, budget=Budget())

@@ -1,0 +1,187 @@
+"""SPARQL texts in programs: what form they have, and whether they are queries at all."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Sequence
+
+import pyoxigraph
+
+from reasoningbank.errors import QueryError
+from reasoningbank.sparql import prepare
+from reasoningbank.sparql.edits import Edit, apply_edits, origin
+from reasoningbank.sparql.outline import Outline, outline
+from reasoningbank.sparql.syntax import syntax_error
+from reasoningbank.sparql.tokens import Token, position, tokenize
+
+__all__ = ["check_query", "check_text", "check_update", "is_update", "query_outline"]
+
+_UPDATES = (
+    "INSERT", "DELETE", "LOAD", "CLEAR", "DROP", "CREATE", "COPY", "MOVE", "ADD", "WITH",
+)  # fmt: skip
+#: Stands for prefixes that only the endpoint knows.
+_UNKNOWN = "http://prefix.invalid/"
+_POSITION = re.compile(r"at (\d+):(\d+): ")
+#: What Oxigraph's parser says in words.
+_RULE = re.compile(r"(?:Variables|Blank nodes)[a-z ]* are not allowed in [A-Z ]+[A-Z]")
+#: Stands for the document that relative IRIs are relative to.
+_BASE = "http://document.invalid/"
+#: A SERVICE there reaches nobody.
+_NOWHERE = "<http://127.0.0.1:1/>"
+
+
+def query_outline(text: str, *forms: str) -> Outline:
+    """Return the outline of a query of one of the forms.
+
+    Raises:
+        QueryError: It is no query, or one of another form.
+
+    Examples:
+        >>> query_outline("SELECT ?x { ?x ?p ?o }", "SELECT").projected
+        ('x',)
+        >>> query_outline("ASK {}", "SELECT")
+        Traceback (most recent call last):
+        ...
+        reasoningbank.errors.QueryError: expected a SELECT query, got ASK; use the operation ASK
+    """
+    shape = outline(text)
+    if forms and shape.form not in forms:
+        wanted = " or ".join(forms)
+        mend = f"use the operation {shape.form}"
+        raise QueryError(f"expected a {wanted} query, got {shape.form}", mend=mend)
+    return shape
+
+
+@functools.lru_cache(maxsize=512)
+def check_query(text: str, *forms: str) -> Outline:
+    """Check that a text is a query of one of the forms, and return its outline.
+
+    Prefixes that it does not declare are taken to be known to the endpoint.
+
+    Raises:
+        QueryError: It is none; line and column are named.
+    """
+    shape = query_outline(text, *forms)
+    known = _foreign(shape.body, shape.declared)
+    head = "".join(f"PREFIX {name}: <{_UNKNOWN}{name}#> " for name in known)
+    edits = [Edit(shape.prefix_at, shape.prefix_at, head)] if head else []
+    edits += [Edit(t.start, t.end, _NOWHERE) for t in shape.service_targets]
+    if shape.form == "ASK":
+        # A SELECT is parsed and answered only as far as it is read; an ASK is answered at once.
+        edits.append(Edit(shape.body[0].start, shape.body[0].end, "SELECT *"))
+    try:
+        pyoxigraph.Store().query(apply_edits(text, edits), base_iri=_BASE)
+    except SyntaxError:
+        # The slower parser has the last word, and says where the mistake is.
+        prepare(text, prefixes={name: f"{_UNKNOWN}{name}#" for name in known})
+    except (RuntimeError, ValueError, OSError):
+        pass  # it parsed, and failed on the empty store that it was tried on
+    return shape
+
+
+def is_update(text: str) -> bool:
+    """Say whether a text is meant as a SPARQL Update.
+
+    Examples:
+        >>> is_update("PREFIX e: <http://e/> DELETE WHERE { ?s e:p ?o }"), is_update("ASK {}")
+        (True, False)
+    """
+    body = _body(tokenize(text))
+    return bool(body) and body[0].is_word(*_UPDATES)
+
+
+def check_update(text: str) -> None:
+    """Check that a text is a SPARQL Update.
+
+    Raises:
+        QueryError: It is none, or it would make the server load other documents.
+
+    Examples:
+        >>> check_update("INSERT DATA { <http://e/a> <http://e/p> 1 }")
+        >>> check_update("LOAD <http://e/>")
+        Traceback (most recent call last):
+        ...
+        reasoningbank.errors.QueryError: line 1, column 1: LOAD is not allowed; GET it, and PUT it
+    """
+    tokens = tokenize(text)
+    body = _body(tokens)
+    if not body or not body[0].is_word(*_UPDATES):
+        mend = "begin with INSERT, DELETE or WITH"
+        raise QueryError("expected a SPARQL Update", mend=mend)
+    edits = []
+    for at, token in enumerate(tokens):
+        if token.is_word("LOAD"):
+            raise syntax_error(text, token.start, "LOAD is not allowed", mend="GET it, and PUT it")
+        if token.is_word("SERVICE"):
+            target = next(t for t in [*tokens[at + 1 :], token] if not t.is_word("SILENT"))
+            edits.append(Edit(target.start, target.end, _NOWHERE))
+    declared, moved = _declared(tokens, body[0].start)
+    edits += moved
+    foreign = [f"{name}: <{_UNKNOWN}{name}#>" for name in _foreign(tokens, declared)]
+    later = [declared[name] for name in declared if declared[name]]
+    head = "".join(f"PREFIX {one} " for one in (*foreign, *later))
+    # All of it is parsed, and then its first part fails: nothing of the update is carried out.
+    edits.append(Edit(body[0].start, body[0].start, f"{head}LOAD <urn:nowhere> ; "))
+    made = apply_edits(text, edits)
+    try:
+        pyoxigraph.Store().update(made, base_iri=_BASE)
+    except SyntaxError as error:
+        raise _update_error(text, made, edits, str(error)) from None
+    except (RuntimeError, ValueError, OSError):
+        pass  # as it is meant to
+
+
+def _declared(tokens: Sequence[Token], body: int) -> tuple[dict[str, str], list[Edit]]:
+    """Return the prefixes of an update, and edits that take out those declared behind a ``;``.
+
+    Oxigraph does not read declarations there; they are returned with their text, to stand first.
+    """
+    declared: dict[str, str] = {}
+    moved: list[Edit] = []
+    for word, name, space in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if word.is_word("PREFIX") and name.kind == "name" and space.kind == "iri":
+            inside = word.start >= body
+            text = f"{name.text} {space.text}" if inside else ""
+            declared.setdefault(name.text.partition(":")[0], text)
+            moved += [Edit(word.start, space.end, "")] if inside else []
+    return declared, moved
+
+
+def _update_error(text: str, made: str, edits: Sequence[Edit], told: str) -> QueryError:
+    found = _POSITION.search(told)
+    if found is None:
+        return QueryError(f"the update cannot be parsed: {told}")
+    lines = made.split("\n")[: int(found[1]) - 1]
+    offset = origin(edits, sum(len(line) + 1 for line in lines) + int(found[2]) - 1)
+    rule = _RULE.search(told)
+    if rule is None:
+        unclosed = any(token.kind == "other" for token in tokenize(text))
+        mend = "" if unclosed else "check what stands just before it"
+        return syntax_error(text, offset, "(at char", mend=mend)
+    line, column = position(text, offset)
+    return QueryError(rule[0], where=f"line {line}, column {column}")
+
+
+def check_text(text: str) -> None:
+    """Check that a text is a query or an update.
+
+    Raises:
+        QueryError: It is neither.
+    """
+    if is_update(text):
+        check_update(text)
+    else:
+        check_query(text)
+
+
+def _body(tokens: Sequence[Token]) -> Sequence[Token]:
+    at = 0
+    while at < len(tokens) and tokens[at].is_word("PREFIX", "BASE", "VERSION"):
+        at += 3 if tokens[at].is_word("PREFIX") else 2
+    return tokens[at:]
+
+
+def _foreign(tokens: Sequence[Token], declared: object) -> list[str]:
+    names = (t.text.partition(":")[0] for t in tokens if t.kind == "name")
+    return list(dict.fromkeys(n for n in names if n not in declared))  # type: ignore[operator]

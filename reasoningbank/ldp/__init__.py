@@ -1,0 +1,10 @@
+"""A small Linked Data server: documents that are read and written over HTTP, and SPARQL over them.
+
+`LDPServer` serves `Documents` on loopback; they live in memory, in a folder of Turtle files or in
+an Oxigraph store.
+"""
+
+from reasoningbank.ldp.documents import Document, Documents
+from reasoningbank.ldp.server import LDPServer
+
+__all__ = ["Document", "Documents", "LDPServer"]

@@ -1,0 +1,260 @@
+"""ForEach: what it goes through, what it returns, streams, concurrency, budgets."""
+
+from __future__ import annotations
+
+import threading
+import tracemalloc
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from rdflib import Graph, Literal
+
+from reasoningbank.algebra import (
+    ProgramError,
+    Row,
+    Stream,
+    Table,
+    json_chunks,
+    mistakes,
+    read_program,
+    run_program,
+)
+from reasoningbank.errors import BudgetError, EndpointError
+from .in_memory import Bounds, Ended, Memory, op, outcome, text, uri, value
+
+ENDPOINT = "http://e/sparql"
+DATA = "@prefix : <http://e/> . :a :n 'A' . :b :n 'B' ; :m 'only b' . :c :n 'C' ."
+ALL = op("SELECT", endpoint=ENDPOINT, query="SELECT ?s ?n { ?s <http://e/n> ?n } ORDER BY ?n")
+ROWS = [{"n": text("x")}, {"n": text("y")}]
+N = value("n")
+
+FORMS: list[tuple[str, Any, Any, Any]] = [
+    ("a SELECT", ALL, N, ["A", "B", "C"]),
+    ("results without head", {"results": {"bindings": ROWS}}, N, ["x", "y"]),
+    ("results with head", {"head": {"vars": ["n"]}, "results": {"bindings": ROWS}}, N, ["x", "y"]),
+    ("a list of bindings", ROWS, N, ["x", "y"]),
+    ("one binding", ROWS[0], N, ["x"]),
+    ("no rows", {"results": {"bindings": []}}, op("STRUUID"), []),
+    ("an empty list", [], op("STRUUID"), []),
+    ("a list of strings", ["x", "y"], op("Str", input=op("Current")), ["x", "y"]),
+    ("a list of numbers and terms", [1, uri("http://e/")], op("Current"), ["1", "http://e/"]),
+    (
+        "a list of operations",
+        [op("Str", input="x"), op("Concat", inputs=["y", "z"])],
+        op("Current"),
+        ["x", "yz"],
+    ),
+    (
+        "rows with operations in them",
+        [{"n": op("Str", input="x")}, {"n": text("y", "en")}],
+        N,
+        ["x", "y"],
+    ),
+    (
+        "a list of lists",
+        [["a", "b"], ["c"]],
+        op("ForEach", select=op("Current"), operation=op("Current")),
+        [["a", "b"], ["c"]],
+    ),
+    ("another ForEach", op("ForEach", select=ROWS, operation=N), op("Current"), ["x", "y"]),
+    (
+        "the tables of another ForEach",
+        op("ForEach", select=["http://e/1", "http://e/2"], operation=op(
+            "PUT", url=op("Current"), data={"@id": "", "http://e/p": 1})),
+        op("Filter", input=op("Filter", input=op("Current"), expression=1), expression="url"),
+        ["http://e/1", "http://e/2"],
+    ),
+    ("what a Filter leaves", op("Filter", input=ALL, expression="?n > 'A'"), N, ["B", "C"]),
+    ("graphs", [{"@id": "http://e/a", "http://e/p": 1}], op("Merge", graphs=[op("Current")]), [
+        {
+            "@context": {"xsd": "http://www.w3.org/2001/XMLSchema#"},
+            "@id": "http://e/a",
+            "http://e/p": {"@value": "1", "@type": "xsd:integer"},
+        }
+    ]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("select", "operation", "result"), [c[1:] for c in FORMS], ids=[c[0] for c in FORMS]
+)
+def test_what_it_goes_through(select: Any, operation: Any, result: Any) -> None:
+    program = op("ForEach", select=select, operation=operation)
+    assert outcome(program, Memory(data=DATA)) == result
+
+
+REFUSED: list[tuple[str, Any, str]] = [
+    ("a graph", op("GET", url="http://e/"), "expected a table or a list, but GET yields a graph"),
+    ("a string", "x", 'expected a table or a list, got the literal "x"; use SELECT'),
+    ("a URI", uri("http://e/"), "expected a table or a list, got the URI http://e/; use SELECT"),
+    ("JSON-LD", {"@id": "http://e/", "http://e/p": 1}, "expected a table or a list, got a graph"),
+    ("null", None, "expected a table or a list, got null"),
+    ("a binding without terms", [{"x": "y"}], "nothing tells what the key 'x' means"),
+]
+
+
+@pytest.mark.parametrize(("select", "told"), [c[1:] for c in REFUSED], ids=[c[0] for c in REFUSED])
+def test_what_it_does_not_go_through(select: Any, told: str) -> None:
+    wrong = mistakes(op("ForEach", select=select, operation=op("STRUUID")))
+    assert len(wrong) == 1
+    assert str(wrong[0]).startswith("$.args.select")
+    assert told in str(wrong[0])
+
+
+def test_a_list_of_operations_yields_all_results_of_a_row_in_order() -> None:
+    several = [op("Variable", name="v", value=N), op("Str", input=N), value("$v")]
+    assert outcome(op("ForEach", select=ROWS, operation=several)) == [
+        [None, "x", "x"],
+        [None, "y", "y"],
+    ]
+    assert outcome(op("ForEach", select=ROWS, operation=[op("Str", input=N)])) == [["x"], ["y"]]
+
+
+def test_the_columns_of_a_query_are_known_before_it_is_asked() -> None:
+    program = op("ForEach", select=ALL, operation=value("name"))
+    told = "$.args.operation.args.name: the row has no 'name'; it has s, n"
+    assert [str(one) for one in mistakes(program)] == [told]
+    star = op("SELECT", endpoint=ENDPOINT, query="SELECT * { ?s ?p ?o }")
+    assert not mistakes(op("ForEach", select=star, operation=value("o")))
+
+
+def test_a_column_that_no_row_has_is_told_at_run_time() -> None:
+    star = op("SELECT", endpoint=ENDPOINT, query="SELECT * { ?s ?p ?o }")
+    with pytest.raises(ProgramError, match="the row has no 'x'; it has o, p, s") as failed:
+        outcome(op("ForEach", select=star, operation=value("x")), Memory(data=DATA))
+    assert failed.value.where == "$.args.operation.args.name"
+
+
+class Long(Memory):
+    """An endpoint whose rows are made while they are read."""
+
+    def __init__(self, size: int, **options: Any) -> None:
+        super().__init__(**options)
+        self.size = size
+
+    def select(self, endpoint: str, query: str) -> Table:
+        def rows() -> Iterator[Row]:
+            for number in range(self.size):
+                self.served += 1
+                yield {"n": Literal(str(number))}
+
+        return Table(("n",), rows())
+
+
+SELECT_N = op("SELECT", endpoint=ENDPOINT, query="SELECT ?n { ?s ?p ?n }")
+
+
+def test_rows_are_asked_for_while_results_are_read() -> None:
+    web = Long(1_000_000)
+    found = run_program(op("ForEach", select=SELECT_N, operation=op("Str", input=N)), web)
+    assert isinstance(found, Stream)
+    results = iter(found.items)
+    assert [str(next(results)) for _ in range(3)] == ["0", "1", "2"]
+    assert web.served == 3
+
+
+def peak_of(work: Callable[[], object]) -> int:
+    """Return the most bytes that a piece of work holds at once."""
+    tracemalloc.start()
+    work()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_many_rows_do_not_lie_in_memory(workers: int) -> None:
+    web = Long(5_000)
+    loop = op("ForEach", select=SELECT_N, operation=op("Str", input=N), concurrency=workers)
+    program = read_program([loop, op("Filter", input=SELECT_N, expression=5_000)])
+    streamed = peak_of(lambda: sum(len(chunk) for chunk in json_chunks(run_program(program, web))))
+    assert web.served == 10_000
+    kept = peak_of(lambda: [*web.select("", "").rows])
+    assert streamed < kept / 4
+
+
+def test_concurrent_rows_keep_their_order() -> None:
+    together = threading.Barrier(4, timeout=60)
+
+    class Meeting(Long):
+        def get(self, url: str) -> Graph:
+            together.wait()  # passes only when four rows are worked on at the same time
+            return Graph()
+
+        def send(self, method: Any, url: str, body: Any) -> Ended:
+            return Ended(200, url)
+
+    put = op("PUT", url=op("Concat", inputs=["http://e/", N]), data=op("GET", url="http://e/"))
+    url = op("Filter", input=op("Filter", input=put, expression=1), expression="url")
+    found = outcome(op("ForEach", select=SELECT_N, operation=url, concurrency=4), Meeting(40))
+    assert found == [f"http://e/{n}" for n in range(40)]
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_after_a_failure_nothing_more_is_begun(workers: int) -> None:
+    class Failing(Long):
+        def send(self, method: Any, url: str, body: Any) -> Ended:
+            if url.endswith("/5"):
+                raise EndpointError("connection lost", where=url)
+            return super().send(method, url, body)
+
+    web = Failing(1_000)
+    put = op("PUT", url=op("Concat", inputs=["http://e/", N]), data={"@id": "", "http://e/p": N})
+    with pytest.raises(EndpointError) as failed:
+        outcome(op("ForEach", select=SELECT_N, operation=put, concurrency=workers), web)
+    assert str(failed.value) == "$.args.operation: http://e/5: connection lost"
+    done = {line.rpartition("/")[2] for line in web.log}
+    assert {"0", "1", "2", "3", "4"} <= done
+    assert len(web.log) == len(done) <= 5 + workers
+
+
+@pytest.mark.parametrize("number", [0, 17, 1.5, "many", True])
+def test_concurrency_is_a_small_number(number: Any) -> None:
+    wrong = mistakes(op("ForEach", select=[], operation=op("STRUUID"), concurrency=number))
+    assert [one.where for one in wrong] == ["$.args.concurrency"]
+
+
+def test_the_rows_of_a_run_are_counted_over_all_loops() -> None:
+    program = [op("ForEach", select=SELECT_N, operation=N), op("Bindings", table=SELECT_N)]
+    with pytest.raises(BudgetError) as failed:
+        outcome(program, Long(6, limits=Bounds(rows=10)))
+    assert str(failed.value) == (
+        "$[1]: the program has gone through its 10 rows; put a LIMIT into its query"
+    )
+    assert len(outcome(program, Long(5, limits=Bounds(rows=10)))[1]) == 5
+
+
+def test_depth_is_bounded() -> None:
+    deep: Any = op("Str", input="x")
+    for _ in range(9):
+        deep = op("Str", input=deep)
+    assert outcome(deep, Memory(limits=Bounds(depth=10))) == "x"
+    with pytest.raises(BudgetError, match="more than 9 operations in one another"):
+        outcome(deep, Memory(limits=Bounds(depth=9)))
+    for _ in range(60):
+        deep = op("Str", input=deep)
+    wrong = mistakes(deep)
+    assert len(wrong) == 1
+    assert "more than 64 operations" in str(wrong[0])
+
+
+def test_time_is_bounded() -> None:
+    with pytest.raises(BudgetError, match="more than 0 s"):
+        outcome(op("STRUUID"), Memory(limits=Bounds(seconds=0)))
+
+
+def test_errors_of_a_stream_are_told_at_the_query() -> None:
+    class Broken(Memory):
+        def select(self, endpoint: str, query: str) -> Table:
+            def rows() -> Iterator[Row]:
+                yield {"n": Literal("x")}
+                raise EndpointError("the answer was cut off", where=endpoint)
+
+            return Table(("n",), rows())
+
+    web = Broken()
+    program = op("ForEach", select=SELECT_N, operation=op("Str", input=N))
+    with pytest.raises(EndpointError) as failed:
+        outcome(program, web)
+    assert str(failed.value) == "$.args.select: http://e/sparql: the answer was cut off"

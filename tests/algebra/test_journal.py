@@ -1,0 +1,133 @@
+"""The journal of a run's writes: what is on disk at each moment."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from reasoningbank.algebra.journal import Journal
+from reasoningbank.errors import RecordError, UsageError
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "runs" / "journal.jsonl"
+
+
+def lines(file: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+def test_a_write_is_on_disk_before_it_is_sent(file: Path) -> None:
+    with Journal(file, program="p") as journal:
+        write = journal.begin("PUT", "http://e/ø", "d1", {})
+        assert lines(file)[1:] == [
+            {"number": 1, "method": "PUT", "url": "http://e/ø", "digest": "d1"}
+        ]
+        journal.end(write, "done", status=201)
+        assert lines(file)[2] == {"number": 1, "state": "done", "status": 201}
+
+
+def test_a_resumed_run_knows_what_was_done_and_what_is_not_known(file: Path) -> None:
+    with Journal(file) as journal:
+        for number, state in enumerate(("done", "refused", "not sent", "unanswered")):
+            write = journal.begin("POST", f"http://e/{number}", "d", {"If-Match": '"x"'})
+            journal.end(write, state)  # type: ignore[arg-type]
+        journal.begin("POST", "http://e/4", "d", {})
+    with Journal(file, resume=True) as again:
+        known = [again.earlier("POST", f"http://e/{number}", "d") for number in range(5)]
+        states = [write and write.state for write in known]
+        assert states == ["done", None, None, "unanswered", "unanswered"]
+        assert known[0] is not None
+        assert known[0].condition == {"If-Match": '"x"'}
+        assert known[0].earlier
+        # Another body, another method or another document is another write.
+        assert again.earlier("POST", "http://e/0", "other") is None
+        assert again.earlier("PUT", "http://e/0", "d") is None
+
+
+def test_equal_writes_are_taken_one_by_one_and_done_ones_first(file: Path) -> None:
+    with Journal(file) as journal:
+        journal.begin("POST", "http://e/", "d", {})
+        for _ in range(2):
+            journal.end(journal.begin("POST", "http://e/", "d", {}), "done")
+    with Journal(file, resume=True) as again:
+        taken = [again.earlier("POST", "http://e/", "d") for _ in range(4)]
+        assert [write and write.state for write in taken] == ["done", "done", "unanswered", None]
+
+
+def test_a_repeated_write_keeps_its_number(file: Path) -> None:
+    with Journal(file) as journal:
+        journal.begin("POST", "http://e/", "d", {})
+    with Journal(file, resume=True) as again:
+        earlier = again.earlier("POST", "http://e/", "d")
+        assert earlier is not None
+        again.end(again.again(earlier, {"If-Match": '"y"'}), "done", status=200)
+        assert [(write.number, write.state) for write in again.writes()] == [(1, "done")]
+    with Journal(file, resume=True) as last:
+        assert [write.state for write in last.writes()] == ["done"]
+
+
+@pytest.mark.parametrize("cut", range(1, 120, 7))
+def test_a_journal_that_broke_off_anywhere_can_be_resumed(file: Path, cut: int) -> None:
+    with Journal(file, program="p") as journal:
+        first = journal.begin("PUT", "http://e/1", "d", {})
+        journal.end(first, "done", status=201)
+        journal.end(journal.begin("PUT", "http://e/2", "d", {}), "done", status=201)
+    whole = file.read_bytes()
+    head = whole.index(b"\n") + 1
+    file.write_bytes(whole[: max(head, len(whole) - cut)])
+    with Journal(file, program="p", resume=True) as again:
+        known = again.writes()
+        again.end(again.begin("PUT", "http://e/3", "d", {}), "done")
+    with Journal(file, program="p", resume=True) as last:
+        assert [write.url for write in last.writes()] == [
+            *(write.url for write in known),
+            "http://e/3",
+        ]
+        assert last.writes()[-1].state == "done"
+
+
+def test_journals_are_not_mixed_up(file: Path) -> None:
+    with Journal(file, program="p"), pytest.raises(UsageError, match="another run is writing it"):
+        Journal(file, program="p", resume=True)
+    with pytest.raises(UsageError, match="there is a journal already"):
+        Journal(file, program="p")
+    with pytest.raises(UsageError, match="of another run"):
+        Journal(file, program="q", resume=True)
+    with pytest.raises(UsageError, match="no journal to resume"):
+        Journal(file.parent / "other", resume=True)
+    with pytest.raises(UsageError, match="without its journal"):
+        Journal(resume=True)
+    notes = file.parent / "notes.txt"
+    for text in ("not a journal\n", "[1]\n", '{"journal": 2}\n', '{"journal":'):
+        notes.write_text(text)
+        with pytest.raises(UsageError, match="not a journal"):
+            Journal(notes, resume=True)
+        assert notes.read_text() == text
+
+
+def test_lines_that_make_no_sense_are_told(file: Path) -> None:
+    Journal(file).close()
+    with file.open("a") as out:
+        out.write('{"number": 9, "state": "done"}\n')
+    with pytest.raises(RecordError, match="cannot be read"):
+        Journal(file, resume=True)
+
+
+def test_what_the_disk_does_not_take_is_not_sent(tmp_path: Path) -> None:
+    full = tmp_path / "full"
+    full.symlink_to("/dev/full")
+    with pytest.raises(RecordError, match="cannot be written: No space left"):
+        Journal(full)
+
+
+def test_uuids_are_the_same_when_a_run_is_resumed(file: Path) -> None:
+    with Journal(file) as journal:
+        drawn = [journal.draw() for _ in range(3)]
+    with Journal(file, resume=True) as again:
+        assert [again.draw() for _ in range(3)] == drawn
+    assert len(set(drawn)) == 3
+    assert Journal().draw() not in drawn

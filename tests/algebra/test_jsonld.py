@@ -1,0 +1,327 @@
+"""JSON-LD: bases, contexts, terms, operations inside, graphs both ways, blank nodes in Merge."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from rdflib import RDF, XSD, BNode, Graph, Literal, URIRef
+from rdflib.compare import isomorphic
+
+from reasoningbank.algebra import ProgramError, graph_from_jsonld, graph_to_jsonld, mistakes
+from .in_memory import Memory, op, outcome, text, uri, value
+
+E = "http://e/"
+A, P = URIRef(f"{E}a"), URIRef(f"{E}p")
+ROW = {
+    "iri": uri(f"{E}x"),
+    "label": text("København", "da"),
+    "count": text("007", "", str(XSD.integer)),
+    "plain": text('say "hi"'),
+    "blank": {"type": "bnode", "value": "nodeID://b0"},
+}
+TABLE = {"head": {"vars": [*ROW, "unbound"]}, "results": {"bindings": [ROW]}}
+
+
+def put(data: Any, url: str = f"{E}docs/a/") -> Graph:
+    """Return what a PUT of JSON-LD writes, in a row of `TABLE`."""
+    web = Memory()
+    outcome(op("ForEach", select=TABLE, operation=op("PUT", url=url, data=data)), web)
+    return web.written[url]
+
+
+def objects(data: Any) -> set[Any]:
+    """Return the values of `p` of the resource `a`."""
+    return set(put({"@id": str(A), **data}).objects(A, P))
+
+
+EMBEDDED: list[tuple[str, Any, set[Any]]] = [
+    ("a URI stays a URI", {str(P): value("iri")}, {URIRef(f"{E}x")}),
+    ("a language is kept", {str(P): value("label")}, {Literal("København", lang="da")}),
+    (
+        "a datatype and the lexical form are kept",
+        {str(P): value("count")},
+        {Literal("007", datatype=XSD.integer, normalize=False)},
+    ),
+    ("a plain string is one", {str(P): value("plain")}, {Literal('say "hi"')}),
+    ("an unbound variable is no value", {str(P): value("unbound")}, set()),
+    (
+        "several operations in a list",
+        {str(P): [value("iri"), value("unbound"), value("plain"), "x"]},
+        {URIRef(f"{E}x"), Literal('say "hi"'), Literal("x")},
+    ),
+    (
+        "a list that an operation yields is several values",
+        {str(P): op("ForEach", select=["x", uri(f"{E}y")], operation=op("Current"))},
+        {Literal("x"), URIRef(f"{E}y")},
+    ),
+    ("Str makes a string of a URI", {str(P): op("Str", input=value("iri"))}, {Literal(f"{E}x")}),
+    ("URI makes a URI of a string", {str(P): op("URI", input=f"{E}y")}, {URIRef(f"{E}y")}),
+    ("as @id", {str(P): {"@id": value("iri")}}, {URIRef(f"{E}x")}),
+    ("a string as @id is resolved", {str(P): {"@id": op("Str", input="y")}}, {
+        URIRef(f"{E}docs/a/y")}),
+    ("as @value alone, the term is kept", {str(P): {"@value": value("label")}}, {
+        Literal("København", lang="da")}),
+    (
+        "as @value with a language, its text",
+        {str(P): {"@value": value("label"), "@language": "en"}},
+        {Literal("København", lang="en")},
+    ),
+    (
+        "as @value with a datatype, its text",
+        {str(P): {"@value": value("count"), "@type": str(XSD.string)}},
+        {Literal("007")},
+    ),
+    (
+        "an unbound @value is no value",
+        {str(P): {"@value": value("unbound"), "@language": "en"}},
+        set(),
+    ),
+    (
+        "a language from an operation",
+        {str(P): {"@value": "x", "@language": op("Str", input="fr")}},
+        {Literal("x", lang="fr")},
+    ),
+    (
+        "the context's default language does not touch what has none",
+        {"@context": {"@language": "da"}, str(P): [value("plain"), "hej"]},
+        {Literal('say "hi"'), Literal("hej", lang="da")},
+    ),
+    (
+        "the context's type coercion does not touch literals",
+        {"@context": {"p": {"@id": str(P), "@type": "@id"}}, "p": [value("label"), "x"]},
+        {Literal("København", lang="da"), URIRef(f"{E}docs/a/x")},
+    ),
+    (
+        "in a language map, its text",
+        {
+            "@context": {"p": {"@id": str(P), "@container": "@language"}},
+            "p": {"de": value("label")},
+        },
+        {Literal("København", lang="de")},
+    ),
+    (
+        "a context from an operation",
+        {"@context": {"p": op("Concat", inputs=[E, "p"])}, "p": "x"},
+        {Literal("x")},
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("data", "values"), [c[1:] for c in EMBEDDED], ids=[c[0] for c in EMBEDDED]
+)
+def test_operations_inside(data: Any, values: set[Any]) -> None:
+    found = objects(data)
+    assert found == values
+    # rdflib compares numbers of equal value as different terms, but languages without case.
+    assert {term.n3() for term in found} == {term.n3() for term in values}
+
+
+def test_types_and_reverse_properties_from_operations() -> None:
+    data = {"@id": str(A), "@type": [value("iri"), f"{E}T"], "@reverse": {str(P): value("iri")}}
+    assert set(put(data)) == {
+        (A, RDF.type, URIRef(f"{E}x")),
+        (A, RDF.type, URIRef(f"{E}T")),
+        (URIRef(f"{E}x"), P, A),
+    }
+
+
+def test_a_blank_node_is_the_same_in_all_of_a_document() -> None:
+    graph = put({"@id": str(A), str(P): [value("blank"), {"@id": value("blank"), str(P): "x"}]})
+    (blank,) = graph.objects(A, P)
+    assert isinstance(blank, BNode)
+    assert set(graph.objects(blank, P)) == {Literal("x")}
+
+
+def test_a_list_keeps_its_order() -> None:
+    graph = put({"@id": str(A), str(P): {"@list": [value("label"), value("iri"), 1]}})
+    (head,) = graph.objects(A, P)
+    assert [item.n3() for item in graph.items(head)] == [
+        '"København"@da', f"<{E}x>", f'"1"^^<{XSD.integer}>'
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"@graph": [{"@id": str(A), str(P): "x"}, op("GET", url=f"{E}b")]},
+        [{"@id": str(A), str(P): "x"}, op("GET", url=f"{E}b")],
+        {"@id": str(A), str(P): "x", "@included": op("GET", url=f"{E}b")},
+        {"@context": {"@vocab": E, "@language": "da", "@base": "http://other/"},
+         "@graph": [{"@id": str(A), "p": {"@value": "x"}}, op("GET", url=f"{E}b")]},
+    ],
+)  # fmt: skip
+def test_a_graph_may_stand_among_nodes(data: Any) -> None:
+    web = Memory(documents={f"{E}b": f"<{E}b> <{E}p> 'y', [ <{E}p> <c> ] ."})
+    outcome(op("PUT", url=f"{E}doc", data=data), web)
+    expected = Graph().parse(
+        data=f"<{E}a> <{E}p> 'x' . <{E}b> <{E}p> 'y', [ <{E}p> <{E}c> ] .", format="turtle"
+    )
+    assert isomorphic(web.written[f"{E}doc"], expected)
+
+
+BASES: list[tuple[str, str, str]] = [
+    ("", f"{E}docs/a/", "the document itself"),
+    ("#it", f"{E}docs/a/#it", "a fragment"),
+    ("b", f"{E}docs/a/b", "below"),
+    ("../b", f"{E}docs/b", "beside"),
+    ("/b", f"{E}b", "from the root"),
+    ("//f/b", "http://f/b", "another host"),
+    ("?q", f"{E}docs/a/?q", "a query"),
+    ("http://f/", "http://f/", "in full"),
+]
+
+
+@pytest.mark.parametrize(("relative", "full"), [b[:2] for b in BASES], ids=[b[2] for b in BASES])
+def test_relative_iris_resolve_against_the_document(relative: str, full: str) -> None:
+    assert set(put({"@id": relative, str(P): "x"}).subjects()) == {URIRef(full)}
+
+
+def test_the_document_may_be_computed_for_each_row() -> None:
+    web = Memory()
+    url = op("ResolveURI", base=E, relative=op("Current"))
+    each = op("PUT", url=url, data=op("Merge", graphs=[{"@id": "#it", str(P): op("Current")}]))
+    outcome(op("ForEach", select=["1", "2"], operation=each), web)
+    assert set(web.written[f"{E}2"]) == {(URIRef(f"{E}2#it"), P, Literal("2"))}
+
+
+def test_the_context_of_a_document_may_set_another_base() -> None:
+    graph = put({"@context": {"@base": "http://f/"}, "@id": "b", str(P): "x"})
+    assert set(graph.subjects()) == {URIRef("http://f/b")}
+
+
+REFUSED: list[tuple[str, Any, str]] = [
+    (
+        "a remote context",
+        {"@context": "https://schema.org/", "name": "x"},
+        ".@context: the remote context 'https://schema.org/' is not fetched",
+    ),
+    (
+        "a remote context among others",
+        {"@context": [{"p": str(P)}, "https://schema.org/"], "p": "x"},
+        ".@context[1]: the remote context 'https://schema.org/' is not fetched",
+    ),
+    (
+        "a remote context inside",
+        {str(P): {"@context": "https://schema.org/", "name": "x"}},
+        '["http://e/p"].@context: the remote context',
+    ),
+    (
+        "a key that means nothing",
+        {"@id": str(A), "name": "x"},
+        ".name: nothing tells what the key 'name' means; write it as a full IRI",
+    ),
+    ("an @id with a space", {"@id": "http://e/a b", str(P): "x"}, ".@id: 'http://e/a b' is no IRI"),
+    ("an @id with two fragments", {"@id": "http://e/a#b#c", str(P): "x"}, ".@id: 'http://e/a#b#c'"),
+    ("a key with a space", {f"{E}a b": "x"}, '["http://e/a b"]: \'http://e/a b\' is no IRI'),
+    ("a blank node as key", {"_:b": "x"}, '["_:b"]: a property is no blank node'),
+    ("a prefix that is not declared", {"schema:name": "x"},
+     '["schema:name"]: nothing declares the prefix \'schema:\'; add {"schema": "http://schema'),
+    ("in a type", {"@type": ["foaf:Person"]}, ".@type: nothing declares the prefix 'foaf:'"),
+    ("in an @id", {str(P): {"@id": "dbr:X"}}, '["http://e/p"].@id: nothing declares the prefix'),
+    ("no JSON-LD", {"@id": 5, str(P): "x"}, ": this is no JSON-LD"),
+    ("a value with a bad type", {str(P): {"@value": "x", "@type": 5}}, ": this is no JSON-LD"),
+    ("a URI instead of a graph", uri(E), ": expected a graph, got the URI http://e/; fetch it"),
+    ("an address instead of a graph", E, ": expected a graph, got the address http://e/; fetch it"),
+    ("a string instead of a graph", "x", ': expected a graph, got the literal "x"'),
+    ("a table in a value", {str(P): op("Bindings", table=[]), "@id": op("PUT", url=E, data=[])},
+     '.@id: what PUT yields cannot stand in JSON-LD; use Value or Str'),
+    ("a graph as a value", {str(P): op("GET", url=E)}, '["http://e/p"]: a graph cannot stand here'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("data", "told"), [c[1:] for c in REFUSED], ids=[c[0] for c in REFUSED])
+def test_what_is_refused_before_the_run(data: Any, told: str) -> None:
+    wrong = mistakes(op("PUT", url=f"{E}a", data=data))
+    assert len(wrong) == 1
+    assert str(wrong[0]).startswith(f"$.args.data{told}")
+
+
+def test_a_relative_iri_needs_something_to_be_relative_to() -> None:
+    wrong = mistakes(op("Merge", graphs=[{"@id": "a", str(P): "x"}]))
+    assert [str(one) for one in wrong] == [
+        "$.args.graphs[0].@id: 'a' is relative to nothing; write it in full"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        ({"@id": value("unbound"), str(P): "x"}, "expected a string for @id, got nothing"),
+        ({"@id": str(A), str(P): op("Current")}, "a row cannot stand here; use Value or Str"),
+        ({"@id": op("Current"), str(P): "x"}, "expected a string for @id, got a row"),
+        (value("iri"), "expected a graph, got the URI http://e/x; fetch it with GET"),
+        (value("label"), 'expected a graph, got the literal "København"@da'),
+    ],
+)
+def test_what_is_refused_in_the_run(data: Any, told: str) -> None:
+    with pytest.raises(ProgramError) as failed:
+        put(data)
+    assert str(failed.value).startswith("$.args.operation.args.data")
+    assert told in str(failed.value)
+
+
+def test_blank_nodes_of_different_documents_stay_apart() -> None:
+    web = Memory(
+        documents={f"{E}1": f"_:b <{E}p> 'x' .", f"{E}2": f"_:b <{E}p> 'x' ."},
+        data=f"[ <{E}p> 'x' ] <{E}q> 1 .",
+    )
+    one = {"@id": "_:b", str(P): "x"}
+    query = f"CONSTRUCT {{ ?s <{E}p> 'x' }} WHERE {{ ?s <{E}p> 'x' }}"
+    construct = op("CONSTRUCT", endpoint=E, query=query)
+    graphs = [one, one, op("GET", url=f"{E}1"), op("GET", url=f"{E}2"), construct, construct]
+    merged = graph_from_jsonld(outcome(op("Merge", graphs=graphs), web))
+    assert len(merged) == len(set(merged.subjects())) == 6
+
+
+def test_blank_nodes_of_one_document_stay_together() -> None:
+    document = {"@id": "_:b", str(P): {"@id": "_:c", str(P): {"@id": "_:b"}}}
+    twice = [
+        op("Variable", name="g", value=document),
+        op("Merge", graphs=[value("$g"), value("$g")]),
+    ]
+    assert len(graph_from_jsonld(outcome(twice)[1])) == 2
+
+
+def test_named_graphs_of_a_document_are_taken_together() -> None:
+    data = {"@id": "http://e/g", str(P): "x", "@graph": [{"@id": str(A), str(P): "y"}]}
+    assert len(put(data)) == 2
+
+
+def test_graphs_of_a_loop_are_merged() -> None:
+    web = Memory(documents={f"{E}{n}": f"<> <{E}p> {n} ." for n in (1, 2)})
+    each = op("ForEach", select=[f"{E}1", f"{E}2"], operation=op("GET", url=op("Current")))
+    nested = op("ForEach", select=[f"{E}1", f"{E}2"], operation=[op("GET", url=op("Current"))])
+    for loop in (each, nested):
+        merged = graph_from_jsonld(outcome(op("Merge", graphs=loop), web))
+        assert {str(s) for s in merged.subjects()} == {f"{E}1", f"{E}2"}
+    mixed = op("Merge", graphs=[each, {"@id": str(A), str(P): "x"}])
+    assert len(graph_from_jsonld(outcome(mixed, web))) == 3
+
+
+WRITTEN: list[tuple[str, Any]] = [
+    ("an empty graph", []),
+    ("an odd type", [(A, RDF.type, Literal("x")), (A, RDF.type, BNode("b"))]),
+    ("a scheme like a prefix", [(A, P, URIRef("schema:x")), (A, P, URIRef("http://schema.org/x"))]),
+    ("a list with a shared tail", [
+        (A, P, BNode("l")), (A, P, BNode("m")), (BNode("l"), RDF.first, Literal(1)),
+        (BNode("l"), RDF.rest, BNode("m")), (BNode("m"), RDF.first, Literal(2)),
+        (BNode("m"), RDF.rest, RDF.nil),
+    ]),
+    ("a loop of blank nodes", [(BNode("l"), P, BNode("m")), (BNode("m"), P, BNode("l"))]),
+    ("JSON with blanks", [(A, P, Literal('{ "a": 1 }', datatype=RDF.JSON))]),
+    ("an ill-typed number", [(A, P, Literal("x", datatype=XSD.integer))]),
+    ("a name that is no local name", [(A, P, URIRef("http://schema.org/a(b)"))]),
+    ("a name with nothing behind", [(A, P, URIRef("http://schema.org/"))]),
+    ("two slashes", [(A, P, URIRef("http://schema.org//x"))]),
+    ("a urn", [(URIRef("urn:a:b"), URIRef("urn:p"), URIRef("mailto:x@y"))]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("triples", [c[1] for c in WRITTEN], ids=[c[0] for c in WRITTEN])
+def test_what_is_written_reads_back(triples: Any) -> None:
+    graph = Graph()
+    for triple in triples:
+        graph.add(triple)
+    assert isomorphic(graph_from_jsonld(graph_to_jsonld(graph)), graph)

@@ -1,0 +1,123 @@
+"""Making URIs: percent-encoding of Unicode, RFC 3986, and what is no URI."""
+
+from __future__ import annotations
+
+import pytest
+
+from reasoningbank.algebra import ProgramError, mistakes
+from .in_memory import op, outcome, text, uri, value
+
+ENCODED = [
+    ("Los Angeles", "Los%20Angeles"),
+    ("~bébé", "~b%C3%A9b%C3%A9"),
+    ("Malmö Municipality", "Malm%C3%B6%20Municipality"),
+    ("azAZ09-_.~", "azAZ09-_.~"),
+    ("a/b:c?d#e&f=g+h", "a%2Fb%3Ac%3Fd%23e%26f%3Dg%2Bh"),
+    ("100%", "100%25"),
+    ("%20", "%2520"),
+    ("'()*!", "%27%28%29%2A%21"),
+    ("日本", "%E6%97%A5%E6%9C%AC"),
+    ("𝒳", "%F0%9D%92%B3"),
+    ("e\u0301", "e%CC%81"),  # not composed: it is another string than é
+    ("a\nb\t", "a%0Ab%09"),
+    ("", ""),
+]
+
+
+@pytest.mark.parametrize(("words", "encoded"), ENCODED)
+def test_encode_for_uri(words: str, encoded: str) -> None:
+    assert outcome(op("EncodeForURI", input=words)) == encoded
+
+
+def test_encode_for_uri_takes_any_term_with_a_text() -> None:
+    for term, encoded in (
+        (text("é", "fr"), "%C3%A9"),
+        (uri("http://e/é"), "http%3A%2F%2Fe%2F%C3%A9"),
+    ):
+        assert outcome(op("EncodeForURI", input=term)) == encoded
+
+
+BASE = "http://a/b/c/d;p?q"
+# RFC 3986, section 5.4.
+RESOLVED = [
+    ("g:h", "g:h"), ("g", "http://a/b/c/g"), ("./g", "http://a/b/c/g"), ("g/", "http://a/b/c/g/"),
+    ("/g", "http://a/g"), ("//g", "http://g"), ("?y", "http://a/b/c/d;p?y"),
+    ("g?y", "http://a/b/c/g?y"), ("#s", "http://a/b/c/d;p?q#s"), ("g#s", "http://a/b/c/g#s"),
+    ("g?y#s", "http://a/b/c/g?y#s"), (";x", "http://a/b/c/;x"), ("g;x", "http://a/b/c/g;x"),
+    ("g;x?y#s", "http://a/b/c/g;x?y#s"), ("", "http://a/b/c/d;p?q"), (".", "http://a/b/c/"),
+    ("./", "http://a/b/c/"), ("..", "http://a/b/"), ("../", "http://a/b/"),
+    ("../g", "http://a/b/g"), ("../..", "http://a/"), ("../../", "http://a/"),
+    ("../../g", "http://a/g"), ("../../../g", "http://a/g"), ("../../../../g", "http://a/g"),
+    ("/./g", "http://a/g"), ("/../g", "http://a/g"), ("g.", "http://a/b/c/g."),
+    (".g", "http://a/b/c/.g"), ("g..", "http://a/b/c/g.."), ("..g", "http://a/b/c/..g"),
+    ("./../g", "http://a/b/g"), ("./g/.", "http://a/b/c/g/"), ("g/./h", "http://a/b/c/g/h"),
+    ("g/../h", "http://a/b/c/h"), ("g;x=1/./y", "http://a/b/c/g;x=1/y"),
+    ("g;x=1/../y", "http://a/b/c/y"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("relative", "full"), RESOLVED)
+def test_resolve_uri(relative: str, full: str) -> None:
+    assert outcome(op("ResolveURI", base=BASE, relative=relative)) == full
+
+
+CLEANED = [
+    ("a b", "http://e/d/a%20b"),
+    ("København", "http://e/d/København"),
+    ("a%20b", "http://e/d/a%20b"),
+    ('<>"{}|^`\\', "http://e/d/%3C%3E%22%7B%7D%7C%5E%60%5C"),
+    ("a\tb\n", "http://e/d/a%09b%0A"),
+    ("Aarhus (by)", "http://e/d/Aarhus%20(by)"),
+    ("100%", "http://e/d/100%25"),
+    ("a[1]", "http://e/d/a%5B1%5D"),
+    ("//[::1]:80/a", "http://[::1]:80/a"),
+    ("#", "http://e/d/#"),
+]
+
+
+@pytest.mark.parametrize(("relative", "full"), CLEANED)
+def test_what_no_iri_may_hold_is_encoded(relative: str, full: str) -> None:
+    assert outcome(op("ResolveURI", base="http://e/d/", relative=relative)) == full
+
+
+def test_other_schemes() -> None:
+    assert outcome(op("ResolveURI", base="ftp://e/d/", relative="x")) == "ftp://e/d/x"
+    assert outcome(op("ResolveURI", base="coap://e/d/", relative="x")) == "coap://e/d/x"
+    assert outcome(op("ResolveURI", base="http://e/d", relative="urn:isbn:1")) == "urn:isbn:1"
+
+
+def test_what_cannot_be_resolved() -> None:
+    with pytest.raises(ProgramError, match="cannot be resolved against http://e/: "):
+        outcome(op("ResolveURI", base="http://e/", relative="\ufffe"))
+
+
+def test_uri() -> None:
+    for given in ("urn:isbn:1", uri("http://e/ø"), text("http://e/", "en")):
+        assert outcome(op("URI", input=given)) == (
+            given if isinstance(given, str) else given["value"]
+        )
+
+
+REFUSED = [
+    (op("URI", input="a/b"), "$.args.input: 'a/b' is no absolute URI"),
+    (op("URI", input="http://e/a b"), "$.args.input: 'http://e/a b' is no absolute URI"),
+    (op("ResolveURI", base="b/", relative="c"), "$.args.base: 'b/' is no absolute URI"),
+    (op("GET", url="b/"), "$.args.url: 'b/' is no URL; write it in full"),
+    (op("GET", url="urn:isbn:1"), "$.args.url: 'urn:isbn:1' is no http or https address"),
+    (op("GET", url="file:///etc/passwd"), "$.args.url: 'file:///etc/passwd' is no http"),
+    (op("GET", url="http://"), "$.args.url: 'http://' is no http or https address"),
+    (op("GET", url=5), "$.args.url: '5' is no URL"),
+    (op("Str", input={"type": "bnode", "value": "b"}), "$.args.input: a blank node has no text"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("program", "told"), REFUSED)
+def test_what_is_no_uri(program: object, told: str) -> None:
+    assert [str(one)[: len(told)] for one in mistakes(program)] == [told]
+
+
+def test_a_uri_that_a_row_lacks() -> None:
+    each = op("ForEach", select=[{"x": text("b c")}], operation=op("GET", url=value("x")))
+    with pytest.raises(ProgramError) as failed:
+        outcome(each)
+    assert str(failed.value).startswith("$.args.operation.args.url: 'b c' is no URL")

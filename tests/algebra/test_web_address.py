@@ -1,0 +1,112 @@
+"""Addresses: what lies under what, and where it is asked."""
+
+from __future__ import annotations
+
+import pytest
+
+from reasoningbank.algebra.web_address import Addresses, checked, inside, within
+from reasoningbank.errors import UsageError
+
+
+@pytest.mark.parametrize(
+    ("url", "sent"),
+    [
+        ("http://e", "http://e/"),
+        ("http://E:80/a b", "http://e/a%20b"),
+        ("http://e/København?q=ø", "http://e/K%C3%B8benhavn?q=%C3%B8"),
+        ("http://e/a%2Fb", "http://e/a%2Fb"),
+        ("http://e/a/./b/../c", "http://e/a/c"),
+        ("http://e/a#b", "http://e/a"),
+        ("https://[::1]:4443/x", "https://[::1]:4443/x"),
+    ],
+)
+def test_an_address_as_it_is_sent(url: str, sent: str) -> None:
+    assert checked(url) == sent
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "a/b",
+        "//e/a",
+        "file:///etc/passwd",
+        "ftp://e/",
+        "http:///a",
+        "http://u:p@e/",
+        "http://e/%2e%2e/a",
+        "http://e/a/%2E",
+        "http://e:port/",
+        "javascript:alert(1)",
+        "http://e/\x00",
+    ],
+)
+def test_what_is_no_address_is_told_in_a_line(url: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        checked(url)
+    assert "\n" not in str(refused.value)
+    assert "u:p" not in str(refused.value)
+
+
+def test_a_fragment_is_not_written() -> None:
+    with pytest.raises(UsageError, match="fragment"):
+        checked("http://e/a#b", exactly=True)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://e/a/..", "http://e/./a", "http://e/a/../b/", "http://e/.."]
+)
+def test_what_is_written_is_named_exactly(url: str) -> None:
+    with pytest.raises(UsageError, match=r"no \. or \.\. as a name"):
+        checked(url, exactly=True)
+
+
+@pytest.mark.parametrize(
+    ("base", "url", "under"),
+    [
+        ("http://e/", "http://e/a", True),
+        ("http://e/a", "http://e/a", True),
+        ("http://e/a", "http://e/a/b", True),
+        ("http://e/a/", "http://e/a", False),
+        ("http://e/a", "http://e/ab", False),
+        ("http://e/a/", "http://e/b/", False),
+        ("http://e/", "https://e/", False),
+        ("http://e/", "http://e:8080/", False),
+        ("http://e/", "http://e.evil/", False),
+        ("http://e/", "http://x/?http://e/", False),
+    ],
+)
+def test_what_lies_under_a_base(base: str, url: str, under: bool) -> None:
+    assert inside(checked(base), checked(url)) is under
+
+
+def test_tricks_do_not_lead_out_of_a_base() -> None:
+    base = checked("http://e/mine/")
+    for url in ("http://e/mine/../x", "http://e\\@evil/mine/", "http://e/mine/..%2fx/../../x"):
+        try:
+            assert not inside(base, checked(url)), url
+        except UsageError:
+            continue
+
+
+def test_the_longest_base_counts() -> None:
+    assert within(["http://e/", "http://e/a/", "http://x/"], "http://e/a/b") == "http://e/a/"
+    assert within([], "http://e/") is None
+
+
+def test_public_addresses_are_asked_elsewhere() -> None:
+    here = Addresses(
+        {
+            "http://dbpedia.org/": "http://127.0.0.1:1/",
+            "http://dbpedia.org/data": "http://127.0.0.1:2/d/",
+            "https://q.example/sparql": "http://127.0.0.1:3/query",
+        }
+    )
+    assert here.asked_at("http://dbpedia.org/resource/x?y") == "http://127.0.0.1:1/resource/x?y"
+    assert here.asked_at("http://dbpedia.org/data/x") == "http://127.0.0.1:2/d/x"
+    assert here.asked_at("http://dbpedia.org/database") == "http://127.0.0.1:1/database"
+    assert here.asked_at("https://q.example/sparql") == "http://127.0.0.1:3/query"
+    assert here.asked_at("http://dbpedia.org.evil/") == "http://dbpedia.org.evil/"
+    assert here.known_as("http://127.0.0.1:1/x") == "http://dbpedia.org/x"
+    with pytest.raises(UsageError, match="not a web address"):
+        Addresses({"dbpedia": "http://127.0.0.1:1/"})

@@ -1,0 +1,226 @@
+"""The console script `nl2sparql`, with a scripted model over a small pack's real endpoint."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dspy.utils import DummyLM
+from forest import write_forest
+
+from reasoningbank.agents.graph import tiers
+from reasoningbank.cli import nl2sparql_main
+from reasoningbank.cli.nl2sparql_evaluating import questions_of
+from reasoningbank.cli.nl2sparql_figures import Row, components, figures, matched
+from reasoningbank.corpus import Pack, load_pack
+
+from .conftest import Said
+
+QUESTION = "Which plants near the pine are trees, and how tall are they?"
+QUERY = "SELECT ?plant ?metres WHERE { ?plant a t:Tree ; t:height ?metres }"
+EMPTY = "SELECT ?plant WHERE { ?plant a t:Moss ; t:near ?other }"
+ANALYSIS = {"patterns": '["KIND"]', "complexity": "simple", "dialects": "[]", "unclear": "none"}
+SOUND = ({"sparql": QUERY}, {"valid": "True", "issues": "[]"})
+
+
+@pytest.fixture(scope="module")
+def forest(tmp_path_factory: pytest.TempPathFactory, trees_file: Path) -> Pack:
+    return write_forest(tmp_path_factory.mktemp("cli") / "trees", trees_file.read_text("utf-8"))
+
+
+@dataclass
+class Handle:
+    """Stands where an open model does: all roles share its replies."""
+
+    model: DummyLM
+
+    def lm(self, **_: Any) -> DummyLM:
+        return self.model
+
+
+@pytest.fixture
+def replies(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    def script(*written: dict[str, str]) -> None:
+        model = DummyLM(list(written))
+
+        @contextlib.contextmanager
+        def opened(name: str) -> Iterator[Handle]:
+            yield Handle(model)
+
+        monkeypatch.setattr(tiers, "open_lm", opened)
+
+    return script
+
+
+@pytest.fixture
+def nl2sparql(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., Said]:
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words: object) -> Said:
+        monkeypatch.setattr(sys, "argv", ["nl2sparql", *map(str, words)])
+        capsys.readouterr()
+        status = 0
+        try:
+            nl2sparql_main()
+        except SystemExit as ended:
+            status = int(ended.code or 0)
+        said = capsys.readouterr()
+        return Said(status, said.out, said.err)
+
+    return run
+
+
+Run = Callable[..., Said]
+
+
+def test_the_pipeline_translates(nl2sparql: Run, replies: Any, forest: Pack) -> None:
+    replies({"sparql": QUERY})
+    said = nl2sparql("translate", QUESTION, "--pack", forest.root)
+    assert said.status == 0, said.err
+    assert "SELECT ?plant ?metres" in said.out
+    assert "3 of 3 rows" in said.out
+    replies({"sparql": QUERY})
+    found = json.loads(nl2sparql("translate", QUESTION, "--pack", forest.root, "--json").out)
+    assert (found["sparql"], found["is_valid"], found["calls"]) == (QUERY, True, 1)
+    assert len(found["rows"]) == 3
+
+
+def test_the_graph_shows_its_steps_and_says_why(nl2sparql: Run, replies: Any, forest: Pack) -> None:
+    replies(ANALYSIS, {"sparql": EMPTY}, *SOUND)
+    said = nl2sparql("agent", "--stream", QUESTION, "--pack", forest.root)
+    assert said.status == 0, said.err
+    steps = [line.split("]")[0][1:] for line in said.err.splitlines() if line.startswith("[")]
+    assert steps == [
+        "analyze", "plan", "retrieve", "generate", "execute", "verify", "explore",
+        "generate", "execute", "verify", "output",
+    ]  # fmt: skip
+    assert "SELECT ?plant ?metres" in said.out
+    assert "confidence 0." in said.out
+    assert "not calibrated" in said.out
+    assert "Written by" in said.out
+
+
+def test_a_run_that_waits_goes_on_with_the_answer(
+    nl2sparql: Run, replies: Any, forest: Pack
+) -> None:
+    unclear = ANALYSIS | {"unclear": "Which plant?"}
+    replies(unclear, *SOUND)
+    keep = ("--pack", forest.root, "--checkpoints", "c.sqlite", "--thread", "t")
+    said = nl2sparql("agent", "How tall is it?", "--ask-back", *keep)
+    assert (said.status, said.out.strip()) == (0, "Which plant?")
+    replies(*SOUND)
+    said = nl2sparql("agent", "--ask-back", "--resume", "--answer", "the oak", *keep)
+    assert said.status == 0, said.err
+    assert "3 of 3 rows" in said.out
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("agent", " "), "the question is empty"),
+        (("agent", "--resume"), "a thread and its checkpoints are needed"),
+        (("agent", "x", "-p", "nobody"), "no default model of 'nobody' is known"),
+        (("translate", "x", "--pack", "nowhere"), "nowhere"),
+        (("evaluate", "-o", "no/such/folder/report.json"), "there is no such folder"),
+        (("agent-viz", "-o", "graph.gif"), "end the name in .png"),
+    ],
+)
+def test_what_cannot_be_is_told_in_a_line(
+    nl2sparql: Run, replies: Any, words: tuple[str, ...], told: str
+) -> None:
+    replies()
+    said = nl2sparql(*words)
+    assert said.status == 1
+    assert said.err.count("\n") == 1
+    assert said.err.startswith("nl2sparql: ")
+    assert told in said.err
+
+
+def test_the_picture(nl2sparql: Run, forest: Pack, tmp_path: Path) -> None:
+    said = nl2sparql("agent-viz", "--pack", forest.root, "--inside")
+    assert "verify -.-> explore;" in said.out
+    assert "subgraph places" in said.out
+    said = nl2sparql("agent-viz", "--pack", forest.root, "-o", "graph.mmd")
+    assert (said.status, said.out) == (0, "")
+    assert (tmp_path / "graph.mmd").read_text().startswith("---")
+
+
+@pytest.mark.parametrize("system", ["rag", "graph"])
+def test_an_evaluation_is_judged_by_what_queries_return(
+    nl2sparql: Run, replies: Any, forest: Pack, tmp_path: Path, system: str
+) -> None:
+    tree = {"sparql": "SELECT ?plant WHERE { ?plant a t:Tree }"}
+    each = [tree] if system == "rag" else [ANALYSIS, tree, SOUND[1]]
+    replies(*each * 20)
+    words = ("--agent", system, "--sample", 3, "--pack", forest.root, "-o", "report.json")
+    said = nl2sparql("evaluate", *words)
+    assert said.status == 0, said.err
+    assert "execution accuracy" in said.out
+    report = json.loads((tmp_path / "report.json").read_text())
+    rows = report["questions"]
+    assert report["metrics"]["n"] == len(rows) == 3
+    right = {row["task"] for row in rows if row["right"]}
+    # The one query is right for the one question that asks for trees.
+    assert right == {row["task"] for row in rows} & {"trees"}
+    assert report["metrics"]["execution_accuracy"] == pytest.approx(len(right) / 3, abs=1e-3)
+    assert report["metrics"]["syntax_validity"] == 1.0
+    assert bool(report["calibration"]) == (system == "graph")
+    assert set(report["by_language"]) == {"en"}
+
+
+def row(**changed: Any) -> Row:
+    known: dict[str, Any] = {
+        "task": "t", "language": "en", "question": "?", "sparql": "ASK {}", "right": True,
+        "status": "judged", "parses": True, "executes": True, "components": 1.0,
+        "patterns": ("A",), "detected": ("A",), "valid": True, "confidence": 0.9, "score": 0.9,
+        "calls": 1, "tokens": 10, "seconds": 1.0,
+    }  # fmt: skip
+    return Row(**known | changed)
+
+
+def test_the_figures_count_what_was_measured() -> None:
+    rows = [
+        row(),
+        row(right=False, confidence=0.5, language="it", detected=("A", "B")),
+        row(right=False, confidence=1.0, patterns=("B",), detected=(), parses=False, seconds=9.0),
+    ]
+    found = figures(rows)
+    assert found["metrics"]["execution_accuracy"] == pytest.approx(1 / 3, abs=1e-4)
+    assert found["metrics"]["syntax_validity"] == pytest.approx(2 / 3, abs=1e-4)
+    assert found["metrics"]["pattern_accuracy"] == pytest.approx(1 / 3, abs=1e-4)
+    assert found["metrics"]["seconds_median"] == 1.0
+    assert {name: one["n"] for name, one in found["by_pattern"].items()} == {"A": 2, "B": 1}
+    assert {name: one["n"] for name, one in found["by_language"].items()} == {"en": 2, "it": 1}
+    assert found["calibration"]["brier"] == pytest.approx((0.01 + 0.25 + 1.0) / 3, abs=1e-4)
+    assert [bin_["n"] for bin_ in found["calibration"]["reliability"]] == [1, 2]
+    assert figures([row(confidence=None)])["calibration"] == {}
+
+
+def test_components_are_read_off_the_algebra(forest: Pack) -> None:
+    gold = "SELECT ?p WHERE { ?p a t:Tree ; t:height ?h . FILTER(?h > 30) }"
+    assert ("property", "http://e/height") in components(gold, forest)
+    assert ("class", "http://e/Tree") in components(gold, forest)
+    assert matched(gold, gold, forest) == 1.0
+    assert 0 < matched("SELECT ?x WHERE { ?x a t:Tree }", gold, forest) < 1
+    assert matched(None, gold, forest) == matched("SELECT {", gold, forest) == 0.0
+
+
+def test_its_help_lists_the_commands(nl2sparql: Run) -> None:
+    said = nl2sparql("--help")
+    assert said.status == 0
+    assert all(name in said.out for name in ("translate", "agent", "agent-viz", "evaluate"))
+
+
+def test_packs_questions_can_be_evaluated_in_both_languages() -> None:
+    found = questions_of(load_pack("liita-test"), 4, "")
+    assert {task.language for task in found} == {"it", "en"}
+    assert len({task.id for task in found}) == 4
+    assert len(found) == 8
