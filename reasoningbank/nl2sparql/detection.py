@@ -1,0 +1,300 @@
+"""Which patterns a question needs, by the words and phrases of a pack's rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Protocol
+
+from reasoningbank.nl2sparql.languages import FUNCTION_WORDS, spoken_languages
+from reasoningbank.nl2sparql.patterns import PatternSet
+from reasoningbank.nl2sparql.words import LANGUAGES, Token, folded, read_tokens, stem, stream
+
+__all__ = ["Detected", "Detector", "PatternDetector"]
+
+#: What one rule is worth; they add up as independent evidence does.
+STRONG, WEAK = 0.8, 0.45
+#: A pattern is given from here: one strong rule, or two weak ones.
+THRESHOLD = 0.6
+#: Tokens of a question that are read: a pasted page tells no more in its thousandth word.
+MOST_TOKENS = 200
+#: Tokens that ``...`` stands for at most.
+GAP = 4
+
+_NEGATIONS = frozenset({"non", "senza", "ma", "not", "no", "without", "but", "nor"})
+
+
+@dataclass(frozen=True)
+class Detected:
+    """A pattern that a question needs.
+
+    Attributes:
+        pattern: Its name.
+        score: How sure that is, from 0 to 1.
+        because: What of the question shows it, or the patterns it follows from.
+    """
+
+    pattern: str
+    score: float
+    because: tuple[str, ...] = ()
+
+
+class Detector(Protocol):
+    """Tells the patterns of a question."""
+
+    def detect(self, question: str) -> list[Detected]:
+        """Return the patterns that a question needs, the surest first."""
+        ...
+
+
+class PatternDetector:
+    """Finds patterns by a pack's rules; several threads may use it.
+
+    A rule's match that lies inside of a longer one does not count: in *parte del discorso* nobody
+    asks for parts. Quoted words are entities and show nothing.
+
+    Args:
+        patterns: The rules.
+
+    Examples:
+        >>> from reasoningbank.nl2sparql.patterns import Pattern
+        >>> rules = Pattern("EMOTION", strong={"it": ("emozione",), "en": ("emotion",)})
+        >>> detector = PatternDetector(PatternSet((rules,)))
+        >>> [(d.pattern, d.because) for d in detector.detect("Le parole e l'emozione espressa")]
+        [('EMOTION', ('emozione',))]
+        >>> detector.detect('What does "emotion" mean?')
+        []
+    """
+
+    def __init__(self, patterns: PatternSet) -> None:
+        self._set = patterns
+        self._rules = tuple(
+            _Rule(pattern.name, language, weight, read_rule(text, language))
+            for pattern in patterns.patterns
+            for weight, rules in ((STRONG, pattern.strong), (WEAK, pattern.weak))
+            for language, texts in rules.items()
+            for text in texts
+        ) + tuple(
+            _Rule("", language, 0.0, read_rule(text, language))
+            for language, texts in patterns.idle.items()
+            for text in texts
+        )
+        self._known = {language: self._known_words(language) for language in LANGUAGES}
+
+    def detect(self, question: str) -> list[Detected]:
+        """Return the patterns that a question needs, the surest first.
+
+        Args:
+            question: A question in Italian or English, or of both.
+        """
+        tokens = read_tokens(question, self._set.shapes)[:MOST_TOKENS]
+        found: list[_Match] = []
+        streams = {language: stream(tokens, language) for language in LANGUAGES}
+        spoken = spoken_languages(tokens)
+        for rule in self._rules:
+            if rule.language not in spoken:
+                continue
+            words = streams[rule.language]
+            found += (
+                _Match(rule.pattern, rule.weight, frozenset(words[place][0] for place in places))
+                for places in _matches(rule.parts, words, tokens, self._known[rule.language])
+            )
+        whole = [one for one in found if not any(one.tokens < other.tokens for other in found)]
+        scores: dict[str, tuple[float, tuple[str, ...]]] = {}
+        for pattern in self._set.patterns:
+            own = [one for one in whole if one.pattern == pattern.name]
+            score = _together(own)
+            if score >= THRESHOLD:
+                shown = dict.fromkeys(_text(question, tokens, one.tokens) for one in own)
+                scores[pattern.name] = (score, tuple(shown))
+        for pattern in self._set.patterns:
+            if pattern.name in scores and any(name in scores for name in pattern.unless):
+                del scores[pattern.name]
+        self._add_consequences(scores, self._unknown(tokens, streams, found))
+        order = {name: number for number, name in enumerate(self._set.names)}
+        given = [Detected(name, round(score, 3), why) for name, (score, why) in scores.items()]
+        return sorted(given, key=lambda one: (-one.score, order[one.pattern]))
+
+    def _unknown(
+        self,
+        tokens: Sequence[Token],
+        streams: Mapping[str, list[tuple[int, str]]],
+        found: Sequence[_Match],
+    ) -> tuple[str, ...]:
+        """Return the content words that neither a rule nor the pack's vocabulary knows."""
+        known = {number for one in found for number in one.tokens}
+        for language, words in streams.items():
+            known.update(number for number, word in words if word in self._known[language])
+        left = {n: t for n, t in enumerate(tokens) if t.kind == "word" and n not in known}
+        # A language's stream lacks its articles.
+        return tuple(
+            token.text
+            for number, token in left.items()
+            if all(any(number == n for n, _ in words) for words in streams.values())
+        )
+
+    def _add_consequences(
+        self, scores: dict[str, tuple[float, tuple[str, ...]]], unknown: tuple[str, ...]
+    ) -> None:
+        before = -1
+        while before != len(scores):
+            before = len(scores)
+            for pattern in self._set.patterns:
+                if pattern.name not in scores and pattern.joins:
+                    sources = [[n for n in group if n in scores] for group in pattern.joins]
+                    if all(sources):
+                        best = [max(group, key=lambda n: scores[n][0]) for group in sources]
+                        least = min(scores[name][0] for name in best)
+                        scores[pattern.name] = (least, tuple(best))
+                source = next((name for name in pattern.beside if name in scores), None)
+                if pattern.name not in scores and source and unknown:
+                    scores[pattern.name] = (scores[source][0], (source, *unknown))
+                if pattern.name in scores:
+                    for name in pattern.implies:
+                        scores.setdefault(name, (scores[pattern.name][0], (pattern.name,)))
+
+    def _known_words(self, language: str) -> frozenset[str]:
+        """Return the stems that are no things asked about: function words, and the pack's own."""
+        words: set[str] = {stem(word, language) for word in FUNCTION_WORDS[language]}
+        texts = list(self._set.vocabulary.get(language, ()))
+        for pattern in self._set.patterns:
+            for rules in (pattern.strong, pattern.weak):
+                texts += rules.get(language, ())
+        for text in texts:
+            for part in text.split():
+                plain = part.strip("()").replace("=", "").split("|")
+                words.update(stem(word, language) for word in plain if word.isalpha())
+        return frozenset(words)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One place of a rule: stems, exact words and beginnings that fit, or kinds of tokens."""
+
+    stems: frozenset[str] = frozenset()
+    exact: frozenset[str] = frozenset()
+    begins: tuple[str, ...] = ()
+    kinds: frozenset[str] = frozenset()
+    gap: bool = False
+    context: bool = False
+
+    def fits(self, word: str, token: Token, known: frozenset[str]) -> bool:
+        if token.kind != "word":
+            return word in self.kinds
+        plain = folded(token.text)
+        return (
+            word in self.stems
+            or plain in self.exact
+            or (bool(self.begins) and plain.startswith(self.begins))
+            or ("<word>" in self.kinds and word not in known and len(plain) > 2)
+        )
+
+
+@dataclass(frozen=True)
+class _Rule:
+    pattern: str
+    language: str
+    weight: float
+    parts: tuple[_Part, ...]
+
+
+@dataclass(frozen=True)
+class _Match:
+    pattern: str
+    weight: float
+    tokens: frozenset[int]
+
+
+@lru_cache(maxsize=4096)
+def read_rule(text: str, language: str) -> tuple[_Part, ...]:
+    """Return the places of a rule as it is written in a pack."""
+    parts: list[_Part] = []
+    for word in text.split():
+        if word == "...":
+            parts.append(_Part(gap=True))
+            continue
+        context = word.startswith("(") and word.endswith(")")
+        written = word[1:-1] if context else word
+        stems: set[str] = set()
+        exact: set[str] = set()
+        begins: list[str] = []
+        kinds: set[str] = set()
+        for choice in written.split("|"):
+            if choice.startswith("<") and choice.endswith(">"):
+                kinds.add(choice)
+            elif choice.startswith("="):
+                exact.add(folded(choice[1:]))
+            elif choice.endswith("*"):
+                begins.append(folded(choice[:-1]))
+            else:
+                # As the question's own words come: joined prepositions as their base.
+                stems.update(stemmed for _, stemmed in stream(read_tokens(choice), language))
+        if stems or exact or begins or kinds:
+            parts.append(
+                _Part(
+                    frozenset(stems),
+                    frozenset(exact),
+                    tuple(begins),
+                    frozenset(kinds),
+                    context=context,
+                )
+            )
+    return tuple(parts)
+
+
+def _matches(
+    parts: Sequence[_Part],
+    words: Sequence[tuple[int, str]],
+    tokens: Sequence[Token],
+    known: frozenset[str],
+) -> Iterable[tuple[int, ...]]:
+    """Yield the places of the words that a rule's parts stand on, those of gaps left out."""
+    for start in range(len(words)):
+        places = _match_at(parts, words, tokens, known, start)
+        if places:
+            yield places
+
+
+def _match_at(
+    parts: Sequence[_Part],
+    words: Sequence[tuple[int, str]],
+    tokens: Sequence[Token],
+    known: frozenset[str],
+    at: int,
+) -> tuple[int, ...] | None:
+    if not parts:
+        return ()
+    first, rest = parts[0], parts[1:]
+    if first.gap:
+        for place in range(at, min(at + GAP, len(words) - 1) + 1):
+            found = _match_at(rest, words, tokens, known, place)
+            if found is not None:
+                return found
+            if folded(tokens[words[place][0]].text) in _NEGATIONS:
+                return None
+        return None
+    if at >= len(words):
+        return None
+    number, word = words[at]
+    if not first.fits(word, tokens[number], known):
+        return None
+    found = _match_at(rest, words, tokens, known, at + 1)
+    if found is None:
+        return None
+    return found if first.context else (at, *found)
+
+
+def _together(matches: Sequence[_Match]) -> float:
+    left = 1.0
+    # The same words, found by several rules or in both languages, are one piece of evidence.
+    best: dict[frozenset[int], float] = {}
+    for one in matches:
+        best[one.tokens] = max(best.get(one.tokens, 0.0), one.weight)
+    for weight in best.values():
+        left *= 1.0 - weight
+    return 1.0 - left
+
+
+def _text(question: str, tokens: Sequence[Token], numbers: frozenset[int]) -> str:
+    return question[tokens[min(numbers)].start : tokens[max(numbers)].end]

@@ -1,0 +1,58 @@
+"""All levels of validation in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from reasoningbank.corpus import Pack
+from reasoningbank.nl2sparql.problems import Level, Problem
+from reasoningbank.nl2sparql.validation.endpoint import EndpointValidation, validate_endpoint
+from reasoningbank.nl2sparql.validation.semantic import validate_semantic
+from reasoningbank.nl2sparql.validation.syntax import validate_syntax
+from reasoningbank.sparql import EndpointConfig, SPARQLClient
+
+__all__ = ["LEVELS", "validate"]
+
+LEVELS: tuple[Level, ...] = ("syntax", "semantic", "endpoint")
+
+
+def validate(
+    sparql: str,
+    pack: Pack,
+    *,
+    patterns: Collection[str] = (),
+    endpoint: EndpointConfig | SPARQLClient | None = None,
+    levels: Collection[Level] = LEVELS,
+    timeout: float = 30.0,
+) -> tuple[tuple[Problem, ...], EndpointValidation | None]:
+    """Check a query at several levels; one that fails at a level is not asked at the next.
+
+    What a pack knows against a query does not keep it from its endpoint: rules may be too strict,
+    and a query with rows tells so.
+
+    Args:
+        sparql: The query.
+        pack: The pack.
+        patterns: What the question needs.
+        endpoint: Where it is executed; not at all where None.
+        levels: The levels to check at.
+        timeout: Seconds it may take.
+
+    Returns:
+        What is wrong, and what the endpoint gave.
+
+    Raises:
+        EndpointError: The endpoint fails.
+    """
+    problems: list[Problem] = []
+    if "syntax" in levels:
+        problems += validate_syntax(sparql, pack).problems
+        if problems:
+            return tuple(problems), None
+    if "semantic" in levels:
+        problems += validate_semantic(sparql, pack, patterns).problems
+    checked = None
+    if "endpoint" in levels and endpoint is not None:
+        checked = validate_endpoint(sparql, endpoint, timeout)
+        problems += checked.problems
+    return tuple(problems), checked

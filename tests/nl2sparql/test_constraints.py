@@ -1,0 +1,93 @@
+"""Rules of a pack: which are given for which patterns, and that a prompt stays bounded."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from reasoningbank.corpus import Pack
+from reasoningbank.errors import UsageError
+from reasoningbank.nl2sparql import (
+    build_constraints,
+    constraint_prompt,
+    get_constraints_for_patterns,
+    load_constraints,
+    load_patterns,
+)
+from reasoningbank.nl2sparql.prompting import MOST_CHARS
+
+from .conftest import changed
+
+
+def test_rules_of_the_patterns_and_the_rule_for_several_entries(woods: Pack) -> None:
+    def titles(*patterns: str) -> list[str]:
+        return [rule.title for rule in get_constraints_for_patterns(patterns, woods)]
+
+    assert titles() == titles("COUNT", "unknown") == []
+    assert titles("height") == ["Heights"]
+    assert titles("NEIGHBOUR", "HEIGHT") == ["several entries", "Heights", "Neighbours"]
+
+
+def test_a_prompt_begins_alike_and_has_what_its_patterns_need(woods: Pack) -> None:
+    base = build_constraints([], woods)
+    assert base.startswith("Write one query.\nPrefixes that are declared for you: w:")
+    assert "?tree rdfs:label ?name" in base
+    assert "w:height" not in base
+    height = build_constraints(["HEIGHT"], woods)
+    assert height.startswith(base)
+    assert "- ?tree w:height ?metres" in height
+    assert "Heights: Heights are metres." in height
+    assert "w:near" not in height
+
+
+def test_whole_parts_are_left_out_and_named(woods: Pack) -> None:
+    whole = constraint_prompt(["HEIGHT", "NEIGHBOUR"], woods)
+    assert whole.left_out == ()
+    for room in range(0, len(whole.text) + 1, 7):
+        cut = constraint_prompt(["HEIGHT", "NEIGHBOUR"], woods, most_chars=room)
+        base = build_constraints([], woods)
+        assert len(cut.text) <= max(room, len(base))
+        assert all(part in whole.text.split("\n\n") for part in cut.text.split("\n\n"))
+        assert cut.left_out or cut.text == whole.text
+
+
+@pytest.mark.parametrize("name", ["liita", "uniprot"])
+def test_prompts_of_the_packs_are_bounded_for_any_two_patterns(name: str) -> None:
+    names = load_patterns(name).names
+    base = build_constraints([], name)
+    for pair in combinations(names, 2):
+        prompt = constraint_prompt(pair, name)
+        assert prompt.text.startswith(base)
+        assert len(prompt.text) <= MOST_CHARS
+        assert prompt.left_out == ()
+    assert len(build_constraints(names, name)) <= MOST_CHARS
+
+
+def test_liita_tells_of_two_entries_where_two_are_needed() -> None:
+    told = "Two of them need two variables"
+    assert told in build_constraints(["EMOTION", "POLARITY"], "liita")
+    assert told in build_constraints(["multi_translation"], "liita")
+    assert told not in build_constraints(["EMOTION", "COUNT"], "liita")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[[rule]]\ntitle = "a"\ntext = "b"\npatterns = ["NOPE"]\n', "unknown pattern 'NOPE'"),
+        ('[[property]]\nname = "height"\nuse = "x"\n', "no name with a known prefix"),
+        ('[[direction]]\npattern = "A"\nproperty = "w:x"\nnamed = "left"\nmend = "m"\n', "named"),
+        ("[base]\ntxt = 1\n", "base.txt"),
+    ],
+)
+def test_broken_files_are_one_clear_line(woods: Pack, tmp_path: Path, text: str, said: str) -> None:
+    pack = changed(woods, tmp_path, constraints_toml=text)
+    with pytest.raises(UsageError, match=said) as caught:
+        load_constraints(pack)
+    assert "constraints.toml" in str(caught.value)
+
+
+def test_a_pack_without_rules_has_a_prompt_of_its_prefixes(woods: Pack, tmp_path: Path) -> None:
+    pack = changed(woods, tmp_path)
+    assert build_constraints(["HEIGHT"], pack) == "Prefixes that are declared for you: w:"

@@ -1,0 +1,156 @@
+"""Patterns by rules: words, phrases, precedence, consequences, languages, broken files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from reasoningbank.corpus import Pack, load_corpus, load_pack
+from reasoningbank.errors import UsageError
+from reasoningbank.nl2sparql import (
+    PatternDetector,
+    examples_of,
+    load_patterns,
+    pattern_report,
+    patterns_of_query,
+)
+
+from .conftest import changed
+
+ONTOLOGY = Path(__file__).parents[2] / "ontology"
+
+
+@pytest.fixture(scope="module")
+def detector(woods: Pack) -> PatternDetector:
+    return PatternDetector(load_patterns(woods))
+
+
+def names(detector: PatternDetector, question: str) -> set[str]:
+    return {one.pattern for one in detector.detect(question)}
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("What heights do they have?", {"HEIGHT"}),
+        ("Qual è l'altezza dell'albero?", {"HEIGHT"}),
+        ("Le altezze degli alberi", {"HEIGHT"}),
+        ('What does "height" mean?', set()),
+        ("a highway", set()),
+        ("a shrub close by", set()),
+        ("one close by, beside the house", {"NEIGHBOUR"}),
+        ("the height difference", {"NEIGHBOUR"}),
+        ("draw heights", set()),
+        ("The heights of those near it", {"HEIGHT", "NEIGHBOUR", "BOTH"}),
+        ("number of very old trees", {"COUNT"}),
+        ("number of those that are not trees", set()),
+        ("all mossy trees", {"KIND", "HEIGHT"}),
+        ("all mossy trees of Sicily", {"KIND", "HEIGHT", "MORE"}),
+        ("how many, of all mossy trees", {"COUNT"}),
+        ("", set()),
+        ("¿¡?! 🌳", set()),
+    ],
+)
+def test_rules(detector: PatternDetector, question: str, expected: set[str]) -> None:
+    assert names(detector, question) == expected
+
+
+def test_a_pasted_page_is_read_as_far_as_a_question_goes(detector: PatternDetector) -> None:
+    assert names(detector, "the height " + "mossy stones " * 50_000) == {"HEIGHT"}
+    assert names(detector, "mossy stones " * 50_000 + "the height") == set()
+
+
+def test_exact_words_are_this_form_alone(detector: PatternDetector) -> None:
+    assert names(detector, "how tall") == {"HEIGHT"}
+    assert names(detector, "the tallest") == set()
+
+
+def test_reasons_and_scores(detector: PatternDetector) -> None:
+    (once,) = detector.detect("the height")
+    (twice,) = detector.detect("the height: how high")
+    assert once.because == ("height",)
+    assert set(twice.because) == {"height", "high"}
+    assert once.score < twice.score < 1
+
+
+def test_same_words_in_two_languages_count_once(woods: Pack, tmp_path: Path) -> None:
+    text = '[[pattern]]\nname = "A"\nweak.it = ["zone"]\nweak.en = ["zone"]\n'
+    pack = changed(woods, tmp_path, patterns_toml=text)
+    assert PatternDetector(load_patterns(pack)).detect("zone") == []
+
+
+def test_rules_of_another_language_do_not_read_a_question(woods: Pack, tmp_path: Path) -> None:
+    text = '[[pattern]]\nname = "A"\nstrong.en = ["all <word> <word>"]\n'
+    pack = changed(woods, tmp_path, patterns_toml=text)
+    detector = PatternDetector(load_patterns(pack))
+    assert names(detector, "Le parole che portano all'etichetta verde della sua casa") == set()
+    assert names(detector, "Give me all mossy stones that are here") == {"A"}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[[pattern]]\nnme = "A"\n', "pattern.0"),
+        ("[[pattern]\n", "cannot be read"),
+        ('[[pattern]]\nname = "A"\nimplies = ["B"]\n', "unknown pattern 'B'"),
+        ('[[pattern]]\nname = "A"\nquery = [{ properties = ["nope:x"] }]\n', "nope:x"),
+        ('[shapes]\nx = "("\n', "no regular expression"),
+    ],
+)
+def test_broken_files_are_one_clear_line(woods: Pack, tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        load_patterns(changed(woods, tmp_path, patterns_toml=text))
+    assert said in str(caught.value)
+    assert "patterns.toml" in str(caught.value)
+
+
+def test_a_pack_without_the_file_has_no_patterns(woods: Pack, tmp_path: Path) -> None:
+    assert load_patterns(changed(woods, tmp_path)).patterns == ()
+
+
+def test_patterns_by_name(woods: Pack) -> None:
+    patterns = load_patterns(woods)
+    assert patterns.named("height").name == "HEIGHT"
+    assert patterns.known(["count", "nothing", "Height"]) == ("HEIGHT", "COUNT")
+    with pytest.raises(UsageError, match="choose HEIGHT"):
+        patterns.named("WIDTH")
+
+
+def test_signs_of_queries(woods: Pack) -> None:
+    patterns = load_patterns(woods)
+    prefix = "PREFIX w: <http://w/>\n"
+    assert patterns_of_query(prefix + "ASK { ?t w:height/w:near 1 }", patterns) == (
+        "HEIGHT",
+        "NEIGHBOUR",
+    )
+    assert patterns_of_query("SELECT (COUNT(*) AS ?n) { ?s ?p ?o }", patterns) == ("COUNT",)
+    assert patterns_of_query('ASK { ?s ?p "w:height" }', patterns) == ()
+    assert patterns_of_query("no query", patterns) == ()
+
+
+def test_liita_rules_on_the_set_that_was_labelled_before_them() -> None:
+    detector = PatternDetector(load_patterns("liita"))
+    lines = (ONTOLOGY / "liita" / "detection.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    for language in ("it", "en"):
+        report = pattern_report(
+            (names(detector, row["question"]), row["patterns"])
+            for row in rows
+            if row["language"] == language
+        )
+        assert report.questions >= 60
+        assert report.micro.precision >= 0.95
+        assert report.micro.recall >= 0.95
+
+
+def test_uniprot_rules_on_train_and_dev() -> None:
+    pack = load_pack("uniprot")
+    patterns = load_patterns(pack)
+    detector = PatternDetector(patterns)
+    split = load_corpus(pack).split()
+    examples = examples_of((*split.train, *split.dev), patterns)
+    report = pattern_report((names(detector, e.nl), e.patterns) for e in examples)
+    assert report.micro.precision >= 0.9
+    assert report.micro.recall >= 0.95

@@ -1,0 +1,267 @@
+"""The three levels: what is found, that it says how to mend it, and that right queries pass."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reasoningbank.corpus import Pack, load_pack
+from reasoningbank.errors import EndpointError
+from reasoningbank.nl2sparql import (
+    load_examples,
+    validate,
+    validate_endpoint,
+    validate_semantic,
+    validate_syntax,
+)
+from reasoningbank.sparql import EndpointConfig, SPARQLClient
+
+COMPLIT = "https://klab.ilc.cnr.it/graphdb-compl-it/"
+SICILIAN = "http://liita.it/data/id/DialettoSiciliano/lemma/LemmaBank"
+PARMIGIANO = "http://liita.it/data/id/DialettoParmigiano/lemma/LemmaBank"
+SOIL = "https://soil.example/sparql"
+
+
+def codes(query: str, pack: Pack | str, *patterns: str) -> list[str]:
+    found = validate_semantic(query, pack, patterns)
+    assert all(problem.mend and "\n" not in str(problem) for problem in found.problems)
+    return [problem.code for problem in found.problems]
+
+
+# -- syntax -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("SELECT ?s WHERE { ?s ?p ?o", "add the '}'"),
+        ("SELECT ?s WHERE { ?s nope:x ?o }", "'nope:' is not declared"),
+        ("SELECT COUNT(?s) WHERE { ?s ?p ?o }", "(COUNT(...) AS ?name)"),
+        ("INSERT DATA { <urn:a> <urn:b> 1 }", "is an update"),
+        ("Here you are", "begin the query with SELECT"),
+        ("", "empty"),
+    ],
+)
+def test_syntax_problems_say_where_and_how_to_mend(query: str, said: str, woods: Pack) -> None:
+    found = validate_syntax(query, woods)
+    assert not found
+    assert said in str(found.problems[0])
+    assert found.problems[0].level == "syntax"
+
+
+def test_pack_prefixes_need_no_declaration(woods: Pack) -> None:
+    query = "ASK { ?t w:height ?h }"
+    assert validate_syntax(query, woods).ok
+    assert not validate_syntax(query, None).ok
+
+
+def test_what_only_oxigraph_reads_is_noted(woods: Pack) -> None:
+    found = validate_syntax("ASK { << ?s ?p ?o >> ?q ?r }", woods)
+    assert found.ok
+    assert "SPARQL 1.1" in found.notes[0]
+    assert validate_semantic("ASK { << ?s ?p ?o >> ?q ?r }", woods).notes
+
+
+def test_what_rdflib_reads_and_oxigraph_rejects_is_a_problem(woods: Pack) -> None:
+    # A blank node label in two graph patterns is against the grammar's notes; rdflib lets it pass.
+    found = validate_syntax("SELECT * { { _:a ?p ?o } UNION { _:a ?q ?r } }", woods)
+    assert [problem.code for problem in found.problems] == ["rejected"]
+
+
+# -- semantic -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["liita", "liita-test", "uniprot"])
+def test_all_golds_are_sound(name: str) -> None:
+    pack = load_pack(name)
+    unsound = {
+        example.id: [str(problem) for problem in found.problems] or found.notes
+        for example in load_examples(pack)
+        if not (found := validate_semantic(example.sparql, pack, example.patterns)).ok
+        or found.notes
+    }
+    assert unsound == {}
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("SELECT ?t { ?t w:height ?h }", []),
+        ("SELECT ?t { ?t w:hight ?h }", ["unknown-property"]),
+        ('SELECT ?t { ?t rdfs:label "w:hight" } # w:hight', []),
+        ("SELECT ?t { ?t a w:Tre }", ["unknown-class"]),
+        ("SELECT ?t { GRAPH w:trees { ?t w:height ?h } }", []),
+        ("SELECT ?t { GRAPH w:growth { ?t w:height ?h } }", ["wrong-graph"]),
+        ("SELECT ?t FROM w:growth { ?t w:height ?h }", ["wrong-graph"]),
+        ("SELECT ?t { GRAPH w:growths { ?t w:height ?h } }", ["unknown-graph"]),
+        ("SELECT ?t { GRAPH ?g { ?t w:height ?h } }", []),
+        ("SELECT ?t { ?t w:acidity ?a }", ["missing-service"]),
+        (f"SELECT ?t {{ SERVICE <{SOIL}> {{ ?t w:acidity ?a }} }}", []),
+        (f"SELECT ?t {{ SERVICE <{SOIL}> {{ ?t w:height ?a }} }}", ["wrong-service"]),
+        ("SELECT ?t { SERVICE <https://unknown.example/> { ?t w:hight ?a } }", []),
+        ("SELECT ?t { ?t w:height ?h ; w:near ?o }", ["one-variable-two-entries"]),
+        ("SELECT ?t { { ?t w:height ?h } UNION { ?t w:near ?o } }", []),
+        ("SELECT ?t { ?t w:height|w:near ?h }", []),
+        ("SELECT ?t { ?t w:height ?h . { SELECT ?o { ?t w:near ?o } } }", []),
+        (
+            "SELECT ?t { ?t w:height ?h . { SELECT ?t { ?t w:near ?o } } }",
+            ["one-variable-two-entries"],
+        ),
+        ("SELECT ?t { ?t w:grows ?p . ?p a w:Plot }", ["reversed-direction"]),
+        ("SELECT ?t { ?p a w:Plot ; w:height ?h }", ["wrong-subject"]),
+        ("SELECT ?t { ?p w:grows ?t . ?t w:height ?h }", []),
+        ("SELECT ?t { ?p w:grows/w:height ?h }", []),
+        ("SELECT ?t { ?t w:grows/w:height ?h . ?t w:height ?g }", ["wrong-subject"]),
+        ("SELECT ?t { ?h ^w:height ?t . ?t a w:Tree }", []),
+        ("SELECT ?t { ?t w:near w:oak }", []),
+        ("SELECT ?t { ?t w:near w:elm }", ["unknown-value"]),
+        ('SELECT ?t { ?t w:near "oak" }', ["unknown-value"]),
+        ("SELECT ?t { FILTER NOT EXISTS { ?t w:hight ?h } }", ["unknown-property"]),
+        ("SELECT ?t { OPTIONAL { ?t w:hight ?h } }", ["unknown-property"]),
+        ("SELECT ?t { ?t ?p ?o . ?s void:triples ?n }", []),
+        ("CONSTRUCT { ?t w:hight ?h } WHERE { ?t w:height ?h }", []),
+        ("SELECT ?t { ?t w:height", []),
+    ],
+)
+def test_semantic_problems(woods: Pack, query: str, expected: list[str]) -> None:
+    assert codes(query, woods) == expected
+
+
+def test_the_end_that_a_question_names(woods: Pack) -> None:
+    right = 'SELECT ?o { ?t rdfs:label "pine" ; w:near ?o }'
+    wrong = 'SELECT ?o { ?t rdfs:label ?n . ?o w:near ?t FILTER(STR(?n) = "pine") }'
+    assert codes(right, woods, "NEIGHBOUR") == []
+    assert codes(wrong, woods, "NEIGHBOUR") == ["reversed-direction"]
+    assert codes(wrong, woods) == []
+    for other in (
+        'SELECT ?o { VALUES ?n { "pine" } ?t rdfs:label ?n . ?o w:near ?t }',
+        'SELECT ?o { BIND("pine" AS ?n) ?t rdfs:label ?n . ?o w:near ?t }',
+        "SELECT ?o { ?o w:near w:pine }",
+    ):
+        assert codes(other, woods, "NEIGHBOUR") == ["reversed-direction"], other
+    both = 'SELECT ?o { ?t rdfs:label "pine" . ?o rdfs:label "oak" ; w:near ?t }'
+    assert codes(both, woods, "NEIGHBOUR") == []
+
+
+def test_mends_name_what_is_meant(woods: Pack) -> None:
+    (problem,) = validate_semantic("ASK { ?t w:hight ?h }", woods).problems
+    assert str(problem) == "there is no property w:hight; did you mean w:height?"
+    (problem,) = validate_semantic("ASK { ?t w:acidity ?a }", woods).problems
+    assert problem.mend == f"put its pattern inside SERVICE <{SOIL}> {{ … }}"
+
+
+def test_no_more_than_five_problems_at_once(woods: Pack) -> None:
+    query = "ASK { " + " ".join(f"?t w:nope{n} ?o{n} ." for n in range(9)) + " }"
+    assert len(validate_semantic(query, woods).problems) == 5
+
+
+@pytest.mark.parametrize(
+    ("query", "patterns", "expected"),
+    [
+        (
+            "SELECT ?l { GRAPH <http://liita.it/data> { ?e elita:HasEmotion elita:Gioia } }",
+            [],
+            ["wrong-graph"],
+        ),
+        ("SELECT ?d { ?w ontolex:sense ?s }", [], ["missing-service"]),
+        (
+            "SELECT ?l { ?e elita:HasEmotion ?x ; marl:hasPolarity ?p }",
+            [],
+            ["one-variable-two-entries"],
+        ),
+        (
+            "SELECT ?a ?b { ?e vartrans:translatableAs/ontolex:canonicalForm ?a , ?b . "
+            f"?a dcterms:isPartOf <{SICILIAN}> . ?b dcterms:isPartOf <{PARMIGIANO}> }}",
+            [],
+            ["one-variable-two-entries"],
+        ),
+        (
+            f'SELECT ?n {{ SERVICE <{COMPLIT}> {{ ?a ontolex:isSenseOf/rdfs:label "animale"@it . '
+            "?a lexinfo:hyponym ?s . ?s ontolex:isSenseOf/rdfs:label ?n } }",
+            ["HYPONYM"],
+            ["reversed-direction"],
+        ),
+        (
+            f'SELECT ?n {{ SERVICE <{COMPLIT}> {{ ?a ontolex:isSenseOf/rdfs:label "cane"@it . '
+            "?s lexinfo:hyponym ?a . ?s ontolex:isSenseOf/rdfs:label ?n } }",
+            ["HYPERNYM"],
+            ["reversed-direction"],
+        ),
+    ],
+)
+def test_what_goes_wrong_silently_in_liita(
+    query: str, patterns: list[str], expected: list[str]
+) -> None:
+    assert codes(query, "liita", *patterns) == expected
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT ?m ?n { ?p up:mnemonic ?m . ?g up:encodedBy ?p ; skos:prefLabel ?n }",
+        "SELECT ?n { ?p a up:Protein . ?t up:organism ?p ; up:scientificName ?n }",
+        "SELECT ?n { ?d up:disease ?a . ?p up:annotation ?a . ?d a up:Disease }",
+    ],
+)
+def test_reversed_patterns_of_uniprot(query: str) -> None:
+    assert codes(query, "uniprot") == ["reversed-direction"]
+
+
+def test_a_folder_without_schema_knows_nothing_against_a_query(tmp_path: Path) -> None:
+    bare = load_pack(tmp_path)
+    query = "PREFIX e: <http://e/> SELECT ?s { GRAPH e:g { ?s a e:T ; e:p ?o ; e:q ?s } }"
+    assert codes(query, bare, "ANY") == []
+
+
+# -- endpoint -----------------------------------------------------------------------------------
+
+
+def test_a_query_that_works_tells_rows_and_time(woods_endpoint: EndpointConfig) -> None:
+    found = validate_endpoint("SELECT ?n { ?t rdfs:label ?n } ORDER BY ?n", woods_endpoint)
+    success, error, count, results = found
+    assert (success, error, count, results) == (True, None, 2, [{"n": "oak"}, {"n": "pine"}])
+    assert found.ok
+    assert found.seconds > 0
+
+
+def test_an_empty_answer_executes_and_is_a_problem(woods_endpoint: EndpointConfig) -> None:
+    for query in ("SELECT ?t { ?t w:height 99 }", "CONSTRUCT WHERE { ?t w:height 99 }"):
+        found = validate_endpoint(query, woods_endpoint)
+        assert found.executed
+        assert [problem.code for problem in found.problems] == ["empty"]
+
+
+@pytest.mark.parametrize(("height", "answer"), [(31, True), (99, False)])
+def test_ask_is_right_either_way(woods_endpoint: EndpointConfig, height: int, answer: bool) -> None:
+    found = validate_endpoint(f"ASK {{ ?t w:height {height} }}", woods_endpoint)
+    assert found.ok
+    assert found.results == ({"answer": answer},)
+
+
+def test_a_broken_query_is_its_own_fault(woods_endpoint: EndpointConfig) -> None:
+    success, error, count, results = validate_endpoint("SELECT ?t {", woods_endpoint)
+    assert (success, count, results) == (False, 0, [])
+    assert "add the '}'" in error
+
+
+def test_a_client_stays_open_and_a_dead_endpoint_is_no_fault_of_the_query(
+    woods_endpoint: EndpointConfig,
+) -> None:
+    with SPARQLClient(woods_endpoint) as client:
+        assert validate_endpoint("ASK {}", client).ok
+        assert validate_endpoint("ASK {}", client).ok
+    nobody = EndpointConfig("http://127.0.0.1:9/sparql", "Nobody", retries=0)
+    with pytest.raises(EndpointError):
+        validate_endpoint("ASK {}", nobody)
+
+
+def test_levels_build_on_one_another(woods: Pack, woods_endpoint: EndpointConfig) -> None:
+    problems, checked = validate("SELECT", woods, endpoint=woods_endpoint)
+    assert [problem.level for problem in problems] == ["syntax"]
+    assert checked is None
+    problems, checked = validate("SELECT ?t { ?t w:hight ?h }", woods, endpoint=woods_endpoint)
+    assert [problem.level for problem in problems] == ["semantic", "endpoint"]
+    assert checked is not None
+    problems, checked = validate("SELECT ?t { ?t w:hight ?h }", woods, levels=["syntax"])
+    assert problems == ()
