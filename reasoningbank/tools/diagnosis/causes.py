@@ -49,6 +49,7 @@ class Explainer:
     ) -> None:
         self._prober = prober
         self._declared = declared
+        self._namespaces = namespaces
         self._names = names
         self._look = Lookups.of(prober, names, namespaces)
         self._constants = Constants(self._look, names, declared)
@@ -189,7 +190,16 @@ class Explainer:
         rows = self._prober.rows([name], body)
         value = rows[0][0] if rows else None
         such = f"; ?{name} is such as {self._look.literal(value)}" if value is not None else ""
+        if condition is not None and isinstance(value, NamedNode):
+            such += self._unquoted(condition)
         return f"{what}{such}"
+
+    def _unquoted(self, condition: Condition) -> str:
+        """Return that a text is the name of a resource, if it is written like one."""
+        # The prefix of a name in a text is not declared for it.
+        if absolute(condition.text, {**self._namespaces, **self._declared}) is None:
+            return ""
+        return f", a resource and no text: write {condition.text} without quotation marks"
 
     def _mended(self, condition: Condition, body: str) -> str:
         """Return the condition that does let rows through, or where the text is found."""

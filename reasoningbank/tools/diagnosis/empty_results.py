@@ -31,6 +31,7 @@ from reasoningbank.sparql.probing import find_failures
 from reasoningbank.sparql.tokens import tokenize
 from reasoningbank.sparql.units import Unit
 from reasoningbank.tools.diagnosis.causes import Explainer
+from reasoningbank.tools.diagnosis.columns import unbound_columns
 from reasoningbank.tools.diagnosis.names import (
     local_name,
     namespace_of,
@@ -115,11 +116,11 @@ def diagnose(
         At most three lines of at most 200 characters, the most useful first; none where
         nothing was found out.
     """
-    lines: list[str] = []
+    lines = list(unbound_columns(prepared))
     try:
         query = read_clauses(prepared.text)
     except QueryError:
-        return ()
+        return tuple(lines)
     prober = Prober(query, run, most=MOST_PROBES, seconds=MOST_SECONDS)
     found = find_unknown(prepared, query, names, prober, namespaces, look_up=True)
     lines += found.lines
@@ -150,19 +151,20 @@ def unknown_names(
     *,
     namespaces: Mapping[str, str],
 ) -> tuple[str, ...]:
-    """Say which classes and properties of a query do not exist, though it may have rows.
+    """Say which names and columns of a query do not exist, though it may have rows.
 
     A name in an OPTIONAL or a UNION branch takes no rows away, and is wrong all the same.
     Nothing is asked where the vocabulary is complete; else one request checks what it lacks.
     """
+    lines = list(unbound_columns(prepared))
     try:
         query = read_clauses(prepared.text)
     except QueryError:
-        return ()
+        return tuple(lines)
     prober = Prober(query, run, most=1)
-    found = find_unknown(prepared, query, names, prober, namespaces)
+    lines += find_unknown(prepared, query, names, prober, namespaces).lines
     own = _own_words(prepared)
-    return tuple(_cut(line, own) for line in found.lines)[:MOST_LINES]
+    return tuple(_cut(line, own) for line in lines)[:MOST_LINES]
 
 
 def suggest_for_error(

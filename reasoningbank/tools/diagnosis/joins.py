@@ -83,7 +83,11 @@ class Joins:
         written = self._written(failure, pattern, values)
         if written:
             return f"{text} does not fit: write {written}"
-        mended = self._with_step(failure, pattern) or self._step_back(failure, pattern)
+        mended = (
+            self._split(failure, pattern)
+            or self._with_step(failure, pattern)
+            or self._step_back(failure, pattern)
+        )
         if mended:
             return f"{text} does not fit what stands before it: write {mended}"
         if values:
@@ -166,6 +170,27 @@ class Joins:
                 return told(f"{subject} {path} {object_}") + also
         return ""
 
+    def _split(self, failure: Failure, pattern: TriplePattern) -> str:
+        """Return a path before split at its last step, if the pattern fits what stands there.
+
+        ``?p up:encodedBy/skos:prefLabel ?gene`` gives the name, and the gene is asked on.
+        """
+        for unit in failure.before:
+            step, whole = unit.pattern, unit.whole
+            if step is None or whole is None or step.object != pattern.subject:
+                continue
+            if not is_fresh(step.subject[1:]) or not whole.predicate.endswith(step.predicate):
+                continue
+            on = f"{pattern.predicate} {pattern.object}"
+            if self.look.prober.ask(failure.body(*failure.before, f"{step.subject} {on} .")):
+                path = whole.predicate.removesuffix(step.predicate).rstrip().removesuffix("/")
+                between = _unused(failure)
+                return told(
+                    f"{whole.subject} {path} {between} . "
+                    f"{between} {step.predicate} {step.object} ; {on}"
+                )
+        return ""
+
     def _step_back(self, failure: Failure, pattern: TriplePattern) -> str:
         """Return the pattern asked of what leads to its subject, if that joins."""
         if not self._joins(pattern.subject, failure):
@@ -174,8 +199,9 @@ class Joins:
         steps = self._links(failure, pattern.subject, f"?between ?link {pattern.subject} . {later}")
         if not steps:
             return ""
-        back = told(f"?other {steps[0]} {pattern.subject}")
-        return f"{back} . {told(f'?other {pattern.predicate} {pattern.object}')}"
+        other = _unused(failure)
+        back = told(f"{other} {steps[0]} {pattern.subject}")
+        return f"{back} . {told(f'{other} {pattern.predicate} {pattern.object}')}"
 
     def _joins(self, end: str, failure: Failure) -> bool:
         return end[:1] in "?$" and any(end[1:] in unit.variables for unit in failure.before)
@@ -208,6 +234,13 @@ class Joins:
     def _told(self, sample: Typed) -> str:
         kind = f" (a {self.look.show(sample.kind)})" if sample.kind is not None else ""
         return f"{self.look.literal(sample.value)}{kind}"
+
+
+def _unused(failure: Failure) -> str:
+    """Return a variable that the query does not use."""
+    used = {name for unit in (*failure.before, failure.unit) for name in unit.variables}
+    names = ("other", "another", *(f"other{number}" for number in range(2, len(used) + 3)))
+    return next(f"?{name}" for name in names if name not in used)
 
 
 def _called(name: str, failure: Failure) -> str:

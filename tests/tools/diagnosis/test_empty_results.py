@@ -55,6 +55,20 @@ WRONG: list[tuple[str, tuple[str, ...]]] = [
         "SELECT ?m { ?p a up:Protein ; up:experimentalMethod ?m }",
         ("rdfs:seeAlso/up:method",),
     ),
+    # a path whose end is asked on as if it were its middle
+    (
+        "SELECT ?s { uniprotkb:P04637 up:encodedBy/skos:prefLabel ?g . ?g skos:altLabel ?s }",
+        ("up:encodedBy ?other . ?other skos:prefLabel ?g ; skos:altLabel ?s",),
+    ),
+    # a resource in quotation marks, and a column that nothing binds
+    (
+        'SELECT ?g { ?p up:encodedBy ?g . FILTER(?p = "uniprotkb:P04637") }',
+        ("write uniprotkb:P04637 without quotation marks",),
+    ),
+    (
+        "SELECT ?sign { uniprotkb:P04637 up:mnemonic ?m . ?m up:mass ?x }",
+        ("?sign is selected, and no pattern has it; not selected are ?m, ?x",),
+    ),
     # a resource where a class stands, a class where a property stands, and so on
     (
         "SELECT ?m { ?p a uniprotkb:P04637 ; up:mass ?m }",
