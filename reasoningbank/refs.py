@@ -66,6 +66,7 @@ class RefStore:
 
     Args:
         memory_bytes: Bytes of Arrow tables kept in memory before the oldest are spilled.
+        mark: What every key ends with, where a key alone must tell its store from others.
 
     Examples:
         >>> with RefStore() as store:
@@ -74,8 +75,9 @@ class RefStore:
         ({'a': 1}, {'a': 1}, {'a': 1})
     """
 
-    def __init__(self, memory_bytes: int = MEMORY_BYTES) -> None:
+    def __init__(self, memory_bytes: int = MEMORY_BYTES, *, mark: str = "") -> None:
         self._memory_bytes = memory_bytes
+        self._mark = mark
         self._values: dict[str, Any] = {}
         self._refs: dict[str, Ref] = {}
         self._counts: dict[str, int] = {}
@@ -105,7 +107,7 @@ class RefStore:
         with self._lock:
             number = self._counts.get(dtype, 0)
             self._counts[dtype] = number + 1
-            ref = Ref(f"{dtype}_{number}", dtype, rows, sz, source)
+            ref = Ref(f"{dtype}_{number}{self._mark}", dtype, rows, sz, source)
             self._values[ref.key] = value
             self._refs[ref.key] = ref
             table = getattr(value, "table", None)

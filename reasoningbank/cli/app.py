@@ -14,6 +14,7 @@ from reasoningbank.cli import (
     judge,
     ldp,
     lm,
+    mcp,
     memory,
     report,
     run,
@@ -39,6 +40,7 @@ app.command()(status.status)
 app.command()(status.archive)
 app.command()(compare.compare)
 app.command()(report.report)
+app.command()(mcp.mcp)
 app.add_typer(tasks.app, name="tasks")
 app.add_typer(endpoint.app, name="endpoint")
 app.add_typer(judge.app, name="judge")
