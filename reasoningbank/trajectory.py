@@ -16,7 +16,7 @@ from typing import Any, Literal
 __all__ = ["Event", "EventKind", "Recorder", "Trajectory", "Usage"]
 
 EventKind = Literal[
-    "lm_call", "code", "tool_call", "tool_result", "memory_retrieved", "submit", "error"
+    "lm_call", "code", "tool_call", "tool_result", "memory_retrieved", "step", "submit", "error"
 ]
 
 #: Strings longer than this are stored once, by content hash, beside the events.

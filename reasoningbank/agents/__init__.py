@@ -1,7 +1,8 @@
 """The systems that answer questions: one protocol, one kind of record.
 
 `oracle` submits the gold (the ceiling), `direct` asks the model once (the floor), `rlm` is
-`dspy.RLM` with the tools in the sandbox, `react` is `dspy.ReAct` with the same tools.
+`dspy.RLM` with the tools in the sandbox, `react` is `dspy.ReAct` with the same tools. `rag` is
+the retrieval-augmented pipeline of `nl2sparql`, `graph` the self-correcting one.
 """
 
 from reasoningbank.agents.budget import Budget, Meter

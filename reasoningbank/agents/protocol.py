@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 import dspy
 
 from reasoningbank.agents.budget import Budget, Meter
-from reasoningbank.corpus import Task
+from reasoningbank.corpus import Pack, Task
 from reasoningbank.sparql import EndpointConfig
 from reasoningbank.trajectory import Recorder, Trajectory, Usage
 
@@ -73,6 +73,8 @@ class Episode:
         callbacks: DSPy callbacks active during the attempt.
         demonstrations: Worked examples of turns, from the pack.
         examples: Answered questions, the nearest first, for agents that write a query at once.
+        pack: The domain pack, for agents that retrieve from its examples and follow its rules.
+        hidden: Ids of the pack's tasks of which no example may be shown.
     """
 
     endpoint: EndpointConfig
@@ -87,6 +89,8 @@ class Episode:
     callbacks: list[Any] = field(default_factory=list)
     demonstrations: tuple[Any, ...] = ()
     examples: tuple[Example, ...] = ()
+    pack: Pack | None = None
+    hidden: frozenset[str] = frozenset()
 
 
 class Agent(Protocol):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from reasoningbank.cli import (
+    agent_viz,
     algebra,
     ask,
     compare,
@@ -41,6 +42,7 @@ app.command()(status.archive)
 app.command()(compare.compare)
 app.command()(report.report)
 app.command()(mcp.mcp)
+app.command("agent-viz")(agent_viz.agent_viz)
 app.add_typer(tasks.app, name="tasks")
 app.add_typer(endpoint.app, name="endpoint")
 app.add_typer(judge.app, name="judge")

@@ -26,7 +26,7 @@ __all__ = ["ask"]
 
 def ask(
     question: Annotated[str, typer.Argument(help="A question in natural language.")],
-    agent: Annotated[str, typer.Option(help="rlm, react or direct.")] = "rlm",
+    agent: Annotated[str, typer.Option(help="rlm, react, direct, rag or graph.")] = "rlm",
     pack: Annotated[str, typer.Option(help="A pack's name or folder.")] = "uniprot",
     lm: Annotated[str, typer.Option(help="A model: local, or a LiteLLM name.")] = "local",
     url: Annotated[str | None, typer.Option(help="A running endpoint to ask instead.")] = None,
@@ -41,7 +41,7 @@ def ask(
     solver = make_agent(agent)
     if solver.sees_gold:
         raise UsageError(
-            f"{agent} answers only tasks that have a gold", mend="choose rlm, react or direct"
+            f"{agent} answers only tasks that have a gold", mend="choose rlm, react, direct, rag or graph"
         )
     endpoint = EndpointSettings(url=url) if url else None
     loaded = load_pack(pack)

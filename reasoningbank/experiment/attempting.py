@@ -62,7 +62,7 @@ def attempt_task(
     Raises:
         UsageError: If the arm names a tool that there is not.
     """
-    agent = make_agent(arm.agent)
+    agent = make_agent(arm.agent, **arm.options)
     model = world.models.get(arm.lm) if agent.uses_lm else None
     recorder = Recorder(redact=list(model.secrets) if model else None)
     counter = UsageCounter(recorder)
@@ -111,6 +111,8 @@ def attempt_task(
             sandbox=world.sandboxes,
             callbacks=[counter],
             context=recall.context,
+            pack=world.pack,
+            hidden=world.hidden,
             examples=recall.examples,
             demonstrations=(
                 *(world.demonstrations if arm.demonstrations else ()),

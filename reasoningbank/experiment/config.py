@@ -58,6 +58,7 @@ class Arm(Strict):
     Attributes:
         name: Name in records and tables.
         agent: Name of an agent.
+        options: What the agent is made with, e.g. `{ adapt = false }` for `rag`.
         lm: Name of a model: `local`, `local:/path.gguf`, or a LiteLLM name.
         temperature: Sampling temperature.
         max_tokens: Tokens one reply may have.
@@ -82,6 +83,7 @@ class Arm(Strict):
 
     name: str = Field(pattern=_NAME)
     agent: str
+    options: dict[str, bool | int | float | str] = {}
     lm: str = "local"
     temperature: float = Field(default=0.0, ge=0, le=2)
     max_tokens: int = Field(default=700, ge=16)
@@ -109,8 +111,8 @@ class Arm(Strict):
         asked = self.memory.source != "none" or self.layers or self.linking or self.sampling
         if self.agent == "oracle" and asked:
             raise ValueError("the oracle has no use for memory, layers, linking or sampling")
-        if self.memory.as_tools and self.agent == "direct":
-            raise ValueError("direct has no tools; leave memory.show = 'context'")
+        if self.memory.as_tools and self.agent in ("direct", "rag", "graph"):
+            raise ValueError(f"{self.agent} has no tools; leave memory.show = 'context'")
         if self.memory.demonstrations and self.agent != "rlm":
             raise ValueError("memory.demonstrations are turns of code, for rlm alone")
         if "L2" in self.layers and not self.memory.in_context:

@@ -76,7 +76,7 @@ def plan_run(
             the evaluation has a group in common with the stream.
     """
     for arm in experiment.arms:
-        make_agent(arm.agent)
+        make_agent(arm.agent, **arm.options)
         if arm.memory.bank and not Path(arm.memory.bank).is_file():
             mend = "name a file that `reasoningbank memory export` wrote, or a bank"
             where = f"arm {arm.name}"

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from dspy.utils import DummyLM
+from forest import write_forest
 
 from reasoningbank.agents import Budget, Episode, Meter
 from reasoningbank.agents.sandbox import Sandbox
+from reasoningbank.corpus import Pack
 from reasoningbank.lm import UsageCounter
 from reasoningbank.sparql import EndpointConfig
 from reasoningbank.tools import SPARQLTools
@@ -33,6 +36,12 @@ def kept_sandbox() -> Iterator[KeptSandbox]:
     box.end()
 
 
+@pytest.fixture(scope="session")
+def forest(tmp_path_factory: pytest.TempPathFactory, trees_file: Path) -> Pack:
+    """A pack of the four plants, with patterns, rules and examples in groups."""
+    return write_forest(tmp_path_factory.mktemp("forest") / "trees", trees_file.read_text("utf-8"))
+
+
 @pytest.fixture
 def episode(trees: EndpointConfig, kept_sandbox: KeptSandbox) -> Iterator[Callable[..., Episode]]:
     """Return what makes an episode: replies of the scripted model, a budget, an endpoint."""
@@ -43,6 +52,8 @@ def episode(trees: EndpointConfig, kept_sandbox: KeptSandbox) -> Iterator[Callab
         endpoint: EndpointConfig = trees,
         context: str = "",
         lm: Any = None,
+        pack: Pack | None = None,
+        hidden: frozenset[str] = frozenset(),
         **limits: Any,
     ) -> Episode:
         recorder = Recorder()
@@ -60,6 +71,8 @@ def episode(trees: EndpointConfig, kept_sandbox: KeptSandbox) -> Iterator[Callab
             context=context,
             sandbox=lambda: kept_sandbox,
             callbacks=[counter],
+            pack=pack,
+            hidden=hidden,
         )
 
     yield make

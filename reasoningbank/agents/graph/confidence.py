@@ -1,0 +1,126 @@
+"""How probable it is that a query is right: a score, and a table that says what it is worth.
+
+The score only orders; it does not count rows. What a score is worth is measured: `fit_calibration`
+takes the scores of judged trials and their verdicts. A pack keeps the table in
+``hints/calibration.json``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from scipy.optimize import isotonic_regression
+
+from reasoningbank.corpus import Pack
+from reasoningbank.errors import UsageError
+
+__all__ = ["FILE", "Calibration", "confidence_score", "fit_calibration", "load_calibration"]
+
+FILE = "calibration.json"
+
+
+class Calibration(BaseModel):
+    """What scores turned out to be worth.
+
+    Attributes:
+        scores: Scores in rising order.
+        rates: The share of right queries at each.
+        trials: Judged trials that it was measured on.
+        model: Of which model.
+
+    Examples:
+        >>> table = Calibration(scores=(0.2, 0.8), rates=(0.1, 0.5), trials=40)
+        >>> round(table.rate(0.5), 2), table.rate(1.0)
+        (0.3, 0.5)
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    scores: tuple[float, ...] = Field(min_length=1)
+    rates: tuple[float, ...] = Field(min_length=1)
+    trials: int = Field(ge=1)
+    model: str = ""
+
+    @model_validator(mode="after")
+    def _is_a_table(self) -> Calibration:
+        rising = all(a < b for a, b in zip(self.scores, self.scores[1:], strict=False))
+        if len(self.scores) != len(self.rates) or not rising:
+            raise ValueError("scores rise, and there is one rate for each")
+        if not all(0 <= rate <= 1 for rate in self.rates):
+            raise ValueError("a rate is from 0 to 1")
+        return self
+
+    def rate(self, score: float) -> float:
+        """Return the share of right queries at a score; between two, in proportion."""
+        return float(np.interp(score, self.scores, self.rates))
+
+
+def confidence_score(*, valid: bool, likeness: float, attempts: int) -> float:
+    """Return what speaks for a query, from 0 to 1.
+
+    Args:
+        valid: Whether nothing was found against it.
+        likeness: Retrieval score of the nearest example, from 0 to 1.
+        attempts: Queries that were written; a first one is more often right than a third.
+
+    Examples:
+        >>> confidence_score(valid=True, likeness=1.0, attempts=1)
+        1.0
+        >>> confidence_score(valid=False, likeness=0.5, attempts=3)
+        0.2167
+    """
+    near = min(1.0, max(0.0, likeness))
+    return round(0.5 * valid + 0.3 * near + 0.2 / max(1, attempts), 4)
+
+
+def fit_calibration(judged: Iterable[tuple[float, bool]], model: str = "") -> Calibration:
+    """Measure what scores are worth: isotonic regression (Zadrozny & Elkan, KDD 2002).
+
+    One right and one wrong trial are added at the mean score, so that few trials never make a
+    rate of 0 or 1 everywhere.
+
+    Args:
+        judged: Score of a trial, and whether its query was right.
+        model: The model that was asked.
+
+    Raises:
+        UsageError: There is no trial.
+
+    Examples:
+        >>> table = fit_calibration([(0.2, False), (0.2, False), (0.9, True), (0.9, True)])
+        >>> table.rate(0.2) < 0.5 < table.rate(0.9), table.trials
+        (True, 4)
+    """
+    pairs = [(float(score), float(right)) for score, right in judged]
+    if not pairs:
+        raise UsageError("there is no judged trial to calibrate on", where="fit_calibration")
+    mean = sum(score for score, _ in pairs) / len(pairs)
+    pairs += [(mean, 0.0), (mean, 1.0)]
+    scores = sorted({score for score, _ in pairs})
+    groups = [[right for score, right in pairs if score == one] for one in scores]
+    fitted = isotonic_regression(
+        np.array([float(np.mean(group)) for group in groups]),
+        weights=np.array([float(len(group)) for group in groups]),
+    )
+    rates = tuple(round(float(rate), 4) for rate in fitted.x)
+    return Calibration(scores=tuple(scores), rates=rates, trials=len(pairs) - 2, model=model)
+
+
+def load_calibration(pack: Pack) -> Calibration | None:
+    """Return a pack's table; None where nothing was measured.
+
+    Raises:
+        UsageError: The file cannot be read or is no table.
+    """
+    file = (pack.hints or Path()) / FILE
+    if pack.hints is None or not file.is_file():
+        return None
+    try:
+        return Calibration.model_validate_json(file.read_bytes())
+    except OSError as error:
+        raise UsageError(f"cannot be read: {error}", where=str(file)) from error
+    except ValidationError as error:
+        raise UsageError(error.errors()[0]["msg"], where=str(file)) from error

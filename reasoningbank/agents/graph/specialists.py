@@ -1,0 +1,169 @@
+"""The writers of queries: one for each pattern family, and one for all else.
+
+Each is a subgraph: it picks the rules and examples of its family, then writes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reasoningbank.agents.graph.attempts import same_query
+from reasoningbank.agents.graph.nodes import Node, asked
+from reasoningbank.agents.graph.parts import Parts
+from reasoningbank.agents.graph.predictors import WriteQuery, ask_query
+from reasoningbank.agents.graph.state import NL2SPARQLState, Written
+from reasoningbank.errors import UsageError
+from reasoningbank.nl2sparql import Example, PatternSet, build_constraints, examples_text
+
+__all__ = ["GENERAL", "build_writers", "families_of", "family_for"]
+
+GENERAL = "general"
+#: Failed queries that the next prompt tells of, and characters of each.
+MOST_EARLIER, MOST_QUERY = 3, 700
+#: Temperature after a query that was written twice; at 0 it would be written for ever.
+STUCK_TEMPERATURE = 0.7
+
+
+def families_of(patterns: PatternSet) -> dict[str, tuple[str, ...]]:
+    """Return the patterns of each family, in the order of the pack's file.
+
+    Raises:
+        UsageError: A family's name cannot be a node's.
+
+    Examples:
+        >>> from reasoningbank.nl2sparql import Pattern
+        >>> families_of(PatternSet((Pattern("A", family="x"), Pattern("B"))))
+        {'x': ('A',)}
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    for one in patterns.patterns:
+        if one.family:
+            # LangGraph joins the names of nested nodes by these.
+            if one.family == GENERAL or set(one.family) & set(":|"):
+                raise UsageError(
+                    f"the family of {one.name} cannot be called {one.family!r}",
+                    where="hints/patterns.toml",
+                    mend="use letters, and not the word general",
+                )
+            found[one.family] = (*found.get(one.family, ()), one.name)
+    return found
+
+
+def family_for(state: NL2SPARQLState, families: dict[str, tuple[str, ...]]) -> str:
+    """Return the family that most of a question's needs are of; ``general`` where none is.
+
+    Examples:
+        >>> state = NL2SPARQLState(pattern_scores={"COUNT": 0.8, "EMOTION": 0.9, "POLARITY": 0.8})
+        >>> family_for(state, {"aggregates": ("COUNT",), "annotations": ("EMOTION", "POLARITY")})
+        'annotations'
+        >>> family_for(NL2SPARQLState(pattern_scores={}), {})
+        'general'
+    """
+    scores = state["pattern_scores"]
+    sums = {name: sum(scores.get(one, 0.0) for one in of) for name, of in families.items()}
+    best = max(sums, key=lambda name: sums[name], default="")
+    return best if best and sums[best] > 0 else GENERAL
+
+
+def build_writers(parts: Parts) -> Any:
+    """Return the compiled subgraph that routes to the writers."""
+    from langgraph.graph import END, START, StateGraph
+
+    families = families_of(parts.patterns) if parts.settings.specialists else {}
+    writers = {GENERAL: (), **families}
+    graph = StateGraph(NL2SPARQLState, output_schema=Written)
+    for family, names in writers.items():
+        writer = StateGraph(NL2SPARQLState, output_schema=Written)
+        writer.add_node("focus", _focus(parts, family, names))  # type: ignore[call-overload]
+        writer.add_node("write", _write(parts, family, names))  # type: ignore[call-overload]
+        writer.add_edge(START, "focus")
+        writer.add_edge("focus", "write")
+        writer.add_edge("write", END)
+        graph.add_node(family, writer.compile())
+        graph.add_edge(family, END)
+    graph.add_conditional_edges(START, lambda state: family_for(state, families), list(writers))
+    return graph.compile()
+
+
+def _focus(parts: Parts, family: str, names: tuple[str, ...]) -> Node:
+    def focus(state: NL2SPARQLState) -> dict[str, Any]:
+        """Pick the family's rules, all of them, and put its examples first."""
+        needs = [*names, *(n for n in state["detected_patterns"] if n not in names)]
+        examples = sorted(
+            state["retrieved_examples"], key=lambda one: not set(names) & set(one["patterns"])
+        )
+        return {
+            "family": "" if family == GENERAL else family,
+            "relevant_constraints": build_constraints(
+                needs, parts.pack, most_chars=parts.settings.most_chars
+            ),
+            "retrieved_examples": examples,
+        }
+
+    return focus
+
+
+def _write(parts: Parts, family: str, names: tuple[str, ...]) -> Node:
+    signature = WriteQuery
+    if family != GENERAL:
+        patterns = parts.patterns
+        about = "; ".join(patterns.named(name).title or name for name in names)
+        told = f"{WriteQuery.instructions}\n\nYou write queries of one kind: {about}."
+        signature = WriteQuery.with_instructions(told)
+
+    def write(state: NL2SPARQLState) -> dict[str, Any]:
+        """Write a query, knowing the plan, the schema and what failed before."""
+        parts.turn()
+        sparql = ask_query(
+            signature,
+            parts.lm,
+            temperature=STUCK_TEMPERATURE if state["repeated"] else None,
+            rules="\n\n".join(filter(None, (state["relevant_constraints"], state["advice"])))
+            or "none",
+            examples=_examples(state, parts.settings.shown),
+            question=asked(state),
+            plan=_plan(state),
+            data=_data(state),
+            earlier=_earlier(state),
+        )
+        tried = [one["sparql"] for one in state["refinement_history"]]
+        found = {
+            "generated_sparql": sparql,
+            "generation_attempts": state["generation_attempts"] + 1,
+            "repeated": any(same_query(sparql, one) for one in tried) if sparql else False,
+        }
+        parts.record("write", {"family": family, **found})
+        return found
+
+    return write
+
+
+def _examples(state: NL2SPARQLState, most: int) -> str:
+    shown = state["retrieved_examples"][:most]
+    return examples_text([Example(one["id"], one["nl"], one["sparql"]) for one in shown])
+
+
+def _plan(state: NL2SPARQLState) -> str:
+    steps = state["sub_tasks"]
+    if len(steps) < 2:
+        return "one step"
+    return "\n".join(f"{number}. {step}" for number, step in enumerate(steps, 1))
+
+
+def _data(state: NL2SPARQLState) -> str:
+    lines = list(state["findings"])
+    for title, names in (
+        ("Classes", state["discovered_classes"]),
+        ("Properties", state["discovered_properties"]),
+    ):
+        if names:
+            lines.append(f"{title} in use: {', '.join(names)}")
+    return "\n".join(lines) or "not looked at"
+
+
+def _earlier(state: NL2SPARQLState) -> str:
+    told = [
+        f"Query:\n{one['sparql'][:MOST_QUERY]}\nProblem: {one['error']}"
+        for one in state["refinement_history"][-MOST_EARLIER:]
+    ]
+    return "\n\n".join(told) or "none"

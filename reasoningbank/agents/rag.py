@@ -1,0 +1,154 @@
+"""The retrieval-augmented pipeline as an agent: few calls, always in the same order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reasoningbank.agents.calling import asking
+from reasoningbank.agents.conclusion import conclude
+from reasoningbank.agents.protocol import Attempt, AttemptStatus, Episode
+from reasoningbank.agents.recorded_client import RecordedClient
+from reasoningbank.agents.shown_examples import pack_of, shown_examples
+from reasoningbank.corpus import Task
+from reasoningbank.errors import BudgetError, UsageError
+from reasoningbank.nl2sparql import LEVELS, NL2SPARQL
+
+__all__ = ["RAGAgent"]
+
+#: Steps of the pipeline after which a query was made that was not there before.
+_MAKES = ("exchange", "adapt", "synthesise", "fix")
+
+
+class RAGAgent:
+    """Detect → retrieve → adapt the best example or write → validate → fix with the error.
+
+    The work is `nl2sparql.NL2SPARQL`'s; here it gets a budget and a record. A turn is a query
+    that is made and validated. Nothing of a hidden task's group is retrieved.
+
+    Args:
+        top_k: Examples shown; 0 for none.
+        adapt: Whether an example that is nearly the question is changed instead.
+        max_fixes: Rounds in which a query with problems is written anew.
+        retrieval: How examples are found: one of `shown_examples.RETRIEVALS`.
+        levels: Levels of validation: of ``syntax``, ``semantic`` and ``endpoint``.
+
+    Raises:
+        UsageError: There is no such level.
+    """
+
+    name = "rag"
+    uses_lm = True
+    sees_gold = False
+
+    def __init__(
+        self,
+        top_k: int = 3,
+        adapt: bool = True,
+        max_fixes: int = 2,
+        retrieval: str = "hybrid",
+        levels: Sequence[str] = LEVELS,
+    ) -> None:
+        for level in levels:
+            if level not in LEVELS:
+                mend = f"choose from {', '.join(LEVELS)}"
+                raise UsageError(f"unknown level {level!r}", where="agent rag", mend=mend)
+        self._top_k = top_k
+        self._adapt = adapt
+        self._max_fixes = max_fixes
+        self._retrieval = retrieval
+        self._levels = tuple(level for level in LEVELS if level in levels)
+
+    def solve(self, task: Task, episode: Episode) -> Attempt:
+        """Answer with the first query that validation has nothing against, or the best one.
+
+        Raises:
+            UsageError: The episode has no pack.
+            EndpointError: The endpoint fails.
+            ModelError: The model cannot be reached.
+        """
+        pack = pack_of(episode, self.name)
+        shown = shown_examples(pack, episode.hidden, retrieval=self._retrieval)
+        fixes = min(self._max_fixes, episode.budget.iterations - 1)
+        watch = _Watch(episode, fixes)
+        status: AttemptStatus = "submitted"
+        error = ""
+        sparql: str | None = None
+        try:
+            client = RecordedClient(episode)
+            with asking(episode), client:
+                found = NL2SPARQL(
+                    pack,
+                    episode.lm,
+                    endpoint=client,
+                    retriever=shown.retriever,
+                    detector=shown.detector,
+                    top_k=self._top_k,
+                    adapt=self._adapt,
+                    max_fixes=fixes,
+                    levels=self._levels,
+                    timeout=episode.endpoint.timeout_s,
+                ).translate(
+                    task.query,
+                    without_groups=shown.without_groups,
+                    without_ids=shown.without_ids,
+                    advice=episode.context,
+                    on_step=watch,
+                )
+            sparql = found.sparql
+            if not found.is_valid:
+                status = "fallback"
+                error = "; ".join(filter(None, (found.stopped, *map(str, found.problems))))
+            watch.spent = watch.spent or client.spent
+        except BudgetError as spent:
+            watch.spent = watch.spent or str(spent)
+            sparql = watch.best
+        if watch.spent:
+            status, error = "exhausted", watch.spent
+        return conclude(episode, sparql, status, error)
+
+
+@dataclass
+class _Watch:
+    """Follows the pipeline: records its steps, and asks the meter before each round.
+
+    Attributes:
+        spent: Which budget was used up; empty where none was.
+        best: The query with the fewest problems so far, kept where a budget ends the pipeline.
+    """
+
+    episode: Episode
+    max_fixes: int
+    spent: str = ""
+    best: str | None = None
+    _made: str = ""
+    _how: str = ""
+    _fixes: int = 0
+    _least: tuple[bool, int] | None = None
+
+    def __call__(self, name: str, detail: Mapping[str, Any]) -> None:
+        self.episode.recorder.add("step", {"step": name, **detail})
+        if name in _MAKES and detail.get("sparql") and "stopped" not in detail:
+            self._made, self._how = detail["sparql"], name
+            self._fixes += name == "fix"
+            if self.best is None:
+                self.best = self._made
+        if name == "constrain":
+            self._turn()
+        elif name == "validate":
+            problems = len(detail["problems"])
+            # A query with rows is worth more than one without, whatever is said of both.
+            standing = (not detail["rows"], problems)
+            if self._least is None or standing < self._least:
+                self._least, self.best = standing, self._made
+            another = self._how == "exchange" or self._fixes < self.max_fixes
+            if problems and another:
+                self._turn()
+
+    def _turn(self) -> None:
+        try:
+            self.episode.meter.turn()
+        except BudgetError as spent:
+            self.spent = str(spent)
+            raise

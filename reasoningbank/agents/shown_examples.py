@@ -1,0 +1,148 @@
+"""Which examples of a pack an agent may be shown: none of the evaluation, none of its groups."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
+
+from reasoningbank.agents.protocol import Episode
+from reasoningbank.corpus import Pack, load_corpus, load_pack
+from reasoningbank.errors import UsageError
+from reasoningbank.nl2sparql import (
+    WEIGHTS,
+    Detector,
+    HybridRetriever,
+    PatternDetector,
+    RandomRetriever,
+    Retriever,
+    load_patterns,
+)
+
+__all__ = ["RETRIEVALS", "ShownExamples", "example_pack", "pack_of", "shown_examples"]
+
+#: Ways of retrieving: weights of meaning, words and patterns; None for any examples.
+RETRIEVALS = MappingProxyType(
+    {
+        "hybrid": WEIGHTS,
+        "semantic": (1.0, 0.0, 0.0),
+        "bm25": (0.0, 1.0, 0.0),
+        "pattern": (0.0, 0.0, 1.0),
+        "random": None,
+    }
+)
+
+_lock = threading.Lock()
+
+
+@dataclass(frozen=True)
+class ShownExamples:
+    """What an attempt retrieves from.
+
+    Attributes:
+        retriever: Finds examples of the pack.
+        detector: Tells patterns.
+        without_groups: Groups whose examples are not shown.
+        without_ids: Examples that are not shown.
+    """
+
+    retriever: Retriever
+    detector: Detector
+    without_groups: frozenset[str] = frozenset()
+    without_ids: frozenset[str] = frozenset()
+
+
+def pack_of(episode: Episode, agent: str) -> Pack:
+    """Return the pack of an episode.
+
+    Raises:
+        UsageError: It has none, so that there are neither examples nor rules.
+    """
+    if episode.pack is None:
+        raise UsageError(
+            "there is no pack, and so neither examples nor rules",
+            where=f"agent {agent}",
+            mend="run it over a domain pack, or choose direct, react or rlm",
+        )
+    return episode.pack
+
+
+def example_pack(pack: Pack) -> Pack:
+    """Return the pack whose examples are shown: of a separate test set, the pack it belongs to."""
+    return load_pack(pack.root) if pack.test is not None and pack.examples == pack.test else pack
+
+
+def shown_examples(
+    pack: Pack,
+    hidden: frozenset[str] = frozenset(),
+    *,
+    whole_groups: bool = True,
+    retrieval: str = "hybrid",
+) -> ShownExamples:
+    """Return what may be retrieved where some tasks are hidden.
+
+    A test set shares templates with the examples, so that groups are left out as well as ids.
+
+    Args:
+        pack: The pack that is asked about; with its test set, that is never shown.
+        hidden: Ids of tasks, of the pack as it is given, of which nothing may be shown.
+        whole_groups: Whether their groups are left out (leave-group-out), or they alone.
+        retrieval: One of `RETRIEVALS`.
+
+    Raises:
+        UsageError: The pack has no example, its files cannot be read, or there is no such way of
+            retrieving.
+    """
+    if retrieval not in RETRIEVALS:
+        raise UsageError(
+            f"examples cannot be retrieved by {retrieval!r}", mend=f"choose {', '.join(RETRIEVALS)}"
+        )
+    source = example_pack(pack)
+    with _lock:
+        # Two threads would both embed all questions.
+        hybrid, detector = _opened(_Key(source))
+    groups = _groups(_Key(pack))
+    return ShownExamples(
+        _by(retrieval, hybrid),
+        detector,
+        frozenset(groups[one] for one in hidden if whole_groups and one in groups),
+        frozenset(hidden),
+    )
+
+
+def _by(retrieval: str, hybrid: HybridRetriever) -> Retriever:
+    weights = RETRIEVALS[retrieval]
+    if weights is None:
+        return RandomRetriever(hybrid.examples)
+    # The vectors of the examples are shared.
+    other = copy.copy(hybrid)
+    other.weights = weights
+    return other
+
+
+class _Key:
+    """A pack as a key: by its examples and hints, since a pack holds dictionaries."""
+
+    def __init__(self, pack: Pack) -> None:
+        self.pack = pack
+        self._name = f"{pack.examples} {pack.hints}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and self._name == other._name
+
+    def __hash__(self) -> int:
+        return hash(self._name)
+
+
+@lru_cache(maxsize=4)
+def _opened(key: _Key) -> tuple[HybridRetriever, Detector]:
+    detector = PatternDetector(load_patterns(key.pack))
+    return HybridRetriever(key.pack, detector=detector), detector
+
+
+@lru_cache(maxsize=4)
+def _groups(key: _Key) -> dict[str, str]:
+    tasks = load_corpus(key.pack).tasks
+    return {task.id: task.group or f"task-{task.id}" for task in tasks}

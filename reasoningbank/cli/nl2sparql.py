@@ -1,0 +1,305 @@
+"""`nl2sparql`: questions translated by the pipeline or the graph, and both evaluated."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import dspy
+import typer
+from rich.syntax import Syntax
+
+from reasoningbank.agents.graph import (
+    GraphSettings,
+    GraphTranslation,
+    NL2SPARQLAgent,
+    NL2SPARQLState,
+    tiers_for,
+)
+from reasoningbank.agents.graph.tiers import open_tiers
+from reasoningbank.cli.agent_viz import agent_viz
+from reasoningbank.cli.nl2sparql_evaluating import Asked, LeftOut, answered, questions_of
+from reasoningbank.cli.nl2sparql_figures import Row, figures
+from reasoningbank.cli.output import console, print_json, print_table, progress_console, seconds
+from reasoningbank.corpus import load_pack, open_endpoint
+from reasoningbank.errors import ReasoningBankError, UsageError
+from reasoningbank.experiment.json_files import write_atomically
+from reasoningbank.lm import UsageCounter
+from reasoningbank.nl2sparql import NL2SPARQL, validate_endpoint
+from reasoningbank.sparql import EndpointConfig
+from reasoningbank.trajectory import Usage
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    name="nl2sparql",
+    help="Questions in natural language, translated into SPARQL over a domain pack.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command("agent-viz")(agent_viz)
+
+Question = Annotated[str, typer.Argument(help="A question in natural language.")]
+Provider = Annotated[
+    str, typer.Option("--provider", "-p", help="local, openai, anthropic, or one of LiteLLM's.")
+]
+Model = Annotated[
+    str | None, typer.Option("--model", "-m", help="A model for all steps; the provider's own.")
+]
+FastModel = Annotated[
+    str | None, typer.Option(help="Another model for analysis, plan and verification.")
+]
+PackName = Annotated[str, typer.Option(help="A pack's name or folder.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Url = Annotated[str | None, typer.Option(help="A running endpoint to ask instead.")]
+
+
+@app.command()
+def translate(
+    question: Question,
+    provider: Provider = "local",
+    model: Model = None,
+    pack: PackName = "liita",
+    url: Url = None,
+    top_k: Annotated[int, typer.Option(min=0, max=20, help="Examples shown.")] = 3,
+    max_fixes: Annotated[int, typer.Option(min=0, max=10, help="Rounds of mending.")] = 2,
+    as_json: AsJson = False,
+) -> None:
+    """Translate with the pipeline: detect, retrieve, write, validate, fix.
+
+    Example: nl2sparql translate "Quali emozioni evoca il lemma \\"guerra\\"?"
+    """
+    tiers = tiers_for(provider, model)
+    found_pack = load_pack(pack)
+    counter = UsageCounter()
+    with ExitStack() as stack:
+        _tell(f"opening {found_pack.name or pack} and {tiers.default} …")
+        lm, _ = open_tiers(tiers, stack)
+        endpoint = stack.enter_context(open_endpoint(found_pack, url))
+        translator = NL2SPARQL(found_pack, lm, endpoint=endpoint, top_k=top_k, max_fixes=max_fixes)
+        with dspy.context(callbacks=[counter]):
+            found = translator.translate(question)
+        rows, total = _rows(found.sparql, endpoint)
+    errors = [str(problem) for problem in found.problems]
+    if as_json:
+        print_json(
+            {"sparql": found.sparql, "is_valid": found.is_valid, "errors": errors, "rows": rows,
+             "patterns": [one.pattern for one in found.patterns],
+             "examples": [one.example.id for one in found.retrieved],
+             "result_count": total, "calls": found.calls, "tokens": counter.usage.tokens}
+        )  # fmt: skip
+        return
+    _show(found.sparql, rows, total, errors or [found.stopped])
+    best = found.best
+    how = f"{best.how}, {len(found.candidates)} queries" if best else ""
+    console.print(f"{how} · {_cost(counter.usage)}", markup=False)
+
+
+@app.command()
+def agent(
+    question: Annotated[
+        str, typer.Argument(help="A question in natural language; not with --resume.")
+    ] = "",
+    provider: Provider = "local",
+    model: Model = None,
+    fast_model: FastModel = None,
+    pack: PackName = "liita",
+    url: Url = None,
+    language: Annotated[str, typer.Option(help="Language of the examples shown.")] = "",
+    stream: Annotated[bool, typer.Option("--stream", help="Show each step as it ends.")] = False,
+    ask_back: Annotated[
+        bool, typer.Option("--ask-back", help="Let it ask what the question means.")
+    ] = False,
+    max_attempts: Annotated[int, typer.Option(min=1, max=10, help="Queries it writes.")] = 3,
+    checkpoints: Annotated[
+        Path | None, typer.Option(help="A SQLite file from which a run can be resumed.")
+    ] = None,
+    thread: Annotated[str, typer.Option(help="A name for the run in that file.")] = "",
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with --thread.")] = False,
+    answer: Annotated[str | None, typer.Option(help="The answer it waits for.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Translate with the self-correcting graph.
+
+    Example: nl2sparql agent --stream "Find nouns expressing sadness"
+    """
+    if resume and not (thread and checkpoints):
+        raise UsageError("to resume, a thread and its checkpoints are needed", where="--resume")
+    if not resume and not question.strip():
+        raise UsageError("the question is empty", mend='nl2sparql agent "Which …?"')
+    settings = GraphSettings(human=ask_back, max_attempts=max_attempts)
+    found_pack = load_pack(pack)
+    with ExitStack() as stack:
+        endpoint = stack.enter_context(open_endpoint(found_pack, url))
+        asked = stack.enter_context(
+            NL2SPARQLAgent(
+                provider,
+                model,
+                pack=found_pack,
+                fast_model=fast_model,
+                endpoint=endpoint,
+                settings=settings,
+                checkpoints=checkpoints,
+            )
+        )
+        _tell(f"opening {found_pack.name or pack} and {asked.tiers.default} …")
+        told = _follow if stream else None
+        run = asked.going_on(thread, answer) if resume else asked.begun(question, language, thread)
+        found = run.finish(told)
+        while found.asks and sys.stdin.isatty():
+            said = typer.prompt(found.asks, err=True)
+            found = asked.going_on(found.thread, said).finish(told)
+        rows, total = _rows(found.sparql, endpoint)
+    if as_json:
+        print_json(_plain(found) | {"rows": rows})
+        return
+    if found.asks:
+        console.print(found.asks, markup=False, soft_wrap=True)
+        later = (
+            f"--resume --thread {found.thread} --answer …" if checkpoints else "--checkpoints FILE"
+        )
+        _tell(f"it waits for an answer; to give it later: {later}")
+        return
+    _show(found.sparql, rows, total, found.errors)
+    console.print(found.explanation, markup=False, soft_wrap=True)
+    measured = "measured" if found.calibrated else "not calibrated"
+    line = f"confidence {found.confidence:.2f} ({measured}) · attempts: {found.attempts}"
+    console.print(f"{line} · {_cost(found.usage)}", markup=False)
+
+
+@app.command()
+def evaluate(
+    provider: Provider = "local",
+    model: Model = None,
+    fast_model: FastModel = None,
+    pack: PackName = "liita-test",
+    system: Annotated[
+        Literal["rag", "graph"], typer.Option("--agent", help="What is evaluated.")
+    ] = "rag",
+    sample: Annotated[
+        int | None, typer.Option(min=1, help="So many tasks, always the same.")
+    ] = None,
+    language: Annotated[str, typer.Option(help="Questions in this language alone.")] = "",
+    left_out: Annotated[
+        LeftOut, typer.Option("--leave-out", help="What is not retrieved for a question.")
+    ] = "group",
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write the report as JSON.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Answer a pack's questions, judge the queries by what they return, and sum up.
+
+    Example: nl2sparql evaluate -p openai --sample 20 -o report.json
+    """
+    if output is not None and not output.absolute().parent.is_dir():
+        raise UsageError("there is no such folder", where=str(output.parent))
+    found_pack = load_pack(pack)
+    tiers = tiers_for(provider, model, fast_model)
+    tasks = questions_of(found_pack, sample, language)
+    _tell(f"{len(tasks)} questions for {system} and {tiers.default} …")
+    head = {
+        "pack": pack,
+        "agent": system,
+        "model": tiers.default,
+        "fast_model": tiers.fast,
+        "left_out": left_out,
+    }
+    rows: list[Row] = []
+    report: dict[str, Any] = {}
+    for row in answered(Asked(found_pack, system, tiers, left_out), tasks):
+        rows.append(row)
+        right = sum(one.right for one in rows)
+        said = "right" if row.right else row.status
+        _tell(f"[{len(rows)}/{len(tasks)}] {row.task} {row.language}: {said} · {right}/{len(rows)}")
+        report = {**head, **figures(rows), "questions": [asdict(one) for one in rows]}
+        if output is not None:
+            # Whatever ends the command, what was paid for is kept.
+            write_atomically(output, report, durable=len(rows) == len(tasks))
+    if output is not None:
+        _tell(f"wrote {output}")
+    if as_json:
+        print_json(report)
+        return
+    shown = ("n", "execution_accuracy", "syntax_validity", "execution_success", "component_match",
+             "pattern_accuracy", "calls", "tokens", "seconds_median")  # fmt: skip
+    parts = {"all": report["metrics"], **report["by_language"], **report["by_pattern"]}
+    print_table(
+        ("", *(name.replace("_", " ") for name in shown)),
+        [(name, *(numbers[one] for one in shown)) for name, numbers in parts.items()],
+    )
+    low, high = report["metrics"]["execution_accuracy_interval"]
+    line = f"execution accuracy {report['metrics']['execution_accuracy']:.2f}"
+    console.print(f"{line}, 95 % from {low:.2f} to {high:.2f} (Wilson)", markup=False)
+    if report["calibration"]:
+        console.print(f"Brier score of the confidence {report['calibration']['brier']}")
+
+
+def _follow(name: str, state: NL2SPARQLState) -> None:
+    told = {
+        "analyze": lambda: (
+            f"{', '.join(state['detected_patterns']) or 'no pattern'}, {state['complexity']}"
+        ),
+        "plan": lambda: " → ".join(state["sub_tasks"]),
+        "retrieve": lambda: ", ".join(one["id"] for one in state["retrieved_examples"]),
+        "generate": lambda: " ".join(state["generated_sparql"].split()),
+        "execute": lambda: state["execution_error"] or f"{state['result_count']} rows",
+        "verify": lambda: "; ".join(state["validation_errors"]) or "sound",
+        "explore": lambda: ", ".join(state["discovered_properties"]),
+    }
+    line = told[name]() if name in told else ""
+    progress_console.print(f"[{name}] {line}".rstrip(), markup=False, soft_wrap=True)
+
+
+def _rows(
+    sparql: str | None, endpoint: EndpointConfig
+) -> tuple[Sequence[dict[str, Any]], int | None]:
+    """Return the first rows of a query and how many there are; None where it does not run."""
+    if sparql is None:
+        return (), None
+    checked = validate_endpoint(sparql, endpoint)
+    return checked.results, checked.rows if checked.executed else None
+
+
+def _show(
+    sparql: str | None,
+    rows: Sequence[dict[str, Any]],
+    total: int | None,
+    errors: Sequence[str],
+) -> None:
+    if sparql is None:
+        said = "; ".join(filter(None, errors)) or "no reply held one"
+        mend = "ask in other words, or name a larger model with --model"
+        raise ReasoningBankError(f"no query came out ({said})", mend=mend)
+    console.print(Syntax(sparql, "sparql", background_color="default", word_wrap=True))
+    for row in rows:
+        console.print(row, soft_wrap=True)
+    counted = "it does not run" if total is None else f"{len(rows)} of {total} rows"
+    console.print(counted, markup=False)
+    for error in filter(None, errors):
+        console.print(f"against it: {error}", markup=False, soft_wrap=True)
+
+
+def _plain(found: GraphTranslation) -> dict[str, Any]:
+    """Return a translation as JSON; the trajectory is for programs in Python."""
+    data = {key: value for key, value in vars(found).items() if key not in ("trajectory", "usage")}
+    usage = found.usage
+    cost = {"calls": usage.lm_calls, "tokens": usage.tokens, "seconds": usage.seconds}
+    return data | cost
+
+
+def _cost(usage: Usage) -> str:
+    parts = [f"{usage.lm_calls} calls", f"{usage.tokens} tokens"]
+    if usage.seconds:
+        parts.append(seconds(usage.seconds))
+    return " · ".join(parts)
+
+
+def _tell(line: str) -> None:
+    progress_console.print(line, markup=False, soft_wrap=True)

@@ -1,0 +1,207 @@
+"""The graph for people: streamed, asynchronous, asked back, killed and resumed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dspy.utils import DummyLM
+
+from reasoningbank.agents.graph import GraphSettings, NL2SPARQLAgent, NL2SPARQLState
+from reasoningbank.corpus import Pack
+from reasoningbank.errors import SetupError, UsageError
+from reasoningbank.sparql import EndpointConfig
+
+from .replies import BROKEN, EMPTY, QUERY, QUESTION, analysis, verified, written
+
+Make = Callable[..., NL2SPARQLAgent]
+SOUND = (analysis("KIND"), written(QUERY), verified())
+FAILING = (analysis("KIND"), written(BROKEN), written(EMPTY), written(QUERY), verified())
+SECRET = "sk-never-to-be-stored"
+
+
+@pytest.fixture
+def agent(forest: Pack, trees: EndpointConfig) -> Iterator[Make]:
+    opened: list[NL2SPARQLAgent] = []
+
+    def make(*replies: dict[str, str], **options: Any) -> NL2SPARQLAgent:
+        lm = DummyLM(list(replies))
+        options = {"pack": forest, "endpoint": trees, "lms": (lm, lm)} | options
+        opened.append(NL2SPARQLAgent(**options))
+        return opened[-1]
+
+    yield make
+    for one in opened:
+        one.close()
+
+
+def test_a_translation_says_what_came_and_why(agent: Make) -> None:
+    found = agent(*SOUND).translate(QUESTION)
+    assert (found.sparql, found.is_valid, found.errors) == (QUERY, True, ())
+    assert (found.attempts, found.result_count, found.refinement_history) == (1, 3, ())
+    assert 0.5 < found.confidence <= 1.0
+    assert not found.calibrated
+    assert "KIND" in found.explanation
+    assert "3 rows" in found.explanation
+    assert (found.usage.lm_calls, found.usage.tool_calls) == (3, 1)
+
+
+def test_streamed_the_history_accumulates(agent: Make) -> None:
+    seen = list(agent(*FAILING).stream(QUESTION))
+    assert [name for name, _ in seen] == [
+        "analyze", "plan", "retrieve", "generate", "execute", "verify", "refine",
+        "retrieve", "generate", "execute", "verify", "explore",
+        "generate", "execute", "verify", "output",
+    ]  # fmt: skip
+    lengths = [len(state["refinement_history"]) for _, state in seen]
+    assert lengths == [0] * 6 + [1] * 5 + [2] * 5
+    last = seen[-1][1]
+    assert [one["step"] for one in last["refinement_history"]] == ["refine", "explore"]
+    assert [one["sparql"] for one in last["refinement_history"]] == [BROKEN, EMPTY]
+    assert (last["final_sparql"], last["generation_attempts"]) == (QUERY, 3)
+
+
+def test_the_asynchronous_forms_do_the_same(agent: Make) -> None:
+    async def ask() -> tuple[Any, list[str]]:
+        found = await agent(*SOUND).atranslate(QUESTION)
+        names = [name async for name, _ in agent(*SOUND).astream(QUESTION)]
+        return found, names
+
+    found, names = asyncio.run(ask())
+    assert found.sparql == QUERY
+    assert names == ["analyze", "plan", "retrieve", "generate", "execute", "verify", "output"]
+
+
+def test_a_listener_who_goes_ends_the_graph(agent: Make) -> None:
+    asked = agent(*SOUND)
+
+    async def listen() -> list[str]:
+        names = []
+        stream = asked.astream(QUESTION)
+        async for name, _ in stream:
+            names.append(name)
+            break
+        await stream.aclose()  # type: ignore[attr-defined]
+        return names
+
+    assert asyncio.run(listen()) == ["analyze"]
+
+
+def test_an_error_of_a_stream_reaches_its_listener(agent: Make) -> None:
+    async def listen() -> None:
+        async for _ in agent(*SOUND).astream(" "):
+            pass
+
+    with pytest.raises(UsageError, match="the question is empty"):
+        asyncio.run(listen())
+
+
+def test_an_unclear_question_is_asked_back_and_the_answer_used(agent: Make, tmp_path: Path) -> None:
+    replies = (analysis(unclear="Which plant do you mean?"), written(QUERY), verified())
+    settings = GraphSettings(human=True)
+    asked = agent(*replies, settings=settings, checkpoints=tmp_path / "c.sqlite")
+    waiting = asked.translate("How high is it?", thread="t")
+    assert (waiting.asks, waiting.sparql) == ("Which plant do you mean?", None)
+    with pytest.raises(UsageError, match="waits for an answer"):
+        asked.resume("t")
+    found = asked.resume("t", "the oak")
+    assert (found.sparql, found.asks) == (QUERY, "")
+    prompt = found.trajectory.resolve(found.trajectory.of("lm_call")[0].data)["messages"]
+    assert "How high is it? (the oak)" in str(prompt)
+
+
+def test_a_clear_question_is_not_asked_back(agent: Make) -> None:
+    seen = list(agent(*SOUND, settings=GraphSettings(human=True)).stream(QUESTION))
+    assert [name for name, _ in seen][:3] == ["analyze", "clarify", "plan"]
+    assert seen[-1][0] == "output"
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from dspy.utils import DummyLM
+from reasoningbank.agents.graph import NL2SPARQLAgent
+from reasoningbank.corpus import load_pack
+from reasoningbank.sparql import EndpointConfig
+
+class Deadly(DummyLM):
+    def __call__(self, *args, **kwargs):
+        if len(self.history) == {after}:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().__call__(*args, **kwargs)
+
+lm = Deadly({replies!r})
+config = EndpointConfig(
+    "https://trees.example/sparql/", "Trees", prefixes={{"t": "http://e/"}}, query_url={url!r}
+)
+agent = NL2SPARQLAgent(
+    api_key={secret!r}, pack={pack!r}, endpoint=config, lms=(lm, lm), checkpoints={file!r}
+)
+agent.translate({question!r}, thread="killed")
+"""
+
+
+@pytest.mark.parametrize("after", [1, 4])
+def test_killed_in_the_middle_it_goes_on_from_the_checkpoint(
+    agent: Make, forest: Pack, trees: EndpointConfig, tmp_path: Path, after: int
+) -> None:
+    file = tmp_path / "checkpoints.sqlite"
+    script = textwrap.dedent(KILLED).format(
+        after=after,
+        replies=list(FAILING),
+        url=trees.query_url,
+        secret=SECRET,
+        pack=str(forest.root),
+        file=str(file),
+        question=QUESTION,
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", script], env=os.environ, capture_output=True, check=False
+    )
+    assert ended.returncode == -signal.SIGKILL, ended.stderr.decode()[-2000:]
+    # Only what is left is asked: calls that were answered before are not made again.
+    going_on = agent(*FAILING[after:], checkpoints=file)
+    found = going_on.resume("killed")
+    assert (found.sparql, found.is_valid, found.attempts) == (QUERY, True, 3)
+    assert [one["sparql"] for one in found.refinement_history] == [BROKEN, EMPTY]
+    assert found.usage.lm_calls == len(FAILING) - after
+    going_on.close()
+    for kept in tmp_path.iterdir():
+        assert SECRET.encode() not in kept.read_bytes()
+
+
+def test_a_thread_that_ended_gives_its_answer_again(agent: Make, tmp_path: Path) -> None:
+    file = tmp_path / "c.sqlite"
+    agent(*SOUND, checkpoints=file).translate(QUESTION, thread="t")
+    found = agent(checkpoints=file).resume("t")
+    assert (found.sparql, found.usage.lm_calls) == (QUERY, 0)
+
+
+def test_threads_are_not_mixed_up(agent: Make, tmp_path: Path) -> None:
+    asked = agent(*SOUND, checkpoints=tmp_path / "c.sqlite")
+    first = asked.translate(QUESTION)
+    assert len(first.thread) == 32
+    with pytest.raises(UsageError, match="already"):
+        asked.translate(QUESTION, thread=first.thread)
+    with pytest.raises(UsageError, match="no thread 'other'"):
+        asked.resume("other")
+    with pytest.raises(UsageError, match="no thread"):
+        agent(*SOUND).resume("t")
+
+
+def test_a_file_that_cannot_hold_checkpoints_is_told(agent: Make, tmp_path: Path) -> None:
+    (tmp_path / "c.sqlite").write_text("no database, but long enough to look like one\n" * 20)
+    with pytest.raises(SetupError, match="checkpoints cannot be kept there"):
+        agent(*SOUND, checkpoints=tmp_path / "c.sqlite").translate(QUESTION)
+
+
+def test_no_key_is_part_of_the_state() -> None:
+    assert not {"api_key", "key"} & set(NL2SPARQLState.__annotations__)
