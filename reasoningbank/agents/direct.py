@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import dspy
+from dspy.utils.exceptions import AdapterParseError
 
 from reasoningbank.agents.brief import prefix_names
 from reasoningbank.agents.calling import asking
@@ -71,6 +72,9 @@ class DirectAgent:
             with asking(episode, adapter=PlainAdapter()):
                 prediction = predict(question=task.query)
             sparql = query_in(prediction.sparql)
+        except AdapterParseError:
+            # An empty reply: the model was asked, and gave nothing.
+            sparql = None
         except BudgetError as spent:
             status, error = "exhausted", str(spent)
         if sparql is None and status == "submitted":

@@ -9,6 +9,7 @@ from reasoningbank.algebra.faults import ProgramError
 from reasoningbank.algebra.terms import to_sparql
 from reasoningbank.algebra.values import Row
 from reasoningbank.sparql import STANDARD_PREFIXES
+from reasoningbank.sparql.outline import outline
 from reasoningbank.sparql.tokens import tokenize
 
 __all__ = ["Condition"]
@@ -27,6 +28,7 @@ class Condition:
 
     Raises:
         ProgramError: It is no expression.
+        QueryError: It nests too deeply.
 
     Examples:
         >>> from rdflib import Literal
@@ -47,6 +49,8 @@ class Condition:
                 depth.append(token.text)
             elif token.text in _OPEN and (not depth or depth.pop() != _OPEN[token.text]):
                 raise ProgramError(f"a bracket of the condition {text!r} closes nothing")
+        # One that nests too deeply would end the whole process.
+        outline(f"ASK {{ FILTER({text}\n) }}")
         self.names = tuple(dict.fromkeys(t.text[1:] for t in tokens if t.kind == "variable"))
         used = {t.text.partition(":")[0] for t in tokens if t.kind == "name"}
         known = ((name, space) for name, space in STANDARD_PREFIXES.items() if name in used)

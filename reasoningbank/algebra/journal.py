@@ -8,6 +8,8 @@ not known.
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -176,16 +178,19 @@ class Journal:
         return str(uuid.UUID(bytes=made, version=4))
 
     def _open(self, file: Path, program: str, resume: bool) -> None:
-        there = file.exists() and file.stat().st_size > 0
-        if there and not resume:
-            mend = "resume it, or name another file"
-            raise UsageError("there is a journal already", where=str(file), mend=mend)
-        if resume and not there:
+        if resume and not file.exists():
             raise UsageError("there is no journal to resume", where=str(file))
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             self._held = FileLock(f"{file}.lock", timeout=0)
             self._held.acquire()
+            # Only now, since another run may have written it until now.
+            there = file.exists() and file.stat().st_size > 0
+            if there and not resume:
+                mend = "resume it, or name another file"
+                raise UsageError("there is a journal already", where=str(file), mend=mend)
+            if resume and not there:
+                raise UsageError("there is no journal to resume", where=str(file))
             size = self._read(file, program) if there else 0
             self._out = file.open("r+b" if there else "wb", buffering=0)
             if there:
@@ -245,10 +250,17 @@ class Journal:
     def _note(self, line: Mapping[str, Any]) -> None:
         if self._out is None:
             return
+        text = json.dumps(line, ensure_ascii=False).encode() + b"\n"
+        before = self._out.tell()
         try:
-            self._out.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
+            if self._out.write(text) < len(text):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             os.fsync(self._out.fileno())
         except OSError as error:
+            with contextlib.suppress(OSError):
+                # A line that is not whole would hide all that are noted behind it.
+                self._out.truncate(before)
+                self._out.seek(before)
             raise RecordError(
                 f"the journal cannot be written: {error.strerror or error}",
                 where=str(self._file),
@@ -260,11 +272,20 @@ def _whole_lines(file: Path) -> Iterator[tuple[dict[str, Any], int]]:
     end = 0
     with file.open("rb") as source:
         for text in source:
+            # Lines end only as the last thing that is written of them.
+            if not text.endswith(b"\n"):
+                return
             try:
                 line = json.loads(text)
             except ValueError:
-                return
-            if not text.endswith(b"\n") or not isinstance(line, dict):
-                return
+                line = None
+            if not isinstance(line, dict):
+                if end == 0:
+                    return
+                # What was done would be done again if it were left out.
+                mend = "look at what was written, and begin a new journal"
+                raise RecordError(
+                    "a line of the journal cannot be read", where=str(file), mend=mend
+                )
             end += len(text)
             yield line, end

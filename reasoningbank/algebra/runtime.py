@@ -92,6 +92,9 @@ class Runtime:
         unanswered: Unanswered = "ask",
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
+        if dry_run and resume:
+            mend = "leave one of the two out"
+            raise UsageError("a dry run resumes nothing, and notes nothing", mend=mend)
         self.limits = limits or Limits()
         self.dry_run = dry_run
         self._allow_write = tuple(checked(base) for base in allow_write)

@@ -82,7 +82,7 @@ def _edit(query: str, tokens: Sequence[Token], at: int, term: str) -> Edit:
     text, start, end = term, token.start, token.end
     clause = _clause(tokens, at)
     if clause == "SELECT":
-        text = f"({term} AS ?{token.text[1:]})"
+        text = f"({term} AS ?{_alias(tokens, at)})"
     elif clause in ("GROUP", "ORDER"):
         text = f"({term})"
     elif before.text == "(" and at > 1 and tokens[at - 2].is_word("BOUND"):
@@ -125,6 +125,31 @@ def _clause(tokens: Sequence[Token], at: int) -> str:
             return ""
         back -= 1
     return "SELECT" if tokens[0].is_word("SELECT") and at else ""
+
+
+def _alias(tokens: Sequence[Token], at: int) -> str:
+    """Return the name of a selected term: another one inside of a SELECT that selects it too.
+
+    There it would be in scope already, and AS takes no such name (SPARQL 1.1, section 18.2.1).
+    """
+    name = tokens[at].text[1:]
+    around = depth = outer = 0
+    for back in range(at - 1, -1, -1):
+        token = tokens[back]
+        depth += (token.text == "}") - (token.text == "{")
+        if depth >= outer:
+            continue
+        # Outside of all that was seen until now.
+        if token.kind == "variable" and token.text[1:] == name:
+            if _clause(tokens, back) == "SELECT":
+                around, outer = around + 1, depth
+        elif token.is_word("SELECT"):
+            outer = depth
+    taken = {token.text[1:] for token in tokens if token.kind == "variable"}
+    alias = name
+    while around and (alias in taken or not alias.endswith(f"_{around}")):
+        alias = f"{alias}_{around}"
+    return alias
 
 
 def _opening(tokens: Sequence[Token], at: int) -> int:

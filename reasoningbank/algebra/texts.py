@@ -11,6 +11,7 @@ import pyoxigraph
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql import prepare
 from reasoningbank.sparql.edits import Edit, apply_edits, origin
+from reasoningbank.sparql.nesting import check_nesting
 from reasoningbank.sparql.outline import Outline, outline
 from reasoningbank.sparql.syntax import syntax_error
 from reasoningbank.sparql.tokens import Token, position, tokenize
@@ -95,7 +96,8 @@ def check_update(text: str) -> None:
     """Check that a text is a SPARQL Update.
 
     Raises:
-        QueryError: It is none, or it would make the server load other documents.
+        QueryError: It is none, it nests too deeply, or it would make the server load other
+            documents.
 
     Examples:
         >>> check_update("INSERT DATA { <http://e/a> <http://e/p> 1 }")
@@ -109,6 +111,7 @@ def check_update(text: str) -> None:
     if not body or not body[0].is_word(*_UPDATES):
         mend = "begin with INSERT, DELETE or WITH"
         raise QueryError("expected a SPARQL Update", mend=mend)
+    check_nesting(tokens)
     edits = []
     for at, token in enumerate(tokens):
         if token.is_word("LOAD"):

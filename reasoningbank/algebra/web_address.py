@@ -12,7 +12,9 @@ from reasoningbank.errors import UsageError
 
 __all__ = ["Addresses", "checked", "inside", "within"]
 
-_DOTS = re.compile(r"/(?:\.|%2e){1,2}(?:/|$)", re.IGNORECASE)
+#: Dot segments, and what some servers take for them: with parameters (``..;x``), and between
+#: slashes that are percent-encoded, or turned round.
+_DOTS = re.compile(r"(?:/|%2f|\\|%5c)(?:\.|%2e){1,2}(?:;[^/]*)?(?:/|%2f|\\|%5c|$)", re.IGNORECASE)
 
 
 def checked(url: str, *, exactly: bool = False) -> str:

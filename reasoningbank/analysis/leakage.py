@@ -212,7 +212,8 @@ class LeakageAudit:
         )
 
     def _one(self, record: TrialRecord, name: str, item: Mapping[str, Any]) -> _Shown:
-        words = words_of(str(item.get("text") or ""))
+        # A question whose resources were written behind its words is told as it was, too.
+        words = words_of("\n".join(str(item.get(name) or "") for name in ("text", "question")))
         # The same item is shown again and again: its words are kept once.
         words = self._words.setdefault(words, words)
         task = str(item.get("task") or "")

@@ -41,7 +41,8 @@ def ask(
     solver = make_agent(agent)
     if solver.sees_gold:
         raise UsageError(
-            f"{agent} answers only tasks that have a gold", mend="choose rlm, react, direct, rag or graph"
+            f"{agent} answers only tasks that have a gold",
+            mend="choose rlm, react, direct, rag or graph",
         )
     endpoint = EndpointSettings(url=url) if url else None
     loaded = load_pack(pack)

@@ -33,7 +33,8 @@ def print_estimate(estimate: RunEstimate, *, as_json: bool = False) -> None:
     rows = [_row(arm) for arm in (*estimate.arms, *estimate.judges)]
     if len(rows) > 1:
         planned = sum(arm.planned for arm in estimate.arms)
-        rows.append(["all", f"{estimate.todo} of {planned}", *_amounts(estimate.total)])
+        # No arm can be called so.
+        rows.append(["(all)", f"{estimate.todo} of {planned}", *_amounts(estimate.total)])
     print_table(HEADERS, rows, estimate.name)
     for line in _lines(estimate):
         console.print(line, soft_wrap=True, markup=False)

@@ -83,7 +83,7 @@ class Arm(Strict):
 
     name: str = Field(pattern=_NAME)
     agent: str
-    options: dict[str, bool | int | float | str] = {}
+    options: dict[str, bool | int | float | str] = Field(default_factory=dict)
     lm: str = "local"
     temperature: float = Field(default=0.0, ge=0, le=2)
     max_tokens: int = Field(default=700, ge=16)

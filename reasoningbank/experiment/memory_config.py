@@ -175,8 +175,15 @@ def _solves(experiment: Experiment, arm: Arm) -> tuple[Any, ...]:
         several = sampling.applies(in_stream=True)
         sampling = sampling.model_copy(update={"phase": "both"}) if several else None
     return (
-        *(arm.agent, tuple(arm.options.items()), arm.lm, arm.temperature, arm.max_tokens, arm.tools, arm.demonstrations),
-        *(arm.layers, arm.linking, arm.budget or experiment.budget, sampling),
+        *(arm.agent, sorted(arm.options.items()), arm.lm, arm.temperature, arm.max_tokens),
+        *(
+            arm.tools,
+            arm.demonstrations,
+            arm.layers,
+            arm.linking,
+            arm.budget or experiment.budget,
+            sampling,
+        ),
     )
 
 

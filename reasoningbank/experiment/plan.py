@@ -24,6 +24,7 @@ from reasoningbank.experiment.config import Arm, Experiment, TaskSelection
 from reasoningbank.experiment.executors import Job
 from reasoningbank.experiment.memory_config import seeds_of
 from reasoningbank.experiment.trial_record import TrialKey
+from reasoningbank.lm import parse_name
 
 __all__ = ["Plan", "hidden_tasks", "plan_run", "plan_trials", "select_tasks", "stream_order"]
 
@@ -81,6 +82,12 @@ def plan_run(
             mend = "name a file that `reasoningbank memory export` wrote, or a bank"
             where = f"arm {arm.name}"
             raise UsageError(f"there is no bank {arm.memory.bank}", where=where, mend=mend)
+        if arm.memory.distiller != "rules":
+            try:
+                parse_name(arm.memory.distiller)
+            except UsageError as error:
+                where, mend = f"arm {arm.name}, memory.distiller", f"{error.mend}; or rules"
+                raise UsageError(error.what, where=where, mend=mend) from error
     pack = load_pack(experiment.pack)
     corpus = load_shacl_tasks(experiment.pack)
     selected = select_tasks(corpus, experiment.tasks)

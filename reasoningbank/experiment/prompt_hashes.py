@@ -8,9 +8,12 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from reasoningbank.agents import brief, direct, react, react_turns, repeats, rlm, turns
+from reasoningbank import nl2sparql
+from reasoningbank.agents import brief, direct, graph, react, react_turns, repeats, rlm, turns
 from reasoningbank.experiment.fixed_texts import texts_of
 from reasoningbank.judge.lm_prompt import prompt_hash
+from reasoningbank.sparql import linking
+from reasoningbank.tools import diagnosis
 
 __all__ = ["prompt_hashes"]
 
@@ -19,18 +22,20 @@ def prompt_hashes(agents: Iterable[str]) -> dict[str, str]:
     """Return the hash of all fixed texts that a model reads, by who reads them.
 
     ``layers`` are the words of the context and of what is shown of an item, ``lessons`` those
-    that the rules put lessons into. Of their modules every text counts, and nothing else of the
-    code: its hashes are told apart (`reasoningbank.experiment.code_history`).
+    that the rules put lessons into, ``linking`` those behind a question's words, ``outcomes``
+    those that a refinement is told of the last query. Of their modules every text counts, and
+    nothing else of the code: its hashes are told apart (`reasoningbank.experiment.code_history`).
 
     Args:
         agents: Names of the agents; others than those that come with the harness have none.
 
     Examples:
         >>> sorted(prompt_hashes(["direct", "oracle"]))
-        ['direct', 'distiller', 'judge', 'layers', 'lessons', 'sampling', 'stop rules']
+        ['direct', 'distiller', 'judge', 'layers', 'lessons', 'linking', 'outcomes', 'sampling', \
+'stop rules']
     """
     # A run without memory loads none of it.
-    from reasoningbank.experiment import sampling
+    from reasoningbank.experiment import diagnosing, sampling
     from reasoningbank.memory import consultation, distillation, examples, layers, packing
 
     said: dict[str, Any] = {
@@ -38,13 +43,20 @@ def prompt_hashes(agents: Iterable[str]) -> dict[str, str]:
         "rlm": [rlm.INSTRUCTIONS, rlm.SUB_CALLS, brief.TASK, turns._REPEATED, turns._NO_CODE],
         "react": [react.INSTRUCTIONS, react.FINISH, brief.TASK, inspect.getsource(react_turns)],
     }
-    told = {name: _hash(said[name]) for name in sorted(set(agents)) if name in said}
+    wanted = set(agents)
+    if "rag" in wanted:
+        said["rag"] = texts_of(nl2sparql)
+    if "graph" in wanted:
+        said["graph"] = [texts_of(nl2sparql), texts_of(graph)]
+    told = {name: _hash(said[name]) for name in sorted(wanted) if name in said}
     return {
         **told,
         "distiller": distillation.prompt_hash(),
         "judge": prompt_hash(),
         "layers": _hash([texts_of(room) for room in (layers, packing, examples, consultation)]),
         "lessons": _hash(texts_of(distillation)),
+        "linking": _hash(texts_of(linking)),
+        "outcomes": _hash([texts_of(room) for room in (sampling, diagnosing, diagnosis)]),
         "sampling": _hash([sampling.REFINE, sampling._ROWS]),
         "stop rules": _hash(inspect.getsource(repeats)),
     }

@@ -25,7 +25,7 @@ class TaskSelection(Strict):
         split: Tasks of this split only.
         complexity: Tasks of these classes only; empty means all.
         forms: Tasks of these query forms only; empty means all.
-        sample: At most this many, drawn stratified by complexity.
+        sample: At most this many, drawn by seed and id; all where there are no more.
         sample_seed: Seed of the draw.
     """
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pyoxigraph import (
-    DefaultGraph,
     NamedNode,
-    Quad,
     QueryBoolean,
     QuerySolutions,
     QueryTriples,
@@ -20,6 +18,7 @@ from pyoxigraph import (
 )
 
 from reasoningbank.errors import UsageError
+from reasoningbank.ldp.changes import added, gone, quads, unlinked
 from reasoningbank.ldp.faults import Refused
 from reasoningbank.ldp.folder import Folder
 from reasoningbank.ldp.membership import CONTAINS, ITEM, TYPE, is_item, links, without_links
@@ -91,7 +90,10 @@ class Documents:
         self._folder = None if folder is None else Folder(folder, self.base)
         if self._folder is not None:
             self._load(self._folder)
-        self._make_containers([self.base])
+        try:
+            self._make_containers([self.base])
+        except Refused as refused:
+            raise UsageError(f"cannot be used: {refused.why}", where=str(folder)) from refused
 
     def close(self) -> None:
         """Give up the store, so that another server may open it; nothing can be asked any more."""
@@ -174,7 +176,7 @@ class Documents:
                 raise Refused(409, f"{url} is not empty; remove what it contains first")
             if self._folder is not None:
                 self._folder.remove(url)
-            self._store.update(f"{_gone(url)}{_unlinked(parent, url)}")
+            self._store.update(f"{gone(url)}{unlinked(parent, url)}")
 
     def query(
         self,
@@ -240,13 +242,13 @@ class Documents:
         if self._folder is not None:
             self._folder.write(url, own, new=before is None)
         kept = [triple for member in members for triple in self._links(url, member)]
-        update = f"{_gone(url)}CREATE SILENT GRAPH <{url}> ;\n{_added(url, [*own, *kept])}"
+        update = f"{gone(url)}CREATE SILENT GRAPH <{url}> ;\n{added(url, [*own, *kept])}"
         if above is not None:
             link = links(above, url, item=is_item(url, own))
-            update += f"{_unlinked(above, url)}{_added(above, link)}"
+            update += f"{unlinked(above, url)}{added(above, link)}"
             if any(triple in own for triple in link):
                 # What the document says itself went with the link of the same words.
-                update += _added(url, [triple for triple in link if triple in own])
+                update += added(url, [triple for triple in link if triple in own])
         self._store.update(update)
         return before is None
 
@@ -264,7 +266,7 @@ class Documents:
             update = f"CREATE SILENT GRAPH <{url}> ;\n"
             above = parent_of(self.base, url)
             if above is not None:
-                update += _added(above, links(above, url, item=False))
+                update += added(above, links(above, url, item=False))
             self._store.update(update)
 
     def _load(self, folder: Folder) -> None:
@@ -276,39 +278,4 @@ class Documents:
             stated.setdefault(container, []).extend(links(container, member, item=item))
         for url in stated:
             self._store.add_graph(NamedNode(url))
-        self._store.bulk_extend(_quads(stated.items()))
-
-
-def _quads(graphs: Iterable[tuple[str, Sequence[Triple]]]) -> Iterator[Quad]:
-    for url, triples in graphs:
-        for triple in triples:
-            yield Quad(triple.subject, triple.predicate, triple.object, NamedNode(url))
-            yield Quad(triple.subject, triple.predicate, triple.object, DefaultGraph())
-
-
-def _lines(triples: Iterable[Triple]) -> str:
-    return "".join(f"{' '.join(full(part) for part in triple)} .\n" for triple in triples)
-
-
-def _added(url: str, triples: Sequence[Triple]) -> str:
-    """Put triples into a document and into the default graph."""
-    if not triples:
-        return ""
-    # Within one INSERT DATA a label is one blank node, in both graphs.
-    lines = _lines(triples)
-    return f"INSERT DATA {{\n{lines}GRAPH <{url}> {{\n{lines}}} }} ;\n"
-
-
-def _gone(url: str) -> str:
-    """Remove a document, and from the default graph what no other document says."""
-    return (
-        f"DELETE {{ ?s ?p ?o }} WHERE {{ GRAPH <{url}> {{ ?s ?p ?o }}\n"
-        f"FILTER NOT EXISTS {{ GRAPH ?g {{ ?s ?p ?o }} FILTER(?g != <{url}>) }} }} ;\n"
-        f"DROP SILENT GRAPH <{url}> ;\n"
-    )
-
-
-def _unlinked(container: str, member: str) -> str:
-    """Remove a member's links from its container's document."""
-    lines = _lines([*links(container, member, item=True), *links(container, member, item=False)])
-    return f"DELETE DATA {{\n{lines}GRAPH <{container}> {{\n{lines}}} }} ;\n"
+        self._store.bulk_extend(quads(stated.items()))

@@ -50,6 +50,8 @@ class Folder:
             UsageError: A file is not Turtle, or its name is no name of a document.
         """
         for file in sorted(self._root.rglob(f"*{_SUFFIX}")):
+            if file.is_dir():
+                continue  # a container whose name ends so
             place = file.relative_to(self._root).as_posix()
             name = place.removesuffix(_INDEX if file.name == _INDEX else _SUFFIX)
             url = document_url(self._base, urlsplit(self._base).path + name)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from urllib.parse import quote, urlsplit
 
+from pyoxigraph import NamedNode
+
 from reasoningbank.errors import UsageError
 
 __all__ = ["ancestors", "checked_base", "document_url", "is_folder", "parent_of"]
@@ -22,15 +24,24 @@ def checked_base(base: str) -> str:
     Examples:
         >>> checked_base("http://localhost:4443")
         'http://localhost:4443/'
+        >>> checked_base("http://localhost/Malmö")
+        'http://localhost/Malm%C3%B6/'
     """
-    parts = urlsplit(base)
+    mend = "give one such as http://localhost:4443/"
+    try:
+        parts = urlsplit(base)
+        # A port that is none is told of only when it is asked for.
+        known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        odd = parts.query or parts.fragment or "@" in parts.netloc
+        NamedNode(f"{parts.scheme}://{parts.netloc}/")
+    except ValueError as error:
+        raise UsageError(f"not a base address: {base!r}: {error}", mend=mend) from None
+    if not known or odd:
+        raise UsageError(f"not a base address: {base!r}", mend=mend)
     path = f"{parts.path}/" if not parts.path.endswith("/") else parts.path
-    clean = f"{parts.scheme}://{parts.netloc.lower()}{path}"
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-        raise UsageError(
-            f"not a base address: {base!r}", mend="give one such as http://localhost:4443/"
-        )
-    if document_url(clean, path) is None:
+    # Spelled as documents' addresses are, so that they begin with it.
+    clean = document_url(f"{parts.scheme}://{parts.netloc.lower()}/", path)
+    if clean is None:
         raise UsageError(f"not a base address: {base!r}", mend="leave . and .. and // out of it")
     return clean
 

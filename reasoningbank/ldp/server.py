@@ -12,17 +12,19 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from reasoningbank.errors import SetupError, UsageError
+from reasoningbank.errors import SetupError
 from reasoningbank.ldp.answering import Answer, Request, answer
 from reasoningbank.ldp.asking import Results, asked, described
 from reasoningbank.ldp.documents import Documents
 from reasoningbank.ldp.faults import Refused
+from reasoningbank.ldp.names import document_url
 
 __all__ = ["LDPServer"]
 
 MOST_BODY = 64 * 1024 * 1024
 #: Of a body that is not wanted, so much is read, so that its sender gets to see the answer.
 _MOST_UNWANTED = 1024 * 1024
+_MOST_DIGITS = 19
 _PLAIN = "text/plain; charset=utf-8"
 
 _log = logging.getLogger(__name__)
@@ -77,7 +79,7 @@ class LDPServer:
         try:
             own = f"http://127.0.0.1:{self._http.server_port}"
             self.documents = Documents(base or own, folder=folder, store=store)
-        except UsageError:
+        except BaseException:
             self._http.server_close()
             raise
         self._http.documents = self.documents
@@ -166,8 +168,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _serve(self) -> None:
         try:
             request = self._request()
-            path = urlsplit(self.server.documents.base).path
-            if request.path == f"{path}sparql":
+            base = self.server.documents.base
+            if document_url(base, request.path) == f"{base}sparql":
                 told = described(self.server.documents, request)
                 if told is not None:
                     self._send(told)
@@ -191,7 +193,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _body(self, headers: dict[str, str]) -> bytes:
         announced = headers.get("content-length", "0")
-        if "transfer-encoding" in headers or not announced.isdigit():
+        # So few digits hold any length that is taken, and what is no number is none here.
+        known = announced.isascii() and announced.isdigit() and len(announced) <= _MOST_DIGITS
+        if "transfer-encoding" in headers or not known:
             self.close_connection = True
             raise Refused(411, "say the body's length in Content-Length")
         length = int(announced)

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 
 from pyoxigraph import DefaultGraph, Quad, Store, Triple
 
+from reasoningbank.errors import QueryError
 from reasoningbank.ldp.faults import Refused
+from reasoningbank.sparql.nesting import check_nesting
 from reasoningbank.sparql.tokens import tokenize
 
 __all__ = ["expanded", "updated"]
@@ -19,7 +21,8 @@ _BEYOND = (
     *("CREATE", "DROP", "CLEAR", "COPY", "MOVE", "ADD"),
 )
 
-_CODEPOINT = re.compile(r"\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
+#: An escaped backslash comes first: the ``u`` behind it begins no codepoint.
+_CODEPOINT = re.compile(r"\\\\|\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
 
 
 def expanded(text: str) -> str:
@@ -36,13 +39,15 @@ def expanded(text: str) -> str:
     """
 
     def character(match: re.Match[str]) -> str:
+        if match[0] == "\\\\":
+            return match[0]
         code = int(match[1] or match[2], 16)
         if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
             raise Refused(400, f"{match[0]} is no character")
         return chr(code)
 
     plain = _CODEPOINT.sub(character, text)
-    if _CODEPOINT.search(plain):
+    if any(match[0] != "\\\\" for match in _CODEPOINT.finditer(plain)):
         raise Refused(400, "a codepoint escape yields another one")
     return plain
 
@@ -69,7 +74,12 @@ def updated(triples: Sequence[Triple], update: str, base: str) -> list[Triple]:
     if len(update) > MOST_CHARS:
         raise Refused(413, f"the update has more than {MOST_CHARS:,} characters")
     update = expanded(update)
-    beyond = next((token for token in tokenize(update) if token.is_word(*_BEYOND)), None)
+    tokens = tokenize(update)
+    try:
+        check_nesting(tokens)
+    except QueryError as error:
+        raise Refused(422, str(error)) from error
+    beyond = next((token for token in tokens if token.is_word(*_BEYOND)), None)
     if beyond is not None:
         raise Refused(
             422,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,7 @@ from reasoningbank.lm.tokens import count_tokens
 from reasoningbank.memory.bank import MemoryBank
 from reasoningbank.memory.guard import Guard
 from reasoningbank.memory.item import ItemSource, MemoryItem, Scope
-from reasoningbank.memory.packing import Found, item_text
+from reasoningbank.memory.packing import Found
 from reasoningbank.memory.search import Retrieval, deal_at_random, retrieve
 from reasoningbank.tools.bounds import fit, told
 from reasoningbank.tools.memory_tools import Consulted
@@ -131,10 +131,11 @@ class Consultation:
             self._record(Retrieval(f"id {item.id}", withheld=((item.id, objection),)))
             # Not why: the agent need not know which tasks it is measured on.
             raise UsageError(f"the item {told(item_id)} is not to be shown")
-        text = item_text(item)
+        shown = _whole(item)
+        text = "\n".join(_texts(shown))
         one = Found(item, 0.0, text, self._count(text))
         self._record(Retrieval(f"id {item.id}", (one,), tokens=one.tokens))
-        return Consulted((_whole(one),))
+        return Consulted((shown,))
 
     def _record(self, found: Retrieval) -> None:
         self._recorder.add("memory_retrieved", found.to_event())
@@ -146,8 +147,19 @@ def _entry(one: Found) -> dict[str, Any]:
     return {"id": item.id, "title": item.title, "kind": item.src, "text": one.text}
 
 
-def _whole(one: Found) -> dict[str, Any]:
-    item: MemoryItem = one.item
+def _texts(shown: Any) -> Iterator[str]:
+    """Yield all texts that a return holds: what is recorded is all that was shown."""
+    if isinstance(shown, str):
+        yield shown
+    elif isinstance(shown, Mapping):
+        for value in shown.values():
+            yield from _texts(value)
+    elif isinstance(shown, list):
+        for value in shown:
+            yield from _texts(value)
+
+
+def _whole(item: MemoryItem) -> dict[str, Any]:
     parts: dict[str, Any] = {
         "when": item.description,
         "content": item.content,

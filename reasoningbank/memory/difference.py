@@ -85,7 +85,7 @@ def fields_changed(before: MemoryItem, after: MemoryItem) -> dict[str, tuple[Any
 
 
 def _flat(item: MemoryItem) -> dict[str, Any]:
-    data = item.to_json()
+    data = {"query": "", **item.to_json()}
     for name in ("id", "provenance", "evidence"):
         del data[name]
     counters = data.pop("counters")

@@ -199,9 +199,13 @@ class MemoryItem:
         return (self.provenance, *self.evidence)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the item as JSON-able data, its id included."""
+        """Return the item as JSON-able data, its id included; a query only where it has one."""
         data = asdict(self)
         del data["_id"]
+        if not self.query:
+            # Items without are written as they were before there were queries: a bank of them
+            # keeps its name.
+            del data["query"]
         return {"id": self.id, **data}
 
     @classmethod

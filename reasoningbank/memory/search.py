@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from reasoningbank.corpus.sampling import shuffle_key
@@ -84,18 +84,7 @@ class Retrieval:
             "query": self.query,
             "tokens": self.tokens + sum(one.tokens for one in self.demonstrations),
             "at_random": self.at_random,
-            "items": [
-                {
-                    "id": found.item.id,
-                    "title": found.item.title,
-                    "src": found.item.src,
-                    "score": round(found.score, 4),
-                    "text": found.text,
-                    "task": found.item.provenance.task,
-                    "trial": found.item.provenance.trial,
-                }
-                for found in self.found
-            ],
+            "items": [_shown(found) for found in self.found],
             "demonstrations": [one.to_event() for one in self.demonstrations],
             "withheld": _reasons(self.withheld),
             "skipped": _reasons(self.skipped),
@@ -114,6 +103,7 @@ def retrieve(
     count: Callable[[str], int] = count_tokens,
     ranking: Ranking = Ranking(),
     examples: bool = False,
+    linked: Callable[[str], str] | None = None,
     kinds_named: Callable[[str], frozenset[str]] | None = None,
 ) -> Retrieval:
     """Return the items that a question is shown.
@@ -133,6 +123,7 @@ def retrieve(
         count: Counts the tokens of a text.
         ranking: How much each reason counts.
         examples: Whether items that keep an answered question are shown as that.
+        linked: Writes the resources that a question names behind its words, in examples too.
         kinds_named: Tells the classes of the resources that a question names; None leaves
             them out of the ranking.
     """
@@ -154,7 +145,7 @@ def retrieve(
             for item, score in allowed
         ]
     ranked = _ranked(allowed, asked_form(question), scope, ranking)
-    candidates = [_found(item, score, count, examples) for item, score in ranked]
+    candidates = [_found(item, score, count, examples, linked) for item, score in ranked]
     packed = pack(candidates, items=k, tokens=tokens)
     used = sum(found.tokens for found in packed.chosen)
     return Retrieval(question, packed.chosen, withheld, used, packed.skipped)
@@ -171,6 +162,7 @@ def deal_at_random(
     kinds: frozenset[ItemSource] | None = None,
     count: Callable[[str], int] = count_tokens,
     examples: bool = False,
+    linked: Callable[[str], str] | None = None,
 ) -> Retrieval:
     """Return items that are dealt at random, as a placebo for those that a search gives.
 
@@ -188,6 +180,7 @@ def deal_at_random(
         kinds: Sources to take items from; None for all.
         count: Counts the tokens of a text.
         examples: Whether items that keep an answered question are shown as that.
+        linked: Writes the resources that a question names behind its words, in examples too.
     """
     pool = [item for item in bank.items() if kinds is None or item.src in kinds]
     pool.sort(key=lambda item: (shuffle_key(seed, f"{guard.task} {item.id}"), item.id))
@@ -198,6 +191,11 @@ def deal_at_random(
         dealt = _found(item, 0.0, count, examples)
         if dealt.tokens > left or len(found) == k:
             continue
+        if linked is not None:
+            # What is linked is longer; only what may fit is worth asking the endpoint about.
+            dealt = _found(item, 0.0, count, examples, linked)
+            if dealt.tokens > left:
+                continue
         objection = guard.objection(item)
         if objection:
             withheld.append((item.id, objection))
@@ -284,10 +282,35 @@ def _alike(one: frozenset[str], other: frozenset[str]) -> float:
     return len(one & other) / len(one | other) if one or other else 0.0
 
 
-def _found(item: MemoryItem, score: float, count: Callable[[str], int], examples: bool) -> Found:
+def _found(
+    item: MemoryItem,
+    score: float,
+    count: Callable[[str], int],
+    examples: bool,
+    linked: Callable[[str], str] | None = None,
+) -> Found:
     example = example_of(item) if examples else None
+    if example is not None and linked is not None:
+        example = replace(example, question=linked(example.question))
     text = example_text(example) if example else item_text(item)
     return Found(item, score, text, count(text), example)
+
+
+def _shown(found: Found) -> dict[str, Any]:
+    item = found.item
+    data = {
+        "id": item.id,
+        "title": item.title,
+        "src": item.src,
+        "score": round(found.score, 4),
+        "text": found.text,
+        "task": item.provenance.task,
+        "trial": item.provenance.trial,
+    }
+    if found.example is not None and found.example.question != item.question:
+        # Linked words break up a question, by which an audit would know it.
+        data["question"] = item.question
+    return data
 
 
 def _reasons(pairs: Sequence[tuple[str, str]]) -> list[dict[str, str]]:

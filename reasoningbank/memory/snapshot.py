@@ -51,7 +51,7 @@ class Snapshot:
             if one.id == next_one.id:
                 raise UsageError(f"the memory item {one.id} is there twice")
         object.__setattr__(self, "items", items)
-        object.__setattr__(self, "hash", hashlib.sha256(self.lines()).hexdigest()[:16])
+        object.__setattr__(self, "hash", _hash(self.lines()))
 
     @classmethod
     def of(cls, items: Iterable[MemoryItem]) -> Snapshot:
@@ -114,7 +114,8 @@ class Snapshot:
         """Read JSON lines, compressed or not, in any order.
 
         Args:
-            path: The file. Where its name is a hash, its content must have it.
+            path: The file. Where its name is a hash, its content must have it: its items as they
+                are written today, or its lines as they were written then.
 
         Raises:
             RecordError: It cannot be read, or is not what its name says.
@@ -129,6 +130,7 @@ class Snapshot:
             mend = "name a file of JSON lines, as `reasoningbank memory export` writes it"
             raise RecordError(f"cannot be read ({reason})", where=str(path), mend=mend) from error
         items: dict[str, MemoryItem] = {}
+        lines: dict[str, bytes] = {}
         # Not splitlines: a title may hold U+2028, which JSON leaves as it is.
         for number, line in enumerate(text.split("\n"), 1):
             if line.strip():
@@ -138,15 +140,21 @@ class Snapshot:
                         f"the memory item {item.id} is there twice", where=f"{path}:{number}"
                     )
                 items[item.id] = item
+                lines[item.id] = f"{line.rstrip()}\n".encode()
         snapshot = cls.of(items.values())
         named = _NAMED_BY_CONTENT.fullmatch(path.name)
-        if named and named[1] != snapshot.hash:
+        written = b"".join(lines[name] for name in sorted(lines))
+        if named and named[1] not in (snapshot.hash, _hash(written)):
             raise RecordError(
                 f"was changed or cut: its content is {snapshot.hash}",
                 where=str(path),
                 mend="take it from a backup, or rename it if the change was meant",
             )
         return snapshot
+
+
+def _hash(lines: bytes) -> str:
+    return hashlib.sha256(lines).hexdigest()[:16]
 
 
 def _line(item: MemoryItem) -> bytes:

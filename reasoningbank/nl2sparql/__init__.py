@@ -12,6 +12,7 @@ from reasoningbank.nl2sparql.constraints import Constraints, Rule, load_constrai
 from reasoningbank.nl2sparql.detection import Detected, Detector, PatternDetector
 from reasoningbank.nl2sparql.examples import (
     Example,
+    example_pack,
     examples_of,
     load_examples,
     patterns_of_query,
@@ -84,6 +85,7 @@ __all__ = [
     "best_candidate",
     "build_constraints",
     "constraint_prompt",
+    "example_pack",
     "examples_of",
     "examples_text",
     "exchanged",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -88,6 +89,8 @@ class PatternDetector:
         Args:
             question: A question in Italian or English, or of both.
         """
+        # Places of tokens are those in the composed text.
+        question = unicodedata.normalize("NFC", question)
         tokens = read_tokens(question, self._set.shapes)[:MOST_TOKENS]
         found: list[_Match] = []
         streams = {language: stream(tokens, language) for language in LANGUAGES}

@@ -8,12 +8,12 @@ from functools import lru_cache
 
 from rdflib.term import URIRef
 
-from reasoningbank.corpus import Pack, Task, load_corpus, query_features
+from reasoningbank.corpus import Pack, Task, load_corpus, load_pack, query_features
 from reasoningbank.nl2sparql.patterns import PatternSet, QuerySign, load_patterns
 from reasoningbank.nl2sparql.walking import WalkedQuery, walk_query
 from reasoningbank.sparql.parsing import parse_once
 
-__all__ = ["Example", "examples_of", "load_examples", "patterns_of_query"]
+__all__ = ["Example", "example_pack", "examples_of", "load_examples", "patterns_of_query"]
 
 _TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 
@@ -42,6 +42,17 @@ class Example:
     def question(self, language: str = "") -> str:
         """Return the question in a language; the first one where it is not told in it."""
         return dict(self.questions).get(language, self.nl)
+
+
+def example_pack(pack: Pack) -> Pack:
+    """Return the pack whose examples may be shown: of a separate test set, the one it belongs to.
+
+    Examples:
+        >>> from reasoningbank.corpus import load_pack
+        >>> example_pack(load_pack("liita-test")).examples.name
+        'examples'
+    """
+    return load_pack(pack.root) if pack.test is not None and pack.examples == pack.test else pack
 
 
 def load_examples(pack: Pack) -> tuple[Example, ...]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from reasoningbank.corpus import Pack, load_pack
 from reasoningbank.errors import UsageError
 from reasoningbank.nl2sparql.detection import Detected, Detector, PatternDetector
-from reasoningbank.nl2sparql.examples import Example, load_examples
+from reasoningbank.nl2sparql.examples import Example, example_pack, load_examples
 from reasoningbank.nl2sparql.patterns import load_patterns
 from reasoningbank.nl2sparql.words import masked, telling
 from reasoningbank.retrieval import Embedder, VectorTable, WordIndex, open_embedder
@@ -109,7 +109,8 @@ class HybridRetriever:
     since a query's shape does not depend on it, and kept where words are.
 
     Args:
-        source: Examples, a pack, or a pack's name.
+        source: Examples, a pack, or a pack's name; those of a separate test set are never shown,
+            but those of the pack it belongs to.
         weights: Weights of meaning, words and patterns; only their proportion counts.
         detector: What tells a question's patterns; the pack's rules by default.
         embedder: What turns questions into vectors; the one of the package by default.
@@ -136,7 +137,7 @@ class HybridRetriever:
         pack = load_pack(source) if isinstance(source, str) else source
         if isinstance(pack, Pack):
             detector = detector or PatternDetector(load_patterns(pack))
-            self.examples: tuple[Example, ...] = load_examples(pack)
+            self.examples: tuple[Example, ...] = load_examples(example_pack(pack))
         else:
             self.examples = tuple(pack)
         if not self.examples:

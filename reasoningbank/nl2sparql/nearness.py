@@ -7,7 +7,8 @@ names exchanged; no model needs to be asked.
 from __future__ import annotations
 
 from reasoningbank.nl2sparql.examples import Example
-from reasoningbank.nl2sparql.words import Token, folded, masked, read_tokens, telling
+from reasoningbank.nl2sparql.languages import language_of
+from reasoningbank.nl2sparql.words import Token, folded, masked, read_tokens, stream, telling
 from reasoningbank.sparql import string_literal
 from reasoningbank.sparql.tokens import Token as QueryToken
 from reasoningbank.sparql.tokens import tokenize
@@ -50,8 +51,9 @@ def exchanged(question: str, example: Example) -> str | None:
         example: An example whose question says the same of other entities.
 
     Returns:
-        The query; None where the questions differ in more than quoted entities, codes and numbers,
-        or where an entity of the example cannot be found in its query.
+        The query; None where the questions differ in more than quoted entities, codes and numbers
+        (*from X to Y* is not *from Y to X*), or where an entity of the example cannot be found in
+        its query.
 
     Examples:
         >>> first = Example("1", 'Sensi di "cane"?', 'SELECT ?s { ?w rdfs:label "cane"@it }')
@@ -61,7 +63,7 @@ def exchanged(question: str, example: Example) -> str | None:
         True
     """
     asked, like = nearest_question(question, example)
-    if like < 1.0:
+    if like < 1.0 or _wording(asked) != _wording(question):
         return None
     old, new = _entities(asked), _entities(question)
     if len(old) != len(new) or any(a.kind != b.kind for a, b in zip(old, new, strict=True)):
@@ -72,6 +74,12 @@ def exchanged(question: str, example: Example) -> str | None:
             return None
     pairs = {before: after for before, after in pairs.items() if before != after}
     return _with(example.sparql, pairs) if pairs else example.sparql
+
+
+def _wording(question: str) -> list[str]:
+    """Return all words in their order: small ones and their places tell who does what to whom."""
+    plain = masked(question)
+    return [word for _, word in stream(read_tokens(plain), language_of(plain))]
 
 
 def _entities(question: str) -> list[Token]:

@@ -5,6 +5,7 @@ The model is given, never configured; within an agent's own `dspy.context` its c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ __all__ = ["adapt", "examples_text", "fix", "synthesise"]
 NONE = "none"
 #: Of a query that failed: longer ones are cut, since they push the rules out of sight.
 MOST_EARLIER = 1_500
+_PREFIXES = re.compile(r"^(?:[ \t]*PREFIX\s+[^\s:<]*:\s*<[^>\s]*>[ \t]*)+\n?", re.I | re.M)
 
 
 class WriteQuery(dspy.Signature):  # type: ignore[misc]
@@ -140,7 +142,7 @@ def adapt(question: str, example: Example, asked: str = "", lm: dspy.BaseLM | No
 
 
 def examples_text(examples: Sequence[Example], language: str = "") -> str:
-    """Return examples as a prompt shows them, without PREFIX lines.
+    """Return examples as a prompt shows them, without their prefixes.
 
     Args:
         examples: The examples, the best first.
@@ -166,10 +168,8 @@ def _inputs(
 
 
 def _bare(query: str) -> str:
-    # The prefixes are declared for whoever writes; a small model copies the lines, and errs.
-    lines = query.strip().splitlines()
-    kept = [line for line in lines if not line.strip().upper().startswith("PREFIX ")]
-    return "\n".join(kept).strip()
+    # The prefixes are declared for whoever writes; a small model copies them, and errs.
+    return _PREFIXES.sub("", query).strip()
 
 
 def _ask(signature: Any, lm: dspy.BaseLM | None, **inputs: str) -> str | None:

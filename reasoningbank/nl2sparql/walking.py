@@ -8,6 +8,7 @@ rdflib leaves the insides of SERVICE as parse trees: both vocabularies of nodes 
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -23,6 +24,8 @@ __all__ = ["Statement", "WalkedQuery", "walk_query"]
 
 #: Functions that hold a variable against a text as a whole.
 _EQUAL = ("=", "IN")
+#: A regular expression that is one plain text from end to end.
+_WHOLE = re.compile(r"\^([^\W\d_](?:[^\W_]|[ '-])*)\$")
 
 
 @dataclass(frozen=True)
@@ -210,6 +213,11 @@ class _Walk:
             sides = [node.expr, *others]
             texts = [str(s) for s in sides if isinstance(s, Literal) and _is_text(s)]
             for variable in (v for side in sides for v in _variables(side)):
+                self._equal(place.name(variable), texts)
+        elif node.name == "Builtin_REGEX" and isinstance(node.pattern, Literal):
+            whole = _WHOLE.fullmatch(str(node.pattern))
+            texts = [whole[1]] if whole else []
+            for variable in _variables(node.text):
                 self._equal(place.name(variable), texts)
         elif node.name in ("Bind", "Extend") and isinstance(node.get("expr"), Literal):
             self._equal(place.name(node.var), [str(node.expr)])

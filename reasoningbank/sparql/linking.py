@@ -9,6 +9,7 @@ over knowledge bases, KAIS 2018, section 5).
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ from reasoningbank.sparql.results import TableResult
 from reasoningbank.sparql.terms import compact
 
 __all__ = ["Linker", "Mention"]
+
+logger = logging.getLogger(__name__)
 
 #: Words of a name at most, candidates that are asked for, and mentions that are told.
 MOST_WORDS = 6
@@ -56,6 +59,9 @@ class Mention:
 class Linker:
     """Finds the resources that questions name; several threads may use it.
 
+    What is found is kept. Where a query fails, its part links nothing, and the next that asks for
+    the same question asks the endpoint again.
+
     Args:
         client: Asks the endpoint, two queries a question.
         endpoint: Whose namespaces the identifiers are tried in.
@@ -81,9 +87,12 @@ class Linker:
         Raises:
             EndpointError: The endpoint cannot be reached.
         """
-        if question not in self._known:
-            self._known[question] = self._found(question)
-        return self._known[question]
+        known = self._known.get(question)
+        if known is None:
+            known, whole = self._found(question)
+            if whole:
+                self._known[question] = known
+        return known
 
     def kinds(self, question: str) -> frozenset[str]:
         """Return the classes of what a question mentions, as IRIs.
@@ -105,9 +114,17 @@ class Linker:
             question = f"{question[:end]} ({mention.name}){question[end:]}"
         return question
 
-    def _found(self, question: str) -> tuple[Mention, ...]:
-        found = {mention.words: mention for mention in self._names(question)}
-        found |= {mention.words: mention for mention in self._identifiers(question)}
+    def _found(self, question: str) -> tuple[tuple[Mention, ...], bool]:
+        """Return what a question mentions, and whether no query for it failed."""
+        whole = True
+        found: dict[str, Mention] = {}
+        for ask in (self._names, self._identifiers):
+            try:
+                found |= {mention.words: mention for mention in ask(question)}
+            except QueryError as error:
+                # A question is whole without; an endpoint that timed out may answer the next time.
+                logger.warning("a question is not linked: %s", error)
+                whole = False
         kept: list[tuple[int, Mention]] = []
         taken: list[range] = []
         for words in sorted(found, key=lambda words: (-len(words), words)):
@@ -117,7 +134,7 @@ class Linker:
             ):
                 kept.append((span.start, found[words]))
                 taken.append(span)
-        return tuple(mention for _, mention in sorted(kept, key=lambda pair: pair[0]))
+        return tuple(mention for _, mention in sorted(kept, key=lambda pair: pair[0])), whole
 
     def _identifiers(self, question: str) -> list[Mention]:
         spelled = {
@@ -138,7 +155,8 @@ class Linker:
         )
         classes: dict[str, list[str]] = {}
         for x, of in rows:
-            if isinstance(x, NamedNode):
+            # An engine may give back an IRI otherwise than it was asked for.
+            if isinstance(x, NamedNode) and x.value in spelled:
                 named = classes.setdefault(x.value, [])
                 named += _iris([of])
         return [
@@ -167,7 +185,9 @@ class Linker:
             # What several have does not name one of them.
             if not (isinstance(n, Literal) and int(n.value) == 1 and isinstance(one, NamedNode)):
                 continue
-            words = spelled[name.value]
+            words = spelled.get(name.value)
+            if words is None:
+                continue
             if p.value not in self._labels and not _NAMING.search(p.value):
                 continue
             of_words = named.setdefault(words, {})
@@ -180,11 +200,7 @@ class Linker:
         ]
 
     def _rows(self, query: str) -> Iterable[Sequence[object]]:
-        try:
-            result = self._client.query(query)
-        except QueryError:
-            # An endpoint that cannot answer links nothing; the question is whole without.
-            return ()
+        result = self._client.query(query)
         assert isinstance(result, TableResult), "a SELECT has a table"
         return result.rows()
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from reasoningbank.errors import QueryError
+
 from .in_memory import Memory, op, outcome, value
 
 E = "http://e/sparql"

@@ -24,6 +24,7 @@ from reasoningbank.algebra.documentation import (
     signature,
     with_reference,
 )
+
 from .in_memory import Memory, op, outcome, text
 
 operation_module = importlib.import_module("reasoningbank.algebra.operation")

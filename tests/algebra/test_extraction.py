@@ -12,6 +12,7 @@ from rdflib import OWL, RDF, RDFS, XSD, Graph, Literal, Namespace, URIRef
 from reasoningbank.algebra import run_program
 from reasoningbank.algebra.runtime import Runtime
 from reasoningbank.sparql import OxigraphServer
+
 from .in_memory import op
 
 E = Namespace("http://e/")

@@ -13,11 +13,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyoxigraph import Literal, NamedNode, Triple
+from sparql.many_rows import ManyRows
 
 from reasoningbank.algebra import Limits, Runtime, json_chunks, run_program
 from reasoningbank.errors import BudgetError, EndpointError, QueryError, ReasoningBankError
 from reasoningbank.ldp import LDPServer
-from sparql.many_rows import ManyRows
 
 from .front import CUT, GONE, LOSE, PASS, Fault, Front, answer
 from .in_memory import op, value

@@ -8,6 +8,7 @@ import pytest
 from rdflib import XSD
 
 from reasoningbank.algebra import ProgramError, mistakes
+
 from .in_memory import Memory, op, outcome, text, uri, value
 
 
@@ -132,3 +133,9 @@ def test_what_fails_in_the_run(given: Any, expression: Any, told: str) -> None:
 def test_a_condition_is_no_way_out() -> None:
     service = "EXISTS { SERVICE <http://127.0.0.1:1/> { ?s ?p ?o } }"
     assert mistakes(op("Filter", input=TABLE, expression=service))
+
+
+@pytest.mark.parametrize("nested", ["(" * 50_000 + "1" + ")" * 50_000, "!" * 50_000 + "true"])
+def test_a_condition_that_nests_too_deeply_does_not_end_the_process(nested: str) -> None:
+    (wrong,) = mistakes(op("Filter", input=TABLE, expression=nested))
+    assert str(wrong).startswith("$.args.expression: the query is nested too deeply")

@@ -21,6 +21,7 @@ from reasoningbank.algebra import (
     run_program,
 )
 from reasoningbank.errors import BudgetError, EndpointError
+
 from .in_memory import Bounds, Ended, Memory, op, outcome, text, uri, value
 
 ENDPOINT = "http://e/sparql"

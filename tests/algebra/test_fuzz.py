@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from reasoningbank.algebra import json_chunks, mistakes, operations, read_program, run_program
 from reasoningbank.errors import ReasoningBankError
+
 from .in_memory import Bounds, Memory, op, text, uri, value
 
 # rdflib tells of literals that are not of their datatype.

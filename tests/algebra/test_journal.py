@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 from pathlib import Path
 
 import pytest
@@ -115,6 +116,33 @@ def test_lines_that_make_no_sense_are_told(file: Path) -> None:
         out.write('{"number": 9, "state": "done"}\n')
     with pytest.raises(RecordError, match="cannot be read"):
         Journal(file, resume=True)
+
+
+def test_a_line_that_is_spoiled_hides_none_behind_it(file: Path) -> None:
+    with Journal(file) as journal:
+        for url in ("http://e/1", "http://e/2"):
+            journal.end(journal.begin("POST", url, "d", {}), "done")
+    spoiled = file.read_bytes().replace(b'"number": 1,', b'"number: 1,', 1)
+    file.write_bytes(spoiled)
+    with pytest.raises(RecordError, match="a line of the journal cannot be read"):
+        Journal(file, resume=True)
+    assert file.read_bytes() == spoiled
+
+
+def test_a_line_that_the_disk_takes_in_part_is_taken_back(file: Path) -> None:
+    with Journal(file) as journal:
+        whole = file.read_bytes()
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (len(whole) + 20, hard))
+        try:
+            with pytest.raises(RecordError, match="cannot be written"):
+                journal.begin("POST", "http://e/1", "d", {})
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        assert file.read_bytes() == whole
+        journal.end(journal.begin("POST", "http://e/2", "d", {}), "done")
+    with Journal(file, resume=True) as again:
+        assert [(write.url, write.state) for write in again.writes()] == [("http://e/2", "done")]
 
 
 def test_what_the_disk_does_not_take_is_not_sent(tmp_path: Path) -> None:

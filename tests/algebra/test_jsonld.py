@@ -9,6 +9,7 @@ from rdflib import RDF, XSD, BNode, Graph, Literal, URIRef
 from rdflib.compare import isomorphic
 
 from reasoningbank.algebra import ProgramError, graph_from_jsonld, graph_to_jsonld, mistakes
+
 from .in_memory import Memory, op, outcome, text, uri, value
 
 E = "http://e/"

@@ -7,6 +7,7 @@ import pytest
 from reasoningbank.algebra import ProgramError
 from reasoningbank.algebra import replacing as module
 from reasoningbank.algebra.replacing import replace_all
+
 from .in_memory import op, outcome, text, value
 
 # The first eight are the examples of XPath and XQuery Functions and Operators 3.1, section 5.6.4.

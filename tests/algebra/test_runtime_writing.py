@@ -11,6 +11,7 @@ import httpx
 import pytest
 from rdflib import Graph, Literal, URIRef
 
+from reasoningbank.algebra.journal import Journal
 from reasoningbank.algebra.runtime import Limits, Runtime
 from reasoningbank.errors import BudgetError, EndpointError, RecordError, UsageError
 from reasoningbank.ldp import LDPServer
@@ -112,6 +113,12 @@ def test_bodies_are_what_methods_take(make: Callable[..., Runtime]) -> None:
         runtime.send("PUT", DOC, "<a> <b> <c> .")
     with pytest.raises(UsageError, match="fragment"):
         runtime.send("PUT", f"{DOC}#it", Graph())
+
+
+def test_a_dry_run_resumes_nothing(tmp_path: Path) -> None:
+    Journal(tmp_path / "j").close()
+    with pytest.raises(UsageError, match="a dry run resumes nothing"):
+        Runtime(dry_run=True, resume=True, journal=tmp_path / "j")
 
 
 def test_a_dry_run_lists_writes_and_does_none(

@@ -13,6 +13,7 @@ import xllamacpp
 
 from reasoningbank.algebra import Operation, ProgramError, mistakes, operations, read_program
 from reasoningbank.algebra.schema import program_schema
+
 from .in_memory import op, value
 
 CHECKER = jsonschema.Draft202012Validator(program_schema())

@@ -9,6 +9,7 @@ import pytest
 
 from reasoningbank.algebra import ProgramError, mistakes, read_program
 from reasoningbank.errors import UsageError
+
 from .in_memory import Memory, op, outcome, text, uri, value
 
 AB = [{"x": text("a")}, {"x": text("b")}]

@@ -9,6 +9,7 @@ import pytest
 from rdflib import RDF, Graph, Literal, URIRef
 
 from reasoningbank.algebra import ProgramError, graph_from_jsonld
+
 from .in_memory import Memory, op, outcome, text, uri, value
 
 DBR = "http://dbpedia.org/resource/"

@@ -8,6 +8,7 @@ from rdflib import XSD, BNode, Literal, URIRef
 from reasoningbank.algebra import ProgramError
 from reasoningbank.algebra.substitution import substitute
 from reasoningbank.algebra.terms import Term
+
 from .in_memory import op, outcome, text, uri, value
 
 IRI = URIRef("http://e/x")
@@ -209,3 +210,31 @@ def test_values_that_cannot_be(args: dict[str, object], told: str) -> None:
     with pytest.raises(ProgramError) as failed:
         outcome(op("Values", **{"query": QUERY, "data": [ROW], **args}))
     assert told in str(failed.value)
+
+
+@pytest.mark.parametrize(
+    ("query", "made"),
+    [
+        (
+            "SELECT ?a ?b { { SELECT ?a ?b { ?a ?p ?b } } }",
+            "SELECT (<http://e/x> AS ?a) ?b "
+            "{ { SELECT (<http://e/x> AS ?a_1) ?b { <http://e/x> ?p ?b } } }",
+        ),
+        (
+            "SELECT ?a { { SELECT ?a ?a_1 { { SELECT ?a { ?a ?p ?o } } } } }",
+            "SELECT (<http://e/x> AS ?a) { { SELECT (<http://e/x> AS ?a_1_1) ?a_1 "
+            "{ { SELECT (<http://e/x> AS ?a_2) { <http://e/x> ?p ?o } } } } }",
+        ),
+        (
+            "SELECT * { { SELECT ?a { ?a ?p ?o } } { SELECT ?a { ?a ?q ?o } } }",
+            "SELECT * { { SELECT (<http://e/x> AS ?a) { <http://e/x> ?p ?o } } "
+            "{ SELECT (<http://e/x> AS ?a) { <http://e/x> ?q ?o } } }",
+        ),
+        (
+            "SELECT ?b { { SELECT ?a ?b { ?a ?p ?b } } }",
+            "SELECT ?b { { SELECT (<http://e/x> AS ?a) ?b { <http://e/x> ?p ?b } } }",
+        ),
+    ],
+)
+def test_a_selected_term_is_no_variable_that_is_in_scope_already(query: str, made: str) -> None:
+    assert substitute(query, {"a": IRI}) == made

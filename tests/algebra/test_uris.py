@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reasoningbank.algebra import ProgramError, mistakes
+
 from .in_memory import op, outcome, text, uri, value
 
 ENCODED = [

@@ -9,6 +9,7 @@ import pytest
 from reasoningbank.algebra import ProgramError, mistakes, read_program
 from reasoningbank.algebra.source import parse_program
 from reasoningbank.algebra.texts import check_query, check_update
+
 from .in_memory import Memory, op, outcome, value
 
 E = "http://e/"
@@ -192,3 +193,8 @@ def test_the_place_of_a_mistake_in_an_update_is_told() -> None:
 def test_data_that_is_no_json(data: Any, told: str) -> None:
     (wrong,) = mistakes(data)
     assert str(wrong).startswith(told)
+
+
+def test_an_update_that_nests_too_deeply_does_not_end_the_process() -> None:
+    (wrong,) = mistakes(op("PATCH", url=E, update="DELETE {} WHERE " + "{" * 5000 + "}" * 5000))
+    assert str(wrong).startswith("$.args.update: the update is nested too deeply")

@@ -27,6 +27,7 @@ from reasoningbank.algebra.terms import (
     to_oxigraph,
     to_sparql,
 )
+
 from .in_memory import text, uri
 
 TERMS: list[tuple[dict[str, str], Any]] = [

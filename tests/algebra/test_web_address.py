@@ -89,6 +89,19 @@ def test_tricks_do_not_lead_out_of_a_base() -> None:
             continue
 
 
+@pytest.mark.parametrize(
+    "name", ["..%2Fx", "%2e%2E%2fx", "a%2F..%2Fx", "..;/x", "..;v=1/x", "..%5Cx", "a%5c..", r"..\x"]
+)
+def test_what_some_servers_take_for_dot_segments_is_refused(name: str) -> None:
+    with pytest.raises(UsageError, match=r"no \. or \.\. as a name"):
+        checked(f"http://e/mine/{name}")
+
+
+@pytest.mark.parametrize("name", ["AC%2FDC", "..x", "x..", "a;b", "...", "1%2F.5", "?x=/../"])
+def test_names_with_dots_and_slashes_are_names(name: str) -> None:
+    assert checked(f"http://e/mine/{name}") == f"http://e/mine/{name}"
+
+
 def test_the_longest_base_counts() -> None:
     assert within(["http://e/", "http://e/a/", "http://x/"], "http://e/a/b") == "http://e/a/"
     assert within([], "http://e/") is None

@@ -64,6 +64,19 @@ def test_a_run_without_memory_says_so() -> None:
     )
 
 
+def test_a_question_that_was_linked_is_known_by_its_own_words(tmp_path: Path) -> None:
+    held = next(one for one in records() if one.key.task == "h5").question
+    words = held.split()
+    text = " ".join([*words[:2], "(t:linked)", *words[2:]])
+    for told, found in (({}, []), ({"question": held}, ["question text"])):
+        recorder = Recorder()
+        one = {"id": "i1", "task": "s1", "text": f"Question: {text}\nQuery:\nASK {{}}", **told}
+        recorder.add("memory_retrieved", {"query": "", "items": [one]})
+        seen = trial("learned", "h3", 1, True, memory="b14", trajectory=asked(recorder))
+        leaks = planted(tmp_path / str(len(told)), seen)
+        assert [kind for _, kind, _, _ in leaks] == found
+
+
 @pytest.mark.parametrize(
     ("origin", "kind", "detail"),
     [

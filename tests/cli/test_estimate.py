@@ -33,8 +33,8 @@ def test_estimates_have_a_range(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert lines["direct"][:4] == ["10 of 10", "10", "7.5k (7.4–7.5)", "3.1k (2.0–4.0)"]
     assert lines["direct"][4].startswith("4.9 min (")
     assert lines["oracle"][:4] == ["10 of 10", "0", "0", "0"]
-    assert lines["all"][0] == "23 of 23"
-    assert lines["all"][5] == "0"
+    assert lines["(all)"][0] == "23 of 23"
+    assert lines["(all)"][5] == "0"
     text = "\n".join(lines)
     assert "direct (direct, local): from 10 trials of uniprot_demo, with other settings" in text
     assert "rlm: measured on 3 trials only" in text
@@ -65,8 +65,8 @@ def test_dollars_and_politeness(tmp_path: Path, capsys: pytest.CaptureFixture[st
 def test_a_judge_has_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = printed(estimate("uniprot_demo", tmp_path, "arms.direct.judge_lm=local"), capsys)
     assert lines["direct (judge)"] == ["10 of 10", "≤ 10", "≤ 82k", "≤ 3.0k", "?", "0"]
-    assert lines["all"][0] == "23 of 23"
-    assert lines["all"][4] == "?"
+    assert lines["(all)"][0] == "23 of 23"
+    assert lines["(all)"][4] == "?"
 
 
 def test_a_finished_run_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,7 @@ every gold.
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
@@ -148,6 +149,11 @@ def test_patterns_agree_with_each_other_and_with_the_query(
             assert tags & (THERE | {"SERVICE_INTEGRATION", "META_GRAPH"}), task.id
         if "COUNT" in tags:
             assert "aggregate" in task.features, task.id
+        if any(form in task.expected_sparql for form in ("STRSTARTS", "STRENDS", "STRLEN")):
+            assert "MORPHO_REGEX" in tags, task.id
+        if "MULTI_TRANSLATION" not in tags and "META_GRAPH" not in tags:
+            banks = set(re.findall("Dialetto[A-Z][a-z]+", task.expected_sparql))
+            assert len(banks) <= 1, task.id
         for pattern, sign in {
             "EMOTION": "elita:", "POLARITY": "marl:hasPolarity", "SENSE_DEFINITION": "definition",
             "TRANSLATION": "translatableAs", "POS": "lila:has", "MERONYM": "partMeronym",

@@ -7,6 +7,7 @@ from types import ModuleType
 
 import pytest
 
+from reasoningbank.agents import AGENTS, asks_model
 from reasoningbank.experiment.fixed_texts import fixed_texts
 from reasoningbank.experiment.prompt_hashes import prompt_hashes
 
@@ -41,6 +42,9 @@ def changed(monkeypatch: pytest.MonkeyPatch, module: str, old: str, new: str) ->
         ("layers.procedures", '"From earlier tasks:"', {"layers"}),
         ("layers.schema_card", '"In SERVICE <', {"layers"}),
         ("memory.consultation", '"when"', {"layers"}),
+        ("sparql.linking", "({mention.name})", {"linking"}),
+        ("experiment.sampling", "It runs and returns no rows.", {"outcomes"}),
+        ("diagnosis.unknown", "write it in place of ", {"outcomes"}),
         ("distillation.failure", "You already ran this code", {"lessons"}),
     ],
 )
@@ -49,6 +53,13 @@ def test_a_changed_text_shows(
 ) -> None:
     new = old[:-1] + "x" + old[-1]
     assert changed(monkeypatch, module, old, new) == whose
+
+
+def test_every_agent_that_asks_a_model_has_a_hash() -> None:
+    told = prompt_hashes(AGENTS)
+    assert {name for name in AGENTS if asks_model(name)} <= told.keys()
+    assert "oracle" not in told
+    assert len({told[name] for name in AGENTS if asks_model(name)}) == len(AGENTS) - 1
 
 
 @pytest.mark.parametrize(

@@ -113,3 +113,17 @@ def test_a_query_sees_one_moment(tmp_path: Path) -> None:
     found = documents.query("SELECT * { ?s <http://e/a> ?o }")
     documents.delete(f"{BASE}x")
     assert len(list(found)) == 1  # type: ignore[arg-type]
+
+
+def test_a_container_may_be_called_like_a_file(tmp_path: Path) -> None:
+    Documents(BASE, folder=tmp_path).put(f"{BASE}a.ttl/x", TRIPLES)
+    again = Documents(BASE, folder=tmp_path)
+    read = again.read(f"{BASE}a.ttl/x")
+    assert read is not None
+    assert list(read.triples) == TRIPLES
+
+
+def test_a_folder_that_cannot_be_written_is_told_at_the_start(tmp_path: Path) -> None:
+    (tmp_path / "index.ttl").mkdir()
+    with pytest.raises(UsageError, match="cannot be used: another document"):
+        Documents(BASE, folder=tmp_path)

@@ -49,3 +49,17 @@ def test_the_base_has_no_container() -> None:
         ("http://e/a/b/", "http://e/a/b/c"),
         ("http://e/a/", "http://e/a/b/"),
     ]
+
+
+@pytest.mark.parametrize("base", ["http://e/Malmö/", "http://e/Malm%c3%b6", "http://e/Malm%C3%B6/"])
+def test_a_base_is_spelled_as_its_documents_are(base: str) -> None:
+    assert checked_base(base) == "http://e/Malm%C3%B6/"
+    assert document_url(checked_base(base), "/Malmö/x") == "http://e/Malm%C3%B6/x"
+
+
+@pytest.mark.parametrize(
+    "base", ['http://ex"y/', "http://u:p@e/", "http://e:99999/", "http://e:0/", "http://[e/"]
+)
+def test_what_is_no_base_is_told_in_a_line(base: str) -> None:
+    with pytest.raises(UsageError, match="not a base address"):
+        checked_base(base)

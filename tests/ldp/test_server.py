@@ -369,3 +369,56 @@ def test_documents_in_a_folder_and_in_a_store_outlive_the_server(tmp_path: Path)
             query = "SELECT (COUNT(*) AS ?n) { ?s <http://e/name> ?o }"
             counted = httpx.get(f"{second.address}sparql", params={"query": query}).json()
             assert counted["results"]["bindings"][0]["n"]["value"] == "1"
+
+
+@pytest.mark.parametrize("length", ["²", "9" * 5000, "-1", "1_0", "x"])
+def test_a_length_that_is_none_is_answered(
+    server: LDPServer, capfd: pytest.CaptureFixture[str], length: str
+) -> None:
+    place = urlsplit(server.address)
+    with socket.create_connection((str(place.hostname), place.port or 0), timeout=10) as connection:
+        head = f"PUT /a HTTP/1.1\r\nHost: e\r\nContent-Length: {length}\r\n\r\n"
+        connection.sendall(head.encode("latin-1"))
+        assert connection.recv(1000).startswith(b"HTTP/1.1 411 ")
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_every_spelling_of_the_endpoint_is_the_endpoint(web: httpx.Client) -> None:
+    assert put(web, "%73parql", CITY).status_code == 405
+    assert web.get("%73parql", params={"query": "ASK {}"}).json()["boolean"] is True
+    assert "sparql" not in web.get("").text
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        "DELETE {} WHERE " + "{" * 5000 + "}" * 5000,
+        "DELETE {} WHERE { FILTER(" + "(" * 5000 + "1" + ")" * 5000 + ") }",
+        "DELETE {} WHERE { FILTER(" + "!" * 5000 + "true) }",
+        "DELETE {} WHERE { " + "OPTIONAL { ?s ?p ?o } " * 1000 + "}",
+    ],
+)
+def test_an_update_that_nests_too_deeply_does_not_end_the_server(
+    web: httpx.Client, update: str
+) -> None:
+    put(web, "d", CITY)
+    refused = web.patch("d", content=update, headers=UPDATE)
+    assert refused.status_code == 422
+    assert "nested too deeply" in refused.text
+    assert web.get("d").status_code == 200
+
+
+def test_an_update_may_add_very_many_triples(web: httpx.Client) -> None:
+    put(web, "d", "")
+    lines = "".join(f"<#s> <#p> -{number} , {number}.5 . " for number in range(2000))
+    assert web.patch("d", content=f"INSERT DATA {{ {lines} }}", headers=UPDATE).status_code == 200
+    assert len(graph(web, "d")) == 4000
+
+
+def test_a_backslash_before_a_u_is_no_codepoint(web: httpx.Client) -> None:
+    put(web, "d", "")
+    update = r'INSERT DATA { <#s> <#p> "C:\\u0041bc\\udead \u0041" }'
+    assert web.patch("d", content=update, headers=UPDATE).status_code == 200
+    assert list(graph(web, "d").objects()) == [Literal(r"C:\u0041bc\udead A")]
+    query = r'ASK { ?s ?p ?o FILTER(STRSTARTS(?o, "C:\\u0041bc")) }'
+    assert web.get("sparql", params={"query": query}).json()["boolean"] is True

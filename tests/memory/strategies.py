@@ -34,6 +34,7 @@ ITEMS = st.builds(
     evidence=st.lists(PROVENANCES, max_size=3, unique=True).map(tuple),
     counters=COUNTERS,
     question=TEXTS,
+    query=TEXTS,
     turns=st.lists(st.builds(Turn, TEXTS, TEXTS, TEXTS), max_size=2).map(tuple),
     status=st.sampled_from(["active", "superseded", "retired"]),
     superseded_by=st.sampled_from(["", "0123456789abcdef"]),

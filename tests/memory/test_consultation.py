@@ -27,6 +27,7 @@ HEIGHT = MemoryItem(
     "Ask :height.",
     "success",
     pattern="SELECT ?h { <<tree>> :height ?h }",
+    question="How tall is the ash?",
     provenance=Provenance(task="t2"),
     counters=Counters(helped=2, hurt=1),
     turns=(Turn("I look.", "print(1)", "1"),),
@@ -87,7 +88,11 @@ def test_one_item_is_shown_with_its_evidence_and_turns(bank: MemoryBank) -> None
     assert item["turns"] == [{"reasoning": "I look.", "code": "print(1)", "output": "1"}]
     assert answer["truncated"] is False
     assert consultation.shown == (HEIGHT.id,)
-    assert [one["id"] for one in events(recorder)[0]["items"]] == [HEIGHT.id]  # type: ignore[index,attr-defined]
+    (told,) = events(recorder)[0]["items"]  # type: ignore[attr-defined]
+    assert told["id"] == HEIGHT.id
+    # What is recorded as shown is all of it.
+    for text in (HEIGHT.title, HEIGHT.content, HEIGHT.question, HEIGHT.pattern, "print(1)"):
+        assert text in told["text"]
 
 
 def test_a_long_item_is_cut_and_said_so(bank: MemoryBank) -> None:

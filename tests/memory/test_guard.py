@@ -91,6 +91,7 @@ def test_the_text_of_a_gold_is_caught_whatever_the_provenance(
     assert gold not in task.expected_sparql
     leaks = {
         "pattern": item(pattern=gold, provenance=origin),
+        "query": item(query=gold, provenance=origin),
         "content": item(content=f"Run {gold} and look at the rows.", provenance=origin),
         "description": item(description=f"As in {gold}", provenance=origin),
         "turns": item(turns=(Turn("", f'r = sparql_query("""{gold}""")'),), provenance=origin),

@@ -45,6 +45,7 @@ def test_the_id_is_of_what_it_says(item: MemoryItem, more: Provenance, counters:
         {"pattern": "ASK {}"},
         {"scope": Scope("uniprot")},
         {"question": "Which?"},
+        {"query": "ASK {}"},
         {"turns": (Turn("why", "print(1)"),)},
     ],
 )

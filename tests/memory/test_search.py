@@ -238,3 +238,40 @@ def test_an_answered_question_is_shown_as_one_where_that_is_asked_for(bank: Memo
     dealt = deal_at_random(bank, "", like=99, guard=Guard(), count=words, examples=True)
     assert {one.item.title: one.example for one in dealt.found}["Worked"] == shown["Worked"].example
     assert all(one.example is None for one in retrieve(bank, QUESTION, guard=Guard()).found)
+
+
+@pytest.mark.parametrize("at_random", [False, True])
+def test_what_is_linked_is_counted_and_recorded_as_it_is_shown(
+    bank: MemoryBank, at_random: bool
+) -> None:
+    worked = [
+        item(f"Worked {n}", question=f"How tall is the ash {n}?", query=f"SELECT ?h {{ {n} }}")
+        for n in range(4)
+    ]
+    bank.add([*worked, item("Said")])
+    asked: list[str] = []
+
+    def linked(question: str) -> str:
+        asked.append(question)
+        return question.replace("ash", "ash (t:ash of many words)")
+
+    how = {"guard": Guard(), "count": words, "examples": True, "linked": linked}
+    if at_random:
+        found = deal_at_random(bank, "", like=30, **how)  # type: ignore[arg-type]
+        # What cannot fit is not asked about.
+        assert len(asked) == 1
+    else:
+        found = retrieve(bank, QUESTION, tokens=36, **how)  # type: ignore[arg-type]
+    shown = [one for one in found.found if one.example is not None]
+    assert shown
+    for one in shown:
+        assert one.example is not None
+        assert "(t:ash of many words)" in one.example.question
+        assert one.example.question in one.text
+        assert one.tokens == words(one.text)
+    assert found.tokens == sum(one.tokens for one in found.found) <= (30 if at_random else 36)
+    told = {one["id"]: one for one in found.to_event()["items"]}
+    for one in found.found:
+        assert told[one.item.id]["text"] == one.text
+        # An audit knows a question by its own words.
+        assert told[one.item.id].get("question", "") == one.item.question

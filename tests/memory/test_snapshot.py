@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -101,6 +102,33 @@ def test_a_bad_line_is_named(tmp_path: Path, line: str, said: str) -> None:
         Snapshot.read(file)
     assert str(told.value).startswith(f"{file}:2: ")
     assert len(str(told.value)) < 500
+
+
+def test_a_bank_without_queries_is_named_as_before_there_were_any() -> None:
+    item = MemoryItem("One", "first", "Do one.", "success", question="Which?")
+    # What the version before the field `query` wrote.
+    assert Snapshot.of([item]).hash == "2b866f75d77b680a"
+    assert b"query" not in Snapshot.of([item]).lines()
+    asked = replace(item, query="ASK {}")
+    assert json.loads(Snapshot.of([asked]).lines())["query"] == "ASK {}"
+
+
+def test_a_file_named_by_its_lines_is_read_however_items_are_written_today(tmp_path: Path) -> None:
+    lines = [
+        json.dumps({**item.to_json(), "query": ""}, sort_keys=True) + "\n"
+        for item in sorted((ONE, TWO), key=lambda item: item.id)
+    ]
+    name = hashlib.sha256("".join(lines).encode()).hexdigest()[:16]
+    assert name != Snapshot.of([ONE, TWO]).hash
+    file = tmp_path / f"{name}.jsonl"
+    file.write_text("".join(reversed(lines)), encoding="utf-8")
+    assert Snapshot.read(file) == Snapshot.of([ONE, TWO])
+    file.write_text("".join(lines).replace('"retrieved": 0', '"retrieved": 1'), encoding="utf-8")
+    with pytest.raises(RecordError, match="was changed or cut"):
+        Snapshot.read(file)
+    file.write_text(lines[0], encoding="utf-8")
+    with pytest.raises(RecordError, match="was changed or cut"):
+        Snapshot.read(file)
 
 
 def test_a_file_that_was_cut_is_told(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,11 @@ def test_reasons_and_scores(detector: PatternDetector) -> None:
     assert once.score < twice.score < 1
 
 
+def test_reasons_are_the_words_however_accents_are_stored(detector: PatternDetector) -> None:
+    text = unicodedata.normalize("NFD", "È così: qual è l'altezza?")
+    assert [one.because for one in detector.detect(text)] == [("altezza",)]
+
+
 def test_same_words_in_two_languages_count_once(woods: Pack, tmp_path: Path) -> None:
     text = '[[pattern]]\nname = "A"\nweak.it = ["zone"]\nweak.en = ["zone"]\n'
     pack = changed(woods, tmp_path, patterns_toml=text)
@@ -130,6 +136,20 @@ def test_signs_of_queries(woods: Pack) -> None:
     assert patterns_of_query("no query", patterns) == ()
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Parole con traduzione siciliana e non parmigiana",
+        "Parole tradotte in parmigiano ma non in siciliano",
+        "Words translated into Sicilian but not into Parmigiano",
+        "Words with a Parmigiano and without a Sicilian translation",
+    ],
+)
+def test_one_dialect_without_the_other_needs_both(question: str) -> None:
+    found = names(PatternDetector(load_patterns("liita")), question)
+    assert found == {"TRANSLATION", "MULTI_TRANSLATION"}
+
+
 def test_liita_rules_on_the_set_that_was_labelled_before_them() -> None:
     detector = PatternDetector(load_patterns("liita"))
     lines = (ONTOLOGY / "liita" / "detection.jsonl").read_text(encoding="utf-8").splitlines()
@@ -143,6 +163,12 @@ def test_liita_rules_on_the_set_that_was_labelled_before_them() -> None:
         assert report.questions >= 60
         assert report.micro.precision >= 0.95
         assert report.micro.recall >= 0.95
+
+
+def test_a_decimal_number_is_no_enzyme_class() -> None:
+    detector = PatternDetector(load_patterns("uniprot"))
+    assert "ENZYME" not in names(detector, "Which structures have a resolution below 2.5?")
+    assert "ENZYME" in names(detector, "Which proteins are of 2.7.11?")
 
 
 def test_uniprot_rules_on_train_and_dev() -> None:

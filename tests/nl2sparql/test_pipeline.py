@@ -13,7 +13,15 @@ from hashed_words import HashedWords
 
 from reasoningbank.corpus import Pack
 from reasoningbank.errors import BudgetError, ModelError, UsageError
-from reasoningbank.nl2sparql import NL2SPARQL, Example, HybridRetriever, adapt, exchanged, likeness
+from reasoningbank.nl2sparql import (
+    NL2SPARQL,
+    Example,
+    HybridRetriever,
+    adapt,
+    examples_text,
+    exchanged,
+    likeness,
+)
 from reasoningbank.sparql import EndpointConfig
 
 RIGHT = "SELECT ?h { ?t a w:Tree ; w:height ?h }"
@@ -209,6 +217,9 @@ def test_a_near_example_is_adapted_by_the_model(pipeline: Callable[..., NL2SPARQ
     assert [one.how for one in written.candidates] == ["written"]
 
 
+IN_THE_OTHER_ONE = "Words in Parmigiano but not in Sicilian?"
+
+
 @pytest.mark.parametrize(
     ("query", "asked", "question", "expected"),
     [
@@ -219,6 +230,11 @@ def test_a_near_example_is_adapted_by_the_model(pipeline: Callable[..., NL2SPARQ
         ('ASK { ?s ?p "cane" }', 'Sensi di "cane"?', 'Sensi di "a" e "b"?', None),
         ('ASK { ?s ?p "cane" }', 'Sensi di "cane"?', 'Parti di "gatto"?', None),
         ('ASK { ?a ?b "x" . ?c ?d "y" }', '"x" e "y"?', '"y" e "x"?', None),
+        ("ASK {}", "Words in Sicilian but not in Parmigiano?", IN_THE_OTHER_ONE, None),
+        ("ASK {}", "Le parole tradotte dal siciliano", "Le parole tradotte in siciliano", None),
+        ("ASK {}", "Tutti gli iponimi?", "Gli iponimi?", None),
+        ("ASK { FILTER(?v < -0.8) }", "Values below -0.8?", "Values below 0.8?", None),
+        ("ASK { FILTER(?v < -0.8) }", "Values below -0.8?", "Values below -0.5?", "-0.5)"),
     ],
 )
 def test_exchanging_entities(query: str, asked: str, question: str, expected: str | None) -> None:
@@ -228,6 +244,18 @@ def test_exchanging_entities(query: str, asked: str, question: str, expected: st
     else:
         assert found is not None
         assert expected in found
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "PREFIX e: <urn:e>\nprefix : <urn:f>\nASK { ?s e:p ?o }",
+        "PREFIX e: <urn:e> PREFIX : <urn:f> ASK { ?s e:p ?o }",
+    ],
+)
+def test_examples_are_shown_without_their_prefixes(query: str) -> None:
+    shown = examples_text([Example("1", "Any?", query)])
+    assert shown == "Question: Any?\nSPARQL: ASK { ?s e:p ?o }"
 
 
 def test_likeness_is_of_words_without_entities() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hashed_words import HashedWords
 
-from reasoningbank.corpus import Pack
+from reasoningbank.corpus import Pack, load_pack
 from reasoningbank.errors import UsageError
 from reasoningbank.nl2sparql import (
     Detected,
@@ -97,6 +97,14 @@ def test_what_is_left_out_does_not_set_the_scale(retriever: HybridRetriever) -> 
 
 def test_nothing_asked_nothing_found(retriever: HybridRetriever) -> None:
     assert retriever.retrieve("  ") == retriever.retrieve("trees", 0) == []
+
+
+def test_a_separate_test_set_is_never_shown() -> None:
+    shown = HybridRetriever("liita-test", embedder=HashedWords()).examples
+    assert shown == load_examples(load_pack("liita"))
+    hidden = {example.id for example in load_examples(load_pack("liita-test"))}
+    assert hidden
+    assert not hidden & {example.id for example in shown}
 
 
 def test_bad_input_is_refused() -> None:

@@ -138,8 +138,11 @@ def test_the_end_that_a_question_names(woods: Pack) -> None:
         'SELECT ?o { VALUES ?n { "pine" } ?t rdfs:label ?n . ?o w:near ?t }',
         'SELECT ?o { BIND("pine" AS ?n) ?t rdfs:label ?n . ?o w:near ?t }',
         "SELECT ?o { ?o w:near w:pine }",
+        'SELECT ?o { ?t rdfs:label ?n . ?o w:near ?t FILTER(REGEX(STR(?n), "^pine$", "i")) }',
     ):
         assert codes(other, woods, "NEIGHBOUR") == ["reversed-direction"], other
+    begins = 'SELECT ?o { ?t rdfs:label ?n . ?o w:near ?t FILTER(REGEX(?n, "^p")) }'
+    assert codes(begins, woods, "NEIGHBOUR") == []
     both = 'SELECT ?o { ?t rdfs:label "pine" . ?o rdfs:label "oak" ; w:near ?t }'
     assert codes(both, woods, "NEIGHBOUR") == []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,10 +16,14 @@ MOST_ROWS = 300
 
 
 @pytest.fixture(scope="module")
-def judge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ExecutionJudge]:
+def client() -> Iterator[SPARQLClient]:
     with open_endpoint(load_pack("liita")) as config:
-        golds = GoldStore(tmp_path_factory.mktemp("golds"), "sample")
-        yield ExecutionJudge(SPARQLClient(config), golds)
+        yield SPARQLClient(config)
+
+
+@pytest.fixture(scope="module")
+def judge(client: SPARQLClient, tmp_path_factory: pytest.TempPathFactory) -> ExecutionJudge:
+    return ExecutionJudge(client, GoldStore(tmp_path_factory.mktemp("golds"), "sample"))
 
 
 @pytest.mark.parametrize("name", ["liita", "liita-test"])
@@ -46,6 +51,24 @@ def test_the_mistakes_that_the_layout_invites_are_judged_wrong(
     (task,) = (t for t in load_corpus("liita").tasks if t.id.partition("_")[2] == task_id)
     assert wrong[0] in task.expected_sparql
     assert not judge.judge(task, task.expected_sparql.replace(*wrong)).lenient
+
+
+@pytest.mark.parametrize("name", ["liita", "liita-test"])
+def test_a_text_looked_for_in_definitions_begins_a_word(name: str, client: SPARQLClient) -> None:
+    """A fruit that is "grosso" must not pass for one that is "rosso"."""
+    looked_for = re.compile(r'(?:CONTAINS|REGEX)\(STR\(\?definition\), "([^"]+)"')
+    seen = 0
+    for task in load_corpus(name).tasks:
+        text = looked_for.search(task.expected_sparql)
+        if text is None or "?definition" not in task.expected_sparql.partition("WHERE")[0]:
+            continue
+        seen += 1
+        result = client.query(task.expected_sparql)
+        column = result.variables.index("definition")
+        for row in result.rows(0, MOST_ROWS):
+            told = row[column].value
+            assert re.search(rf"\b(?:{text[1]})", told), (task.id, told)
+    assert seen >= (10 if name == "liita" else 1)
 
 
 def test_golds_are_files_of_their_own() -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from reasoningbank.errors import QueryError
 from reasoningbank.sparql import EndpointConfig, Linker, Mention, OxigraphServer, SPARQLClient
 
 DATA = """
@@ -73,3 +75,39 @@ def test_a_mention_tells_its_class(linker: Linker) -> None:
 def test_an_odd_question_is_no_injection(linker: Linker) -> None:
     odd = 'What of "} ; DROP \\ <x> 1> {" and e:2>?'
     assert linker.linked(odd) == odd
+
+
+class Failing(SPARQLClient):
+    """Fails as many queries as it is told to, and counts all."""
+
+    fails = 0
+    asked = 0
+
+    def query(self, *args: Any, **options: Any) -> Any:
+        self.asked += 1
+        if self.fails:
+            self.fails -= 1
+            raise QueryError("the query timed out")
+        return super().query(*args, **options)
+
+
+def test_what_is_found_is_kept_and_what_failed_is_asked_again(linker: Linker) -> None:
+    config = linker._client.config
+    question, half, whole = "Is P10636 human?", "Is P10636 (e:P10636) human?", ""
+    with Failing(config) as client:
+        again = Linker(client, config, ("en",))
+        client.fails = 2
+        assert again.linked(question) == question
+        # Names failed; identifiers did not.
+        client.fails = 1
+        assert again.linked(question) == half
+        whole = again.linked(question)
+        assert whole == "Is P10636 (e:P10636) human (e:human)?"
+        assert client.asked == 6
+        assert again.linked(question) == whole
+        assert again.kinds(question) == {"http://e/Protein", "http://e/Taxon"}
+        assert client.asked == 6
+
+
+def test_an_address_with_dots_does_no_harm(linker: Linker) -> None:
+    assert linker.linked("What of a/../P10636 and ./1?") == "What of a/../P10636 and ./1?"

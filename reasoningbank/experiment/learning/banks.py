@@ -103,20 +103,21 @@ class Banks:
                     mend="run the same command again",
                 )
             return taken[-1].after
-        snapshot = self._of_gold(root) if root.memory.source == "gold" else self._of_file(root)
+        if root.memory.source == "gold":
+            return self._of_gold(root)
+        snapshot = read_bank(Path(root.memory.bank))
         self._snapshots.write(snapshot)
         return snapshot.hash
 
-    def _of_file(self, root: Arm) -> Snapshot:
-        return read_bank(Path(root.memory.bank))
-
-    def _of_gold(self, root: Arm) -> Snapshot:
-        """Return the exemplars of the training tasks: made once, and read from then on."""
+    def _of_gold(self, root: Arm) -> str:
+        """Return the name of the training tasks' exemplars: made once, and read from then on."""
         note = self._run / "learning" / f"{root.name}.bank.json"
         note = note if note.exists() else note.with_name(f"{note.name}.gz")
         if note.exists():
             try:
-                return self._snapshots.read(str(read_json(note)["after"]))
+                name = str(read_json(note)["after"])
+                self._snapshots.read(name)
+                return name
             except (RecordError, KeyError, TypeError):
                 # Either file can be made again: golds do not change in a run.
                 note.unlink()
@@ -137,4 +138,4 @@ class Banks:
                 "rejected": [asdict(rejected) for one in made for rejected in one.rejected],
             },
         )
-        return snapshot
+        return snapshot.hash

@@ -69,13 +69,12 @@ class Recalls:
         """Return what a trial is given.
 
         Raises:
-            EndpointError: If the endpoint fails where a layer is built of it.
+            EndpointError: If the endpoint fails where a layer is built of it, or a question linked.
             RecordError: If the bank cannot be had.
         """
         arm = job.arm
         if arm.memory.source == "none" and not arm.layers and not arm.linking:
             return NOTHING
-        linked = self._linked if arm.linking else str
         name, found, seconds = "", None, 0.0
         tools: Callable[[Recorder], Mapping[str, Callable[..., Any]]] | None = None
         if arm.memory.source != "none":
@@ -97,11 +96,9 @@ class Recalls:
             context=text,
             demonstrations=tuple(d.demonstration for d in found.demonstrations) if found else (),
             examples=tuple(
-                replace(one.example, question=linked(one.example.question))
-                for one in (found.found if found else ())
-                if one.example is not None
+                one.example for one in (found.found if found else ()) if one.example is not None
             ),
-            question=linked(job.task.query),
+            question=self._linker.linked(job.task.query) if arm.linking else "",
             tools=tools,
             event=found.to_event() if found is not None else None,
             seconds=seconds,
@@ -113,6 +110,10 @@ class Recalls:
 
     def _retrieved(self, job: Job, bank: MemoryBank, guard: Guard) -> Retrieval:
         memory, question = job.arm.memory, job.task.query
+        shown: dict[str, Any] = {
+            "examples": takes_examples(job.arm.agent),
+            "linked": self._linker.linked if job.arm.linking else None,
+        }
         found = retrieve(
             bank,
             question,
@@ -121,7 +122,7 @@ class Recalls:
             tokens=memory.tokens,
             kinds=_kinds(job.arm),
             scope=self._scope,
-            examples=takes_examples(job.arm.agent),
+            **shown,
             kinds_named=self._linker.kinds if job.arm.linking else None,
         )
         turns: tuple[Demonstrated, ...] = ()
@@ -130,20 +131,14 @@ class Recalls:
         if memory.source != "placebo":
             return replace(found, demonstrations=turns)
         chance: dict[str, Any] = {"guard": guard, "seed": job.key.seed, "kinds": _kinds(job.arm)}
-        dealt = deal_at_random(
-            bank,
-            question,
-            like=found.tokens,
-            examples=takes_examples(job.arm.agent),
-            **chance,
-        )
+        dealt = deal_at_random(bank, question, like=found.tokens, **shown, **chance)
         kept = dict(dealt.withheld)
-        shown = []
+        worked_by_others = []
         for turn in turns:
             one, withheld = deal_demonstration(bank, turn, **chance)
-            shown.append(one)
+            worked_by_others.append(one)
             kept |= dict(withheld)
-        return replace(dealt, demonstrations=tuple(shown), withheld=tuple(kept.items()))
+        return replace(dealt, demonstrations=tuple(worked_by_others), withheld=tuple(kept.items()))
 
     def _tools(
         self, job: Job, bank: MemoryBank, guard: Guard
@@ -162,9 +157,6 @@ class Recalls:
             return MemoryTools(consultation).as_dspy_tools()
 
         return make
-
-    def _linked(self, question: str) -> str:
-        return self._linker.linked(question)
 
     @property
     def _scope(self) -> Scope:

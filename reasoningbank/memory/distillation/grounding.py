@@ -154,7 +154,8 @@ class Grounding:
 
     def _secrets(self, draft: Draft) -> Iterator[str]:
         turns = "\n".join(f"{t.reasoning}\n{t.code}\n{t.output}" for t in draft.turns)
-        secret = secret_in("\n".join((draft.pattern, draft.question, turns)), self._facts.endpoint)
+        kept = "\n".join((draft.pattern, draft.question, draft.query, turns))
+        secret = secret_in(kept, self._facts.endpoint)
         if secret:
             yield f"holds {secret}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from reasoningbank.corpus import Task
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment import Experiment, RunFolder, TrialKey, TrialRecord
 from reasoningbank.experiment.learning.snapshots import Snapshots
+from reasoningbank.experiment.plan import plan_run
 from reasoningbank.experiment.steps import StepFolder
 from reasoningbank.memory import MemoryItem, Provenance, Snapshot, Turn
 from reasoningbank.trajectory import Usage
@@ -60,6 +62,33 @@ def test_a_lost_note_of_the_exemplars_is_made_again(learning: Make, run: Run) ->
     (folder.path / "learning" / "gold.bank.json").write_text("{", encoding="utf-8")
     run(experiment)
     assert len({record.memory for record in folder.trials()}) == 1
+
+
+def test_exemplars_that_an_earlier_version_wrote_keep_their_name(learning: Make, run: Run) -> None:
+    experiment = learning(arm("gold", "gold"), **EVALUATE)
+    folder = run(experiment, limit=1)
+    note = folder.path / "learning" / "gold.bank.json"
+    said = json.loads(note.read_text(encoding="utf-8"))
+    file = Snapshots(folder.path).file(said["after"])
+    items = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    lines = "".join(json.dumps({**one, "query": ""}) + "\n" for one in items)
+    name = hashlib.sha256(lines.encode()).hexdigest()[:16]
+    file.unlink()
+    file.with_name(f"{name}.jsonl").write_text(lines, encoding="utf-8")
+    note.write_text(json.dumps({**said, "after": name}), encoding="utf-8")
+    run(experiment)
+    (first, *rest) = sorted(folder.trials(), key=lambda record: record.started)
+    assert first.memory == said["after"] != name
+    assert {record.memory for record in rest} == {name}
+
+
+@pytest.mark.parametrize("distiller", ["locla", "the rules"])
+def test_a_distiller_that_is_no_model_is_told_before_anything_runs(
+    learning: Make, distiller: str
+) -> None:
+    experiment = learning(arm("learned", {"source": "learned", "distiller": distiller}))
+    with pytest.raises(UsageError, match=r"arm learned, memory\.distiller: unknown model"):
+        plan_run(experiment)
 
 
 def test_no_exemplar_is_made_of_another_split(learning: Make) -> None:

@@ -51,6 +51,9 @@ def test_exemplars_are_turns_whose_questions_are_linked_like_the_tasks(
     # The nearest stands next to the question.
     for item, question, query in zip(reversed(shown), turns[::2], turns[1::2], strict=True):
         assert ("Beside the oak (t:oak), which" in question["content"]) is linking
+        # What is recorded, and counted, is what was shown.
+        assert item["text"] == f"Question: {question['content']}\nQuery:\n{query['content']}"
+        assert ("question" in item) is linking
         assert item["text"].split("Query:\n")[1] in query["content"]
         assert item["text"].split("Query:\n")[1] not in told["content"]
     assert ("the oak (t:oak), which plants are higher than 1 m" in last["content"]) is linking

@@ -135,6 +135,12 @@ def test_ordinary_text_is_no_secret(text: str) -> None:
     assert secret_in(text) == ""
 
 
+@pytest.mark.parametrize("part", ["pattern", "question", "query"])
+def test_no_part_that_is_kept_may_hold_a_secret(facts: Facts, part: str) -> None:
+    hidden = {"pattern": "ASK { ?s ?p 'api_key=abcdef1234' }", part: "ASK {} # api_key=abcdef1234"}
+    assert "holds " in objections(facts, draft(**{part: hidden[part]}))
+
+
 def test_words_with_secrets_or_strange_names_are_not_taken(facts: Facts) -> None:
     given = draft(pattern="ASK { <<protein>> up:sequence/up:mass ?mass }")
     words = Words("Use up:hasMass instead", "Questions with api_key=abcdef1234", "1. Use <<taxon>>")
