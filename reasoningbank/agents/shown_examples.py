@@ -9,7 +9,7 @@ from functools import lru_cache
 from types import MappingProxyType
 
 from reasoningbank.agents.protocol import Episode
-from reasoningbank.corpus import Pack, load_corpus, load_pack
+from reasoningbank.corpus import Pack, load_corpus
 from reasoningbank.errors import UsageError
 from reasoningbank.nl2sparql import (
     WEIGHTS,
@@ -18,10 +18,11 @@ from reasoningbank.nl2sparql import (
     PatternDetector,
     RandomRetriever,
     Retriever,
+    example_pack,
     load_patterns,
 )
 
-__all__ = ["RETRIEVALS", "ShownExamples", "example_pack", "pack_of", "shown_examples"]
+__all__ = ["RETRIEVALS", "ShownExamples", "pack_of", "shown_examples"]
 
 #: Ways of retrieving: weights of meaning, words and patterns; None for any examples.
 RETRIEVALS = MappingProxyType(
@@ -67,11 +68,6 @@ def pack_of(episode: Episode, agent: str) -> Pack:
             mend="run it over a domain pack, or choose direct, react or rlm",
         )
     return episode.pack
-
-
-def example_pack(pack: Pack) -> Pack:
-    """Return the pack whose examples are shown: of a separate test set, the pack it belongs to."""
-    return load_pack(pack.root) if pack.test is not None and pack.examples == pack.test else pack
 
 
 def shown_examples(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from pydantic import Field
 from rdflib import RDF, BNode, Graph, Literal, Namespace, URIRef
 
 from reasoningbank.algebra.arguments import PlainText, Text, Uri, Url
-from reasoningbank.algebra.builtin.documents import WRITTEN, written
+from reasoningbank.algebra.builtin.documents import Writing, written
 from reasoningbank.algebra.builtin.uris import encode_for_uri
 from reasoningbank.algebra.contract import Evaluation
 from reasoningbank.algebra.faults import ProgramError
@@ -91,18 +91,8 @@ class LdhList(Operation):
         return run.runtime.select(self.endpoint or f"{base}sparql", _CHILDREN % iri(self.url))
 
 
-class _Create(Operation):
-    writes: ClassVar[bool] = True
-    yields = "table"
-
-    @classmethod
-    def columns(cls, given: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return the columns of how the write ended."""
-        return WRITTEN
-
-
 @register
-class LdhCreateContainer(_Create):
+class LdhCreateContainer(Writing):
     """Creates a LinkedDataHub container document below a parent; yields the status and the URL.
 
     Its URL is the parent's with the slug (the title by default), which is percent-encoded here.
@@ -139,7 +129,7 @@ class LdhCreateContainer(_Create):
 
 
 @register
-class LdhCreateItem(_Create):
+class LdhCreateItem(Writing):
     """Creates a LinkedDataHub item document in a container; yields the status and the URL.
 
     Its URL is the container's with the slug (the title by default), which is percent-encoded here.

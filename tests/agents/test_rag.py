@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from reasoningbank.agents import Attempt, Episode, make_agent
-from reasoningbank.agents.shown_examples import example_pack, shown_examples
+from reasoningbank.agents.shown_examples import shown_examples
 from reasoningbank.corpus import Pack, Task, load_pack
 from reasoningbank.errors import ModelError, UsageError
 from reasoningbank.judge.case import executed_queries
 from reasoningbank.lm import make_lm
+from reasoningbank.nl2sparql import example_pack
 
 QUESTION = "Which plants near the pine are trees and how tall are they?"
 QUERY = "SELECT ?plant ?metres WHERE { ?plant a t:Tree ; t:height ?metres }"

@@ -17,7 +17,7 @@ from reasoningbank.algebra.values import Table, Value
 from reasoningbank.algebra.visible import Visible
 from reasoningbank.errors import QueryError
 
-__all__ = ["GET", "PATCH", "POST", "PUT", "WRITTEN", "written"]
+__all__ = ["GET", "PATCH", "POST", "PUT", "WRITTEN", "Writing", "written"]
 
 #: The columns of what a write yields.
 WRITTEN = ("status", "url")
@@ -64,7 +64,9 @@ class GET(Operation):
         return run.runtime.get(self.url)
 
 
-class _Write(Operation):
+class Writing(Operation):
+    """What all operations that write a document have in common."""
+
     writes: ClassVar[bool] = True
     yields = "table"
 
@@ -75,7 +77,7 @@ class _Write(Operation):
 
 
 @register
-class POST(_Write):
+class POST(Writing):
     """Appends RDF data to the document at a URL; yields the status and the URL."""
 
     op = "POST"
@@ -96,7 +98,7 @@ class POST(_Write):
 
 
 @register
-class PUT(_Write):
+class PUT(Writing):
     """Creates or replaces the document at a URL with RDF data; yields the status and the URL."""
 
     op = "PUT"
@@ -128,7 +130,7 @@ class PUT(_Write):
 
 
 @register
-class PATCH(_Write):
+class PATCH(Writing):
     """Changes the document at a URL by a SPARQL Update; yields the status and the URL."""
 
     op = "PATCH"
