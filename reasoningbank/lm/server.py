@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -225,7 +226,8 @@ class LocalModel:
             self._log.seek(0)
             log = self._log.read()
         settings = self.settings
-        if settings.port and "bind" in log:
+        # What the server says of it does not always reach the log before it ends.
+        if settings.port and ("bind" in log or (not timed_out and _is_taken(settings.port))):
             return SetupError(
                 f"port {settings.port} is in use",
                 where="local model server",
@@ -271,3 +273,12 @@ def _first_line(stream: IO[str], seconds: float) -> str:
     reader.start()
     reader.join(seconds)
     return found[0] if found else ""
+
+
+def _is_taken(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return True
+    return False
