@@ -12,9 +12,9 @@ from reasoningbank.agents.calling import asking
 from reasoningbank.agents.conclusion import conclude
 from reasoningbank.agents.plain import PlainAdapter
 from reasoningbank.agents.protocol import Attempt, AttemptStatus, Episode
-from reasoningbank.agents.reply import query_in
 from reasoningbank.corpus import Task
 from reasoningbank.errors import BudgetError
+from reasoningbank.lm.reply import query_in
 
 __all__ = ["DirectAgent"]
 

@@ -15,11 +15,11 @@ from reasoningbank.agents.demonstrations import Demonstration
 from reasoningbank.agents.protocol import Attempt, AttemptStatus, Episode
 from reasoningbank.agents.react_turns import RecordedReAct
 from reasoningbank.agents.recording import ToolRecorder
-from reasoningbank.agents.reply import query_in
 from reasoningbank.agents.tool_lines import tool_lines
 from reasoningbank.agents.tool_objects import tool_objects
 from reasoningbank.corpus import Task
 from reasoningbank.errors import BudgetError
+from reasoningbank.lm.reply import query_in
 
 __all__ = ["ReActAgent"]
 

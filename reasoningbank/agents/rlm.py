@@ -15,13 +15,13 @@ from reasoningbank.agents.conclusion import conclude
 from reasoningbank.agents.demonstrations import Demonstration
 from reasoningbank.agents.protocol import Attempt, AttemptStatus, Episode
 from reasoningbank.agents.recording import ToolRecorder
-from reasoningbank.agents.reply import query_in
 from reasoningbank.agents.sandbox import Sandbox
 from reasoningbank.agents.tool_lines import tool_lines
 from reasoningbank.agents.tool_objects import tool_objects
 from reasoningbank.agents.turns import RecordedRLM
 from reasoningbank.corpus import Task
 from reasoningbank.errors import BudgetError
+from reasoningbank.lm.reply import query_in
 
 __all__ = ["RLMAgent"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reasoningbank.agents.reply import query_in
+from reasoningbank.lm.reply import query_in
 
 QUERY = "PREFIX up: <http://purl.uniprot.org/core/>\nSELECT ?p WHERE { ?p a up:Protein }"
 
