@@ -16,7 +16,7 @@ from reasoningbank.corpus import Task
 from reasoningbank.errors import BudgetError
 from reasoningbank.lm.reply import query_in
 
-__all__ = ["DirectAgent"]
+__all__ = ["DirectAgent", "written_query"]
 
 
 #: Prefixes are named, not written out: a small model copies their lines, or invents them, until
@@ -42,6 +42,26 @@ def _signature(episode: Episode) -> type[dspy.Signature]:
     return signature
 
 
+def written_query(episode: Episode, question: str) -> str | None:
+    """Ask the model once for the query that answers a question; None where it wrote none.
+
+    Raises:
+        BudgetError: The prompt outgrew the model's context, or it did not answer in time.
+        ModelError: The model cannot be reached.
+    """
+    predict = dspy.Predict(_signature(episode))
+    predict.demos = [
+        dspy.Example(question=shown.question, sparql=shown.query).with_inputs("question")
+        for shown in reversed(episode.examples)
+    ]
+    try:
+        with asking(episode, adapter=PlainAdapter()):
+            return query_in(predict(question=question).sparql)
+    except AdapterParseError:
+        # An empty reply: the model was asked, and gave nothing.
+        return None
+
+
 class DirectAgent:
     """Asks the model once and submits what it wrote, unexecuted.
 
@@ -62,19 +82,9 @@ class DirectAgent:
         sparql: str | None = None
         error = ""
         status: AttemptStatus = "submitted"
-        predict = dspy.Predict(_signature(episode))
-        predict.demos = [
-            dspy.Example(question=shown.question, sparql=shown.query).with_inputs("question")
-            for shown in reversed(episode.examples)
-        ]
         try:
             episode.meter.turn()
-            with asking(episode, adapter=PlainAdapter()):
-                prediction = predict(question=task.query)
-            sparql = query_in(prediction.sparql)
-        except AdapterParseError:
-            # An empty reply: the model was asked, and gave nothing.
-            sparql = None
+            sparql = written_query(episode, task.query)
         except BudgetError as spent:
             status, error = "exhausted", str(spent)
         if sparql is None and status == "submitted":

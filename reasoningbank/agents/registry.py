@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from reasoningbank.agents.algebra import AlgebraAgent
 from reasoningbank.agents.direct import DirectAgent
 from reasoningbank.agents.graph.solver import GraphAgent
 from reasoningbank.agents.oracle import OracleAgent
@@ -18,7 +19,15 @@ __all__ = ["AGENTS", "asks_model", "make_agent", "takes_examples"]
 
 AGENTS: dict[str, Callable[..., Agent]] = {
     agent.name: agent
-    for agent in (OracleAgent, DirectAgent, RAGAgent, GraphAgent, RLMAgent, ReActAgent)
+    for agent in (
+        OracleAgent,
+        DirectAgent,
+        RAGAgent,
+        GraphAgent,
+        RLMAgent,
+        ReActAgent,
+        AlgebraAgent,
+    )
 }
 
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import shutil
 import sys
-import tempfile
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
@@ -17,17 +15,13 @@ import typer
 
 from reasoningbank.algebra import (
     Limits,
-    Planned,
-    Program,
     Runtime,
     Value,
     from_json,
-    json_chunks,
     mistakes,
     operation,
     operations,
     read_program,
-    run_program,
 )
 from reasoningbank.algebra.documentation import agent_prompt, reference, signature, summary
 from reasoningbank.algebra.runtime_writes import Unanswered
@@ -35,17 +29,19 @@ from reasoningbank.algebra.schema import program_schema
 from reasoningbank.algebra.source import parse_program
 from reasoningbank.algebra.terms import scalar
 from reasoningbank.algebra.web_credentials import credentials_from
+from reasoningbank.cli.algebra_asking import ask
+from reasoningbank.cli.algebra_model import open_author, open_stage_of
+from reasoningbank.cli.algebra_running import addresses_of, pair_of, print_run
 from reasoningbank.cli.output import console, print_json, print_table, progress_console
-from reasoningbank.errors import ReasoningBankError, UsageError
+from reasoningbank.errors import UsageError
 
 __all__ = ["app"]
 
 app = typer.Typer(
-    help="Programs over RDF data on the Web: check them, run them.", no_args_is_help=True
+    help="Programs over RDF data on the Web: write them, check them, run them.",
+    no_args_is_help=True,
 )
-
-#: Bytes of a result that stay in memory until all of it is there.
-_IN_MEMORY = 16 * 1024 * 1024
+app.command()(ask)
 
 File = Annotated[str, typer.Argument(help="A program (JSON), or - for standard input.")]
 Variables = Annotated[
@@ -94,6 +90,12 @@ def run(
     requests: Annotated[int, typer.Option(min=1, help="Requests at most.")] = 10_000,
     rows: Annotated[int, typer.Option(min=1, help="Rows at most.")] = 1_000_000,
     seconds: Annotated[float, typer.Option(min=0.1, help="Seconds at most.")] = 3_600.0,
+    lm: Annotated[
+        str | None, typer.Option(help="A model that writes the queries of SPARQLString.")
+    ] = None,
+    pack: Annotated[
+        str | None, typer.Option(help="A pack whose data stand for its endpoint, offline.")
+    ] = None,
 ) -> None:
     """Run a program; its result is JSON on standard output.
 
@@ -104,25 +106,23 @@ def run(
     data, text = _read(file)
     given = dict(_variable(one) for one in variables or [])
     program = read_program(data, given)
-    runtime = Runtime(
-        allow_write=allow_write or (),
-        allow_read=allow_read,
-        limits=Limits(requests=requests, rows=rows, seconds=seconds),
-        addresses=dict(_pair("--address", one) for one in address or []),
-        credentials=credentials_from(credentials) if credentials else (),
-        dry_run=dry_run,
-        journal=journal,
-        resume=resume,
-        program=_digest(text, variables or []),
-        unanswered=_unanswered(unanswered),
-    )
-    with runtime, _told(runtime), tempfile.SpooledTemporaryFile(_IN_MEMORY, "w+") as kept:
-        # Nothing is printed of a run that fails, and a long result never lies in memory.
-        for chunk in _written(program, runtime, given):
-            kept.write(chunk)
-        kept.seek(0)
-        shutil.copyfileobj(kept, sys.stdout)
-        sys.stdout.write("\n")
+    with contextlib.ExitStack() as stack:
+        stage = stack.enter_context(open_stage_of(pack)) if pack else None
+        author = stack.enter_context(open_author(lm, pack, stage)) if lm else None
+        runtime = Runtime(
+            allow_write=allow_write or (),
+            allow_read=allow_read,
+            limits=Limits(requests=requests, rows=rows, seconds=seconds),
+            addresses={**(stage.addresses if stage else {}), **addresses_of(address)},
+            credentials=credentials_from(credentials) if credentials else (),
+            compose=author.compose if author else None,
+            dry_run=dry_run,
+            journal=journal,
+            resume=resume,
+            program=_digest(text, variables or []),
+            unanswered=_unanswered(unanswered),
+        )
+        print_run(program, stack.enter_context(runtime), given)
 
 
 @app.command()
@@ -200,15 +200,8 @@ def _read(file: str) -> tuple[Any, str]:
     return parse_program(text), text
 
 
-def _pair(option: str, text: str) -> tuple[str, str]:
-    name, sign, value = text.partition("=")
-    if not sign or not name:
-        raise UsageError(f"{text!r} has no NAME=VALUE form", where=option)
-    return name, value
-
-
 def _variable(text: str) -> tuple[str, Value]:
-    name, value = _pair("--var", text)
+    name, value = pair_of("--var", text)
     plain = name.removeprefix("$").removesuffix(":")
     if not name.endswith(":"):
         return plain, scalar(value)
@@ -229,31 +222,3 @@ def _unanswered(word: str) -> Unanswered:
 
 def _digest(text: str, variables: Sequence[str]) -> str:
     return hashlib.sha256(json.dumps([text, sorted(variables)]).encode()).hexdigest()
-
-
-def _written(program: Program, runtime: Runtime, given: dict[str, Value]) -> Iterator[str]:
-    chunks = json_chunks(run_program(program, runtime, given))
-    if not runtime.dry_run:
-        yield from chunks
-        return
-    yield '{"result": '
-    yield from chunks
-    writes = [_planned(one) for one in runtime.planned]
-    yield f',\n"writes": {json.dumps(writes, ensure_ascii=False)}}}'
-
-
-def _planned(one: Planned) -> dict[str, Any]:
-    return {"method": one.method, "url": one.url, "allowed": one.allowed, "body": one.body}
-
-
-@contextlib.contextmanager
-def _told(runtime: Runtime) -> Iterator[None]:
-    """Say which writes were done, when a run fails."""
-    try:
-        yield
-    except (ReasoningBankError, KeyboardInterrupt):
-        for one in runtime.writes:
-            status = f" ({one.status})" if one.status else ""
-            line = f"{one.state}: {one.method} {one.url}{status}"
-            progress_console.print(line, markup=False, soft_wrap=True)
-        raise

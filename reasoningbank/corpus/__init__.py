@@ -10,6 +10,7 @@ from reasoningbank.corpus.features import QueryFeatures, query_features
 from reasoningbank.corpus.findings import Finding, Severity
 from reasoningbank.corpus.lookup import find_task
 from reasoningbank.corpus.pack import (
+    DocumentSpace,
     FederatedEndpoint,
     Pack,
     endpoint_config,
@@ -29,6 +30,7 @@ from reasoningbank.corpus.validation import validate
 __all__ = [
     "Complexity",
     "Corpus",
+    "DocumentSpace",
     "FederatedEndpoint",
     "Finding",
     "Pack",

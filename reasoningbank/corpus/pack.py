@@ -19,6 +19,7 @@ from reasoningbank.errors import UsageError
 from reasoningbank.sparql import EndpointConfig
 
 __all__ = [
+    "DocumentSpace",
     "FederatedEndpoint",
     "Pack",
     "endpoint_config",
@@ -59,6 +60,23 @@ class FederatedEndpoint:
 
 
 @dataclass(frozen=True)
+class DocumentSpace:
+    """The documents that programs of a pack read and write.
+
+    Attributes:
+        base: What the addresses of documents that may be written begin with.
+        initial: What documents hold beforehand, as TriG with a document's address as its graph's
+            name; None where there are none.
+        resources: What the addresses of resources begin with of which each answers GET with the
+            statements that the pack's data make of it; empty where none does.
+    """
+
+    base: str
+    initial: Path | None = None
+    resources: str = ""
+
+
+@dataclass(frozen=True)
 class Pack:
     """What a pack says of itself; paths are absolute.
 
@@ -84,6 +102,7 @@ class Pack:
         federated: The endpoints that the examples federate with.
         sources: Where each kind of fact comes from, as the pack's file says it.
         test: The folder with a separate test set; None where the pack has none.
+        documents: The documents that its tasks write; None where none does.
     """
 
     key: str
@@ -107,6 +126,7 @@ class Pack:
     federated: tuple[FederatedEndpoint, ...] = ()
     sources: tuple[Mapping[str, Any], ...] = ()
     test: Path | None = None
+    documents: DocumentSpace | None = None
 
     def with_test_set(self) -> Pack:
         """Return the pack with its separate test set as its examples.
@@ -136,6 +156,13 @@ class _Federated(BaseModel):
     void_graph: str = ""
 
 
+class _Documents(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    base: str = Field(pattern=r"^https?://.*/$")
+    initial: str = ""
+    resources: str = ""
+
+
 class _PackFile(BaseModel):
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
     endpoint: str = ""
@@ -157,6 +184,7 @@ class _PackFile(BaseModel):
     union_default_graph: bool = True
     federated: list[_Federated] = []
     sources: list[dict[str, Any]] = []
+    documents: _Documents | None = None
 
 
 def load_pack(name_or_path: str | Path) -> Pack:
@@ -332,4 +360,11 @@ def _from_file(root: Path, read: _PackFile) -> Pack:
         ),
         sources=tuple(read.sources),
         test=inside(read.test) if read.test else None,
+        documents=None
+        if read.documents is None
+        else DocumentSpace(
+            read.documents.base,
+            inside(read.documents.initial) if read.documents.initial else None,
+            read.documents.resources,
+        ),
     )

@@ -2,9 +2,9 @@
 
 A corpus is a folder of Turtle files that describe example queries the way SPARQL endpoints
 publish them: ``sh:SPARQLExecutable`` with the question as ``rdfs:comment``, the query under
-``sh:select``, ``sh:ask``, ``sh:construct`` or ``spex:describe``, and the endpoint as
-``schema:target``. Files are read as RDF. What is odd becomes a `Finding`; only an example
-without a question or a query is left out.
+``sh:select``, ``sh:ask``, ``sh:construct`` or ``spex:describe`` (``sh:update``, where documents
+are to be written), and the endpoint as ``schema:target``. Files are read as RDF. What is odd
+becomes a `Finding`; only an example without a question or a query is left out.
 """
 
 from __future__ import annotations

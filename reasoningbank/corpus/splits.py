@@ -19,7 +19,7 @@ PARTS: tuple[SplitName, ...] = ("train", "dev", "test")
 DEFAULT_SHARES: Mapping[str, float] = MappingProxyType({"train": 0.5, "dev": 0.2, "test": 0.3})
 
 #: A group is filed under the first of these that it holds: what is rare must be spread first.
-_RARE_FIRST = ("DESCRIBE", "CONSTRUCT", "ASK", "SELECT")
+_RARE_FIRST = ("UPDATE", "DESCRIBE", "CONSTRUCT", "ASK", "SELECT")
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ from typing import Literal
 
 __all__ = ["Complexity", "QueryForm", "Task"]
 
-QueryForm = Literal["SELECT", "ASK", "CONSTRUCT", "DESCRIBE"]
+#: An UPDATE says what documents hold once the instruction was carried out.
+QueryForm = Literal["SELECT", "ASK", "CONSTRUCT", "DESCRIBE", "UPDATE"]
 Complexity = Literal["simple", "moderate", "complex"]
 
 

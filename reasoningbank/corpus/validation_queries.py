@@ -14,7 +14,7 @@ from reasoningbank.errors import QueryError
 from reasoningbank.sparql import STANDARD_PREFIXES, PreparedQuery, address_key, prepare
 from reasoningbank.sparql.edits import Edit, apply_edits
 from reasoningbank.sparql.outline import outline
-from reasoningbank.sparql.parsing import parse_algebra
+from reasoningbank.sparql.parsing import parse_algebra, parse_update
 from reasoningbank.sparql.tokens import tokenize
 
 __all__ = ["CheckedQuery", "check_query"]
@@ -29,7 +29,7 @@ class CheckedQuery:
 
     Attributes:
         task: The task.
-        prepared: The gold as it would be sent; None where no parser reads it.
+        prepared: The gold as it would be sent; None where no parser reads it, and of an update.
         findings: What is wrong with it.
     """
 
@@ -51,6 +51,8 @@ def check_query(task: Task, text: str) -> CheckedQuery:
     Returns:
         The task, the prepared gold and the findings.
     """
+    if task.form == "UPDATE":
+        return CheckedQuery(task, None, tuple(_update(task)))
     declared = declared_prefixes(tokenize(task.expected_sparql))
     # A prefix that nobody declares was found when loading; the rest is checked all the same.
     unknown = complete_prefixes(text, declared).unknown
@@ -61,6 +63,18 @@ def check_query(task: Task, text: str) -> CheckedQuery:
         return CheckedQuery(task, None, (_finding(task, "query-syntax", f"{error}"),))
     findings = [*_rdflib(task, prepared), *_oxigraph(task, prepared), *_services(task, prepared)]
     return CheckedQuery(task, prepared, tuple(findings))
+
+
+def _update(task: Task) -> Iterator[Finding]:
+    try:
+        parse_update(task.expected_sparql)
+    except Exception as error:
+        told = " ".join(f"{error}".split())[:200]
+        yield _finding(task, "rdflib-syntax", f"rdflib does not read the update: {told}")
+    try:
+        ox.Store().update(task.expected_sparql)
+    except (SyntaxError, ValueError, OSError) as error:
+        yield _finding(task, "query-syntax", f"Oxigraph does not read the update: {error}")
 
 
 def _rdflib(task: Task, prepared: PreparedQuery) -> Iterator[Finding]:

@@ -34,6 +34,7 @@ QUERY_PROPERTIES = {
     SH + "ask": "ASK",
     SH + "construct": "CONSTRUCT",
     SPEX + "describe": "DESCRIBE",
+    SH + "update": "UPDATE",
 }
 
 #: The class that an example of each form has beside ``sh:SPARQLExecutable``.
@@ -42,6 +43,7 @@ CLASS_OF_FORM = {
     "ASK": SH + "SPARQLAskExecutable",
     "CONSTRUCT": SH + "SPARQLConstructExecutable",
     "DESCRIBE": SPEX + "SPARQLDescribeExecutable",
+    "UPDATE": SH + "SPARQLUpdateExecutable",
 }
 
 #: What an example is read for.

@@ -14,7 +14,7 @@ from reasoningbank.cache import cache_dir
 from reasoningbank.corpus import Pack, open_endpoint
 from reasoningbank.experiment.config import EndpointSettings
 from reasoningbank.experiment.manifest import hash_files
-from reasoningbank.judge import ExecutionJudge, GoldStore
+from reasoningbank.judge import DocumentChanges, ExecutionJudge, GoldStore
 from reasoningbank.lm import ModelHandle
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
 from reasoningbank.tools import Survey, Vocabulary
@@ -117,7 +117,7 @@ def world_at(
         yield World(
             endpoint=config,
             client=client,
-            judge=ExecutionJudge(client, golds),
+            judge=ExecutionJudge(client, golds, documents=DocumentChanges.of(pack)),
             pack=pack,
             vocabulary=Vocabulary.of(config, pack.schema),
             survey=survey,
@@ -166,8 +166,10 @@ def opened_endpoint(
 
 
 def data_files(pack: Pack) -> tuple[Path, ...]:
-    """Return the files of the embedded stores, those of federated endpoints included."""
-    return (*pack.data, *(path for other in pack.federated for path in other.data))
+    """Return the files of the embedded stores, federated endpoints and documents included."""
+    initial = pack.documents.initial if pack.documents else None
+    documents = () if initial is None else (initial,)
+    return (*pack.data, *(path for other in pack.federated for path in other.data), *documents)
 
 
 def demonstration_files(pack: Pack) -> tuple[Path, ...]:

@@ -10,6 +10,7 @@ from reasoningbank.judge.agreement import Agreement, agreement, agreement_with, 
 from reasoningbank.judge.answer import Answer, answer_of
 from reasoningbank.judge.case import Case, case_of
 from reasoningbank.judge.compare import Comparison, compare
+from reasoningbank.judge.documents import DocumentChanges
 from reasoningbank.judge.evidence import Evidence
 from reasoningbank.judge.execution import ExecutionJudge, Judgement, Verdict, VerdictStatus
 from reasoningbank.judge.gold import Gold, GoldStore
@@ -25,6 +26,7 @@ __all__ = [
     "Answer",
     "Case",
     "Comparison",
+    "DocumentChanges",
     "Evidence",
     "ExecutionJudge",
     "Gold",

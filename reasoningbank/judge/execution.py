@@ -1,9 +1,12 @@
-"""The execution judge: a query is right when it returns what the gold returns."""
+"""The execution judge: a query is right when it returns what the gold returns.
+
+An update, of an instruction that writes, is right when it leaves documents as the gold does.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -11,6 +14,7 @@ from reasoningbank.corpus import Task
 from reasoningbank.errors import QueryError
 from reasoningbank.judge.answer import Answer, answer_of
 from reasoningbank.judge.compare import Comparison, Contrast, contrast
+from reasoningbank.judge.documents import DocumentChanges
 from reasoningbank.judge.evidence import Evidence, evidence_of
 from reasoningbank.judge.gold import Gold, GoldStore
 from reasoningbank.judge.sample import Sample, sample_of
@@ -90,6 +94,7 @@ class ExecutionJudge:
         timeout_s: Seconds a query may take. Golds get no more, so that a gold that an oracle
             could not submit is a defect of its task.
         max_rows: Most rows that are read of a result.
+        documents: Runs the updates of tasks that write; None where no task does.
     """
 
     def __init__(
@@ -99,11 +104,13 @@ class ExecutionJudge:
         *,
         timeout_s: float = 60.0,
         max_rows: int = 5_000_000,
+        documents: DocumentChanges | None = None,
     ) -> None:
         self._client = client
         self._golds = golds
         self._timeout_s = timeout_s
         self._max_rows = max_rows
+        self._documents = documents
 
     def gold(self, task: Task) -> Gold:
         """Return the frozen gold of a task, computing it if need be.
@@ -112,7 +119,7 @@ class ExecutionJudge:
             EndpointError: If the endpoint fails.
             RecordError: If the gold cannot be kept.
         """
-        return self._golds.gold(task, self._run)
+        return self._golds.gold(task, self._runner(task))
 
     def judge(self, task: Task, query: str | None) -> Verdict:
         """Judge the query submitted for a task.
@@ -168,7 +175,7 @@ class ExecutionJudge:
             return _zero("no_query", "no query was submitted", n_gold), _evidence(gold, task)
         began = time.monotonic()
         try:
-            answer = self._run(query)
+            answer = self._runner(task)(query)
         except QueryError as error:
             # The engine can have less patience than the judge; the error then says so.
             late = time.monotonic() - began >= self._timeout_s or "timed out" in error.what
@@ -183,6 +190,15 @@ class ExecutionJudge:
         )
         verdict = _verdict(found.comparison, gold, answer)
         return verdict, _evidence(gold, task, answer, found)
+
+    def _runner(self, task: Task) -> Callable[[str], Answer]:
+        return self._change if task.form == "UPDATE" else self._run
+
+    def _change(self, update: str) -> Answer:
+        if self._documents is None:
+            mend = "write [documents] into its pack.toml"
+            raise QueryError("the pack has no documents that an update can change", mend=mend)
+        return self._documents.answer(update, timeout_s=self._timeout_s)
 
     def _run(self, query: str) -> Answer:
         return answer_of(

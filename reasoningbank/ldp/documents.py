@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,9 +62,10 @@ class Documents:
         base: The address of the topmost container.
         folder: Where each document is kept as a Turtle file; read here.
         store: A folder where an Oxigraph store is kept instead.
+        initial: Documents that it begins with, by address, where they are not kept anywhere.
 
     Raises:
-        UsageError: The base is no address, both places are given, or one cannot be used.
+        UsageError: The base is no address, several places are given, or one cannot be used.
 
     Examples:
         >>> documents = Documents("http://localhost/")
@@ -78,9 +79,16 @@ class Documents:
         ['<http://localhost/x/y>']
     """
 
-    def __init__(self, base: str, *, folder: Path | None = None, store: Path | None = None) -> None:
-        if folder is not None and store is not None:
-            raise UsageError("documents are kept in files or in a store, not in both")
+    def __init__(
+        self,
+        base: str,
+        *,
+        folder: Path | None = None,
+        store: Path | None = None,
+        initial: Mapping[str, Sequence[Triple]] | None = None,
+    ) -> None:
+        if (folder, store, initial).count(None) < 2:
+            raise UsageError("documents are given, or kept in files or in a store: one of these")
         self.base = checked_base(base)
         self._lock = threading.RLock()
         try:
@@ -89,7 +97,9 @@ class Documents:
             raise UsageError(f"no store can be opened: {error}", where=str(store)) from error
         self._folder = None if folder is None else Folder(folder, self.base)
         if self._folder is not None:
-            self._load(self._folder)
+            self._load(dict(self._folder.documents()))
+        if initial is not None:
+            self._load(initial)
         try:
             self._make_containers([self.base])
         except Refused as refused:
@@ -104,6 +114,13 @@ class Documents:
         """Return a document, or None where there is none."""
         with self._lock:
             return self._read(url)
+
+    def written(self) -> dict[str, list[Triple]]:
+        """Return what was written to each document that holds something, by address."""
+        with self._lock:
+            urls = sorted(graph.value for graph in self._store.named_graphs())
+            held = {url: self._own(self._read(url)) for url in urls}
+        return {url: triples for url, triples in held.items() if triples}
 
     def put(self, url: str, triples: Sequence[Triple], check: Check = lambda _: None) -> bool:
         """Create or replace a document.
@@ -269,8 +286,7 @@ class Documents:
                 update += added(above, links(above, url, item=False))
             self._store.update(update)
 
-    def _load(self, folder: Folder) -> None:
-        known: dict[str, list[Triple]] = dict(folder.documents())
+    def _load(self, known: Mapping[str, Sequence[Triple]]) -> None:
         pairs = dict.fromkeys(pair for url in known for pair in ancestors(self.base, url))
         stated = {url: list(triples) for url, triples in known.items()}
         for container, member in pairs:

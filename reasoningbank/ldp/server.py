@@ -7,10 +7,13 @@ import errno
 import logging
 import socket
 import threading
+from collections.abc import Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+from pyoxigraph import Triple
 
 from reasoningbank.errors import SetupError
 from reasoningbank.ldp.answering import Answer, Request, answer
@@ -43,6 +46,7 @@ class LDPServer:
         folder: Where each document is kept as a Turtle file.
         store: A folder where an Oxigraph store is kept instead; without either, documents live in
             memory and end with the server.
+        initial: Documents that it begins with, by address, where they live in memory.
 
     Raises:
         UsageError: The base is no address, or a place cannot be used.
@@ -64,6 +68,7 @@ class LDPServer:
         port: int | None = None,
         folder: Path | None = None,
         store: Path | None = None,
+        initial: Mapping[str, Sequence[Triple]] | None = None,
     ) -> None:
         try:
             self._http = _Server(("127.0.0.1", port or 0))
@@ -78,7 +83,7 @@ class LDPServer:
         self._stopped = False
         try:
             own = f"http://127.0.0.1:{self._http.server_port}"
-            self.documents = Documents(base or own, folder=folder, store=store)
+            self.documents = Documents(base or own, folder=folder, store=store, initial=initial)
         except BaseException:
             self._http.server_close()
             raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["query_in"]
+__all__ = ["json_in", "query_in"]
 
 _FENCE = re.compile(r"```[ \t]*([A-Za-z]*)[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
 _START = re.compile(r"(?im)^[ \t]*(?:PREFIX|BASE|SELECT|ASK|CONSTRUCT|DESCRIBE)\b")
@@ -33,3 +33,19 @@ def query_in(text: str | None) -> str | None:
     body = blocks[-1] if blocks else text.replace("```", "")
     start = _START.search(body)
     return body[start.start() :].strip() if start else None
+
+
+def json_in(text: str) -> str:
+    """Return the JSON in a reply: what stands in its last fence with an object or a list in it.
+
+    Nothing is mended: what is no JSON comes back as it is, for a parser to say what is wrong.
+
+    Examples:
+        >>> json_in('Here you are:\\n```json\\n{"a": 1}\\n```')
+        '{"a": 1}'
+        >>> json_in(' {"a": 1}')
+        '{"a": 1}'
+    """
+    text = _MARKER.sub("\n", text)
+    blocks = [body for _, body in _FENCE.findall(text) if body.lstrip()[:1] in ("{", "[")]
+    return (blocks[-1] if blocks else text).strip()

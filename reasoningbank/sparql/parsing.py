@@ -9,11 +9,11 @@ from __future__ import annotations
 import functools
 import threading
 
-from rdflib.plugins.sparql.algebra import translateQuery
-from rdflib.plugins.sparql.parser import parseQuery
+from rdflib.plugins.sparql.algebra import translateQuery, translateUpdate
+from rdflib.plugins.sparql.parser import parseQuery, parseUpdate
 from rdflib.plugins.sparql.sparql import Query
 
-__all__ = ["parse_algebra", "parse_once"]
+__all__ = ["parse_algebra", "parse_once", "parse_update"]
 
 _lock = threading.Lock()
 
@@ -30,6 +30,16 @@ def parse_algebra(text: str) -> Query:
     """
     with _lock:
         return translateQuery(parseQuery(text))
+
+
+def parse_update(text: str) -> None:
+    """Parse an update, which tells whether it is one; safe from any thread.
+
+    Raises:
+        Exception: As rdflib raises them.
+    """
+    with _lock:
+        translateUpdate(parseUpdate(text))
 
 
 @functools.lru_cache(maxsize=256)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from difflib import get_close_matches
 from itertools import pairwise
 
 from reasoningbank.errors import QueryError
@@ -16,6 +17,18 @@ MOST_CHARS = 50_000
 
 _PAIRS = {"(": ")", "{": "}", "[": "]"}
 _AGGREGATES = ("COUNT", "SUM", "AVG", "MIN", "MAX", "SAMPLE", "GROUP_CONCAT")
+#: Built-in functions of SPARQL 1.1 (section 17.4), then those that SPARQL 1.2 adds.
+_FUNCTIONS = """
+ABS BNODE BOUND CEIL COALESCE CONCAT CONTAINS DATATYPE DAY ENCODE_FOR_URI FLOOR HOURS IF IRI
+ISBLANK ISIRI ISLITERAL ISNUMERIC ISURI LANG LANGMATCHES LCASE MD5 MINUTES MONTH NOW RAND
+REGEX REPLACE ROUND SAMETERM SECONDS SHA1 SHA256 SHA384 SHA512 STR STRAFTER STRBEFORE STRDT
+STRENDS STRLANG STRLEN STRSTARTS STRUUID SUBSTR TIMEZONE TZ UCASE URI UUID YEAR
+TRIPLE ISTRIPLE SUBJECT PREDICATE OBJECT LANGDIR HASLANG HASLANGDIR STRLANGDIR
+"""
+#: Words that parentheses follow without being functions.
+_BEFORE_PARENTHESES = """
+FILTER BIND SELECT DISTINCT REDUCED BY HAVING ASC DESC IN NOT VALUES AS WHERE EXISTS A SEPARATOR
+"""
 _MODIFIERS = ("GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "VALUES")
 
 
@@ -76,7 +89,7 @@ def _near(tokens: Sequence[Token], offset: int) -> str:
 
 def _mend(query: str, tokens: Sequence[Token], offset: int, message: str) -> str:
     guesses = (_fence, _marker, _quote, _start, _brackets)
-    for guess in (*guesses, _aggregate, _grouping, _foreign, _order):
+    for guess in (*guesses, _aggregate, _grouping, _foreign, _function, _order):
         mend = guess(query, tokens, offset, message)
         if mend:
             return mend
@@ -193,4 +206,19 @@ def _foreign(query: str, tokens: Sequence[Token], offset: int, message: str) -> 
             return "this is SQL: in SPARQL, triple patterns that share a variable are joined"
     if re.search(r"[=!]=\s*=|[^!<>=]==[^=]", query):
         return "compare with a single ="
+    return ""
+
+
+def _function(query: str, tokens: Sequence[Token], offset: int, message: str) -> str:
+    functions = _FUNCTIONS.split()
+    known = (*functions, *_AGGREGATES, *_BEFORE_PARENTHESES.split())
+    for token, after in pairwise(tokens):
+        name = token.text.upper()
+        if token.kind == "word" and after.text == "(" and name not in known:
+            near = get_close_matches(name, functions, n=1, cutoff=0.8)
+            meant = f"did you mean {near[0]}? " if near else ""
+            return (
+                f"{meant}SPARQL has no function {token.text}; for texts it has CONTAINS, "
+                "STRSTARTS, STRENDS, REGEX, REPLACE, SUBSTR, STRLEN, LCASE, UCASE, CONCAT"
+            )
     return ""

@@ -82,7 +82,7 @@ def test_what_is_no_turtle_is_told_with_its_file(tmp_path: Path) -> None:
 
 
 def test_one_place_or_the_other(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="not in both"):
+    with pytest.raises(UsageError, match="one of these"):
         Documents(BASE, folder=tmp_path / "a", store=tmp_path / "b")
 
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from pyoxigraph import RdfFormat, parse, serialize
+from pyoxigraph import NamedNode, RdfFormat, Triple, parse, serialize
 from rdflib import RDF, Graph, Literal, Namespace, URIRef
 from rdflib.compare import isomorphic
 
@@ -422,3 +422,16 @@ def test_a_backslash_before_a_u_is_no_codepoint(web: httpx.Client) -> None:
     assert list(graph(web, "d").objects()) == [Literal(r"C:\u0041bc\udead A")]
     query = r'ASK { ?s ?p ?o FILTER(STRSTARTS(?o, "C:\\u0041bc")) }'
     assert web.get("sparql", params={"query": query}).json()["boolean"] is True
+
+
+def test_documents_can_be_given_and_are_told_without_the_servers_links() -> None:
+    a, b = NamedNode("http://e/a"), NamedNode("http://e/b")
+    begun = {"http://home.example/x/one": [Triple(a, a, b)]}
+    with LDPServer("http://home.example/", initial=begun) as server:
+        assert httpx.get(f"{server.address}x/one").status_code == 200
+        assert "x/one" in httpx.get(f"{server.address}x/").text
+        turtle = {"Content-Type": "text/turtle"}
+        httpx.put(f"{server.address}x/two", content="<#a> <#b> 1 .", headers=turtle)
+        written = server.documents.written()
+    assert sorted(written) == ["http://home.example/x/one", "http://home.example/x/two"]
+    assert written["http://home.example/x/one"] == begun["http://home.example/x/one"]

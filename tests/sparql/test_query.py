@@ -140,6 +140,8 @@ def test_a_second_statement_cannot_hide_behind_a_query() -> None:
         ("Here it is: SELECT * {}", "remove what stands before SELECT"),
         ("the largest tree", "begin the query with SELECT"),
         ("SELECT * { ?s ?p ?o FILTER(?o LIKE 'x') }", "no LIKE"),
+        ("SELECT * { ?s ?p ?o FILTER(ENDSWITH(?o, 'x')) }", "no function ENDSWITH"),
+        ("SELECT * { ?s ?p ?o FILTER(STREND(?o, 'x')) }", "did you mean STRENDS?"),
         ("SELECT * { ?s ?p ?o FILTER(?o > 1 AND ?o < 3) }", "&&"),
         ("SELECT * { ?s ?p ?o FILTER ?o > 1 }", "FILTER(...)"),
         ("SELECT * { ?s ?p ?o FILTER(?o == 1) }", "single ="),

@@ -19,7 +19,7 @@ from reasoningbank.algebra.visible import Visible
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql.outline import Outline
 
-__all__ = ["ASK", "CONSTRUCT", "DESCRIBE", "SELECT", "SPARQLString"]
+__all__ = ["ASK", "ASKING", "CONSTRUCT", "DESCRIBE", "SELECT", "SPARQLString"]
 
 _DBPEDIA = "https://dbpedia.org/sparql"
 
@@ -178,3 +178,7 @@ class CONSTRUCT(_Graphs):
             }
         ),
     )
+
+
+#: Names of the operations that ask an endpoint a query.
+ASKING = tuple(kind.op for kind in (SELECT, ASK, DESCRIBE, CONSTRUCT))

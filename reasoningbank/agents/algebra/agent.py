@@ -1,0 +1,203 @@
+"""The agent that answers with a program: written, checked, planned, run."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reasoningbank.agents.algebra.shown import shown_programs
+from reasoningbank.agents.algebra.stage import Scene, Stage, open_stage
+from reasoningbank.agents.algebra.writing import Writing
+from reasoningbank.agents.conclusion import conclude
+from reasoningbank.agents.direct import written_query
+from reasoningbank.agents.protocol import Attempt, AttemptStatus, Episode
+from reasoningbank.algebra import Program, operations, read_program, run_program
+from reasoningbank.algebra.builtin.queries import ASKING
+from reasoningbank.algebra.restating import as_query
+from reasoningbank.corpus import Task
+from reasoningbank.corpus.prefixes import complete_prefixes
+from reasoningbank.errors import BudgetError, QueryError, ReasoningBankError, UsageError
+
+__all__ = ["AlgebraAgent", "composer"]
+
+#: Characters of what a planned write sends, in the record.
+_BODY = 2_000
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """What running a program came to.
+
+    Attributes:
+        answer: The query or update that says it; None where there is none.
+        problems: What was wrong.
+    """
+
+    answer: str | None
+    problems: tuple[str, ...] = ()
+
+
+class AlgebraAgent:
+    """Translates the question into a Web Algebra program, and answers with what it returned.
+
+    A program is checked in full; what is wrong goes back to the model. A dry run tells what would
+    be written, which is recorded as the plan, and only then it runs: on servers that stand for the
+    public ones, with the documents of the pack as they were. A program that asks one query answers
+    with it. Any other is answered with a query that holds its result, and one that writes with an
+    update that says what documents hold then, so that judges treat all agents alike.
+
+    Args:
+        constrained: Whether the model's output is held to the JSON Schema of programs.
+        max_repairs: How often a program that is wrong, or fails, is written again.
+        operations: Names of the operations that the model is told, separated by commas; all where
+            empty.
+
+    Raises:
+        UsageError: There is no such operation, or `max_repairs` is negative.
+    """
+
+    name = "algebra"
+    uses_lm = True
+    sees_gold = False
+
+    def __init__(
+        self, constrained: bool = True, max_repairs: int = 2, operations: str = ""
+    ) -> None:
+        if max_repairs < 0:
+            raise UsageError("max_repairs is at least 0", where="agent algebra")
+        self._constrained = constrained
+        self._max_repairs = max_repairs
+        self._names = _known(operations)
+
+    def solve(self, task: Task, episode: Episode) -> Attempt:
+        """Answer with the first program that runs and yields something, or the last that ran.
+
+        Raises:
+            ModelError: The model cannot be reached.
+        """
+        best: str | None = None
+        problems: tuple[str, ...] = ()
+        status: AttemptStatus = "fallback"
+        try:
+            with open_stage(episode.pack, episode.endpoint) as stage:
+                writing = Writing(
+                    episode,
+                    task.query,
+                    constrained=self._constrained,
+                    names=self._names,
+                    shown=shown_programs(episode.pack),
+                )
+                draft = writing.first()
+                for left in range(self._max_repairs, -1, -1):
+                    problems = draft.problems
+                    told = {"program": draft.text, "problems": list(problems)}
+                    episode.recorder.add(
+                        "step", {"step": "write", "constrained": writing.is_constrained, **told}
+                    )
+                    if not problems:
+                        outcome = _carried_out(episode, stage, draft.program)
+                        best, problems = outcome.answer or best, outcome.problems
+                    if not problems:
+                        status = "submitted"
+                        break
+                    if left:
+                        draft = writing.mended(draft, problems)
+        except BudgetError as spent:
+            return conclude(episode, best, "exhausted", str(spent))
+        return conclude(episode, best, status, "; ".join(problems))
+
+
+def composer(episode: Episode) -> Callable[[str, str, frozenset[str]], str]:
+    """Return what turns the question of a SPARQLString into a query, with the episode's model.
+
+    The same question is asked once: a program that was planned runs with the query of its plan.
+    """
+
+    @functools.cache
+    def compose(question: str, endpoint: str, names: frozenset[str]) -> str:
+        wanted = ", ".join(f"?{name}" for name in sorted(names))
+        told = f" (Name the columns {wanted}.)" if wanted else ""
+        query = written_query(episode, question + told)
+        if query is None:
+            raise QueryError("the model wrote no query", where=question, mend="write it yourself")
+        return complete_prefixes(query, episode.endpoint.prefixes).text
+
+    return compose
+
+
+def _known(text: str) -> tuple[str, ...]:
+    names = tuple(filter(None, (name.strip() for name in text.split(","))))
+    for name in names:
+        if name not in operations():
+            mend = "see `reasoningbank algebra ops`"
+            raise UsageError(f"there is no operation {name!r}", where="agent algebra", mend=mend)
+    return names
+
+
+def _carried_out(episode: Episode, stage: Stage, data: Any) -> _Outcome:
+    """Plan a program, run it, and say what came of it; what was written stays, where it failed."""
+    program = read_program(data)
+    compose = composer(episode)
+    if program.writes:
+        _plan(episode, stage, program, compose)
+    with stage.scene(compose=compose, record=functools.partial(_record, episode)) as scene:
+        answer: str | None = None
+        problems: tuple[str, ...]
+        try:
+            answer = _answer(program, data, scene)
+            problems = () if answer else ("the program ran, and no document was changed",)
+        except BudgetError:
+            raise
+        except ReasoningBankError as error:
+            answer, problems = _left_behind(program, scene), (str(error),)
+    said = {"step": "run", "answer": answer, "problems": list(problems)}
+    episode.recorder.add("step", said)
+    return _Outcome(answer or None, problems)
+
+
+def _plan(episode: Episode, stage: Stage, program: Program, compose: Callable[..., str]) -> None:
+    """Record what a program would write; a dry run can lack what a write would have made."""
+    with stage.scene(compose=compose, dry_run=True) as scene:
+        error = ""
+        try:
+            as_query(run_program(program, scene.runtime))
+        except ReasoningBankError as failure:
+            error = str(failure)
+        writes = [
+            {"method": one.method, "url": one.url, "allowed": one.allowed, "body": one.body[:_BODY]}
+            for one in scene.runtime.planned
+        ]
+    episode.recorder.add("step", {"step": "plan", "writes": writes, "error": error})
+
+
+def _answer(program: Program, data: Any, scene: Scene) -> str:
+    asked = _only_query(data)
+    result = run_program(program, scene.runtime)
+    if program.writes:
+        # Reading a result is what runs it.
+        with contextlib.suppress(QueryError):
+            as_query(result)
+        return scene.update()
+    answer = as_query(result)
+    return asked or answer
+
+
+def _left_behind(program: Program, scene: Scene) -> str | None:
+    return scene.update() or None if program.writes else None
+
+
+def _only_query(data: Any) -> str | None:
+    """Return the query of a program that asks it and does nothing else."""
+    if isinstance(data, list) and len(data) == 1:
+        data = data[0]
+    if not isinstance(data, Mapping) or data["@op"] not in ASKING:
+        return None
+    query = data["args"]["query"]
+    return query if isinstance(query, str) else None
+
+
+def _record(episode: Episode, event: Mapping[str, Any]) -> None:
+    episode.recorder.add("step", {"step": "request", **event})

@@ -1,0 +1,149 @@
+"""Where a task's programs run: servers of this machine under the public addresses, made anew."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from pyoxigraph import NamedNode, RdfFormat, Triple, parse
+
+from reasoningbank.algebra import Limits, Runtime
+from reasoningbank.algebra.web_address import checked
+from reasoningbank.corpus import DocumentSpace, Pack
+from reasoningbank.ldp import LDPServer
+from reasoningbank.sparql import EndpointConfig
+from reasoningbank.sparql.datafiles import open_data
+from reasoningbank.sparql.terms import full
+
+__all__ = ["Scene", "Stage", "open_stage"]
+
+#: What one run of a program may do on a stage.
+LIMITS = Limits(requests=2_000, rows=100_000, seconds=120.0)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The servers that all runs of a task's programs share.
+
+    Attributes:
+        endpoint: The endpoint the task asks about.
+        space: The documents that may be written; None where there are none.
+        addresses: Public address → where it is really asked.
+    """
+
+    endpoint: EndpointConfig
+    space: DocumentSpace | None
+    addresses: Mapping[str, str]
+
+    @contextlib.contextmanager
+    def scene(
+        self,
+        *,
+        compose: Callable[[str, str, frozenset[str]], str] | None = None,
+        dry_run: bool = False,
+        record: Callable[[Mapping[str, Any]], None] | None = None,
+    ) -> Iterator[Scene]:
+        """Open a runtime with the documents as they were in the beginning, for one run.
+
+        A program reaches the endpoint and the documents, and nothing else.
+        """
+        with contextlib.ExitStack() as stack:
+            home, addresses = None, dict(self.addresses)
+            initial = _initial(self.space)
+            if self.space is not None:
+                home = stack.enter_context(LDPServer(self.space.base, initial=initial))
+                addresses[self.space.base] = home.address
+            runtime = stack.enter_context(
+                Runtime(
+                    allow_write=[self.space.base] if self.space else (),
+                    allow_read=list(addresses),
+                    limits=LIMITS,
+                    addresses=addresses,
+                    compose=compose,
+                    dry_run=dry_run,
+                    record=record,
+                    pause=lambda _: None,
+                )
+            )
+            yield Scene(runtime, home, initial)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One run: its runtime, and the documents that it writes.
+
+    Attributes:
+        runtime: What the program reaches out with.
+        home: The server of the documents; None where there are none.
+        initial: What they held before.
+    """
+
+    runtime: Runtime
+    home: LDPServer | None
+    initial: Mapping[str, list[Triple]]
+
+    def update(self) -> str:
+        """Return a SPARQL Update that does to documents what was done; empty where nothing was."""
+        now = self.home.documents.written() if self.home else {}
+        told = []
+        for url in sorted(now.keys() | self.initial.keys()):
+            before, after = self.initial.get(url, []), now.get(url, [])
+            if set(before) == set(after):
+                continue
+            if before:
+                told.append(f"CLEAR SILENT GRAPH <{url}>")
+            if after:
+                lines = sorted(" ".join(full(part) for part in triple) for triple in after)
+                held = "".join(f"  {line} .\n" for line in lines)
+                told.append(f"INSERT DATA {{ GRAPH <{url}> {{\n{held}}} }}")
+        return " ;\n".join(told)
+
+
+@contextlib.contextmanager
+def open_stage(pack: Pack | None, endpoint: EndpointConfig) -> Iterator[Stage]:
+    """Serve what the programs of a pack's tasks read, for the length of a block.
+
+    Args:
+        pack: The pack; without one, or without documents in it, there is the endpoint alone.
+        endpoint: The endpoint the tasks ask about.
+    """
+    space = pack.documents if pack else None
+    known = {endpoint.url: endpoint.address, **endpoint.aliases}
+    known |= {other.url: other.address for other in endpoint.federated}
+    # People write an endpoint's address with a slash at its end, and without.
+    addresses = {url.rstrip("/") + end: real for url, real in known.items() for end in ("", "/")}
+    with contextlib.ExitStack() as stack:
+        if pack is not None and space is not None and space.resources:
+            parts = urlsplit(space.resources)
+            site = f"{parts.scheme}://{parts.netloc}/"
+            about = _about(pack.data, space.resources)
+            server = stack.enter_context(LDPServer(site, initial=about))
+            addresses[space.resources] = server.address + parts.path.lstrip("/")
+        yield Stage(endpoint, space, addresses)
+
+
+@functools.lru_cache(maxsize=4)
+def _about(data: tuple[Path, ...], prefix: str) -> dict[str, list[Triple]]:
+    """Return what data say of each resource whose address begins so: a document each."""
+    found: dict[str, list[Triple]] = defaultdict(list)
+    for file in data:
+        with open_data(file) as (media_type, stream):
+            for quad in parse(stream, format=RdfFormat.from_media_type(media_type)):
+                if isinstance(quad.subject, NamedNode) and quad.subject.value.startswith(prefix):
+                    found[checked(quad.subject.value)].append(quad.triple)
+    return dict(found)
+
+
+def _initial(space: DocumentSpace | None) -> dict[str, list[Triple]]:
+    found: dict[str, list[Triple]] = defaultdict(list)
+    if space is not None and space.initial is not None:
+        for quad in parse(path=str(space.initial)):
+            if isinstance(quad.graph_name, NamedNode):
+                found[checked(quad.graph_name.value)].append(quad.triple)
+    return dict(found)

@@ -1,0 +1,257 @@
+"""The algebra agent: programs are checked, planned and run; the model here is scripted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dspy.utils import DummyLM
+from towns import write_towns
+
+from reasoningbank.agents import Attempt, Episode, make_agent
+from reasoningbank.corpus import Pack, Task, load_shacl_tasks, open_endpoint
+from reasoningbank.errors import UsageError
+from reasoningbank.judge import DocumentChanges, ExecutionJudge, GoldStore
+from reasoningbank.sparql import EndpointConfig, SPARQLClient
+
+ENDPOINT = "https://towns.example/sparql"
+READ, WRITE = 0, 1
+
+
+def op(name: str, /, **args: Any) -> dict[str, Any]:
+    return {"@op": name, "args": args}
+
+
+def value(name: str) -> dict[str, Any]:
+    return op("Value", name=name)
+
+
+def select(query: str) -> dict[str, Any]:
+    return op("SELECT", endpoint=ENDPOINT, query=query)
+
+
+BIG = "SELECT ?name WHERE { ?town p:people ?n ; p:name ?name FILTER(?n > 10000) }"
+ALL = "SELECT ?town ?name ?n WHERE { ?town p:people ?n ; p:name ?name }"
+JUTLAND = "SELECT ?town ?name WHERE { ?town p:region t:Jutland ; p:name ?name }"
+DOCUMENT = op(
+    "ResolveURI",
+    base="http://docs.example/towns/",
+    relative=op("EncodeForURI", input=value("name")),
+)
+COPY = op(
+    "ForEach",
+    select=select(JUTLAND),
+    operation=op("PUT", url=DOCUMENT, data=op("GET", url=value("town"))),
+)
+
+
+@pytest.fixture(scope="module")
+def towns(tmp_path_factory: pytest.TempPathFactory) -> Pack:
+    return write_towns(tmp_path_factory.mktemp("algebra") / "towns")
+
+
+@pytest.fixture(scope="module")
+def served(towns: Pack) -> Iterator[EndpointConfig]:
+    with open_endpoint(towns) as config:
+        yield config
+
+
+@pytest.fixture
+def solve(
+    towns: Pack, served: EndpointConfig, episode: Callable[..., Episode]
+) -> Callable[..., Attempt]:
+    """Return what lets the agent answer a task with scripted replies."""
+
+    def solved(task: int, *replies: Any, **options: Any) -> Attempt:
+        texts = [one if isinstance(one, str) else json.dumps(one) for one in replies]
+        given = episode(
+            *({"program": text} for text in texts),
+            endpoint=served,
+            pack=towns,
+            context="Towns have names.",
+        )
+        return make_agent("algebra", **options).solve(tasks(towns)[task].blind(), given)
+
+    return solved
+
+
+@pytest.fixture
+def strict(towns: Pack, served: EndpointConfig, tmp_path: Path) -> Iterator[Callable[..., bool]]:
+    with SPARQLClient(served) as client:
+        judge = ExecutionJudge(
+            client, GoldStore(tmp_path / "gold", "towns"), documents=DocumentChanges.of(towns)
+        )
+        yield lambda task, attempt: judge.judge(tasks(towns)[task], attempt.sparql).strict
+
+
+def tasks(pack: Pack) -> list[Task]:
+    return load_shacl_tasks(pack)
+
+
+def steps(attempt: Attempt, name: str) -> list[dict[str, Any]]:
+    found = [attempt.trajectory.resolve(event.data) for event in attempt.trajectory.of("step")]
+    return [one for one in found if one["step"] == name]
+
+
+def test_a_program_that_asks_one_query_answers_with_it(
+    solve: Callable[..., Attempt], strict: Callable[..., bool]
+) -> None:
+    attempt = solve(READ, select(BIG))
+    assert (attempt.status, attempt.usage.lm_calls) == ("submitted", 1)
+    assert attempt.sparql is not None
+    # The prefixes that it leaves undeclared are those of the pack.
+    assert attempt.sparql.endswith(BIG)
+    assert attempt.sparql.startswith("PREFIX p: <http://towns.example/p/>")
+    assert strict(READ, attempt)
+
+
+def test_any_other_program_answers_with_what_it_returned(
+    solve: Callable[..., Attempt], strict: Callable[..., bool]
+) -> None:
+    big = op("Filter", input=select(ALL), expression="?n > 10000")
+    names = op("ForEach", select=big, operation=value("name"))
+    attempt = solve(READ, names)
+    assert attempt.sparql is not None
+    assert '"Køge"@da' in attempt.sparql
+    assert strict(READ, attempt)
+    assert not strict(READ, solve(READ, op("ForEach", select=select(ALL), operation=value("name"))))
+
+
+def test_what_is_wrong_is_told_and_mended(
+    solve: Callable[..., Attempt], strict: Callable[..., bool]
+) -> None:
+    wrong = op("SELECT", endpoint=ENDPOINT, qurey=BIG)
+    attempt = solve(READ, "Sure!", wrong, f"```json\n{json.dumps(select(BIG))}\n```")
+    assert strict(READ, attempt)
+    assert attempt.usage.lm_calls == attempt.usage.iterations == 3
+    first, second, third = (one["problems"] for one in steps(attempt, "write"))
+    assert "this is no JSON" in first[0]
+    assert second[0].startswith("$.args: SELECT has no argument 'qurey'")
+    assert third == []
+    messages = attempt.trajectory.resolve(attempt.trajectory.of("lm_call")[-1].data)["messages"]
+    assert "has no argument 'qurey'" in messages[-1]["content"]
+    assert json.loads(messages[-2]["content"]) == wrong
+    assert "Towns have names." in messages[0]["content"]
+    assert "SELECT(endpoint: URL, query: Query)" in messages[0]["content"]
+
+
+def test_what_fails_when_it_runs_is_told_too(
+    solve: Callable[..., Attempt], strict: Callable[..., bool]
+) -> None:
+    elsewhere = op("SELECT", endpoint="https://elsewhere.example/sparql", query=BIG)
+    attempt = solve(READ, elsewhere, select(BIG))
+    assert strict(READ, attempt)
+    assert "may not be read" in steps(attempt, "run")[0]["problems"][0]
+
+
+def test_repairs_end(solve: Callable[..., Attempt]) -> None:
+    attempt = solve(READ, "no", "no", "no", select(BIG), max_repairs=1)
+    assert (attempt.sparql, attempt.status, attempt.usage.lm_calls) == (None, "refused", 2)
+    assert "this is no JSON" in attempt.error
+
+
+def test_a_model_that_repeats_itself_is_asked_with_a_temperature(
+    solve: Callable[..., Attempt], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[float | None] = []
+    forward = DummyLM.forward
+
+    def listening(self: DummyLM, *args: Any, **settings: Any) -> Any:
+        asked.append(settings.get("temperature"))
+        return forward(self, *args, **settings)
+
+    monkeypatch.setattr(DummyLM, "forward", listening)
+    wrong = op("SELECT", endpoint=ENDPOINT, qurey=BIG)
+    solve(READ, wrong, json.dumps(wrong, indent=2), select(BIG))
+    assert len(asked) == 3
+    assert asked[0] == asked[1]
+    assert asked[2] == 0.7
+
+
+def test_documents_are_planned_and_written(
+    solve: Callable[..., Attempt], strict: Callable[..., bool]
+) -> None:
+    attempt = solve(WRITE, COPY)
+    assert attempt.status == "submitted"
+    assert strict(WRITE, attempt)
+    (plan,) = steps(attempt, "plan")
+    assert {(one["method"], one["url"], one["allowed"]) for one in plan["writes"]} == {
+        ("PUT", "http://docs.example/towns/Aarhus", True),
+        ("PUT", "http://docs.example/towns/Ribe", True),
+    }
+    names = [event.data["step"] for event in attempt.trajectory.of("step")]
+    assert names.index("plan") < names.index("run")
+
+
+def test_every_attempt_finds_the_documents_as_they_were(
+    solve: Callable[..., Attempt], strict: Callable[..., bool]
+) -> None:
+    title = {"@id": "http://docs.example/x", "dct:title": "wrong"}
+    spoilt = [
+        op("PUT", url="http://docs.example/x", data=title),
+        op("GET", url="http://no.example/"),
+    ]
+    attempt = solve(WRITE, spoilt, COPY)
+    assert strict(WRITE, attempt)
+    assert attempt.sparql is not None
+    assert "wrong" not in attempt.sparql
+
+
+def test_what_was_written_before_a_failure_is_what_is_judged(
+    solve: Callable[..., Attempt],
+) -> None:
+    title = {"@id": "http://docs.example/x", "dct:title": "kept"}
+    spoilt = [
+        op("PUT", url="http://docs.example/x", data=title),
+        op("GET", url="http://no.example/"),
+    ]
+    attempt = solve(WRITE, spoilt, max_repairs=0)
+    assert attempt.status == "fallback"
+    assert attempt.sparql is not None
+    assert '"kept"' in attempt.sparql
+
+
+def test_a_document_that_is_changed_is_told_whole(solve: Callable[..., Attempt]) -> None:
+    url = "http://docs.example/old"
+    update = f'DELETE DATA {{ <{url}> dct:title "Old" }}; INSERT DATA {{ <{url}> dct:title "New" }}'
+    attempt = solve(WRITE, op("PATCH", url=url, update=update))
+    assert attempt.sparql is not None
+    assert attempt.sparql.startswith(f"CLEAR SILENT GRAPH <{url}> ;\nINSERT DATA")
+    assert '"New"' in attempt.sparql
+    assert '"Old"' not in attempt.sparql
+
+
+def test_nothing_is_written_elsewhere(solve: Callable[..., Attempt]) -> None:
+    data = {"@id": "http://towns.example/id/Ribe", "dct:title": "mine"}
+    attempt = solve(WRITE, op("PUT", url="http://towns.example/id/Ribe", data=data), max_repairs=0)
+    assert "may not be written" in attempt.error
+    assert attempt.sparql is None
+
+
+def test_a_question_inside_a_program_is_asked_once(
+    solve: Callable[..., Attempt], strict: Callable[..., bool]
+) -> None:
+    asked = op("SPARQLString", question="towns of Jutland")
+    program = json.loads(json.dumps(COPY))
+    program["args"]["select"]["args"]["query"] = asked
+    attempt = solve(WRITE, program, JUTLAND)
+    assert strict(WRITE, attempt)
+    # The plan and the run share the query.
+    calls = attempt.trajectory.of("lm_call")
+    assert len(calls) == 2
+    messages = attempt.trajectory.resolve(calls[1].data)["messages"]
+    assert "Name the columns ?name, ?town" in messages[-1]["content"]
+
+
+def test_only_known_operations_can_be_chosen(solve: Callable[..., Attempt]) -> None:
+    attempt = solve(READ, select(BIG), operations="SELECT, Value")
+    system = attempt.trajectory.resolve(attempt.trajectory.of("lm_call")[0].data)["messages"][0]
+    assert "SELECT(endpoint" in system["content"]
+    assert "STRUUID" not in system["content"]
+    with pytest.raises(UsageError, match="there is no operation 'Selec'"):
+        make_agent("algebra", operations="Selec")
+    with pytest.raises(UsageError, match="max_repairs"):
+        make_agent("algebra", max_repairs=-1)

@@ -1,0 +1,172 @@
+"""`algebra ask`, and `run` with a model: the model is scripted (`DummyLM`), the web is real."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dspy.utils import DummyLM
+from towns import write_towns
+
+from reasoningbank.cli import algebra_asking, algebra_model
+from reasoningbank.ldp import LDPServer
+
+from .conftest import Said
+
+ENDPOINT = "https://towns.example/sparql"
+JUTLAND = "SELECT ?town ?name WHERE { ?town p:region t:Jutland ; p:name ?name }"
+READING = {"@op": "SELECT", "args": {"endpoint": ENDPOINT, "query": JUTLAND}}
+WRITING = {
+    "@op": "ForEach",
+    "args": {
+        "select": READING,
+        "operation": {
+            "@op": "PUT",
+            "args": {
+                "url": {
+                    "@op": "ResolveURI",
+                    "args": {
+                        "base": "http://docs.example/",
+                        "relative": {"@op": "Value", "args": {"name": "name"}},
+                    },
+                },
+                "data": {"@op": "GET", "args": {"url": {"@op": "Value", "args": {"name": "town"}}}},
+            },
+        },
+    },
+}
+
+Cli = Callable[..., Said]
+
+
+@dataclass
+class Scripted:
+    """Stands where an open model does."""
+
+    model: DummyLM
+    secrets: tuple[str, ...] = ()
+
+    def lm(self, **_: Any) -> DummyLM:
+        return self.model
+
+
+@pytest.fixture
+def replies(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    def script(*written: Any) -> None:
+        texts = [one if isinstance(one, str) else json.dumps(one) for one in written]
+
+        @contextlib.contextmanager
+        def opened(_: str) -> Iterator[Scripted]:
+            yield Scripted(DummyLM([{"program": text} for text in texts]))
+
+        monkeypatch.setattr(algebra_model, "open_lm", opened)
+
+    return script
+
+
+@pytest.fixture
+def pack(tmp_path: Path) -> Path:
+    return write_towns(tmp_path / "towns").root
+
+
+@pytest.fixture
+def home() -> Iterator[LDPServer]:
+    with LDPServer("http://docs.example/") as server:
+        yield server
+
+
+def writable(server: LDPServer) -> tuple[str, ...]:
+    real = f"http://docs.example/={server.address}"
+    return ("--allow-write", "http://docs.example/", "--address", real)
+
+
+def test_a_program_is_written_shown_and_run(
+    cli: Cli, replies: Any, pack: Path, tmp_path: Path
+) -> None:
+    replies("Sure!", READING)
+    kept = tmp_path / "program.json"
+    said = cli("algebra", "ask", "Which towns lie in Jutland?", "--pack", pack, "--save", kept)
+    assert said.status == 0, said.err
+    rows = json.loads(said.out)["results"]["bindings"]
+    assert sorted(row["name"]["value"] for row in rows) == ["Aarhus", "Ribe"]
+    assert "wrong: line 1, column 1: this is no JSON" in said.err
+    assert '"@op": "SELECT"' in said.err
+    assert "2 calls" in said.err
+    # The program stands alone: it runs again without the model.
+    assert cli("algebra", "run", kept, "--pack", pack).out == said.out
+
+
+def test_what_would_be_written_is_shown_and_agreed_to_first(
+    cli: Cli, replies: Any, pack: Path, home: LDPServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replies(WRITING)
+    ask = ("algebra", "ask", "Write a document about each.", "--pack", pack, *writable(home))
+    said = cli(*ask)
+    assert (said.status, said.out) == (1, "")
+    assert "would PUT http://docs.example/Ribe" in said.err
+    assert "nobody is there to agree" in said.err
+    assert home.documents.written() == {}
+
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(algebra_asking.typer, "confirm", lambda *_, **__: False)
+    said = cli(*ask)
+    assert (said.status, home.documents.written()) == (1, {})
+    assert "nothing was written" in said.err
+
+    monkeypatch.setattr(algebra_asking.typer, "confirm", lambda *_, **__: True)
+    said = cli(*ask)
+    assert said.status == 0, said.err
+    assert sorted(home.documents.written()) == [
+        "http://docs.example/Aarhus",
+        "http://docs.example/Ribe",
+    ]
+    assert len(json.loads(said.out)) == 2
+
+
+def test_yes_and_dry_run(cli: Cli, replies: Any, pack: Path, home: LDPServer) -> None:
+    replies(WRITING)
+    ask = ("algebra", "ask", "Write.", "--pack", pack, *writable(home))
+    said = cli(*ask, "--dry-run")
+    assert (said.status, home.documents.written()) == (0, {})
+    assert len(json.loads(said.out)["writes"]) == 2
+    assert cli(*ask, "--yes").status == 0
+    assert len(home.documents.written()) == 2
+
+
+def test_nothing_is_written_where_it_is_not_allowed(cli: Cli, replies: Any, pack: Path) -> None:
+    replies(WRITING)
+    said = cli("algebra", "ask", "Write.", "--pack", pack, "--yes")
+    assert (said.status, said.out) == (1, "")
+    last = said.err.strip().splitlines()[-1]
+    assert "http://docs.example/" in last
+    assert "may not be written; allow its base with --allow-write" in last
+
+
+def test_a_model_that_writes_no_program_is_told(cli: Cli, replies: Any, pack: Path) -> None:
+    replies("I cannot.", "I cannot.")
+    said = cli("algebra", "ask", "Dance!", "--pack", pack, "--repairs", "1")
+    assert (said.status, said.out) == (1, "")
+    assert "no valid program came out: line 1" in said.err.strip().splitlines()[-1]
+    assert cli("algebra", "ask", " ", "--pack", pack).status == 1
+
+
+def test_run_has_the_model_write_queries(
+    cli: Cli, replies: Any, pack: Path, tmp_path: Path
+) -> None:
+    question = {"@op": "SPARQLString", "args": {"question": "towns of Jutland"}}
+    program = {"@op": "SELECT", "args": {"endpoint": ENDPOINT, "query": question}}
+    file = tmp_path / "asked.json"
+    file.write_text(json.dumps(program))
+    replies(JUTLAND)
+    said = cli("algebra", "run", file, "--pack", pack, "--lm", "local")
+    assert said.status == 0, said.err
+    assert len(json.loads(said.out)["results"]["bindings"]) == 2
+    said = cli("algebra", "run", file, "--pack", pack)
+    assert (said.status, said.out) == (1, "")
+    assert "$.args.query: no model is there to write a query" in said.err
