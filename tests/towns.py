@@ -10,7 +10,7 @@ DATA = """\
 @prefix t: <http://towns.example/id/> .
 @prefix p: <http://towns.example/p/> .
 t:Ribe p:name "Ribe"@da ; p:people 8295 ; p:region t:Jutland .
-t:Koege p:name "Køge"@da ; p:people 38588 ; p:region t:Zealand .
+t:Køge p:name "Køge"@da ; p:people 38588 ; p:region t:Zealand .
 t:Aarhus p:name "Aarhus"@da ; p:people 290598 ; p:region t:Jutland .
 """
 INITIAL = """\

@@ -154,20 +154,16 @@ def test_repairs_end(solve: Callable[..., Attempt]) -> None:
 
 
 def test_a_model_that_repeats_itself_is_asked_with_a_temperature(
-    solve: Callable[..., Attempt], monkeypatch: pytest.MonkeyPatch
+    towns: Pack, served: EndpointConfig, episode: Callable[..., Episode]
 ) -> None:
-    asked: list[float | None] = []
-    forward = DummyLM.forward
-
-    def listening(self: DummyLM, *args: Any, **settings: Any) -> Any:
-        asked.append(settings.get("temperature"))
-        return forward(self, *args, **settings)
-
-    monkeypatch.setattr(DummyLM, "forward", listening)
     wrong = op("SELECT", endpoint=ENDPOINT, qurey=BIG)
-    solve(READ, wrong, json.dumps(wrong, indent=2), select(BIG))
+    texts = [json.dumps(wrong), json.dumps(wrong, indent=2), json.dumps(select(BIG))]
+    model = DummyLM([{"program": text} for text in texts])
+    given = episode(endpoint=served, pack=towns, lm=model)
+    make_agent("algebra").solve(tasks(towns)[READ].blind(), given)
+    asked = [entry["kwargs"].get("temperature") for entry in model.history]
     assert len(asked) == 3
-    assert asked[0] == asked[1]
+    assert asked[0] == asked[1] != 0.7
     assert asked[2] == 0.7
 
 
@@ -184,6 +180,12 @@ def test_documents_are_planned_and_written(
     }
     names = [event.data["step"] for event in attempt.trajectory.of("step")]
     assert names.index("plan") < names.index("run")
+
+
+def test_resources_are_had_by_addresses_with_any_letters(solve: Callable[..., Attempt]) -> None:
+    attempt = solve(READ, op("GET", url="http://towns.example/id/Køge"))
+    assert attempt.sparql is not None
+    assert "<http://towns.example/id/Køge> <http://towns.example/p/people> 38588" in attempt.sparql
 
 
 def test_every_attempt_finds_the_documents_as_they_were(
