@@ -91,7 +91,9 @@ def as_url(value: Any) -> str:
     """Return a value as an http or https address."""
     text = str(as_text(value))
     if not is_absolute(text):
-        raise MismatchError(f"{text!r} is no URL; write it in full, percent-encoded")
+        asked = "?query=" in text
+        mend = "ask an endpoint with SELECT" if asked else "write it in full, percent-encoded"
+        raise MismatchError(f"{text!r} is no URL; {mend}")
     scheme, _, rest = text.partition("://")
     if scheme.lower() not in ("http", "https") or not rest.strip("/"):
         raise MismatchError(f"{text!r} is no http or https address")

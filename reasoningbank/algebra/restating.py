@@ -13,7 +13,7 @@ from reasoningbank.algebra.inline_data import values_block
 from reasoningbank.algebra.terms import to_sparql
 from reasoningbank.algebra.values import Graph, Row, Stream, Table, Value, is_term, kept
 
-__all__ = ["as_query"]
+__all__ = ["as_query", "is_empty"]
 
 #: The column of a lone value; several values of a row are numbered.
 COLUMN = "value"
@@ -55,6 +55,20 @@ def as_query(result: Value) -> str:
     # A row that binds nothing cannot be told from none at all.
     block = values_block(names, [row for row in rows if row])
     return f"SELECT {' '.join(f'?{name}' for name in names)} WHERE {{ {block} }}"
+
+
+def is_empty(result: Value) -> bool:
+    """Tell whether a result that was read holds no row, no triple and no value.
+
+    Examples:
+        >>> is_empty([Table(("x",), []), None]), is_empty(Literal(False))
+        (True, False)
+    """
+    if isinstance(result, list):
+        return all(is_empty(entry) for entry in result)
+    if isinstance(result, Table):
+        return not any(True for _ in result.rows)
+    return result is None or (isinstance(result, Graph) and not len(result))
 
 
 def _graphs(value: Value) -> Iterator[Graph]:

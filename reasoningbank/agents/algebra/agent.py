@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,7 +15,8 @@ from reasoningbank.agents.direct import written_query
 from reasoningbank.agents.protocol import Attempt, AttemptStatus, Episode
 from reasoningbank.algebra import Program, operations, read_program, run_program
 from reasoningbank.algebra.builtin.queries import ASKING
-from reasoningbank.algebra.restating import as_query
+from reasoningbank.algebra.restating import as_query, is_empty
+from reasoningbank.algebra.values import kept
 from reasoningbank.corpus import Task
 from reasoningbank.corpus.prefixes import complete_prefixes
 from reasoningbank.errors import BudgetError, QueryError, ReasoningBankError, UsageError
@@ -147,8 +147,7 @@ def _carried_out(episode: Episode, stage: Stage, data: Any) -> _Outcome:
         answer: str | None = None
         problems: tuple[str, ...]
         try:
-            answer = _answer(program, data, scene)
-            problems = () if answer else ("the program ran, and no document was changed",)
+            answer, problems = _answer(program, data, scene)
         except BudgetError:
             raise
         except ReasoningBankError as error:
@@ -163,7 +162,7 @@ def _plan(episode: Episode, stage: Stage, program: Program, compose: Callable[..
     with stage.scene(compose=compose, dry_run=True) as scene:
         error = ""
         try:
-            as_query(run_program(program, scene.runtime))
+            kept(run_program(program, scene.runtime))
         except ReasoningBankError as failure:
             error = str(failure)
         writes = [
@@ -173,16 +172,18 @@ def _plan(episode: Episode, stage: Stage, program: Program, compose: Callable[..
     episode.recorder.add("step", {"step": "plan", "writes": writes, "error": error})
 
 
-def _answer(program: Program, data: Any, scene: Scene) -> str:
-    asked = _only_query(data)
-    result = run_program(program, scene.runtime)
+def _answer(program: Program, data: Any, scene: Scene) -> tuple[str, tuple[str, ...]]:
+    """Run a program; return its answer, and what is odd about it."""
+    # Reading a result is what runs a ForEach.
+    result = kept(run_program(program, scene.runtime))
     if program.writes:
-        # Reading a result is what runs it.
-        with contextlib.suppress(QueryError):
-            as_query(result)
-        return scene.update()
-    answer = as_query(result)
-    return asked or answer
+        update = scene.update()
+        return update, () if update else ("the program ran, and no document was changed",)
+    answer = _only_query(data) or as_query(result)
+    if is_empty(result):
+        mend = "check the names, and which way round the properties go"
+        return answer, (f"the program ran, and its result is empty; {mend}",)
+    return answer, ()
 
 
 def _left_behind(program: Program, scene: Scene) -> str | None:

@@ -35,6 +35,11 @@ ENDPOINT = """\
 The SPARQL endpoint is {url} ({name}). Write no PREFIX lines and no @context: these prefixes are \
 declared for you: {prefixes}."""
 DOCUMENTS = "Documents that may be written lie below {base}."
+AGAIN = """\
+{instruction}
+
+Another program was tried, and was wrong: {problems}
+Write one that does it differently, as JSON alone."""
 MEND = """\
 That program is wrong:
 {problems}
@@ -90,11 +95,11 @@ class Writing:
         self._predict = dspy.Predict(_signature(episode, told), **config)
         self._said = instruction
         self._written: set[str] = set()
-        self._repeats = False
-        self._turns = [
+        self._shown = [
             dspy.Example(instruction=one.instruction, program=one.text).with_inputs("instruction")
             for one in shown
         ]
+        self._turns = list(self._shown)
 
     def first(self) -> Draft:
         """Ask for the program.
@@ -106,22 +111,28 @@ class Writing:
         return self._asked(self._instruction)
 
     def mended(self, draft: Draft, problems: Sequence[str]) -> Draft:
-        """Ask for the program again, with what was wrong with the last one; raises as `first`."""
+        """Ask for the program again, with what was wrong with the last one; raises as `first`.
+
+        A model that wrote the same program twice would do so for ever while it sees it: it is told
+        the problems alone then, and asked with a temperature.
+        """
+        said = draft.text if draft.program is None else json.dumps(draft.program)
+        told = list(dict.fromkeys(problems))[:MOST_TOLD]
+        if said in self._written:
+            self._turns = list(self._shown)
+            again = AGAIN.format(instruction=self._instruction, problems="; ".join(told))
+            return self._asked(again, temperature=WARMER)
+        self._written.add(said)
         if draft.text:
             turn = dspy.Example(instruction=self._said, program=draft.text)
             self._turns.append(turn.with_inputs("instruction"))
-            said = draft.text if draft.program is None else json.dumps(draft.program)
-            self._repeats = said in self._written
-            self._written.add(said)
-        told = MEND.format(problems="\n".join(f"- {one}" for one in problems[:MOST_TOLD]))
-        return self._asked(told)
+        return self._asked(MEND.format(problems="\n".join(f"- {one}" for one in told)))
 
-    def _asked(self, text: str) -> Draft:
+    def _asked(self, text: str, temperature: float | None = None) -> Draft:
         self._said = text
         self._episode.meter.turn()
         self._predict.demos = list(self._turns)
-        # A model that repeats itself at temperature 0 would do so for ever.
-        warmer = {"config": {"temperature": WARMER}} if self._repeats else {}
+        warmer = {} if temperature is None else {"config": {"temperature": temperature}}
         try:
             with asking(self._episode, adapter=PlainAdapter()):
                 reply = str(self._predict(instruction=text, **warmer).program)

@@ -147,6 +147,31 @@ def test_what_fails_when_it_runs_is_told_too(
     assert "may not be read" in steps(attempt, "run")[0]["problems"][0]
 
 
+def test_an_empty_result_is_told_and_kept_where_nothing_better_comes(
+    solve: Callable[..., Attempt], strict: Callable[..., bool]
+) -> None:
+    empty = select("SELECT ?name WHERE { ?town p:nmae ?name }")
+    assert strict(READ, solve(READ, empty, select(BIG)))
+    attempt = solve(READ, empty, "no", "no")
+    assert attempt.status == "fallback"
+    assert attempt.sparql is not None
+    assert attempt.sparql.endswith("p:nmae ?name }")
+    assert "its result is empty" in steps(attempt, "run")[0]["problems"][0]
+
+
+def test_a_program_that_comes_twice_is_not_shown_again(solve: Callable[..., Attempt]) -> None:
+    wrong = op("SELECT", endpoint=ENDPOINT, qurey=BIG)
+    attempt = solve(READ, wrong, wrong, select(BIG))
+    calls = attempt.trajectory.of("lm_call")
+    second, third = (attempt.trajectory.resolve(call.data)["messages"] for call in calls[1:])
+    assert "qurey" in second[-2]["content"]
+    # The specification's own program stands before the instruction in all of them.
+    assert len(third) == len(second) - 2 == 4
+    assert "it was wrong" not in third[-1]["content"]
+    assert "Another program was tried" in third[-1]["content"]
+    assert third[-1]["content"].startswith("Which towns have more than 10000 people?")
+
+
 def test_repairs_end(solve: Callable[..., Attempt]) -> None:
     attempt = solve(READ, "no", "no", "no", select(BIG), max_repairs=1)
     assert (attempt.sparql, attempt.status, attempt.usage.lm_calls) == (None, "refused", 2)
@@ -185,7 +210,9 @@ def test_documents_are_planned_and_written(
 def test_resources_are_had_by_addresses_with_any_letters(solve: Callable[..., Attempt]) -> None:
     attempt = solve(READ, op("GET", url="http://towns.example/id/Køge"))
     assert attempt.sparql is not None
-    assert "<http://towns.example/id/Køge> <http://towns.example/p/people> \"38588\"" in attempt.sparql
+    assert (
+        '<http://towns.example/id/Køge> <http://towns.example/p/people> "38588"' in attempt.sparql
+    )
 
 
 def test_every_attempt_finds_the_documents_as_they_were(
@@ -214,6 +241,13 @@ def test_what_was_written_before_a_failure_is_what_is_judged(
     assert attempt.status == "fallback"
     assert attempt.sparql is not None
     assert '"kept"' in attempt.sparql
+
+
+def test_a_write_that_fails_inside_a_loop_is_told(solve: Callable[..., Attempt]) -> None:
+    nowhere = op("PUT", url=value("town"), data={"@id": "", "dct:title": "x"})
+    attempt = solve(WRITE, op("ForEach", select=select(JUTLAND), operation=nowhere), max_repairs=0)
+    assert attempt.sparql is None
+    assert "may not be written" in attempt.error
 
 
 def test_a_document_that_is_changed_is_told_whole(solve: Callable[..., Attempt]) -> None:
