@@ -310,11 +310,16 @@ def _shared(config: EndpointConfig, workers: int) -> EndpointConfig:
 
 
 def packed(pack: Pack) -> bytes:
-    """Return a pack as a zip file, without its data: what a worker loads it from."""
+    """Return a pack as a zip file: what a worker loads it from.
+
+    Data are left at the endpoint, unless documents are to be written, which takes a copy of them.
+    """
     voids = [pack.void, *(other.void for other in pack.federated)]
     # Agents are shown examples of the pack's own corpus, whichever set is asked.
     own = load_pack(pack.root).examples
     parts = [pack.root / "pack.toml", own, pack.test, pack.schema, pack.hints, *voids]
+    if pack.documents is not None:
+        parts += [*pack.data, pack.documents.initial]
     files = {
         file
         for part in parts

@@ -9,7 +9,18 @@ from collections.abc import Iterable
 from typing import Any
 
 from reasoningbank import nl2sparql
-from reasoningbank.agents import brief, direct, graph, react, react_turns, repeats, rlm, turns
+from reasoningbank.agents import (
+    algebra,
+    brief,
+    direct,
+    graph,
+    react,
+    react_turns,
+    repeats,
+    rlm,
+    turns,
+)
+from reasoningbank.algebra.documentation import agent_prompt
 from reasoningbank.experiment.fixed_texts import texts_of
 from reasoningbank.judge.lm_prompt import prompt_hash
 from reasoningbank.sparql import linking
@@ -48,6 +59,8 @@ def prompt_hashes(agents: Iterable[str]) -> dict[str, str]:
         said["rag"] = texts_of(nl2sparql)
     if "graph" in wanted:
         said["graph"] = [texts_of(nl2sparql), texts_of(graph)]
+    if "algebra" in wanted:
+        said["algebra"] = [texts_of(algebra), agent_prompt(), algebra.writing.WARMER]
     told = {name: _hash(said[name]) for name in sorted(wanted) if name in said}
     return {
         **told,
@@ -57,7 +70,7 @@ def prompt_hashes(agents: Iterable[str]) -> dict[str, str]:
         "lessons": _hash(texts_of(distillation)),
         "linking": _hash(texts_of(linking)),
         "outcomes": _hash([texts_of(room) for room in (sampling, diagnosing, diagnosis)]),
-        "sampling": _hash([sampling.REFINE, sampling._ROWS]),
+        "sampling": _hash([sampling.REFINE, sampling._ROWS, sampling.WARMER]),
         "stop rules": _hash(inspect.getsource(repeats)),
     }
 

@@ -24,6 +24,8 @@ __all__ = ["Rollout", "Sampled", "rollout_seed", "sample"]
 
 #: Rows of a result that the next refinement is shown.
 _ROWS = 3
+#: Temperature after a refinement that changed nothing.
+WARMER = 0.7
 Explain = Callable[[str, bool], Sequence[str]]
 #: Budgets that all attempts of a trial share; the others are of each attempt. Seconds are among
 #: those: how many attempts there are is not to depend on how busy the machine is.
@@ -82,7 +84,7 @@ def rollout_seed(seed: int, number: int) -> int:
 
 def sample(
     settings: SamplingSettings,
-    attempt: Callable[[int, str, Budget], Attempt],
+    attempt: Callable[[int, str, Budget, float | None], Attempt],
     run: Callable[[str], Answer],
     *,
     budget: Budget,
@@ -96,15 +98,17 @@ def sample(
     judge's comparison, stand together; the largest group wins, of equal groups the one that came
     first. Results without rows, which come of many different mistakes, vote only where no attempt
     has rows; a query that does not run has no vote. Of sequential attempts the last whose query has
-    rows is chosen, else the last whose query runs, else the last with a query; one that
-    gives the same query again is the last.
+    rows is chosen, else the last whose query runs, else the last with a query. One
+    that gives a query again which has rows is the last: its author is content. A query without rows
+    that comes again is asked for once more, with a temperature; without, it would come for ever.
 
     An attempt that an infrastructure error ended, or whose result cannot be had for one, ends them
     all, and is the one chosen.
 
     Args:
         settings: Which kind, and how many.
-        attempt: Makes an attempt, given its number, what is added to the question, and its budget.
+        attempt: Makes an attempt, given its number, what is added to the question, its budget, and
+            the temperature where it is not to have its own.
         run: Runs a query without the agents' caps.
         budget: Of all attempts together, except turns, the calls of each tool, and seconds.
         tokens: So many tokens are to be spent: attempts are made until they are, so that no less
@@ -119,7 +123,7 @@ def sample(
         note = ""
         if settings.kind == "sequential" and done:
             note = _said(done[-1], prefixes or {}, explain)
-        made = attempt(number, note, left)
+        made = attempt(number, note, left, WARMER if note and _repeats(done) else None)
         if made.status == "error":
             return Sampled(Rollout(number, made), tuple(done))
         try:
@@ -127,7 +131,7 @@ def sample(
         except EndpointError as error:
             spoiled = replace(made, status="error", error=str(error))
             return Sampled(Rollout(number, spoiled), tuple(done))
-        if settings.kind == "sequential" and _repeats(done):
+        if settings.kind == "sequential" and _repeats(done) and _has_rows(done[-1]):
             break
     voted = _voted(done)
     best = max(voted, key=_vote if settings.kind == "parallel" else _standing)

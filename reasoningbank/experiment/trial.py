@@ -116,7 +116,7 @@ class Trial:
                 return Sampled(Rollout(0, self._attempt(seen, 0, "", budget)))
             return sample(
                 settings,
-                lambda number, note, left: self._attempt(seen, number, note, left),
+                lambda number, note, left, warm: self._attempt(seen, number, note, left, warm),
                 self.world.judge.answer,
                 budget=budget,
                 tokens=self.tokens,
@@ -130,7 +130,14 @@ class Trial:
             attempt = Attempt(None, "", "error", Usage(), Trajectory(), error=told(failure))
             return Sampled(Rollout(0, attempt))
 
-    def _attempt(self, seen: Task, number: int, note: str, budget: Budget) -> Attempt:
+    def _attempt(
+        self,
+        seen: Task,
+        number: int,
+        note: str,
+        budget: Budget,
+        temperature: float | None = None,
+    ) -> Attempt:
         return attempt_task(
             self.world,
             self.experiment,
@@ -141,7 +148,7 @@ class Trial:
             recall=self._recall,
             budget=budget,
             # Only what is made beyond a plain arm's own attempt has to differ from it.
-            temperature=0.0 if number == 0 and self.tokens is not None else None,
+            temperature=0.0 if number == 0 and self.tokens is not None else temperature,
         )
 
     def _judged(self, one: Rollout) -> dict[str, Any]:

@@ -56,6 +56,11 @@ def test_a_pack_travels_without_its_data() -> None:
     assert {name.split("/")[0] for name in names} >= {"examples", "examples-test"}
 
 
+def test_data_travel_with_documents_that_are_to_be_written() -> None:
+    names = zipfile.ZipFile(io.BytesIO(packed(load_pack("algebra")))).namelist()
+    assert {"data/cities.nt.gz", "documents.trig", "hints/programs.json"} <= set(names)
+
+
 def test_loopback_is_refused_to_workers_of_another_machine() -> None:
     here = EndpointConfig("https://e/sparql", query_url="http://127.0.0.1:1/query")
     there = EndpointConfig("https://e/sparql")

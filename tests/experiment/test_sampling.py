@@ -28,11 +28,18 @@ def run(sparql: str) -> Answer:
 
 
 def attempts(
-    *queries: str | None, tokens: int = 10, told: list[Any] | None = None
-) -> Callable[[int, str, Budget], Attempt]:
-    def attempt(number: int, note: str, budget: Budget) -> Attempt:
+    *queries: str | None,
+    tokens: int = 10,
+    told: list[Any] | None = None,
+    warm: list[Any] | None = None,
+) -> Callable[[int, str, Budget, float | None], Attempt]:
+    def attempt(
+        number: int, note: str, budget: Budget, temperature: float | None = None
+    ) -> Attempt:
         if told is not None:
             told.append((note, budget))
+        if warm is not None:
+            warm.append(temperature)
         usage = Usage(lm_calls=1, prompt_tokens=tokens)
         query = queries[number]
         status: Any = "refused" if query is None else "submitted"
@@ -89,7 +96,7 @@ def test_matched_attempts_never_spend_less_than_is_wanted(tokens: int, made: int
 def test_each_attempt_has_its_own_seconds() -> None:
     told: list[Any] = []
 
-    def slow(number: int, note: str, budget: Budget) -> Attempt:
+    def slow(number: int, note: str, budget: Budget, _: float | None) -> Attempt:
         told.append(budget.seconds)
         return Attempt("a", "", "submitted", Usage(lm_calls=1, seconds=400), Trajectory())
 
@@ -128,10 +135,22 @@ def test_refinements_are_told_what_is_wrong_with_the_last_query() -> None:
     assert "It runs and returns no rows.\nnone is no name\n" in told[2][0]
 
 
-def test_refining_ends_when_the_same_query_comes_again() -> None:
+def test_refining_ends_when_a_query_with_rows_comes_again() -> None:
     settings = SamplingSettings(kind="sequential", k=4)
     found = sample(settings, attempts("syntax", "a", "a", "b"), run, budget=Budget())
     assert (found.chosen.number, len(found.others)) == (2, 2)
+
+
+def test_a_query_without_rows_that_comes_again_is_asked_for_with_a_temperature() -> None:
+    warm: list[float | None] = []
+    settings = SamplingSettings(kind="sequential", k=5)
+    made = attempts("none", "none", "syntax", "a", "a", warm=warm)
+    found = sample(settings, made, run, budget=Budget())
+    assert warm == [None, None, 0.7, None, None]
+    assert found.chosen.number == 4
+    warm.clear()
+    sample(SamplingSettings(k=3), attempts(*["none"] * 3, warm=warm), run, budget=Budget())
+    assert warm == [None, None, None]
 
 
 def test_the_infrastructures_failure_ends_them_all() -> None:
