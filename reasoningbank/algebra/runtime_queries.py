@@ -105,6 +105,9 @@ class Queries:
             result = client.query(prepared, timeout_s=timeout, max_rows=most)
             event |= {"rows": result.n_rows, "seconds": result.seconds}
         except Exception as error:
+            if isinstance(error, EndpointError) and error.where == client.config.address:
+                # It is known by the address that the program has.
+                error.where = endpoint
             event["error"] = str(error)
             raise
         finally:

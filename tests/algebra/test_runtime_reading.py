@@ -215,6 +215,15 @@ def test_a_server_that_is_not_there(runtime: Runtime, front: Front) -> None:
         runtime.get("http://data.example/d")
 
 
+def test_an_endpoint_is_told_by_the_address_that_the_program_has() -> None:
+    addresses = {"https://far.example/sparql": "http://127.0.0.1:1/query"}
+    with (
+        Runtime(addresses=addresses, limits=Limits(tries=1), pause=lambda _: None) as run,
+        pytest.raises(EndpointError, match=r"^https://far\.example/sparql: "),
+    ):
+        run.select("https://far.example/sparql", "SELECT ?s WHERE { ?s ?p ?o }")
+
+
 @pytest.mark.parametrize(
     "beginning",
     [b"HTTP/1.1 200 OK\r\nX-", b"HTTP/1.1 200 OK\r\nContent-Type: text/turtle\r\n\r\n#"],
