@@ -198,6 +198,8 @@ def _foreign(query: str, tokens: Sequence[Token], offset: int, message: str) -> 
             return "put the condition of FILTER into parentheses: FILTER(...)"
         if before.is_word("BIND") and token.text != "(":
             return "write BIND(expression AS ?name)"
+        if token.is_word("DESC", "ASC") and before.kind == "variable":
+            return f"write ORDER BY {token.text.upper()}({before.text})"
         if token.is_word("LIKE"):
             return 'SPARQL has no LIKE: use FILTER(CONTAINS(LCASE(STR(?x)), "text"))'
         if token.is_word("AND", "OR") and token.text.isupper():
