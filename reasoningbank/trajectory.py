@@ -128,6 +128,7 @@ class Recorder:
     Args:
         redact: Strings that must never be stored (keys, passwords); replaced by ``[redacted]``.
         clock: Seconds, monotonic.
+        watch: Told of each event as it is added or extended, whole, with its long payloads.
 
     Examples:
         >>> r = Recorder(redact=["s3cret"])
@@ -141,9 +142,13 @@ class Recorder:
     """
 
     def __init__(
-        self, redact: list[str] | None = None, clock: Callable[[], float] = time.monotonic
+        self,
+        redact: list[str] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        watch: Callable[[Event], None] | None = None,
     ) -> None:
         self._clock = clock
+        self._watch = watch
         self._start = clock()
         self._redact = [s for s in redact or () if s]
         self._events: list[Event] = []
@@ -168,21 +173,27 @@ class Recorder:
             at = round(max(0.0, self.now() - seconds), 4)
             event = Event(len(self._events), kind, at, round(seconds, 4), stored, parent)
             self._events.append(event)
-            return event.index
+        self._tell(event)
+        return event.index
 
     def extend(self, index: int, data: Mapping[str, Any], *, seconds: float = 0.0) -> None:
         """Add facts to the event at `index` once they are known, and how long it took."""
         with self._lock:
-            event = self._events[index]
             stored = {k: self._store(v) for k, v in data.items()}
-            self._events[index] = replace(
-                event, data={**event.data, **stored}, seconds=round(seconds, 4)
-            )
+            data = {**self._events[index].data, **stored}
+            event = replace(self._events[index], data=data, seconds=round(seconds, 4))
+            self._events[index] = event
+        self._tell(event)
 
     def trajectory(self) -> Trajectory:
         """Return what was collected so far."""
         with self._lock:
             return Trajectory(tuple(self._events), dict(self._payloads))
+
+    def _tell(self, event: Event) -> None:
+        if self._watch is not None:
+            whole = Trajectory(payloads=self._payloads).resolve(event.data)
+            self._watch(replace(event, data=whole))
 
     def _store(self, value: Any) -> Any:
         if isinstance(value, str):

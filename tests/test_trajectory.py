@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 
-from reasoningbank.trajectory import Recorder, Trajectory
+from reasoningbank.trajectory import Event, Recorder, Trajectory
 
 
 def test_events_are_ordered_and_know_their_parent() -> None:
@@ -62,3 +62,15 @@ def test_threads_do_not_lose_events() -> None:
     for thread in threads:
         thread.join()
     assert [e.index for e in recorder.trajectory().events] == list(range(800))
+
+
+def test_a_watcher_is_told_of_each_event_whole_and_redacted() -> None:
+    seen: list[Event] = []
+    recorder = Recorder(redact=["sk-123"], watch=seen.append)
+    index = recorder.add("code", {"code": "sk-123 " + "z" * 900})
+    recorder.extend(index, {"output": "done"}, seconds=2.0)
+    assert [event.index for event in seen] == [0, 0]
+    assert seen[0].data == {"code": "[redacted] " + "z" * 900}
+    assert (seen[1].data["output"], seen[1].seconds) == ("done", 2.0)
+    # What is stored refers to the long text all the same.
+    assert "$ref" in recorder.trajectory().events[0].data["code"]

@@ -2,7 +2,8 @@
 
 `oracle` submits the gold (the ceiling), `direct` asks the model once (the floor), `rlm` is
 `dspy.RLM` with the tools in the sandbox, `react` is `dspy.ReAct` with the same tools. `rag` is
-the retrieval-augmented pipeline of `nl2sparql`, `graph` the self-correcting one.
+the retrieval-augmented pipeline of `nl2sparql`, `graph` the self-correcting one. `algebra` writes
+Web Algebra programs and runs them.
 """
 
 from reasoningbank.agents.budget import Budget, Meter

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from reasoningbank.agents.calling import asking
 from reasoningbank.agents.conclusion import conclude
+from reasoningbank.agents.confidence import Confidence, confidence_score, load_calibration
 from reasoningbank.agents.protocol import Attempt, AttemptStatus, Episode
 from reasoningbank.agents.recorded_client import RecordedClient
 from reasoningbank.agents.shown_examples import pack_of, shown_examples
-from reasoningbank.corpus import Task
+from reasoningbank.corpus import Pack, Task
 from reasoningbank.errors import BudgetError, UsageError
-from reasoningbank.nl2sparql import LEVELS, NL2SPARQL
+from reasoningbank.nl2sparql import LEVELS, NL2SPARQL, Translation
+from reasoningbank.retrieval import DEFAULT_EMBEDDER, DEFAULT_INDEX
 
-__all__ = ["RAGAgent"]
+__all__ = ["RAGAgent", "translation_confidence"]
 
 #: Steps of the pipeline after which a query was made that was not there before.
 _MAKES = ("exchange", "adapt", "synthesise", "fix")
@@ -32,7 +34,10 @@ class RAGAgent:
         adapt: Whether an example that is nearly the question is changed instead.
         max_fixes: Rounds in which a query with problems is written anew.
         retrieval: How examples are found: one of `shown_examples.RETRIEVALS`.
-        levels: Levels of validation: of ``syntax``, ``semantic`` and ``endpoint``.
+        levels: Levels of validation: of ``syntax``, ``semantic`` and ``endpoint``, as names or as
+            one text with commas; empty for none.
+        embedding: The embedding model, as `retrieval.open_embedder` names them.
+        index: What compares vectors, one of `retrieval.INDEXES`.
 
     Raises:
         UsageError: There is no such level.
@@ -48,8 +53,13 @@ class RAGAgent:
         adapt: bool = True,
         max_fixes: int = 2,
         retrieval: str = "hybrid",
-        levels: Sequence[str] = LEVELS,
+        levels: Sequence[str] | str = LEVELS,
+        embedding: str = DEFAULT_EMBEDDER,
+        index: str = DEFAULT_INDEX,
     ) -> None:
+        if isinstance(levels, str):
+            # An experiment file's options are words and numbers.
+            levels = [level.strip() for level in levels.split(",") if level.strip()]
         for level in levels:
             if level not in LEVELS:
                 mend = f"choose from {', '.join(LEVELS)}"
@@ -58,18 +68,27 @@ class RAGAgent:
         self._adapt = adapt
         self._max_fixes = max_fixes
         self._retrieval = retrieval
+        self._embedding = embedding
+        self._index = index
         self._levels = tuple(level for level in LEVELS if level in levels)
 
     def solve(self, task: Task, episode: Episode) -> Attempt:
         """Answer with the first query that validation has nothing against, or the best one.
 
         Raises:
-            UsageError: The episode has no pack.
+            UsageError: The episode has no pack, or there is no such embedding model or index.
+            SetupError: The package of the model or of the index is missing.
             EndpointError: The endpoint fails.
             ModelError: The model cannot be reached.
         """
         pack = pack_of(episode, self.name)
-        shown = shown_examples(pack, episode.hidden, retrieval=self._retrieval)
+        shown = shown_examples(
+            pack,
+            episode.hidden,
+            retrieval=self._retrieval,
+            embedding=self._embedding,
+            index=self._index,
+        )
         fixes = min(self._max_fixes, episode.budget.iterations - 1)
         watch = _Watch(episode, fixes)
         status: AttemptStatus = "submitted"
@@ -97,6 +116,8 @@ class RAGAgent:
                     on_step=watch,
                 )
             sparql = found.sparql
+            trust = translation_confidence(found, pack)
+            episode.recorder.add("step", {"step": "output", **asdict(trust)})
             if not found.is_valid:
                 status = "fallback"
                 error = "; ".join(filter(None, (found.stopped, *map(str, found.problems))))
@@ -107,6 +128,40 @@ class RAGAgent:
         if watch.spent:
             status, error = "exhausted", watch.spent
         return conclude(episode, sparql, status, error)
+
+
+def translation_confidence(found: Translation, pack: Pack) -> Confidence:
+    """Return how far to trust a translation, and why.
+
+    The score is the graph's: validity, likeness of the nearest example, number of the query.
+
+    Args:
+        found: What the pipeline made of a question.
+        pack: The pack, which may have a table of what scores are worth.
+
+    Raises:
+        UsageError: The pack's table cannot be read.
+    """
+    table = load_calibration(pack, "rag")
+    needs = ", ".join(one.pattern for one in found.patterns) or "no known pattern"
+    best = found.best
+    if best is None:
+        why = f"It needs {needs}. No query came out: {found.stopped}."
+        return Confidence(0.0, 0.0, table is not None, why)
+    likeness = max((one.score for one in found.retrieved), default=0.0)
+    number = found.candidates.index(best) + 1
+    score = confidence_score(valid=found.is_valid, likeness=likeness, attempts=number)
+    near = ", ".join(one.example.id for one in found.retrieved)
+    like = f" after the examples {near}" if near else ""
+    came = ""
+    if found.rows is not None:
+        came = f"It gives {found.rows} {'row' if found.rows == 1 else 'rows'}. "
+    against = "; ".join(map(str, found.problems)) or "nothing that was looked for"
+    why = (
+        f"It needs {needs}. {best.how.capitalize()}{like}; queries: {len(found.candidates)}. "
+        f"{came}Against it: {against}."
+    )
+    return Confidence.of(score, table, why)
 
 
 @dataclass

@@ -21,6 +21,7 @@ from reasoningbank.nl2sparql import (
     example_pack,
     load_patterns,
 )
+from reasoningbank.retrieval import DEFAULT_EMBEDDER, DEFAULT_INDEX, open_embedder
 
 __all__ = ["RETRIEVALS", "ShownExamples", "pack_of", "shown_examples"]
 
@@ -76,6 +77,8 @@ def shown_examples(
     *,
     whole_groups: bool = True,
     retrieval: str = "hybrid",
+    embedding: str = DEFAULT_EMBEDDER,
+    index: str = DEFAULT_INDEX,
 ) -> ShownExamples:
     """Return what may be retrieved where some tasks are hidden.
 
@@ -86,10 +89,13 @@ def shown_examples(
         hidden: Ids of tasks, of the pack as it is given, of which nothing may be shown.
         whole_groups: Whether their groups are left out (leave-group-out), or they alone.
         retrieval: One of `RETRIEVALS`.
+        embedding: The embedding model, as `open_embedder` names them.
+        index: What compares vectors, one of `retrieval.INDEXES`.
 
     Raises:
         UsageError: The pack has no example, its files cannot be read, or there is no such way of
-            retrieving.
+            retrieving, model or index.
+        SetupError: The package of the model or of the index is missing.
     """
     if retrieval not in RETRIEVALS:
         raise UsageError(
@@ -98,7 +104,7 @@ def shown_examples(
     source = example_pack(pack)
     with _lock:
         # Two threads would both embed all questions.
-        hybrid, detector = _opened(_Key(source))
+        hybrid, detector = _opened(_Key(source), embedding, index)
     groups = _groups(_Key(pack))
     return ShownExamples(
         _by(retrieval, hybrid),
@@ -133,9 +139,11 @@ class _Key:
 
 
 @lru_cache(maxsize=4)
-def _opened(key: _Key) -> tuple[HybridRetriever, Detector]:
+def _opened(key: _Key, embedding: str, index: str) -> tuple[HybridRetriever, Detector]:
     detector = PatternDetector(load_patterns(key.pack))
-    return HybridRetriever(key.pack, detector=detector), detector
+    embedder = open_embedder(embedding)
+    retriever = HybridRetriever(key.pack, detector=detector, embedder=embedder, index=index)
+    return retriever, detector
 
 
 @lru_cache(maxsize=4)

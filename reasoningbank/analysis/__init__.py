@@ -9,6 +9,12 @@ from reasoningbank.analysis.learning import learning_curves
 from reasoningbank.analysis.matching import RunComparison, compare_runs
 from reasoningbank.analysis.memory_records import MemoryRecords
 from reasoningbank.analysis.memory_summary import ArmMemory, MemoryUse, StreamMemory
+from reasoningbank.analysis.nl2sparql_figures import (
+    calibration_figures,
+    translation_figures,
+    translation_metrics,
+)
+from reasoningbank.analysis.nl2sparql_rows import ArmRows, TranslationRow, read_translations
 from reasoningbank.analysis.scores import Metric, Score, Unit, scores
 from reasoningbank.analysis.statistics import (
     Interval,
@@ -29,6 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ArmMemory",
+    "ArmRows",
     "ArmSummary",
     "Comparison",
     "Frames",
@@ -46,9 +53,11 @@ __all__ = [
     "RunSummary",
     "Score",
     "StreamMemory",
+    "TranslationRow",
     "Unit",
     "adjust",
     "bootstrap_mean",
+    "calibration_figures",
     "clopper_pearson",
     "compare_arms",
     "compare_runs",
@@ -58,9 +67,12 @@ __all__ = [
     "load",
     "mcnemar_midp",
     "median_and_p95",
+    "read_translations",
     "scores",
     "summarise",
     "summarise_run",
+    "translation_figures",
+    "translation_metrics",
     "wilson",
 ]
 

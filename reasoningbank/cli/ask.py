@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.syntax import Syntax
 
 from reasoningbank.agents import make_agent
+from reasoningbank.agents.confidence import confidence_in
 from reasoningbank.cli.output import console, print_json, progress_console, seconds
+from reasoningbank.cli.steps import Steps, confidence_line, print_query
 from reasoningbank.corpus import Task, load_pack, load_shacl_tasks
 from reasoningbank.errors import ModelError, ReasoningBankError, ToolError, UsageError
 from reasoningbank.experiment import Arm, EndpointSettings, Experiment
@@ -26,15 +27,18 @@ __all__ = ["ask"]
 
 def ask(
     question: Annotated[str, typer.Argument(help="A question in natural language.")],
-    agent: Annotated[str, typer.Option(help="rlm, react, direct, rag or graph.")] = "rlm",
+    agent: Annotated[str, typer.Option(help="rlm, react, direct, rag, graph or algebra.")] = "rlm",
     pack: Annotated[str, typer.Option(help="A pack's name or folder.")] = "uniprot",
     lm: Annotated[str, typer.Option(help="A model: local, or a LiteLLM name.")] = "local",
     url: Annotated[str | None, typer.Option(help="A running endpoint to ask instead.")] = None,
+    stream: Annotated[
+        bool, typer.Option("--stream", help="Show each step as it completes, on standard error.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Answer one question; shows the query, its rows and what it cost.
+    """Answer one question; shows the query, its rows, what it cost and how far to trust it.
 
-    Example: reasoningbank ask "Which human proteins are kinases?" --agent rlm
+    Example: reasoningbank ask "Which human proteins are kinases?" --agent rlm --stream
     """
     if not question.strip():
         raise UsageError("the question is empty", mend='reasoningbank ask "Which …?"')
@@ -42,7 +46,7 @@ def ask(
     if solver.sees_gold:
         raise UsageError(
             f"{agent} answers only tasks that have a gold",
-            mend="choose rlm, react, direct, rag or graph",
+            mend="choose rlm, react, direct, rag, graph or algebra",
         )
     endpoint = EndpointSettings(url=url) if url else None
     loaded = load_pack(pack)
@@ -63,7 +67,9 @@ def ask(
             )
         )
         progress_console.print("thinking …")
-        attempt = attempt_task(world, experiment, arm, task, seed=0)
+        attempt = attempt_task(
+            world, experiment, arm, task, seed=0, watch=Steps() if stream else None
+        )
         rows, note = [], ""
         if attempt.status == "error":
             raise ModelError(attempt.error)
@@ -75,11 +81,15 @@ def ask(
             except ToolError as error:
                 note = f"the query does not run: {error}"
     usage = attempt.usage
+    trust = confidence_in(attempt.trajectory)
     if as_json:
         cost = {"seconds": usage.seconds, "tokens": usage.tokens, "dollars": usage.dollars}
         print_json(
             {"sparql": attempt.sparql, "status": attempt.status, "rows": rows, "note": note,
-             "turns": usage.iterations, "tool_calls": usage.tool_calls, **cost}
+             "turns": usage.iterations, "tool_calls": usage.tool_calls, **cost,
+             "confidence": trust.confidence if trust else None,
+             "calibrated": trust.calibrated if trust else None,
+             "explanation": trust.explanation if trust else None}
         )  # fmt: skip
         return
     if attempt.sparql is None:
@@ -87,10 +97,13 @@ def ask(
             f"no query came out ({attempt.error or attempt.status})",
             mend="ask in other words, or try a larger model with --lm",
         )
-    console.print(Syntax(attempt.sparql, "sparql", background_color="default", word_wrap=True))
+    print_query(attempt.sparql)
     for row in rows:
         console.print(row, soft_wrap=True)
     console.print(note or f"{len(rows)} rows", markup=False)
+    if trust is not None:
+        console.print(trust.explanation, markup=False, soft_wrap=True)
+        console.print(confidence_line(trust), markup=False)
     price = "free" if lm.startswith("local") else f"${usage.dollars or 0:.4f}"
     console.print(
         f"{attempt.status} · {usage.iterations} turns · {usage.tool_calls} tool calls · "

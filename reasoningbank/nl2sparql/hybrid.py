@@ -18,7 +18,13 @@ from reasoningbank.nl2sparql.detection import Detected, Detector, PatternDetecto
 from reasoningbank.nl2sparql.examples import Example, example_pack, load_examples
 from reasoningbank.nl2sparql.patterns import load_patterns
 from reasoningbank.nl2sparql.words import masked, telling
-from reasoningbank.retrieval import Embedder, VectorTable, WordIndex, open_embedder
+from reasoningbank.retrieval import (
+    DEFAULT_INDEX,
+    Embedder,
+    WordIndex,
+    open_embedder,
+    open_index,
+)
 
 __all__ = ["WEIGHTS", "HybridRetriever", "RandomRetriever", "Retrieved", "Retriever"]
 
@@ -114,9 +120,11 @@ class HybridRetriever:
         weights: Weights of meaning, words and patterns; only their proportion counts.
         detector: What tells a question's patterns; the pack's rules by default.
         embedder: What turns questions into vectors; the one of the package by default.
+        index: What compares vectors, one of `retrieval.INDEXES`.
 
     Raises:
-        UsageError: No such pack, no example, or a weight below 0.
+        UsageError: No such pack or index, no example, or a weight below 0.
+        SetupError: The index's package is missing.
 
     Examples:
         >>> found = HybridRetriever("uniprot").retrieve("Which gene encodes Q9Y6K9?", top_k=1)
@@ -131,6 +139,7 @@ class HybridRetriever:
         weights: tuple[float, float, float] = WEIGHTS,
         detector: Detector | None = None,
         embedder: Embedder | None = None,
+        index: str = DEFAULT_INDEX,
     ) -> None:
         if len(weights) != 3 or min(weights) < 0 or sum(weights) <= 0:
             raise UsageError(f"weights {weights} are not three numbers of at least 0")
@@ -153,7 +162,7 @@ class HybridRetriever:
             for text in dict.fromkeys(text for _, text in example.questions) or (example.nl,):
                 self._of.append(number)
                 texts.append(text)
-        self._vectors = VectorTable()
+        self._vectors = open_index(index)
         self._vectors.put(range(len(texts)), self._embedder.passages([masked(t) for t in texts]))
         self._words = WordIndex(sqlite3.connect(":memory:", check_same_thread=False))
         self._words.add((number, telling(text)) for number, text in enumerate(texts))

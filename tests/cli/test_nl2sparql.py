@@ -17,7 +17,6 @@ from forest import write_forest
 from reasoningbank.agents.graph import tiers
 from reasoningbank.cli import nl2sparql_main
 from reasoningbank.cli.nl2sparql_evaluating import questions_of
-from reasoningbank.cli.nl2sparql_figures import Row, components, figures, matched
 from reasoningbank.corpus import Pack, load_pack
 
 from .conftest import Said
@@ -130,6 +129,9 @@ def test_a_run_that_waits_goes_on_with_the_answer(
         (("agent", "x", "-p", "nobody"), "no default model of 'nobody' is known"),
         (("translate", "x", "--pack", "nowhere"), "nowhere"),
         (("evaluate", "-o", "no/such/folder/report.json"), "there is no such folder"),
+        (("translate", "x", "--index", "annoy"), "unknown index of vectors 'annoy'"),
+        (("agent", "x", "--embedding", "word2vec"), "unknown embedding model 'word2vec'"),
+        (("evaluate", "--embedding", "sentence-transformers:"), "no model is named"),
         (("agent-viz", "-o", "graph.gif"), "end the name in .png"),
     ],
 )
@@ -172,51 +174,17 @@ def test_an_evaluation_is_judged_by_what_queries_return(
     assert right == {row["task"] for row in rows} & {"trees"}
     assert report["metrics"]["execution_accuracy"] == pytest.approx(len(right) / 3, abs=1e-3)
     assert report["metrics"]["syntax_validity"] == 1.0
-    assert bool(report["calibration"]) == (system == "graph")
+    assert sum(one["n"] for one in report["calibration"]["reliability"]) == 3
     assert set(report["by_language"]) == {"en"}
-
-
-def row(**changed: Any) -> Row:
-    known: dict[str, Any] = {
-        "task": "t", "language": "en", "question": "?", "sparql": "ASK {}", "right": True,
-        "status": "judged", "parses": True, "executes": True, "components": 1.0,
-        "patterns": ("A",), "detected": ("A",), "valid": True, "confidence": 0.9, "score": 0.9,
-        "calls": 1, "tokens": 10, "seconds": 1.0,
-    }  # fmt: skip
-    return Row(**known | changed)
-
-
-def test_the_figures_count_what_was_measured() -> None:
-    rows = [
-        row(),
-        row(right=False, confidence=0.5, language="it", detected=("A", "B")),
-        row(right=False, confidence=1.0, patterns=("B",), detected=(), parses=False, seconds=9.0),
-    ]
-    found = figures(rows)
-    assert found["metrics"]["execution_accuracy"] == pytest.approx(1 / 3, abs=1e-4)
-    assert found["metrics"]["syntax_validity"] == pytest.approx(2 / 3, abs=1e-4)
-    assert found["metrics"]["pattern_accuracy"] == pytest.approx(1 / 3, abs=1e-4)
-    assert found["metrics"]["seconds_median"] == 1.0
-    assert {name: one["n"] for name, one in found["by_pattern"].items()} == {"A": 2, "B": 1}
-    assert {name: one["n"] for name, one in found["by_language"].items()} == {"en": 2, "it": 1}
-    assert found["calibration"]["brier"] == pytest.approx((0.01 + 0.25 + 1.0) / 3, abs=1e-4)
-    assert [bin_["n"] for bin_ in found["calibration"]["reliability"]] == [1, 2]
-    assert figures([row(confidence=None)])["calibration"] == {}
-
-
-def test_components_are_read_off_the_algebra(forest: Pack) -> None:
-    gold = "SELECT ?p WHERE { ?p a t:Tree ; t:height ?h . FILTER(?h > 30) }"
-    assert ("property", "http://e/height") in components(gold, forest)
-    assert ("class", "http://e/Tree") in components(gold, forest)
-    assert matched(gold, gold, forest) == 1.0
-    assert 0 < matched("SELECT ?x WHERE { ?x a t:Tree }", gold, forest) < 1
-    assert matched(None, gold, forest) == matched("SELECT {", gold, forest) == 0.0
 
 
 def test_its_help_lists_the_commands(nl2sparql: Run) -> None:
     said = nl2sparql("--help")
     assert said.status == 0
-    assert all(name in said.out for name in ("translate", "agent", "agent-viz", "evaluate"))
+    assert all(
+        name in said.out
+        for name in ("translate", "agent", "agent-viz", "evaluate", "tables", "calibration")
+    )
 
 
 def test_packs_questions_can_be_evaluated_in_both_languages() -> None:

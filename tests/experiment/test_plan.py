@@ -9,8 +9,8 @@ import pytest
 
 from reasoningbank.corpus import Task, load_shacl_tasks, split_tasks
 from reasoningbank.errors import UsageError
-from reasoningbank.experiment import Experiment, TaskSelection, plan_trials, select_tasks
-from reasoningbank.experiment.plan import hidden_tasks
+from reasoningbank.experiment import Arm, Experiment, TaskSelection, plan_trials, select_tasks
+from reasoningbank.experiment.plan import hidden_tasks, plan_run
 
 TASKS = [
     Task(
@@ -105,3 +105,17 @@ def test_hidden_are_the_test_split_and_the_groups_of_the_run() -> None:
     assert not {task.group for task in corpus if task.id in shown} & {
         task.group for task in corpus if task.id in hidden
     }
+
+
+def test_questions_come_in_the_language_that_is_asked_for() -> None:
+    arm = Arm(name="one", agent="oracle")
+    tasks = TaskSelection(sample=3)
+    english, italian = (
+        plan_run(Experiment(name="x", pack="liita", language=one, tasks=tasks, arms=(arm,))).tasks
+        for one in ("en", "it")
+    )
+    assert [task.id for task in english] == [task.id for task in italian]
+    assert {task.language for task in italian} == {"it"}
+    assert not {task.query for task in english} & {task.query for task in italian}
+    with pytest.raises(UsageError, match="asks nothing in 'de'; choose it or en"):
+        plan_run(Experiment(name="x", pack="liita", language="de", arms=(arm,)))

@@ -4,13 +4,13 @@
 `mermaid_picture` draws it. LangGraph is imported when a graph is built, not before.
 """
 
-from reasoningbank.agents.graph.build import build_graph
-from reasoningbank.agents.graph.confidence import (
+from reasoningbank.agents.confidence import (
     Calibration,
     confidence_score,
     fit_calibration,
     load_calibration,
 )
+from reasoningbank.agents.graph.build import build_graph
 from reasoningbank.agents.graph.graph_run import GraphRun
 from reasoningbank.agents.graph.parts import Parts
 from reasoningbank.agents.graph.picture import mermaid_picture, save_picture

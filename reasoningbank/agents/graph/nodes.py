@@ -7,8 +7,8 @@ import json
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+from reasoningbank.agents.confidence import confidence_score
 from reasoningbank.agents.graph.attempts import attempt_of, best_attempt
-from reasoningbank.agents.graph.confidence import confidence_score
 from reasoningbank.agents.graph.exploring import explore
 from reasoningbank.agents.graph.parts import Parts
 from reasoningbank.agents.graph.predictors import AnalyzeQuestion, PlanQuery, VerifyRows, ask

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from reasoningbank.agents.graph.confidence import Calibration, load_calibration
+from reasoningbank.agents.confidence import Calibration, load_calibration
 from reasoningbank.agents.graph.settings import GraphSettings
 from reasoningbank.agents.protocol import Episode
 from reasoningbank.agents.recorded_client import RecordedClient
@@ -69,6 +69,8 @@ class Parts:
             self.episode.hidden,
             whole_groups=self.settings.whole_groups,
             retrieval=self.settings.retrieval,
+            embedding=self.settings.embedding,
+            index=self.settings.index,
         )
 
     @property

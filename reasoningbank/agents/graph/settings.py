@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from reasoningbank.errors import UsageError
 from reasoningbank.nl2sparql.prompting import MOST_CHARS
+from reasoningbank.retrieval import DEFAULT_EMBEDDER, DEFAULT_INDEX
 
 __all__ = ["GraphSettings"]
 
@@ -25,6 +26,8 @@ class GraphSettings:
         top_k: Examples that are retrieved.
         shown: Examples that the writer sees.
         retrieval: How they are found: ``hybrid``, ``semantic``, ``bm25``, ``pattern``, ``random``.
+        embedding: The embedding model, as `retrieval.open_embedder` names them.
+        index: What compares vectors, one of `retrieval.INDEXES`.
         most_chars: Characters of the rules.
         timeout_s: Seconds a query may take.
         whole_groups: Whether the groups of hidden tasks are hidden, too: leave-group-out.
@@ -43,6 +46,8 @@ class GraphSettings:
     top_k: int = 5
     shown: int = 3
     retrieval: str = "hybrid"
+    embedding: str = DEFAULT_EMBEDDER
+    index: str = DEFAULT_INDEX
     most_chars: int = MOST_CHARS
     timeout_s: float = 30.0
     whole_groups: bool = True

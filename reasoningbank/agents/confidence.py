@@ -1,14 +1,17 @@
 """How probable it is that a query is right: a score, and a table that says what it is worth.
 
 The score only orders; it does not count rows. What a score is worth is measured: `fit_calibration`
-takes the scores of judged trials and their verdicts. A pack keeps the table in
-``hints/calibration.json``.
+takes the scores of judged trials and their verdicts. A pack keeps a table an agent, in
+``hints/calibration.json`` (graph) and ``hints/calibration_rag.json``. What an agent thinks of its
+own answer is a `Confidence` in its trajectory; `confidence_in` reads it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -16,10 +19,43 @@ from scipy.optimize import isotonic_regression
 
 from reasoningbank.corpus import Pack
 from reasoningbank.errors import UsageError
+from reasoningbank.trajectory import Trajectory
 
-__all__ = ["FILE", "Calibration", "confidence_score", "fit_calibration", "load_calibration"]
+__all__ = [
+    "FILES",
+    "Calibration",
+    "Confidence",
+    "confidence_in",
+    "confidence_score",
+    "fit_calibration",
+    "load_calibration",
+]
 
-FILE = "calibration.json"
+#: The file of each agent's table, below a pack's hints.
+FILES = MappingProxyType({"graph": "calibration.json", "rag": "calibration_rag.json"})
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """What an agent thinks of its own answer.
+
+    Attributes:
+        score: What speaks for the query, from 0 to 1.
+        confidence: How probable it is that it is right, from 0 to 1.
+        calibrated: Whether that was measured on judged trials; else it is the score.
+        explanation: How the query came about, and why it is trusted or not.
+    """
+
+    score: float
+    confidence: float
+    calibrated: bool
+    explanation: str
+
+    @classmethod
+    def of(cls, score: float, table: Calibration | None, explanation: str) -> Confidence:
+        """Return the confidence that a score has by a table; by none, the score itself."""
+        rate = score if table is None else table.rate(score)
+        return cls(score, rate, table is not None, explanation)
 
 
 class Calibration(BaseModel):
@@ -109,13 +145,45 @@ def fit_calibration(judged: Iterable[tuple[float, bool]], model: str = "") -> Ca
     return Calibration(scores=tuple(scores), rates=rates, trials=len(pairs) - 2, model=model)
 
 
-def load_calibration(pack: Pack) -> Calibration | None:
-    """Return a pack's table; None where nothing was measured.
+def confidence_in(trajectory: Trajectory) -> Confidence | None:
+    """Return what an agent thought of its answer; None where it does not say.
+
+    `rag` and `graph` say it with their last step, ``output``. An attempt that a budget ended
+    before that has none.
+
+    Examples:
+        >>> from reasoningbank.trajectory import Recorder
+        >>> recorder = Recorder()
+        >>> confidence_in(recorder.trajectory()) is None
+        True
+        >>> said = {"score": 0.5, "confidence": 0.25, "calibrated": True, "explanation": "Near."}
+        >>> _ = recorder.add("step", {"step": "output", **said})
+        >>> confidence_in(recorder.trajectory()).confidence
+        0.25
+    """
+    for event in reversed(trajectory.of("step")):
+        said = trajectory.resolve(event.data)
+        if said.get("step") == "output" and said.get("confidence") is not None:
+            return Confidence(
+                float(said.get("score") or 0.0),
+                float(said["confidence"]),
+                bool(said.get("calibrated")),
+                str(said.get("explanation") or ""),
+            )
+    return None
+
+
+def load_calibration(pack: Pack, agent: str = "graph") -> Calibration | None:
+    """Return a pack's table of an agent; None where nothing was measured.
+
+    Args:
+        pack: The pack.
+        agent: ``graph`` or ``rag``: what a score is worth differs.
 
     Raises:
         UsageError: The file cannot be read or is no table.
     """
-    file = (pack.hints or Path()) / FILE
+    file = (pack.hints or Path()) / FILES[agent]
     if pack.hints is None or not file.is_file():
         return None
     try:

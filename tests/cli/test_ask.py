@@ -1,0 +1,162 @@
+"""`reasoningbank ask`, with a scripted model (`DummyLM`) over a small pack's real endpoint."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dspy.utils import DummyLM
+from forest import write_forest
+from rich.console import Console
+
+from reasoningbank.cli import ask as command
+from reasoningbank.cli.steps import Steps, print_query
+from reasoningbank.corpus import Pack
+from reasoningbank.trajectory import Recorder
+
+from .conftest import Said
+
+QUESTION = "Which plants near the pine are trees, and how tall are they?"
+QUERY = "SELECT ?plant ?metres WHERE { ?plant a t:Tree ; t:height ?metres }"
+EMPTY = "SELECT ?plant WHERE { ?plant a t:Moss ; t:near ?other }"
+ANALYSIS = {"patterns": '["KIND"]', "complexity": "simple", "dialects": "[]", "unclear": "none"}
+SOUND = ({"sparql": QUERY}, {"valid": "True", "issues": "[]"})
+
+Cli = Callable[..., Said]
+
+
+@pytest.fixture(scope="module")
+def forest(tmp_path_factory: pytest.TempPathFactory, trees_file: Path) -> Pack:
+    return write_forest(tmp_path_factory.mktemp("ask") / "trees", trees_file.read_text("utf-8"))
+
+
+@dataclass
+class Scripted:
+    """Stands where an open model does: all roles share its replies."""
+
+    model: DummyLM
+    secrets: tuple[str, ...] = ()
+    workers: int = 1
+
+    def lm(self, **_: Any) -> DummyLM:
+        return self.model
+
+
+@pytest.fixture
+def replies(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    def script(*written: dict[str, str]) -> None:
+        model = DummyLM(list(written))
+
+        @contextlib.contextmanager
+        def opened(_: str) -> Iterator[Scripted]:
+            yield Scripted(model)
+
+        monkeypatch.setattr(command, "open_lm", opened)
+
+    return script
+
+
+def asked(cli: Cli, forest: Pack, agent: str, *more: str) -> Said:
+    said = cli("ask", QUESTION, "--pack", forest.root, "--agent", agent, *more)
+    assert said.status == 0, said.err
+    return said
+
+
+def named(said: Said) -> list[str]:
+    return re.findall(r"^\[([a-z]+(?: \d+)?)\]", said.err, re.MULTILINE)
+
+
+def test_the_pipeline_shows_its_steps_as_they_complete(
+    cli: Cli, replies: Any, forest: Pack
+) -> None:
+    replies({"sparql": EMPTY}, {"sparql": QUERY})
+    said = asked(cli, forest, "rag", "--stream")
+    assert named(said) == [
+        "detect", "retrieve", "constrain", "synthesise", "validate", "fix", "validate", "output",
+    ]  # fmt: skip
+    assert "gives no rows" in said.err
+    assert EMPTY in said.err
+    assert "\x1b" not in said.err + said.out
+    # The answer alone is on standard output, the query as it was written.
+    assert said.out.startswith(QUERY + "\n")
+    assert "[validate]" not in said.out
+    assert "'metres': 31" in said.out
+    assert "It needs KIND, HEIGHT, NEAR. Fixed after the examples" in said.out
+    assert "confidence 0." in said.out
+    assert "(not calibrated)" in said.out
+
+
+def test_the_graph_shows_its_nodes(cli: Cli, replies: Any, forest: Pack) -> None:
+    replies(ANALYSIS, {"sparql": EMPTY}, *SOUND)
+    said = asked(cli, forest, "graph", "--stream")
+    assert named(said) == [
+        "analyze", "plan", "retrieve", "write", "execute", "verify", "explore",
+        "write", "execute", "verify", "output",
+    ]  # fmt: skip
+    assert said.out.startswith(QUERY + "\n")
+    assert "nothing was found against it" in said.out
+    assert "confidence 0." in said.out
+
+
+@pytest.mark.sandbox
+def test_turns_of_code_are_shown_with_their_output(cli: Cli, replies: Any, forest: Pack) -> None:
+    code = f"ref = sparql_query({QUERY!r})\nprint(sparql_peek(ref, 3))"
+    turns = (code, f"SUBMIT({QUERY!r})")
+    replies(*({"reasoning": "next", "code": f"```python\n{one}\n```"} for one in turns))
+    said = asked(cli, forest, "rlm", "--stream")
+    assert named(said) == ["turn 1", "turn 2"]
+    assert code in said.err
+    assert "t:oak" in said.err
+    assert said.out.startswith(QUERY + "\n")
+    # It does not say how sure it is.
+    assert "confidence" not in said.out
+
+
+def test_without_the_option_no_step_is_shown(cli: Cli, replies: Any, forest: Pack) -> None:
+    replies({"sparql": QUERY})
+    said = asked(cli, forest, "rag")
+    assert named(said) == []
+    assert said.out.startswith(QUERY + "\n")
+    assert "confidence 0." in said.out
+
+
+@pytest.mark.parametrize("agent", ["rag", "direct"])
+def test_json_is_alone_on_standard_output(cli: Cli, replies: Any, forest: Pack, agent: str) -> None:
+    replies({"sparql": QUERY})
+    said = asked(cli, forest, agent, "--stream", "--json")
+    found = json.loads(said.out)
+    assert (found["sparql"], len(found["rows"])) == (QUERY, 3)
+    assert (found["confidence"] is not None) == (agent == "rag")
+    assert bool(named(said)) == (agent == "rag")
+
+
+def test_on_a_terminal_queries_are_highlighted() -> None:
+    screen = io.StringIO()
+    terminal = Console(file=screen, force_terminal=True, color_system="256", width=90)
+    print_query(QUERY, terminal)
+    assert "\x1b[" in screen.getvalue()
+    piped = io.StringIO()
+    long = f"SELECT ?x WHERE {{ ?x a <http://example.org/{'a' * 200}> }}  # :smile: [bold]"
+    print_query(long, Console(file=piped, width=40))
+    assert piped.getvalue() == long + "\n"
+
+
+def test_calls_of_tools_are_shown_with_what_they_returned() -> None:
+    screen = io.StringIO()
+    recorder = Recorder(redact=["s3cret"], watch=Steps(Console(file=screen)))
+    call = recorder.add("tool_call", {"tool": "sparql_find", "arguments": {"text": "s3cret"}})
+    recorder.add("tool_result", {"result": "long " * 1_000}, parent=call)
+    recorder.add("error", {"error": "the reply could not be parsed"})
+    lines = screen.getvalue().splitlines()
+    assert lines[0] == "[turn 1] sparql_find(text='[redacted]')"
+    # A payload that is stored apart is shown all the same, up to what an agent sees.
+    assert lines[1].startswith("long long")
+    assert len(lines[1]) < 1_600
+    assert lines[2] == "[error] the reply could not be parsed"

@@ -1,0 +1,146 @@
+"""Embedding models and indexes by name: loaded when asked for, and told plainly where missing."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from hashed_words import HashedWords
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reasoningbank.errors import SetupError, UsageError
+from reasoningbank.nl2sparql import HybridRetriever
+from reasoningbank.retrieval import VectorIndex, embedding, open_embedder, open_index
+from reasoningbank.retrieval.vectors import VectorTable
+
+MINILM = "sentence-transformers:paraphrase-multilingual-MiniLM-L12-v2"
+
+needs_faiss = pytest.mark.skipif(
+    importlib.util.find_spec("faiss") is None, reason="no FAISS here: pip install faiss-cpu"
+)
+
+
+@pytest.fixture(autouse=True)
+def _own_cache_and_no_model_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REASONINGBANK_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(embedding, "_opened", embedding._opened.__wrapped__)
+
+
+def one_line(error: pytest.ExceptionInfo[Any], *parts: str) -> None:
+    assert "\n" not in str(error.value)
+    for part in parts:
+        assert part in str(error.value)
+
+
+def test_a_missing_package_is_told_with_the_command_that_brings_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # None stands in sys.modules for what cannot be imported.
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    with pytest.raises(SetupError) as told:
+        open_embedder(MINILM)
+    one_line(told, MINILM, "pip install sentence-transformers")
+    with pytest.raises(SetupError) as told:
+        open_index("faiss")
+    one_line(told, "faiss", "pip install faiss-cpu")
+    assert isinstance(open_index(), VectorTable)
+
+
+@pytest.mark.parametrize("name", ["annoy", "", "FAISS"])
+def test_an_unknown_index_is_told(name: str) -> None:
+    with pytest.raises(UsageError) as told:
+        open_index(name)
+    one_line(told, "unknown index", "numpy or faiss")
+
+
+def test_a_model_must_be_named() -> None:
+    with pytest.raises(UsageError) as told:
+        open_embedder("sentence-transformers: ")
+    one_line(told, "no model is named")
+
+
+class StandIn:
+    """Stands where `SentenceTransformer` does, whose package is too large to test with."""
+
+    asked: ClassVar[list[str]] = []
+
+    def __init__(self, name: str) -> None:
+        if "nothing" in name:
+            raise OSError(f"{name} is not a local folder\nand not at the Hub")
+
+    def encode(self, texts: Sequence[str], **_: Any) -> Any:
+        StandIn.asked.extend(texts)
+        return np.array([[len(text), 1.0] for text in texts])
+
+
+@pytest.mark.parametrize(
+    ("name", "leads"),
+    [(MINILM, ("", "")), (f"{MINILM[:22]}owner/e5-large", ("query: ", "passage: "))],
+)
+def test_a_model_embeds_in_its_own_forms(
+    monkeypatch: pytest.MonkeyPatch, name: str, leads: tuple[str, str]
+) -> None:
+    package = SimpleNamespace(SentenceTransformer=StandIn)
+    monkeypatch.setitem(sys.modules, "sentence_transformers", package)
+    StandIn.asked.clear()
+    model = open_embedder(name)
+    rows = np.concatenate([model.queries(["cane"]), model.passages(["gatto"])])
+    assert StandIn.asked == [f"{leads[0]}cane", f"{leads[1]}gatto"]
+    assert rows.dtype == np.float32
+    assert np.allclose(np.linalg.norm(rows, axis=1), 1)
+    assert (model.name, model.dimensions) == (name, 2)
+    with pytest.raises(SetupError) as told:
+        open_embedder("sentence-transformers:nothing")
+    one_line(told, "cannot be loaded", "is not a local folder")
+
+
+@needs_faiss
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.booleans(), st.lists(st.integers(0, 9), max_size=4)), max_size=30))
+def test_faiss_keeps_what_the_table_keeps(steps: list[tuple[bool, list[int]]]) -> None:
+    indexes: tuple[VectorIndex, ...] = (open_index("numpy"), open_index("faiss"))
+    for number, (put, keys) in enumerate(steps):
+        for index in indexes:
+            if put:
+                rows = [[number + place, 1.0] for place in range(len(keys))]
+                index.put(keys, np.array(rows, dtype=np.float32).reshape(-1, 2))
+            else:
+                index.drop(keys)
+        assert len(indexes[0]) == len(indexes[1])
+        assert all((key in indexes[0]) == (key in indexes[1]) for key in range(10))
+    query = np.array([0.6, 0.8], dtype=np.float32)
+    (ours, cosines), (others, found) = (index.cosines(query) for index in indexes)
+    assert ours.tolist() == others.tolist()
+    assert np.allclose(cosines, found, atol=1e-4)
+
+
+@needs_faiss
+def test_examples_are_found_by_faiss_as_by_numpy() -> None:
+    questions = ("Quali parole esprimono gioia?", 'Traduzioni siciliane di "cane"', "zzz")
+    plain, faiss = (
+        HybridRetriever("liita", embedder=HashedWords(), index=index)
+        for index in ("numpy", "faiss")
+    )
+    for question in questions:
+        one, other = (
+            [(found.example.id, round(found.semantic, 4)) for found in index.retrieve(question, 20)]
+            for index in (plain, faiss)
+        )
+        assert dict(one) == pytest.approx(dict(other), abs=1e-3)
+
+
+def test_neither_package_is_loaded_unasked() -> None:
+    code = (
+        "import sys; from reasoningbank.retrieval import open_index; open_index(); "
+        "sys.exit(bool({'faiss', 'sentence_transformers', 'torch'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
