@@ -77,6 +77,15 @@ class Meter:
         Raises:
             BudgetError: If a budget other than the turns' is used up.
         """
+        self.check()
+        self._iterations += 1
+
+    def check(self) -> None:
+        """Tell whether a model may be asked once more.
+
+        Raises:
+            BudgetError: If a budget other than the turns' is used up.
+        """
         usage, budget = self.usage(), self.budget
         spent: list[tuple[str, float, float | None]] = [
             ("LM calls", usage.lm_calls + usage.cached_calls, budget.lm_calls),
@@ -87,7 +96,6 @@ class Meter:
         for name, used, limit in spent:
             if limit is not None and used >= limit:
                 raise BudgetError(f"the budget of {limit:g} {name} is used up")
-        self._iterations += 1
 
     def metered(self, tools: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
         """Return the tools, each counted against the budget, with names and signatures kept."""

@@ -16,7 +16,7 @@ def with_prefixes(data: Any, known: Mapping[str, str]) -> Any:
     """Return a program whose queries, updates and JSON-LD declare the known prefixes they use.
 
     Models write ``dct:title`` as people speak, without its declaration. What is declared stays as
-    it is; so does what is no program, which `mistakes` tells better.
+    it is; so does what is no program, or nested too deeply, which `mistakes` tells better.
 
     Args:
         data: A program as JSON data.
@@ -27,14 +27,21 @@ def with_prefixes(data: Any, known: Mapping[str, str]) -> Any:
         >>> with_prefixes(call, {"ex": "http://example.org/"})["args"]["data"]["@context"]
         {'ex': 'http://example.org/'}
     """
+    try:
+        return _declared(data, known)
+    except RecursionError:
+        return data
+
+
+def _declared(data: Any, known: Mapping[str, str]) -> Any:
     if isinstance(data, list):
-        return [with_prefixes(item, known) for item in data]
+        return [_declared(item, known) for item in data]
     if not isinstance(data, Mapping):
         return data
     kind = _kind(data)
     args = data.get("args")
     if kind is None or not isinstance(args, Mapping):
-        return {key: with_prefixes(value, known) for key, value in data.items()}
+        return {key: _declared(value, known) for key, value in data.items()}
     made = {name: _argument(kind, name, value, known) for name, value in args.items()}
     return {**data, "args": made}
 
@@ -55,7 +62,7 @@ def _argument(kind: type[Operation], name: str, value: Any, known: Mapping[str, 
         return value
     if isinstance(value, str) and wanted.name == "Query":
         return complete_prefixes(value, known).text
-    made = with_prefixes(value, known)
+    made = _declared(value, known)
     if wanted.reading == "graph":
         return _described(made, known)
     if wanted.of is not None and wanted.of.reading == "graph" and isinstance(made, list):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rdflib import BNode, Literal
@@ -12,22 +14,27 @@ from reasoningbank.algebra.faults import ProgramError
 from reasoningbank.algebra.inline_data import values_block
 from reasoningbank.algebra.terms import to_sparql
 from reasoningbank.algebra.values import Graph, Row, Stream, Table, Value, is_term, kept
+from reasoningbank.sparql.syntax import MOST_CHARS
 
 __all__ = ["as_query", "is_empty"]
 
 #: The column of a lone value; several values of a row are numbered.
 COLUMN = "value"
+_NO_NAME = re.compile(r"[^A-Za-z0-9_]")
 
 
-def as_query(result: Value) -> str:
+def as_query(result: Value, *, several: bool = False) -> str:
     """Return a SPARQL query that returns what a program returned: data in line, nothing asked.
 
     A table is a SELECT over VALUES, a graph a CONSTRUCT of its triples, a boolean an ASK. The list
     of a ForEach is a table where its entries are tables, rows or values: of a table all rows stand
     below one another, the values of an entry that is a list beside one another. Graphs are merged.
+    Columns get other names where theirs are none of SPARQL's.
 
     Args:
         result: What `run_program` returned; a stream is read.
+        several: Whether it is the list of what several operations yielded, each of which is a
+            result by itself; they stand below one another.
 
     Raises:
         ProgramError: It is nothing, tables and graphs at once, holds blank nodes in a table, or is
@@ -38,23 +45,20 @@ def as_query(result: Value) -> str:
         SELECT ?x WHERE { VALUES (?x) {
           ("a")
         } }
-        >>> as_query(Literal(True))
-        'ASK {}'
+        >>> as_query(Literal(True)), as_query([None, Literal(False)], several=True)
+        ('ASK {}', 'ASK { FILTER(false) }')
     """
     whole = kept(result)
-    if isinstance(whole, Literal) and whole.datatype == XSD.boolean:
-        return "ASK {}" if whole.value else "ASK { FILTER(false) }"
-    graphs = list(_graphs(whole))
-    if graphs:
-        return _construct(graphs)
-    rows = list(_rows(whole))
-    names = list(dict.fromkeys((*_columns(whole), *(name for row in rows for name in row))))
-    if not names:
-        mend = "end it with the operation that yields the answer"
-        raise ProgramError("the program yields nothing that could be an answer", mend=mend)
-    # A row that binds nothing cannot be told from none at all.
-    block = values_block(names, [row for row in rows if row])
-    return f"SELECT {' '.join(f'?{name}' for name in names)} WHERE {{ {block} }}"
+    results = whole if several and isinstance(whole, list) else [whole]
+    parts: list[Value] = [part for part in results if part is not None]
+    alone = parts[0] if len(parts) == 1 else None
+    if isinstance(alone, Literal) and alone.datatype == XSD.boolean:
+        return "ASK {}" if alone.value else "ASK { FILTER(false) }"
+    graphs = list(_graphs(parts))
+    query = _construct(graphs) if graphs else _select(parts)
+    if len(query) > MOST_CHARS:
+        raise ProgramError("the result is longer than a query may be", mend="yield less")
+    return query
 
 
 def is_empty(result: Value) -> bool:
@@ -71,12 +75,38 @@ def is_empty(result: Value) -> bool:
     return result is None or (isinstance(result, Graph) and not len(result))
 
 
+def _select(parts: Sequence[Value]) -> str:
+    rows = [row for part in parts for row in _rows(part)]
+    names = dict.fromkeys((*_columns(parts), *(name for row in rows for name in row)))
+    if not names:
+        mend = "end it with the operation that yields the answer"
+        raise ProgramError("the program yields nothing that could be an answer", mend=mend)
+    known = _variables(names)
+    # A row that binds nothing cannot be told from none at all.
+    said = [{known[name]: term for name, term in row.items()} for row in rows if row]
+    block = values_block(list(known.values()), said)
+    return f"SELECT {' '.join(f'?{name}' for name in known.values())} WHERE {{ {block} }}"
+
+
+def _variables(names: Iterable[str]) -> dict[str, str]:
+    """Return a variable of SPARQL for each name, which may be any text."""
+    known: dict[str, str] = {}
+    for name in names:
+        plain = made = _NO_NAME.sub("_", name) or COLUMN
+        number = 1
+        while made in known.values():
+            number += 1
+            made = f"{plain}_{number}"
+        known[name] = made
+    return known
+
+
 def _graphs(value: Value) -> Iterator[Graph]:
     """Yield the graphs of a result that is made of graphs; none where it is made of rows."""
     if isinstance(value, Graph):
         yield value
     elif isinstance(value, list):
-        entries = [entry for entry in value if entry is not None]
+        entries = [entry for entry in value if not _is_nothing(entry)]
         inner = [list(_graphs(entry)) for entry in entries]
         if any(inner) and not all(inner):
             mend = "yield one of the two"
@@ -84,14 +114,19 @@ def _graphs(value: Value) -> Iterator[Graph]:
         yield from (graph for one in inner for graph in one)
 
 
+def _is_nothing(value: Value) -> bool:
+    return value is None or (isinstance(value, list) and all(map(_is_nothing, value)))
+
+
 def _construct(graphs: Sequence[Graph]) -> str:
-    lines = sorted({_triple(triple) for graph in graphs for triple in graph})
+    labels: defaultdict[BNode, str] = defaultdict(lambda: f"_:b{len(labels)}")
+    lines = sorted({_triple(triple, labels) for graph in graphs for triple in graph})
     return "CONSTRUCT {\n" + "".join(lines) + "} WHERE {}"
 
 
-def _triple(triple: Iterable[Any]) -> str:
+def _triple(triple: Iterable[Any], labels: Mapping[BNode, str]) -> str:
     # In a template a label stands for one new blank node; graphs share none.
-    parts = (f"_:{part}" if isinstance(part, BNode) else to_sparql(part) for part in triple)
+    parts = (labels[part] if isinstance(part, BNode) else to_sparql(part) for part in triple)
     return f"  {' '.join(parts)} .\n"
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import sys
 import warnings
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
@@ -31,7 +29,7 @@ from reasoningbank.algebra.terms import scalar
 from reasoningbank.algebra.web_credentials import credentials_from
 from reasoningbank.cli.algebra_asking import ask
 from reasoningbank.cli.algebra_model import open_author, open_stage_of
-from reasoningbank.cli.algebra_running import addresses_of, pair_of, print_run
+from reasoningbank.cli.algebra_running import addresses_of, digest_of, pair_of, print_run
 from reasoningbank.cli.output import console, print_json, print_table, progress_console
 from reasoningbank.errors import UsageError
 
@@ -119,7 +117,7 @@ def run(
             dry_run=dry_run,
             journal=journal,
             resume=resume,
-            program=_digest(text, variables or []),
+            program=digest_of(text, variables or []),
             unanswered=_unanswered(unanswered),
         )
         print_run(program, stack.enter_context(runtime), given)
@@ -218,7 +216,3 @@ def _unanswered(word: str) -> Unanswered:
             return known
     mend = "use ask, done or again"
     raise UsageError(f"unknown value {word!r}", where="--unanswered", mend=mend)
-
-
-def _digest(text: str, variables: Sequence[str]) -> str:
-    return hashlib.sha256(json.dumps([text, sorted(variables)]).encode()).hexdigest()

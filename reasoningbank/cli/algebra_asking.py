@@ -15,7 +15,7 @@ from rich.syntax import Syntax
 from reasoningbank.agents.algebra import Draft, Writing, shown_programs
 from reasoningbank.algebra import Limits, Program, Runtime, json_chunks, read_program, run_program
 from reasoningbank.cli.algebra_model import Author, open_author, open_stage_of
-from reasoningbank.cli.algebra_running import addresses_of, print_run
+from reasoningbank.cli.algebra_running import addresses_of, digest_of, print_run
 from reasoningbank.cli.output import progress_console, seconds
 from reasoningbank.errors import ReasoningBankError, UsageError
 
@@ -65,8 +65,9 @@ def ask(
         stage = stack.enter_context(open_stage_of(pack, url))
         author = stack.enter_context(open_author(lm, pack, stage))
         draft = _written(author, instruction, constrained=not free, repairs=repairs)
+        text = json.dumps(draft.program, ensure_ascii=False, indent=2) + "\n"
         if save is not None:
-            save.write_text(json.dumps(draft.program, ensure_ascii=False, indent=2) + "\n")
+            _keep(save, text)
         program = read_program(draft.program)
         settings: dict[str, Any] = {
             "allow_write": allow_write or (),
@@ -77,7 +78,8 @@ def ask(
         }
         if program.writes and not dry_run:
             _agreed(program, settings, yes=yes)
-        runtime = Runtime(**settings, dry_run=dry_run, journal=journal)
+        # The saved program goes on with the journal: `algebra run FILE --journal … --resume`.
+        runtime = Runtime(**settings, dry_run=dry_run, journal=journal, program=digest_of(text))
         print_run(program, stack.enter_context(runtime), {})
 
 
@@ -94,7 +96,9 @@ def _written(author: Author, instruction: str, *, constrained: bool, repairs: in
             break
         progress_console.print(f"wrong: {draft.problems[0]}", markup=False, soft_wrap=True)
         draft = writing.mended(draft, draft.problems)
-    text = json.dumps(draft.program, ensure_ascii=False, indent=2) if draft.program else draft.text
+    # One that is wrong may be nested too deeply to be written anew.
+    right = not draft.problems
+    text = json.dumps(draft.program, ensure_ascii=False, indent=2) if right else draft.text
     progress_console.print(Syntax(text, "json", background_color="default", word_wrap=True))
     usage = episode.meter.usage()
     cost = f"{usage.lm_calls} calls · {usage.tokens} tokens · {seconds(usage.seconds)}"
@@ -105,6 +109,13 @@ def _written(author: Author, instruction: str, *, constrained: bool, repairs: in
             mend="say it in other words or in smaller steps, or try a larger model with --lm",
         )
     return draft
+
+
+def _keep(file: Path, text: str) -> None:
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot be written ({error.strerror})", where=str(file)) from None
 
 
 def _agreed(program: Program, settings: dict[str, Any], *, yes: bool) -> None:
@@ -131,7 +142,7 @@ def _agreed(program: Program, settings: dict[str, Any], *, yes: bool) -> None:
         raise UsageError("may not be written", where=refused.url, mend=mend)
     if yes:
         return
-    if not sys.stdin.isatty():
+    if sys.stdin is None or not sys.stdin.isatty():
         raise UsageError("nobody is there to agree", mend="look with --dry-run, agree with --yes")
     if not typer.confirm(f"Write {len(planned)} documents?", err=True):
         raise UsageError("nothing was written")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import shutil
 import sys
@@ -14,7 +15,7 @@ from reasoningbank.algebra import Planned, Program, Runtime, Value, json_chunks,
 from reasoningbank.cli.output import progress_console
 from reasoningbank.errors import ReasoningBankError, UsageError
 
-__all__ = ["addresses_of", "pair_of", "print_run"]
+__all__ = ["addresses_of", "digest_of", "pair_of", "print_run"]
 
 #: Bytes of a result that stay in memory until all of it is there.
 _IN_MEMORY = 16 * 1024 * 1024
@@ -35,6 +36,11 @@ def pair_of(option: str, text: str) -> tuple[str, str]:
 def addresses_of(options: Sequence[str] | None) -> dict[str, str]:
     """Return where public addresses are really asked, as ``--address`` says it."""
     return dict(pair_of("--address", one) for one in options or [])
+
+
+def digest_of(text: str, variables: Sequence[str] = ()) -> str:
+    """Return what a journal knows a program by: its text, and the variables as they were given."""
+    return hashlib.sha256(json.dumps([text, sorted(variables)]).encode()).hexdigest()
 
 
 def print_run(program: Program, runtime: Runtime, given: Mapping[str, Value]) -> None:

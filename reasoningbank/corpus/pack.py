@@ -158,9 +158,10 @@ class _Federated(BaseModel):
 
 class _Documents(BaseModel):
     model_config = ConfigDict(extra="forbid")
-    base: str = Field(pattern=r"^https?://.*/$")
+    # Spelled as a server's documents are, since documents are told by how their addresses begin.
+    base: str = Field(pattern=r"^https?://[a-z0-9.-]+(:[0-9]+)?/([A-Za-z0-9_.~%!$&'()*+,;=@-]+/)*$")
     initial: str = ""
-    resources: str = ""
+    resources: str = Field(default="", pattern=r"^(https?://[^/?#]+/[^?#]*)?$")
 
 
 class _PackFile(BaseModel):

@@ -7,12 +7,13 @@ documents and took from them is the answer. So it does not matter by which reque
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, TypeAlias
 from urllib.parse import quote
 
 import httpx
-from pyoxigraph import DefaultGraph, Quad, RdfFormat, parse
+from pyoxigraph import Literal, NamedNode, QueryResultsFormat, QuerySolutions, parse_query_results
 
 from reasoningbank.corpus import DocumentSpace, Pack
 from reasoningbank.errors import EndpointError, QueryError
@@ -25,8 +26,17 @@ from reasoningbank.sparql.tokens import tokenize
 
 __all__ = ["DocumentChanges"]
 
+#: A document, and a triple in it: subject, predicate, object.
+_Statement: TypeAlias = tuple[str, str, str, str]
+
 #: What would reach another machine.
 _BEYOND = ("LOAD", "SERVICE")
+#: Most triples that all documents may hold together.
+_MOST_TRIPLES = 1_000_000
+_DOCUMENTS = """\
+SELECT ?document ?s ?p ?o WHERE {{
+  GRAPH ?document {{ ?s ?p ?o }} FILTER(STRSTARTS(STR(?document), {base}))
+}} LIMIT {most}"""
 
 
 class DocumentChanges:
@@ -60,19 +70,26 @@ class DocumentChanges:
             timeout_s: Seconds it may take.
 
         Raises:
-            QueryError: It does not parse, reaches another machine, or takes too long.
+            QueryError: It does not parse, reaches another machine, takes too long, or writes more
+                than can be compared.
             EndpointError: The engine cannot be asked.
         """
         update = _checked(update)
         initial = [] if self._space.initial is None else [self._space.initial]
-        before = set(_documents(_quads(initial), self._space.base))
-        with OxigraphServer(
-            [*self._data, *initial], union_default_graph=False, timeout_s=timeout_s
-        ) as engine:
+        with (
+            OxigraphServer(
+                [*self._data, *initial], union_default_graph=False, timeout_s=timeout_s
+            ) as engine,
+            # An engine that goes on computing ends by itself, a little later than it should.
+            httpx.Client(timeout=timeout_s + 5, trust_env=False) as http,
+        ):
             service = engine.url.removesuffix("query")
-            after = set(_documents(_run(service, update, timeout_s), self._space.base))
-        came = [_row("added", quad) for quad in after - before]
-        went = [_row("removed", quad) for quad in before - after]
+            # The engine spells literals its own way, so it tells what was there before, too.
+            before = _held(http, service, self._space.base)
+            _run(http, service, update, timeout_s)
+            after = _held(http, service, self._space.base)
+        came = [_row("added", *stated) for stated in after - before]
+        went = [_row("removed", *stated) for stated in before - after]
         return Answer.of_triples(sorted([*came, *went]))
 
 
@@ -91,39 +108,49 @@ def _checked(update: str) -> str:
     return update
 
 
-def _run(service: str, update: str, timeout_s: float) -> Iterable[Quad]:
-    headers = {"Content-Type": "application/sparql-update"}
+def _run(http: httpx.Client, service: str, update: str, timeout_s: float) -> None:
     try:
-        with httpx.Client(timeout=timeout_s + 5, trust_env=False) as http:
-            reply = http.post(f"{service}update", content=update.encode(), headers=headers)
-            if 400 <= reply.status_code < 500:
-                said = " ".join(reply.text.split())[:300]
-                raise QueryError(f"the update does not run: {said}", where="update")
-            reply.raise_for_status()
-            # Every triple that is not in the default graph lies in a document.
-            dump = http.get(f"{service}store", headers={"Accept": "application/n-quads"})
-            dump.raise_for_status()
+        headers = {"Content-Type": "application/sparql-update"}
+        reply = http.post(f"{service}update", content=update.encode(), headers=headers)
+        if 400 <= reply.status_code < 500:
+            said = " ".join(reply.text.split())[:300]
+            raise QueryError(f"the update does not run: {said}", where="update")
+        reply.raise_for_status()
     except httpx.TimeoutException:
         raise QueryError(f"timed out after {timeout_s:g} s", where="update") from None
     except httpx.HTTPError as error:
         raise EndpointError(f"the engine failed: {error}", where="update") from error
-    return parse(dump.content, format=RdfFormat.N_QUADS)
 
 
-def _quads(files: Iterable[Path]) -> Iterator[Quad]:
-    for file in files:
-        yield from parse(path=str(file))
+def _held(http: httpx.Client, service: str, base: str) -> set[_Statement]:
+    """Return what the documents below a base hold."""
+    query = _DOCUMENTS.format(base=Literal(base), most=_MOST_TRIPLES + 1)
+    headers = {
+        "Content-Type": "application/sparql-query",
+        "Accept": QueryResultsFormat.JSON.media_type,
+    }
+    try:
+        reply = http.post(f"{service}query", content=query.encode(), headers=headers)
+        reply.raise_for_status()
+    except httpx.TimeoutException:
+        raise QueryError("the documents became too large to be read", where="update") from None
+    except httpx.HTTPError as error:
+        raise EndpointError(f"the engine failed: {error}", where="update") from error
+    rows = parse_query_results(reply.content, format=QueryResultsFormat.JSON)
+    assert isinstance(rows, QuerySolutions)
+    held = {_statement(row[0], row[1], row[2], row[3]) for row in rows}
+    if len(held) > _MOST_TRIPLES:
+        what = f"the documents hold more than {_MOST_TRIPLES:,} triples"
+        raise QueryError(what, where="update", mend="write less")
+    return held
 
 
-def _documents(quads: Iterable[Quad], base: str) -> Iterator[Quad]:
-    for quad in quads:
-        graph = quad.graph_name
-        if not isinstance(graph, DefaultGraph) and graph.value.startswith(base):
-            yield quad
+def _statement(document: Any, subject: Any, predicate: NamedNode, object_: Any) -> _Statement:
+    return document.value, term_text(subject), predicate.value, term_text(object_)
 
 
-def _row(change: str, quad: Quad) -> tuple[str, str, str]:
-    names = (quad.graph_name.value, quad.predicate.value)  # type: ignore[union-attr]
-    document, predicate = (quote(name, safe="") for name in names)
-    told = f"<urn:reasoningbank:{change}?document={document}&predicate={predicate}>"
-    return term_text(quad.subject), told, term_text(quad.object)
+def _row(
+    change: str, document: str, subject: str, predicate: str, object_: str
+) -> tuple[str, str, str]:
+    told = f"document={quote(document, safe='')}&predicate={quote(predicate, safe='')}"
+    return subject, f"<urn:reasoningbank:{change}?{told}>", object_

@@ -22,7 +22,7 @@ from reasoningbank.ldp.changes import added, gone, quads, unlinked
 from reasoningbank.ldp.faults import Refused
 from reasoningbank.ldp.folder import Folder
 from reasoningbank.ldp.membership import CONTAINS, ITEM, TYPE, is_item, links, without_links
-from reasoningbank.ldp.names import ancestors, checked_base, parent_of
+from reasoningbank.ldp.names import ancestors, checked_base, checked_document, parent_of
 from reasoningbank.sparql.terms import full
 
 __all__ = ["Document", "Documents"]
@@ -65,7 +65,8 @@ class Documents:
         initial: Documents that it begins with, by address, where they are not kept anywhere.
 
     Raises:
-        UsageError: The base is no address, several places are given, or one cannot be used.
+        UsageError: The base is no address, several places are given, one cannot be used, or
+            something is no address of a document here.
 
     Examples:
         >>> documents = Documents("http://localhost/")
@@ -99,7 +100,7 @@ class Documents:
         if self._folder is not None:
             self._load(dict(self._folder.documents()))
         if initial is not None:
-            self._load(initial)
+            self._load({checked_document(self.base, url): held for url, held in initial.items()})
         try:
             self._make_containers([self.base])
         except Refused as refused:

@@ -9,7 +9,14 @@ from pyoxigraph import NamedNode
 
 from reasoningbank.errors import UsageError
 
-__all__ = ["ancestors", "checked_base", "document_url", "is_folder", "parent_of"]
+__all__ = [
+    "ancestors",
+    "checked_base",
+    "checked_document",
+    "document_url",
+    "is_folder",
+    "parent_of",
+]
 
 _UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
 _SAFE = "/!$&'()*+,;=:@%~"
@@ -44,6 +51,26 @@ def checked_base(base: str) -> str:
     if clean is None:
         raise UsageError(f"not a base address: {base!r}", mend="leave . and .. and // out of it")
     return clean
+
+
+def checked_document(base: str, url: str) -> str:
+    """Return the address of a document, spelled as `document_url` does.
+
+    Raises:
+        UsageError: No document below the base has it.
+
+    Examples:
+        >>> checked_document("http://e/", "http://e/a")
+        'http://e/a'
+        >>> checked_document("http://e/", "http://e/ø")
+        Traceback (most recent call last):
+        ...
+        reasoningbank.errors.UsageError: http://e/ø: no document can have this address; ...
+    """
+    if document_url(base, urlsplit(url).path) != url:
+        mend = f"give one at {base} or below, percent-encoded"
+        raise UsageError("no document can have this address", where=url, mend=mend)
+    return url
 
 
 def document_url(base: str, target: str) -> str | None:

@@ -63,6 +63,14 @@ def test_known_prefixes_are_declared(program: Any, path: tuple[Any, ...], wanted
     assert made == wanted
 
 
+def test_what_is_nested_too_deeply_is_left_to_the_check() -> None:
+    program: Any = "x"
+    for _ in range(450):
+        program = op("Str", input=program)
+    assert with_prefixes(program, KNOWN) is program
+    assert "more than 64 operations" in str(mistakes(program)[0])
+
+
 @pytest.mark.parametrize(
     "program",
     [

@@ -6,10 +6,13 @@ from typing import Any
 
 import pyoxigraph as ox
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rdflib import BNode, Graph, Literal, URIRef
 
 from reasoningbank.algebra import ProgramError, Stream, Table, Value
 from reasoningbank.algebra.restating import as_query
+from reasoningbank.algebra.terms import BlankNodes, from_oxigraph
 
 A, B, P = (URIRef(f"http://e/{name}") for name in "abp")
 
@@ -22,7 +25,10 @@ def graph(*triples: Any) -> Graph:
 
 
 def ran(value: Value) -> Any:
-    found = ox.Store().query(as_query(value))
+    return _plain(ox.Store().query(as_query(value)))
+
+
+def _plain(found: Any) -> Any:
     if isinstance(found, ox.QueryBoolean):
         return bool(found)
     if isinstance(found, ox.QueryTriples):
@@ -49,12 +55,35 @@ ROWS: list[tuple[Value, tuple[list[str], list[list[str | None]]]]] = [
     ),
     ([Table(("a",), []), Table(("a",), [{"a": A}])], (["a"], [["<http://e/a>"]])),
     ([[None, Table(("a",), [{"a": A}])]], (["a"], [["<http://e/a>"]])),
+    (
+        [{"a b": A, "a_b": B, "": A, "} #": B}],
+        (["a_b", "a_b_2", "value", "___"], [["<http://e/a>", "<http://e/b>"] * 2]),
+    ),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("value", "rows"), ROWS)
 def test_tables_rows_and_values_are_a_table(value: Value, rows: Any) -> None:
     assert ran(value) == rows
+
+
+SEVERAL: list[tuple[list[Value], Any]] = [
+    ([None, [A, B]], (["value"], [["<http://e/a>"], ["<http://e/b>"]])),
+    ([[A], [B]], (["value"], [["<http://e/a>"], ["<http://e/b>"]])),
+    ([None, [[A, B]]], (["value1", "value2"], [["<http://e/a>", "<http://e/b>"]])),
+    ([A, B], (["value"], [["<http://e/a>"], ["<http://e/b>"]])),
+    ([None, Table(("a",), [{"a": A}])], (["a"], [["<http://e/a>"]])),
+    ([None, Literal(True)], True),
+    ([None, [None, graph((A, P, B))], [None]], ["<http://e/a> <http://e/p> <http://e/b>"]),
+]
+
+
+@pytest.mark.parametrize(("results", "wanted"), SEVERAL)
+def test_of_several_operations_each_has_a_result_of_its_own(
+    results: list[Value], wanted: Any
+) -> None:
+    found = ox.Store().query(as_query(results, several=True))
+    assert _plain(found) == wanted
 
 
 def test_the_order_of_rows_stays() -> None:
@@ -84,8 +113,51 @@ def test_graphs_are_one_graph_and_keep_their_blank_nodes_apart() -> None:
         (Table(("b",), [{"b": BNode()}]), "blank node"),
         ([graph((A, P, B)), Literal("x")], "graphs and of other values"),
         (Table(("a",), [{"a": URIRef("relative")}]), "no absolute IRI"),
+        ([Literal("x" * 200)] * 300, "too many rows"),
+        (graph(*((A, P, Literal("x" * 200 + str(n))) for n in range(300))), "longer than a query"),
     ],
 )
 def test_what_is_no_answer_is_told(value: Value, told: str) -> None:
     with pytest.raises(ProgramError, match=told):
         as_query(value)
+
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+IRIS = st.text(st.characters(categories=["L", "N"]), max_size=8).map(
+    lambda text: URIRef(f"http://e/{text}")
+)
+TERMS = st.one_of(
+    IRIS,
+    TEXTS.map(Literal),
+    st.builds(Literal, TEXTS, lang=st.sampled_from(["en", "da", "en-gb"])),
+    st.builds(lambda text: Literal(text, datatype=P), TEXTS),
+    st.integers(-(2**62), 2**62).map(Literal),
+)
+
+
+@given(
+    rows=st.lists(
+        st.dictionaries(st.sampled_from("abc"), TERMS, min_size=1), min_size=1, max_size=5
+    )
+)
+def test_a_table_comes_back_as_it_was(rows: list[dict[str, Any]]) -> None:
+    found = ox.Store().query(as_query(Table(("a", "b", "c"), rows)))
+    assert isinstance(found, ox.QuerySolutions)
+    blanks = BlankNodes()
+    back = [
+        {name: from_oxigraph(row[name], blanks) for name in "abc" if row[name] is not None}
+        for row in found
+    ]
+    assert back == rows
+
+
+@given(triples=st.lists(st.tuples(IRIS, IRIS, TERMS), min_size=1, max_size=6))
+def test_a_graph_comes_back_as_it_was(triples: list[Any]) -> None:
+    found = ox.Store().query(as_query(graph(*triples)))
+    assert isinstance(found, ox.QueryTriples)
+    blanks = BlankNodes()
+    back = {
+        (*(from_oxigraph(part, blanks) for part in (t.subject, t.predicate, t.object)),)
+        for t in found
+    }
+    assert back == set(triples)

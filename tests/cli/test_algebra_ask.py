@@ -156,6 +156,52 @@ def test_a_model_that_writes_no_program_is_told(cli: Cli, replies: Any, pack: Pa
     assert cli("algebra", "ask", " ", "--pack", pack).status == 1
 
 
+def test_a_wrong_program_that_is_nested_too_deeply_is_shown_as_it_came(
+    cli: Cli, replies: Any, pack: Path
+) -> None:
+    replies('{"@op": "Str", "args": {"input": ' * 450 + '"x"' + "}}" * 450)
+    said = cli("algebra", "ask", "Dive.", "--pack", pack, "--repairs", "0")
+    assert (said.status, said.out) == (1, "")
+    assert "more than 64 operations" in said.err.strip().splitlines()[-1]
+
+
+def test_a_file_that_cannot_be_written_is_told(
+    cli: Cli, replies: Any, pack: Path, tmp_path: Path
+) -> None:
+    replies(READING)
+    said = cli("algebra", "ask", "Which?", "--pack", pack, "--save", tmp_path / "no" / "x.json")
+    assert (said.status, said.out) == (1, "")
+    assert (
+        said.err.strip().splitlines()[-1].endswith("cannot be written (No such file or directory)")
+    )
+
+
+def test_the_saved_program_goes_on_with_the_journal(
+    cli: Cli, replies: Any, pack: Path, home: LDPServer, tmp_path: Path
+) -> None:
+    replies(WRITING)
+    kept, journal = tmp_path / "program.json", tmp_path / "writes.journal"
+    may = ("--allow-write", "http://docs.example/")
+    # Nobody listens there yet.
+    dead = ("--address", "http://docs.example/=http://127.0.0.1:9/")
+    ask = ("algebra", "ask", "Write.", "--pack", pack, *may, *dead, "--yes", "--save", kept)
+    assert cli(*ask, "--journal", journal).status == 1
+    go_on = ("algebra", "run", kept, "--pack", pack, "--journal", journal, "--resume")
+    said = cli(*go_on, *writable(home))
+    assert said.status == 0, said.err
+    assert len(home.documents.written()) == 2
+
+
+def test_nobody_agrees_where_there_is_no_input(
+    cli: Cli, replies: Any, pack: Path, home: LDPServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replies(WRITING)
+    monkeypatch.setattr(sys, "stdin", None)
+    said = cli("algebra", "ask", "Write.", "--pack", pack, *writable(home))
+    assert said.status == 1
+    assert "nobody is there to agree" in said.err
+
+
 def test_run_has_the_model_write_queries(
     cli: Cli, replies: Any, pack: Path, tmp_path: Path
 ) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from towns import write_towns
 
-from reasoningbank.corpus import Pack, load_shacl_tasks, open_endpoint
+from reasoningbank.corpus import DocumentSpace, Pack, load_shacl_tasks, open_endpoint
 from reasoningbank.errors import QueryError
-from reasoningbank.judge import DocumentChanges, ExecutionJudge, GoldStore, compare
+from reasoningbank.judge import DocumentChanges, ExecutionJudge, GoldStore, compare, documents
 from reasoningbank.sparql import SPARQLClient
 
 DOC = "http://docs.example/new"
@@ -73,6 +73,31 @@ def test_what_is_no_document_does_not_count(changes: DocumentChanges) -> None:
     elsewhere = insert("e:a e:b 1", "http://elsewhere.example/x")
     update = f"{elsewhere} ; INSERT DATA {{ <http://e/a> <http://e/b> 2 }}"
     assert changes.answer(update, timeout_s=20).is_empty
+
+
+def test_what_was_there_is_no_change_however_it_is_spelled(tmp_path: Path) -> None:
+    initial = tmp_path / "documents.trig"
+    held = '<http://e/p> 007 , 1.50 , 1e0 , "colour"@en-GB ; <http://e/q> [ a <http://e/T> ]'
+    initial.write_text(f"<{OLD}> {{ <{OLD}> {held} }}", "utf-8")
+    changes = DocumentChanges([], DocumentSpace("http://docs.example/", initial))
+    assert changes.answer(insert("e:a e:b 1", "http://elsewhere.example/"), timeout_s=20).is_empty
+    one = changes.answer(insert("e:a e:b 1", OLD), timeout_s=20)
+    assert one.n_rows == 1
+    put = f"DELETE WHERE {{ GRAPH <{OLD}> {{ ?s <http://e/p> ?o }} }} ; " + insert(
+        f'e:a e:b 1 . <{OLD}> e:p 7 , 1.5 , "1"^^<http://www.w3.org/2001/XMLSchema#double> , '
+        '"colour"@en-gb',
+        OLD,
+    )
+    assert compare(one, changes.answer(put, timeout_s=20)).strict
+
+
+def test_more_than_can_be_compared_is_told(
+    changes: DocumentChanges, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(documents, "_MOST_TRIPLES", 3)
+    assert changes.answer(insert("e:a e:b 1"), timeout_s=20).n_rows == 1
+    with pytest.raises(QueryError, match="more than 3 triples"):
+        changes.answer(insert("e:a e:b 1 , 2"), timeout_s=20)
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,19 @@ from reasoningbank.agents.direct import written_query
 from reasoningbank.agents.protocol import Attempt, AttemptStatus, Episode
 from reasoningbank.algebra import Program, operations, read_program, run_program
 from reasoningbank.algebra.builtin.queries import ASKING
+from reasoningbank.algebra.jsonld import PREFIXES
 from reasoningbank.algebra.restating import as_query, is_empty
 from reasoningbank.algebra.values import kept
 from reasoningbank.corpus import Task
 from reasoningbank.corpus.prefixes import complete_prefixes
-from reasoningbank.errors import BudgetError, QueryError, ReasoningBankError, UsageError
+from reasoningbank.errors import (
+    BudgetError,
+    ModelError,
+    QueryError,
+    ReasoningBankError,
+    UsageError,
+)
+from reasoningbank.sparql import EndpointConfig, same_address
 
 __all__ = ["AlgebraAgent", "composer"]
 
@@ -38,6 +46,28 @@ class _Outcome:
 
     answer: str | None
     problems: tuple[str, ...] = ()
+
+
+@dataclass
+class _Asking:
+    """Has the model write a program's queries, and knows what ended that.
+
+    Attributes:
+        compose: Returns a query.
+        ended: What ends the attempt: the model is gone, or a budget of the episode used up.
+    """
+
+    compose: Callable[[str, str, frozenset[str]], str]
+    ended: BudgetError | ModelError | None = None
+
+    def __call__(self, question: str, endpoint: str, names: frozenset[str]) -> str:
+        if self.ended is not None:
+            raise self.ended
+        try:
+            return self.compose(question, endpoint, names)
+        except (BudgetError, ModelError) as error:
+            self.ended = error
+            raise
 
 
 class AlgebraAgent:
@@ -114,10 +144,12 @@ def composer(episode: Episode) -> Callable[[str, str, frozenset[str]], str]:
     """Return what turns the question of a SPARQLString into a query, with the episode's model.
 
     The same question is asked once: a program that was planned runs with the query of its plan.
+    It raises a BudgetError where a budget of the episode is used up.
     """
 
     @functools.cache
     def compose(question: str, endpoint: str, names: frozenset[str]) -> str:
+        episode.meter.check()
         wanted = ", ".join(f"?{name}" for name in sorted(names))
         told = f" (Name the columns {wanted}.)" if wanted else ""
         query = written_query(episode, question + told)
@@ -138,19 +170,24 @@ def _known(text: str) -> tuple[str, ...]:
 
 
 def _carried_out(episode: Episode, stage: Stage, data: Any) -> _Outcome:
-    """Plan a program, run it, and say what came of it; what was written stays, where it failed."""
+    """Plan a program, run it, and say what came of it; what was written stays, where it failed.
+
+    Raises:
+        BudgetError: A budget of the episode is used up; what the program may do is its own affair.
+        ModelError: The model cannot be reached.
+    """
     program = read_program(data)
-    compose = composer(episode)
+    asking = _Asking(composer(episode))
     if program.writes:
-        _plan(episode, stage, program, compose)
-    with stage.scene(compose=compose, record=functools.partial(_record, episode)) as scene:
+        _plan(episode, stage, program, asking)
+    with stage.scene(compose=asking, record=functools.partial(_record, episode)) as scene:
         answer: str | None = None
         problems: tuple[str, ...]
         try:
-            answer, problems = _answer(program, data, scene)
-        except BudgetError:
-            raise
+            answer, problems = _answer(program, data, scene, stage.endpoint)
         except ReasoningBankError as error:
+            if asking.ended is not None:
+                raise asking.ended from None
             answer, problems = _left_behind(program, scene), (str(error),)
     said = {"step": "run", "answer": answer, "problems": list(problems)}
     episode.recorder.add("step", said)
@@ -172,14 +209,16 @@ def _plan(episode: Episode, stage: Stage, program: Program, compose: Callable[..
     episode.recorder.add("step", {"step": "plan", "writes": writes, "error": error})
 
 
-def _answer(program: Program, data: Any, scene: Scene) -> tuple[str, tuple[str, ...]]:
+def _answer(
+    program: Program, data: Any, scene: Scene, endpoint: EndpointConfig
+) -> tuple[str, tuple[str, ...]]:
     """Run a program; return its answer, and what is odd about it."""
     # Reading a result is what runs a ForEach.
     result = kept(run_program(program, scene.runtime))
     if program.writes:
         update = scene.update()
         return update, () if update else ("the program ran, and no document was changed",)
-    answer = _only_query(data) or as_query(result)
+    answer = _only_query(data, endpoint) or as_query(result, several=not program.block.single)
     if is_empty(result):
         mend = "check the names, and which way round the properties go"
         return answer, (f"the program ran, and its result is empty; {mend}",)
@@ -190,14 +229,19 @@ def _left_behind(program: Program, scene: Scene) -> str | None:
     return scene.update() or None if program.writes else None
 
 
-def _only_query(data: Any) -> str | None:
-    """Return the query of a program that asks it and does nothing else."""
+def _only_query(data: Any, endpoint: EndpointConfig) -> str | None:
+    """Return the query of a program that asks the task's endpoint and does nothing else."""
     if isinstance(data, list) and len(data) == 1:
         data = data[0]
     if not isinstance(data, Mapping) or data["@op"] not in ASKING:
         return None
-    query = data["args"]["query"]
-    return query if isinstance(query, str) else None
+    asked, query = data["args"]["endpoint"], data["args"]["query"]
+    if not isinstance(asked, str) or not isinstance(query, str):
+        return None
+    if not any(same_address(asked, own) for own in (endpoint.url, endpoint.address)):
+        return None
+    # It ran with more prefixes than those of the pack.
+    return complete_prefixes(query, PREFIXES).text
 
 
 def _record(episode: Episode, event: Mapping[str, Any]) -> None:

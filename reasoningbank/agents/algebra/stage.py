@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from pyoxigraph import NamedNode, RdfFormat, Triple, parse
+from pyoxigraph import BlankNode, NamedNode, RdfFormat, Triple, parse
 
 from reasoningbank.algebra import Limits, Runtime
 from reasoningbank.algebra.web_address import checked
 from reasoningbank.corpus import DocumentSpace, Pack
+from reasoningbank.errors import UsageError
 from reasoningbank.ldp import LDPServer
+from reasoningbank.ldp.names import checked_base, checked_document
 from reasoningbank.sparql import EndpointConfig
 from reasoningbank.sparql.datafiles import open_data
 from reasoningbank.sparql.terms import full
@@ -51,14 +53,21 @@ class Stage:
     ) -> Iterator[Scene]:
         """Open a runtime with the documents as they were in the beginning, for one run.
 
-        A program reaches the endpoint and the documents, and nothing else.
+        A program reaches the endpoint, those that it federates with, the resources and the
+        documents, and nothing else.
+
+        Raises:
+            UsageError: The initial documents cannot be used.
         """
         with contextlib.ExitStack() as stack:
             home, addresses = None, dict(self.addresses)
-            initial = _initial(self.space)
+            initial: Mapping[str, list[Triple]] = {}
             if self.space is not None:
-                home = stack.enter_context(LDPServer(self.space.base, initial=initial))
+                given = _initial(self.space)
+                home = stack.enter_context(LDPServer(self.space.base, initial=given))
                 addresses[self.space.base] = home.address
+                # As its store spells them, so that only what is written differs.
+                initial = home.documents.written()
             runtime = stack.enter_context(
                 Runtime(
                     allow_write=[self.space.base] if self.space else (),
@@ -81,7 +90,7 @@ class Scene:
     Attributes:
         runtime: What the program reaches out with.
         home: The server of the documents; None where there are none.
-        initial: What they held before.
+        initial: What they held before, as the server keeps it.
     """
 
     runtime: Runtime
@@ -121,29 +130,42 @@ def open_stage(pack: Pack | None, endpoint: EndpointConfig) -> Iterator[Stage]:
     with contextlib.ExitStack() as stack:
         if pack is not None and space is not None and space.resources:
             parts = urlsplit(space.resources)
-            site = f"{parts.scheme}://{parts.netloc}/"
-            about = _about(pack.data, space.resources)
+            site = checked_base(f"{parts.scheme}://{parts.netloc}/")
+            about = _about(pack.data, space.resources, site)
             server = stack.enter_context(LDPServer(site, initial=about))
             addresses[space.resources] = server.address + parts.path.lstrip("/")
         yield Stage(endpoint, space, addresses)
 
 
 @functools.lru_cache(maxsize=4)
-def _about(data: tuple[Path, ...], prefix: str) -> dict[str, list[Triple]]:
-    """Return what data say of each resource whose address begins so: a document each."""
+def _about(data: tuple[Path, ...], prefix: str, site: str) -> dict[str, list[Triple]]:
+    """Return what data say of each resource whose address begins so: a document each.
+
+    A resource whose address is none of a document (it has a query, say) cannot be got.
+    """
     found: dict[str, list[Triple]] = defaultdict(list)
     for file in data:
         with open_data(file) as (media_type, stream):
             for quad in parse(stream, format=RdfFormat.from_media_type(media_type)):
                 if isinstance(quad.subject, NamedNode) and quad.subject.value.startswith(prefix):
-                    found[checked(quad.subject.value)].append(quad.triple)
+                    with contextlib.suppress(UsageError):
+                        url = checked_document(site, checked(quad.subject.value))
+                        found[url].append(quad.triple)
     return dict(found)
 
 
-def _initial(space: DocumentSpace | None) -> dict[str, list[Triple]]:
+def _initial(space: DocumentSpace) -> dict[str, list[Triple]]:
     found: dict[str, list[Triple]] = defaultdict(list)
-    if space is not None and space.initial is not None:
+    if space.initial is None:
+        return {}
+    try:
         for quad in parse(path=str(space.initial)):
+            if any(isinstance(part, BlankNode) for part in quad):
+                what = f"a blank node stands in {quad.graph_name}"
+                mend = "give it an IRI: no update could name what it removes"
+                raise UsageError(what, where=str(space.initial), mend=mend)
             if isinstance(quad.graph_name, NamedNode):
-                found[checked(quad.graph_name.value)].append(quad.triple)
+                found[quad.graph_name.value].append(quad.triple)
+    except (OSError, SyntaxError) as error:
+        raise UsageError(f"cannot be read: {error}", where=str(space.initial)) from None
     return dict(found)

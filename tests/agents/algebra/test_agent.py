@@ -3,97 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 from dspy.utils import DummyLM
-from towns import write_towns
 
 from reasoningbank.agents import Attempt, Episode, make_agent
-from reasoningbank.corpus import Pack, Task, load_shacl_tasks, open_endpoint
+from reasoningbank.corpus import Pack
 from reasoningbank.errors import UsageError
-from reasoningbank.judge import DocumentChanges, ExecutionJudge, GoldStore
-from reasoningbank.sparql import EndpointConfig, SPARQLClient
+from reasoningbank.sparql import EndpointConfig
 
-ENDPOINT = "https://towns.example/sparql"
-READ, WRITE = 0, 1
-
-
-def op(name: str, /, **args: Any) -> dict[str, Any]:
-    return {"@op": name, "args": args}
-
-
-def value(name: str) -> dict[str, Any]:
-    return op("Value", name=name)
-
-
-def select(query: str) -> dict[str, Any]:
-    return op("SELECT", endpoint=ENDPOINT, query=query)
-
-
-BIG = "SELECT ?name WHERE { ?town p:people ?n ; p:name ?name FILTER(?n > 10000) }"
-ALL = "SELECT ?town ?name ?n WHERE { ?town p:people ?n ; p:name ?name }"
-JUTLAND = "SELECT ?town ?name WHERE { ?town p:region t:Jutland ; p:name ?name }"
-DOCUMENT = op(
-    "ResolveURI",
-    base="http://docs.example/towns/",
-    relative=op("EncodeForURI", input=value("name")),
+from .programs import (
+    ALL,
+    BIG,
+    COPY,
+    ENDPOINT,
+    JUTLAND,
+    READ,
+    WRITE,
+    op,
+    select,
+    steps,
+    tasks,
+    value,
 )
-COPY = op(
-    "ForEach",
-    select=select(JUTLAND),
-    operation=op("PUT", url=DOCUMENT, data=op("GET", url=value("town"))),
-)
-
-
-@pytest.fixture(scope="module")
-def towns(tmp_path_factory: pytest.TempPathFactory) -> Pack:
-    return write_towns(tmp_path_factory.mktemp("algebra") / "towns")
-
-
-@pytest.fixture(scope="module")
-def served(towns: Pack) -> Iterator[EndpointConfig]:
-    with open_endpoint(towns) as config:
-        yield config
-
-
-@pytest.fixture
-def solve(
-    towns: Pack, served: EndpointConfig, episode: Callable[..., Episode]
-) -> Callable[..., Attempt]:
-    """Return what lets the agent answer a task with scripted replies."""
-
-    def solved(task: int, *replies: Any, **options: Any) -> Attempt:
-        texts = [one if isinstance(one, str) else json.dumps(one) for one in replies]
-        given = episode(
-            *({"program": text} for text in texts),
-            endpoint=served,
-            pack=towns,
-            context="Towns have names.",
-        )
-        return make_agent("algebra", **options).solve(tasks(towns)[task].blind(), given)
-
-    return solved
-
-
-@pytest.fixture
-def strict(towns: Pack, served: EndpointConfig, tmp_path: Path) -> Iterator[Callable[..., bool]]:
-    with SPARQLClient(served) as client:
-        judge = ExecutionJudge(
-            client, GoldStore(tmp_path / "gold", "towns"), documents=DocumentChanges.of(towns)
-        )
-        yield lambda task, attempt: judge.judge(tasks(towns)[task], attempt.sparql).strict
-
-
-def tasks(pack: Pack) -> list[Task]:
-    return load_shacl_tasks(pack)
-
-
-def steps(attempt: Attempt, name: str) -> list[dict[str, Any]]:
-    found = [attempt.trajectory.resolve(event.data) for event in attempt.trajectory.of("step")]
-    return [one for one in found if one["step"] == name]
 
 
 def test_a_program_that_asks_one_query_answers_with_it(
@@ -258,28 +191,6 @@ def test_a_document_that_is_changed_is_told_whole(solve: Callable[..., Attempt])
     assert attempt.sparql.startswith(f"CLEAR SILENT GRAPH <{url}> ;\nINSERT DATA")
     assert '"New"' in attempt.sparql
     assert '"Old"' not in attempt.sparql
-
-
-def test_nothing_is_written_elsewhere(solve: Callable[..., Attempt]) -> None:
-    data = {"@id": "http://towns.example/id/Ribe", "dct:title": "mine"}
-    attempt = solve(WRITE, op("PUT", url="http://towns.example/id/Ribe", data=data), max_repairs=0)
-    assert "may not be written" in attempt.error
-    assert attempt.sparql is None
-
-
-def test_a_question_inside_a_program_is_asked_once(
-    solve: Callable[..., Attempt], strict: Callable[..., bool]
-) -> None:
-    asked = op("SPARQLString", question="towns of Jutland")
-    program = json.loads(json.dumps(COPY))
-    program["args"]["select"]["args"]["query"] = asked
-    attempt = solve(WRITE, program, JUTLAND)
-    assert strict(WRITE, attempt)
-    # The plan and the run share the query.
-    calls = attempt.trajectory.of("lm_call")
-    assert len(calls) == 2
-    messages = attempt.trajectory.resolve(calls[1].data)["messages"]
-    assert "Name the columns ?name, ?town" in messages[-1]["content"]
 
 
 def test_only_known_operations_can_be_chosen(solve: Callable[..., Attempt]) -> None:
