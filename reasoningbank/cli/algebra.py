@@ -29,7 +29,15 @@ from reasoningbank.algebra.terms import scalar
 from reasoningbank.algebra.web_credentials import credentials_from
 from reasoningbank.cli.algebra_asking import ask
 from reasoningbank.cli.algebra_model import open_author, open_stage_of
-from reasoningbank.cli.algebra_running import addresses_of, digest_of, pair_of, print_run
+from reasoningbank.cli.algebra_running import (
+    Address,
+    AllowWrite,
+    DryRun,
+    addresses_of,
+    digest_of,
+    pair_of,
+    print_run,
+)
 from reasoningbank.cli.output import console, print_json, print_table, progress_console
 from reasoningbank.errors import UsageError
 
@@ -57,21 +65,13 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 def run(
     file: File,
     variables: Variables = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Read, and list what would be written.")
-    ] = False,
-    allow_write: Annotated[
-        list[str] | None,
-        typer.Option(metavar="BASE", help="Where it may write; may be repeated."),
-    ] = None,
+    dry_run: DryRun = False,
+    allow_write: AllowWrite = None,
     allow_read: Annotated[
         list[str] | None,
         typer.Option(metavar="BASE", help="Where alone it may read; may be repeated."),
     ] = None,
-    address: Annotated[
-        list[str] | None,
-        typer.Option(metavar="PUBLIC=REAL", help="Where an address is really asked."),
-    ] = None,
+    address: Address = None,
     journal: Annotated[
         Path | None, typer.Option(help="A file that notes the writes, so that they are resumed.")
     ] = None,

@@ -15,7 +15,14 @@ from rich.syntax import Syntax
 from reasoningbank.agents.algebra import Draft, Writing, shown_programs
 from reasoningbank.algebra import Limits, Program, Runtime, json_chunks, read_program, run_program
 from reasoningbank.cli.algebra_model import Author, open_author, open_stage_of
-from reasoningbank.cli.algebra_running import addresses_of, digest_of, print_run
+from reasoningbank.cli.algebra_running import (
+    Address,
+    AllowWrite,
+    DryRun,
+    addresses_of,
+    digest_of,
+    print_run,
+)
 from reasoningbank.cli.output import progress_console, seconds
 from reasoningbank.errors import ReasoningBankError, UsageError
 
@@ -30,17 +37,9 @@ def ask(
     pack: Annotated[str, typer.Option(help="A pack's name or folder.")] = "algebra",
     lm: Annotated[str, typer.Option(help="A model: local, or a LiteLLM name.")] = "local",
     url: Annotated[str | None, typer.Option(help="A running endpoint to ask instead.")] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Read, and list what would be written.")
-    ] = False,
-    allow_write: Annotated[
-        list[str] | None,
-        typer.Option(metavar="BASE", help="Where it may write; may be repeated."),
-    ] = None,
-    address: Annotated[
-        list[str] | None,
-        typer.Option(metavar="PUBLIC=REAL", help="Where an address is really asked."),
-    ] = None,
+    dry_run: DryRun = False,
+    allow_write: AllowWrite = None,
+    address: Address = None,
     journal: Annotated[
         Path | None, typer.Option(help="A file that notes the writes of the run.")
     ] = None,

@@ -9,13 +9,32 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from reasoningbank.algebra import Planned, Program, Runtime, Value, json_chunks, run_program
 from reasoningbank.cli.output import progress_console
 from reasoningbank.errors import ReasoningBankError, UsageError
 
-__all__ = ["addresses_of", "digest_of", "pair_of", "print_run"]
+__all__ = [
+    "Address",
+    "AllowWrite",
+    "DryRun",
+    "addresses_of",
+    "digest_of",
+    "pair_of",
+    "print_run",
+]
+
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Read, and list what would be written.")]
+AllowWrite = Annotated[
+    list[str] | None, typer.Option(metavar="BASE", help="Where it may write; may be repeated.")
+]
+Address = Annotated[
+    list[str] | None,
+    typer.Option(metavar="PUBLIC=REAL", help="Where an address is really asked."),
+]
 
 #: Bytes of a result that stay in memory until all of it is there.
 _IN_MEMORY = 16 * 1024 * 1024

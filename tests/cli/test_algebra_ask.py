@@ -14,7 +14,7 @@ import pytest
 from dspy.utils import DummyLM
 from towns import write_towns
 
-from reasoningbank.cli import algebra_asking, algebra_model
+from reasoningbank.cli import algebra_model
 from reasoningbank.ldp import LDPServer
 
 from .conftest import Said
@@ -114,12 +114,12 @@ def test_what_would_be_written_is_shown_and_agreed_to_first(
     assert home.documents.written() == {}
 
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr(algebra_asking.typer, "confirm", lambda *_, **__: False)
+    monkeypatch.setattr("typer.confirm", lambda *_, **__: False)
     said = cli(*ask)
     assert (said.status, home.documents.written()) == (1, {})
     assert "nothing was written" in said.err
 
-    monkeypatch.setattr(algebra_asking.typer, "confirm", lambda *_, **__: True)
+    monkeypatch.setattr("typer.confirm", lambda *_, **__: True)
     said = cli(*ask)
     assert said.status == 0, said.err
     assert sorted(home.documents.written()) == [
