@@ -42,7 +42,8 @@ def test_a_trial_beside_the_bare_loop() -> None:
     cells = [[cell.strip() for cell in row.split("|")[1:-1]] for row in rows]
     assert all(what.startswith("a trial of 4 turns of 100 ms: ") for what, *_ in cells)
     recorded, from_nothing, judged = (float(row[2]) for row in cells[:3])
-    assert 0.4 < recorded == from_nothing < judged
+    # To two decimals, which a busy machine makes equal.
+    assert 0.4 < recorded == from_nothing <= judged
     assert all(float(row[3].replace(",", "")) > 0 for row in cells)
 
 

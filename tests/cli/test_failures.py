@@ -41,7 +41,7 @@ def one_line(said: Said, *parts: str) -> None:
         (("endpoint", "classes", "--pack", "unprot"), ("unknown pack 'unprot'",)),
         (("ask", "Which?", "--pack", "unprot"), ("unknown pack 'unprot'", "uniprot")),
         (("ask", "Which?", "--agent", "rml"), ("unknown agent 'rml'", "rlm")),
-        (("ask", "Which?", "--agent", "oracle"), ("oracle", "rag or graph")),
+        (("ask", "Which?", "--agent", "oracle"), ("oracle", "graph or algebra")),
         (("ask", "  "), ("question is empty",)),
         (("ask", "Which?", "--lm", "locla"), ("locla",)),
         (("ask", "Which?", "--lm", "openai/gpt-4.1-mini"), ("OPENAI_API_KEY",)),
