@@ -9,9 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict
 
-from reasoningbank.errors import UsageError
+from reasoningbank.agents.listed import load_listed
 
 __all__ = ["Call", "Demonstration", "Turn", "load_demonstrations"]
 
@@ -53,11 +53,4 @@ def load_demonstrations(path: Path) -> tuple[Demonstration, ...]:
     Raises:
         UsageError: If the file is not a list of demonstrations.
     """
-    if not path.exists():
-        return ()
-    try:
-        return TypeAdapter(tuple[Demonstration, ...]).validate_json(path.read_bytes())
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = "/".join(map(str, first["loc"]))
-        raise UsageError(f"{first['msg']} at {where or 'the top'}", where=str(path)) from error
+    return load_listed(path, Demonstration)

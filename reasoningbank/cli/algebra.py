@@ -106,7 +106,7 @@ def run(
     program = read_program(data, given)
     with contextlib.ExitStack() as stack:
         stage = stack.enter_context(open_stage_of(pack)) if pack else None
-        author = stack.enter_context(open_author(lm, pack, stage)) if lm else None
+        author = stack.enter_context(open_author(lm, stage)) if lm else None
         runtime = Runtime(
             allow_write=allow_write or (),
             allow_read=allow_read,

@@ -62,7 +62,7 @@ def ask(
         raise UsageError("the instruction is empty", mend='reasoningbank algebra ask "Take …"')
     with contextlib.ExitStack() as stack:
         stage = stack.enter_context(open_stage_of(pack, url))
-        author = stack.enter_context(open_author(lm, pack, stage))
+        author = stack.enter_context(open_author(lm, stage))
         draft = _written(author, instruction, constrained=not free, repairs=repairs)
         text = json.dumps(draft.program, ensure_ascii=False, indent=2) + "\n"
         if save is not None:
@@ -87,7 +87,7 @@ def _written(author: Author, instruction: str, *, constrained: bool, repairs: in
     progress_console.print("writing …")
     episode = author.episode(instruction, author.stage.endpoint)
     writing = Writing(
-        episode, instruction, constrained=constrained, shown=shown_programs(author.pack)
+        episode, instruction, constrained=constrained, shown=shown_programs(author.stage.pack)
     )
     draft = writing.first()
     for _ in range(repairs):

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from reasoningbank.agents import Budget, Episode, Meter
 from reasoningbank.agents.algebra import Stage, composer, open_stage
 from reasoningbank.cli.output import progress_console
-from reasoningbank.corpus import Pack, load_pack, open_endpoint
+from reasoningbank.corpus import load_pack, open_endpoint
 from reasoningbank.errors import UsageError
 from reasoningbank.lm import ModelHandle, UsageCounter, open_lm
 from reasoningbank.memory.layers import ContextBuilder
-from reasoningbank.sparql import EndpointConfig, same_address
+from reasoningbank.sparql import EndpointConfig
 from reasoningbank.tools import Vocabulary
 from reasoningbank.trajectory import Recorder
 
@@ -31,13 +31,11 @@ class Author:
     Attributes:
         model: The model.
         stage: Where a pack's public addresses are really asked; None without a pack.
-        pack: The pack.
         context: Returns what the pack tells near a question.
     """
 
     model: ModelHandle
     stage: Stage | None = None
-    pack: Pack | None = None
     context: Callable[[str], str] = lambda _: ""
 
     def episode(self, question: str, endpoint: EndpointConfig) -> Episode:
@@ -45,7 +43,7 @@ class Author:
         recorder = Recorder(redact=list(self.model.secrets))
         counter = UsageCounter(recorder)
         meter = Meter(Budget(), lambda: counter.usage)
-        own = self.stage is not None and endpoint == self.stage.endpoint
+        own = self.stage if self.stage and endpoint == self.stage.endpoint else None
         return Episode(
             endpoint=endpoint,
             tools={},
@@ -55,7 +53,7 @@ class Author:
             meter=meter,
             callbacks=[counter],
             context=self.context(question) if own else "",
-            pack=self.pack if own else None,
+            pack=own.pack if own else None,
         )
 
     def compose(self, question: str, endpoint: str, names: frozenset[str]) -> str:
@@ -74,7 +72,7 @@ class Author:
     def _endpoint(self, address: str) -> EndpointConfig:
         if self.stage is not None:
             own = self.stage.endpoint
-            if not address or any(same_address(address, one) for one in (own.url, own.address)):
+            if not address or own.is_at(address):
                 return own
         if not address:
             mend = "put the SPARQLString into an operation with an endpoint, or give --pack"
@@ -96,13 +94,12 @@ def open_stage_of(pack: str, url: str | None = None) -> Iterator[Stage]:
 
 
 @contextlib.contextmanager
-def open_author(lm: str, pack: str | None, stage: Stage | None) -> Iterator[Author]:
+def open_author(lm: str, stage: Stage | None) -> Iterator[Author]:
     """Open a model, for the length of a block.
 
     Args:
         lm: The model's name.
-        pack: The pack that the stage is of; None without one.
-        stage: Where the pack's addresses are asked.
+        stage: Where a pack's addresses are asked; None without a pack.
 
     Raises:
         UsageError: There is no such model.
@@ -110,14 +107,14 @@ def open_author(lm: str, pack: str | None, stage: Stage | None) -> Iterator[Auth
     """
     progress_console.print(f"opening {lm} …")
     with open_lm(lm) as model:
-        if stage is None or pack is None:
+        if stage is None:
             yield Author(model)
             return
-        loaded = load_pack(pack)
+        schema = stage.pack.schema if stage.pack else None
         builder = ContextBuilder(
             _LAYERS,
             endpoint=stage.endpoint,
-            vocabulary=Vocabulary.of(stage.endpoint, loaded.schema),
-            pack=loaded,
+            vocabulary=Vocabulary.of(stage.endpoint, schema),
+            pack=stage.pack,
         )
-        yield Author(model, stage, loaded, lambda asked: builder.build(asked).text)
+        yield Author(model, stage, lambda asked: builder.build(asked).text)

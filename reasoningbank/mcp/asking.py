@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from reasoningbank.agents import Attempt, make_agent
+from reasoningbank.agents.algebra import naming_columns
 from reasoningbank.corpus import Task
 from reasoningbank.errors import ModelError, SetupError, ToolError, UsageError
 from reasoningbank.experiment import Arm, Experiment
@@ -20,7 +21,6 @@ from reasoningbank.mcp.desk import Desk
 from reasoningbank.mcp.settings import Settings
 from reasoningbank.mcp.shared import Opened
 from reasoningbank.mcp.tool import shown
-from reasoningbank.sparql import same_address
 
 __all__ = ["Asker"]
 
@@ -106,12 +106,10 @@ class Asker:
             ModelError: The model failed.
         """
         own = self._world.endpoint
-        if endpoint and not any(same_address(endpoint, one) for one in (own.url, own.address)):
+        if endpoint and not own.is_at(endpoint):
             mend = f"write the query itself, or ask {own.url}"
             raise UsageError("the model knows another endpoint", where=endpoint, mend=mend)
-        wanted = ", ".join(f"?{name}" for name in sorted(names))
-        told = f" (Name the columns {wanted}.)" if wanted else ""
-        return self._attempt(question + told).sparql or ""
+        return self._attempt(naming_columns(question, names)).sparql or ""
 
     def _attempt(self, question: str) -> Attempt:
         text = " ".join(question.split())

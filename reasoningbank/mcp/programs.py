@@ -17,11 +17,10 @@ from reasoningbank.algebra.web_credentials import credentials_from
 from reasoningbank.errors import BudgetError, ReasoningBankError, ToolError
 from reasoningbank.mcp.desk import Desk
 from reasoningbank.mcp.outcome import Outcome, gather
-from reasoningbank.sparql import EndpointConfig
 from reasoningbank.sparql.terms import cut
 from reasoningbank.tools.bounds import MAX_CHARS, fit
 
-__all__ = ["readable", "run", "show"]
+__all__ = ["run", "show"]
 
 #: Mistakes of a program and writes of a run that one answer tells.
 MOST_MISTAKES = 5
@@ -83,23 +82,10 @@ def show(desk: Desk, given: Mapping[str, Any], _: threading.Event) -> dict[str, 
     return outcome.part(handle.key, given["start"], given["limit"])
 
 
-def readable(endpoint: EndpointConfig) -> dict[str, str]:
-    """Return the endpoints that a program may ask: public address → the real one.
-
-    Examples:
-        >>> readable(EndpointConfig("https://e.example/sparql/", query_url="http://127.0.0.1:1/q"))
-        {'https://e.example/sparql': 'http://127.0.0.1:1/q'}
-    """
-    known = {endpoint.url: endpoint.address, **endpoint.aliases}
-    known |= {other.url: other.address for other in endpoint.federated}
-    return {public.rstrip("/"): real for public, real in known.items()}
-
-
 def _runtime(desk: Desk, *, dry_run: bool) -> Runtime:
     settings = desk.shared.settings
-    endpoints = readable(desk.shared.opened.endpoint)
-    # People write an endpoint's address with a slash at its end, and without.
-    real = {public + end: address for public, address in endpoints.items() for end in ("", "/")}
+    real = desk.shared.opened.endpoint.reached
+    endpoints = dict.fromkeys(public.rstrip("/") for public in real)
     limits = settings.limits
     return Runtime(
         allow_write=settings.allow_write,

@@ -169,6 +169,29 @@ class EndpointConfig:
         return self.query_url or self.url
 
     @property
+    def reached(self) -> dict[str, str]:
+        """Where it and the endpoints it federates with are asked: public address → the real one.
+
+        People write an endpoint's address with a slash at its end, and without; both are there.
+
+        Examples:
+            >>> EndpointConfig("https://e.example/q/", query_url="http://127.0.0.1:1/q").reached
+            {'https://e.example/q': 'http://127.0.0.1:1/q', 'https://e.example/q/': 'http://127.0.0.1:1/q'}
+        """
+        known = {self.url: self.address, **self.aliases}
+        known |= {other.url: other.address for other in self.federated}
+        return {url.rstrip("/") + end: real for url, real in known.items() for end in ("", "/")}
+
+    def is_at(self, address: str) -> bool:
+        """Tell whether an address is this endpoint's: its public one, or the real one.
+
+        Examples:
+            >>> EndpointConfig("https://e.example/sparql").is_at("https://E.example/sparql/")
+            True
+        """
+        return any(same_address(address, own) for own in (self.url, self.address))
+
+    @property
     def source(self) -> str:
         """The name to attribute results to."""
         return self.name or urlsplit(self.url).hostname or self.url

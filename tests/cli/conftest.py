@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
+from dspy.utils import DummyLM
 
 from reasoningbank.cli import main
 
@@ -28,6 +32,38 @@ class Said:
     status: int
     out: str
     err: str
+
+
+@dataclass
+class Scripted:
+    """Stands where an open model does: all roles share its replies."""
+
+    model: DummyLM
+    secrets: tuple[str, ...] = ()
+    workers: int = 1
+
+    def lm(self, **_: Any) -> DummyLM:
+        return self.model
+
+
+def scripting(
+    monkeypatch: pytest.MonkeyPatch, module: ModuleType, *, anew: bool = False
+) -> Callable[..., None]:
+    """Return what has a module open a model that gives these replies, in their order.
+
+    Whatever is opened goes on with the replies that are left, unless each is to begin anew.
+    """
+
+    def script(*written: dict[str, str]) -> None:
+        shared = DummyLM(list(written))
+
+        @contextlib.contextmanager
+        def opened(_: str) -> Iterator[Scripted]:
+            yield Scripted(DummyLM(list(written)) if anew else shared)
+
+        monkeypatch.setattr(module, "open_lm", opened)
+
+    return script
 
 
 @pytest.fixture(autouse=True)

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from dspy.utils import DummyLM
 from towns import write_towns
 
 from reasoningbank.cli import algebra_model
 from reasoningbank.ldp import LDPServer
 
-from .conftest import Said
+from .conftest import Said, scripting
 
 ENDPOINT = "https://towns.example/sparql"
 JUTLAND = "SELECT ?town ?name WHERE { ?town p:region t:Jutland ; p:name ?name }"
@@ -45,27 +42,13 @@ WRITING = {
 Cli = Callable[..., Said]
 
 
-@dataclass
-class Scripted:
-    """Stands where an open model does."""
-
-    model: DummyLM
-    secrets: tuple[str, ...] = ()
-
-    def lm(self, **_: Any) -> DummyLM:
-        return self.model
-
-
 @pytest.fixture
 def replies(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    scripted = scripting(monkeypatch, algebra_model, anew=True)
+
     def script(*written: Any) -> None:
         texts = [one if isinstance(one, str) else json.dumps(one) for one in written]
-
-        @contextlib.contextmanager
-        def opened(_: str) -> Iterator[Scripted]:
-            yield Scripted(DummyLM([{"program": text} for text in texts]))
-
-        monkeypatch.setattr(algebra_model, "open_lm", opened)
+        scripted(*({"program": text} for text in texts))
 
     return script
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import json
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from dspy.utils import DummyLM
 from forest import write_forest
 from rich.console import Console
 
@@ -21,7 +18,7 @@ from reasoningbank.cli.steps import Steps, print_query
 from reasoningbank.corpus import Pack
 from reasoningbank.trajectory import Recorder
 
-from .conftest import Said
+from .conftest import Said, scripting
 
 QUESTION = "Which plants near the pine are trees, and how tall are they?"
 QUERY = "SELECT ?plant ?metres WHERE { ?plant a t:Tree ; t:height ?metres }"
@@ -37,30 +34,9 @@ def forest(tmp_path_factory: pytest.TempPathFactory, trees_file: Path) -> Pack:
     return write_forest(tmp_path_factory.mktemp("ask") / "trees", trees_file.read_text("utf-8"))
 
 
-@dataclass
-class Scripted:
-    """Stands where an open model does: all roles share its replies."""
-
-    model: DummyLM
-    secrets: tuple[str, ...] = ()
-    workers: int = 1
-
-    def lm(self, **_: Any) -> DummyLM:
-        return self.model
-
-
 @pytest.fixture
 def replies(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    def script(*written: dict[str, str]) -> None:
-        model = DummyLM(list(written))
-
-        @contextlib.contextmanager
-        def opened(_: str) -> Iterator[Scripted]:
-            yield Scripted(model)
-
-        monkeypatch.setattr(command, "open_lm", opened)
-
-    return script
+    return scripting(monkeypatch, command)
 
 
 def asked(cli: Cli, forest: Pack, agent: str, *more: str) -> Said:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from dspy.utils import DummyLM
 from forest import write_forest
 
 from reasoningbank.agents.graph import tiers
@@ -19,7 +16,7 @@ from reasoningbank.cli import nl2sparql_main
 from reasoningbank.cli.nl2sparql_evaluating import questions_of
 from reasoningbank.corpus import Pack, load_pack
 
-from .conftest import Said
+from .conftest import Said, scripting
 
 QUESTION = "Which plants near the pine are trees, and how tall are they?"
 QUERY = "SELECT ?plant ?metres WHERE { ?plant a t:Tree ; t:height ?metres }"
@@ -33,28 +30,9 @@ def forest(tmp_path_factory: pytest.TempPathFactory, trees_file: Path) -> Pack:
     return write_forest(tmp_path_factory.mktemp("cli") / "trees", trees_file.read_text("utf-8"))
 
 
-@dataclass
-class Handle:
-    """Stands where an open model does: all roles share its replies."""
-
-    model: DummyLM
-
-    def lm(self, **_: Any) -> DummyLM:
-        return self.model
-
-
 @pytest.fixture
 def replies(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    def script(*written: dict[str, str]) -> None:
-        model = DummyLM(list(written))
-
-        @contextlib.contextmanager
-        def opened(name: str) -> Iterator[Handle]:
-            yield Handle(model)
-
-        monkeypatch.setattr(tiers, "open_lm", opened)
-
-    return script
+    return scripting(monkeypatch, tiers)
 
 
 @pytest.fixture

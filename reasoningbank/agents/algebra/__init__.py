@@ -1,6 +1,6 @@
 """The agent that translates an instruction into a Web Algebra program, and runs it."""
 
-from reasoningbank.agents.algebra.agent import AlgebraAgent, composer
+from reasoningbank.agents.algebra.agent import AlgebraAgent, composer, naming_columns
 from reasoningbank.agents.algebra.shown import ShownProgram, load_shown_programs, shown_programs
 from reasoningbank.agents.algebra.stage import Scene, Stage, open_stage
 from reasoningbank.agents.algebra.writing import Draft, Writing
@@ -14,6 +14,7 @@ __all__ = [
     "Writing",
     "composer",
     "load_shown_programs",
+    "naming_columns",
     "open_stage",
     "shown_programs",
 ]

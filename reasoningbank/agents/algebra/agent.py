@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,9 +27,9 @@ from reasoningbank.errors import (
     ReasoningBankError,
     UsageError,
 )
-from reasoningbank.sparql import EndpointConfig, same_address
+from reasoningbank.sparql import EndpointConfig
 
-__all__ = ["AlgebraAgent", "composer"]
+__all__ = ["AlgebraAgent", "composer", "naming_columns"]
 
 #: Characters of what a planned write sends, in the record.
 _BODY = 2_000
@@ -140,6 +140,17 @@ class AlgebraAgent:
         return conclude(episode, best, status, "; ".join(problems))
 
 
+def naming_columns(question: str, names: Collection[str]) -> str:
+    """Return the question of a SPARQLString with the columns that its program reads.
+
+    Examples:
+        >>> naming_columns("Which cities?", {"name", "city"})
+        'Which cities? (Name the columns ?city, ?name.)'
+    """
+    wanted = ", ".join(f"?{name}" for name in sorted(names))
+    return question + (f" (Name the columns {wanted}.)" if wanted else "")
+
+
 def composer(episode: Episode) -> Callable[[str, str, frozenset[str]], str]:
     """Return what turns the question of a SPARQLString into a query, with the episode's model.
 
@@ -150,9 +161,7 @@ def composer(episode: Episode) -> Callable[[str, str, frozenset[str]], str]:
     @functools.cache
     def compose(question: str, endpoint: str, names: frozenset[str]) -> str:
         episode.meter.check()
-        wanted = ", ".join(f"?{name}" for name in sorted(names))
-        told = f" (Name the columns {wanted}.)" if wanted else ""
-        query = written_query(episode, question + told)
+        query = written_query(episode, naming_columns(question, names))
         if query is None:
             raise QueryError("the model wrote no query", where=question, mend="write it yourself")
         return complete_prefixes(query, episode.endpoint.prefixes).text
@@ -238,7 +247,7 @@ def _only_query(data: Any, endpoint: EndpointConfig) -> str | None:
     asked, query = data["args"]["endpoint"], data["args"]["query"]
     if not isinstance(asked, str) or not isinstance(query, str):
         return None
-    if not any(same_address(asked, own) for own in (endpoint.url, endpoint.address)):
+    if not endpoint.is_at(asked):
         return None
     # It ran with more prefixes than those of the pack.
     return complete_prefixes(query, PREFIXES).text

@@ -7,10 +7,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict
 
+from reasoningbank.agents.listed import load_listed
 from reasoningbank.corpus import Pack
-from reasoningbank.errors import UsageError
 
 __all__ = ["LEAD", "ShownProgram", "load_shown_programs", "shown_programs"]
 
@@ -86,14 +86,7 @@ def load_shown_programs(path: Path) -> tuple[ShownProgram, ...]:
     Raises:
         UsageError: The file is no list of them.
     """
-    if not path.exists():
-        return ()
-    try:
-        return TypeAdapter(tuple[ShownProgram, ...]).validate_json(path.read_bytes())
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = "/".join(map(str, first["loc"]))
-        raise UsageError(f"{first['msg']} at {where or 'the top'}", where=str(path)) from error
+    return load_listed(path, ShownProgram)
 
 
 def shown_programs(pack: Pack | None) -> tuple[ShownProgram, ...]:

@@ -35,13 +35,18 @@ class Stage:
 
     Attributes:
         endpoint: The endpoint the task asks about.
-        space: The documents that may be written; None where there are none.
+        pack: The pack of the tasks; None without one.
         addresses: Public address → where it is really asked.
     """
 
     endpoint: EndpointConfig
-    space: DocumentSpace | None
+    pack: Pack | None
     addresses: Mapping[str, str]
+
+    @property
+    def space(self) -> DocumentSpace | None:
+        """The documents that may be written; None where there are none."""
+        return self.pack.documents if self.pack else None
 
     @contextlib.contextmanager
     def scene(
@@ -123,10 +128,7 @@ def open_stage(pack: Pack | None, endpoint: EndpointConfig) -> Iterator[Stage]:
         endpoint: The endpoint the tasks ask about.
     """
     space = pack.documents if pack else None
-    known = {endpoint.url: endpoint.address, **endpoint.aliases}
-    known |= {other.url: other.address for other in endpoint.federated}
-    # People write an endpoint's address with a slash at its end, and without.
-    addresses = {url.rstrip("/") + end: real for url, real in known.items() for end in ("", "/")}
+    addresses = endpoint.reached
     with contextlib.ExitStack() as stack:
         if pack is not None and space is not None and space.resources:
             parts = urlsplit(space.resources)
@@ -134,7 +136,7 @@ def open_stage(pack: Pack | None, endpoint: EndpointConfig) -> Iterator[Stage]:
             about = _about(pack.data, space.resources, site)
             server = stack.enter_context(LDPServer(site, initial=about))
             addresses[space.resources] = server.address + parts.path.lstrip("/")
-        yield Stage(endpoint, space, addresses)
+        yield Stage(endpoint, pack, addresses)
 
 
 @functools.lru_cache(maxsize=4)

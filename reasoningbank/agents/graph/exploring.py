@@ -15,7 +15,6 @@ from reasoningbank.sparql import (
     EndpointConfig,
     SPARQLClient,
     compact,
-    same_address,
     string_literal,
 )
 from reasoningbank.tools.diagnosis import diagnose, probe_run
@@ -111,7 +110,7 @@ def _by_endpoint(
 
 def _is_at(endpoint: EndpointConfig, address: str) -> bool:
     # A prepared query names where a public address is really asked.
-    return any(same_address(one, address) for one in (endpoint.url, endpoint.address))
+    return endpoint.is_at(address)
 
 
 class _Look:
