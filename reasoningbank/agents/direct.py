@@ -10,10 +10,10 @@ from dspy.utils.exceptions import AdapterParseError
 from reasoningbank.agents.brief import prefix_names
 from reasoningbank.agents.calling import asking
 from reasoningbank.agents.conclusion import conclude
-from reasoningbank.agents.plain import PlainAdapter
 from reasoningbank.agents.protocol import Attempt, AttemptStatus, Episode
 from reasoningbank.corpus import Task
 from reasoningbank.errors import BudgetError
+from reasoningbank.lm import PlainAdapter
 from reasoningbank.lm.reply import query_in
 
 __all__ = ["DirectAgent", "written_query"]

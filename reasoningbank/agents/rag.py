@@ -184,12 +184,14 @@ class _Watch:
 
     def __call__(self, name: str, detail: Mapping[str, Any]) -> None:
         self.episode.recorder.add("step", {"step": name, **detail})
+        self._fixes += name == "fix"
         if name in _MAKES and detail.get("sparql") and "stopped" not in detail:
             self._made, self._how = detail["sparql"], name
-            self._fixes += name == "fix"
             if self.best is None:
                 self.best = self._made
-        if name == "constrain":
+        # A query that came again is asked for once more.
+        again = detail.get("repeated") and not detail["stopped"] and self._fixes < self.max_fixes
+        if name == "constrain" or again:
             self._turn()
         elif name == "validate":
             problems = len(detail["problems"])

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from reasoningbank.lm import STUCK_TEMPERATURE
+
 __all__ = ["Repeats"]
 
 #: Turns that repeat an earlier one before a loop is ended.
 MOST_REPEATS = 2
-#: Temperature of the turns after a repeated one.
-STUCK_TEMPERATURE = 0.7
 
 
 class Repeats:

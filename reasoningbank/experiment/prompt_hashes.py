@@ -23,6 +23,7 @@ from reasoningbank.agents import (
 from reasoningbank.algebra.documentation import agent_prompt
 from reasoningbank.experiment.fixed_texts import texts_of
 from reasoningbank.judge.lm_prompt import prompt_hash
+from reasoningbank.lm import STUCK_TEMPERATURE
 from reasoningbank.sparql import linking
 from reasoningbank.tools import diagnosis
 
@@ -60,7 +61,7 @@ def prompt_hashes(agents: Iterable[str]) -> dict[str, str]:
     if "graph" in wanted:
         said["graph"] = [texts_of(nl2sparql), texts_of(graph)]
     if "algebra" in wanted:
-        said["algebra"] = [texts_of(algebra), agent_prompt(), algebra.writing.WARMER]
+        said["algebra"] = [texts_of(algebra), agent_prompt(), STUCK_TEMPERATURE]
     told = {name: _hash(said[name]) for name in sorted(wanted) if name in said}
     return {
         **told,
@@ -70,7 +71,7 @@ def prompt_hashes(agents: Iterable[str]) -> dict[str, str]:
         "lessons": _hash(texts_of(distillation)),
         "linking": _hash(texts_of(linking)),
         "outcomes": _hash([texts_of(room) for room in (sampling, diagnosing, diagnosis)]),
-        "sampling": _hash([sampling.REFINE, sampling._ROWS, sampling.WARMER]),
+        "sampling": _hash([sampling.REFINE, sampling._ROWS, STUCK_TEMPERATURE]),
         "stop rules": _hash(inspect.getsource(repeats)),
     }
 

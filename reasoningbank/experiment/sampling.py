@@ -18,14 +18,13 @@ from reasoningbank.experiment.memory_config import SamplingSettings
 from reasoningbank.judge import Answer, compare
 from reasoningbank.judge.case import shown_row
 from reasoningbank.judge.sample import sample_of
+from reasoningbank.lm import STUCK_TEMPERATURE
 from reasoningbank.trajectory import Usage
 
 __all__ = ["Rollout", "Sampled", "rollout_seed", "sample"]
 
 #: Rows of a result that the next refinement is shown.
 _ROWS = 3
-#: Temperature after a refinement that changed nothing.
-WARMER = 0.7
 Explain = Callable[[str, bool], Sequence[str]]
 #: Budgets that all attempts of a trial share; the others are of each attempt. Seconds are among
 #: those: how many attempts there are is not to depend on how busy the machine is.
@@ -123,7 +122,7 @@ def sample(
         note = ""
         if settings.kind == "sequential" and done:
             note = _said(done[-1], prefixes or {}, explain)
-        made = attempt(number, note, left, WARMER if note and _repeats(done) else None)
+        made = attempt(number, note, left, STUCK_TEMPERATURE if note and _repeats(done) else None)
         if made.status == "error":
             return Sampled(Rollout(number, made), tuple(done))
         try:

@@ -5,6 +5,7 @@ from reasoningbank.lm.failures import lm_failure
 from reasoningbank.lm.fetch import Progress
 from reasoningbank.lm.models import ModelHandle, make_lm, open_lm
 from reasoningbank.lm.names import ModelName, parse_name
+from reasoningbank.lm.plain import STUCK_TEMPERATURE, PlainAdapter
 from reasoningbank.lm.prices import Price, price_of
 from reasoningbank.lm.server import LocalModel
 from reasoningbank.lm.tokens import count_tokens
@@ -13,10 +14,12 @@ from reasoningbank.lm.weights import Stored, list_weights, pull, require
 
 __all__ = [
     "CATALOGUE",
+    "STUCK_TEMPERATURE",
     "CallUsage",
     "LocalModel",
     "ModelHandle",
     "ModelName",
+    "PlainAdapter",
     "Price",
     "Progress",
     "Stored",

@@ -37,6 +37,8 @@ __all__ = ["ModelHandle", "make_lm", "open_lm"]
 LOCAL_MAX_TOKENS = 1024
 #: How DSPy's `ChatAdapter` has a reply end; small models go on with a further turn of their own.
 END_OF_REPLY = "[[ ## completed ## ]]"
+#: Environment variable with the address of a server that serves the local model already.
+SERVER_VARIABLE = "REASONINGBANK_LM_SERVER"
 
 
 @dataclass(frozen=True)
@@ -169,8 +171,9 @@ def open_lm(
 ) -> Iterator[ModelHandle]:
     """Make a model ready for a run, and let it go at the end.
 
-    A local model's server is started and ended with the block, unless `api_base` names one that
-    runs already. For a hosted model its name and key are checked; nothing is sent.
+    A local model's server is started and ended with the block, unless `api_base`, or else the
+    environment variable ``REASONINGBANK_LM_SERVER``, names one that runs already and serves that
+    very model. For a hosted model its name and key are checked; nothing is sent.
 
     Args:
         name: ``local``, ``local-small``, ``local:PATH.gguf`` or LiteLLM's ``provider/model``.
@@ -195,10 +198,11 @@ def open_lm(
         hosted = {"model": name, "api_base": api_base, "litellm": version("litellm")}
         yield ModelHandle(name, {**hosted, **versions}, api_base, api_key_env, workers)
         return
+    api_base = api_base or os.environ.get(SERVER_VARIABLE) or None
     if api_base is not None:
         sha256 = _hash_wanted(model)
-        context, slots = _check_served(api_base, f"{_alias_stem(model)}@{sha256[:12]}")
-        fingerprint = _local_fingerprint(model, sha256, context)
+        context, slots, build = _check_served(api_base, f"{_alias_stem(model)}@{sha256[:12]}")
+        fingerprint = _local_fingerprint(model, sha256, context) | {"served_by": build}
         spare = max(1, slots - len(SINGLE_ROLES))
         yield ModelHandle(name, {**fingerprint, **versions}, api_base, None, spare, context)
         return
@@ -234,14 +238,15 @@ def _alias_stem(model: ModelName) -> str:
     return file.removesuffix(".gguf")
 
 
-def _check_served(api_base: str, alias: str) -> tuple[int, int]:
-    """Return context and slots of the server there, once it is found to serve that model."""
+def _check_served(api_base: str, alias: str) -> tuple[int, int, str]:
+    """Return context, slots and build of the server there, if it serves that model."""
     try:
         address = f"{api_base.removesuffix('/v1')}/props"
         answer = httpx.get(address, timeout=10, trust_env=False).raise_for_status().json()
         served = str(answer["model_alias"])
         context = int(answer["default_generation_settings"]["n_ctx"])
         slots = int(answer["total_slots"])
+        build = f"llama.cpp {answer.get('build_info') or 'of an unknown build'}"
     except (httpx.HTTPError, ValueError, KeyError, TypeError) as error:
         raise SetupError(
             f"no local model server answers there ({type(error).__name__})",
@@ -254,4 +259,4 @@ def _check_served(api_base: str, alias: str) -> tuple[int, int]:
             where=api_base,
             mend="name the model that is served, or leave the address out",
         )
-    return context, slots
+    return context, slots, build

@@ -36,7 +36,6 @@ from reasoningbank.nl2sparql.prompting import (
     get_constraints_for_patterns,
 )
 from reasoningbank.nl2sparql.prototypes import JointDetector, PrototypeDetector
-from reasoningbank.nl2sparql.synthesis import adapt, examples_text, fix, synthesise
 from reasoningbank.nl2sparql.translation import Candidate, OnStep, Translation, best_candidate
 from reasoningbank.nl2sparql.validation import (
     LEVELS,
@@ -50,6 +49,7 @@ from reasoningbank.nl2sparql.validation import (
     validate_syntax,
 )
 from reasoningbank.nl2sparql.walking import Statement, WalkedQuery, walk_query
+from reasoningbank.nl2sparql.writing import adapt_query, write_query
 
 __all__ = [
     "LEVELS",
@@ -81,15 +81,13 @@ __all__ = [
     "Translation",
     "Validation",
     "WalkedQuery",
-    "adapt",
+    "adapt_query",
     "best_candidate",
     "build_constraints",
     "constraint_prompt",
     "example_pack",
     "examples_of",
-    "examples_text",
     "exchanged",
-    "fix",
     "get_constraints_for_patterns",
     "language_of",
     "likeness",
@@ -98,12 +96,12 @@ __all__ = [
     "load_patterns",
     "pattern_report",
     "patterns_of_query",
-    "synthesise",
     "validate",
     "validate_endpoint",
     "validate_semantic",
     "validate_syntax",
     "walk_query",
+    "write_query",
 ]
 
 

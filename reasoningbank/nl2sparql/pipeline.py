@@ -10,7 +10,7 @@ import dspy
 
 from reasoningbank.corpus import Pack, load_pack
 from reasoningbank.errors import BudgetError, UsageError
-from reasoningbank.nl2sparql import synthesis
+from reasoningbank.lm import STUCK_TEMPERATURE
 from reasoningbank.nl2sparql.detection import Detected, Detector, PatternDetector
 from reasoningbank.nl2sparql.examples import Example
 from reasoningbank.nl2sparql.hybrid import HybridRetriever, Retrieved, Retriever
@@ -27,6 +27,7 @@ from reasoningbank.nl2sparql.translation import (
     best_candidate,
 )
 from reasoningbank.nl2sparql.validation import LEVELS, validate
+from reasoningbank.nl2sparql.writing import adapt_query, write_query
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
 from reasoningbank.sparql.tokens import tokenize
 
@@ -132,6 +133,7 @@ class _Run:
     language: str = ""
     candidates: list[Candidate] = field(default_factory=list)
     calls: int = 0
+    repeated: bool = False
     stopped: str = ""
 
     def prepare(
@@ -185,11 +187,7 @@ class _Run:
     def _first(self) -> None:
         if self.of.adapt and self.retrieved and self._from_an_example():
             return
-        self.calls += 1
-        sparql = synthesis.synthesise(
-            self.question, self.rules, self._examples(), self.of.lm, language=self.language
-        )
-        self._take_new(sparql, "written", "synthesise")
+        self._take_new(self._write(), "written", "synthesise")
 
     def _from_an_example(self) -> bool:
         """Change the query of an example that is nearly the question; say whether that ended it."""
@@ -201,7 +199,7 @@ class _Run:
         if like < NEAR or {one.pattern for one in self.patterns} != set(near.example.patterns):
             return False
         self.calls += 1
-        sparql = synthesis.adapt(self.question, near.example, asked, self.of.lm)
+        sparql = adapt_query(self.question, near.example, asked, self.of.lm)
         if sparql is not None:
             self._take(sparql, "adapted", near.example)
         return sparql is not None
@@ -212,28 +210,36 @@ class _Run:
         return max(found, key=lambda one: one[2])
 
     def _again(self) -> None:
-        earlier = [(one.sparql, "; ".join(map(str, one.problems))) for one in self.candidates]
+        self._take_new(self._write(), "fixed", "fix")
+
+    def _write(self) -> str | None:
         self.calls += 1
-        sparql = synthesis.fix(
+        return write_query(
             self.question,
             self.rules,
             self._examples(),
-            earlier,
+            [(one.sparql, "; ".join(map(str, one.problems))) for one in self.candidates],
             self.of.lm,
             language=self.language,
+            temperature=STUCK_TEMPERATURE if self.repeated else None,
         )
-        self._take_new(sparql, "fixed", "fix")
 
     def _take_new(self, sparql: str | None, how: How, step: str) -> None:
-        """Take a query that the model wrote, unless it has none or wrote it before."""
+        """Take a query that the model wrote, unless it has none or wrote it before.
+
+        One that comes again is asked for once more, with a temperature; then that is the end.
+        """
+        repeats = sparql is not None and any(_same(sparql, one.sparql) for one in self.candidates)
         if sparql is None:
             self.stopped = "the reply holds no query"
-        elif any(_same(sparql, one.sparql) for one in self.candidates):
+        elif repeats and self.repeated:
             self.stopped = "the model repeated an earlier query"
-        else:
+        elif not repeats:
+            self.repeated = False
             self._take(sparql, how)
             return
-        self.tell(step, {"sparql": sparql, "stopped": self.stopped})
+        self.repeated = repeats
+        self.tell(step, {"sparql": sparql, "repeated": repeats, "stopped": self.stopped})
 
     def _take(self, sparql: str, how: How, example: Example | None = None) -> bool:
         """Validate a query and keep it; say whether it is sound."""

@@ -149,6 +149,20 @@ def test_a_running_server_can_be_shared(tiny: Path) -> None:
         assert second.lm(max_tokens=2)("x") == first.lm(max_tokens=2)("x")
 
 
+def test_a_server_named_in_the_environment_is_used(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_lm(f"local:{tiny}", context=512, threads=1) as first:
+        assert first.api_base
+        monkeypatch.setenv("REASONINGBANK_LM_SERVER", first.api_base)
+        with open_lm(f"local:{tiny}") as second:
+            assert second.api_base == first.api_base
+            assert second.fingerprint["served_by"].startswith("llama.cpp b")
+            assert second.fingerprint["sha256"] == first.fingerprint["sha256"]
+        with pytest.raises(SetupError, match="not qwen"), open_lm("local"):
+            pass
+
+
 def test_a_server_of_another_model_is_refused(tiny: Path) -> None:
     with (
         open_lm(f"local:{tiny}", context=512, threads=1) as model,

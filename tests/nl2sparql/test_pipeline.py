@@ -17,10 +17,10 @@ from reasoningbank.nl2sparql import (
     NL2SPARQL,
     Example,
     HybridRetriever,
-    adapt,
-    examples_text,
+    adapt_query,
     exchanged,
     likeness,
+    write_query,
 )
 from reasoningbank.sparql import EndpointConfig
 
@@ -116,8 +116,7 @@ def test_each_level_s_problem_is_told_and_mended(
     assert said in prompt
     # The prompt of the fix begins like the first, so that a server reads only its end anew.
     before = prompt_of(translator.lm, -2)
-    shared = before[: before.index("[[ ## earlier ## ]]\nnone")]
-    assert prompt.startswith(shared)
+    assert prompt.startswith(before)
 
 
 def test_the_best_is_kept_when_nothing_is_sound(pipeline: Callable[..., NL2SPARQL]) -> None:
@@ -137,10 +136,23 @@ def test_rows_speak_for_a_query_against_a_rule(pipeline: Callable[..., NL2SPARQL
 
 
 def test_a_repeated_query_ends_the_loop(pipeline: Callable[..., NL2SPARQL]) -> None:
-    found = pipeline(UNKNOWN, f"{UNKNOWN}  # again", RIGHT).translate(QUESTION)
-    assert found.calls == 2
+    again = f"{UNKNOWN}  # again"
+    found = pipeline(UNKNOWN, again, again, RIGHT, max_fixes=3).translate(QUESTION)
+    assert found.calls == 3
     assert found.sparql == UNKNOWN
     assert "repeated" in found.stopped
+
+
+def test_a_repeated_query_is_asked_for_once_more_with_a_temperature(
+    pipeline: Callable[..., NL2SPARQL],
+) -> None:
+    translator = pipeline(UNKNOWN, UNKNOWN, RIGHT)
+    found = translator.translate(QUESTION)
+    assert (found.sparql, found.calls, found.stopped) == (RIGHT, 3, "")
+    asked: Any = translator.lm
+    warm = [call["kwargs"].get("temperature") for call in asked.history]
+    assert warm == [None, None, 0.7]
+    assert asked.history[1]["messages"] == asked.history[2]["messages"]
 
 
 def test_a_reply_without_a_query(pipeline: Callable[..., NL2SPARQL]) -> None:
@@ -254,8 +266,14 @@ def test_exchanging_entities(query: str, asked: str, question: str, expected: st
     ],
 )
 def test_examples_are_shown_without_their_prefixes(query: str) -> None:
-    shown = examples_text([Example("1", "Any?", query)])
-    assert shown == "Question: Any?\nSPARQL: ASK { ?s e:p ?o }"
+    lm = DummyLM([{"sparql": RIGHT}])
+    write_query("Which?", "Rules.", [Example("1", "Any?", query)], lm=lm)
+    said = [(one["role"], one["content"]) for one in lm.history[0]["messages"]]
+    assert said[1:] == [
+        ("user", "Any?"),
+        ("assistant", "ASK { ?s e:p ?o }"),
+        ("user", "Which?"),
+    ]
 
 
 def test_likeness_is_of_words_without_entities() -> None:
@@ -306,7 +324,7 @@ def test_a_model_that_cannot_be_reached(woods: Pack, retriever: HybridRetriever)
 def test_the_model_of_the_context_is_used(woods: Pack) -> None:
     example = Example("1", "What?", "ASK { ?s ?p ?o }")
     with dspy.context(lm=DummyLM([{"sparql": RIGHT}])):
-        assert adapt("What else?", example) == RIGHT
+        assert adapt_query("What else?", example) == RIGHT
 
 
 def test_steps_are_told_as_they_complete(pipeline: Callable[..., NL2SPARQL]) -> None:

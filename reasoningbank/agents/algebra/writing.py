@@ -14,7 +14,6 @@ from dspy.utils.exceptions import AdapterParseError
 from reasoningbank.agents.algebra.shown import ShownProgram
 from reasoningbank.agents.brief import prefix_names
 from reasoningbank.agents.calling import asking
-from reasoningbank.agents.plain import PlainAdapter
 from reasoningbank.agents.protocol import Episode
 from reasoningbank.algebra import mistakes, operations
 from reasoningbank.algebra.documentation import agent_prompt
@@ -22,14 +21,13 @@ from reasoningbank.algebra.faults import ProgramError
 from reasoningbank.algebra.prefixes import with_prefixes
 from reasoningbank.algebra.schema import program_schema
 from reasoningbank.algebra.source import parse_program
+from reasoningbank.lm import STUCK_TEMPERATURE, PlainAdapter
 from reasoningbank.lm.reply import json_in
 
 __all__ = ["Draft", "Writing"]
 
 #: Mistakes that one answer tells; a small model mends no more at once.
 MOST_TOLD = 3
-#: Temperature after a program that was written before.
-WARMER = 0.7
 
 ENDPOINT = """\
 The SPARQL endpoint is {url} ({name}). Write no PREFIX lines and no @context: these prefixes are \
@@ -121,7 +119,7 @@ class Writing:
         if said in self._written:
             self._turns = list(self._shown)
             again = AGAIN.format(instruction=self._instruction, problems="; ".join(told))
-            return self._asked(again, temperature=WARMER)
+            return self._asked(again, temperature=STUCK_TEMPERATURE)
         self._written.add(said)
         if draft.text:
             turn = dspy.Example(instruction=self._said, program=draft.text)

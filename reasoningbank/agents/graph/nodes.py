@@ -62,11 +62,11 @@ class Nodes:
                 question=state["question"],
             )
             if said:
-                new = [n for n in patterns.known(said.fields["patterns"]) if n not in scores]
+                new = [n for n in patterns.known(said["patterns"]) if n not in scores]
                 scores |= dict.fromkeys(new[:MOST_ADDED], MODEL_SCORE)
-                dialects = _texts(said.fields["dialects"])
-                said_complexity = said.fields["complexity"]
-                unclear = str(said.fields["unclear"]).strip()
+                dialects = _texts(said["dialects"])
+                said_complexity = said["complexity"]
+                unclear = str(said["unclear"]).strip()
         names = list(scores)
         return {
             "detected_patterns": names,
@@ -87,7 +87,7 @@ class Nodes:
             needs = ", ".join((*state["detected_patterns"], *state["dialects_needed"]))
             said = ask(PlanQuery, self._parts.fast, question=question, patterns=needs or "none")
             if said:
-                steps = _texts(said.fields["steps"])[:MOST_STEPS] or steps
+                steps = _texts(said["steps"])[:MOST_STEPS] or steps
         return {"sub_tasks": steps, "current_task_index": 0}
 
     def retrieve(self, state: NL2SPARQLState) -> Update:
@@ -147,8 +147,8 @@ class Nodes:
                 result=f"{rows[:VERIFIED_CHARS]} ({more})",
             )
             # A reply that cannot be read is no objection.
-            if said and not said.fields["valid"]:
-                issues = _texts(said.fields["issues"])
+            if said and not said["valid"]:
+                issues = _texts(said["issues"])
                 errors = issues or ["the rows do not answer the question"]
         return {"is_valid": not errors, "validation_errors": errors}
 

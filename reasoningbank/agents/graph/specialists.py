@@ -10,18 +10,14 @@ from typing import Any
 from reasoningbank.agents.graph.attempts import same_query
 from reasoningbank.agents.graph.nodes import Node, asked
 from reasoningbank.agents.graph.parts import Parts
-from reasoningbank.agents.graph.predictors import WriteQuery, ask_query
 from reasoningbank.agents.graph.state import NL2SPARQLState, Written
 from reasoningbank.errors import UsageError
-from reasoningbank.nl2sparql import Example, PatternSet, build_constraints, examples_text
+from reasoningbank.lm import STUCK_TEMPERATURE
+from reasoningbank.nl2sparql import Example, PatternSet, build_constraints, write_query
 
 __all__ = ["GENERAL", "build_writers", "families_of", "family_for"]
 
 GENERAL = "general"
-#: Failed queries that the next prompt tells of, and characters of each.
-MOST_EARLIER, MOST_QUERY = 3, 700
-#: Temperature after a query that was written twice; at 0 it would be written for ever.
-STUCK_TEMPERATURE = 0.7
 
 
 def families_of(patterns: PatternSet) -> dict[str, tuple[str, ...]]:
@@ -104,31 +100,27 @@ def _focus(parts: Parts, family: str, names: tuple[str, ...]) -> Node:
 
 
 def _write(parts: Parts, family: str, names: tuple[str, ...]) -> Node:
-    signature = WriteQuery
+    kind = ""
     if family != GENERAL:
-        patterns = parts.patterns
-        about = "; ".join(patterns.named(name).title or name for name in names)
-        told = f"{WriteQuery.instructions}\n\nYou write queries of one kind: {about}."
-        signature = WriteQuery.with_instructions(told)
+        titles = [parts.patterns.named(name).title or name for name in names]
+        kind = f"You write queries of one kind: {'; '.join(titles)}."
 
     def write(state: NL2SPARQLState) -> dict[str, Any]:
         """Write a query, knowing the plan, the schema and what failed before."""
         parts.turn()
-        sparql = ask_query(
-            signature,
+        rules = (state["relevant_constraints"], kind, state["advice"])
+        sparql = write_query(
+            asked(state),
+            "\n\n".join(filter(None, rules)),
+            _examples(state, parts.settings.shown),
+            _earlier(state),
             parts.lm,
+            notes=_plan(state),
             temperature=STUCK_TEMPERATURE if state["repeated"] else None,
-            rules="\n\n".join(filter(None, (state["relevant_constraints"], state["advice"])))
-            or "none",
-            examples=_examples(state, parts.settings.shown),
-            question=asked(state),
-            plan=_plan(state),
-            data=_data(state),
-            earlier=_earlier(state),
         )
         tried = [one["sparql"] for one in state["refinement_history"]]
         found = {
-            "generated_sparql": sparql,
+            "generated_sparql": sparql or "",
             "generation_attempts": state["generation_attempts"] + 1,
             "repeated": any(same_query(sparql, one) for one in tried) if sparql else False,
         }
@@ -138,16 +130,25 @@ def _write(parts: Parts, family: str, names: tuple[str, ...]) -> Node:
     return write
 
 
-def _examples(state: NL2SPARQLState, most: int) -> str:
+def _examples(state: NL2SPARQLState, most: int) -> list[Example]:
     shown = state["retrieved_examples"][:most]
-    return examples_text([Example(one["id"], one["nl"], one["sparql"]) for one in shown])
+    return [Example(one["id"], one["nl"], one["sparql"]) for one in shown]
 
 
 def _plan(state: NL2SPARQLState) -> str:
     steps = state["sub_tasks"]
     if len(steps) < 2:
-        return "one step"
-    return "\n".join(f"{number}. {step}" for number, step in enumerate(steps, 1))
+        return ""
+    return "\n".join(["Steps:", *(f"{n}. {step}" for n, step in enumerate(steps, 1))])
+
+
+def _earlier(state: NL2SPARQLState) -> list[tuple[str, str]]:
+    """Return the queries that failed, with what the data have told behind the last one's error."""
+    told = [(one["sparql"], one["error"]) for one in state["refinement_history"] if one["sparql"]]
+    if told and (found := _data(state)):
+        query, error = told[-1]
+        told[-1] = (query, f"{error}\n{found}")
+    return told
 
 
 def _data(state: NL2SPARQLState) -> str:
@@ -158,12 +159,4 @@ def _data(state: NL2SPARQLState) -> str:
     ):
         if names:
             lines.append(f"{title} in use: {', '.join(names)}")
-    return "\n".join(lines) or "not looked at"
-
-
-def _earlier(state: NL2SPARQLState) -> str:
-    told = [
-        f"Query:\n{one['sparql'][:MOST_QUERY]}\nProblem: {one['error']}"
-        for one in state["refinement_history"][-MOST_EARLIER:]
-    ]
-    return "\n\n".join(told) or "none"
+    return "\n".join(lines)

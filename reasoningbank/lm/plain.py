@@ -6,7 +6,10 @@ from typing import Any
 
 import dspy
 
-__all__ = ["PlainAdapter"]
+__all__ = ["STUCK_TEMPERATURE", "PlainAdapter"]
+
+#: Temperature of a call after one that repeated itself; at 0 the same would come for ever.
+STUCK_TEMPERATURE = 0.7
 
 
 class PlainAdapter(dspy.Adapter):  # type: ignore[misc]
