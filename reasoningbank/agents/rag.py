@@ -14,8 +14,11 @@ from reasoningbank.agents.recorded_client import RecordedClient
 from reasoningbank.agents.shown_examples import pack_of, shown_examples
 from reasoningbank.corpus import Pack, Task
 from reasoningbank.errors import BudgetError, UsageError
-from reasoningbank.nl2sparql import LEVELS, NL2SPARQL, Translation
+from reasoningbank.nl2sparql import LEVELS, NL2SPARQL, Explain, Translation
 from reasoningbank.retrieval import DEFAULT_EMBEDDER, DEFAULT_INDEX
+from reasoningbank.sparql import SPARQLClient
+from reasoningbank.tools import Vocabulary
+from reasoningbank.tools.diagnosis import explain_query
 
 __all__ = ["RAGAgent", "translation_confidence"]
 
@@ -36,6 +39,7 @@ class RAGAgent:
         retrieval: How examples are found: one of `shown_examples.RETRIEVALS`.
         levels: Levels of validation: of ``syntax``, ``semantic`` and ``endpoint``, as names or as
             one text with commas; empty for none.
+        diagnose: Whether a query that fails or gives nothing is probed for the reason.
         embedding: The embedding model, as `retrieval.open_embedder` names them.
         index: What compares vectors, one of `retrieval.INDEXES`.
 
@@ -54,6 +58,7 @@ class RAGAgent:
         max_fixes: int = 2,
         retrieval: str = "hybrid",
         levels: Sequence[str] | str = LEVELS,
+        diagnose: bool = True,
         embedding: str = DEFAULT_EMBEDDER,
         index: str = DEFAULT_INDEX,
     ) -> None:
@@ -68,6 +73,7 @@ class RAGAgent:
         self._adapt = adapt
         self._max_fixes = max_fixes
         self._retrieval = retrieval
+        self._diagnose = diagnose
         self._embedding = embedding
         self._index = index
         self._levels = tuple(level for level in LEVELS if level in levels)
@@ -108,6 +114,7 @@ class RAGAgent:
                     max_fixes=fixes,
                     levels=self._levels,
                     timeout=episode.endpoint.timeout_s,
+                    explain=self._explainer(client, pack),
                 ).translate(
                     task.query,
                     without_groups=shown.without_groups,
@@ -128,6 +135,12 @@ class RAGAgent:
         if watch.spent:
             status, error = "exhausted", watch.spent
         return conclude(episode, sparql, status, error)
+
+    def _explainer(self, client: SPARQLClient, pack: Pack) -> Explain | None:
+        if not self._diagnose:
+            return None
+        names = Vocabulary.of(client.config, pack.schema)
+        return lambda query, empty: explain_query(query, client, names, empty=empty)
 
 
 def translation_confidence(found: Translation, pack: Pack) -> Confidence:

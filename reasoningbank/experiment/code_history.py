@@ -15,7 +15,6 @@ __all__ = ["CodeChange", "code_changes", "code_hashes", "hash_files", "with_code
 DECIDING = (
     "agents",
     "experiment/attempting.py",
-    "experiment/diagnosing.py",
     "experiment/learning",
     "experiment/recall.py",
     "experiment/sampling.py",

@@ -47,7 +47,7 @@ def prompt_hashes(agents: Iterable[str]) -> dict[str, str]:
 'stop rules']
     """
     # A run without memory loads none of it.
-    from reasoningbank.experiment import diagnosing, sampling
+    from reasoningbank.experiment import sampling
     from reasoningbank.memory import consultation, distillation, examples, layers, packing
 
     said: dict[str, Any] = {
@@ -70,7 +70,7 @@ def prompt_hashes(agents: Iterable[str]) -> dict[str, str]:
         "layers": _hash([texts_of(room) for room in (layers, packing, examples, consultation)]),
         "lessons": _hash(texts_of(distillation)),
         "linking": _hash(texts_of(linking)),
-        "outcomes": _hash([texts_of(room) for room in (sampling, diagnosing, diagnosis)]),
+        "outcomes": _hash([texts_of(room) for room in (sampling, diagnosis)]),
         "sampling": _hash([sampling.REFINE, sampling._ROWS, STUCK_TEMPERATURE]),
         "stop rules": _hash(inspect.getsource(repeats)),
     }

@@ -12,13 +12,13 @@ from reasoningbank.agents import Attempt, Budget, make_agent
 from reasoningbank.corpus import Task
 from reasoningbank.experiment.attempting import ENDS_THE_RUN, attempt_task, told
 from reasoningbank.experiment.config import Arm, Experiment
-from reasoningbank.experiment.diagnosing import diagnosed
 from reasoningbank.experiment.lm_judging import judge_record
 from reasoningbank.experiment.recall import NOTHING, Recall
 from reasoningbank.experiment.records import TrialKey, TrialRecord
 from reasoningbank.experiment.sampling import Rollout, Sampled, rollout_seed, sample
 from reasoningbank.experiment.world import World
 from reasoningbank.judge import Judgement
+from reasoningbank.tools.diagnosis import explain_query
 from reasoningbank.trajectory import Trajectory, Usage
 
 __all__ = ["Trial", "attempt_task", "judged_by_lm", "run_trial"]
@@ -121,7 +121,9 @@ class Trial:
                 budget=budget,
                 tokens=self.tokens,
                 prefixes=self.world.endpoint.prefixes,
-                explain=lambda query, empty: diagnosed(self.world, query, empty=empty),
+                explain=lambda query, empty: explain_query(
+                    query, self.world.client, self.world.vocabulary, empty=empty
+                ),
             )
         except ENDS_THE_RUN:
             raise

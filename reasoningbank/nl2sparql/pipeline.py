@@ -26,7 +26,7 @@ from reasoningbank.nl2sparql.translation import (
     Translation,
     best_candidate,
 )
-from reasoningbank.nl2sparql.validation import LEVELS, validate
+from reasoningbank.nl2sparql.validation import LEVELS, Explain, validate
 from reasoningbank.nl2sparql.writing import adapt_query, write_query
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
 from reasoningbank.sparql.tokens import tokenize
@@ -49,6 +49,7 @@ class NL2SPARQL:
         levels: Levels of validation.
         most_chars: Characters of the rules.
         timeout: Seconds a query may take.
+        explain: Says why a query failed or gave nothing; the error's own words otherwise.
 
     Raises:
         UsageError: No such pack, or a number below 0.
@@ -68,6 +69,7 @@ class NL2SPARQL:
         levels: Collection[Level] = LEVELS,
         most_chars: int = MOST_CHARS,
         timeout: float = 30.0,
+        explain: Explain | None = None,
     ) -> None:
         if min(top_k, max_fixes) < 0:
             raise UsageError("top_k and max_fixes are at least 0", where="NL2SPARQL")
@@ -84,6 +86,7 @@ class NL2SPARQL:
         self.levels = tuple(levels)
         self.most_chars = most_chars
         self.timeout = timeout
+        self.explain = explain
 
     def translate(
         self,
@@ -260,6 +263,8 @@ class _Run:
             endpoint=self.of.endpoint,
             levels=self.of.levels,
             timeout=self.of.timeout,
+            question=self.question,
+            explain=self.of.explain,
         )
         self.candidates.append(Candidate(sparql, how, problems, checked))
         self.tell(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -24,6 +24,8 @@ __all__ = ["Statement", "WalkedQuery", "walk_query"]
 
 #: Functions that hold a variable against a text as a whole.
 _EQUAL = ("=", "IN")
+#: Nodes whose expression may join variables that share no triple pattern.
+_EXPRESSIONS = ("Filter", "Extend", "Bind", "LeftJoin")
 #: A regular expression that is one plain text from end to end.
 _WHOLE = re.compile(r"\^([^\W\d_](?:[^\W_]|[ '-])*)\$")
 
@@ -64,11 +66,13 @@ class WalkedQuery:
         statements: In the order of the algebra.
         dataset: IRIs behind FROM and FROM NAMED.
         texts: Texts that each variable is held equal to, by FILTER, BIND or VALUES.
+        related: Variables that stand together in one expression, or in one VALUES.
     """
 
     statements: tuple[Statement, ...] = ()
     dataset: tuple[str, ...] = ()
     texts: Mapping[Identifier, frozenset[str]] = field(default_factory=dict)
+    related: tuple[frozenset[Identifier], ...] = ()
 
 
 def walk_query(query: Query) -> WalkedQuery:
@@ -96,6 +100,7 @@ def walk_query(query: Query) -> WalkedQuery:
         tuple(walk.statements),
         dataset,
         {name: frozenset(texts) for name, texts in walk.texts.items()},
+        tuple(walk.related),
     )
 
 
@@ -121,6 +126,7 @@ class _Walk:
     def __init__(self) -> None:
         self.statements: list[Statement] = []
         self.texts: dict[Identifier, set[str]] = {}
+        self.related: list[frozenset[Identifier]] = []
         self._numbers = itertools.count(1)
         self._steps = itertools.count(1)
 
@@ -153,6 +159,9 @@ class _Walk:
             self._inline(node, place)
         else:
             self._compared(node, place)
+            if node.name in _EXPRESSIONS:
+                own = [node.get("expr"), node.get("var")]
+                self._relate(_all_variables(own), place)
             # Templates of CONSTRUCT say what is shown, not what must hold.
             self.into([v for k, v in node.items() if k not in ("_vars", "template", "PV")], place)
 
@@ -222,7 +231,11 @@ class _Walk:
         elif node.name in ("Bind", "Extend") and isinstance(node.get("expr"), Literal):
             self._equal(place.name(node.var), [str(node.expr)])
 
+    def _relate(self, variables: Iterable[Any], place: _Place) -> None:
+        self.related.append(frozenset(place.name(one) for one in variables))
+
     def _rows(self, rows: Any, place: _Place) -> None:
+        self._relate({name for row in rows for name in row}, place)
         for row in rows:
             for variable, value in row.items():
                 if isinstance(value, Literal):
@@ -231,6 +244,7 @@ class _Walk:
     def _inline(self, node: CompValue, place: _Place) -> None:
         variables = node.get("var") or []
         values = node.get("value") or []
+        self._relate(variables, place)
         for number, value in enumerate(values):
             row = value if isinstance(value, (list, tuple)) else [value]
             names = (
@@ -259,3 +273,13 @@ def _variables(expression: Any) -> Iterator[Variable]:
         "Builtin_UCASE",
     ):
         yield from _variables(expression.arg)
+
+
+def _all_variables(node: Any) -> Iterator[Variable]:
+    if isinstance(node, Variable):
+        yield node
+    elif isinstance(node, CompValue):
+        yield from _all_variables(list(node.values()))
+    elif isinstance(node, (list, tuple, set)):
+        for item in node:
+            yield from _all_variables(item)

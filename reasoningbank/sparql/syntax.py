@@ -74,6 +74,8 @@ def syntax_error(query: str, offset: int, message: str, *, mend: str = "") -> Qu
         what = f"the query cannot be parsed near {_near(tokens, at)}"
         if "unbound" in message:
             what = "a selected variable is neither grouped nor aggregated"
+        elif "overrides an existing variable" in message:
+            what = "SELECT gives a value to a variable that the pattern binds already"
     elif vague and found is not None:
         what = f"unexpected {found.text[:60]!r}"
     return QueryError(
@@ -175,6 +177,8 @@ def _aggregate(query: str, tokens: Sequence[Token], offset: int, message: str) -
 def _grouping(query: str, tokens: Sequence[Token], offset: int, message: str) -> str:
     if "unbound" in message:
         return "add GROUP BY with every selected variable that is not inside an aggregate"
+    if "overrides an existing variable" in message:
+        return "select the variable as it is, without (... AS ?name), or take another name after AS"
     return ""
 
 
@@ -200,6 +204,9 @@ def _foreign(query: str, tokens: Sequence[Token], offset: int, message: str) -> 
             return "write BIND(expression AS ?name)"
         if token.is_word("DESC", "ASC") and before.kind == "variable":
             return f"write ORDER BY {token.text.upper()}({before.text})"
+        if token.is_word("DESC", "ASC") and before.kind in ("name", "iri"):
+            order = f"ORDER BY {token.text.upper()}(?value)"
+            return f"bind it to a variable in the pattern, {before.text} ?value, and write {order}"
         if token.is_word("LIKE"):
             return 'SPARQL has no LIKE: use FILTER(CONTAINS(LCASE(STR(?x)), "text"))'
         if token.is_word("AND", "OR") and token.text.isupper():

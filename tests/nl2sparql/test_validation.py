@@ -84,6 +84,29 @@ def test_all_golds_are_sound(name: str) -> None:
     assert unsound == {}
 
 
+@pytest.mark.parametrize("name", ["liita", "liita-test", "uniprot"])
+def test_all_golds_hold_what_their_questions_name(name: str) -> None:
+    pack = load_pack(name)
+    asked = [(one, text) for one in load_examples(pack) for _, text in one.questions]
+    assert asked
+    unsound = {
+        (one.id, text): [str(problem) for problem in found.problems]
+        for one, text in asked
+        if not (found := validate_semantic(one.sparql, pack, one.patterns, question=text)).ok
+    }
+    assert unsound == {}
+
+
+def test_a_name_of_the_question_that_the_query_lacks(woods: Pack) -> None:
+    query = 'SELECT ?h { ?t rdfs:label "oak" ; w:height ?h }'
+    asked = 'How high are "oak" and "elm"?'
+    (problem,) = validate_semantic(query, woods, question=asked).problems
+    assert problem.code == "not-named"
+    assert 'VALUES ?name { "oak" "elm" }' in problem.mend
+    assert validate_semantic(query, woods, question='How high is "Oak"?').ok
+    assert validate_semantic(query, woods, question="How high is the oak?").ok
+
+
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
@@ -103,7 +126,7 @@ def test_all_golds_are_sound(name: str) -> None:
         ("SELECT ?t { ?t w:height ?h ; w:near ?o }", ["one-variable-two-entries"]),
         ("SELECT ?t { { ?t w:height ?h } UNION { ?t w:near ?o } }", []),
         ("SELECT ?t { ?t w:height|w:near ?h }", []),
-        ("SELECT ?t { ?t w:height ?h . { SELECT ?o { ?t w:near ?o } } }", []),
+        ("SELECT ?t { ?t w:height ?h . { SELECT ?o { ?t w:near ?o } } }", ["not-joined"]),
         (
             "SELECT ?t { ?t w:height ?h . { SELECT ?t { ?t w:near ?o } } }",
             ["one-variable-two-entries"],
@@ -119,7 +142,15 @@ def test_all_golds_are_sound(name: str) -> None:
         ('SELECT ?t { ?t w:near "oak" }', ["unknown-value"]),
         ("SELECT ?t { FILTER NOT EXISTS { ?t w:hight ?h } }", ["unknown-property"]),
         ("SELECT ?t { OPTIONAL { ?t w:hight ?h } }", ["unknown-property"]),
-        ("SELECT ?t { ?t ?p ?o . ?s void:triples ?n }", []),
+        ("SELECT ?t { ?t ?p ?o . ?s void:triples ?n }", ["not-joined"]),
+        ("SELECT ?t { ?t w:height ?h . ?s w:height ?g }", ["not-joined"]),
+        ("SELECT ?t { ?t w:height ?h . ?s w:height ?h }", []),
+        ("SELECT ?t { ?t w:height ?h . ?s w:height ?g FILTER(?g > ?h) }", []),
+        ("SELECT ?t { ?t w:height ?h . ?s w:height ?g BIND(?g - ?h AS ?d) }", []),
+        ("SELECT ?t { ?t w:height ?h . ?s w:height ?g VALUES (?h ?g) { (1 2) } }", []),
+        ("SELECT ?t { { ?t w:height ?h } UNION { ?s w:height ?g } }", []),
+        ('SELECT ?t { ?t rdfs:label "oak" . ?s rdfs:label "oak"@en }', []),
+        ("SELECT ?t { ?t w:height ?h . FILTER NOT EXISTS { ?s w:height ?g } }", ["not-joined"]),
         ("CONSTRUCT { ?t w:hight ?h } WHERE { ?t w:height ?h }", []),
         ("SELECT ?t { ?t w:height", []),
     ],

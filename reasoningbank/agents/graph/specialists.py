@@ -144,7 +144,9 @@ def _plan(state: NL2SPARQLState) -> str:
 
 def _earlier(state: NL2SPARQLState) -> list[tuple[str, str]]:
     """Return the queries that failed, with what the data have told behind the last one's error."""
-    told = [(one["sparql"], one["error"]) for one in state["refinement_history"] if one["sparql"]]
+    # A query that came twice is told once: seen twice it would come a third time.
+    once = {one["sparql"]: one["error"] for one in state["refinement_history"] if one["sparql"]}
+    told = list(once.items())
     if told and (found := _data(state)):
         query, error = told[-1]
         told[-1] = (query, f"{error}\n{found}")

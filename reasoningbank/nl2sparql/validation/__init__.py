@@ -6,13 +6,14 @@ and rules, `validate_endpoint` executes. Every problem says how to mend it.
 
 from reasoningbank.nl2sparql.problems import Level, Problem, Validation
 from reasoningbank.nl2sparql.validation.endpoint import EndpointValidation, validate_endpoint
-from reasoningbank.nl2sparql.validation.levels import LEVELS, validate
+from reasoningbank.nl2sparql.validation.levels import LEVELS, Explain, validate
 from reasoningbank.nl2sparql.validation.semantic import validate_semantic
 from reasoningbank.nl2sparql.validation.syntax import validate_syntax
 
 __all__ = [
     "LEVELS",
     "EndpointValidation",
+    "Explain",
     "Level",
     "Problem",
     "Validation",

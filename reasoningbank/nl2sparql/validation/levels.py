@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 
 from reasoningbank.corpus import Pack
 from reasoningbank.nl2sparql.problems import Level, Problem
@@ -11,8 +12,10 @@ from reasoningbank.nl2sparql.validation.semantic import validate_semantic
 from reasoningbank.nl2sparql.validation.syntax import validate_syntax
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
 
-__all__ = ["LEVELS", "validate"]
+__all__ = ["LEVELS", "Explain", "validate"]
 
+#: Given a query, and whether it ran and gave nothing: what is wrong with it, a line each.
+Explain = Callable[[str, bool], Sequence[str]]
 LEVELS: tuple[Level, ...] = ("syntax", "semantic", "endpoint")
 
 
@@ -24,6 +27,8 @@ def validate(
     endpoint: EndpointConfig | SPARQLClient | None = None,
     levels: Collection[Level] = LEVELS,
     timeout: float = 30.0,
+    question: str = "",
+    explain: Explain | None = None,
 ) -> tuple[tuple[Problem, ...], EndpointValidation | None]:
     """Check a query at several levels; one that fails at a level is not asked at the next.
 
@@ -37,6 +42,8 @@ def validate(
         endpoint: Where it is executed; not at all where None.
         levels: The levels to check at.
         timeout: Seconds it may take.
+        question: The question, whose names the query has to hold.
+        explain: Says why a query failed or gave nothing, better than its endpoint does.
 
     Returns:
         What is wrong, and what the endpoint gave.
@@ -48,11 +55,17 @@ def validate(
     if "syntax" in levels:
         problems += validate_syntax(sparql, pack).problems
         if problems:
-            return tuple(problems), None
+            return (_explained(problems[0], sparql, explain), *problems[1:]), None
     if "semantic" in levels:
-        problems += validate_semantic(sparql, pack, patterns).problems
+        problems += validate_semantic(sparql, pack, patterns, question=question).problems
     checked = None
     if "endpoint" in levels and endpoint is not None:
         checked = validate_endpoint(sparql, endpoint, timeout)
-        problems += checked.problems
+        problems += (_explained(one, sparql, explain) for one in checked.problems)
     return tuple(problems), checked
+
+
+def _explained(problem: Problem, sparql: str, explain: Explain | None) -> Problem:
+    """Return a problem with what is known of its cause in place of a general mend."""
+    lines = explain(sparql, problem.code == "empty") if explain is not None else ()
+    return replace(problem, mend="; ".join(lines)) if lines else problem

@@ -8,10 +8,12 @@ from reasoningbank.corpus import Pack, load_pack
 from reasoningbank.errors import QueryError
 from reasoningbank.nl2sparql.hints import namespaces_of
 from reasoningbank.nl2sparql.problems import Problem, Validation
+from reasoningbank.nl2sparql.validation.apart import unjoined
 from reasoningbank.nl2sparql.validation.classes import misplaced_classes
 from reasoningbank.nl2sparql.validation.directions import wrong_ends
 from reasoningbank.nl2sparql.validation.entries import shared_entries
 from reasoningbank.nl2sparql.validation.facts import Facts
+from reasoningbank.nl2sparql.validation.named import unnamed
 from reasoningbank.nl2sparql.validation.names import misnamed
 from reasoningbank.nl2sparql.walking import walk_query
 from reasoningbank.sparql import prepare
@@ -23,20 +25,26 @@ MOST = 5
 
 
 def validate_semantic(
-    sparql: str, pack: Pack | str = "liita", patterns: Iterable[str] = ()
+    sparql: str,
+    pack: Pack | str = "liita",
+    patterns: Iterable[str] = (),
+    *,
+    question: str = "",
 ) -> Validation:
     """Check a query against what a pack knows.
 
     Found are: a property or class that does not exist; a property in the wrong graph; one that is
     only known at another endpoint (missing or wrong SERVICE); one variable used for two entries;
-    a property whose subject or object is of another class, and so a reversed direction; and a
-    relation whose end that the question names stands on the wrong side.
+    a property whose subject or object is of another class, and so a reversed direction; a
+    relation whose end that the question names stands on the wrong side; parts that nothing joins;
+    and, where the question is known, a quoted word or a code of it that the query does not hold.
 
     Args:
         sparql: A query; the pack's prefixes need not be declared.
         pack: The pack or its name, whose schema, statistics and ``hints/constraints.toml`` are
             used.
         patterns: What the question needs, for rules that depend on it.
+        question: The question itself.
 
     Returns:
         At most five problems, names before classes. A query that does not parse is another
@@ -57,7 +65,8 @@ def validate_semantic(
         return Validation(notes=(f"not checked, since it does not parse: {error.what}",))
     if prepared.parsed is None:
         return Validation(notes=("not checked: the query goes beyond SPARQL 1.1",))
-    problems = dict.fromkeys(_problems(Facts.of(found, walk_query(prepared.parsed), patterns)))
+    facts = Facts.of(found, walk_query(prepared.parsed), patterns)
+    problems = dict.fromkeys((*unnamed(question, sparql), *_problems(facts)))
     return Validation(tuple(problems)[:MOST])
 
 
@@ -71,3 +80,4 @@ def _problems(facts: Facts) -> Iterator[Problem]:
     yield from shared_entries(facts)
     yield from wrong_ends(facts)
     yield from misplaced_classes(facts, sound)
+    yield from unjoined(facts)

@@ -1,0 +1,73 @@
+"""Parts of a query that nothing joins: each row of one then stands beside each of the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+from rdflib.term import Identifier, URIRef, Variable
+
+from reasoningbank.nl2sparql.problems import Problem
+from reasoningbank.nl2sparql.validation.facts import RDF_TYPE, Facts
+from reasoningbank.nl2sparql.walking import Statement
+
+__all__ = ["unjoined"]
+
+#: Variables of a part that are named.
+_SHOWN = 2
+
+
+def unjoined(facts: Facts) -> Iterator[Problem]:
+    """Yield a problem where two parts of a query share no variable, resource or text.
+
+    Parts are joined by triple patterns, by expressions that hold variables of both, and by VALUES.
+    The sides of a UNION need no join.
+    """
+    parts = _parts(facts)
+    for one, other in combinations(parts, 2):
+        if any(first.meets(second) for first in one for second in other):
+            shown = " and ".join(_told(facts, part) for part in (one, other))
+            yield Problem(
+                "semantic",
+                "not-joined",
+                f"nothing joins {shown}, so each is combined with each",
+                "add the pattern that leads from one to the other",
+            )
+            return
+
+
+def _parts(facts: Facts) -> list[list[Statement]]:
+    groups: list[tuple[set[Identifier | str], list[Statement]]] = [
+        (set(together), []) for together in facts.walked.related
+    ]
+    groups += [(_ends(one), [one]) for one in facts.walked.statements]
+    merged: list[tuple[set[Identifier | str], list[Statement]]] = []
+    for ends, statements in groups:
+        apart = []
+        for group in merged:
+            if group[0] & ends:
+                ends, statements = ends | group[0], group[1] + statements
+            else:
+                apart.append(group)
+        merged = [*apart, (ends, statements)]
+    return [statements for _, statements in merged if any(map(_variables, statements))]
+
+
+def _ends(one: Statement) -> set[Identifier | str]:
+    """Return what a statement may share with another; a class or a graph joins nothing."""
+    terms: set[Identifier | str] = {one.subject}
+    if str(one.predicate) != RDF_TYPE or isinstance(one.object, Variable):
+        terms.add(one.object if isinstance(one.object, (Variable, URIRef)) else str(one.object))
+    terms |= {t for t in (one.predicate, one.graph, one.service) if isinstance(t, Variable)}
+    return terms
+
+
+def _variables(one: Statement) -> list[Identifier]:
+    return [term for term in (one.subject, one.object) if isinstance(term, Variable)]
+
+
+def _told(facts: Facts, part: list[Statement]) -> str:
+    names = [facts.show(name) for one in part for name in _variables(one)]
+    # Steps of a path have no name of their own.
+    own = [name for name in dict.fromkeys(names) if not name.startswith(("?step", "?_"))]
+    return ", ".join((own or names)[:_SHOWN])
