@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import combinations, product
 
 from rdflib.term import Identifier, URIRef, Variable
 
 from reasoningbank.nl2sparql.problems import Problem
-from reasoningbank.nl2sparql.validation.facts import RDF_TYPE, Facts
+from reasoningbank.nl2sparql.validation.facts import GENERAL, RDF_TYPE, Facts, is_datatype
 from reasoningbank.nl2sparql.walking import Statement
 
 __all__ = ["unjoined"]
@@ -27,13 +27,41 @@ def unjoined(facts: Facts) -> Iterator[Problem]:
     for one, other in combinations(parts, 2):
         if any(first.meets(second) for first in one for second in other):
             shown = " and ".join(_told(facts, part) for part in (one, other))
-            yield Problem(
-                "semantic",
-                "not-joined",
-                f"nothing joins {shown}, so each is combined with each",
-                "add the pattern that leads from one to the other",
-            )
+            what = f"nothing joins {shown}, so each is combined with each"
+            found = [*_bridges(facts, one, other), *_bridges(facts, other, one)][:_SHOWN]
+            mend = f"add {' or '.join(found)}" if found else "add the pattern that leads there"
+            yield Problem("semantic", "not-joined", what, mend)
             return
+
+
+def _bridges(facts: Facts, one: list[Statement], other: list[Statement]) -> Iterator[str]:
+    """Yield the patterns that would lead from one part to the other, as the schema tells."""
+    knowledge = facts.knowledge
+    starts, ends = _classes(facts, one), _classes(facts, other)
+    for (start, first), (end, second) in product(starts.items(), ends.items()):
+        for name in sorted(knowledge.domains):
+            there = knowledge.ranges.get(name, frozenset()) & second
+            leads = bool(knowledge.domains[name] & first) and not all(map(is_datatype, there))
+            if leads and not name.startswith(GENERAL):
+                yield f"{facts.show(start)} {facts.short(name)} {facts.show(end)}"
+
+
+def _classes(facts: Facts, part: list[Statement]) -> dict[Identifier, frozenset[str]]:
+    """Return the classes of a part's variables, as far as its properties tell them."""
+    found: dict[Identifier, frozenset[str]] = {}
+    for one in part:
+        name = str(one.predicate)
+        if name == RDF_TYPE and isinstance(one.object, URIRef):
+            told = [(one.subject, frozenset((str(one.object),)))]
+        else:
+            told = [
+                (one.subject, facts.knowledge.subjects_of(name)),
+                (one.object, facts.knowledge.objects_of(name)),
+            ]
+        for term, classes in told:
+            if isinstance(term, Variable) and classes:
+                found[term] = found.get(term, classes) & classes or classes
+    return found
 
 
 def _parts(facts: Facts) -> list[list[Statement]]:

@@ -8,21 +8,12 @@ from dataclasses import dataclass, replace
 from rdflib.term import Identifier, Literal, URIRef, Variable
 
 from reasoningbank.nl2sparql.problems import Problem
-from reasoningbank.nl2sparql.validation.facts import RDF_TYPE, Facts
+from reasoningbank.nl2sparql.validation.facts import GENERAL, RDF_TYPE, Facts, is_datatype
 from reasoningbank.nl2sparql.walking import Statement
 from reasoningbank.sparql import STANDARD_PREFIXES
 
 __all__ = ["misplaced_classes"]
 
-#: What these lead from and to says nothing: classes and restrictions are anything.
-_GENERAL = (
-    STANDARD_PREFIXES["rdf"],
-    STANDARD_PREFIXES["owl"],
-    *(
-        STANDARD_PREFIXES["rdfs"] + name
-        for name in ("subClassOf", "subPropertyOf", "domain", "range")
-    ),
-)
 #: Stands for every datatype.
 _TEXT = STANDARD_PREFIXES["rdfs"] + "Literal"
 
@@ -99,7 +90,7 @@ def _claim(facts: Facts, one: Statement) -> _Claim | None:
     if _is_type(one):
         told = isinstance(one.object, URIRef)
         return _Claim(one, frozenset((str(one.object),)), frozenset()) if told else None
-    if name.startswith(_GENERAL) or _told_of_elsewhere(facts, one, name):
+    if name.startswith(GENERAL) or _told_of_elsewhere(facts, one, name):
         return None
     # What a general property such as rdfs:seeAlso leads to, no schema says in full.
     general = name.startswith(STANDARD_PREFIXES["rdfs"])
@@ -170,8 +161,4 @@ def _named(facts: Facts, classes: frozenset[str]) -> str:
 
 def _values(ranges: frozenset[str]) -> frozenset[str]:
     """Return what a property leads to, all datatypes as one: a text may be of several."""
-    return frozenset(_TEXT if _is_datatype(name) else name for name in ranges)
-
-
-def _is_datatype(name: str) -> bool:
-    return name.startswith(STANDARD_PREFIXES["xsd"]) or name.endswith(("#Literal", "#langString"))
+    return frozenset(_TEXT if is_datatype(name) else name for name in ranges)

@@ -16,9 +16,18 @@ from reasoningbank.nl2sparql.knowledge import Knowledge, load_knowledge
 from reasoningbank.nl2sparql.walking import WalkedQuery
 from reasoningbank.sparql import STANDARD_PREFIXES, compact
 
-__all__ = ["DESCRIBING", "RDF_TYPE", "Facts"]
+__all__ = ["DESCRIBING", "GENERAL", "RDF_TYPE", "Facts", "is_datatype"]
 
 RDF_TYPE = STANDARD_PREFIXES["rdf"] + "type"
+#: What these lead from and to says nothing: classes and restrictions are anything.
+GENERAL = (
+    STANDARD_PREFIXES["rdf"],
+    STANDARD_PREFIXES["owl"],
+    *(
+        STANDARD_PREFIXES["rdfs"] + name
+        for name in ("subClassOf", "subPropertyOf", "domain", "range")
+    ),
+)
 #: Vocabularies that describe endpoints; they need not be in a pack's schema.
 DESCRIBING = (STANDARD_PREFIXES["void"], STANDARD_PREFIXES["sd"])
 
@@ -80,6 +89,11 @@ class Facts:
         if not found:
             return "use only names that the examples and the property table show"
         return f"did you mean {' or '.join(self.short(local[one]) for one in found)}?"
+
+
+def is_datatype(name: str) -> bool:
+    """Say whether an IRI is that of a datatype, not of a class."""
+    return name.startswith(STANDARD_PREFIXES["xsd"]) or name.endswith(("#Literal", "#langString"))
 
 
 def _local(name: str) -> str:

@@ -55,7 +55,7 @@ def validate(
     if "syntax" in levels:
         problems += validate_syntax(sparql, pack).problems
         if problems:
-            return (_explained(problems[0], sparql, explain), *problems[1:]), None
+            return tuple(problems), None
     if "semantic" in levels:
         problems += validate_semantic(sparql, pack, patterns, question=question).problems
     checked = None

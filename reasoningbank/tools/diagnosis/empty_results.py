@@ -28,7 +28,7 @@ from reasoningbank.sparql.clauses import TriplePattern, WrittenQuery, read_claus
 from reasoningbank.sparql.outline import outline
 from reasoningbank.sparql.prober import MOST_PROBES, MOST_SECONDS, Prober
 from reasoningbank.sparql.probing import find_failures
-from reasoningbank.sparql.tokens import tokenize
+from reasoningbank.sparql.tokens import Token, tokenize
 from reasoningbank.sparql.units import Unit
 from reasoningbank.tools.diagnosis.causes import Explainer
 from reasoningbank.tools.diagnosis.columns import unbound_columns
@@ -195,8 +195,24 @@ def suggest_for_error(
         if namespaces.get(prefix, space) != space and space not in namespaces.values()
     ]
     if names.complete:
-        found += _unknown_in_text(written, {**declared, **namespaces}, names, namespaces)
+        told = _properties_and_classes(tokens)
+        found += _unknown_in_text(told, {**declared, **namespaces}, names, namespaces)
     return _cut(f"besides, {'; '.join(found)}") if found else ""
+
+
+def _properties_and_classes(tokens: Sequence[Token]) -> list[str]:
+    """Return the names that stand where properties and classes do, as far as tokens tell.
+
+    What ends a triple is an object: a value such as ``marl:Positive`` is in no vocabulary.
+    """
+    found = []
+    for before, token, after in zip(tokens, tokens[1:], [*tokens[2:], None], strict=False):
+        if token.kind != "name" or token.text.endswith(":") or before.is_word("PREFIX"):
+            continue
+        is_object = after is None or after.text in (".", ";", ",", "}", "]", ")")
+        if before.text == "a" or not is_object:
+            found.append(token.text)
+    return found
 
 
 def _for_prefix(
