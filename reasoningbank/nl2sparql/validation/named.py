@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from reasoningbank.nl2sparql.problems import Problem
-from reasoningbank.nl2sparql.words import read_tokens
+from reasoningbank.nl2sparql.words import Token, read_tokens
 from reasoningbank.sparql.tokens import tokenize
 
 __all__ = ["unnamed"]
@@ -38,14 +38,15 @@ VALUES ?name { "mare" "sole" }']
     held = " ".join(token.text.casefold() for token in tokenize(sparql) if token.kind in _HOLDING)
     missing = [one for one in named if one.text.strip().casefold() not in held]
     if missing:
-        listed = ", ".join(dict.fromkeys(_told(one.text, one.kind) for one in missing))
-        mend = "write it"
-        if len(named) > 1:
-            values = " ".join(dict.fromkeys(_told(one.text, one.kind) for one in named))
-            mend = f"write it, where there are several: VALUES ?name {{ {values} }}"
+        listed = ", ".join(_told(missing))
+        quoted = _told([one for one in named if one.kind == "quoted"])
+        mend = "name it, as the examples name theirs"
+        if len(quoted) > 1:
+            mend = f"write it, where there are several: VALUES ?name {{ {' '.join(quoted)} }}"
         what = f"the question names {listed}, and the query does not"
         yield Problem("semantic", "not-named", what, mend)
 
 
-def _told(text: str, kind: str) -> str:
-    return f'"{text}"' if kind == "quoted" else text
+def _told(tokens: Iterable[Token]) -> list[str]:
+    texts = (f'"{one.text}"' if one.kind == "quoted" else one.text for one in tokens)
+    return list(dict.fromkeys(texts))
