@@ -69,6 +69,13 @@ def test_what_rdflib_reads_and_oxigraph_rejects_is_a_problem(woods: Pack) -> Non
     assert [problem.code for problem in found.problems] == ["rejected"]
 
 
+def test_a_selected_name_that_the_pattern_binds_is_told(woods: Pack) -> None:
+    query = "SELECT ?t (rdfs:label AS ?l) { ?t a w:Tree ; rdfs:label ?l }"
+    (problem,) = validate_syntax(query, woods).problems
+    assert "binds already" in problem.what
+    assert problem.mend.startswith("select the variable as it is")
+
+
 # -- semantic -----------------------------------------------------------------------------------
 
 
@@ -95,6 +102,12 @@ def test_all_golds_hold_what_their_questions_name(name: str) -> None:
         if not (found := validate_semantic(one.sparql, pack, one.patterns, question=text)).ok
     }
     assert unsound == {}
+
+
+def test_what_nothing_joins_is_told_with_what_would_join_it(woods: Pack) -> None:
+    (problem,) = validate_semantic("SELECT ?h { ?p a w:Plot . ?t w:height ?h }", woods).problems
+    assert problem.what == "nothing joins ?p and ?t, ?h, so each is combined with each"
+    assert problem.mend == "add ?p w:grows ?t"
 
 
 def test_a_name_of_the_question_that_the_query_lacks(woods: Pack) -> None:

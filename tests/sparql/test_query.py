@@ -141,6 +141,7 @@ def test_a_second_statement_cannot_hide_behind_a_query() -> None:
         ("the largest tree", "begin the query with SELECT"),
         ("SELECT * { ?s ?p ?o FILTER(?o LIKE 'x') }", "no LIKE"),
         ("SELECT * { ?s ?p ?o } ORDER BY ?o DESC", "write ORDER BY DESC(?o)"),
+        ("SELECT * { ?s ?p ?o } ORDER BY ?s rdfs:label DESC", "write ORDER BY DESC(?value)"),
         ("SELECT * { ?s ?p ?o FILTER(ENDSWITH(?o, 'x')) }", "no function ENDSWITH"),
         ("SELECT * { ?s ?p ?o FILTER(STREND(?o, 'x')) }", "did you mean STRENDS?"),
         ("SELECT * { ?s ?p ?o FILTER(?o > 1 AND ?o < 3) }", "&&"),

@@ -376,10 +376,17 @@ def test_a_query_that_cannot_be_sent_gets_the_nearest_names(
     assert phrase in suggest_for_error(query, failure.value, names, sample.namespaces)
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT ?p { ?p a up:Protein ; up:organism taxon:9606 ",
+        # A value is in no vocabulary, and not wrong for that.
+        "SELECT ?p { ?p up:existence up:Evidence_at_Protein_Level_Existence . ",
+    ],
+)
 def test_a_right_query_that_cannot_be_sent_gets_nothing_more(
-    sample: EndpointConfig, names: Vocabulary
+    query: str, sample: EndpointConfig, names: Vocabulary
 ) -> None:
-    query = "SELECT ?p { ?p a up:Protein ; up:organism taxon:9606 "
     with pytest.raises(QueryError) as failure:
         SPARQLClient(sample).prepare(query)
     assert suggest_for_error(query, failure.value, names, sample.namespaces) == ""
