@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import PurePath
 from typing import Any, Literal, NamedTuple
 
-from reasoningbank.analysis.leaked_text import TaskText, texts_in, words_of
+from reasoningbank.analysis.leaked_text import TaskText, holds, searched, texts_in, words_of
 from reasoningbank.analysis.memory_records import MemoryRecords, Origin
 from reasoningbank.experiment import TrialRecord
 from reasoningbank.trajectory import Trajectory
@@ -213,7 +213,7 @@ class LeakageAudit:
 
     def _one(self, record: TrialRecord, name: str, item: Mapping[str, Any]) -> _Shown:
         # A question whose resources were written behind its words is told as it was, too.
-        words = words_of("\n".join(str(item.get(name) or "") for name in ("text", "question")))
+        words = searched("\n".join(str(item.get(name) or "") for name in ("text", "question")))
         # The same item is shown again and again: its words are kept once.
         words = self._words.setdefault(words, words)
         task = str(item.get("task") or "")
@@ -248,11 +248,11 @@ class LeakageAudit:
             return
         self._prompts += 1
         messages = trajectory.resolve(first.data.get("messages")) or ()
-        words = words_of("\n".join(str(message.get("content") or "") for message in messages))
+        words = searched("\n".join(str(message.get("content") or "") for message in messages))
         for own in written:
             if gold in own:
                 words = words.replace(own, " | ")
-        if gold in words:
+        if holds(words, gold):
             self._leaks.append(Leak(name, "gold in prompt"))
 
 
