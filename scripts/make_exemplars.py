@@ -1,0 +1,62 @@
+"""Make the bank that streams of a learning experiment begin with: exemplars of golds.
+
+python scripts/make_exemplars.py PACK TASKS OUT.jsonl, e.g. liita 24 experiments/banks/liita.jsonl.
+
+One training task of a group, of groups drawn by a seed, until there are TASKS; the same every time.
+The leakage guard keeps an exemplar from every task of its own group, in stream and evaluation.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from reasoningbank.corpus import Task, load_corpus, load_pack, open_endpoint, split_tasks
+from reasoningbank.memory import MemoryItem, Snapshot
+from reasoningbank.memory.distillation import Distiller
+from reasoningbank.tools import Vocabulary
+
+SEED = 0
+
+
+def drawn(tasks: Sequence[Task], number: int) -> list[Task]:
+    """Return the tasks that exemplars are made of: one of a group, groups in a drawn order."""
+    groups: dict[str, list[Task]] = {}
+    for task in sorted(tasks, key=lambda task: task.id):
+        groups.setdefault(task.group or task.id, []).append(task)
+    order = sorted(groups)
+    draw = random.Random(SEED)
+    draw.shuffle(order)
+    return [draw.choice(groups[name]) for name in order[:number]]
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Write the bank; return the exit status."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("pack")
+    parser.add_argument("tasks", type=int, metavar="TASKS")
+    parser.add_argument("out", type=Path, metavar="OUT")
+    given = parser.parse_args(words)
+    pack = load_pack(given.pack)
+    train = split_tasks(load_corpus(pack).tasks).train
+    chosen = drawn(train, given.tasks)
+    items: list[MemoryItem] = []
+    with open_endpoint(pack) as endpoint:
+        names = Vocabulary.of(endpoint)
+        distiller = Distiller(vocabulary=names, endpoint=endpoint, pack=pack)
+        for task in chosen:
+            made = distiller.from_gold(task, "train")
+            items += made.items
+            for rejected in made.rejected:
+                print(f"{task.id}: {rejected}", file=sys.stderr)
+    given.out.parent.mkdir(parents=True, exist_ok=True)
+    Snapshot.of(items).write_file(given.out)
+    print(f"{len(items)} exemplars of {len(chosen)} groups of {given.pack}: {given.out}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
