@@ -26,9 +26,11 @@ def unnamed(question: str, sparql: str) -> Iterator[Problem]:
 
     Examples:
         >>> query = 'SELECT ?w { ?l ontolex:writtenRep "mare" }'
-        >>> [str(one) for one in unnamed('Translate "mare" and "sole".', query)]
-        ['the question names "sole", and the query does not; write it, where there are several: \\
-VALUES ?name { "mare" "sole" }']
+        >>> [problem] = unnamed('Translate "mare" and "sole".', query)
+        >>> print(problem.what)
+        the question names "sole", and the query does not
+        >>> print(problem.mend)
+        write it, where there are several: VALUES ?name { "mare" "sole" }
         >>> list(unnamed("Which organism is P05067 of?", "ASK { uniprotkb:P05067 ?p ?o }"))
         []
     """
