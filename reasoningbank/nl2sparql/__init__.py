@@ -50,7 +50,7 @@ from reasoningbank.nl2sparql.validation import (
     validate_syntax,
 )
 from reasoningbank.nl2sparql.walking import Statement, WalkedQuery, walk_query
-from reasoningbank.nl2sparql.writing import adapt_query, write_query
+from reasoningbank.nl2sparql.writing import adapt_query, same_query, write_query
 
 __all__ = [
     "LEVELS",
@@ -98,6 +98,7 @@ __all__ = [
     "load_patterns",
     "pattern_report",
     "patterns_of_query",
+    "same_query",
     "validate",
     "validate_endpoint",
     "validate_semantic",

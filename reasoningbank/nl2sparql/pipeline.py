@@ -27,9 +27,8 @@ from reasoningbank.nl2sparql.translation import (
     best_candidate,
 )
 from reasoningbank.nl2sparql.validation import LEVELS, Explain, validate
-from reasoningbank.nl2sparql.writing import adapt_query, write_query
+from reasoningbank.nl2sparql.writing import adapt_query, same_query, write_query
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
-from reasoningbank.sparql.tokens import tokenize
 
 __all__ = ["NL2SPARQL"]
 
@@ -232,7 +231,9 @@ class _Run:
 
         One that comes again is asked for once more, with a temperature; then that is the end.
         """
-        repeats = sparql is not None and any(_same(sparql, one.sparql) for one in self.candidates)
+        repeats = sparql is not None and any(
+            same_query(sparql, one.sparql) for one in self.candidates
+        )
         if sparql is None:
             self.stopped = "the reply holds no query"
         elif repeats and self.repeated:
@@ -282,7 +283,3 @@ class _Run:
 
     def _names(self) -> list[str]:
         return [one.pattern for one in self.patterns]
-
-
-def _same(one: str, other: str) -> bool:
-    return [t.text for t in tokenize(one)] == [t.text for t in tokenize(other)]

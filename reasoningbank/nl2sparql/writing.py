@@ -18,8 +18,9 @@ from dspy.utils.exceptions import AdapterParseError
 from reasoningbank.lm import PlainAdapter, lm_failure
 from reasoningbank.lm.reply import query_in
 from reasoningbank.nl2sparql.examples import Example
+from reasoningbank.sparql.tokens import tokenize
 
-__all__ = ["adapt_query", "write_query"]
+__all__ = ["adapt_query", "same_query", "write_query"]
 
 TASK = "Answer each question with one SPARQL query over the knowledge base, and nothing else."
 ADAPT = "The next question is nearly the same: change in your query what differs, nothing else."
@@ -104,6 +105,16 @@ def adapt_query(
     """
     turn = _turn(asked or example.nl, example.sparql)
     return _ask(f"{TASK}\n{ADAPT}", [turn], question, lm, None)
+
+
+def same_query(one: str, other: str) -> bool:
+    """Say whether two queries differ in spaces alone.
+
+    Examples:
+        >>> same_query("ASK { ?s ?p ?o }", "ASK{?s ?p  ?o}")
+        True
+    """
+    return [token.text for token in tokenize(one)] == [token.text for token in tokenize(other)]
 
 
 def _turn(question: str, query: str) -> dspy.Example:

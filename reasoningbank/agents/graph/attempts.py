@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reasoningbank.agents.graph.state import NL2SPARQLState
-from reasoningbank.sparql.tokens import tokenize
 
-__all__ = ["attempt_of", "best_attempt", "same_query"]
+__all__ = ["attempt_of", "best_attempt"]
 
 
 def attempt_of(state: NL2SPARQLState, step: str) -> dict[str, Any]:
@@ -56,13 +55,3 @@ def best_attempt(attempts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | N
         )
 
     return max((one for one in attempts if one.get("sparql")), key=rank, default=None)
-
-
-def same_query(one: str, other: str) -> bool:
-    """Say whether two queries differ in spaces alone.
-
-    Examples:
-        >>> same_query("ASK { ?s ?p ?o }", "ASK{?s ?p  ?o}")
-        True
-    """
-    return [token.text for token in tokenize(one)] == [token.text for token in tokenize(other)]

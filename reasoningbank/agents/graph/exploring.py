@@ -103,14 +103,10 @@ def _by_endpoint(
         groups.setdefault(str(one.service or ""), []).append(one)
     for address, own in groups.items():
         known = [config, *config.federated] if address else [config]
-        endpoint = next((one for one in known if not address or _is_at(one, address)), None)
+        # A prepared query names where a public address is really asked.
+        endpoint = next((one for one in known if not address or one.is_at(address)), None)
         if endpoint is not None:
             yield endpoint, own
-
-
-def _is_at(endpoint: EndpointConfig, address: str) -> bool:
-    # A prepared query names where a public address is really asked.
-    return endpoint.is_at(address)
 
 
 class _Look:

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from reasoningbank.agents.graph.attempts import same_query
 from reasoningbank.agents.graph.nodes import Node, asked
 from reasoningbank.agents.graph.parts import Parts
 from reasoningbank.agents.graph.state import NL2SPARQLState, Written
 from reasoningbank.errors import UsageError
 from reasoningbank.lm import STUCK_TEMPERATURE
-from reasoningbank.nl2sparql import Example, PatternSet, build_constraints, write_query
+from reasoningbank.nl2sparql import Example, PatternSet, build_constraints, same_query, write_query
 
 __all__ = ["GENERAL", "build_writers", "families_of", "family_for"]
 
