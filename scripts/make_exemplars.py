@@ -1,8 +1,10 @@
 """Make the bank that streams of a learning experiment begin with: exemplars of golds.
 
-python scripts/make_exemplars.py PACK TASKS OUT.jsonl, e.g. liita 24 experiments/banks/liita.jsonl.
+python scripts/make_exemplars.py PACK TASKS OUT.jsonl [--beside EXPERIMENT.toml], e.g.
+liita 26 experiments/banks/liita.jsonl --beside experiments/liita_memory.toml.
 
 One training task of a group, of groups drawn by a seed, until there are TASKS; the same every time.
+With --beside none of a group that the experiment's stream has: what it learns is then of others.
 The leakage guard keeps an exemplar from every task of its own group, in stream and evaluation.
 """
 
@@ -15,6 +17,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from reasoningbank.corpus import Task, load_corpus, load_pack, open_endpoint, split_tasks
+from reasoningbank.experiment import load_experiment
+from reasoningbank.experiment.plan import plan_run
 from reasoningbank.memory import MemoryItem, Snapshot
 from reasoningbank.memory.distillation import Distiller
 from reasoningbank.tools import Vocabulary
@@ -22,11 +26,13 @@ from reasoningbank.tools import Vocabulary
 SEED = 0
 
 
-def drawn(tasks: Sequence[Task], number: int) -> list[Task]:
+def drawn(tasks: Sequence[Task], number: int, beside: Sequence[Task] = ()) -> list[Task]:
     """Return the tasks that exemplars are made of: one of a group, groups in a drawn order."""
+    left_out = {task.group or task.id for task in beside}
     groups: dict[str, list[Task]] = {}
     for task in sorted(tasks, key=lambda task: task.id):
-        groups.setdefault(task.group or task.id, []).append(task)
+        if (task.group or task.id) not in left_out:
+            groups.setdefault(task.group or task.id, []).append(task)
     order = sorted(groups)
     draw = random.Random(SEED)
     draw.shuffle(order)
@@ -39,10 +45,12 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("pack")
     parser.add_argument("tasks", type=int, metavar="TASKS")
     parser.add_argument("out", type=Path, metavar="OUT")
+    parser.add_argument("--beside", type=Path, metavar="EXPERIMENT")
     given = parser.parse_args(words)
     pack = load_pack(given.pack)
     train = split_tasks(load_corpus(pack).tasks).train
-    chosen = drawn(train, given.tasks)
+    beside = plan_run(load_experiment(given.beside)).stream if given.beside else ()
+    chosen = drawn(train, given.tasks, beside)
     items: list[MemoryItem] = []
     with open_endpoint(pack) as endpoint:
         names = Vocabulary.of(endpoint)

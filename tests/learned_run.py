@@ -28,6 +28,7 @@ MANIFEST: dict[str, Any] = {
         "seeds": [0],
         "metric": "strict",
         "comparison": ["learned", "none"],
+        "claims": [["learned", "placebo"]],
         "arms": [
             {"name": "none", "agent": "direct", "stream": True},
             {"name": "learned", "agent": "direct", "seeds": [0, 1, 2],

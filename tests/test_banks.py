@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from reasoningbank.corpus import load_corpus, load_pack, split_tasks
+from reasoningbank.experiment import load_experiment
+from reasoningbank.experiment.plan import plan_run
 from reasoningbank.memory import Snapshot
 
 ROOT = Path(__file__).parent.parent
@@ -27,20 +29,37 @@ def script() -> Any:
     return module
 
 
-@pytest.mark.parametrize("pack", ["liita", "uniprot"])
-def test_a_bank_is_made_again(script: Any, pack: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("pack", "number", "beside"),
+    [("liita", "26", ["--beside", "experiments/liita_memory.toml"]), ("uniprot", "24", [])],
+)
+def test_a_bank_is_made_again(
+    script: Any,
+    pack: str,
+    number: str,
+    beside: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(ROOT)
     made = tmp_path / f"{pack}.jsonl"
-    assert script.main([pack, "24", str(made)]) == 0
+    assert script.main([pack, number, str(made), *beside]) == 0
     assert made.read_bytes() == (BANKS / f"{pack}.jsonl").read_bytes()
 
 
 @pytest.mark.parametrize("pack", ["liita", "uniprot"])
-def test_a_bank_holds_one_training_task_of_a_group(pack: str) -> None:
+def test_a_bank_holds_one_training_task_of_a_group(
+    pack: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
     items = Snapshot.read(BANKS / f"{pack}.jsonl").items
     split = split_tasks(load_corpus(load_pack(pack)).tasks)
     train = {task.id: task.group for task in split.train}
     assert {item.src for item in items} == {"gold"}
     assert {item.provenance.task for item in items} <= set(train)
     groups = [item.provenance.group for item in items]
+    if pack == "liita":
+        stream = plan_run(load_experiment(ROOT / "experiments" / "liita_memory.toml")).stream
+        assert not set(groups) & {task.group for task in stream}
     assert len(groups) == len(set(groups)) >= 20
     assert not set(groups) & {task.group for task in (*split.dev, *split.test)}

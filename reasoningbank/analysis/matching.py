@@ -64,11 +64,17 @@ class _Task:
     gold: str
     n_gold: int | None
 
-    def differs(self, other: _Task) -> str:
-        """Return what differs, or nothing."""
-        if self.question != other.question:
+    def differs(self, other: _Task, *, translated: bool = False) -> str:
+        """Return what differs, or nothing.
+
+        Args:
+            translated: Whether the questions are asked in different languages: then it is the
+                gold query that has to be the same.
+        """
+        known = bool(self.gold and other.gold)
+        if self.question != other.question and not (translated and known):
             return "question"
-        if self.gold and other.gold and self.gold != other.gold:
+        if known and self.gold != other.gold:
             return "gold query"
         if None not in (self.n_gold, other.n_gold) and self.n_gold != other.n_gold:
             return "size of the gold result"
@@ -117,7 +123,8 @@ def compare_runs(
 
     Trials of learning streams are left out. Runs on different corpora or stores are compared only
     if every task that they share has the same question, gold query and size of gold result, as
-    far as that is on record.
+    far as that is on record. Runs whose experiments ask in different languages may differ in the
+    question where the gold query is on record and the same.
 
     Args:
         first: The first run.
@@ -249,7 +256,11 @@ def _check_tasks(one: _Run, two: _Run, shared: Sequence[str]) -> list[str]:
     differing = [p for p in ("corpus", "store") if one.hashes.get(p) != two.hashes.get(p)]
     if not differing:
         return []
-    found = {task: one.tasks[task].differs(two.tasks[task]) for task in shared}
+    spoken = [str(run.experiment.get("language", "en")) for run in (one, two)]
+    translated = spoken[0] != spoken[1]
+    found = {
+        task: one.tasks[task].differs(two.tasks[task], translated=translated) for task in shared
+    }
     changed = [f"{task} ({what})" for task, what in found.items() if what]
     if changed:
         more = "" if len(changed) <= _NAMED else f" and {len(changed) - _NAMED} more"
@@ -263,7 +274,10 @@ def _check_tasks(one: _Run, two: _Run, shared: Sequence[str]) -> list[str]:
     if "corpus" in differing:
         unknown = sum(not (one.tasks[t].gold and two.tasks[t].gold) for t in shared)
         by = "question and size of gold result" if unknown else "question and gold query"
-        notes.append(f"the selections of tasks differ; the shared tasks have the same {by}")
+        if translated:
+            notes.append(f"questions in {spoken[0]} against {spoken[1]}, of the same gold queries")
+        else:
+            notes.append(f"the selections of tasks differ; the shared tasks have the same {by}")
     if "store" in differing:
         notes.append("the stores differ; the shared tasks' gold results have the same sizes")
     return notes

@@ -29,7 +29,7 @@ from reasoningbank.nl2sparql import (
     walk_query,
 )
 from reasoningbank.nl2sparql.hints import namespaces_of
-from reasoningbank.nl2sparql.languages import language_of
+from reasoningbank.nl2sparql.languages import asked_language
 from reasoningbank.sparql import STANDARD_PREFIXES, prepare
 from reasoningbank.trajectory import Trajectory
 
@@ -216,7 +216,7 @@ def _row(
     patterns = load_patterns(pack)
     gold = record.gold or (example.sparql if example else "")
     told = example.questions if example else ()
-    guessed = language_of(record.question, default=next(iter(pack.languages), "en"))
+    guessed = asked_language(record.question, pack)
     trust = confidence_in(record.trajectory)
     queries = sum(e.data.get("step") in _CHECKS for e in record.trajectory.of("step")) or None
     status = str(verdict.get("status"))

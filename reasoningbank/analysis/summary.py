@@ -20,8 +20,11 @@ from reasoningbank.analysis.memory_records import MemoryRecords
 from reasoningbank.analysis.memory_summary import ArmMemory, MemoryTally
 from reasoningbank.analysis.scores import METRICS, Metric, Score, Unit, held_out, in_streams
 from reasoningbank.analysis.statistics import LearningCurve
+from reasoningbank.errors import UsageError
 from reasoningbank.experiment import RunFolder, TrialRecord
 from reasoningbank.experiment.code_history import CodeChange, code_changes
+from reasoningbank.experiment.config import parse_experiment
+from reasoningbank.experiment.memory_config import control_of
 from reasoningbank.judge import Agreement
 
 __all__ = ["Online", "RunSummary", "summarise", "summarise_run"]
@@ -35,9 +38,10 @@ class Online:
         arms: One line an arm that has a stream; the replicate is an order.
         curves: The metric along the stream, by arm: the mean of all tasks so far, with its band
             over orders.
-        comparisons: Every arm that learns against the first that runs the stream without memory,
-            by orders, with Holm's correction over them. An order that the latter did not run is
-            taken to be as its first: without memory nothing depends on what was met before.
+        comparisons: Every arm that learns against the arm without memory that runs the stream and
+            is alike in all else, by orders, with Holm's correction over them; an arm that has no
+            such other is in none. An order that the latter did not run is taken to be as its
+            first: without memory nothing depends on what was met before.
         judges: Every other judge and the plain rule against the execution judge, over all
             attempts of all streams.
     """
@@ -68,6 +72,8 @@ class RunSummary:
         unit: What counts as one observation.
         comparison: The comparison stated beforehand, over held-out trials; None where none was,
             or where no task is judged in both arms. It stands alone and is not corrected.
+        claims: The further pairs that were stated beforehand, each told as it is: a claim that
+            rests on all of them needs no correction for their number.
         others: Every other arm against the base line (the second of the stated comparison), with
             Holm's correction over these.
         online: What happened in learning streams; None without any.
@@ -80,6 +86,7 @@ class RunSummary:
     metric: str = "strict"
     unit: str = "task"
     comparison: Comparison | None = None
+    claims: tuple[Comparison, ...] = ()
     others: tuple[Comparison, ...] = ()
     online: Online | None = None
     memory: tuple[ArmMemory, ...] = ()
@@ -93,6 +100,7 @@ class RunSummary:
             "metric": self.metric,
             "unit": self.unit,
             "comparison": self.comparison.to_json() if self.comparison else None,
+            "claims": [claim.to_json() for claim in self.claims],
             "others": [other.to_json() for other in self.others],
             "online": self.online.to_json() if self.online else None,
             "memory": [_finite(asdict(arm)) for arm in self.memory],
@@ -107,6 +115,7 @@ def summarise(
     *,
     metric: Metric = "strict",
     unit: Unit = "task",
+    claims: Sequence[tuple[str, str]] = (),
     manifest: Mapping[str, Any] | None = None,
     memory: MemoryRecords | None = None,
 ) -> RunSummary:
@@ -121,6 +130,7 @@ def summarise(
             line of every other comparison.
         metric: The primary metric.
         unit: What counts as one observation where something is drawn again.
+        claims: Further pairs of arms that were stated beforehand.
         manifest: The run's manifest, where there is one.
         memory: The run's banks and streams, where it has such.
     """
@@ -132,24 +142,30 @@ def summarise(
         score = Score.of(record)
         by_arm.setdefault(score.arm, []).append(score)
     tested = {name: held_out(trials) for name, trials in by_arm.items()}
-    stated, others = None, []
-    if comparison is not None:
-        first, base = comparison
-        stated = compare_arms(tested.get(first, []), tested.get(base, []), metric=metric, unit=unit)
+
+    def compared(pairs: Iterable[tuple[str, str]]) -> tuple[Comparison, ...]:
         found = (
-            compare_arms(trials, tested.get(base, []), metric=metric, unit=unit)
-            for name, trials in tested.items()
-            if name not in comparison
+            compare_arms(tested.get(first, []), tested.get(second, []), metric=metric, unit=unit)
+            for first, second in pairs
         )
-        others = [other for other in found if other is not None]
+        return tuple(one for one in found if one is not None)
+
+    stated: tuple[Comparison, ...] = ()
+    others: tuple[Comparison, ...] = ()
+    if comparison is not None:
+        stated = compared([comparison])
+        others = compared((name, comparison[1]) for name in tested if name not in comparison)
     return RunSummary(
         leakage=audit.finish(),
         arms=_arms(tested, metric, unit),
         metric=metric,
         unit=unit,
-        comparison=stated,
+        comparison=stated[0] if stated else None,
+        claims=compared(claims),
         others=adjust(others),
-        online=_online({name: in_streams(t) for name, t in by_arm.items()}, metric, unit),
+        online=_online(
+            {name: in_streams(t) for name, t in by_arm.items()}, metric, unit, _controls(manifest)
+        ),
         memory=tally.finish(by_arm),
         code=code_changes(manifest or {}),
     )
@@ -178,6 +194,7 @@ def summarise_run(
         (str(pair[0]), str(pair[1])) if pair else None,
         metric=next((metric for metric in METRICS if metric == stated), "strict"),
         unit="group" if experiment.get("unit") == "group" else "task",
+        claims=[(str(first), str(second)) for first, second in experiment.get("claims") or ()],
         manifest=manifest,
         memory=MemoryRecords.read(folder) if memory is None else memory,
     )
@@ -191,15 +208,37 @@ def _arms(
     )
 
 
-def _online(by_arm: Mapping[str, Sequence[Score]], metric: Metric, unit: Unit) -> Online | None:
+def _controls(manifest: Mapping[str, Any] | None) -> dict[str, str] | None:
+    """Return, for each arm that has one, the arm that is alike in all but memory.
+
+    None where the manifest does not say what the arms are.
+    """
+    try:
+        experiment = parse_experiment((manifest or {}).get("experiment") or {})
+    except UsageError:
+        return None
+    found = ((arm, control_of(experiment, arm)) for arm in experiment.arms)
+    return {arm.name: control.name for arm, control in found if control is not None}
+
+
+def _online(
+    by_arm: Mapping[str, Sequence[Score]],
+    metric: Metric,
+    unit: Unit,
+    controls: Mapping[str, str] | None,
+) -> Online | None:
     streams = {name: trials for name, trials in by_arm.items() if in_stream(trials)}
     if not streams:
         return None
     plain = [name for name, trials in streams.items() if not any(t.memory for t in trials)]
+    if controls is None:
+        controls = dict.fromkeys(streams, plain[0]) if plain else {}
     found = [
-        compare_arms(trials, _in_all_orders(streams[plain[0]], trials), metric=metric, unit=unit)
+        compare_arms(
+            trials, _in_all_orders(streams[controls[name]], trials), metric=metric, unit=unit
+        )
         for name, trials in streams.items()
-        if plain and name not in plain
+        if name not in plain and controls.get(name) in streams
     ]
     everything = [trial for trials in streams.values() for trial in trials]
     return Online(

@@ -48,6 +48,8 @@ def print_summary(summary: RunSummary, title: str) -> None:
             _line(f"{arm.arm}: attempts that a budget ended: {causes}")
     if summary.comparison:
         _line(f"stated beforehand: {summary.comparison.sentence()}")
+    for claim in summary.claims:
+        _line(f"stated beforehand too: {claim.sentence()}")
     for other in summary.others:
         _line(f"also: {other.sentence()}")
     if summary.online:

@@ -117,7 +117,8 @@ class Arm(Strict):
             raise ValueError("memory.demonstrations are turns of code, for rlm alone")
         if "L2" in self.layers and not self.memory.in_context:
             raise ValueError("L2 is what memory holds; name memory.source")
-        if self.sampling and self.sampling.kind == "parallel" and self.temperature == 0:
+        warm = self.temperature or (self.sampling and self.sampling.temperature)
+        if self.sampling and self.sampling.kind == "parallel" and not warm:
             raise ValueError("parallel attempts are all the same at temperature 0; set it above 0")
         if len(set(self.seeds)) != len(self.seeds):
             raise ValueError("a seed is named twice")
@@ -140,6 +141,8 @@ class Experiment(Strict):
         seeds: One trial for each arm, task and seed; `repeats = 3` says `seeds = [0, 1, 2]`.
         metric: The primary metric.
         comparison: Names of the two arms to be compared first.
+        claims: Further pairs of arms that were stated beforehand. Each is told as it is: a claim
+            that rests on all of them needs no correction for their number.
         unit: What the bootstrap of a paired comparison draws: tasks, or groups of tasks.
         tasks: Which tasks.
         learning: The stream of training tasks.
@@ -159,6 +162,7 @@ class Experiment(Strict):
     seeds: tuple[int, ...] = Field(default=(0,), min_length=1)
     metric: Literal["strict", "lenient", "f1"] = "strict"
     comparison: tuple[str, str] | None = None
+    claims: tuple[tuple[str, str], ...] = ()
     unit: Literal["task", "group"] = "task"
     tasks: TaskSelection = TaskSelection()
     learning: LearningSettings = LearningSettings()
@@ -197,11 +201,16 @@ class Experiment(Strict):
         names = [arm.name for arm in self.arms]
         if len(set(names)) != len(names):
             raise ValueError("two arms have the same name")
-        for name in self.comparison or ():
-            if name not in names:
-                raise ValueError(f"comparison names {name!r}, which is no arm")
-        if self.comparison and len(set(self.comparison)) < len(self.comparison):
-            raise ValueError(f"comparison names {self.comparison[0]!r} twice")
+        pairs = [("comparison", self.comparison)] if self.comparison else []
+        pairs += [("claims", pair) for pair in self.claims]
+        for key, pair in pairs:
+            for name in pair:
+                if name not in names:
+                    raise ValueError(f"{key} names {name!r}, which is no arm")
+            if pair[0] == pair[1]:
+                raise ValueError(f"{key} names {pair[0]!r} twice")
+        if self.claims and not self.comparison:
+            raise ValueError("claims go with a comparison; name the first pair there")
         check_arms(self)
         return self
 

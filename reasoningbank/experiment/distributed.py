@@ -248,7 +248,8 @@ def _client(
                         threads_per_worker=1,
                         # Not its usual port: that belongs to a cluster that a person watches.
                         dashboard_address="127.0.0.1:0",
-                        silence_logs=logging.ERROR,
+                        # A worker that loses a closing scheduler calls that an error.
+                        silence_logs=logging.CRITICAL,
                         preload=[_DEAF],
                     )
                 )

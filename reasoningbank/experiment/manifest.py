@@ -50,6 +50,7 @@ def build_manifest(
         "primary": {
             "metric": experiment.metric,
             "comparison": experiment.comparison,
+            **({"claims": experiment.claims} if experiment.claims else {}),
             "unit": experiment.unit,
         },
         "hashes": {

@@ -175,8 +175,9 @@ def find_basis(
     """Return the measured trials that are closest to an arm's: its own, or those of other runs.
 
     Trials that ended in an infrastructure error are left out, and so is what cannot be read.
-    Closer trials are taken first, and more distant ones only while there are fewer than five; those
-    of another model only where there are no others.
+    Closer trials are taken first, and more distant ones only while there are fewer than five;
+    of those with other settings the most alike first; those of another model only where there are
+    no others.
 
     Args:
         experiment: The experiment that the arm is of.
@@ -184,24 +185,27 @@ def find_basis(
         folder: Where the arm's own trials are, or will be.
         runs: The runs to look in, newest first.
     """
-    near: dict[Kinship, list[tuple[PastRun, Arm]]] = {
+    near: dict[Kinship, list[tuple[PastRun, Arm, tuple[str, ...]]]] = {
         "own": [], "same": [], "settings": [], "model": [],
     }  # fmt: skip
     for run in runs:
         for theirs in run.experiment.arms:
-            kinship = _kinship(experiment, arm, run.experiment, theirs)
+            kinship, others = _kinship(experiment, arm, run.experiment, theirs)
             if run.folder.path == folder.path and theirs.name == arm.name and kinship == "same":
                 kinship = "own"
             if kinship != "none":
-                near[kinship].append((run, theirs))
+                near[kinship].append((run, theirs, others))
+    # Of those that are only alike, the most alike come first: on the same pack, then with the
+    # fewest other settings, then the newest.
+    near["settings"].sort(key=lambda one: ("pack" in one[2], len(one[2])))
     trials: list[Measured] = []
     found: list[tuple[PastRun, Arm]] = []
     reached: Kinship = "none"
     for kinship, arms in near.items():
         if trials and kinship == "model":
             break
-        for run, theirs in arms:
-            # The newest run stands for those that are only alike.
+        for run, theirs, _ in arms:
+            # The first stands for those that are only alike.
             if len(trials) >= (_MOST if kinship in {"own", "same"} else _ENOUGH):
                 break
             new = [Measured.of(trial) for trial in _trials(run, theirs)]
@@ -239,26 +243,30 @@ def find_judge_basis(judge_lm: str, runs: Sequence[PastRun]) -> Basis:
     return Basis()
 
 
-def _kinship(experiment: Experiment, arm: Arm, other: Experiment, theirs: Arm) -> Kinship:
+def _kinship(
+    experiment: Experiment, arm: Arm, other: Experiment, theirs: Arm
+) -> tuple[Kinship, tuple[str, ...]]:
+    """Return how close two arms are, and the names of the settings in which they differ."""
     if theirs.agent != arm.agent:
-        return "none"
+        return "none", ()
     uses_lm = make_agent(arm.agent).uses_lm
     if uses_lm and theirs.lm != arm.lm:
-        return "model"
+        return "model", ()
     indifferent = {"name", "tasks", "first", "budget", "judge_lm", "seeds", "stream"}
     if not uses_lm:
         indifferent |= {"lm", "temperature", "max_tokens", "demonstrations"}
     mine, them = (
-        (
-            a.model_dump(exclude=indifferent),
+        {
+            **a.model_dump(exclude=indifferent),
             # Seconds guard against hanging alone.
-            (a.budget or e.budget).model_dump(exclude={"seconds"}) if uses_lm else None,
-            e.pack,
-            e.endpoint,
-        )
+            "budget": (a.budget or e.budget).model_dump(exclude={"seconds"}) if uses_lm else None,
+            "pack": e.pack,
+            "endpoint": e.endpoint,
+        }
         for e, a in ((experiment, arm), (other, theirs))
     )
-    return "same" if mine == them else "settings"
+    others = tuple(name for name in mine if mine[name] != them[name])
+    return ("settings" if others else "same"), others
 
 
 def _trials(run: PastRun, arm: Arm) -> Iterator[TrialRecord]:

@@ -43,7 +43,8 @@ class MemorySettings(Strict):
             empty.
         distiller: `rules`, or the name of a model that words what the rules found.
         show: Whether retrieved items are put into the context, or found by tools.
-        items: Most items that are retrieved.
+        items: Most items that are retrieved. An agent that is shown answered questions as turns
+            of its own gets so many of these, and one lesson beside them where tokens are left.
         tokens: Most tokens that they take together.
         demonstrations: Whether a retrieved success shows its own turns, after those of the pack.
     """
@@ -106,12 +107,15 @@ class SamplingSettings(Strict):
             spent on the same task, never fewer unless `k` or the budget ends it. The first is
             made at temperature 0.
         phase: Where it is done: in the stream, in evaluation, or in both.
+        temperature: Of every attempt but the first, which has the arm's, so that a stream can try
+            several ways and the evaluation be made at temperature 0. None is the arm's for all.
     """
 
     kind: Literal["parallel", "sequential"] = "parallel"
     k: int = Field(default=3, ge=1, le=64)
     tokens_of: str = ""
     phase: Literal["both", "stream", "evaluation"] = "both"
+    temperature: float | None = Field(default=None, gt=0, le=2)
 
     @model_validator(mode="after")
     def _matched_is_parallel(self) -> SamplingSettings:
@@ -249,6 +253,7 @@ def _unlike(placebo: MemorySettings, real: MemorySettings) -> str:
     # What a stream distils is all that its bank has.
     kinds = () if real.learns else real.kinds
     pairs = {
+        "show": (placebo.show, real.show),
         "items": (placebo.items, real.items),
         "tokens": (placebo.tokens, real.tokens),
         "kinds": (placebo.kinds, kinds),

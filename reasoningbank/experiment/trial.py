@@ -18,7 +18,7 @@ from reasoningbank.experiment.records import TrialKey, TrialRecord
 from reasoningbank.experiment.sampling import Rollout, Sampled, rollout_seed, sample
 from reasoningbank.experiment.world import World
 from reasoningbank.judge import Judgement
-from reasoningbank.tools.diagnosis import explain_query
+from reasoningbank.tools.diagnosis import explainer
 from reasoningbank.trajectory import Trajectory, Usage
 
 __all__ = ["Trial", "attempt_task", "judged_by_lm", "run_trial"]
@@ -121,9 +121,7 @@ class Trial:
                 budget=budget,
                 tokens=self.tokens,
                 prefixes=self.world.endpoint.prefixes,
-                explain=lambda query, empty: explain_query(
-                    query, self.world.client, self.world.vocabulary, empty=empty
-                ),
+                explain=explainer(self.world.client, self.world.vocabulary),
             )
         except ENDS_THE_RUN:
             raise
@@ -149,9 +147,16 @@ class Trial:
             self.worker,
             recall=self._recall,
             budget=budget,
-            # Only what is made beyond a plain arm's own attempt has to differ from it.
-            temperature=0.0 if number == 0 and self.tokens is not None else temperature,
+            temperature=self._warmth(number, temperature),
         )
+
+    def _warmth(self, number: int, asked: float | None) -> float | None:
+        """Return the temperature of an attempt; None for the arm's own."""
+        if number == 0 and self.tokens is not None:
+            # Only what is made beyond a plain arm's own attempt has to differ from it.
+            return 0.0
+        sampling = self.arm.sampling
+        return sampling.temperature if asked is None and number and sampling else asked
 
     def _judged(self, one: Rollout) -> dict[str, Any]:
         """Return an attempt that was not chosen, as the record keeps it."""

@@ -35,6 +35,7 @@ class Consultation:
         recorder: Where events go.
         scope: Where the trial is.
         kinds: Sources to take items from; None for all.
+        items: Items at most that one search gives, whatever the agent asks for.
         tokens: Tokens at most of the items that one search gives.
         deal: A seed: items are dealt at random, as many tokens as a search would give. None
             searches.
@@ -50,6 +51,7 @@ class Consultation:
         recorder: Recorder,
         scope: Scope = Scope(),  # noqa: B008
         kinds: frozenset[ItemSource] | None = None,
+        items: int | None = None,
         tokens: int = SEARCH_TOKENS,
         deal: int | None = None,
         count: Callable[[str], int] = count_tokens,
@@ -60,6 +62,7 @@ class Consultation:
         self._recorder = recorder
         self._scope = scope
         self._kinds = kinds
+        self._items = items
         self._tokens = tokens
         self._deal = deal
         self._count = count
@@ -78,6 +81,7 @@ class Consultation:
 
     def search(self, query: str, limit: int) -> Consulted:
         """Return the items that fit a question best, whole."""
+        limit = min(limit, self._items or limit)
         found = retrieve(
             self._bank,
             query,

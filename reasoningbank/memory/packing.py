@@ -9,7 +9,7 @@ from types import MappingProxyType
 from reasoningbank.agents import Example
 from reasoningbank.memory.item import ItemSource, MemoryItem
 
-__all__ = ["FAMILIES", "Found", "Packed", "item_text", "pack"]
+__all__ = ["FAMILIES", "Found", "Packed", "item_text", "pack", "pack_answered"]
 
 #: Sources that share a share of the budget: what worked, what to beware of, what was given.
 FAMILIES: Mapping[ItemSource, str] = MappingProxyType(
@@ -133,6 +133,52 @@ def pack(ranked: Sequence[Found], *, items: int, tokens: int) -> Packed:
         if len(chosen) < items and place not in chosen and found.tokens <= left:
             chosen.add(place)
             left -= found.tokens
+    return _packed(ranked, chosen, items, tokens)
+
+
+def pack_answered(ranked: Sequence[Found], *, items: int, tokens: int) -> Packed:
+    """Choose whole items for an agent that is shown answered questions as turns of its own.
+
+    These come first, in their order: they are what such an agent goes by. One of several with the
+    same query is enough. Then comes the best lesson in words that fits in what is left, beyond
+    `items` if need be; more of them only where there are fewer answered questions.
+
+    Args:
+        ranked: The candidates, the best first.
+        items: How many answered questions at most.
+        tokens: How many tokens at most, of all together.
+
+    Examples:
+        >>> items = {name: MemoryItem(name, "", "x", "gold") for name in ("a", "b", "c")}
+        >>> solved = [Found(i, 1.0, "", 40, Example(n, f"ASK {{ {n} }}")) for n, i in items.items()]
+        >>> lesson = Found(MemoryItem("d", "", "x", "failure"), 2.0, "", 15)
+        >>> chosen = pack_answered([lesson, *solved], items=2, tokens=100).chosen
+        >>> [found.item.title for found in chosen]
+        ['d', 'a', 'b']
+    """
+    queries: set[str] = set()
+    distinct: list[Found] = []
+    for found in ranked:
+        query = "" if found.example is None else " ".join(found.example.query.split())
+        if query not in queries:
+            distinct.append(found)
+        if query:
+            queries.add(query)
+    chosen: set[int] = set()
+    left = tokens
+    for answered in (True, False):
+        room = items if answered else max(items, len(chosen) + 1)
+        for place, found in enumerate(distinct):
+            wanted = (found.example is not None) == answered
+            if wanted and len(chosen) < room and found.tokens <= left:
+                chosen.add(place)
+                left -= found.tokens
+    return _packed(distinct, chosen, items, tokens)
+
+
+def _packed(ranked: Sequence[Found], chosen: set[int], items: int, tokens: int) -> Packed:
+    """Return what was chosen, and what ranked as high and did not fit."""
+    left = tokens - sum(ranked[place].tokens for place in chosen)
     last = max(chosen, default=-1) if len(chosen) >= items else len(ranked)
     passed = [found for place, found in enumerate(ranked[: last + 1]) if place not in chosen]
     skipped = tuple(

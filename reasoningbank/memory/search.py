@@ -14,7 +14,7 @@ from reasoningbank.memory.bank import MemoryBank
 from reasoningbank.memory.examples import example_of, example_text
 from reasoningbank.memory.guard import Guard
 from reasoningbank.memory.item import Counters, ItemSource, MemoryItem, Scope
-from reasoningbank.memory.packing import Found, item_text, pack
+from reasoningbank.memory.packing import Found, item_text, pack, pack_answered
 from reasoningbank.sparql.endpoint import same_address
 from reasoningbank.sparql.outline import Form
 
@@ -127,17 +127,14 @@ def retrieve(
         kinds_named: Tells the classes of the resources that a question names; None leaves
             them out of the ranking.
     """
-    depth = max(LEAST_DEPTH, DEPTH * k)
-    keep = None if kinds is None else lambda item: item.src in kinds
     text = without_identifiers(question)
-    while True:
-        matches = bank.match(text, depth, keep=keep)
-        objections = [(item, match.score, guard.objection(item)) for item, match in matches]
-        allowed = [(item, score) for item, score, objection in objections if not objection]
-        if len(allowed) >= max(LEAST_DEPTH // 2, 2 * k) or len(matches) < depth:
-            break
-        depth *= 4
-    withheld = tuple((item.id, objection) for item, _, objection in objections if objection)
+    allowed: list[tuple[MemoryItem, float]] = []
+    withheld: list[tuple[str, str]] = []
+    # Lessons in words are many and near; they must not stand in the way of answered questions.
+    for answered in (True, False) if examples else (None,):
+        fitting, objections = _matching(bank, text, k, guard, kinds, answered)
+        allowed += fitting
+        withheld += objections
     if kinds_named is not None:
         wanted = kinds_named(question)
         allowed = [
@@ -146,9 +143,9 @@ def retrieve(
         ]
     ranked = _ranked(allowed, asked_form(question), scope, ranking)
     candidates = [_found(item, score, count, examples, linked) for item, score in ranked]
-    packed = pack(candidates, items=k, tokens=tokens)
+    packed = (pack_answered if examples else pack)(candidates, items=k, tokens=tokens)
     used = sum(found.tokens for found in packed.chosen)
-    return Retrieval(question, packed.chosen, withheld, used, packed.skipped)
+    return Retrieval(question, packed.chosen, tuple(withheld), used, packed.skipped)
 
 
 def deal_at_random(
@@ -162,6 +159,7 @@ def deal_at_random(
     kinds: frozenset[ItemSource] | None = None,
     count: Callable[[str], int] = count_tokens,
     examples: bool = False,
+    answered: int | None = None,
     linked: Callable[[str], str] | None = None,
 ) -> Retrieval:
     """Return items that are dealt at random, as a placebo for those that a search gives.
@@ -177,6 +175,8 @@ def deal_at_random(
         guard: What must not be shown.
         seed: Another seed, another deal.
         k: Items at most; the tokens may then fall short by more.
+        answered: Of these tokens, those of answered questions: as many are dealt of these, and the
+            others of lessons. None deals of both alike.
         kinds: Sources to take items from; None for all.
         count: Counts the tokens of a text.
         examples: Whether items that keep an answered question are shown as that.
@@ -186,23 +186,56 @@ def deal_at_random(
     pool.sort(key=lambda item: (shuffle_key(seed, f"{guard.task} {item.id}"), item.id))
     found: list[Found] = []
     withheld: list[tuple[str, str]] = []
-    left = like
+    # By kind: whether it is an answered question; where these are not apart, all are one kind.
+    left = {True: answered or 0, False: like - (answered or 0)}
     for item in pool:
         dealt = _found(item, 0.0, count, examples)
-        if dealt.tokens > left or len(found) == k:
+        kind = answered is not None and dealt.example is not None
+        if dealt.tokens > left[kind] or len(found) == k:
             continue
         if linked is not None:
             # What is linked is longer; only what may fit is worth asking the endpoint about.
             dealt = _found(item, 0.0, count, examples, linked)
-            if dealt.tokens > left:
+            if dealt.tokens > left[kind]:
                 continue
         objection = guard.objection(item)
         if objection:
             withheld.append((item.id, objection))
             continue
         found.append(dealt)
-        left -= dealt.tokens
-    return Retrieval(question, tuple(found), tuple(withheld), like - left, at_random=True)
+        left[kind] -= dealt.tokens
+    used = sum(dealt.tokens for dealt in found)
+    return Retrieval(question, tuple(found), tuple(withheld), used, at_random=True)
+
+
+def _matching(
+    bank: MemoryBank,
+    text: str,
+    k: int,
+    guard: Guard,
+    kinds: frozenset[ItemSource] | None,
+    answered: bool | None,
+) -> tuple[list[tuple[MemoryItem, float]], list[tuple[str, str]]]:
+    """Return the items that match best, with their scores, and those that the guard keeps back.
+
+    Args:
+        answered: Whether items that keep an answered question, or those that keep none; None for
+            both.
+    """
+
+    def keep(item: MemoryItem) -> bool:
+        wanted = answered is None or (example_of(item) is not None) == answered
+        return wanted and (kinds is None or item.src in kinds)
+
+    depth = max(LEAST_DEPTH, DEPTH * k)
+    while True:
+        matches = bank.match(text, depth, keep=keep)
+        objections = [(item, match.score, guard.objection(item)) for item, match in matches]
+        allowed = [(item, score) for item, score, objection in objections if not objection]
+        if len(allowed) >= max(LEAST_DEPTH // 2, 2 * k) or len(matches) < depth:
+            break
+        depth *= 4
+    return allowed, [(item.id, objection) for item, _, objection in objections if objection]
 
 
 def without_identifiers(question: str) -> str:

@@ -49,6 +49,9 @@ def test_arms_and_comparisons_are_of_held_out_trials_alone(summary: RunSummary) 
     assert found.left_out == 0, "the tasks of the stream are no part of it"
     (other,) = summary.others
     assert (other.first, other.runs) == ("placebo", (8, 8))
+    (claim,) = summary.claims
+    assert (claim.first, claim.second, claim.runs) == ("learned", "placebo", (24, 8))
+    assert claim.p_holm == claim.p, "a claim is told as it is"
     # Orders saw different banks: they are no repeats.
     assert learned.passes == ()
     assert placebo.judges == {}
@@ -68,6 +71,16 @@ def test_streams_stand_apart(summary: RunSummary) -> None:
     assert (found.unit, found.seeds) == ("order", (3, 3))
     assert (found.first_mean, found.second_mean) == (pytest.approx(7 / 12), 0.5)
     assert found.difference == pytest.approx((0 + 1 / 4 + 0) / 3)
+
+
+def test_a_stream_is_set_against_an_arm_that_is_alike_in_all_but_memory(run: RunFolder) -> None:
+    manifest = json.loads(json.dumps(run.manifest))
+    arms = manifest["experiment"]["arms"]
+    arms[1] |= {"temperature": 0.7}
+    assert summarise(run.trials(), manifest=manifest).online.comparisons == ()  # type: ignore[union-attr]
+    arms[0] |= {"temperature": 0.7}
+    (found,) = summarise(run.trials(), manifest=manifest).online.comparisons  # type: ignore[union-attr]
+    assert (found.first, found.second) == ("learned", "none")
 
 
 def test_what_the_bank_holds_at_the_end(summary: RunSummary) -> None:
@@ -225,6 +238,7 @@ def test_the_command_prints_all_of_it(run: RunFolder) -> None:
         ["placebo", "held out", "placebo of learned", "8"],
     ]
     assert "stated beforehand: learned against none" in said
+    assert "stated beforehand too: learned against placebo" in said
     assert "in the stream: learned against none" in said
 
 

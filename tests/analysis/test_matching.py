@@ -28,6 +28,7 @@ def make(tmp_path: Path) -> Make:
         folder.write_manifest(
             {
                 "experiment": {"name": name, "metric": rest.get("metric", "strict"),
+                               **({"language": rest["language"]} if "language" in rest else {}),
                                "arms": [{**said, "name": arm} for arm in arms]},
                 "hashes": {"corpus": "c", "store": "s", "models": {"local": {"model": "m1"}},
                            **rest.get("hashes", {})},
@@ -105,6 +106,29 @@ def test_tasks_that_are_not_the_same_are_refused(
     assert f"differ in {part}, and 10 of the 10 tasks" in str(told.value)
     assert f"t00 ({what})" in str(told.value)
     assert "and 7 more" in str(told.value)
+
+
+def test_questions_in_two_languages_are_compared_by_their_golds(make: Make) -> None:
+    hashes = {"corpus": "other"}
+    english = make("english", {"rag": tasks(4, 1)})
+    italian = make(
+        "italian", {"rag": tasks(4, 3)}, hashes=hashes, task={"question": "Quali?"}, language="it"
+    )
+    found = compare_runs(italian, english)
+    assert found.comparisons[0].difference == 0.5
+    assert "questions in it against en, of the same gold queries" in found.notes
+    other = make(
+        "other", {"rag": tasks(4)}, hashes=hashes, language="it",
+        task={"question": "Quali?", "gold": "ASK { ?s ?p 1 }"},
+    )  # fmt: skip
+    with pytest.raises(UsageError, match="gold query"):
+        compare_runs(other, english)
+    without = make(
+        "without", {"rag": tasks(4)}, hashes=hashes, language="it",
+        task={"question": "Quali?", "gold": ""},
+    )  # fmt: skip
+    with pytest.raises(UsageError, match="question"):
+        compare_runs(without, english)
 
 
 def test_a_gold_that_an_old_record_lacks_is_no_difference(make: Make) -> None:

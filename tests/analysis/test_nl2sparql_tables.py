@@ -35,7 +35,7 @@ from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment import RunFolder, TrialRecord
 from reasoningbank.trajectory import Recorder, Trajectory, Usage
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "measure_nl2sparql.py"
+SCRIPT = Path(__file__).parents[2] / "scripts" / "generate_measured.py"
 GOLDS = {one[0]: one[5] for one in EXAMPLES}
 QUESTIONS = {one[0]: one[4].replace('\\"', '"') for one in EXAMPLES}
 
@@ -258,16 +258,15 @@ def test_what_is_no_run_is_told_in_a_line(tmp_path: Path) -> None:
         read_translations([gone.path])
 
 
-def test_the_script_prints_markdown(
-    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    main = runpy.run_path(str(SCRIPT))["main"]
-    assert main([str(run)]) == 0
-    said = capsys.readouterr().out
-    assert said.startswith("Measured in mixed: 4 judged trials of 2 arms.")
-    assert "### When to use which agent" in said
-    assert "| questions | arm | n | execution accuracy |" in said
-    lines = [line for line in said.splitlines() if line.startswith("| rag |")]
+def test_the_page_tells_what_the_records_say() -> None:
+    page = runpy.run_path(str(SCRIPT))["page"]
+    text = (SCRIPT.parents[1] / "docs" / "evaluation.md").read_text(encoding="utf-8")
+    assert page(text) == text, "run scripts/generate_measured.py"
+
+
+def test_a_table_as_markdown(run: Path) -> None:
+    markdown = runpy.run_path(str(SCRIPT))["markdown"]
+    lines = markdown(scenario_table(read_translations([run]))).splitlines()
+    assert lines[0].startswith("| questions | arm | n | execution accuracy |")
+    assert lines[1].startswith("| --- | --- | ---: | ---: |")
     assert any("| 0.50 | 0.09 to 0.91 |" in line for line in lines), lines
-    assert main([str(tmp_path / "nothing")]) == 1
-    assert "holds no run" in capsys.readouterr().err

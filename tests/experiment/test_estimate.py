@@ -256,6 +256,31 @@ def test_closer_trials_come_first(
     assert basis(other_model, other_settings, same) == ("own", [4])
 
 
+def test_of_trials_with_other_settings_the_most_alike_come_first(
+    tmp_path: Path, make_pack: Pack, experiment_on: Make, record: Record
+) -> None:
+    pack = make_pack(6)
+    experiment = experiment_on(pack, hosted_arm(max_tokens=300, layers=["L1"]))
+
+    def past(name: str, tokens: int, made: Experiment, created: str) -> Path:
+        usage = [Usage(prompt_tokens=tokens)] * 6
+        return write_run(tmp_path / name, made, record, usage, created=created)
+
+    two = past("two", 1, experiment_on(pack, hosted_arm(max_tokens=700)), "2")
+    one = past("one", 2, experiment_on(pack, hosted_arm(max_tokens=700, layers=["L1"])), "1")
+    elsewhere = experiment.model_copy(update={"pack": "uniprot"})
+    newest = past("newest", 3, elsewhere, "3")
+
+    def basis(*sources: Path) -> list[int]:
+        runs = read_runs(sources)
+        found = find_basis(experiment, experiment.arms[0], RunFolder(tmp_path / "run"), runs)
+        return sorted({trial.prompt_tokens for trial in found.trials})
+
+    assert basis(newest, two, one) == [2]
+    assert basis(newest, two) == [1]
+    assert basis(newest) == [3]
+
+
 def test_errors_damage_and_copies_do_not_count(
     tmp_path: Path, make_pack: Pack, experiment_on: Make, record: Record
 ) -> None:

@@ -48,6 +48,7 @@ MATCHED: dict[str, Any] = {"temperature": 0.7, "sampling": {"tokens_of": "learne
         ([arm(layers=["L2"])], "L2 is what memory holds"),
         ([arm(layers=["L4"])], r"arms\.a\.layers"),
         ([arm(sampling={"k": 3})], "all the same at temperature 0"),
+        ([arm(sampling={"k": 3, "temperature": 0})], r"arms\.a\.sampling\.temperature"),
         ([arm(sampling={"k": 1}, temperature=0.7)], "k = 1 is no sampling"),
         ([arm(sampling={"kind": "sequential", "tokens_of": "learned"})], "tokens_of is for kind"),
         ([arm(sampling={"tokens_of": "b"}, temperature=0.7)], "arm a: names 'b', which is no arm"),
@@ -64,6 +65,8 @@ MATCHED: dict[str, Any] = {"temperature": 0.7, "sampling": {"tokens_of": "learne
         ([arm(memory="learned", **MATCHED)], "arm a: sampling.tokens_of is of the evaluation"),
         ([arm(memory={"source": "placebo", "of": "learned", "items": 4})], "have its items"),
         ([arm(memory={"source": "placebo", "of": "learned", "tokens": 90})], "have its tokens"),
+        ([arm(agent="rlm", memory={"source": "placebo", "of": "learned", "show": "tools"})],
+         "have its show"),
         ([arm(memory={"source": "placebo", "of": "learned", "kinds": ["success"]})],
          "a placebo of 'learned' has to have its kinds"),
         ([arm(agent="rlm", memory={"source": "placebo", "of": "learned", "demonstrations": True})],
@@ -112,7 +115,8 @@ def test_a_word_is_a_source_and_none_is_the_default() -> None:
 
 def test_banks_are_those_of_the_arm_at_the_end() -> None:
     tools = arm("tools", agent="rlm", memory={"source": "learned", "of": "learned", "show": "both"})
-    placebo = arm("placebo", memory={"source": "placebo", "of": "tools"})
+    dealt = {"source": "placebo", "of": "tools", "show": "both"}
+    placebo = arm("placebo", agent="rlm", memory=dealt)
     experiment = learn(tools, placebo)
     arms = {one.name: one for one in experiment.arms}
     assert bank_arm(arms, arms["placebo"]).name == "learned"
@@ -149,6 +153,7 @@ def test_the_control_is_alike_but_for_memory() -> None:
         {"demonstrations": False},
         {"budget": {"lm_calls": 3}},
         {"sampling": {"kind": "sequential"}},
+        {"sampling": {"temperature": 0.7}},
     ],
 )
 def test_a_control_is_alike_in_all_but_memory(unlike: dict[str, Any]) -> None:

@@ -118,6 +118,18 @@ def test_matched_attempts_begin_with_the_one_of_an_arm_without_memory(
     assert TrialRecord.from_json(json.loads(json.dumps(record.to_json()))).tokens_wanted == tokens
 
 
+def test_attempts_after_the_first_have_the_temperature_of_the_sampling(
+    place: Place, experiment_on: Callable[..., Experiment]
+) -> None:
+    sampling = {"kind": "parallel", "k": 3, "temperature": 0.9}
+    given = {"name": "arm", "agent": "direct", "lm": "scripted", "sampling": sampling}
+    plan = experiment_on(Path("p"), given)
+    asked: list[dict[str, Any]] = []
+    world = place.with_replies({"sparql": RIGHT}, asked=asked)
+    run_trial(world, plan, plan.arms[0], TASK, KEY)
+    assert [settings["temperature"] for settings in asked] == [0.0, 0.9, 0.9]
+
+
 @pytest.mark.parametrize(
     ("sparql", "status"),
     [("SELECT ?x WHERE { ?x", "query_error"), ("ASK { ?s ?p ?o }", "wrong_form")],

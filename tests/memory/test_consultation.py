@@ -79,6 +79,13 @@ def test_a_limit_is_kept_and_kinds_restrict(bank: MemoryBank) -> None:
         tools.memory_get(HEIGHT.id)
 
 
+def test_no_search_gives_more_than_is_allowed(bank: MemoryBank) -> None:
+    bank.add([MemoryItem(f"Height {n}", "", "In metres.", "seed") for n in range(4)])
+    tools, _, _ = consult(bank, items=2)
+    assert len(tools.memory_search("How tall is the oak?", limit=9)["items"]) == 2
+    assert len(tools.memory_search("How tall is the oak?", limit=1)["items"]) == 1
+
+
 def test_one_item_is_shown_with_its_evidence_and_turns(bank: MemoryBank) -> None:
     tools, consultation, recorder = consult(bank)
     answer = tools.memory_get(HEIGHT.id[:8])

@@ -5,8 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reasoningbank.agents import Example
 from reasoningbank.memory import Found, ItemSource, MemoryItem
-from reasoningbank.memory.packing import FAMILIES, item_text, pack
+from reasoningbank.memory.packing import FAMILIES, item_text, pack, pack_answered
 
 SOURCES: tuple[ItemSource, ...] = ("success", "failure", "contrast", "seed", "gold")
 
@@ -68,6 +69,48 @@ def test_what_is_larger_than_the_budget_is_skipped_and_told() -> None:
         ranked[0].item.id: "of 700 tokens, more than the whole budget of 600",
         ranked[2].item.id: "of 300 tokens, more than the budget of 600 had left",
     }
+
+
+def answered(number: int, tokens: int, query: str = "") -> Found:
+    item = MemoryItem(f"Item {number}", "", "x", "gold")
+    example = Example(f"Question {number}?", query or f"ASK {{ {number} }}")
+    return Found(item, 1 / (number + 1), "x", tokens, example)
+
+
+def test_lessons_do_not_take_the_place_of_answered_questions() -> None:
+    lessons = [found(n, "failure", 50) for n in range(3)]
+    solved = [answered(n, 100) for n in range(3, 7)]
+    packed = pack_answered([*lessons, *solved], items=3, tokens=1_000)
+    assert packed.chosen == (lessons[0], *solved[:3])
+    assert pack_answered([*lessons, *solved], items=3, tokens=340).chosen == tuple(solved[:3])
+
+
+def test_lessons_fill_what_answered_questions_leave() -> None:
+    lessons = [found(n, "failure", 50) for n in range(4)]
+    ranked = [*lessons, answered(4, 100)]
+    assert pack_answered(ranked, items=3, tokens=600).chosen == (*lessons[:2], ranked[4])
+    assert pack_answered(lessons, items=3, tokens=600).chosen == tuple(lessons[:3])
+
+
+def test_a_query_is_shown_once_whoever_found_it() -> None:
+    query = "SELECT ?h { ?tree :height ?h }"
+    twice = [answered(0, 90, query), answered(1, 40, query.replace(" ", "\n")), answered(2, 80)]
+    packed = pack_answered(twice, items=2, tokens=600)
+    assert packed.chosen == (twice[0], twice[2])
+    assert packed.skipped == ()
+
+
+@given(candidates, st.integers(1, 6), st.integers(0, 900))
+def test_a_budget_is_kept_beside_answered_questions_too(
+    lessons: list[Found], items: int, tokens: int
+) -> None:
+    ranked = [*lessons, *(answered(n + 20, 10 + 60 * n) for n in range(5))]
+    packed = pack_answered(ranked, items=items, tokens=tokens)
+    assert sum(one.example is not None for one in packed.chosen) <= items
+    assert len(packed.chosen) <= items + 1
+    assert sum(one.tokens for one in packed.chosen) <= tokens
+    places = [ranked.index(one) for one in packed.chosen]
+    assert places == sorted(set(places))
 
 
 def test_a_text_says_each_thing_once() -> None:

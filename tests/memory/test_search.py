@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -238,6 +239,29 @@ def test_an_answered_question_is_shown_as_one_where_that_is_asked_for(bank: Memo
     dealt = deal_at_random(bank, "", like=99, guard=Guard(), count=words, examples=True)
     assert {one.item.title: one.example for one in dealt.found}["Worked"] == shown["Worked"].example
     assert all(one.example is None for one in retrieve(bank, QUESTION, guard=Guard()).found)
+
+
+def test_near_lessons_do_not_hide_answered_questions(bank: MemoryBank) -> None:
+    lessons = [item(f"{QUESTION} No. {n}", src="failure", content=f"Way {n}") for n in range(60)]
+    worked = item("Age", question="How old is the ash?", query="SELECT ?age {}")
+    bank.add([*lessons, worked])
+    found = retrieve(bank, QUESTION, guard=Guard(), k=2, count=words, examples=True)
+    assert [one.item.title for one in found.found if one.example] == ["Age"]
+
+
+def test_the_placebo_deals_as_much_of_each_kind(bank: MemoryBank) -> None:
+    worked = [
+        item(f"Worked {n}", question=f"How tall is the ash {n}?", query=f"SELECT ?h {{ {n} }}")
+        for n in range(30)
+    ]
+    bank.add([*worked, *(item(f"Said {n}", src="failure") for n in range(30))])
+    how: dict[str, Any] = {"guard": Guard(task="t"), "count": words, "examples": True}
+    sizes = {words(one.text) for one in retrieve(bank, QUESTION, k=60, tokens=9_999, **how).found}
+    for answered in (0, 40, 80):
+        found = deal_at_random(bank, "", like=80, answered=answered, **how)
+        dealt = sum(one.tokens for one in found.found if one.example is not None)
+        assert answered - max(sizes) < dealt <= answered
+        assert 80 - answered - max(sizes) < found.tokens - dealt <= 80 - answered
 
 
 @pytest.mark.parametrize("at_random", [False, True])

@@ -63,6 +63,7 @@ def overview(
             element("p", " · ".join(str(part) for part in said if part), class_="quiet"),
             leak_note(summary.leakage),
             headline(summary.comparison, stated, summary.metric),
+            *_claims(summary.claims),
             element("h2", "Arms"),
             _arms(summary),
             *_others(summary.others),
@@ -135,6 +136,14 @@ def _median(pair: tuple[float, float], digits: int) -> str:
     if not math.isfinite(median):
         return "–"
     return f"{median:,.{digits}f} ({p95:,.{digits}f})"
+
+
+def _claims(claims: Sequence[Comparison]) -> list[Html]:
+    said = "Stated beforehand too; a claim that rests on several holds where all of them do:"
+    if not claims:
+        return []
+    sentences = [element("p", f"{claim.sentence()}.", class_="sentence") for claim in claims]
+    return [element("p", said, class_="quiet"), *sentences]
 
 
 def _others(others: Sequence[Comparison]) -> list[Html]:

@@ -131,7 +131,10 @@ class Recalls:
         if memory.source != "placebo":
             return replace(found, demonstrations=turns)
         chance: dict[str, Any] = {"guard": guard, "seed": job.key.seed, "kinds": _kinds(job.arm)}
-        dealt = deal_at_random(bank, question, like=found.tokens, **shown, **chance)
+        answered = sum(one.tokens for one in found.found if one.example is not None)
+        dealt = deal_at_random(
+            bank, question, like=found.tokens, answered=answered, **shown, **chance
+        )
         kept = dict(dealt.withheld)
         worked_by_others = []
         for turn in turns:
@@ -152,6 +155,8 @@ class Recalls:
                 recorder=recorder,
                 scope=self._scope,
                 kinds=_kinds(job.arm),
+                items=job.arm.memory.items,
+                tokens=job.arm.memory.tokens,
                 deal=deal,
             )
             return MemoryTools(consultation).as_dspy_tools()

@@ -32,7 +32,8 @@ def evidence_of(item: MemoryItem) -> Evidence:
     certain = {
         (origin.corpus, origin.task)
         for origin in item.origins
-        if origin.task and (origin.judge == _EXECUTION or item.src in _CERTAIN_SOURCES)
+        if origin.task
+        and (origin.judge.split(" and ")[0] == _EXECUTION or item.src in _CERTAIN_SOURCES)
     }
     return len(certain), len(tasks), item.counters.helped - item.counters.hurt
 

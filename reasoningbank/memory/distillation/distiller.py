@@ -61,7 +61,8 @@ class Distiller:
             raise UsageError(
                 f"unknown kind {unknown[0]!r} of items", mend=f"use {', '.join(sorted(_ALL))}"
             )
-        self._facts = Facts(vocabulary, endpoint, run)
+        languages = pack.languages if pack is not None else ("en",)
+        self._facts = Facts(vocabulary, endpoint, run, languages)
         self._grounding = Grounding(self._facts)
         self._scope = Scope(pack=pack.key if pack is not None else "", endpoint=endpoint.url)
         self._lm = lm

@@ -17,6 +17,7 @@ from reasoningbank.sparql import (
     Term,
     compact,
     iri,
+    string_literal,
 )
 from reasoningbank.tools import Vocabulary
 from reasoningbank.tools.diagnosis import probe_run
@@ -52,6 +53,7 @@ class Facts:
         vocabulary: Classes and properties of the endpoint.
         endpoint: Its prefixes, and where to ask.
         run: Sends a query; by default to the endpoint, within 3 s, and never twice.
+        languages: In which the data may call things.
     """
 
     def __init__(
@@ -59,11 +61,13 @@ class Facts:
         vocabulary: Vocabulary,
         endpoint: EndpointConfig,
         run: Callable[[str], Result] | None = None,
+        languages: Sequence[str] = ("en",),
     ) -> None:
         self.vocabulary = vocabulary
         self.endpoint = endpoint
         self.namespaces: Mapping[str, str] = endpoint.namespaces
         self._given = run
+        self._languages = tuple(languages)
         self._answers: dict[str, Result | None] = {}
 
     @cached_property
@@ -130,6 +134,13 @@ class Facts:
             and text.value.casefold() in asked
         )
         return (found[0][1], found[0][2]) if found else None
+
+    def is_called(self, texts: Sequence[str]) -> bool:
+        """Say whether the data have one of these texts, as it stands."""
+        tags = (None, *self._languages)
+        written = " ".join(string_literal(text, tag) for text in texts for tag in tags)
+        found = self._ask(f"ASK {{ VALUES ?text {{ {written} }} ?thing ?property ?text }}")
+        return isinstance(found, BooleanResult) and found.value
 
     def _rows(self, query: str) -> list[Sequence[Term | None]]:
         found = self._ask(query)

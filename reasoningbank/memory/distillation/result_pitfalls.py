@@ -147,7 +147,9 @@ def _left_out(experience: Experience, prepared: PreparedQuery, facts: Facts) -> 
     absent = [
         named
         for named in named_in(experience.question)
-        if named.casefold() not in said and named.casefold() not in labels
+        if named.casefold() not in said
+        and named.casefold() not in labels
+        and _is_condition(named, experience.question, facts)
     ]
     if not absent:
         return
@@ -160,6 +162,18 @@ def _left_out(experience: Experience, prepared: PreparedQuery, facts: Facts) -> 
         constants=frozenset(absent),
         tags=("conditions",),
     )
+
+
+def _is_condition(named: str, question: str, facts: Facts) -> bool:
+    """Say whether a name that a query lacks can be a condition.
+
+    A quoted text and a code are. A word with a capital may say what the whole endpoint is about
+    ("Italian words"); it is one where the data have it, alone or with the next one or two words.
+    """
+    if f'"{named}"' in question or _CODE.search(named):
+        return True
+    following = re.findall(r"[\w-]+", question.partition(named)[2])[:2]
+    return facts.is_called([" ".join((named, *following[:n])) for n in range(3)])
 
 
 def named_in(question: str) -> tuple[str, ...]:

@@ -118,7 +118,7 @@ def test_judging_again_leaves_what_was_learned(learning: Make, run: Run, tmp_pat
 
 
 def test_a_dry_run_reckons_with_several_attempts(tmp_path: Path) -> None:
-    experiment = load_experiment(ROOT / "experiments" / "uniprot_memory_matts.toml")
+    experiment = load_experiment(ROOT / "experiments" / "liita_memory_matts.toml")
     plan = plan_run(experiment)
     told = estimate_run(experiment, RunFolder(tmp_path / "run"), plan.jobs)
     arms = {arm.arm: arm for arm in told.arms}

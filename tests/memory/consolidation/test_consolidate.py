@@ -117,6 +117,15 @@ def test_further_evidence_turns_the_tables(bank: MemoryBank) -> None:
     assert evidence_of(bank.get(fails.id))[0] == 3
 
 
+def test_what_both_judges_say_counts_as_the_execution_judges() -> None:
+    said = {judge: item(judge, tasks=seen("t1", judge=judge)) for judge in (
+        "execution", "lm:local", "execution and lm:local"
+    )}  # fmt: skip
+    assert {judge: evidence_of(one)[0] for judge, one in said.items()} == {
+        "execution": 1, "lm:local": 0, "execution and lm:local": 1,
+    }  # fmt: skip
+
+
 def test_evidence_for_what_was_merged_goes_to_what_took_its_place(bank: MemoryBank) -> None:
     weak, strong = item("weak", tasks=seen("t1")), item("strong", tasks=seen("t2", "t3"))
     strongest = item("strongest", pattern=RENAMED, tasks=seen("t4", "t5", "t6", "t7"))

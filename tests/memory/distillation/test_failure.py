@@ -141,6 +141,13 @@ def test_a_condition_that_was_left_out_is_told(distiller: Distiller) -> None:
     assert '"Drosophila" was left out' in item.title
 
 
+def test_a_name_that_the_data_lack_is_no_condition(distiller: Distiller) -> None:
+    query = "SELECT ?p { ?p a up:Protein }"
+    question = "Which proteins does Swissprotland record?"
+
+    assert not pitfalls(distiller, query, question=question, ran=True, rows=1001)
+
+
 def test_a_condition_that_is_there_by_another_name_is_not_missed(distiller: Distiller) -> None:
     query = "SELECT ?p { ?p up:organism taxon:7227 ; up:reviewed false }"
     question = "List the proteins of Drosophila melanogaster."
