@@ -14,11 +14,10 @@ from reasoningbank.agents.recorded_client import RecordedClient
 from reasoningbank.agents.shown_examples import pack_of, shown_examples
 from reasoningbank.corpus import Pack, Task
 from reasoningbank.errors import BudgetError, UsageError
-from reasoningbank.nl2sparql import LEVELS, NL2SPARQL, Explain, Translation
+from reasoningbank.nl2sparql import LEVELS, NL2SPARQL, Translation
 from reasoningbank.retrieval import DEFAULT_EMBEDDER, DEFAULT_INDEX
-from reasoningbank.sparql import SPARQLClient
 from reasoningbank.tools import Vocabulary
-from reasoningbank.tools.diagnosis import explain_query
+from reasoningbank.tools.diagnosis import explainer
 
 __all__ = ["RAGAgent", "translation_confidence"]
 
@@ -114,7 +113,9 @@ class RAGAgent:
                     max_fixes=fixes,
                     levels=self._levels,
                     timeout=episode.endpoint.timeout_s,
-                    explain=self._explainer(client, pack),
+                    explain=explainer(client, Vocabulary.of(client.config, pack.schema))
+                    if self._diagnose
+                    else None,
                 ).translate(
                     task.query,
                     without_groups=shown.without_groups,
@@ -135,12 +136,6 @@ class RAGAgent:
         if watch.spent:
             status, error = "exhausted", watch.spent
         return conclude(episode, sparql, status, error)
-
-    def _explainer(self, client: SPARQLClient, pack: Pack) -> Explain | None:
-        if not self._diagnose:
-            return None
-        names = Vocabulary.of(client.config, pack.schema)
-        return lambda query, empty: explain_query(query, client, names, empty=empty)
 
 
 def translation_confidence(found: Translation, pack: Pack) -> Confidence:

@@ -20,6 +20,7 @@ from reasoningbank.experiment.plan import hidden_tasks
 from reasoningbank.experiment.trial import attempt_task
 from reasoningbank.experiment.world import open_world
 from reasoningbank.lm import open_lm
+from reasoningbank.nl2sparql import asked_language
 from reasoningbank.tools import SPARQLTools
 
 __all__ = ["ask"]
@@ -52,7 +53,8 @@ def ask(
     loaded = load_pack(pack)
     arm = Arm(name="ask", agent=agent, lm=lm)
     experiment = Experiment(name="ask", pack=pack, arms=(arm,))
-    task = Task("ask", question, "", loaded.endpoint)
+    spoken = asked_language(question, loaded)
+    task = Task("ask", question, "", loaded.endpoint, language=spoken)
     with contextlib.ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         progress_console.print(f"opening {loaded.name} and {lm} …")

@@ -40,7 +40,9 @@ from reasoningbank.retrieval import (
     open_embedder,
     open_index,
 )
-from reasoningbank.sparql import EndpointConfig
+from reasoningbank.sparql import EndpointConfig, SPARQLClient
+from reasoningbank.tools import Vocabulary
+from reasoningbank.tools.diagnosis import explainer
 from reasoningbank.trajectory import Usage
 
 __all__ = ["app"]
@@ -102,10 +104,13 @@ def translate(
         lm, _ = open_tiers(tiers, stack)
         endpoint = stack.enter_context(open_endpoint(found_pack, url))
         shown = shown_examples(found_pack, embedding=embedding, index=index) if top_k else None
+        client = stack.enter_context(SPARQLClient(endpoint))
         translator = NL2SPARQL(
             found_pack,
             lm,
-            endpoint=endpoint,
+            endpoint=client,
+            timeout=endpoint.timeout_s,
+            explain=explainer(client, Vocabulary.of(endpoint, found_pack.schema)),
             retriever=shown.retriever if shown else None,
             top_k=top_k,
             max_fixes=max_fixes,

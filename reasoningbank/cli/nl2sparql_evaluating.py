@@ -23,8 +23,9 @@ from reasoningbank.errors import UsageError
 from reasoningbank.experiment import World
 from reasoningbank.experiment.world import open_world
 from reasoningbank.lm import UsageCounter
-from reasoningbank.nl2sparql import NL2SPARQL, load_patterns, validate_syntax
+from reasoningbank.nl2sparql import NL2SPARQL, load_examples, validate_syntax
 from reasoningbank.retrieval import DEFAULT_EMBEDDER, DEFAULT_INDEX
+from reasoningbank.tools.diagnosis import explainer
 
 __all__ = ["Asked", "LeftOut", "answered", "questions_of"]
 
@@ -96,12 +97,14 @@ def answered(asked: Asked, tasks: list[Task]) -> Iterator[TranslationRow]:
             for members in groups_of(corpus).values()
             for task in members
         }
+        needs = {one.id: one.patterns for one in load_examples(asked.pack)}
         translate = _graph if asked.agent == "graph" else _rag
         for task in tasks:
             hidden = {"group": groups.get(task.id, frozenset()), "one": frozenset({task.id})}
             began = time.monotonic()
             made = translate(asked, world, lms, task, hidden.get(asked.left_out, frozenset()))
-            yield _judged(asked, world, task, made, time.monotonic() - began)
+            seconds = time.monotonic() - began
+            yield _judged(asked, world, task, made, seconds, needs.get(task.id, ()))
 
 
 @dataclass(frozen=True)
@@ -136,6 +139,8 @@ def _rag(asked: Asked, world: World, lms: _LMs, task: Task, hidden: frozenset[st
             endpoint=world.client,
             retriever=shown.retriever,
             detector=shown.detector,
+            timeout=world.endpoint.timeout_s,
+            explain=explainer(world.client, world.vocabulary),
         ).translate(task.query, without_groups=shown.without_groups, without_ids=shown.without_ids)
     detected = tuple(one.pattern for one in found.patterns)
     trust = translation_confidence(found, asked.pack)
@@ -177,7 +182,9 @@ def _graph(asked: Asked, world: World, lms: _LMs, task: Task, hidden: frozenset[
     )
 
 
-def _judged(asked: Asked, world: World, task: Task, made: _Made, seconds: float) -> TranslationRow:
+def _judged(
+    asked: Asked, world: World, task: Task, made: _Made, seconds: float, needs: tuple[str, ...]
+) -> TranslationRow:
     verdict = world.judge.examine(task, made.sparql).verdict
     return TranslationRow(
         task=task.id,
@@ -189,7 +196,7 @@ def _judged(asked: Asked, world: World, task: Task, made: _Made, seconds: float)
         parses=made.sparql is not None and validate_syntax(made.sparql, asked.pack).ok,
         executes=verdict.status in ("judged", "wrong_form"),
         components=matched(made.sparql, task.expected_sparql, asked.pack),
-        patterns=load_patterns(asked.pack).known(task.keywords),
+        patterns=needs,
         detected=made.detected,
         valid=made.valid,
         confidence=made.confidence,

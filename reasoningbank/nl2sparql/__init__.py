@@ -24,7 +24,7 @@ from reasoningbank.nl2sparql.hybrid import (
     Retrieved,
     Retriever,
 )
-from reasoningbank.nl2sparql.languages import language_of
+from reasoningbank.nl2sparql.languages import asked_language, language_of
 from reasoningbank.nl2sparql.measuring import PatternReport, Rate, pattern_report
 from reasoningbank.nl2sparql.nearness import exchanged, likeness
 from reasoningbank.nl2sparql.patterns import Pattern, PatternSet, load_patterns
@@ -84,6 +84,7 @@ __all__ = [
     "Validation",
     "WalkedQuery",
     "adapt_query",
+    "asked_language",
     "best_candidate",
     "build_constraints",
     "constraint_prompt",

@@ -13,7 +13,10 @@ from reasoningbank.corpus import Pack
 from reasoningbank.errors import UsageError
 from reasoningbank.sparql import STANDARD_PREFIXES
 
-__all__ = ["full_name", "namespaces_of", "read_hints"]
+__all__ = ["DEFAULT_PACK", "full_name", "namespaces_of", "read_hints"]
+
+#: The pack that is meant where none is named, as in the translators' own command.
+DEFAULT_PACK = "liita"
 
 _Model = TypeVar("_Model", bound=BaseModel)
 

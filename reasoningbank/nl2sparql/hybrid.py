@@ -16,6 +16,7 @@ from reasoningbank.corpus import Pack, load_pack
 from reasoningbank.errors import UsageError
 from reasoningbank.nl2sparql.detection import Detected, Detector, PatternDetector
 from reasoningbank.nl2sparql.examples import Example, example_pack, load_examples
+from reasoningbank.nl2sparql.hints import DEFAULT_PACK
 from reasoningbank.nl2sparql.patterns import load_patterns
 from reasoningbank.nl2sparql.words import masked, telling
 from reasoningbank.retrieval import (
@@ -30,7 +31,6 @@ __all__ = ["WEIGHTS", "HybridRetriever", "RandomRetriever", "Retrieved", "Retrie
 
 #: Meaning, words, patterns.
 WEIGHTS = (0.4, 0.3, 0.3)
-DEFAULT_PACK = "liita"
 
 
 @dataclass(frozen=True)

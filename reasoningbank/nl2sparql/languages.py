@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from reasoningbank.corpus import Pack
 from reasoningbank.nl2sparql.words import Token, folded, read_tokens
 
-__all__ = ["FUNCTION_WORDS", "language_of", "spoken_languages"]
+__all__ = ["FUNCTION_WORDS", "asked_language", "language_of", "spoken_languages"]
 
 _FUNCTION_TEXT = {
     "it": """
@@ -56,6 +57,11 @@ def language_of(question: str, default: str = "en") -> str:
     most = max(counts.values())
     best = [language for language, count in counts.items() if count == most]
     return best[0] if len(best) == 1 else default
+
+
+def asked_language(question: str, pack: Pack) -> str:
+    """Return the language that a pack's question is asked in; where unsure, the pack's first."""
+    return language_of(question, default=next(iter(pack.languages), "en"))
 
 
 def _counts(tokens: Sequence[Token]) -> dict[str, int]:

@@ -14,7 +14,7 @@ from reasoningbank.lm import STUCK_TEMPERATURE
 from reasoningbank.nl2sparql.detection import Detected, Detector, PatternDetector
 from reasoningbank.nl2sparql.examples import Example
 from reasoningbank.nl2sparql.hybrid import HybridRetriever, Retrieved, Retriever
-from reasoningbank.nl2sparql.languages import language_of
+from reasoningbank.nl2sparql.languages import asked_language
 from reasoningbank.nl2sparql.nearness import NEAR, exchanged, nearest_question
 from reasoningbank.nl2sparql.patterns import load_patterns
 from reasoningbank.nl2sparql.problems import Level
@@ -143,7 +143,7 @@ class _Run:
     ) -> None:
         self.patterns = tuple(self.of.detector.detect(self.question))
         names = self._names()
-        self.language = language_of(self.question, default=next(iter(self.of.pack.languages), "en"))
+        self.language = asked_language(self.question, self.of.pack)
         self.tell("detect", {"patterns": {one.pattern: one.score for one in self.patterns}})
         if self.of.retriever is not None and self.of.top_k:
             self.retrieved = tuple(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from reasoningbank.corpus import Pack, load_pack
 from reasoningbank.nl2sparql.constraints import Constraints, PropertyRow, Rule, load_constraints
+from reasoningbank.nl2sparql.hints import DEFAULT_PACK
 from reasoningbank.nl2sparql.patterns import load_patterns
 
 __all__ = [
@@ -19,7 +20,6 @@ __all__ = [
 
 #: About 900 tokens, of which a small model on a small machine reads some fifty a second.
 MOST_CHARS = 3_600
-DEFAULT_PACK = "liita"
 
 
 @dataclass(frozen=True)

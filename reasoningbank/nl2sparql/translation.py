@@ -37,14 +37,18 @@ class Candidate:
     checked: EndpointValidation | None = None
 
     @property
-    def rank(self) -> tuple[bool, bool, bool, int]:
-        """How good it is: sound before executed with rows before executed before parsed."""
+    def rank(self) -> tuple[bool, bool, bool, bool, int]:
+        """How good it is: sound before executed with rows before executed before parsed.
+
+        Then fewer problems decide.
+        """
         executed = self.checked is not None and self.checked.executed
         levels = {problem.level for problem in self.problems}
         return (
             not self.problems,
             executed and self.checked is not None and self.checked.rows > 0,
-            executed or "syntax" not in levels,
+            executed,
+            "syntax" not in levels,
             -len(self.problems),
         )
 

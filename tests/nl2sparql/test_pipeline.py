@@ -15,9 +15,13 @@ from reasoningbank.corpus import Pack
 from reasoningbank.errors import BudgetError, ModelError, UsageError
 from reasoningbank.nl2sparql import (
     NL2SPARQL,
+    Candidate,
+    EndpointValidation,
     Example,
     HybridRetriever,
+    Problem,
     adapt_query,
+    best_candidate,
     exchanged,
     likeness,
     write_query,
@@ -53,6 +57,17 @@ def pipeline(
 
 def prompt_of(lm: Any, call: int = -1) -> str:
     return "\n".join(message["content"] for message in lm.history[call]["messages"])
+
+
+def test_a_query_that_ran_is_better_than_one_that_only_parses() -> None:
+    slow, empty = Problem("endpoint", "not-executed", "too slow"), Problem("endpoint", "empty", "")
+    timed_out = Candidate("A", "written", (slow,), EndpointValidation((slow,)))
+    checked = EndpointValidation((empty,), executed=True)
+    ran = Candidate("B", "fixed", (empty, Problem("semantic", "x", "x")), checked)
+    broken = Candidate("C", "fixed", (Problem("syntax", "parse", "near C"),))
+    assert best_candidate([broken, timed_out, ran]) is ran
+    assert best_candidate([broken, timed_out]) is timed_out
+    assert best_candidate([]) is None
 
 
 def test_a_sound_query_takes_one_call(pipeline: Callable[..., NL2SPARQL]) -> None:

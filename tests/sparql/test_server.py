@@ -204,8 +204,10 @@ def test_a_server_that_died_is_an_endpoint_error_and_comes_back(tmp_path: Path) 
 
 
 STARTER = """
-import os, sys, threading, time
+import os, signal, sys, threading, time
 from reasoningbank.sparql import OxigraphServer
+# A shell starts what runs in its background with this signal ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 server = OxigraphServer()
 # Started by a thread that ends: the server must not end with it.
 thread = threading.Thread(target=server.start)

@@ -12,7 +12,9 @@ from reasoningbank.agents.graph.settings import GraphSettings
 from reasoningbank.agents.graph.state import NL2SPARQLState, initial_state
 from reasoningbank.agents.graph.translation import GraphTranslation
 from reasoningbank.agents.protocol import Episode
+from reasoningbank.agents.shown_examples import pack_of
 from reasoningbank.errors import UsageError
+from reasoningbank.nl2sparql import asked_language
 
 __all__ = ["GraphRun"]
 
@@ -54,8 +56,14 @@ class GraphRun:
             raise UsageError(
                 f"there is a thread {self.thread!r} already", mend="resume it, or name another"
             )
+        pack = pack_of(self.episode, "graph")
         self._start = initial_state(
-            question.strip(), language, provider=self.provider, model=self.model
+            question.strip(),
+            language or asked_language(question, pack),
+            provider=self.provider,
+            model=self.model,
+            pack=pack.key,
+            human=self.settings.human,
         )
         return self
 
@@ -63,13 +71,33 @@ class GraphRun:
         """Set the run to go on from its last checkpoint, and return it.
 
         Raises:
-            UsageError: There is none, or it waits for an answer that is not given.
+            UsageError: There is none; it was begun with another pack or model; or it waits for an
+                answer that is not given, or for none that is.
         """
         kept = self._kept()
         if kept is None:
             raise UsageError(
                 f"there is no thread {self.thread!r}", mend="name one that checkpoints were kept of"
             )
+        for name, mine in (
+            ("pack", pack_of(self.episode, "graph").key),
+            ("provider", self.provider),
+            ("model", self.model),
+        ):
+            its = kept.values.get(name)
+            if its != mine:
+                raise UsageError(
+                    f"the thread {self.thread!r} was begun with the {name} {its or '(none)'}",
+                    mend=f"name the same {name} again",
+                )
+        if kept.values.get("human", False) != self.settings.human:
+            begun, mend = ("without", "leave out") if self.settings.human else ("with", "give")
+            raise UsageError(
+                f"the thread {self.thread!r} was begun {begun} somebody to ask back",
+                mend=f"{mend} --ask-back (human=True)",
+            )
+        if answer is not None and not kept.interrupts:
+            raise UsageError(f"the thread {self.thread!r} waits for no answer", mend="leave it out")
         if kept.interrupts:
             if answer is None:
                 asks = kept.values.get("unclear", "")

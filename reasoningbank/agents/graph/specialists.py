@@ -17,6 +17,8 @@ from reasoningbank.nl2sparql import Example, PatternSet, build_constraints, same
 __all__ = ["GENERAL", "build_writers", "families_of", "family_for"]
 
 GENERAL = "general"
+#: Characters of the explored properties that a prompt tells, and likewise of the classes.
+MOST_NAMES = 1_000
 
 
 def families_of(patterns: PatternSet) -> dict[str, tuple[str, ...]]:
@@ -114,7 +116,7 @@ def _write(parts: Parts, family: str, names: tuple[str, ...]) -> Node:
             _examples(state, parts.settings.shown),
             _earlier(state),
             parts.lm,
-            notes=_plan(state),
+            notes="\n\n".join(filter(None, (_plan(state), _names(state)))),
             temperature=STUCK_TEMPERATURE if state["repeated"] else None,
         )
         tried = [one["sparql"] for one in state["refinement_history"]]
@@ -142,22 +144,35 @@ def _plan(state: NL2SPARQLState) -> str:
 
 
 def _earlier(state: NL2SPARQLState) -> list[tuple[str, str]]:
-    """Return the queries that failed, with what the data have told behind the last one's error."""
-    # A query that came twice is told once: seen twice it would come a third time.
-    once = {one["sparql"]: one["error"] for one in state["refinement_history"] if one["sparql"]}
-    told = list(once.items())
-    if told and (found := _data(state)):
-        query, error = told[-1]
-        told[-1] = (query, f"{error}\n{found}")
-    return told
+    """Return the queries that failed, the one that was explored with what the data told of it."""
+    told: dict[str, str] = {}
+    explored = ""
+    for one in state["refinement_history"]:
+        query = one["sparql"]
+        if not query:
+            continue
+        if one.get("step") == "explore":
+            explored = query
+        # A query that came twice is told once: seen twice it would come a third time.
+        told.pop(query, None)
+        # What the data say comes first: of a long error the end is cut off.
+        told[query] = "\n".join((*(state["findings"] if query == explored else ()), one["error"]))
+    return list(told.items())
 
 
-def _data(state: NL2SPARQLState) -> str:
-    lines = list(state["findings"])
+def _names(state: NL2SPARQLState) -> str:
+    """Return the names that exploring found in use, as many whole ones as there is room for."""
+    lines = []
     for title, names in (
-        ("Classes", state["discovered_classes"]),
         ("Properties", state["discovered_properties"]),
+        ("Classes", state["discovered_classes"]),
     ):
-        if names:
-            lines.append(f"{title} in use: {', '.join(names)}")
+        room, kept = MOST_NAMES, []
+        for name in names:
+            room -= len(name) + 2
+            if room < 0:
+                break
+            kept.append(name)
+        if kept:
+            lines.append(f"{title} in use: {', '.join(kept)}")
     return "\n".join(lines)

@@ -21,6 +21,8 @@ class NL2SPARQLState(TypedDict, total=False):
         language: Its language, e.g. ``it``; empty where that is not told.
         provider: Whose models are asked; empty where they were given ready.
         model: Name of the model that writes; None likewise.
+        pack: The domain pack, as `Pack.key` names it; empty in a trial.
+        human: Whether somebody can be asked back.
         advice: What is known from earlier questions; empty where nothing is.
         detected_patterns: Patterns that it needs, the surest first.
         pattern_scores: How sure each is, from 0 to 1.
@@ -62,6 +64,8 @@ class NL2SPARQLState(TypedDict, total=False):
     language: str
     provider: str
     model: str | None
+    pack: str
+    human: bool
     advice: str
     detected_patterns: list[str]
     pattern_scores: dict[str, float]
@@ -120,6 +124,8 @@ def initial_state(
     advice: str = "",
     provider: str = "",
     model: str | None = None,
+    pack: str = "",
+    human: bool = False,
 ) -> NL2SPARQLState:
     """Return the state in which nothing is known but the question and who is asked."""
     return NL2SPARQLState(
@@ -127,6 +133,8 @@ def initial_state(
         language=language,
         provider=provider,
         model=model,
+        pack=pack,
+        human=human,
         advice=advice,
         detected_patterns=[],
         pattern_scores={},

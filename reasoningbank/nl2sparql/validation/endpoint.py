@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from reasoningbank.corpus import load_pack, open_endpoint
 from reasoningbank.errors import QueryError
+from reasoningbank.nl2sparql.hints import DEFAULT_PACK
 from reasoningbank.nl2sparql.problems import Problem, Validation
 from reasoningbank.sparql import (
     BooleanResult,
@@ -51,7 +53,7 @@ class EndpointValidation(Validation):
 
 
 def validate_endpoint(
-    sparql: str, endpoint: EndpointConfig | SPARQLClient, timeout: float = 30.0
+    sparql: str, endpoint: EndpointConfig | SPARQLClient | None = None, timeout: float = 30.0
 ) -> EndpointValidation:
     """Execute a query.
 
@@ -60,7 +62,8 @@ def validate_endpoint(
 
     Args:
         sparql: A query; the endpoint's prefixes need not be declared.
-        endpoint: The endpoint, or a client of it.
+        endpoint: The endpoint, or a client of it. Without one that of the pack `liita` is opened,
+            which takes a second or two: for many queries open it once.
         timeout: Seconds it may take.
 
     Raises:
@@ -72,6 +75,9 @@ def validate_endpoint(
         >>> success, error
         (False, "line 1, column 10: the query cannot be parsed near ...")
     """
+    if endpoint is None:
+        with open_endpoint(load_pack(DEFAULT_PACK)) as opened:
+            return validate_endpoint(sparql, opened, timeout)
     client = endpoint if isinstance(endpoint, SPARQLClient) else SPARQLClient(endpoint)
     began = time.monotonic()
     try:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from reasoningbank.corpus import Pack, load_pack
 from reasoningbank.errors import QueryError
-from reasoningbank.nl2sparql.hints import namespaces_of
+from reasoningbank.nl2sparql.hints import DEFAULT_PACK, namespaces_of
 from reasoningbank.nl2sparql.problems import Problem, Validation
 from reasoningbank.nl2sparql.validation.apart import unjoined
 from reasoningbank.nl2sparql.validation.classes import misplaced_classes
@@ -26,7 +26,7 @@ MOST = 5
 
 def validate_semantic(
     sparql: str,
-    pack: Pack | str = "liita",
+    pack: Pack | str = DEFAULT_PACK,
     patterns: Iterable[str] = (),
     *,
     question: str = "",

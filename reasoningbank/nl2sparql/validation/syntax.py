@@ -8,7 +8,7 @@ import pyoxigraph
 
 from reasoningbank.corpus import Pack, load_pack
 from reasoningbank.errors import QueryError
-from reasoningbank.nl2sparql.hints import namespaces_of
+from reasoningbank.nl2sparql.hints import DEFAULT_PACK, namespaces_of
 from reasoningbank.nl2sparql.problems import Problem, Validation
 from reasoningbank.sparql import STANDARD_PREFIXES, prepare
 
@@ -18,7 +18,7 @@ __all__ = ["validate_syntax"]
 _NOWHERE = "http://127.0.0.1:1/"
 
 
-def validate_syntax(sparql: str, pack: Pack | str | None = "liita") -> Validation:
+def validate_syntax(sparql: str, pack: Pack | str | None = DEFAULT_PACK) -> Validation:
     """Check that a query parses, and names no unknown prefix.
 
     Args:

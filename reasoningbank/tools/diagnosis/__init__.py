@@ -16,13 +16,14 @@ from reasoningbank.tools.diagnosis.empty_results import (
     suggest_for_error,
     unknown_names,
 )
-from reasoningbank.tools.diagnosis.explaining import explain_query
+from reasoningbank.tools.diagnosis.explaining import explain_query, explainer
 
 __all__ = [
     "MOST_CHARS",
     "MOST_LINES",
     "diagnose",
     "explain_query",
+    "explainer",
     "is_empty",
     "probe_run",
     "suggest_for_error",

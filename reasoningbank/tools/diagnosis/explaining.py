@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from reasoningbank.errors import EndpointError, QueryError, UsageError
 from reasoningbank.sparql import SPARQLClient
 from reasoningbank.tools.diagnosis.empty_results import (
@@ -12,7 +14,19 @@ from reasoningbank.tools.diagnosis.empty_results import (
 )
 from reasoningbank.tools.vocabulary import Vocabulary
 
-__all__ = ["explain_query"]
+__all__ = ["explain_query", "explainer"]
+
+
+def explainer(
+    client: SPARQLClient, names: Vocabulary | None
+) -> Callable[[str, bool], tuple[str, ...]]:
+    """Return `explain_query` for one endpoint: it takes a query, and whether it gave nothing.
+
+    Args:
+        client: Prepares queries; its endpoint is asked, by connections of their own.
+        names: The endpoint's vocabulary; nothing is known without one.
+    """
+    return lambda query, empty: explain_query(query, client, names, empty=empty)
 
 
 def explain_query(

@@ -9,6 +9,8 @@ import pytest
 
 from reasoningbank.agents import Attempt, Episode, make_agent
 from reasoningbank.agents.graph import GraphAgent, GraphSettings
+from reasoningbank.agents.graph.specialists import _earlier
+from reasoningbank.agents.graph.state import initial_state
 from reasoningbank.corpus import Pack, Task
 from reasoningbank.errors import UsageError
 from reasoningbank.judge.case import executed_queries
@@ -107,6 +109,37 @@ def test_an_empty_result_is_explored_and_what_was_found_is_told(
     assert found["findings"][0] in wrote
     assert EMPTY in wrote
     assert "gives no rows" in wrote
+
+
+def test_as_many_explored_names_are_told_as_there_is_room_for_and_each_whole(
+    episode: Make, forest: Pack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reasoningbank.agents.graph.specialists.MOST_NAMES", 18)
+    attempt = solve(
+        episode(analysis("KIND"), written(EMPTY), written(QUERY), verified(), pack=forest)
+    )
+    names = told(attempt, "explore")[0]["discovered_properties"]
+    wrote = prompts(attempt)[2]
+    line = wrote.split("Properties in use: ")[1].split("\\n")[0].split('"')[0].split("'")[0]
+    shown = line.split(", ")
+    assert shown == names[: len(shown)]
+    assert 0 < len(shown) < len(names)
+
+
+def test_what_was_explored_is_told_of_the_query_it_is_about() -> None:
+    history = [
+        {"sparql": "A", "error": "empty", "step": "explore"},
+        {"sparql": "B", "error": "broken", "step": "refine"},
+        {"sparql": "A", "error": "empty", "step": "refine"},
+    ]
+    first, second = history[:2], history
+    for tried, expected in (
+        (first, [("A", "no such way\nempty"), ("B", "broken")]),
+        # What came again is told last, and with all that is known of it.
+        (second, [("B", "broken"), ("A", "no such way\nempty")]),
+    ):
+        state = initial_state("?") | {"refinement_history": tried, "findings": ["no such way"]}
+        assert _earlier(state) == expected  # type: ignore[arg-type]
 
 
 def test_an_objection_of_the_reader_is_refined(episode: Make, forest: Pack) -> None:

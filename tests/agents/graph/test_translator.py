@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -176,6 +177,36 @@ def test_killed_in_the_middle_it_goes_on_from_the_checkpoint(
     going_on.close()
     for kept in tmp_path.iterdir():
         assert SECRET.encode() not in kept.read_bytes()
+
+
+def test_a_thread_goes_on_as_it_was_begun_or_not_at_all(
+    agent: Make, forest: Pack, tmp_path: Path
+) -> None:
+    file = tmp_path / "c.sqlite"
+    agent(*SOUND, checkpoints=file).translate(QUESTION, thread="t")
+    with pytest.raises(UsageError, match="waits for no answer"):
+        agent(checkpoints=file).resume("t", "the oak")
+    elsewhere = replace(forest, key="other")
+    with pytest.raises(UsageError, match="was begun with the pack"):
+        agent(checkpoints=file, pack=elsewhere).resume("t")
+    unclear = (analysis(unclear="Which plant?"), *SOUND[1:])
+    human = GraphSettings(human=True)
+    agent(*unclear, settings=human, checkpoints=file).translate(QUESTION, thread="asks")
+    with pytest.raises(UsageError, match="begun with somebody to ask back"):
+        agent(checkpoints=file).resume("asks", "the oak")
+
+
+@pytest.mark.parametrize(
+    ("question", "language"),
+    [("Quali sono gli alberi della foresta?", "it"), ("Which are the trees of the forest?", "en")],
+)
+def test_a_question_is_in_the_language_that_it_is_asked_in(
+    agent: Make, question: str, language: str
+) -> None:
+    states = [state for _, state in agent(*SOUND).stream(question)]
+    assert states[-1]["language"] == language
+    told = [state for _, state in agent(*SOUND).stream(question, language="de")]
+    assert told[-1]["language"] == "de"
 
 
 def test_a_thread_that_ended_gives_its_answer_again(agent: Make, tmp_path: Path) -> None:

@@ -1,0 +1,129 @@
+"""Write what was measured of the translators into `docs/evaluation.md`, from the committed records.
+
+Run `python scripts/generate_measured.py`; with `--check` nothing is written and the exit status is
+1 when the page is out of date, which is how the tests use it. Nothing is run or judged again.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from reasoningbank.analysis import read_translations
+from reasoningbank.analysis.nl2sparql_rows import ArmRows
+from reasoningbank.analysis.nl2sparql_tables import (
+    Table,
+    agent_table,
+    brier_table,
+    language_table,
+    mending_table,
+    pattern_table,
+    reliability_table,
+    scenario_table,
+)
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "evaluation.md"
+RESULTS = ROOT / "experiments" / "results"
+BEGIN, END = "<!-- measured: generated from the records -->\n", "<!-- end of measured -->"
+
+
+class Section(NamedTuple):
+    """A part of the page.
+
+    Attributes:
+        title: What was asked.
+        runs: Names of the runs that answer it, in `experiments/results`.
+        tables: Which tables are made of them.
+        arms: Which arms stand in them, as `read_translations` names them; empty for all.
+    """
+
+    title: str
+    runs: tuple[str, ...]
+    tables: tuple[Callable[[Sequence[ArmRows]], Table], ...]
+    arms: tuple[str, ...] = ()
+
+
+SECTIONS = (
+    Section(
+        "Four ways from a question to a query",
+        ("nl2sparql", "nl2sparql_uniprot"),
+        (agent_table, mending_table, brier_table, reliability_table),
+    ),
+    Section("When to use which, on the lexicon", ("nl2sparql",), (scenario_table,)),
+    Section(
+        "Where it goes wrong, on the lexicon", ("nl2sparql",), (pattern_table,), ("rag", "graph")
+    ),
+    Section(
+        "What retrieval, validation and mending add, on the lexicon",
+        ("nl2sparql_parts",),
+        (agent_table, mending_table),
+    ),
+    Section(
+        "Italian against English, the same questions",
+        ("nl2sparql_italian", "nl2sparql"),
+        (language_table, mending_table),
+        ("nl2sparql_italian/rag", "nl2sparql/rag"),
+    ),
+)
+
+
+def measured() -> str:
+    """Return the sections as Markdown."""
+    parts = []
+    for section in SECTIONS:
+        arms = [
+            arm
+            for arm in read_translations([RESULTS / name for name in section.runs])
+            if not section.arms or arm.arm in section.arms
+        ]
+        trials = sum(len(arm.rows) for arm in arms)
+        records = ", ".join(f"`experiments/results/{name}`" for name in section.runs)
+        parts.append(
+            f"### {section.title}\n\n{trials} judged trials of {len(arms)} arms: {records}."
+        )
+        for make in section.tables:
+            table = make(arms)
+            if table.rows:
+                title = table.title[0].upper() + table.title[1:]
+                parts.append(f"{title}:\n\n{markdown(table)}")
+    return "\n\n".join(parts) + "\n"
+
+
+def markdown(table: Table) -> str:
+    """Return a table as Markdown, numbers to the right."""
+    numeric = [
+        all(row[column][:1].isdigit() or row[column] == "-" for row in table.rows)
+        for column in range(len(table.headers))
+    ]
+    lines = [
+        table.headers,
+        tuple("---:" if right else "---" for right in numeric),
+        *(tuple(cell.replace("|", "\\|") for cell in row) for row in table.rows),
+    ]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def page(text: str) -> str:
+    """Return the page with its tables as the records have them."""
+    head, _, rest = text.partition(BEGIN)
+    _, _, tail = rest.partition(END)
+    return f"{head}{BEGIN}\n{measured()}\n{END}{tail}"
+
+
+def main() -> int:
+    """Write the tables, or check them; returns the exit status."""
+    text = PAGE.read_text(encoding="utf-8")
+    if page(text) == text:
+        return 0
+    if "--check" in sys.argv[1:]:
+        print("out of date: docs/evaluation.md; run scripts/generate_measured.py", file=sys.stderr)
+        return 1
+    PAGE.write_text(page(text), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
