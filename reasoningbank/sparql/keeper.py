@@ -48,6 +48,8 @@ HOLD_S = 10.0
 LEAST_PATIENCE_S = 2.0
 #: Most seconds between two looks at what the engine still works on.
 LOOK_S = 2.0
+#: Seconds in which more of a request may come: its head alone is that of many requests.
+REST_S = 0.05
 MOST_PAUSE_S = 60
 #: After so many times, it is the request's fault.
 MOST_BROKEN_OFF = 2
@@ -65,10 +67,7 @@ class Load(TypedDict):
 
 
 class Plan(TypedDict):
-    """What to run, and what to load into it.
-
-    `command` lacks the address to listen at. `update` is sent after all files; empty for none.
-    """
+    """What to run, but for its address, and to load into it; `update` follows, if not empty."""
 
     command: list[str]
     loads: list[Load]
@@ -210,9 +209,8 @@ class Engine:
 
     def _said(self) -> str:
         # Not by seek and read: the program shares the place, and would write over its own message.
-        return (
-            os.pread(self._log.fileno(), 4_000, 0).decode("utf-8", "replace") if self._log else ""
-        )
+        log = self._log
+        return os.pread(log.fileno(), 4_000, 0).decode("utf-8", "replace") if log else ""
 
     def _answers(self) -> bool:
         connection = http.client.HTTPConnection(HOST, self.port, timeout=2)
@@ -361,22 +359,23 @@ class Keeper:
 
     def _attend(self, client: socket.socket) -> None:
         with client, suppress(OSError):
-            engine = self._connected()
-            if engine is None:
-                client.settimeout(HOLD_S)
-                client.recv(CHUNK)
-                self._turn_away(client)
-                return
-            exchange = Exchange()
-            with self._change:
-                self._exchanges.add(exchange)
-            try:
-                with engine:
-                    self._relay(client, engine, exchange)
-            finally:
+            while (engine := self._connected()) is not None:
+                exchange = Exchange()
                 with self._change:
-                    self._exchanges.remove(exchange)
-                    self._change.notify_all()
+                    self._exchanges.add(exchange)
+                try:
+                    with engine:
+                        self._relay(client, engine, exchange)
+                finally:
+                    with self._change:
+                        self._exchanges.remove(exchange)
+                        self._change.notify_all()
+                # An engine that ended before anything was asked owes its place to the next.
+                if exchange.began or exchange.left:
+                    return
+            client.settimeout(HOLD_S)
+            client.recv(CHUNK)
+            self._turn_away(client)
 
     def _connected(self) -> socket.socket | None:
         end = time.monotonic() + HOLD_S
@@ -389,17 +388,26 @@ class Keeper:
                 return None
             with suppress(OSError):
                 return socket.create_connection((HOST, port))
-            # It has just ended.
             time.sleep(POLL_S)
 
     def _relay(self, client: socket.socket, engine: socket.socket, exchange: Exchange) -> None:
+        poll = select.poll()
         for end in (client, engine):
             end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        poll = select.poll()
-        poll.register(client, select.POLLIN)
-        poll.register(engine, select.POLLIN)
+            poll.register(end, select.POLLIN)
         while True:
             ready = {number for number, _ in poll.poll()}
+            # First: what the engine has not been asked yet, another one can be.
+            if engine.fileno() in ready:
+                if answer := _received(engine):
+                    if not exchange.answered:
+                        exchange.answered = True
+                        self._broken_off.pop(exchange.key, None)
+                    client.sendall(answer)
+                else:
+                    if exchange.began and not exchange.answered:
+                        self._explain(client, exchange)
+                    return
             if client.fileno() in ready:
                 if asked := _received(client):
                     exchange.take(asked)
@@ -416,16 +424,6 @@ class Keeper:
                         engine.shutdown(socket.SHUT_WR)
                     with self._change:
                         self._change.notify_all()
-            if engine.fileno() in ready:
-                if answer := _received(engine):
-                    if not exchange.answered:
-                        exchange.answered = True
-                        self._broken_off.pop(exchange.key, None)
-                    client.sendall(answer)
-                    continue
-                if exchange.began and not exchange.answered:
-                    self._explain(client, exchange)
-                return
 
     def _explain(self, client: socket.socket, exchange: Exchange) -> None:
         """Answer for an engine that ended, or was ended, before it did."""
@@ -433,6 +431,8 @@ class Keeper:
             _answer(client, TIMED_OUT, "408 Request Timeout")
             return
         if not self._ending:
+            while select.select([client], [], [], REST_S)[0] and (asked := _received(client)):
+                exchange.take(asked)
             self._broken_off[exchange.key] += 1
         self._turn_away(client)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -15,7 +16,13 @@ import pytest
 
 from reasoningbank.errors import EndpointError, QueryError
 from reasoningbank.sparql import EndpointConfig, OxigraphServer, SPARQLClient, TableResult
-from reasoningbank.sparql.keeper import LEAST_PATIENCE_S, Engine, Failed, Plan
+from reasoningbank.sparql.keeper import (
+    LEAST_PATIENCE_S,
+    Engine,
+    Failed,
+    Keeper,
+    Plan,
+)
 from reasoningbank.sparql.server import oxigraph_program
 
 NUMBERS = 2_000
@@ -207,6 +214,29 @@ def test_a_query_that_ends_the_engine_is_refused_the_third_time(server: Oxigraph
     assert "broke off twice" in said[-1][1]
     with asking(server) as client:
         assert counted(client) == str(NUMBERS)
+
+
+def test_who_was_connected_to_an_ending_engine_is_served_by_the_next() -> None:
+    plan: Plan = {
+        "command": [],
+        "loads": [],
+        "update": "",
+        "timeout_s": 5.0,
+        "start_timeout_s": 5.0,
+    }
+    with socket.create_server(("127.0.0.1", 0)) as front, socket.create_server(("", 0)) as back:
+        keeper = Keeper(front, plan)
+        keeper._engine.port, keeper._up = back.getsockname()[1], True
+        threading.Thread(target=keeper._accept, daemon=True).start()
+        with socket.create_connection(front.getsockname(), timeout=20) as client:
+            back.accept()[0].close()
+            client.sendall(b"asked")
+            back.settimeout(20)
+            second, _ = back.accept()
+            with second:
+                assert second.recv(100) == b"asked"
+                second.sendall(b"told")
+                assert client.recv(100) == b"told"
 
 
 def test_an_engine_that_was_ended_for_good_is_not_started_again() -> None:
