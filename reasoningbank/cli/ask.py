@@ -11,12 +11,14 @@ import typer
 
 from reasoningbank.agents import make_agent
 from reasoningbank.agents.confidence import confidence_in
+from reasoningbank.cli.memory_sources import opened
 from reasoningbank.cli.output import console, print_json, progress_console, seconds
 from reasoningbank.cli.steps import Steps, confidence_line, print_query
 from reasoningbank.corpus import Task, load_pack, load_shacl_tasks
 from reasoningbank.errors import ModelError, ReasoningBankError, ToolError, UsageError
-from reasoningbank.experiment import Arm, EndpointSettings, Experiment
+from reasoningbank.experiment import Arm, EndpointSettings, Experiment, MemorySettings
 from reasoningbank.experiment.plan import hidden_tasks
+from reasoningbank.experiment.recall import NOTHING
 from reasoningbank.experiment.trial import attempt_task
 from reasoningbank.experiment.world import open_world
 from reasoningbank.lm import open_lm
@@ -32,6 +34,10 @@ def ask(
     pack: Annotated[str, typer.Option(help="A pack's name or folder.")] = "uniprot",
     lm: Annotated[str, typer.Option(help="A model: local, or a LiteLLM name.")] = "local",
     url: Annotated[str | None, typer.Option(help="A running endpoint to ask instead.")] = None,
+    memory: Annotated[
+        Path | None,
+        typer.Option(help="A bank, file of items or run; its items for the question are shown."),
+    ] = None,
     stream: Annotated[
         bool, typer.Option("--stream", help="Show each step as it completes, on standard error.")
     ] = False,
@@ -51,11 +57,14 @@ def ask(
         )
     endpoint = EndpointSettings(url=url) if url else None
     loaded = load_pack(pack)
-    arm = Arm(name="ask", agent=agent, lm=lm)
+    remembered = MemorySettings(source="bank", bank=str(memory)) if memory else MemorySettings()
+    arm = Arm(name="ask", agent=agent, lm=lm, memory=remembered)
     experiment = Experiment(name="ask", pack=pack, arms=(arm,))
     spoken = asked_language(question, loaded)
     task = Task("ask", question, "", loaded.endpoint, language=spoken)
+    corpus = load_shacl_tasks(pack)
     with contextlib.ExitStack() as stack:
+        bank = stack.enter_context(opened(memory)) if memory else None
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         progress_console.print(f"opening {loaded.name} and {lm} …")
         model = stack.enter_context(open_lm(lm))
@@ -65,13 +74,17 @@ def ask(
                 scratch,
                 endpoint=endpoint,
                 models={lm: model},
-                hidden=hidden_tasks(load_shacl_tasks(pack), ()),
+                hidden=hidden_tasks(corpus, ()),
             )
         )
+        recall = NOTHING
+        if bank is not None:
+            from reasoningbank.experiment.learning.asking import recalled
+
+            recall = recalled(world, loaded, corpus, arm, task, bank)
         progress_console.print("thinking …")
-        attempt = attempt_task(
-            world, experiment, arm, task, seed=0, watch=Steps() if stream else None
-        )
+        steps = Steps() if stream else None
+        attempt = attempt_task(world, experiment, arm, task, seed=0, recall=recall, watch=steps)
         rows, note = [], ""
         if attempt.status == "error":
             raise ModelError(attempt.error)
@@ -89,6 +102,7 @@ def ask(
         print_json(
             {"sparql": attempt.sparql, "status": attempt.status, "rows": rows, "note": note,
              "turns": usage.iterations, "tool_calls": usage.tool_calls, **cost,
+             "memory": [one["id"] for one in (recall.event or {}).get("items", ())],
              "confidence": trust.confidence if trust else None,
              "calibrated": trust.calibrated if trust else None,
              "explanation": trust.explanation if trust else None}

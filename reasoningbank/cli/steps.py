@@ -86,6 +86,9 @@ class Steps:
             # Queries that are recorded between such steps belong to them.
             self._named = True
             print_step(str(data["step"]), data, self._to)
+        elif event.kind == "memory_retrieved":
+            titles = [str(one["title"]) for one in data["items"]]
+            _plain(f"[memory] {'; '.join(titles) or 'no item'}", self._to)
         elif event.kind == "code" and "output" in data:
             # An event of code is told twice: without its output when it begins.
             self._turn(str(data["code"]), str(data["output"]))

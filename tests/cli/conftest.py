@@ -54,8 +54,8 @@ def scripting(
     Whatever is opened goes on with the replies that are left, unless each is to begin anew.
     """
 
-    def script(*written: dict[str, str]) -> None:
-        shared = DummyLM(list(written))
+    def script(*written: dict[str, str], model: DummyLM | None = None) -> None:
+        shared = model or DummyLM(list(written))
 
         @contextlib.contextmanager
         def opened(_: str) -> Iterator[Scripted]:

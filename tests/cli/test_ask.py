@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dspy.utils import DummyLM
 from forest import write_forest
 from rich.console import Console
 
 from reasoningbank.cli import ask as command
 from reasoningbank.cli.steps import Steps, print_query
 from reasoningbank.corpus import Pack
+from reasoningbank.memory import MemoryItem, Snapshot
 from reasoningbank.trajectory import Recorder
 
 from .conftest import Said, scripting
@@ -136,3 +138,38 @@ def test_calls_of_tools_are_shown_with_what_they_returned() -> None:
     assert lines[1].startswith("long long")
     assert len(lines[1]) < 1_600
     assert lines[2] == "[error] the reply could not be parsed"
+
+
+def test_items_of_a_bank_are_shown_to_the_agent(
+    cli: Cli, replies: Any, forest: Pack, tmp_path: Path
+) -> None:
+    told = MemoryItem(
+        "Height is in metres", "Questions for how tall trees are", "Ask t:height.", "seed"
+    )
+    bank = tmp_path / "bank.jsonl"
+    bank.write_bytes(Snapshot.of([told]).lines())
+    model = DummyLM([{"sparql": QUERY}])
+    replies(model=model)
+    said = asked(cli, forest, "rag", "--stream", "--memory", bank)
+    assert named(said)[0] == "memory"
+    assert "[memory] Height is in metres\n" in said.err
+    assert "Ask t:height." in str(model.history[0]["messages"])
+    replies({"sparql": QUERY})
+    found = json.loads(asked(cli, forest, "rag", "--json", "--memory", bank).out)
+    assert found["memory"] == [told.id]
+    replies({"sparql": QUERY})
+    assert json.loads(asked(cli, forest, "rag", "--json").out)["memory"] == []
+
+
+@pytest.mark.parametrize(("written", "reason"), [(None, "no such bank"), ("{", "is not JSON")])
+def test_a_file_that_is_no_bank_is_refused_before_a_model_is_opened(
+    cli: Cli, forest: Pack, tmp_path: Path, written: str | None, reason: str
+) -> None:
+    bank = tmp_path / "bank.jsonl"
+    if written:
+        bank.write_text(written)
+    said = cli("ask", QUESTION, "--pack", forest.root, "--memory", bank)
+    assert said.status != 0
+    assert "opening" not in said.err
+    assert (said.err.count("\n"), str(bank) in said.err) == (1, True)
+    assert reason in said.err
