@@ -62,6 +62,22 @@ SECTIONS = (
         (agent_table, mending_table),
     ),
     Section(
+        "What the steps of the graph add, on the lexicon",
+        ("nl2sparql_graph",),
+        (agent_table, mending_table),
+    ),
+    Section(
+        "The graph once more, after its writer was told whole what exploring finds",
+        ("nl2sparql", "nl2sparql_graph_again", "nl2sparql_uniprot", "nl2sparql_uniprot_graph_again"),
+        (agent_table, mending_table),
+        (
+            "nl2sparql/graph",
+            "nl2sparql_graph_again/graph",
+            "nl2sparql_uniprot/graph",
+            "nl2sparql_uniprot_graph_again/graph",
+        ),
+    ),
+    Section(
         "Italian against English, the same questions",
         ("nl2sparql_italian", "nl2sparql"),
         (language_table, mending_table),
