@@ -68,7 +68,12 @@ SECTIONS = (
     ),
     Section(
         "The graph once more, after its writer was told whole what exploring finds",
-        ("nl2sparql", "nl2sparql_graph_again", "nl2sparql_uniprot", "nl2sparql_uniprot_graph_again"),
+        (
+            "nl2sparql",
+            "nl2sparql_graph_again",
+            "nl2sparql_uniprot",
+            "nl2sparql_uniprot_graph_again",
+        ),
         (agent_table, mending_table),
         (
             "nl2sparql/graph",

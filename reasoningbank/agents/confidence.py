@@ -65,7 +65,7 @@ class Calibration(BaseModel):
         scores: Scores in rising order.
         rates: The share of right queries at each.
         trials: Judged trials that it was measured on.
-        model: Of which model.
+        model: Of which model, as `reasoningbank.lm.asked_as` names it; empty for any.
 
     Examples:
         >>> table = Calibration(scores=(0.2, 0.8), rates=(0.1, 0.5), trials=40)
@@ -173,12 +173,13 @@ def confidence_in(trajectory: Trajectory) -> Confidence | None:
     return None
 
 
-def load_calibration(pack: Pack, agent: str = "graph") -> Calibration | None:
-    """Return a pack's table of an agent; None where nothing was measured.
+def load_calibration(pack: Pack, agent: str = "graph", model: str = "") -> Calibration | None:
+    """Return a pack's table of an agent; None where nothing was measured with the model.
 
     Args:
         pack: The pack.
         agent: ``graph`` or ``rag``: what a score is worth differs.
+        model: Who is asked, as `reasoningbank.lm.asked_as` names it; empty to take any table.
 
     Raises:
         UsageError: The file cannot be read or is no table.
@@ -187,8 +188,9 @@ def load_calibration(pack: Pack, agent: str = "graph") -> Calibration | None:
     if pack.hints is None or not file.is_file():
         return None
     try:
-        return Calibration.model_validate_json(file.read_bytes())
+        table = Calibration.model_validate_json(file.read_bytes())
     except OSError as error:
         raise UsageError(f"cannot be read: {error}", where=str(file)) from error
     except ValidationError as error:
         raise UsageError(error.errors()[0]["msg"], where=str(file)) from error
+    return None if model and table.model and table.model != model else table

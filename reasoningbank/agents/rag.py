@@ -124,7 +124,7 @@ class RAGAgent:
                     on_step=watch,
                 )
             sparql = found.sparql
-            trust = translation_confidence(found, pack)
+            trust = translation_confidence(found, pack, getattr(episode.lm, "model", ""))
             episode.recorder.add("step", {"step": "output", **asdict(trust)})
             if not found.is_valid:
                 status = "fallback"
@@ -138,7 +138,7 @@ class RAGAgent:
         return conclude(episode, sparql, status, error)
 
 
-def translation_confidence(found: Translation, pack: Pack) -> Confidence:
+def translation_confidence(found: Translation, pack: Pack, model: str = "") -> Confidence:
     """Return how far to trust a translation, and why.
 
     The score is the graph's: validity, likeness of the nearest example, number of the query.
@@ -146,11 +146,12 @@ def translation_confidence(found: Translation, pack: Pack) -> Confidence:
     Args:
         found: What the pipeline made of a question.
         pack: The pack, which may have a table of what scores are worth.
+        model: Who was asked; a table of another model is not used.
 
     Raises:
         UsageError: The pack's table cannot be read.
     """
-    table = load_calibration(pack, "rag")
+    table = load_calibration(pack, "rag", model)
     needs = ", ".join(one.pattern for one in found.patterns) or "no known pattern"
     best = found.best
     if best is None:

@@ -119,7 +119,7 @@ def translate(
             found = translator.translate(question)
         rows, total = _rows(found.sparql, endpoint)
     errors = [str(problem) for problem in found.problems]
-    trust = translation_confidence(found, found_pack)
+    trust = translation_confidence(found, found_pack, getattr(lm, "model", ""))
     if as_json:
         print_json(
             {"sparql": found.sparql, "is_valid": found.is_valid, "errors": errors, "rows": rows,

@@ -143,7 +143,7 @@ def _rag(asked: Asked, world: World, lms: _LMs, task: Task, hidden: frozenset[st
             explain=explainer(world.client, world.vocabulary),
         ).translate(task.query, without_groups=shown.without_groups, without_ids=shown.without_ids)
     detected = tuple(one.pattern for one in found.patterns)
-    trust = translation_confidence(found, asked.pack)
+    trust = translation_confidence(found, asked.pack, getattr(lms[0], "model", ""))
     return _Made(
         found.sparql,
         found.is_valid,

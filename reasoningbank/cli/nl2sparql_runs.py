@@ -22,6 +22,7 @@ from reasoningbank.analysis.nl2sparql_tables import (
 )
 from reasoningbank.cli.output import console, print_json, print_table, progress_console
 from reasoningbank.errors import UsageError
+from reasoningbank.lm import asked_as
 
 __all__ = ["calibration", "tables"]
 
@@ -105,7 +106,7 @@ def _write(arms: list[ArmRows], path: Path) -> None:
         names = ", ".join(one.arm for one in arms)
         raise UsageError("a table is of one arm", where="--write", mend=f"name it: --arm {names}")
     judged = [(row.score, row.right) for row in arms[0].rows if row.score is not None]
-    table = fit_calibration(judged, arms[0].model)
+    table = fit_calibration(judged, asked_as(arms[0].model))
     try:
         path.write_text(table.model_dump_json(indent=2) + "\n", encoding="utf-8")
     except OSError as error:

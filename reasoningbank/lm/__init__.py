@@ -3,7 +3,7 @@
 from reasoningbank.lm.catalogue import CATALOGUE, Weights
 from reasoningbank.lm.failures import lm_failure
 from reasoningbank.lm.fetch import Progress
-from reasoningbank.lm.models import ModelHandle, make_lm, open_lm
+from reasoningbank.lm.models import ModelHandle, asked_as, make_lm, open_lm
 from reasoningbank.lm.names import ModelName, parse_name
 from reasoningbank.lm.plain import STUCK_TEMPERATURE, PlainAdapter
 from reasoningbank.lm.prices import Price, price_of
@@ -25,6 +25,7 @@ __all__ = [
     "Stored",
     "UsageCounter",
     "Weights",
+    "asked_as",
     "count_tokens",
     "list_weights",
     "lm_failure",

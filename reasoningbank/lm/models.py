@@ -31,7 +31,7 @@ from reasoningbank.lm.names import (
 from reasoningbank.lm.server import SINGLE_ROLES, LocalModel, check_gguf, slot_of
 from reasoningbank.lm.weights import notes_dir, require, weights_path
 
-__all__ = ["ModelHandle", "make_lm", "open_lm"]
+__all__ = ["ModelHandle", "asked_as", "make_lm", "open_lm"]
 
 #: Tokens of an answer of a local model, unless the caller says otherwise.
 LOCAL_MAX_TOKENS = 1024
@@ -143,7 +143,7 @@ def make_lm(
             settings["seed"] = seed
         engine = LocalEngine(api_base, slot, timeout_s)
         pair = {"engine": engine, "async_engine": AsyncLocalEngine(engine)}
-        return dspy.LM(f"local/{_alias_stem(model)}", **pair, **settings)
+        return dspy.LM(asked_as(name), **pair, **settings)
     check_hosted(name, api_base=api_base, api_key_env=api_key_env)
     settings |= sampling_settings(name, temperature=temperature, seed=seed)
     settings["num_retries"] = 5 if num_retries is None else num_retries
@@ -231,6 +231,20 @@ def _local_fingerprint(model: ModelName, sha256: str, context: int) -> dict[str,
         "xllamacpp": version("xllamacpp"),
         "context": context,
     }
+
+
+def asked_as(name: str) -> str:
+    """Return what `dspy.LM.model` is for a model's name: what tells models apart in any record.
+
+    Raises:
+        UsageError: Unknown name.
+
+    Examples:
+        >>> asked_as("local"), asked_as("openai/gpt-4.1-mini")
+        ('local/qwen2.5-coder-1.5b-instruct-q4_k_m', 'openai/gpt-4.1-mini')
+    """
+    model = parse_name(name)
+    return f"local/{_alias_stem(model)}" if model.is_local else name
 
 
 def _alias_stem(model: ModelName) -> str:

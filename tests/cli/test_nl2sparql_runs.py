@@ -16,6 +16,7 @@ from forest import write_forest
 from reasoningbank.agents.graph import load_calibration
 from reasoningbank.cli import nl2sparql
 from reasoningbank.corpus import Pack
+from reasoningbank.lm import asked_as
 
 from .conftest import Said
 
@@ -103,7 +104,7 @@ def test_a_runs_records_become_tables_and_a_calibration(
     assert "of 3 trials" in said.err
     table = load_calibration(forest)
     assert table is not None
-    assert (table.trials, table.model) == (3, "local")
+    assert (table.trials, table.model) == (3, asked_as("local"))
 
     for words, told in (
         (("tables", "nowhere"), "holds no run"),

@@ -58,7 +58,7 @@ class Parts:
             settings,
             episode.lm,
             episode.extractor or episode.lm,
-            load_calibration(pack),
+            load_calibration(pack, model=getattr(episode.lm, "model", "")),
         )
 
     @property

@@ -60,6 +60,20 @@ def test_a_packs_table_gives_the_confidence(
     assert state["confidence"] == table.rate(state["score"])
 
 
+def test_a_table_of_another_model_is_not_used(
+    forest: Pack, trees: EndpointConfig, tmp_path: Path
+) -> None:
+    judged = [(0.2, False), (0.7, True), (1.0, False), (1.0, True)]
+    pack = replace(forest, hints=tmp_path)
+    for of, used in (("local/another", False), ("dummy", True)):
+        table = fit_calibration(judged, of)
+        (tmp_path / "calibration.json").write_text(table.model_dump_json())
+        lm = DummyLM([analysis("KIND"), written(QUERY), verified()])
+        with NL2SPARQLAgent(pack=pack, endpoint=trees, lms=(lm, lm)) as agent:
+            *_, (_, state) = agent.stream(QUESTION)
+        assert (lm.model, state["calibrated"]) == ("dummy", used)
+
+
 @pytest.mark.parametrize(
     "text", ["{", '{"scores": [0.5], "rates": [2], "trials": 3}', '{"scores": [], "rates": []}']
 )
