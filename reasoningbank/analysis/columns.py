@@ -1,7 +1,7 @@
 """The columns of every frame: name, type and meaning, in one place.
 
 Frames are built by these, Parquet files carry the meanings, and `docs/analysis.md` holds them
-as tables that `scripts/generate_columns.py` writes.
+as tables that `scripts/generate_sections.py` writes.
 """
 
 from __future__ import annotations

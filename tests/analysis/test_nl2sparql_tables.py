@@ -35,7 +35,7 @@ from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment import RunFolder, TrialRecord
 from reasoningbank.trajectory import Recorder, Trajectory, Usage
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "generate_measured.py"
+SCRIPTS = Path(__file__).parents[2] / "scripts"
 GOLDS = {one[0]: one[5] for one in EXAMPLES}
 QUESTIONS = {one[0]: one[4].replace('\\"', '"') for one in EXAMPLES}
 
@@ -259,13 +259,13 @@ def test_what_is_no_run_is_told_in_a_line(tmp_path: Path) -> None:
 
 
 def test_the_page_tells_what_the_records_say() -> None:
-    page = runpy.run_path(str(SCRIPT))["page"]
-    text = (SCRIPT.parents[1] / "docs" / "evaluation.md").read_text(encoding="utf-8")
-    assert page(text) == text, "run scripts/generate_measured.py"
+    page = runpy.run_path(str(SCRIPTS / "generate_sections.py"))["page"]
+    text = (SCRIPTS.parent / "docs" / "evaluation.md").read_text(encoding="utf-8")
+    assert page("evaluation.md") == text, "run scripts/generate_sections.py"
 
 
 def test_a_table_as_markdown(run: Path) -> None:
-    markdown = runpy.run_path(str(SCRIPT))["markdown"]
+    markdown = runpy.run_path(str(SCRIPTS / "measured_translators.py"))["markdown"]
     lines = markdown(scenario_table(read_translations([run]))).splitlines()
     assert lines[0].startswith("| questions | arm | n | execution accuracy |")
     assert lines[1].startswith("| --- | --- | ---: | ---: |")

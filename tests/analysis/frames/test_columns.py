@@ -14,9 +14,9 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_the_page_is_up_to_date() -> None:
-    page = runpy.run_path(str(ROOT / "scripts" / "generate_columns.py"))["page"]
+    page = runpy.run_path(str(ROOT / "scripts" / "generate_sections.py"))["page"]
     text = (ROOT / "docs" / "analysis.md").read_text(encoding="utf-8")
-    assert page(text) == text, "run scripts/generate_columns.py"
+    assert page("analysis.md") == text, "run scripts/generate_sections.py"
 
 
 def test_names_are_unique_and_every_table_can_be_joined() -> None:

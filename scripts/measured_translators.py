@@ -1,12 +1,7 @@
-"""Write what was measured of the translators into `docs/evaluation.md`, from the committed records.
-
-Run `python scripts/generate_measured.py`; with `--check` nothing is written and the exit status is
-1 when the page is out of date, which is how the tests use it. Nothing is run or judged again.
-"""
+"""What was measured of the translators: tables of `docs/evaluation.md`, from committed records."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -24,10 +19,7 @@ from reasoningbank.analysis.nl2sparql_tables import (
     scenario_table,
 )
 
-ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "evaluation.md"
-RESULTS = ROOT / "experiments" / "results"
-BEGIN, END = "<!-- measured: generated from the records -->\n", "<!-- end of measured -->"
+RESULTS = Path(__file__).resolve().parent.parent / "experiments" / "results"
 
 
 class Section(NamedTuple):
@@ -125,26 +117,3 @@ def markdown(table: Table) -> str:
         *(tuple(cell.replace("|", "\\|") for cell in row) for row in table.rows),
     ]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-
-
-def page(text: str) -> str:
-    """Return the page with its tables as the records have them."""
-    head, _, rest = text.partition(BEGIN)
-    _, _, tail = rest.partition(END)
-    return f"{head}{BEGIN}\n{measured()}\n{END}{tail}"
-
-
-def main() -> int:
-    """Write the tables, or check them; returns the exit status."""
-    text = PAGE.read_text(encoding="utf-8")
-    if page(text) == text:
-        return 0
-    if "--check" in sys.argv[1:]:
-        print("out of date: docs/evaluation.md; run scripts/generate_measured.py", file=sys.stderr)
-        return 1
-    PAGE.write_text(page(text), encoding="utf-8")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
