@@ -9,7 +9,6 @@ from typing import NamedTuple
 from reasoningbank.analysis import read_translations
 from reasoningbank.analysis.nl2sparql_rows import ArmRows
 from reasoningbank.analysis.nl2sparql_tables import (
-    Table,
     agent_table,
     brier_table,
     language_table,
@@ -18,6 +17,7 @@ from reasoningbank.analysis.nl2sparql_tables import (
     reliability_table,
     scenario_table,
 )
+from reasoningbank.analysis.tables import Table, markdown
 
 RESULTS = Path(__file__).resolve().parent.parent / "experiments" / "results"
 
@@ -103,17 +103,3 @@ def measured() -> str:
                 title = table.title[0].upper() + table.title[1:]
                 parts.append(f"{title}:\n\n{markdown(table)}")
     return "\n\n".join(parts) + "\n"
-
-
-def markdown(table: Table) -> str:
-    """Return a table as Markdown, numbers to the right."""
-    numeric = [
-        all(row[column][:1].isdigit() or row[column] == "-" for row in table.rows)
-        for column in range(len(table.headers))
-    ]
-    lines = [
-        table.headers,
-        tuple("---:" if right else "---" for right in numeric),
-        *(tuple(cell.replace("|", "\\|") for cell in row) for row in table.rows),
-    ]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)

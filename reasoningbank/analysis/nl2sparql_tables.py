@@ -1,20 +1,19 @@
 """Translators side by side, as tables of text: in all, by language, by pattern, and when which.
 
-Execution accuracy is the first number of each. A table can be printed or written as Markdown;
-what was not measured is a dash.
+Execution accuracy is the first number of each.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from reasoningbank.analysis.nl2sparql_figures import calibration_figures, translation_metrics
 from reasoningbank.analysis.nl2sparql_rows import ArmRows, TranslationRow
+from reasoningbank.analysis.tables import Cells, Table
 
 __all__ = [
     "METRICS_SHOWN",
-    "Table",
     "agent_table",
     "brier_table",
     "language_table",
@@ -34,25 +33,10 @@ METRICS_SHOWN = (
 _COSTS = ("n", "execution accuracy", "95 % interval", "calls", "tokens", "s median", "s p95")
 _COMPLEXITIES = ("simple", "moderate", "complex")
 
-Cells = tuple[str, ...]
 _Which = Callable[[ArmRows, TranslationRow], bool]
 
 #: Name of the questions that one query without mending does not answer.
 FAILED_FIRST = "the pipeline's first query failed its checks"
-
-
-class Table(NamedTuple):
-    """A table of text.
-
-    Attributes:
-        title: What it shows.
-        headers: Names of its columns.
-        rows: Its rows.
-    """
-
-    title: str
-    headers: Cells
-    rows: Sequence[Cells]
 
 
 def agent_table(arms: Sequence[ArmRows]) -> Table:

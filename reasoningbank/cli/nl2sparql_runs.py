@@ -11,7 +11,6 @@ from reasoningbank.agents.confidence import fit_calibration
 from reasoningbank.analysis.nl2sparql_figures import calibration_figures, translation_figures
 from reasoningbank.analysis.nl2sparql_rows import ArmRows, read_translations
 from reasoningbank.analysis.nl2sparql_tables import (
-    Table,
     agent_table,
     brier_table,
     language_table,
@@ -20,6 +19,7 @@ from reasoningbank.analysis.nl2sparql_tables import (
     reliability_table,
     scenario_table,
 )
+from reasoningbank.analysis.tables import Table
 from reasoningbank.cli.output import console, print_json, print_table, progress_console
 from reasoningbank.errors import UsageError
 from reasoningbank.lm import asked_as

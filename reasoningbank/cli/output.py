@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
 
-__all__ = ["console", "print_json", "print_table", "progress_console", "seconds"]
+if TYPE_CHECKING:
+    from reasoningbank.analysis.tables import Table as TextTable
+
+__all__ = ["console", "print_json", "print_table", "progress_console", "seconds", "show"]
 
 #: Results. Plain when piped.
 console = Console(highlight=False, soft_wrap=False)
@@ -35,6 +38,12 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[Any]], title: st
     for row in rows:
         table.add_row(*(str(cell) for cell in row))
     console.print(table)
+
+
+def show(table: TextTable) -> None:
+    """Write a table to standard output, if it has rows."""
+    if table.rows:
+        print_table(table.headers, table.rows, table.title)
 
 
 def seconds(value: float) -> str:

@@ -6,22 +6,22 @@ everything.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from reasoningbank.cli import output
-from reasoningbank.cli.memory_summary import (
-    AGREEMENT,
-    agreement_cells,
-    print_leaks,
-    print_memory,
-    print_online,
-    print_sampled,
+from reasoningbank.analysis.memory_tables import sampled_table
+from reasoningbank.analysis.summary_tables import (
+    comparison_table,
+    interval_cell,
+    judge_table,
+    score_cell,
 )
+from reasoningbank.analysis.tables import number
+from reasoningbank.cli import output
+from reasoningbank.cli.memory_summary import print_leaks, print_memory, print_online
 
 if TYPE_CHECKING:
-    from reasoningbank.analysis import ArmSummary, Comparison, Interval, RunSummary
+    from reasoningbank.analysis import ArmSummary, Comparison, RunSummary
 
 __all__ = ["print_comparisons", "print_summary"]
 
@@ -38,8 +38,8 @@ def print_summary(summary: RunSummary, title: str) -> None:
         _print_narrow(summary, title)
     else:
         _print_wide(summary)
-    _print_judges(summary.arms)
-    print_sampled(summary.arms)
+    output.show(judge_table(summary.arms))
+    output.show(sampled_table(summary.arms))
     for arm in summary.arms:
         if arm.errors or arm.defective:
             _line(_uncounted(arm))
@@ -62,23 +62,7 @@ def print_summary(summary: RunSummary, title: str) -> None:
 
 def print_comparisons(comparisons: Sequence[Comparison], title: str) -> None:
     """Print one line a comparison, and what it says in words."""
-    on_terminal = output.console.is_terminal
-    # Two names beside each other would not fit; words of one cell are wrapped.
-    names = ("arms",) if on_terminal else ("first", "second")
-    headers = (*names, "tasks", "difference", "95 % interval", "p", "Holm", "verdict")
-    rows = [
-        (
-            *((f"{c.first} against {c.second}",) if on_terminal else (c.first, c.second)),
-            c.tasks,
-            f"{c.difference:+.2f}",
-            _ends(c.low, c.high, sign="+"),
-            _number(c.p, 3),
-            _number(c.p_holm, 3),
-            "resolved" if c.resolved else "unresolved",
-        )
-        for c in comparisons
-    ]
-    output.print_table(headers, rows, title)
+    output.show(comparison_table(comparisons, title, narrow=output.console.is_terminal))
     for comparison in comparisons:
         _line(comparison.sentence())
 
@@ -91,12 +75,12 @@ def _print_narrow(summary: RunSummary, title: str) -> None:
             arm.arm,
             arm.judged,
             arm.tasks,
-            _score(arm),
-            _interval(arm.mean),
+            score_cell(arm),
+            interval_cell(arm),
             f"{arm.f1:.2f}",
             arm.executed,
-            _number(arm.seconds[0], 1),
-            _number(arm.tokens[0], 0),
+            number(arm.seconds[0], 1),
+            number(arm.tokens[0], 0),
         )
         for arm in summary.arms
     ]
@@ -109,8 +93,8 @@ def _print_narrow(summary: RunSummary, title: str) -> None:
             (
                 arm.arm,
                 *(arm.statuses.get(name, 0) for name in seen),
-                _number(arm.seconds[1], 1),
-                _number(arm.tokens[1], 0),
+                number(arm.seconds[1], 1),
+                number(arm.tokens[1], 0),
                 arm.cached_calls,
                 _dollars(arm),
                 *_passes(arm, summary),
@@ -131,13 +115,13 @@ def _print_wide(summary: RunSummary) -> None:
         (
             arm.arm,
             arm.judged,
-            _score(arm),
-            _interval(arm.mean),
+            score_cell(arm),
+            interval_cell(arm),
             f"{arm.f1:.2f}",
             arm.executed,
             *(arm.statuses.get(name, 0) for name in _STATUSES),
-            *(_number(value, 1) for value in arm.seconds),
-            *(_number(value, 0) for value in arm.tokens),
+            *(number(value, 1) for value in arm.seconds),
+            *(number(value, 0) for value in arm.tokens),
             arm.tasks,
             arm.seeds,
             arm.mean.method,
@@ -152,17 +136,6 @@ def _print_wide(summary: RunSummary) -> None:
     output.print_table(headers, rows)
 
 
-def _print_judges(arms: Sequence[ArmSummary]) -> None:
-    rows = [
-        (name, arm.arm, *agreement_cells(found))
-        for arm in arms
-        for name, found in arm.judges.items()
-    ]
-    if rows:
-        headers = ("judge", "arm", *AGREEMENT)
-        output.print_table(headers, rows, "judges against the execution judge")
-
-
 def _uncounted(arm: ArmSummary) -> str:
     parts = []
     if arm.errors:
@@ -174,15 +147,6 @@ def _uncounted(arm: ArmSummary) -> str:
     if arm.defective:
         parts.append(f"{arm.defective} trials left out, their gold is defective")
     return f"{arm.arm}: {'; '.join(parts)}"
-
-
-def _score(arm: ArmSummary) -> str:
-    if not arm.judged:
-        return "-"
-    if arm.metric == "f1":
-        return f"{arm.mean.rate:.2f}"
-    share = f"{arm.mean.rate:.0%}"
-    return f"{arm.strict} ({share})" if arm.metric == "strict" else share
 
 
 def _pass_names(summary: RunSummary) -> tuple[str, ...]:
@@ -202,24 +166,12 @@ def _most_runs(summary: RunSummary) -> int:
     return max((p.k for arm in summary.arms for p in arm.passes), default=1)
 
 
-def _interval(found: Interval) -> str:
-    return _ends(found.low, found.high)
-
-
-def _ends(low: float, high: float, sign: str = "") -> str:
-    return "-" if math.isnan(low) else f"{low:{sign}.2f} to {high:{sign}.2f}"
-
-
 def _dollars(arm: ArmSummary) -> str:
     if arm.dollars is None:
         return "-"
     judging = "" if arm.judge_dollars is None else f" + {arm.judge_dollars:.4f} judging"
     unpriced = "" if not arm.unpriced else f" ({arm.unpriced} unpriced)"
     return f"{arm.dollars:.4f}{judging}{unpriced}"
-
-
-def _number(value: float | None, places: int) -> str:
-    return "-" if value is None or math.isnan(value) else f"{value:.{places}f}"
 
 
 def _line(text: str) -> None:

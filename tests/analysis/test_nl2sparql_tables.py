@@ -30,6 +30,7 @@ from reasoningbank.analysis.nl2sparql_tables import (
     reliability_table,
     scenario_table,
 )
+from reasoningbank.analysis.tables import markdown
 from reasoningbank.corpus import Pack
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment import RunFolder, TrialRecord
@@ -265,7 +266,6 @@ def test_the_page_tells_what_the_records_say() -> None:
 
 
 def test_a_table_as_markdown(run: Path) -> None:
-    markdown = runpy.run_path(str(SCRIPTS / "measured_translators.py"))["markdown"]
     lines = markdown(scenario_table(read_translations([run]))).splitlines()
     assert lines[0].startswith("| questions | arm | n | execution accuracy |")
     assert lines[1].startswith("| --- | --- | ---: | ---: |")
