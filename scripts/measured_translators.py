@@ -83,7 +83,7 @@ SECTIONS = (
 )
 
 
-def measured() -> str:
+def measured_translators() -> str:
     """Return the sections as Markdown."""
     parts = []
     for section in SECTIONS:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import runpy
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -36,7 +35,6 @@ from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment import RunFolder, TrialRecord
 from reasoningbank.trajectory import Recorder, Trajectory, Usage
 
-SCRIPTS = Path(__file__).parents[2] / "scripts"
 GOLDS = {one[0]: one[5] for one in EXAMPLES}
 QUESTIONS = {one[0]: one[4].replace('\\"', '"') for one in EXAMPLES}
 
@@ -257,12 +255,6 @@ def test_what_is_no_run_is_told_in_a_line(tmp_path: Path) -> None:
     gone.write_manifest({"experiment": {"name": "g", "pack": "nowhere", "arms": []}})
     with pytest.raises(UsageError, match="--pack"):
         read_translations([gone.path])
-
-
-def test_the_page_tells_what_the_records_say() -> None:
-    page = runpy.run_path(str(SCRIPTS / "generate_sections.py"))["page"]
-    text = (SCRIPTS.parent / "docs" / "evaluation.md").read_text(encoding="utf-8")
-    assert page("evaluation.md") == text, "run scripts/generate_sections.py"
 
 
 def test_a_table_as_markdown(run: Path) -> None:
