@@ -44,6 +44,11 @@ SECTIONS = (
         ("nl2sparql", "nl2sparql_uniprot"),
         (agent_table, mending_table, brier_table, reliability_table),
     ),
+    Section(
+        "What scores are worth, on questions of the train split",
+        ("nl2sparql_calibration",),
+        (agent_table, brier_table, reliability_table),
+    ),
     Section("When to use which, on the lexicon", ("nl2sparql",), (scenario_table,)),
     Section(
         "Where it goes wrong, on the lexicon", ("nl2sparql",), (pattern_table,), ("rag", "graph")

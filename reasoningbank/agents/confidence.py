@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
 
@@ -115,8 +116,8 @@ def confidence_score(*, valid: bool, likeness: float, attempts: int) -> float:
 def fit_calibration(judged: Iterable[tuple[float, bool]], model: str = "") -> Calibration:
     """Measure what scores are worth: isotonic regression (Zadrozny & Elkan, KDD 2002).
 
-    One right and one wrong trial are added at the mean score, so that few trials never make a
-    rate of 0 or 1 everywhere.
+    Scores that it pools are a block of trials; its rate is the mean of Jeffreys' posterior, so that
+    a few trials never say 0 or 1.
 
     Args:
         judged: Score of a trial, and whether its query was right.
@@ -126,23 +127,32 @@ def fit_calibration(judged: Iterable[tuple[float, bool]], model: str = "") -> Ca
         UsageError: There is no trial.
 
     Examples:
-        >>> table = fit_calibration([(0.2, False), (0.2, False), (0.9, True), (0.9, True)])
-        >>> table.rate(0.2) < 0.5 < table.rate(0.9), table.trials
-        (True, 4)
+        >>> table = fit_calibration([(0.2, False), (0.3, False), (0.9, True), (0.9, True)])
+        >>> table.scores, [round(rate, 2) for rate in table.rates], table.trials
+        ((0.2, 0.3, 0.9), [0.17, 0.17, 0.83], 4)
     """
     pairs = [(float(score), float(right)) for score, right in judged]
     if not pairs:
         raise UsageError("there is no judged trial to calibrate on", where="fit_calibration")
-    mean = sum(score for score, _ in pairs) / len(pairs)
-    pairs += [(mean, 0.0), (mean, 1.0)]
     scores = sorted({score for score, _ in pairs})
     groups = [[right for score, right in pairs if score == one] for one in scores]
     fitted = isotonic_regression(
         np.array([float(np.mean(group)) for group in groups]),
         weights=np.array([float(len(group)) for group in groups]),
     )
-    rates = tuple(round(float(rate), 4) for rate in fitted.x)
-    return Calibration(scores=tuple(scores), rates=rates, trials=len(pairs) - 2, model=model)
+    rates: dict[float, float] = {}
+    for first, end in pairwise(fitted.blocks):
+        block = [right for group in groups[first:end] for right in group]
+        rate = (sum(block) + 0.5) / (len(block) + 1)
+        rates |= dict.fromkeys((scores[first], scores[end - 1]), rate)
+    # A small block is drawn to the middle more than a large one beside it.
+    rising = np.maximum.accumulate(list(rates.values()))
+    return Calibration(
+        scores=tuple(rates),
+        rates=tuple(round(float(rate), 4) for rate in rising),
+        trials=len(pairs),
+        model=model,
+    )
 
 
 def confidence_in(trajectory: Trajectory) -> Confidence | None:
