@@ -32,7 +32,7 @@ def markdown(table: Table) -> str:
         >>> print(markdown(Table("", ("arm", "n"), [("a|b", "12")])))
         | arm | n |
         | --- | ---: |
-        | a\\\\|b | 12 |
+        | a\\|b | 12 |
     """
     numeric = [
         all(row[column].lstrip("+-")[:1].isdigit() or row[column] == "-" for row in table.rows)

@@ -55,6 +55,7 @@ def test_filters_and_search_narrow_the_list_and_stand_in_the_address(visit: Visi
     assert page.evaluate("location.hash") == "#trials?arm=second&strict=no&q=no+query"
     page.click("#clear")
     assert len(rows(page)) == 8
+    assert page.input_value("#search") == ""
     page.fill("#search", "nothing has these words")
     assert page.is_visible("#none")
 

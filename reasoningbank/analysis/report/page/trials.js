@@ -85,7 +85,10 @@ function makeFilters() {
   // On a phone the filters would leave no room for what they find.
   byId("filters").closest("details").open = innerWidth > 640;
   byId("clear").addEventListener("click", () => {
+    // The address follows later, and leaves a field alone that is being typed in.
+    byId("search").value = "";
     location.hash = "#trials";
+    showTrials(new URLSearchParams());
     byId("search").focus();
   });
 }
