@@ -15,7 +15,7 @@ from reasoningbank.analysis.memory_tables import (
     use_table,
 )
 from reasoningbank.analysis.summary_tables import arm_table, comparison_table
-from reasoningbank.analysis.tables import Table, markdown
+from reasoningbank.analysis.tables import titled
 from reasoningbank.experiment import RunFolder
 
 RESULTS = Path(__file__).resolve().parent.parent / "experiments" / "results"
@@ -48,14 +48,10 @@ def _section(name: str, title: str) -> str:
         f"### {title}",
         f"Records: `experiments/results/{name}`. {summary.leakage.sentence()}.",
     ]
-    parts += [_titled(table) for table in tables if table.rows]
+    parts += [titled(table) for table in tables if table.rows]
     parts += [
         f"What `{arm.arm}` distilled and did not store: {counts(arm.rejected, 10)}."
         for arm in summary.memory
         if arm.rejected
     ]
     return "\n\n".join(parts)
-
-
-def _titled(table: Table) -> str:
-    return f"{table.title[0].upper()}{table.title[1:]}:\n\n{markdown(table)}"

@@ -17,7 +17,7 @@ from reasoningbank.analysis.nl2sparql_tables import (
     reliability_table,
     scenario_table,
 )
-from reasoningbank.analysis.tables import Table, markdown
+from reasoningbank.analysis.tables import Table, titled
 
 RESULTS = Path(__file__).resolve().parent.parent / "experiments" / "results"
 
@@ -105,6 +105,5 @@ def measured_translators() -> str:
         for make in section.tables:
             table = make(arms)
             if table.rows:
-                title = table.title[0].upper() + table.title[1:]
-                parts.append(f"{title}:\n\n{markdown(table)}")
+                parts.append(titled(table))
     return "\n\n".join(parts) + "\n"

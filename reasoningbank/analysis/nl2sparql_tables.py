@@ -10,7 +10,7 @@ from typing import Any
 
 from reasoningbank.analysis.nl2sparql_figures import calibration_figures, translation_metrics
 from reasoningbank.analysis.nl2sparql_rows import ArmRows, TranslationRow
-from reasoningbank.analysis.tables import Cells, Table
+from reasoningbank.analysis.tables import Cells, Table, number
 
 __all__ = [
     "METRICS_SHOWN",
@@ -111,7 +111,7 @@ def brier_table(arms: Sequence[ArmRows]) -> Table:
         found = calibration_figures(one.rows)
         if found:
             cells = (found[name] for name in ("brier", "brier_base_rate", "brier_calibrated"))
-            rows.append((one.arm, str(found["n"]), str(found["silent"]), *map(_cell, cells)))
+            rows.append((one.arm, str(found["n"]), str(found["silent"]), *map(number, cells)))
     headers = (
         "arm", "n", "says nothing", "Brier score", "of the base rate", "calibrated on other tasks",
     )  # fmt: skip
@@ -125,8 +125,8 @@ def reliability_table(arms: Sequence[ArmRows]) -> Table:
             one.arm,
             f"{part['from']:.1f} to {part['to']:.1f}",
             str(part["n"]),
-            _cell(part["confidence"]),
-            _cell(part["right"]),
+            number(part["confidence"]),
+            number(part["right"]),
             _interval(part["interval"]),
         )
         for one in arms
@@ -140,16 +140,16 @@ def metric_cells(metrics: Mapping[str, Any]) -> dict[str, str]:
     """Return metrics as text, by the names of `METRICS_SHOWN`."""
     return {
         "n": str(metrics["n"]),
-        "execution accuracy": _cell(metrics["execution_accuracy"]),
+        "execution accuracy": number(metrics["execution_accuracy"]),
         "95 % interval": _interval(metrics["execution_accuracy_interval"]),
-        "syntax validity": _cell(metrics["syntax_validity"]),
-        "execution success": _cell(metrics["execution_success"]),
-        "component match": _cell(metrics["component_match"]),
-        "pattern accuracy": _cell(metrics["pattern_accuracy"]),
-        "calls": _cell(metrics["calls"], 1),
-        "tokens": _cell(metrics["tokens"], 0),
-        "s median": _cell(metrics["seconds_median"], 1),
-        "s p95": _cell(metrics["seconds_p95"], 1),
+        "syntax validity": number(metrics["syntax_validity"]),
+        "execution success": number(metrics["execution_success"]),
+        "component match": number(metrics["component_match"]),
+        "pattern accuracy": number(metrics["pattern_accuracy"]),
+        "calls": number(metrics["calls"], 1),
+        "tokens": number(metrics["tokens"], 0),
+        "s median": number(metrics["seconds_median"], 1),
+        "s p95": number(metrics["seconds_p95"], 1),
     }
 
 
@@ -196,10 +196,6 @@ def _shown(rows: Sequence[TranslationRow]) -> Cells:
 def _share(yes: Iterable[bool]) -> str:
     found = list(yes)
     return f"{sum(found)} of {len(found)}" if found else "-"
-
-
-def _cell(value: float | None, places: int = 2) -> str:
-    return "-" if value is None else f"{value:.{places}f}"
 
 
 def _interval(ends: Sequence[float | None]) -> str:

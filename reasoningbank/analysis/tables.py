@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-__all__ = ["Cells", "Table", "ends", "markdown", "number", "pair"]
+__all__ = ["Cells", "Table", "ends", "markdown", "number", "pair", "titled"]
 
 Cells = tuple[str, ...]
 
@@ -46,7 +46,21 @@ def markdown(table: Table) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-def number(value: float | None, places: int) -> str:
+def titled(table: Table) -> str:
+    """Return a table as Markdown, under its title.
+
+    Examples:
+        >>> print(titled(Table("by arm", ("arm",), [("a",)])))
+        By arm:
+        <BLANKLINE>
+        | arm |
+        | --- |
+        | a |
+    """
+    return f"{table.title[0].upper()}{table.title[1:]}:\n\n{markdown(table)}"
+
+
+def number(value: float | None, places: int = 2) -> str:
     """Return a number, or a dash where there is none.
 
     Examples:

@@ -20,7 +20,7 @@ from reasoningbank.analysis.nl2sparql_tables import (
     scenario_table,
 )
 from reasoningbank.analysis.tables import Table
-from reasoningbank.cli.output import console, print_json, print_table, progress_console
+from reasoningbank.cli.output import console, print_json, progress_console, show
 from reasoningbank.errors import UsageError
 from reasoningbank.lm import asked_as
 
@@ -125,8 +125,6 @@ def _head(one: ArmRows) -> dict[str, object]:
 
 
 def _print(table: Table) -> None:
-    if not table.rows:
-        return
-    if not console.is_terminal:
+    if table.rows and not console.is_terminal:
         console.print(f"# {table.title}", markup=False)
-    print_table(table.headers, table.rows, table.title)
+    show(table)
