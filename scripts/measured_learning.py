@@ -7,8 +7,8 @@ from pathlib import Path
 from reasoningbank.analysis import summarise_run
 from reasoningbank.analysis.memory_tables import (
     bank_table,
-    counts,
     learning_table,
+    rejected_table,
     sampled_table,
     stream_judge_table,
     stream_table,
@@ -43,15 +43,12 @@ def _section(name: str, title: str) -> str:
     ]
     if summary.online:
         tables += [stream_table(summary.online), stream_judge_table(summary.online)]
-    tables += [make(summary.memory) for make in (use_table, bank_table, learning_table)]
+    tables += [
+        make(summary.memory) for make in (use_table, bank_table, learning_table, rejected_table)
+    ]
     parts = [
         f"### {title}",
         f"Records: `experiments/results/{name}`. {summary.leakage.sentence()}.",
     ]
     parts += [titled(table) for table in tables if table.rows]
-    parts += [
-        f"What `{arm.arm}` distilled and did not store: {counts(arm.rejected, 10)}."
-        for arm in summary.memory
-        if arm.rejected
-    ]
     return "\n\n".join(parts)

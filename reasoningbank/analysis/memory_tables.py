@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from reasoningbank.analysis.arm_summary import ArmSummary
@@ -14,6 +15,7 @@ __all__ = [
     "bank_table",
     "counts",
     "learning_table",
+    "rejected_table",
     "sampled_table",
     "stream_judge_table",
     "stream_table",
@@ -106,6 +108,16 @@ def learning_table(arms: Sequence[ArmMemory]) -> Table:
         if bank.steps
     ]
     return Table("what a step of a stream took, median (p95)", headers, rows)
+
+
+def rejected_table(arms: Sequence[ArmMemory]) -> Table:
+    """Return why what was distilled was not stored, a row a reason, the most frequent first."""
+    rows = [
+        (arm.arm, reason, str(n))
+        for arm in arms
+        for reason, n in Counter(arm.rejected).most_common()
+    ]
+    return Table("distilled and not stored", ("arm", "why", "items"), rows)
 
 
 def counts(found: Mapping[str, int], most: int = MOST_TOLD) -> str:

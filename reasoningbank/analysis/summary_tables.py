@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 #: Heads of the columns that `agreement_cells` fills.
-AGREEMENT = ("n", "agree (yes + no)", "only judge yes", "only judge no", "precision", "recall",
+AGREEMENT = ("n", "both yes", "only judge", "only execution", "both no", "precision", "recall",
              "kappa")  # fmt: skip
 
 
@@ -86,9 +86,10 @@ def agreement_cells(found: Agreement) -> Cells:
     """Return how a judge agrees with the execution judge, under the heads of `AGREEMENT`."""
     return (
         str(found.n),
-        f"{found.true_positives} + {found.true_negatives}",
+        str(found.true_positives),
         str(found.false_positives),
         str(found.false_negatives),
+        str(found.true_negatives),
         *(number(value, 2) for value in (found.precision, found.recall, found.kappa)),
     )
 

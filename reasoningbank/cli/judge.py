@@ -9,7 +9,9 @@ from typing import Annotated
 
 import typer
 
-from reasoningbank.cli.output import console, print_json, print_table, progress_console, seconds
+from reasoningbank.analysis.summary_tables import AGREEMENT, agreement_cells
+from reasoningbank.analysis.tables import Table
+from reasoningbank.cli.output import console, print_json, progress_console, seconds, show
 from reasoningbank.experiment import RunFolder, TrialKey
 from reasoningbank.experiment.rejudge import Change, Rejudged, rejudge_run
 from reasoningbank.judge import Agreement
@@ -18,9 +20,6 @@ from reasoningbank.judge import compare_files as compare_results
 __all__ = ["app"]
 
 app = typer.Typer(help="Compare results; judge a run again.", no_args_is_help=True)
-
-HEADERS = ("judge", "n", "both yes", "only judge", "only execution", "both no",
-           "precision", "recall", "accuracy", "kappa")  # fmt: skip
 
 
 @app.callback()
@@ -101,8 +100,8 @@ def _print(outcome: Rejudged) -> None:
         ("rule: ran and has rows", outcome.rule if outcome.judge != "rule" else None),
     ]
     if outcome.judge != "execution":
-        rows = [_row(name, found) for name, found in kinds if found is not None]
-        print_table(HEADERS, rows, "agreement with the execution judge (strict)")
+        rows = [(name, *agreement_cells(found)) for name, found in kinds if found is not None]
+        show(Table("agreement with the execution judge (strict)", ("judge", *AGREEMENT), rows))
     for change in outcome.changed:
         _say(_changed(change))
     for key, error in outcome.failed:
@@ -117,18 +116,6 @@ def _print(outcome: Rejudged) -> None:
     ]
     _say(" · ".join(part for part in parts if part))
     _say(f"records: {outcome.folder.path}")
-
-
-def _row(name: str, found: Agreement) -> list[str]:
-    counts = (
-        found.n,
-        found.true_positives,
-        found.false_positives,
-        found.false_negatives,
-        found.true_negatives,
-    )
-    shares = (found.precision, found.recall, found.accuracy, found.kappa)
-    return [name, *map(str, counts), *("-" if s is None else f"{s:.2f}" for s in shares)]
 
 
 def _changed(change: Change) -> str:

@@ -32,7 +32,7 @@ def test_the_rule_and_its_agreement(cli: Cli, run: RunFolder) -> None:
     assert said.status == 0
     header, row, line, records = said.out.splitlines()
     assert header.split("\t")[:3] == ["judge", "n", "both yes"]
-    assert row.split("\t") == ["rule", "2", "2", "0", "0", "0", "1.00", "1.00", "1.00", "-"]
+    assert row.split("\t") == ["rule", "2", "2", "0", "0", "0", "1.00", "1.00", "-"]
     assert line.startswith("2 judged")
     assert records == f"records: {run.path}"
     assert "[1/2] one · t000 · 0" in said.err

@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 
 from reasoningbank.analysis.arm_summary import ArmSummary
 from reasoningbank.analysis.comparison import Comparison
+from reasoningbank.analysis.memory_tables import sampled_table
 from reasoningbank.analysis.report.headline import (
     METRIC_NAMES,
     headline,
@@ -18,16 +19,12 @@ from reasoningbank.analysis.report.headline import (
     number,
     share,
 )
-from reasoningbank.analysis.report.learning_view import (
-    AGREEMENT,
-    agreement_cells,
-    leak_note,
-    learning_view,
-)
+from reasoningbank.analysis.report.learning_view import leak_note, learning_view
 from reasoningbank.analysis.report.markup import Html, element, joined
-from reasoningbank.analysis.report.tables import table
+from reasoningbank.analysis.report.tables import section, table
 from reasoningbank.analysis.statistics import Interval
 from reasoningbank.analysis.summary import RunSummary
+from reasoningbank.analysis.summary_tables import judge_table
 
 __all__ = ["Damaged", "overview"]
 
@@ -68,7 +65,8 @@ def overview(
             _arms(summary),
             *_others(summary.others),
             *_repeats(summary.arms),
-            *_judges(summary.arms),
+            *section(sampled_table(summary.arms)),
+            *section(judge_table(summary.arms), left=2),
             *learning_view(summary),
             element("h2", "Leakage"),
             element("p", f"{summary.leakage.sentence()}.", class_="sentence", id="leakage"),
@@ -173,18 +171,6 @@ def _repeats(arms: Sequence[ArmSummary]) -> list[Html]:
         return []
     head = ["arm", "k", "tasks", "pass@k: one of k right", "pass^k: all k right"]
     return [element("h2", "Several runs a task"), table(head, rows)]
-
-
-def _judges(arms: Sequence[ArmSummary]) -> list[Html]:
-    rows = [
-        [name, arm.arm, *agreement_cells(found)]
-        for arm in arms
-        for name, found in arm.judges.items()
-    ]
-    if not rows:
-        return []
-    head = ["judge", "arm", *AGREEMENT]
-    return [element("h2", "Other judges against execution"), table(head, rows, left=2)]
 
 
 def _not_counted(arms: Sequence[ArmSummary], damaged: Sequence[Damaged]) -> Html:

@@ -48,10 +48,10 @@ def test_the_summary_keeps_practice_and_proof_apart(visit: Visit, learned: Repor
     text = page.inner_text("#view-summary")
     assert "Over 8 tasks, learned has 83 % and none 12 %" in text
     assert "LEARNING STREAMS" in text.upper()
-    assert "No comparison above rests on these trials." in text
+    assert "(not part of any comparison above)" in text
     assert "placebo of learned" in text
     assert "no class … in the data" in text
-    assert "Judges of the streams' attempts against execution" in text
+    assert "Judges of the streams' attempts against the execution judge" in text
     assert page.locator("#leaks").count() == 0
     assert "no leak." in page.inner_text("#leakage")
 
