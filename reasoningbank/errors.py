@@ -7,6 +7,7 @@ trial or the command, because nothing the agent writes can mend it.
 
 from __future__ import annotations
 
+import importlib.util
 from typing import ClassVar
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "SetupError",
     "ToolError",
     "UsageError",
+    "need_package",
 ]
 
 
@@ -94,3 +96,25 @@ class ToolError(ReasoningBankError):
     """A tool call failed in a way the agent can mend; its one line says what to try next."""
 
     recoverable = True
+
+
+def need_package(name: str, extra: str) -> None:
+    """Say in a line what to install, where a package that comes with an extra is missing.
+
+    Args:
+        name: The package as it is imported; it is looked for, and not loaded.
+        extra: Which of this package's extras brings it.
+
+    Raises:
+        SetupError: It is not installed.
+
+    Examples:
+        >>> try:
+        ...     need_package("no_such_package", "graph")
+        ... except SetupError as error:
+        ...     print(error)
+        the package no_such_package is not installed; pip install "reasoningbank[graph]"
+    """
+    if importlib.util.find_spec(name) is None:
+        mend = f'pip install "reasoningbank[{extra}]"'
+        raise SetupError(f"the package {name} is not installed", mend=mend)

@@ -14,8 +14,10 @@ from typing import Any
 import typer
 from pydantic import TypeAdapter
 from typer.core import TyperGroup
+from typer.main import get_command
 
 from reasoningbank.cli.app import app
+from reasoningbank.cli.nl2sparql import app as nl2sparql
 from reasoningbank.experiment import Experiment, TrialRecord
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"
@@ -34,7 +36,10 @@ def command_pages(command: Any, path: str) -> list[str]:
 
 def pages() -> dict[str, str]:
     """Return every generated page by file name."""
-    help_pages = "\n".join(command_pages(typer.main.get_command(app), "reasoningbank"))
+    programs = {"reasoningbank": app, "nl2sparql": nl2sparql}
+    help_pages = "\n".join(
+        page for name, one in programs.items() for page in command_pages(get_command(one), name)
+    )
     return {
         "cli.md": f"# The command line\n\nGenerated from the code; do not edit.\n\n{help_pages}",
         "experiment.schema.json": _schema(Experiment.model_json_schema()),

@@ -38,6 +38,9 @@ def ask(
         Path | None,
         typer.Option(help="A bank, file of items or run; its items for the question are shown."),
     ] = None,
+    snapshot: Annotated[
+        str, typer.Option(help="Which snapshot of a run: ARM.ORDER, ARM.ORDER/STEP or its hash.")
+    ] = "",
     stream: Annotated[
         bool, typer.Option("--stream", help="Show each step as it completes, on standard error.")
     ] = False,
@@ -55,6 +58,8 @@ def ask(
             f"{agent} answers only tasks that have a gold",
             mend="choose rlm, react, direct, rag, graph or algebra",
         )
+    if snapshot and memory is None:
+        raise UsageError("a snapshot is of a run", where="--snapshot", mend="name it with --memory")
     endpoint = EndpointSettings(url=url) if url else None
     loaded = load_pack(pack)
     remembered = MemorySettings(source="bank", bank=str(memory)) if memory else MemorySettings()
@@ -64,7 +69,7 @@ def ask(
     task = Task("ask", question, "", loaded.endpoint, language=spoken)
     corpus = load_shacl_tasks(pack)
     with contextlib.ExitStack() as stack:
-        bank = stack.enter_context(opened(memory)) if memory else None
+        bank = stack.enter_context(opened(memory, snapshot)) if memory else None
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         progress_console.print(f"opening {loaded.name} and {lm} …")
         model = stack.enter_context(open_lm(lm))

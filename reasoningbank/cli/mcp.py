@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import logging
 import os
 import signal
@@ -14,7 +13,7 @@ import typer
 
 from reasoningbank.cli.output import console, progress_console
 from reasoningbank.corpus import load_pack
-from reasoningbank.errors import SetupError, UsageError
+from reasoningbank.errors import UsageError, need_package
 
 if TYPE_CHECKING:
     from reasoningbank.mcp import Shared
@@ -61,9 +60,7 @@ def mcp(
     Example: reasoningbank mcp --pack uniprot
     """
     # The protocol's library is slow to load, and no other command needs it.
-    if importlib.util.find_spec("mcp") is None:
-        mend = 'pip install "reasoningbank[mcp]"'
-        raise SetupError("the package mcp is not installed", mend=mend)
+    need_package("mcp", "mcp")
     from reasoningbank.algebra.web_address import checked
     from reasoningbank.algebra.web_credentials import credentials_from
     from reasoningbank.mcp import ProgramLimits, Settings, Shared

@@ -44,7 +44,7 @@ OfComplexity = Annotated[
 ]
 OfForm = Annotated[
     list[str] | None,
-    typer.Option("--form", help="Only SELECT, ASK, CONSTRUCT or DESCRIBE; may be repeated."),
+    typer.Option("--form", help="Only SELECT, ASK, CONSTRUCT, DESCRIBE or UPDATE; repeatable."),
 ]
 OfGroup = Annotated[list[str] | None, typer.Option("--group", help="Only this group; repeatable.")]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import sys
 from collections.abc import Callable
@@ -131,6 +132,20 @@ def test_the_picture(nl2sparql: Run, forest: Pack, tmp_path: Path) -> None:
     said = nl2sparql("agent-viz", "--pack", forest.root, "-o", "graph.mmd")
     assert (said.status, said.out) == (0, "")
     assert (tmp_path / "graph.mmd").read_text().startswith("---")
+
+
+@pytest.mark.parametrize("words", [("agent-viz",), ("agent", QUESTION)])
+def test_a_missing_extra_is_told_in_a_line(
+    nl2sparql: Run, forest: Pack, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        "importlib.util.find_spec", lambda name: None if name == "langgraph" else found(name)
+    )
+    said = nl2sparql(*words, "--pack", forest.root)
+    assert (said.status, said.out) == (1, "")
+    mend = 'pip install "reasoningbank[graph]"'
+    assert said.err == f"nl2sparql: the package langgraph is not installed; {mend}\n"
 
 
 @pytest.mark.parametrize("system", ["rag", "graph"])

@@ -15,6 +15,7 @@ from reasoningbank.agents.graph.parts import Parts
 from reasoningbank.agents.graph.settings import GraphSettings
 from reasoningbank.agents.graph.specialists import build_writers
 from reasoningbank.agents.graph.state import NL2SPARQLState
+from reasoningbank.errors import need_package
 
 __all__ = ["build_graph", "next_step"]
 
@@ -28,7 +29,11 @@ def build_graph(parts: Parts, checkpointer: Any = None) -> Any:
     Args:
         parts: What its nodes work with.
         checkpointer: A LangGraph checkpointer; None to keep nothing.
+
+    Raises:
+        SetupError: LangGraph is not installed.
     """
+    need_package("langgraph", "graph")
     from langgraph.graph import END, START, StateGraph
 
     nodes = Nodes(parts)

@@ -23,7 +23,7 @@ from reasoningbank.agents.graph.tiers import open_tiers, tiers_for
 from reasoningbank.agents.graph.translation import GraphTranslation
 from reasoningbank.agents.protocol import Episode
 from reasoningbank.corpus import Pack, load_pack, open_endpoint
-from reasoningbank.errors import SetupError
+from reasoningbank.errors import SetupError, need_package
 from reasoningbank.lm import UsageCounter
 from reasoningbank.sparql import EndpointConfig
 from reasoningbank.trajectory import Recorder
@@ -51,6 +51,7 @@ class NL2SPARQLAgent:
 
     Raises:
         UsageError: Unknown provider or pack.
+        SetupError: LangGraph is not installed.
 
     Examples:
         >>> agent = NL2SPARQLAgent(provider="openai", model="gpt-4.1", api_key="sk-...")
@@ -72,6 +73,7 @@ class NL2SPARQLAgent:
         checkpoints: Path | str | None = None,
         hidden: frozenset[str] = frozenset(),
     ) -> None:
+        need_package("langgraph", "graph")
         self.tiers = tiers_for(provider, model, fast_model)
         self._named = (provider, self.tiers.default) if lms is None else ("", None)
         self.pack = load_pack(pack) if isinstance(pack, str) else pack

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from reasoningbank.errors import RecordError, SetupError, UsageError
+from reasoningbank.errors import RecordError, UsageError, need_package
 from reasoningbank.experiment import RunFolder, TrialRecord
 
 __all__ = ["ExportedLog", "InspectExport", "export_inspect"]
@@ -67,10 +66,7 @@ def export_inspect(run: Path, target: Path | None = None) -> InspectExport:
         UsageError: If the folder holds no run, or no trial.
         RecordError: If the manifest cannot be read, or a log cannot be written.
     """
-    if importlib.util.find_spec("inspect_ai") is None:
-        raise SetupError(
-            "the package inspect_ai is not installed", mend='pip install "reasoningbank[inspect]"'
-        )
+    need_package("inspect_ai", "inspect")
     # Only here: the package takes seconds to import.
     from reasoningbank.analysis.inspect_log.arm import write_arm
     from reasoningbank.analysis.inspect_log.spec import epochs_of

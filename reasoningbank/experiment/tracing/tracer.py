@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import logging
 import os
 import queue
 import threading
 from collections.abc import Callable, Iterator
 
-from reasoningbank.errors import SetupError, UsageError
+from reasoningbank.errors import UsageError, need_package
 from reasoningbank.experiment.records import RunFolder
 from reasoningbank.experiment.trial_record import TrialKey, TrialRecord
 
@@ -133,10 +132,7 @@ class _Tracer:
 
 
 def _checked(uri: str) -> str:
-    if importlib.util.find_spec("mlflow") is None:
-        raise SetupError(
-            "the package mlflow is not installed", mend='pip install "reasoningbank[mlflow]"'
-        )
+    need_package("mlflow", "mlflow")
     scheme = uri.partition(":")[0].partition("+")[0]
     if scheme not in _SCHEMES:
         raise UsageError(
@@ -144,11 +140,8 @@ def _checked(uri: str) -> str:
             where="--mlflow",
             mend=f"give {DEFAULT_URI}, another database, or a server such as http://127.0.0.1:5000",
         )
-    if scheme in _DATABASES and importlib.util.find_spec("sqlalchemy") is None:
-        raise SetupError(
-            "a database of MLflow needs the package sqlalchemy",
-            mend='pip install "reasoningbank[mlflow]"',
-        )
+    if scheme in _DATABASES:
+        need_package("sqlalchemy", "mlflow")
     return uri
 
 
