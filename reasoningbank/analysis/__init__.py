@@ -15,6 +15,7 @@ from reasoningbank.analysis.nl2sparql_figures import (
     translation_metrics,
 )
 from reasoningbank.analysis.nl2sparql_rows import ArmRows, TranslationRow, read_translations
+from reasoningbank.analysis.online import Online
 from reasoningbank.analysis.scores import Metric, Score, Unit, scores
 from reasoningbank.analysis.statistics import (
     Interval,
@@ -28,7 +29,7 @@ from reasoningbank.analysis.statistics import (
     median_and_p95,
     wilson,
 )
-from reasoningbank.analysis.summary import Online, RunSummary, summarise, summarise_run
+from reasoningbank.analysis.summary import RunSummary, summarise, summarise_run
 
 if TYPE_CHECKING:
     from reasoningbank.analysis.frames import Frames, load

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from reasoningbank.analysis.averages import average, pooled_rate
+from reasoningbank.analysis.finite import finite
 from reasoningbank.analysis.scores import YES_NO, Metric, Score, Unit
 from reasoningbank.analysis.statistics import (
     Interval,
@@ -82,6 +84,8 @@ class ArmSummary:
         mean: Its mean over tasks, of the mean over a task's runs, with an interval.
         f1: Mean row F1 of the judged trials.
         executed: Judged trials whose query ran.
+        late: Judged trials whose query took longer than the judge waits. How many these are depends
+            on how busy the machine was.
         statuses: Trials by how the attempt ended.
         exhausted: Attempts that a budget ended, by what was used up; of sampled trials all
             attempts count. Seconds depend on how busy the machine was.
@@ -117,6 +121,7 @@ class ArmSummary:
     mean: Interval
     f1: float
     executed: int
+    late: int
     statuses: Mapping[str, int]
     exhausted: Mapping[str, int]
     seconds: tuple[float, float]
@@ -133,6 +138,11 @@ class ArmSummary:
     judges: Mapping[str, Agreement]
     best_case: float
     worst_case: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON-able data; what is not defined is None."""
+        judges = {name: found.to_json() for name, found in self.judges.items()}
+        return {**finite(asdict(self)), "judges": judges}
 
 
 def summarise_arm(name: str, trials: Sequence[Score], metric: Metric, unit: Unit) -> ArmSummary:
@@ -164,6 +174,7 @@ def summarise_arm(name: str, trials: Sequence[Score], metric: Metric, unit: Unit
         mean=average(trials, metric, unit),
         f1=math.fsum(t.f1 for t in judged) / len(judged) if judged else 0.0,
         executed=sum(t.executed for t in judged),
+        late=sum(t.late for t in judged),
         statuses=dict(Counter(t.status for t in trials)),
         exhausted=dict(Counter(cause for t in trials for cause in t.exhausted).most_common()),
         seconds=median_and_p95([t.seconds for t in judged]),

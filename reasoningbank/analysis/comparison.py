@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from reasoningbank.analysis.averages import in_stream, one_run_each, values_by_task
+from reasoningbank.analysis.finite import finite
 from reasoningbank.analysis.pairing import ALPHA, by_mcnemar, over_orders, over_units, with_errors
 from reasoningbank.analysis.scores import YES_NO, Metric, Score, Unit
 from reasoningbank.analysis.statistics import holm
@@ -47,6 +48,8 @@ class Comparison:
         best_case: The difference if each error of the first arm had been a success and each of
             the second a failure, on all tasks that both arms have tried.
         worst_case: The difference the other way round.
+        missing: Trials of both arms that are planned and not on disk yet. While there are any
+            nothing is resolved: who looks after each trial finds something in the end.
     """
 
     first: str
@@ -74,11 +77,19 @@ class Comparison:
     errors: tuple[int, int]
     best_case: float
     worst_case: float
+    missing: int = 0
 
     @property
     def resolved(self) -> bool:
         """Whether the arms differ: by the corrected p-value, and by the interval as well."""
-        return self.p_holm < ALPHA and (self.low > 0 or self.high < 0)
+        return not self.missing and self.p_holm < ALPHA and (self.low > 0 or self.high < 0)
+
+    @property
+    def verdict(self) -> str:
+        """One word: resolved, unresolved, or incomplete where trials are missing yet."""
+        if self.missing:
+            return "incomplete"
+        return "resolved" if self.resolved else "unresolved"
 
     def sentence(self) -> str:
         """Return one line that says what is known, and "unresolved" where nothing is."""
@@ -103,11 +114,8 @@ class Comparison:
 
     def to_json(self) -> dict[str, Any]:
         """Return all of it as JSON-able data; what is not defined is None."""
-        data = {
-            name: None if isinstance(value, float) and not math.isfinite(value) else value
-            for name, value in asdict(self).items()
-        }
-        return {**data, "resolved": self.resolved, "sentence": self.sentence()}
+        return {**finite(asdict(self)), "verdict": self.verdict, "resolved": self.resolved,
+                "sentence": self.sentence()}  # fmt: skip
 
     def _scope(self) -> str:
         most = max(self.seeds)
@@ -127,6 +135,8 @@ class Comparison:
         return f"p {_p(self.p)}{corrected}"
 
     def _verdict(self) -> str:
+        if self.missing:
+            return f"incomplete, {_count(self.missing, 'trial')} missing yet"
         if self.resolved:
             return f"{self.first if self.difference > 0 else self.second} is better"
         n = {"task": self.tasks, "group": self.groups}.get(self.unit, min(self.seeds))
@@ -143,6 +153,7 @@ def compare_arms(
     metric: Metric = "strict",
     unit: Unit = "task",
     names: tuple[str, str] | None = None,
+    planned: tuple[int, int] | None = None,
 ) -> Comparison | None:
     """Compare two arms on the tasks that both have judged.
 
@@ -157,6 +168,7 @@ def compare_arms(
         metric: What to compare.
         unit: What counts as one observation.
         names: What to call the arms; by default their own names.
+        planned: How many trials the first and the second arm are to have; those on disk by default.
 
     Returns:
         The comparison; None where no task is judged in both arms.
@@ -178,6 +190,7 @@ def compare_arms(
     else:
         found = over_units(delta, group, unit)
     worst, best = with_errors(one, two, metric)
+    to_do = planned or (0, 0)
     every = {s.task for s in (*one, *two)}
     defective = {s.task for s in (*one, *two) if s.fate == "defective"} - set(shared)
     return Comparison(
@@ -206,16 +219,23 @@ def compare_arms(
         errors=(sum(s.fate == "error" for s in one), sum(s.fate == "error" for s in two)),
         best_case=best,
         worst_case=worst,
+        missing=max(0, to_do[0] - len(one)) + max(0, to_do[1] - len(two)),
     )
 
 
-def adjust(family: Sequence[Comparison]) -> tuple[Comparison, ...]:
-    """Return comparisons with Holm's correction over all of them that could be tested."""
+def adjust(family: Sequence[Comparison], to_come: int = 0) -> tuple[Comparison, ...]:
+    """Return comparisons with Holm's correction over all of them that could be tested.
+
+    Args:
+        family: The comparisons.
+        to_come: How many more belong to the family and have no data yet. They count as the least
+            that they can be, so that no result fades when the others come in.
+    """
     tested = [c.p for c in family if not math.isnan(c.p)]
-    corrected = iter(holm(tested))
+    corrected = iter(holm([*tested, *[1.0] * to_come]))
+    n = len(tested) + to_come
     return tuple(
-        c if math.isnan(c.p) else replace(c, p_holm=next(corrected), family=len(tested))
-        for c in family
+        c if math.isnan(c.p) else replace(c, p_holm=next(corrected), family=n) for c in family
     )
 
 

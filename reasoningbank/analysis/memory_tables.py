@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from reasoningbank.analysis.arm_summary import ArmSummary
 from reasoningbank.analysis.memory_summary import ArmMemory, StreamMemory
-from reasoningbank.analysis.summary import Online
+from reasoningbank.analysis.online import Online
 from reasoningbank.analysis.summary_tables import AGREEMENT, agreement_cells, interval_cell
 from reasoningbank.analysis.tables import Cells, Table, number, pair
 

@@ -65,7 +65,7 @@ def comparison_table(
             ends(c.low, c.high, "+"),
             number(c.p, 3),
             number(c.p_holm, 3),
-            "resolved" if c.resolved else "unresolved",
+            c.verdict,
         )
         for c in comparisons
     ]

@@ -46,10 +46,10 @@ def print_summary(summary: RunSummary, title: str) -> None:
         if arm.exhausted:
             causes = ", ".join(f"{n} {cause}" for cause, n in arm.exhausted.items())
             _line(f"{arm.arm}: attempts that a budget ended: {causes}")
-    if summary.comparison:
-        _line(f"stated beforehand: {summary.comparison.sentence()}")
-    for claim in summary.claims:
-        _line(f"stated beforehand too: {claim.sentence()}")
+        if arm.late:
+            _line(f"{arm.arm}: queries that took longer than the judge waits: {arm.late}")
+    for line in summary.stated_lines():
+        _line(line)
     for other in summary.others:
         _line(f"also: {other.sentence()}")
     if summary.online:

@@ -143,6 +143,26 @@ def test_holm_is_over_what_could_be_tested() -> None:
     assert not none.resolved
 
 
+def test_what_is_still_to_come_belongs_to_the_family() -> None:
+    found = compare_arms(arm("a", [1.0] * 6 + [0.0] * 4), arm("b", [0.0] * 10))
+    assert found is not None
+    assert adjust([found])[0].resolved
+    (later,) = adjust([found], to_come=9)
+    assert (later.family, later.p_holm) == (10, pytest.approx(10 * found.p))
+    assert not later.resolved
+
+
+def test_trials_that_are_missing_yet_resolve_nothing() -> None:
+    first, second = arm("a", [1.0] * 10), arm("b", [0.0] * 10)
+    part = compare_arms(first, second, planned=(10, 12))
+    assert part is not None
+    assert (part.missing, part.verdict, part.resolved) == (2, "incomplete", False)
+    assert "a is better" not in part.sentence()
+    whole = compare_arms(first, second, planned=(10, 10))
+    assert whole is not None
+    assert whole.verdict == "resolved"
+
+
 def test_a_p_value_alone_resolves_nothing() -> None:
     found = compare_arms(arm("a", [1.0] * 5 + [0.0] * 5), arm("b", [0.0] * 10))
     assert found is not None

@@ -67,10 +67,43 @@ def test_streams_stand_apart(summary: RunSummary) -> None:
     assert (curve.orders, curve.mean[0]) == (3, 1.0)
     assert curve.quarters == pytest.approx((1.0, 0.5, 2 / 3, 7 / 12))
     (found,) = online.comparisons
-    # The arm without memory ran one order, which stands for the others.
-    assert (found.unit, found.seeds) == ("order", (3, 3))
+    # The arm without memory ran one order, which stands for the others: no spread of its own.
+    assert (found.unit, found.seeds, found.runs) == ("order", (3, 1), (12, 4))
     assert (found.first_mean, found.second_mean) == (pytest.approx(7 / 12), 0.5)
     assert found.difference == pytest.approx((0 + 1 / 4 + 0) / 3)
+    assert "(no interval), no test: unresolved" in found.sentence()
+
+
+def test_an_order_that_was_cut_short_is_no_replicate(run: RunFolder) -> None:
+    kept = [one for one in run.trials() if one.key.seed < 2 or (one.step or 0) < 1]
+    online = summarise(kept, manifest=run.manifest).online
+    assert online is not None
+    learned = next(arm for arm in online.arms if arm.arm == "learned")
+    assert (learned.trials, learned.seeds) == (8, 2)
+    assert online.curves["learned"].orders == 2
+    assert online.judges["lm:local"].n == 9, "every attempt that was judged is counted"
+
+
+def test_what_is_missing_yet_resolves_nothing(run: RunFolder, tmp_path: Path) -> None:
+    manifest = json.loads(json.dumps(run.manifest))
+    manifest["experiment"]["arms"].append({"name": "gold", "agent": "direct", "memory": "gold"})
+    manifest["experiment"]["claims"] += [["learned", "gold"]]
+    whole = summarise_run(run)
+    assert whole.comparison is not None
+    assert (whole.comparison.missing, whole.comparison.verdict) == (0, "unresolved")
+    kept = [one for one in run.trials() if one.key.task != HELD_OUT[-1] or one.key.seed < 2]
+    folder = write(tmp_path / "run", kept)
+    folder.write_manifest(manifest)
+    found = summarise_run(folder)
+    assert found.comparison is not None
+    assert (found.comparison.missing, found.comparison.resolved) == (1, False)
+    assert found.comparison.sentence().endswith("incomplete, 1 trial missing yet")
+    assert found.waiting == (("learned", "gold"),)
+    # Who comes later counts already: its result must not undo another's.
+    assert [(one.first, one.family) for one in found.others] == [("placebo", 2)]
+    *_, waits, all_told = found.stated_lines()
+    assert waits.endswith("learned against gold: no task is judged in both yet")
+    assert all_told.startswith("of 3 pairs stated beforehand 0 resolved")
 
 
 def test_a_stream_is_set_against_an_arm_that_is_alike_in_all_but_memory(run: RunFolder) -> None:
@@ -238,7 +271,7 @@ def test_the_command_prints_all_of_it(run: RunFolder) -> None:
         ["placebo", "held out", "placebo of learned", "8"],
     ]
     assert "stated beforehand: learned against none" in said
-    assert "stated beforehand too: learned against placebo" in said
+    assert "stated beforehand: learned against placebo" in said
     assert "in the stream: learned against none" in said
 
 

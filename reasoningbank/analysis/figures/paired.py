@@ -94,7 +94,7 @@ def _lines(axes: Axes, apart: pd.DataFrame, found: Comparison) -> None:
         axes.plot([found.low, found.high], [0, 0], color=INK, linewidth=2.6,
                   solid_capstyle="round")  # fmt: skip
         said += f"  [{found.low:+.2f}, {found.high:+.2f}]"
-    said += "" if found.resolved else "  unresolved"
+    said += "" if found.resolved else f"  {found.verdict}"
     axes.plot([found.difference], [0], marker="D", markersize=7, color=INK, linestyle="")
     names = [f"mean of {found.tasks} tasks"]
     for row, (task, line) in enumerate(apart.iterrows(), 1):

@@ -10,9 +10,10 @@ import base64
 import gzip
 import hashlib
 import json
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
+
+from reasoningbank.analysis.finite import finite
 
 __all__ = ["PayloadPool", "chunk", "encode"]
 
@@ -29,7 +30,7 @@ def encode(data: Any) -> str:
     try:
         text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     except ValueError:
-        text = json.dumps(_finite(data), separators=(",", ":"), allow_nan=False)
+        text = json.dumps(finite(data), separators=(",", ":"), allow_nan=False)
     return base64.b64encode(gzip.compress(text.encode("ascii"), 6, mtime=0)).decode("ascii")
 
 
@@ -84,13 +85,3 @@ class PayloadPool:
             self._emit(chunk(f"payloads-{self._number}", self._block))
             self._number += 1
             self._block, self._chars = [], 0
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {str(k): _finite(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(v) for v in value]
-    return value

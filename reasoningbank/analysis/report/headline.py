@@ -66,7 +66,7 @@ def headline(found: Comparison | None, stated: tuple[str, str] | None, metric: s
 
 def _word(found: Comparison) -> str:
     if not found.resolved:
-        return "Unresolved."
+        return f"{found.verdict.capitalize()}."
     return f"{found.first if found.difference > 0 else found.second} is better."
 
 

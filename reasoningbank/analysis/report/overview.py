@@ -60,7 +60,7 @@ def overview(
             element("p", " · ".join(str(part) for part in said if part), class_="quiet"),
             leak_note(summary.leakage),
             headline(summary.comparison, stated, summary.metric),
-            *_claims(summary.claims),
+            *_claims(summary),
             element("h2", "Arms"),
             _arms(summary),
             *_others(summary.others),
@@ -136,12 +136,12 @@ def _median(pair: tuple[float, float], digits: int) -> str:
     return f"{median:,.{digits}f} ({p95:,.{digits}f})"
 
 
-def _claims(claims: Sequence[Comparison]) -> list[Html]:
-    said = "Stated beforehand too; a claim that rests on several holds where all of them do:"
-    if not claims:
+def _claims(summary: RunSummary) -> list[Html]:
+    stated = summary.stated_lines()
+    if len(stated) < 2:
         return []
-    sentences = [element("p", f"{claim.sentence()}.", class_="sentence") for claim in claims]
-    return [element("p", said, class_="quiet"), *sentences]
+    said = [f"{line[0].upper()}{line[1:]}." for line in stated[1:]]
+    return [element("p", line, class_="sentence") for line in said]
 
 
 def _others(others: Sequence[Comparison]) -> list[Html]:
@@ -153,7 +153,7 @@ def _others(others: Sequence[Comparison]) -> list[Html]:
             number(c.difference, sign=True),
             f"{number(c.low, sign=True)} to {number(c.high, sign=True)}",
             "–" if math.isnan(c.p_holm) else f"{c.p_holm:.3f}",
-            "resolved" if c.resolved else "unresolved",
+            c.verdict,
         ]
         for c in others
     ]

@@ -1,0 +1,44 @@
+"""What a run's manifest says of its arms: what they are to do, what they are held against."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from reasoningbank.errors import UsageError
+from reasoningbank.experiment.config import Experiment, parse_experiment
+from reasoningbank.experiment.memory_config import control_of, seeds_of
+
+__all__ = ["controls", "planned_trials"]
+
+
+def planned_trials(manifest: Mapping[str, Any] | None) -> dict[str, int]:
+    """Return how many held-out trials each arm is to have; empty where nothing says so."""
+    experiment = _experiment(manifest)
+    tasks = len((manifest or {}).get("tasks") or ())
+    if experiment is None or not tasks:
+        return {}
+    return {
+        arm.name: len(range(len(arm.tasks) or tasks)[: arm.first]) * len(seeds_of(experiment, arm))
+        for arm in experiment.arms
+    }
+
+
+def controls(manifest: Mapping[str, Any] | None) -> dict[str, str] | None:
+    """Return, for each arm that has one, the arm that is alike in all but memory.
+
+    None where the manifest does not say what the arms are.
+    """
+    experiment = _experiment(manifest)
+    if experiment is None:
+        return None
+    found = ((arm, control_of(experiment, arm)) for arm in experiment.arms)
+    return {arm.name: control.name for arm, control in found if control is not None}
+
+
+def _experiment(manifest: Mapping[str, Any] | None) -> Experiment | None:
+    try:
+        return parse_experiment((manifest or {}).get("experiment") or {})
+    except UsageError:
+        # A manifest of an earlier version, or none.
+        return None
