@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 from reasoningbank.analysis.arm_summary import ArmSummary
 from reasoningbank.analysis.comparison import Comparison, adjust, compare_arms
-from reasoningbank.analysis.leakage import Leak, Leakage, LeakageAudit
+from reasoningbank.analysis.leak import Leak, Leakage
+from reasoningbank.analysis.leakage import LeakageAudit
 from reasoningbank.analysis.learning import learning_curves
 from reasoningbank.analysis.matching import RunComparison, compare_runs
 from reasoningbank.analysis.memory_records import MemoryRecords

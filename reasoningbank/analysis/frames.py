@@ -116,12 +116,14 @@ def load(runs: Runs, *, texts: bool = False) -> Frames:
                 bank = memory.banks.get(step.after)
                 for frame, row in step_rows(run, step, bank and sum(bank.active.values())):
                     tables[frame].add(row)
-        try:
-            for snapshot, item in folder.memory_items():
+        unread: list[RecordError] = []
+        for snapshot, item in folder.memory_items(unread.append):
+            try:
                 tables["memory_items"].add(item_row(run, snapshot, item))
-        except (AttributeError, TypeError, RecordError) as error:
-            reason = f"{error} (the memory items after it were not read)"
-            problems.append(Problem(folder.path / "memory", reason))
+            except (AttributeError, TypeError) as error:
+                where = folder.path / "memory" / snapshot
+                problems.append(Problem(where, f"{where}: holds what is no item ({error!r})"))
+        problems += [Problem(Path(error.where), str(error)) for error in unread]
     built = {name: table.frame() for name, table in tables.items()}
     return Frames(**built, manifests=manifests, problems=tuple(problems))
 

@@ -9,107 +9,19 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
 from pathlib import PurePath
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
+from reasoningbank.analysis.frozen_banks import wrong_banks
+from reasoningbank.analysis.leak import Leak, Leakage, LeakKind
 from reasoningbank.analysis.leaked_text import TaskText, holds, searched, texts_in, words_of
 from reasoningbank.analysis.memory_records import MemoryRecords, Origin
 from reasoningbank.experiment import TrialRecord
 from reasoningbank.trajectory import Trajectory
 
-__all__ = ["Leak", "LeakKind", "Leakage", "LeakageAudit"]
-
-#: own task, own group: the item rests on an attempt at the trial's task, or at one of its group.
-#: evaluation: it rests on a task that is held out, or on one of such a task's group.
-#: gold text: what was shown holds the words of the task's own gold, or of a held-out task's.
-#: question text: what was shown holds the question of a held-out task, or the trial's own.
-#: gold in prompt: the first prompt holds the words of the task's own gold, which no earlier
-#: attempt of the trial wrote.
-#: not recorded: a memory tool gave the item to the agent, and no retrieval tells of it.
-#: bank changed: trials of one frozen evaluation saw different banks.
-LeakKind = Literal[
-    "own task", "own group", "evaluation", "gold text", "question text", "gold in prompt",
-    "not recorded", "bank changed",
-]  # fmt: skip
+__all__ = ["LeakageAudit"]
 
 _MEMORY_TOOLS = frozenset({"memory_search", "memory_get"})
-
-
-@dataclass(frozen=True)
-class Leak:
-    """One thing that a trial was shown and should not have been.
-
-    Attributes:
-        trial: The trial, as ``arm/task.seed``; of a sampled one, any of its attempts.
-        kind: What is wrong with it.
-        item: The memory item; empty where it is none.
-        detail: What gives it away: a task, a group, or a snapshot.
-    """
-
-    trial: str
-    kind: LeakKind
-    item: str = ""
-    detail: str = ""
-
-    def sentence(self) -> str:
-        """Return it in one line."""
-        item = f", item {self.item}" if self.item else ""
-        return f"{self.trial}: {self.kind}{item}" + (f" ({self.detail})" if self.detail else "")
-
-
-@dataclass(frozen=True)
-class Leakage:
-    """What the audit of a run found.
-
-    Attributes:
-        trials: Trials that were read.
-        with_memory: Of these, those that had a memory: a retrieval or a snapshot is on record.
-        showings: Items and demonstrations shown, once for each attempt and retrieval: all of them
-            were checked.
-        items: Different items among them.
-        prompts: First prompts of attempts that were searched for the task's own gold.
-        evaluation: Tasks that are held out.
-        withheld: Items that the guard withheld, once for each retrieval, by its reason.
-        unproven: Showings of items that the trial's snapshot does not hold or that tell no origin,
-            seeds apart: only the task that the retrieval names and the text could be checked.
-        unread: Snapshots and steps that cannot be read.
-        leaks: What was found.
-    """
-
-    trials: int = 0
-    with_memory: int = 0
-    showings: int = 0
-    items: int = 0
-    prompts: int = 0
-    evaluation: int = 0
-    withheld: Mapping[str, int] = field(default_factory=dict)
-    unproven: int = 0
-    unread: int = 0
-    leaks: tuple[Leak, ...] = ()
-
-    def sentence(self) -> str:
-        """Return one line that says what was checked and what came of it."""
-        prompts = f"{_count(self.prompts, 'first prompt')} searched for the gold"
-        if not self.with_memory:
-            found = f"no memory in any of {_count(self.trials, 'trial')}; {prompts}"
-        else:
-            found = (
-                f"{_count(self.showings, 'showing')} of {_count(self.items, 'item')} checked in "
-                f"{self.with_memory} of {_count(self.trials, 'trial')} (the others have no "
-                f"memory) against {_count(self.evaluation, 'held-out task')}; {prompts}"
-            )
-        reasons = ", ".join(f"{n} {reason}" for reason, n in self.withheld.items())
-        withheld = f"; withheld by the guard: {reasons or 'none'}" if self.with_memory else ""
-        unproven = f"; {self.unproven} of unproven origin" if self.unproven else ""
-        if self.unread:
-            unproven += f"; {_count(self.unread, 'file')} of memory cannot be read"
-        leaks = _count(len(self.leaks), "leak") if self.leaks else "no leak"
-        return f"{found}{withheld}{unproven}: {leaks}"
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as JSON-able data."""
-        return {**asdict(self), "sentence": self.sentence()}
 
 
 class _Shown(NamedTuple):
@@ -139,7 +51,7 @@ class LeakageAudit:
     def __init__(
         self, manifest: Mapping[str, Any] | None = None, memory: MemoryRecords | None = None
     ) -> None:
-        said = manifest or {}
+        self._manifest = said = manifest or {}
         self._memory = memory or MemoryRecords()
         pack = str((said.get("experiment") or {}).get("pack") or "")
         # An item names its pack by the folder's name, wherever that lies.
@@ -185,7 +97,7 @@ class LeakageAudit:
             known = self._memory.origins.get((shown.bank, shown.item))
             proven = shown.src == "seed" or (known and any(origin.task for origin in known))
             unproven += not proven
-            origins = {shown.origin, *(known or ())}
+            origins = {self._grouped(one) for one in (shown.origin, *(known or ()))}
             self._leaks += _by_origin(shown, origins, self._held_out, groups)
             if shown.words not in found:
                 found[shown.words] = list(texts_in(shown.words, held_out))
@@ -194,10 +106,7 @@ class LeakageAudit:
                 Leak(shown.trial, kind, shown.item, f"of {task}")
                 for kind, task in (*found[shown.words], *own)
             )
-        for banks in self._banks.values():
-            for bank, name in list(banks.items())[1:]:
-                first = next(iter(banks))
-                self._leaks.append(Leak(name, "bank changed", detail=f"{first}, then {bank}"))
+        self._leaks += wrong_banks(self._banks, self._manifest, self._memory)
         return Leakage(
             trials=self._trials,
             with_memory=self._with_memory,
@@ -210,6 +119,13 @@ class LeakageAudit:
             unread=len(self._memory.damaged) + len(self._memory.damaged_steps),
             leaks=tuple(dict.fromkeys(self._leaks)),
         )
+
+    def _grouped(self, origin: Origin) -> Origin:
+        """Return an origin with its task's group, where only the run's trials tell that."""
+        own = origin.corpus.casefold() == self._corpus.casefold()
+        if origin.group or not origin.task or not own:
+            return origin
+        return origin._replace(group=self._group_of.get(origin.task, ""))
 
     def _one(self, record: TrialRecord, name: str, item: Mapping[str, Any]) -> _Shown:
         # A question whose resources were written behind its words is told as it was, too.
@@ -310,7 +226,3 @@ def _ids(result: Any) -> Iterator[str]:
     elif isinstance(result, (list, tuple)):
         for one in result:
             yield from _ids(one)
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

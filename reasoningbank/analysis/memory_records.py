@@ -119,17 +119,16 @@ class MemoryRecords:
         origins: dict[tuple[str, str], frozenset[Origin]] = {}
         # Snapshots hold mostly the same items: what these rest on is kept once.
         known: dict[frozenset[Origin], frozenset[Origin]] = {}
-        try:
-            for snapshot, item in folder.memory_items():
-                status = item.get("status") or "active"
-                if status == "active":
-                    active[snapshot][str(item.get("src"))] += 1
-                else:
-                    others[snapshot][str(status)] += 1
-                found = frozenset(_origins(item))
-                origins[snapshot, str(item.get("id"))] = known.setdefault(found, found)
-        except RecordError as error:
-            damaged.append((Path(error.where), error.what))
+        for snapshot, item in folder.memory_items(
+            lambda error: damaged.append((Path(error.where), error.what))
+        ):
+            status = item.get("status") or "active"
+            if status == "active":
+                active[snapshot][str(item.get("src"))] += 1
+            else:
+                others[snapshot][str(status)] += 1
+            found = frozenset(_origins(item))
+            origins[snapshot, str(item.get("id"))] = known.setdefault(found, found)
         banks = {
             name: BankCounts(
                 dict(sorted(active[name].items())),

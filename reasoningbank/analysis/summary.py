@@ -13,7 +13,8 @@ from typing import Any
 from reasoningbank.analysis.arm_summary import ArmSummary, summarise_arm
 from reasoningbank.analysis.comparison import Comparison, adjust, compare_arms
 from reasoningbank.analysis.finite import finite
-from reasoningbank.analysis.leakage import Leakage, LeakageAudit
+from reasoningbank.analysis.leak import Leakage
+from reasoningbank.analysis.leakage import LeakageAudit
 from reasoningbank.analysis.memory_records import MemoryRecords
 from reasoningbank.analysis.memory_summary import ArmMemory, MemoryTally
 from reasoningbank.analysis.online import Online, summarise_streams

@@ -27,6 +27,8 @@ MOST_LINES = 20
 def print_leaks(leakage: Leakage) -> None:
     """Say what leaked, where anything did: nothing else in the summary can be believed then."""
     leaks = leakage.leaks
+    if leakage.unread:
+        _line(f"LEAKAGE: nothing is proven; {leakage.unread} files of memory cannot be read")
     if not leaks:
         return
     _line(f"LEAKAGE: {len(leaks)} found; the numbers below prove nothing")

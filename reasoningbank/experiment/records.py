@@ -103,12 +103,12 @@ class RunFolder:
             for name in ("manifest.json", "summary.json"):
                 if (self.path / name).exists():
                     shutil.copyfile(self.path / name, target / name)
-            kept = [
-                *(self.path / "memory").glob("*.jsonl*"),
-                *self.path.glob("learning/**/*.json*"),
+            steps = [
+                path
+                for path in self.path.glob("learning/**/*.json*")
+                if path.suffix != ".damaged" and not path.name.startswith(".")
             ]
-            kept = [path for path in kept if path.suffix != ".damaged"]
-            for path in (*files, *sorted(kept)):
+            for path in (*files, *sorted([*self._snapshot_files(), *steps])):
                 copy = target / path.relative_to(self.path)
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 if path.suffix == ".gz":
@@ -170,24 +170,36 @@ class RunFolder:
                 raise RecordError(f"cannot be set aside ({error})", where=str(path)) from error
         return moved
 
-    def memory_items(self) -> Iterator[tuple[str, dict[str, Any]]]:
+    def memory_items(
+        self, on_damaged: Callable[[RecordError], None] | None = None
+    ) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield every memory item of every snapshot, with the snapshot's name.
 
+        Args:
+            on_damaged: Told each snapshot that cannot be read; the others are read all the same.
+
         Raises:
-            RecordError: If a snapshot is damaged.
+            RecordError: If a snapshot is damaged and nobody is told.
         """
-        for path in sorted((self.path / "memory").glob("*.jsonl*")):
-            if path.suffix == ".damaged":
-                continue
+        for path in self._snapshot_files():
             try:
                 raw = path.read_bytes()
                 text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode()
                 # Not splitlines: a title may hold U+2028, which JSON leaves as it is.
                 items = [dict(json.loads(line)) for line in text.split("\n") if line.strip()]
             except (OSError, ValueError, TypeError, EOFError, zlib.error) as error:
-                raise RecordError(f"cannot be read ({error})", where=str(path)) from error
+                damage = RecordError(f"cannot be read ({error})", where=str(path))
+                if on_damaged is None:
+                    raise damage from error
+                on_damaged(damage)
+                continue
             for item in items:
                 yield path.name.partition(".jsonl")[0], item
+
+    def _snapshot_files(self) -> list[Path]:
+        """Return the snapshots, without what a killed process left half written."""
+        found = (self.path / "memory").glob("*.jsonl*")
+        return sorted(p for p in found if p.suffix != ".damaged" and not p.name.startswith("."))
 
     def _trial_files(self) -> list[Path]:
         found = set((self.path / "trials").glob("*/*.json"))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from learned_run import GOLD, asked, item, records, rollout, shown, trial, write
+from learned_run import GOLD, STREAM, asked, item, records, rollout, shown, trial, write
 from typer.testing import CliRunner
 
 from reasoningbank.analysis import (
@@ -299,7 +299,49 @@ def test_what_is_damaged_is_told(tmp_path: Path) -> None:
     assert [path.name for path, _ in memory.damaged_steps] == ["0001.json", "0001.json"]
     assert [path.name for path, _ in memory.damaged] == ["zz.jsonl"]
     assert [len(stream.steps) for stream in memory.streams] == [3, 3, 4]
-    assert "; 3 files of memory cannot be read: no leak" in summarise_run(folder).leakage.sentence()
+    found = summarise_run(folder).leakage
+    assert found.sentence().endswith(
+        "; 3 files of memory cannot be read: no leak in what can be read"
+    )
+    said = CliRunner().invoke(app, ["status", str(folder.path)])
+    assert said.exit_code == 1, "what cannot be read proves nothing"
+    assert said.stdout.startswith("LEAKAGE: nothing is proven; 3 files of memory cannot be read")
+
+
+def test_a_damaged_snapshot_hides_no_leak(tmp_path: Path) -> None:
+    bad = {**item("bad", "h3"), "provenance": {"task": "x", "group": "group h3", "corpus": "trees"}}
+    leaky = trial("learned", "h3", 1, True, memory="b14", trajectory=shown(bad))
+    found = planted(tmp_path, leaky, bad)
+    assert [kind for _, kind, *_ in found] == ["own group"]
+    (tmp_path / "run" / "memory" / "a0.jsonl").write_text("no json")
+    again = summarise_run(RunFolder(tmp_path / "run")).leakage
+    assert [leak.kind for leak in again.leaks] == ["own group"]
+
+
+def test_what_a_killed_process_left_half_written_is_no_snapshot(tmp_path: Path) -> None:
+    folder = write(tmp_path / "run")
+    (folder.path / "memory" / ".b14.jsonl.1.2.tmp").write_text('{"id": "i')
+    found = summarise_run(folder)
+    assert found.leakage.proven
+    assert found == summarise_run(write(tmp_path / "other"))
+    copy = folder.archive(tmp_path / "copy")
+    assert not list(copy.path.glob("memory/.*"))
+
+
+def test_an_evaluation_with_another_bank_than_its_streams_last_is_found(tmp_path: Path) -> None:
+    early = [
+        replace(one, memory="b13") if one.step is None and one.memory == "b14" else one
+        for one in records()
+    ]
+    folder = write(tmp_path / "run", early)
+    folder.write_manifest({**(folder.manifest or {}), "stream": list(STREAM)})
+    found = [one for one in summarise_run(folder).leakage.leaks if one.kind == "other bank"]
+    assert [(one.trial.split("/")[0], one.detail) for one in found] == [
+        ("learned", "b13, and learned has b14")
+    ]
+    sound = write(tmp_path / "sound")
+    sound.write_manifest({**(sound.manifest or {}), "stream": list(STREAM)})
+    assert summarise_run(sound).leakage.proven
 
 
 @pytest.mark.parametrize("pack", ["uniprot", "liita"])

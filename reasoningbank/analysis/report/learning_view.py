@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reasoningbank.analysis.leakage import Leakage
+from reasoningbank.analysis.leak import Leakage
 from reasoningbank.analysis.memory_tables import (
     bank_table,
     learning_table,
@@ -24,6 +24,10 @@ MOST_LEAKS = 50
 def leak_note(leakage: Leakage) -> Html:
     """Return the warning of a run that leaked, which stands before every number; else nothing."""
     leaks = leakage.leaks
+    if leakage.unread and not leaks:
+        said = f"{leakage.unread} files of memory cannot be read, so that nothing is proven."
+        return element("section", element("p", element("b", "Leakage: "), said),
+                       class_="note error", id="leaks", role="alert")  # fmt: skip
     if not leaks:
         return Html()
     lines = [element("li", leak.sentence()) for leak in leaks[:MOST_LEAKS]]

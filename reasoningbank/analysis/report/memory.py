@@ -45,22 +45,20 @@ def read_bank(folder: RunFolder, memory: MemoryRecords, damaged: MutableSequence
     items: dict[str, dict[str, Any]] = {}
     places: dict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
     newest: dict[tuple[str, str], int] = {}
-    try:
-        for snapshot, item in folder.memory_items():
-            name = str(item.get("id", ""))
-            items.setdefault(name, {**_shaped(item), "id": name})
-            for place, number in at.get(snapshot) or [(snapshot, 0)]:
-                known = places[name].get(place)
-                first = min(number, known["first"]) if known else number
-                if known is None or number >= newest[name, place]:
-                    newest[name, place] = number
-                    known = {**_state(item), "stream": snapshot in at}
-                places[name][place] = {**known, "first": first}
-    except RecordError as error:
-        where = Path(error.where)
-        inside = where.is_relative_to(folder.path)
-        path = where.relative_to(folder.path) if inside else where
-        damaged.append(Damaged(path, error.what))
+
+    def tell(error: RecordError) -> None:
+        damaged.append(Damaged(Path(error.where).relative_to(folder.path), error.what))
+
+    for snapshot, item in folder.memory_items(tell):
+        name = str(item.get("id", ""))
+        items.setdefault(name, {**_shaped(item), "id": name})
+        for place, number in at.get(snapshot) or [(snapshot, 0)]:
+            known = places[name].get(place)
+            first = min(number, known["first"]) if known else number
+            if known is None or number >= newest[name, place]:
+                newest[name, place] = number
+                known = {**_state(item), "stream": snapshot in at}
+            places[name][place] = {**known, "first": first}
     for path, reason in memory.damaged_steps:
         damaged.append(Damaged(path.relative_to(folder.path), reason))
     return Bank(

@@ -125,7 +125,7 @@ def test_an_unreadable_trial_is_left_out_and_told(tmp_path: Path) -> None:
     (folder.path / "memory/s2.jsonl").write_text("{", encoding="utf-8")
     frames = load(folder)
     assert len(frames.trials) == 3
-    assert [p.path.name for p in frames.problems] == ["t1.0.json", "t1.0.json", "memory"]
+    assert [p.path.name for p in frames.problems] == ["t1.0.json", "t1.0.json", "s2.jsonl"]
     assert all(p.reason for p in frames.problems)
     assert len(frames.memory_items) == 1
 
