@@ -6,8 +6,9 @@ trials are practice, and a task met there was met with a bank that was still gro
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from reasoningbank.analysis.arm_summary import ArmSummary, summarise_arm
@@ -45,6 +46,7 @@ class RunSummary:
         online: What happened in learning streams; None without any.
         memory: What memory did, for each arm that has one.
         code: When the run went on with other code than before, oldest first.
+        replaced: Trials that had been judged and were run again, by arm.
     """
 
     leakage: Leakage
@@ -58,6 +60,7 @@ class RunSummary:
     online: Online | None = None
     memory: tuple[ArmMemory, ...] = ()
     code: tuple[CodeChange, ...] = ()
+    replaced: Mapping[str, int] = field(default_factory=dict)
 
     def stated_lines(self) -> list[str]:
         """Return what is known of each pair stated beforehand; of several, of all together."""
@@ -89,6 +92,7 @@ class RunSummary:
             "online": self.online.to_json() if self.online else None,
             "memory": [finite(asdict(arm)) for arm in self.memory],
             "code": [change._asdict() for change in self.code],
+            "replaced": dict(self.replaced),
         }
 
 
@@ -160,6 +164,7 @@ def summarise(
         ),
         memory=tally.finish(by_arm),
         code=code_changes(manifest or {}),
+        replaced=_replaced(manifest or {}),
     )
 
 
@@ -198,3 +203,9 @@ def _arms(
     return tuple(
         summarise_arm(name, trials, metric, unit) for name, trials in by_arm.items() if trials
     )
+
+
+def _replaced(manifest: Mapping[str, Any]) -> dict[str, int]:
+    """Return by arm how many trials took the place of judged ones; one run twice counts twice."""
+    trials = (one for note in manifest.get("replaced") or () for one in note.get("trials") or ())
+    return dict(Counter(str(one.get("trial")).partition("/")[0] for one in trials))

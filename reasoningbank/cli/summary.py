@@ -55,6 +55,8 @@ def print_summary(summary: RunSummary, title: str) -> None:
     if summary.online:
         print_online(summary.online)
     print_memory(summary.memory)
+    for name, trials in summary.replaced.items():
+        _line(f"{name}: {trials} trials were run again after they had been judged")
     for change in summary.code:
         _line(f"other code: trials since {change.time} are by changed {', '.join(change.rooms)}")
     _line(f"leakage: {summary.leakage.sentence()}")

@@ -14,10 +14,16 @@ __all__ = ["CodeChange", "code_changes", "code_hashes", "hash_files", "with_code
 #: Rooms and files whose code decides what is asked, shown, remembered and believed.
 DECIDING = (
     "agents",
+    "corpus",
     "experiment/attempting.py",
     "experiment/learning",
+    "experiment/lm_judging.py",
+    "experiment/memory_config.py",
+    "experiment/plan.py",
     "experiment/recall.py",
     "experiment/sampling.py",
+    "experiment/trial.py",
+    "experiment/world.py",
     "judge",
     "lm",
     "memory",

@@ -14,7 +14,7 @@ from reasoningbank.judge.lm_judge import MAX_REPLY_TOKENS
 from reasoningbank.lm import parse_name
 from reasoningbank.trajectory import Trajectory
 
-__all__ = ["judge_record", "judge_with_lm", "reply_tokens"]
+__all__ = ["judge_attempts", "judge_record", "judge_with_lm", "reply_tokens"]
 
 
 def judge_record(world: World, model: str, record: TrialRecord) -> TrialRecord:
@@ -34,6 +34,44 @@ def judge_record(world: World, model: str, record: TrialRecord) -> TrialRecord:
         evidence=record.evidence,
     )
     return replace(record, judgements={**record.judgements, f"lm:{model}": said})
+
+
+def judge_attempts(world: World, model: str, record: TrialRecord) -> TrialRecord:
+    """Let a model judge all attempts of a trial that it has not judged yet.
+
+    Returns:
+        The record with what is new; the record itself where nothing was missing.
+
+    Raises:
+        ModelError: If the model cannot be reached.
+        EndpointError: If a query must be run and the endpoint fails.
+    """
+    name = f"lm:{model}"
+    if name not in record.judgements:
+        record = judge_record(world, model, record)
+    if all(name in (one.get("judgements") or {}) for one in record.rollouts):
+        return record
+    return replace(
+        record, rollouts=tuple(_judged(world, model, record, one) for one in record.rollouts)
+    )
+
+
+def _judged(
+    world: World, model: str, record: TrialRecord, attempt: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """Return an attempt that was not chosen with a model's judgement."""
+    known = attempt.get("judgements") or {}
+    if f"lm:{model}" in known:
+        return attempt
+    said = judge_with_lm(
+        world,
+        model,
+        record.question,
+        attempt.get("sparql"),
+        Trajectory.from_json(attempt["trajectory"]),
+        verdict=attempt.get("verdict"),
+    )
+    return {**attempt, "judgements": {**known, f"lm:{model}": said}}
 
 
 def judge_with_lm(

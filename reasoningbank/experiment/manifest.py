@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,13 +12,20 @@ from pathlib import Path
 from typing import Any
 
 from reasoningbank.corpus import Pack, Task
-from reasoningbank.errors import UsageError
+from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment.code_history import code_hashes, hash_files, with_code
 from reasoningbank.experiment.config import Experiment, parse_experiment
 from reasoningbank.experiment.prompt_hashes import prompt_hashes
-from reasoningbank.experiment.records import RunFolder
+from reasoningbank.experiment.records import RunFolder, TrialKey
 
-__all__ = ["build_manifest", "hash_files", "hash_tasks", "memory_hashes", "open_run"]
+__all__ = [
+    "build_manifest",
+    "hash_files",
+    "hash_tasks",
+    "memory_hashes",
+    "note_replaced",
+    "open_run",
+]
 
 _PACKAGES = ("reasoningbank", "dspy", "litellm", "oxigraph", "pyoxigraph", "rdflib", "xllamacpp")
 
@@ -131,6 +139,25 @@ def open_run(
         known = with_code(known, code)
     if known != old:
         folder.write_manifest(known)
+
+
+def note_replaced(folder: RunFolder, again: Iterable[TrialKey]) -> None:
+    """Write down which trials that were judged are run again; those that errors ended are not told.
+
+    Who runs an arm's failures again, and only these, gets a better arm: the summary says so.
+    """
+    found = []
+    for key in sorted(again, key=lambda key: (key.arm, key.task, key.seed)):
+        with contextlib.suppress(RecordError):
+            record = folder.read(key)
+            if record.status != "error":
+                trial = f"{key.arm}/{key.task}.{key.seed}"
+                found.append({"trial": trial, "status": record.status, "strict": record.strict})
+    manifest = folder.manifest
+    if found and manifest is not None:
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        replaced = [*(manifest.get("replaced") or ()), {"time": now, "trials": found}]
+        folder.write_manifest({**manifest, "replaced": replaced})
 
 
 def _with_new_texts(was: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:

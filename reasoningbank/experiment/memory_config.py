@@ -121,6 +121,8 @@ class SamplingSettings(Strict):
     def _matched_is_parallel(self) -> SamplingSettings:
         if self.tokens_of and self.kind != "parallel":
             raise ValueError("tokens_of is for kind = 'parallel'")
+        if self.tokens_of and self.phase == "stream":
+            raise ValueError("tokens_of is of held-out trials; leave phase out, or 'evaluation'")
         if not self.tokens_of and self.k < 2:
             raise ValueError("k = 1 is no sampling; leave the table out")
         return self

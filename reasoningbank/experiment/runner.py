@@ -15,7 +15,13 @@ from reasoningbank.experiment.distributed import on_dask
 from reasoningbank.experiment.executors import Finished, Job, Started, in_chains
 from reasoningbank.experiment.interrupts import Stop, interruptible
 from reasoningbank.experiment.keeping import Keeper, Observer, Progress
-from reasoningbank.experiment.manifest import build_manifest, hash_files, memory_hashes, open_run
+from reasoningbank.experiment.manifest import (
+    build_manifest,
+    hash_files,
+    memory_hashes,
+    note_replaced,
+    open_run,
+)
 from reasoningbank.experiment.plan import Plan, plan_run
 from reasoningbank.experiment.records import RunFolder
 from reasoningbank.experiment.retrying import Retrier
@@ -148,6 +154,7 @@ class _Run:
                 self.plan.stream if experiment.mode == "learn" else (),
             )
             open_run(self.folder, manifest, self.on_notice, goes_on=bool(self.todo))
+            note_replaced(self.folder, self.again)
             for path in self.folder.set_damaged_aside(self.damaged) if self.missing else ():
                 self.on_notice(f"{path}: could not be read and was set aside; it is run again")
             running = {job.key for job in self.todo if self._will_run(job)}

@@ -14,7 +14,7 @@ from dspy.utils.exceptions import LMServerError
 
 from reasoningbank.corpus import Task
 from reasoningbank.experiment import Experiment, TrialKey, World, run_trial
-from reasoningbank.experiment.lm_judging import judge_with_lm
+from reasoningbank.experiment.lm_judging import judge_attempts, judge_with_lm
 from reasoningbank.judge import ExecutionJudge, GoldStore
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
 from reasoningbank.tools import Vocabulary
@@ -135,3 +135,24 @@ def test_a_model_that_is_gone_costs_its_judgement_and_not_the_trial(
     assert record.status == "submitted"
     assert record.verdict is not None
     assert record.judgements == {}
+
+
+def test_attempts_that_were_not_chosen_are_judged_once(
+    world: World, experiment: Experiment
+) -> None:
+    solver, judge = Model({"sparql": MINE}), Model(NO)
+    open_world = replace(world, models={"local-small": solver, "local": judge})  # type: ignore[dict-item]
+    record = run_trial(open_world, experiment, experiment.arms[0], TASK, KEY)
+    known = {"success": True, "reason": "said before"}
+    others = [
+        {"number": 1, "sparql": MINE, "verdict": record.verdict, "judgements": {},
+         "trajectory": record.trajectory.to_json()},
+        {"number": 2, "sparql": None, "verdict": record.verdict, "judgements": {"lm:local": known},
+         "trajectory": record.trajectory.to_json()},
+    ]  # fmt: skip
+    judge.lms.clear()
+    whole = judge_attempts(open_world, "local", replace(record, rollouts=tuple(others)))
+    said = [one["judgements"]["lm:local"] for one in whole.rollouts]
+    assert [one["reason"] for one in said] == ["Too narrow.", "said before"]
+    assert len(judge.asked) == 1
+    assert judge_attempts(open_world, "local", whole) is whole

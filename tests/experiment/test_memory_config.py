@@ -51,6 +51,8 @@ MATCHED: dict[str, Any] = {"temperature": 0.7, "sampling": {"tokens_of": "learne
         ([arm(sampling={"k": 3, "temperature": 0})], r"arms\.a\.sampling\.temperature"),
         ([arm(sampling={"k": 1}, temperature=0.7)], "k = 1 is no sampling"),
         ([arm(sampling={"kind": "sequential", "tokens_of": "learned"})], "tokens_of is for kind"),
+        ([arm(temperature=0.7, sampling={"tokens_of": "learned", "phase": "stream"})],
+         "tokens_of is of held-out trials"),
         ([arm(sampling={"tokens_of": "b"}, temperature=0.7)], "arm a: names 'b', which is no arm"),
         ([arm(memory={"source": "placebo", "of": "b"})], "arm a: names 'b', which is no arm"),
         ([arm(memory={"source": "placebo", "of": "b"}), arm("b")], "'b', which has no memory"),

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from reasoningbank.agents import AGENTS, Attempt, Episode
+from reasoningbank.analysis import summarise_run
 from reasoningbank.corpus import Task, load_shacl_tasks
 from reasoningbank.errors import EndpointError, RecordError, UsageError
 from reasoningbank.experiment import (
@@ -241,6 +242,12 @@ def test_what_is_run_again_replaces_its_record(
     run_experiment(experiment, folder, again=[second], on_progress=told.append)
     assert [p.key for p in told if p.record is not None] == [second]
     assert folder.read(second).strict
+    assert "replaced" not in (folder.manifest or {}), "the infrastructure's errors are no choice"
+    run_experiment(experiment, folder, again=[second])
+    (note,) = (folder.manifest or {})["replaced"]
+    trial = f"oracle/{second.task}.{second.seed}"
+    assert note["trials"] == [{"trial": trial, "status": "submitted", "strict": True}]
+    assert summarise_run(folder).replaced == {"oracle": 1}
     folder.file(first).unlink()
     told.clear()
     run_experiment(experiment, folder, again=[second], missing=False, on_progress=told.append)

@@ -20,7 +20,7 @@ from reasoningbank.experiment.learning.recalling import Recalls
 from reasoningbank.experiment.learning.snapshots import Snapshots
 from reasoningbank.experiment.learning.streams import Stream
 from reasoningbank.experiment.learning.waves import Levels
-from reasoningbank.experiment.lm_judging import judge_record
+from reasoningbank.experiment.lm_judging import judge_attempts
 from reasoningbank.experiment.memory_config import bank_arm, control_of, seeds_of
 from reasoningbank.experiment.plan import Plan, stream_order
 from reasoningbank.experiment.records import RunFolder
@@ -236,11 +236,12 @@ class LearningSession:
         )
 
     def _judged(self, arm: Arm, record: TrialRecord) -> TrialRecord:
-        """Return a record with the judgement that its arm believes, asked for if need be."""
-        if arm.memory.judge == "execution" or f"lm:{arm.judge_lm}" in record.judgements:
+        """Return a record with the judgements that its arm believes, asked for if need be."""
+        if arm.memory.judge == "execution":
             return record
-        judged = judge_record(self._world, arm.judge_lm, record)
-        self._folder.write(judged)
+        judged = judge_attempts(self._world, arm.judge_lm, record)
+        if judged is not record:
+            self._folder.write(judged)
         return judged
 
     def _control_key(self, arm: Arm, key: TrialKey) -> TrialKey | None:
@@ -258,7 +259,10 @@ class LearningSession:
         arm, tasks = stream.learner.arm, stream.tasks[: stream.limit]
         for key in (TrialKey(arm.name, task.id, stream.order) for task in tasks):
             other = self._control_key(arm, key)
-            if other is not None and not self._folder.done(other):
+            if other is None:
+                continue
+            found = self._read(other)
+            if found is None or found.status == "error":
                 return f"stream {arm.name}.{stream.order} waits for the trials of {other.arm}"
         return ""
 

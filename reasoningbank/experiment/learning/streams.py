@@ -97,7 +97,7 @@ class Stream:
         while len(after) <= len(self.tasks[: self.limit]):
             number, task = len(after) - 1, self.tasks[len(after) - 1]
             key = TrialKey(self.learner.arm.name, task.id, self.order)
-            step = self._taken(number, after[number])
+            step = self._taken(number, after[number], task)
             if step is not None:
                 if not self._there(key) and (self.missing or key in self.again):
                     # Its record was lost or damaged; what was learned from it stays.
@@ -133,7 +133,7 @@ class Stream:
             return False
         return ran or key not in self.again or self.folder.read(key).status != "error"
 
-    def _taken(self, number: int, before: str) -> Step | None:
+    def _taken(self, number: int, before: str, task: Task) -> Step | None:
         """Return a step that is on disk and follows on what is before it."""
         try:
             step = self.steps.read(number)
@@ -146,6 +146,12 @@ class Stream:
                 f"begins from the bank {step.before}, and the step before it ended with {before}",
                 where=str(self.steps.file(number)),
                 mend="move the files of this step and all later ones away, with their trials",
+            )
+        if step is not None and step.task != task.id:
+            raise RecordError(
+                f"is of {step.task}, and this order has {task.id} there",
+                where=str(self.steps.file(number)),
+                mend="go on with the version of this package that the run was begun with",
             )
         return step
 

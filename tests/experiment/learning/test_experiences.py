@@ -116,7 +116,7 @@ def test_a_stream_learns_from_what_the_model_says(
 
     # It was away when the trials ended, and is there when they are learned from.
     monkeypatch.setattr(trials, "judge_record", gone)
-    monkeypatch.setattr(sessions, "judge_record", credulous)
+    monkeypatch.setattr(sessions, "judge_attempts", credulous)
     memory = {"source": "learned", "judge": judge}
     believer = {"name": "believer", "agent": "pupil", "judge_lm": "ollama/none", "memory": memory}
     folder = run(learning(believer), limit=6)

@@ -191,6 +191,15 @@ def test_a_trial_that_saw_another_bank_is_not_learned_from(learning: Make, run: 
         run(learning())
 
 
+def test_a_step_of_another_task_is_told(learning: Make, run: Run) -> None:
+    folder = run(learning(), limit=3)
+    path = folder.path / STEP
+    data = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**data, "task": "t999"}), encoding="utf-8")
+    with pytest.raises(RecordError, match=r"0002\.json: is of t999, and this order has"):
+        run(learning())
+
+
 class Cut(Pupil):
     """Loses its endpoint on the third task of its stream."""
 

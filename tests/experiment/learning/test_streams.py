@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -151,7 +152,12 @@ def test_an_arm_alone_waits_for_those_it_rests_on(learning: Make, run: Run) -> N
         run(experiment, only=["placebo"])
     with pytest.raises(UsageError, match=r"stream learned\.0 waits for the trials of none"):
         run(experiment, only=["learned"])
-    run(experiment, only=["none"])
+    folder = run(experiment, only=["none"])
+    spoiled = next(record for record in folder.trials() if record.step is not None)
+    folder.write(replace(spoiled, status="error", verdict=None))
+    with pytest.raises(UsageError, match=r"stream learned\.0 waits for the trials of none"):
+        run(experiment, only=["learned"])
+    run(experiment, again=[spoiled.key], missing=False)
     run(experiment, only=["learned"])
     folder = run(experiment, only=["placebo"])
     assert {record.key.arm for record in folder.trials()} == {"none", "learned", "placebo"}
