@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from pathlib import Path
 
 from reasoningbank.analysis import summarise_run
@@ -15,10 +16,17 @@ from reasoningbank.analysis.memory_tables import (
     use_table,
 )
 from reasoningbank.analysis.summary_tables import arm_table, comparison_table
-from reasoningbank.analysis.tables import titled
+from reasoningbank.analysis.tables import Table, titled
 from reasoningbank.experiment import RunFolder
+from reasoningbank.experiment.learning import Snapshots
+from reasoningbank.experiment.steps import StepFolder
+from reasoningbank.memory import MemoryItem
 
 RESULTS = Path(__file__).resolve().parent.parent / "experiments" / "results"
+#: Items of a bank that are shown as they are.
+SHOWN = 10
+#: Characters of an item's text in the table.
+MOST_CHARS = 260
 #: Runs with what they ask, in the order in which they make sense.
 RUNS = {
     "liita_memory_gate": "The gate: do exemplars of golds help at all?",
@@ -46,9 +54,38 @@ def _section(name: str, title: str) -> str:
     tables += [
         make(summary.memory) for make in (use_table, bank_table, learning_table, rejected_table)
     ]
+    if summary.comparison is not None:
+        tables.append(_items(folder, summary.comparison.first))
     parts = [
         f"### {title}",
         f"Records: `experiments/results/{name}`. {summary.leakage.sentence()}.",
     ]
     parts += [titled(table) for table in tables if table.rows]
     return "\n\n".join(parts)
+
+
+def _items(folder: RunFolder, arm: str) -> Table:
+    """Return some of what an arm's first stream learned, drawn by id and not by worth."""
+    headers = ("item", "kind", "title", "what it says", "tasks", "shown", "helped", "hurt")
+    steps = StepFolder(folder.path, arm, 0).taken()
+    if not steps:
+        return Table("", headers, [])
+    snapshots = Snapshots(folder.path)
+    begun = {item.id for item in snapshots.read(steps[0].before).items}
+    found = [
+        item
+        for item in snapshots.read(steps[-1].after).items
+        if item.id not in begun and item.status == "active"
+    ]
+    found.sort(key=lambda item: sha256(item.id.encode()).hexdigest())
+    title = f"{min(SHOWN, len(found))} of the {len(found)} items that {arm}.0 learned, drawn by lot"
+    return Table(title, headers, [_row(item) for item in found[:SHOWN]])
+
+
+def _row(item: MemoryItem) -> tuple[str, ...]:
+    said = " ".join((item.pattern or item.content).split())
+    said = said if len(said) <= MOST_CHARS else f"{said[:MOST_CHARS].rstrip()} …"
+    counts = item.counters
+    tasks = {origin.task for origin in item.origins if origin.task}
+    numbers = (len(tasks), counts.retrieved, counts.helped, counts.hurt)
+    return (item.id[:8], item.src, item.title, f"`{said.replace('`', '')}`", *map(str, numbers))
