@@ -93,6 +93,9 @@ class Meter:
             ("seconds", usage.seconds, budget.seconds),
             ("dollars", usage.dollars or 0.0, budget.dollars),
         ]
+        if budget.dollars is not None and usage.dollars is None and usage.lm_calls:
+            what = f"of {budget.dollars:g} dollars cannot be kept: a call has no known price"
+            raise BudgetError(f"the budget {what}")
         for name, used, limit in spent:
             if limit is not None and used >= limit:
                 raise BudgetError(f"the budget of {limit:g} {name} is used up")

@@ -12,7 +12,7 @@ from dspy.utils.exceptions import AdapterParseError
 
 from reasoningbank.agents.budget import Meter
 from reasoningbank.agents.repeats import Repeats
-from reasoningbank.errors import ToolError
+from reasoningbank.errors import EndpointError, ToolError
 from reasoningbank.trajectory import Recorder
 
 __all__ = ["RecordedReAct"]
@@ -100,11 +100,14 @@ class RecordedReAct(dspy.ReAct):  # type: ignore[misc]
 
     def _observed(self, name: str, tool: Callable[..., Any]) -> Callable[..., str]:
         def call(**arguments: Any) -> str:
-            if self._repeats.again(f"{name} {json.dumps(arguments, sort_keys=True, default=str)}"):
+            done = f"{name} {json.dumps(arguments, sort_keys=True, default=str)}"
+            if self._repeats.again(done):
                 return _REPEATED
             try:
                 return str(REPLEntry.format_output(str(tool(**arguments)), self._most_chars))
             except (ToolError, ValueError, TypeError) as error:
+                if isinstance(error.__cause__, EndpointError):
+                    self._repeats.forget(done)
                 # DSPy's Tool says by ValueError which argument is wrong.
                 return f"[Error] {' '.join(str(error).split())}"
 

@@ -43,6 +43,10 @@ class Repeats:
             self._predict.config["temperature"] = STUCK_TEMPERATURE
         return repeated
 
+    def forget(self, text: str) -> None:
+        """Let something be done again: it failed for a reason that may be gone the next time."""
+        self._seen.discard(" ".join(text.split()))
+
     @property
     def too_many(self) -> bool:
         """Whether the loop should end."""

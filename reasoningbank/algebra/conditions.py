@@ -40,7 +40,10 @@ class Condition:
     """
 
     def __init__(self, text: str) -> None:
-        tokens = tokenize(text)
+        # Read where it stands: by itself, `?a<1&&?b>2` would be an IRI between two numbers.
+        whole = f"ASK {{ FILTER({text}\n) }}"
+        begin = whole.index(text, whole.index("("))
+        tokens = [t for t in tokenize(whole) if begin <= t.start < begin + len(text)]
         depth: list[str] = []
         for token in tokens:
             if token.kind == "other" or token.text in ("{", "}", ";"):
@@ -50,7 +53,7 @@ class Condition:
             elif token.text in _OPEN and (not depth or depth.pop() != _OPEN[token.text]):
                 raise ProgramError(f"a bracket of the condition {text!r} closes nothing")
         # One that nests too deeply would end the whole process.
-        outline(f"ASK {{ FILTER({text}\n) }}")
+        outline(whole)
         self.names = tuple(dict.fromkeys(t.text[1:] for t in tokens if t.kind == "variable"))
         used = {t.text.partition(":")[0] for t in tokens if t.kind == "name"}
         known = ((name, space) for name, space in STANDARD_PREFIXES.items() if name in used)

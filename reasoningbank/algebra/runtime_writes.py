@@ -265,10 +265,7 @@ class Writer:
             return False
         if reply.status >= 300:
             raise EndpointError(reply.told, where=order.url)
-        there = graph_of(reply)
-        return order.graph is not None and all(
-            (_known(s), _known(p), _known(o)) in there for s, p, o in order.graph
-        )
+        return order.graph is not None and _entails(graph_of(reply), order.graph)
 
     def _failure(self, order: _Order, state: str, why: str) -> EndpointError:
         if state == "unanswered":
@@ -281,6 +278,22 @@ class Writer:
         return EndpointError(what, where=order.url, mend=mend)
 
 
-def _known(part: Node) -> Node | None:
-    """Return what can be looked for elsewhere: blank nodes have other names there."""
-    return None if isinstance(part, BNode) else part
+def _entails(there: Graph, wanted: Graph) -> bool:
+    """Say whether a graph holds another, whose blank nodes have other names there.
+
+    This is simple entailment (RDF 1.1 Semantics, section 5): each blank node stands for one node
+    in all its triples.
+    """
+    names: dict[Node, str] = {}
+
+    def written(part: Node) -> str:
+        if isinstance(part, BNode):
+            return names.setdefault(part, f"?b{len(names)}")
+        return part.n3()
+
+    plain = [t for t in wanted if not any(isinstance(part, BNode) for part in t)]
+    if not all(triple in there for triple in plain):
+        return False
+    linked = [t for t in wanted if any(isinstance(part, BNode) for part in t)]
+    pattern = " . ".join(" ".join(map(written, triple)) for triple in linked)
+    return not linked or bool(there.query(f"ASK {{ {pattern} }}").askAnswer)

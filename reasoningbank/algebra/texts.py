@@ -12,15 +12,13 @@ from reasoningbank.errors import QueryError
 from reasoningbank.sparql import prepare
 from reasoningbank.sparql.edits import Edit, apply_edits, origin
 from reasoningbank.sparql.nesting import check_nesting
-from reasoningbank.sparql.outline import Outline, outline
+from reasoningbank.sparql.outline import Outline, is_update, outline
 from reasoningbank.sparql.syntax import syntax_error
 from reasoningbank.sparql.tokens import Token, position, tokenize
+from reasoningbank.sparql.unevaluated import complaint_of
 
 __all__ = ["check_query", "check_text", "check_update", "is_update", "query_outline"]
 
-_UPDATES = (
-    "INSERT", "DELETE", "LOAD", "CLEAR", "DROP", "CREATE", "COPY", "MOVE", "ADD", "WITH",
-)  # fmt: skip
 #: Stands for prefixes that only the endpoint knows.
 _UNKNOWN = "http://prefix.invalid/"
 _POSITION = re.compile(r"at (\d+):(\d+): ")
@@ -68,28 +66,10 @@ def check_query(text: str, *forms: str) -> Outline:
     head = "".join(f"PREFIX {name}: <{_UNKNOWN}{name}#> " for name in known)
     edits = [Edit(shape.prefix_at, shape.prefix_at, head)] if head else []
     edits += [Edit(t.start, t.end, _NOWHERE) for t in shape.service_targets]
-    if shape.form == "ASK":
-        # A SELECT is parsed and answered only as far as it is read; an ASK is answered at once.
-        edits.append(Edit(shape.body[0].start, shape.body[0].end, "SELECT *"))
-    try:
-        pyoxigraph.Store().query(apply_edits(text, edits), base_iri=_BASE)
-    except SyntaxError:
+    if complaint_of(text, shape, edits, base=_BASE) is not None:
         # The slower parser has the last word, and says where the mistake is.
         prepare(text, prefixes={name: f"{_UNKNOWN}{name}#" for name in known})
-    except (RuntimeError, ValueError, OSError):
-        pass  # it parsed, and failed on the empty store that it was tried on
     return shape
-
-
-def is_update(text: str) -> bool:
-    """Say whether a text is meant as a SPARQL Update.
-
-    Examples:
-        >>> is_update("PREFIX e: <http://e/> DELETE WHERE { ?s e:p ?o }"), is_update("ASK {}")
-        (True, False)
-    """
-    body = _body(tokenize(text))
-    return bool(body) and body[0].is_word(*_UPDATES)
 
 
 def check_update(text: str) -> None:
@@ -108,7 +88,7 @@ def check_update(text: str) -> None:
     """
     tokens = tokenize(text)
     body = _body(tokens)
-    if not body or not body[0].is_word(*_UPDATES):
+    if not is_update(text):
         mend = "begin with INSERT, DELETE or WITH"
         raise QueryError("expected a SPARQL Update", mend=mend)
     check_nesting(tokens)

@@ -15,6 +15,7 @@ from reasoningbank.algebra.terms import to_oxigraph
 from reasoningbank.algebra.web import WebReply
 from reasoningbank.errors import BudgetError, EndpointError, ReasoningBankError
 from reasoningbank.sparql.entities import blows_up
+from reasoningbank.sparql.nesting import check_terms
 
 __all__ = ["ACCEPT", "TURTLE", "digest", "graph_of", "written"]
 
@@ -55,6 +56,7 @@ def graph_of(reply: WebReply, most: int | None = None) -> Graph:
         raise EndpointError(f"the answer is empty, which no {declared} is", where=reply.url)
     quads: list[pyoxigraph.Quad] = []
     try:
+        check_terms(reply.body)
         for quad in pyoxigraph.parse(reply.body, kind, base_iri=reply.url):
             if most is not None and len(quads) >= most:
                 what = f"the document has more than {most:,} triples"

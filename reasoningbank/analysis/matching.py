@@ -11,6 +11,7 @@ from reasoningbank.agents import asks_model
 from reasoningbank.analysis.comparison import Comparison, adjust, compare_arms
 from reasoningbank.analysis.leakage import LeakageAudit
 from reasoningbank.analysis.memory_records import MemoryRecords
+from reasoningbank.analysis.planned import planned_tasks
 from reasoningbank.analysis.scores import METRICS, Metric, Score, Unit
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment import RunFolder, TrialRecord, parse_experiment
@@ -169,7 +170,8 @@ def compare_runs(
         if compared is None:
             notes.append(f"{name} and {other} have no task that both have judged")
         else:
-            found.append(compared)
+            late = _missing(one, two, name, other)
+            found.append(replace(compared, missing=late))
             notes += _differences(one, two, name, other)
     return RunComparison(
         first=str(first.path),
@@ -183,6 +185,19 @@ def compare_runs(
         unpaired=unpaired,
         notes=tuple(dict.fromkeys(notes)),
     )
+
+
+def _missing(one: _Run, two: _Run, name: str, other: str) -> int:
+    """Return how many trials on the tasks that both arms are to have are not on disk yet."""
+    plans = [planned_tasks(run.manifest).get(arm) for run, arm in ((one, name), (two, other))]
+    if None in plans:
+        return 0
+    (first, seeds), (second, others) = (plan for plan in plans if plan is not None)
+    both = set(first) & set(second)
+    there = [
+        sum(s.task in both for s in run.scores[arm]) for run, arm in ((one, name), (two, other))
+    ]
+    return sum(max(0, len(both) * n - m) for n, m in zip((seeds, others), there, strict=True))
 
 
 def _read(folder: RunFolder) -> _Run:
@@ -213,8 +228,8 @@ def _read(folder: RunFolder) -> _Run:
 
 def _task(record: TrialRecord) -> _Task:
     verdict = record.verdict or {}
-    sound = verdict.get("status") not in {None, "gold_defect"}
-    n_gold = verdict.get("n_gold") if sound else None
+    # Where nothing was compared, repeated rows of the gold are counted as well.
+    n_gold = verdict.get("n_gold") if verdict.get("status") == "judged" else None
     return _Task(record.question, record.gold, n_gold)
 
 

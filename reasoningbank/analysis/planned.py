@@ -9,17 +9,22 @@ from reasoningbank.errors import UsageError
 from reasoningbank.experiment.config import Experiment, parse_experiment
 from reasoningbank.experiment.memory_config import control_of, seeds_of
 
-__all__ = ["controls", "planned_trials"]
+__all__ = ["controls", "planned_tasks", "planned_trials"]
 
 
 def planned_trials(manifest: Mapping[str, Any] | None) -> dict[str, int]:
     """Return how many held-out trials each arm is to have; empty where nothing says so."""
+    return {name: len(tasks) * seeds for name, (tasks, seeds) in planned_tasks(manifest).items()}
+
+
+def planned_tasks(manifest: Mapping[str, Any] | None) -> dict[str, tuple[tuple[str, ...], int]]:
+    """Return each arm's held-out tasks, and with how many seeds; empty where nothing says so."""
     experiment = _experiment(manifest)
-    tasks = len((manifest or {}).get("tasks") or ())
+    tasks = tuple(map(str, (manifest or {}).get("tasks") or ()))
     if experiment is None or not tasks:
         return {}
     return {
-        arm.name: len(range(len(arm.tasks) or tasks)[: arm.first]) * len(seeds_of(experiment, arm))
+        arm.name: ((arm.tasks or tasks)[: arm.first], len(seeds_of(experiment, arm)))
         for arm in experiment.arms
     }
 

@@ -207,5 +207,5 @@ def _arms(
 
 def _replaced(manifest: Mapping[str, Any]) -> dict[str, int]:
     """Return by arm how many trials took the place of judged ones; one run twice counts twice."""
-    trials = (one for note in manifest.get("replaced") or () for one in note.get("trials") or ())
-    return dict(Counter(str(one.get("trial")).partition("/")[0] for one in trials))
+    told = manifest.get("replaced") or ()
+    return dict(Counter(str(one.get("trial")).partition("/")[0] for one in told))

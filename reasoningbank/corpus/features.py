@@ -50,7 +50,7 @@ SIMPLE_UP_TO = 4.0
 MODERATE_UP_TO = 6.5
 
 #: Bumped when the reading of a query changes, so that cached features are computed anew.
-VERSION = 1
+VERSION = 2
 
 # rdflib leaves the insides of EXISTS and SERVICE as parse trees: both vocabularies occur.
 _FEATURE_OF_NODE = {

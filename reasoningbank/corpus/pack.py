@@ -299,12 +299,12 @@ def _find(name_or_path: str | Path) -> Path:
     known = known_packs()
     bare = isinstance(name_or_path, str) and given.parts == (text,)
     if bare and text in known:
-        return known[text]
+        return known[text].resolve()
     if given.is_dir():
         return given.resolve()
     # The repository's own spelling works from every working directory.
     if given.parts[:-1] == ("ontology",) and given.name in known:
-        return known[given.name]
+        return known[given.name].resolve()
     raise UsageError(
         f"unknown pack {text!r}",
         mend=f"choose {', '.join(sorted(known)) or 'a pack'} or name a folder of SHACL examples",

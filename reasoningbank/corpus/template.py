@@ -14,6 +14,9 @@ from reasoningbank.corpus.vocabulary import RDF_TYPE
 
 __all__ = ["template_of", "triples_of"]
 
+#: What a node has beside its shape; the text of a SERVICE is there as its pattern, too.
+_NO_SHAPE = ("_vars", "PV", "service_string")
+
 
 def triples_of(node: CompValue) -> list[tuple[Any, Any, Any]]:
     """Return the triple patterns of an algebra's BGP or a parse tree's triples block."""
@@ -41,12 +44,14 @@ def template_of(algebra: CompValue) -> str:
 def _words(part: Any, names: dict[str, str]) -> Iterator[str]:
     if isinstance(part, CompValue):
         yield f"({part.name}"
-        for key in sorted(k for k in part if k != "_vars"):
+        for key in sorted(k for k in part if k not in _NO_SHAPE):
             yield key
             if key == "triples":
                 yield from _triples(part, names)
             else:
                 yield from _words(part[key], names)
+        # Of SELECT * rdflib keeps the columns in the order of a set: they come last, sorted.
+        yield from sorted(_term(column, names) for column in part.get("PV") or ())
         yield ")"
     elif isinstance(part, (list, tuple)):
         yield "["
@@ -55,7 +60,8 @@ def _words(part: Any, names: dict[str, str]) -> Iterator[str]:
             yield from _words(item, names)
         yield "]"
     elif isinstance(part, dict):
-        for key in sorted(part):
+        # Columns of VALUES as they were written: sorted, they would stand by their names.
+        for key in part:
             yield _term(key, names)
     else:
         yield _term(part, names)

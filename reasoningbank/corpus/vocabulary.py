@@ -6,6 +6,8 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import NamedTuple
 
+from rdflib import URIRef, namespace
+
 __all__ = [
     "CLASS_OF_FORM",
     "PROPERTIES",
@@ -64,6 +66,8 @@ PROPERTIES = (
     RB + "ordered",
 )
 
+#: Vocabularies whose terms are all known.
+_CLOSED = (namespace.SH, namespace.RDFS, namespace.SDO)
 _NAMESPACES = (SH, RDFS, SCHEMA, SPEX, RB)
 _LOCAL_NAMES = {p.rpartition("#")[2].rpartition("/")[2].lower(): p for p in PROPERTIES}
 
@@ -97,7 +101,12 @@ def property_of(iri: str) -> Property:
         return Property(iri, True)
     cut = max(iri.rfind("#"), iri.rfind("/")) + 1
     namespace, local = iri[:cut], iri[cut:].lower()
-    if not get_close_matches(namespace, _NAMESPACES, n=1, cutoff=0.85):
+    near = get_close_matches(namespace, _NAMESPACES, n=1, cutoff=0.85)
+    if not near:
+        return Property(iri, True)
+    whole = near[0] + iri[cut:]
+    if whole not in PROPERTIES and any(URIRef(whole) in known for known in _CLOSED):
+        # sh:order and sh:group are terms of their own, and no misspelt annotations of ours.
         return Property(iri, True)
     meant = get_close_matches(local, _LOCAL_NAMES, n=1, cutoff=0.8)
     return Property(_LOCAL_NAMES[meant[0]], False) if meant else Property(iri, True)

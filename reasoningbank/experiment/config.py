@@ -29,6 +29,7 @@ from reasoningbank.experiment.settings import (
     Retries,
     Strict,
     TaskSelection,
+    each_once,
 )
 
 __all__ = [
@@ -99,6 +100,11 @@ class Arm(Strict):
     budget: Budget | None = None
     tasks: tuple[str, ...] = ()
     first: int | None = Field(default=None, ge=1)
+
+    @field_validator("tasks")
+    @classmethod
+    def _each_once(cls, tasks: tuple[str, ...]) -> tuple[str, ...]:
+        return each_once(tasks)
 
     @field_validator("memory", mode="before")
     @classmethod

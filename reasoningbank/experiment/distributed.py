@@ -329,6 +329,11 @@ def packed(pack: Pack) -> bytes:
         if file.is_file()
     }
     buffer = io.BytesIO()
+    outside = [file for file in sorted(files) if not file.is_relative_to(pack.root)]
+    if outside:
+        mend = "move it into the pack's folder, or run in threads"
+        what = f"{outside[0]} lies outside of the pack, so that no worker gets it"
+        raise UsageError(what, where=pack.name, mend=mend)
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for file in sorted(files):
             archive.write(file, file.relative_to(pack.root))

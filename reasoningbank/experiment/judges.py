@@ -123,8 +123,13 @@ def _by_rule(record: TrialRecord) -> TrialRecord:
 def _by_execution(world: World, plan: Plan, record: TrialRecord) -> TrialRecord:
     task = _task(plan, record)
     judged = world.judge.examine(task, record.sparql)
+    others = (
+        {**one, "verdict": asdict(world.judge.examine(task, one.get("sparql")).verdict)}
+        for one in record.rollouts
+    )
     return replace(
         record,
+        rollouts=tuple(others),
         verdict=asdict(judged.verdict),
         evidence=judged.evidence.to_json(),
         gold=task.expected_sparql,

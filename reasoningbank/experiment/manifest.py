@@ -16,15 +16,15 @@ from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment.code_history import code_hashes, hash_files, with_code
 from reasoningbank.experiment.config import Experiment, parse_experiment
 from reasoningbank.experiment.prompt_hashes import prompt_hashes
-from reasoningbank.experiment.records import RunFolder, TrialKey
+from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
 
 __all__ = [
     "build_manifest",
     "hash_files",
     "hash_tasks",
     "memory_hashes",
-    "note_replaced",
     "open_run",
+    "replacements",
 ]
 
 _PACKAGES = ("reasoningbank", "dspy", "litellm", "oxigraph", "pyoxigraph", "rdflib", "xllamacpp")
@@ -141,23 +141,30 @@ def open_run(
         folder.write_manifest(known)
 
 
-def note_replaced(folder: RunFolder, again: Iterable[TrialKey]) -> None:
-    """Write down which trials that were judged are run again; those that errors ended are not told.
+def replacements(folder: RunFolder, again: Iterable[TrialKey]) -> Callable[[TrialRecord], None]:
+    """Return what writes down each trial that was judged and is run again, once that is on disk.
 
-    Who runs an arm's failures again, and only these, gets a better arm: the summary says so.
+    Who runs an arm's failures again, and only these, gets a better arm: the summary says so. Trials
+    that errors of the infrastructure ended are no choice and not told.
     """
-    found = []
-    for key in sorted(again, key=lambda key: (key.arm, key.task, key.seed)):
+    before: dict[TrialKey, TrialRecord] = {}
+    for key in again:
         with contextlib.suppress(RecordError):
             record = folder.read(key)
             if record.status != "error":
-                trial = f"{key.arm}/{key.task}.{key.seed}"
-                found.append({"trial": trial, "status": record.status, "strict": record.strict})
-    manifest = folder.manifest
-    if found and manifest is not None:
+                before[key] = record
+
+    def note(record: TrialRecord) -> None:
+        old = before.pop(record.key, None)
+        manifest = folder.manifest
+        if old is None or manifest is None:
+            return
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        replaced = [*(manifest.get("replaced") or ()), {"time": now, "trials": found}]
-        folder.write_manifest({**manifest, "replaced": replaced})
+        trial = f"{old.key.arm}/{old.key.task}.{old.key.seed}"
+        entry = {"time": now, "trial": trial, "status": old.status, "strict": old.strict}
+        folder.write_manifest({**manifest, "replaced": [*(manifest.get("replaced") or ()), entry]})
+
+    return note
 
 
 def _with_new_texts(was: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:

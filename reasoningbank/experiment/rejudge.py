@@ -167,7 +167,7 @@ def _copy(
     manifest: dict[str, Any],
     on_notice: Callable[[str], None],
 ) -> None:
-    """Copy what is not there yet; damaged trials stay behind."""
+    """Copy what is not there yet, or was run again since; damaged trials stay behind."""
     there = target.manifest
     if there is None:
         target.write_manifest(manifest)
@@ -180,8 +180,16 @@ def _copy(
     for path, trial in folder.read_all():
         if isinstance(trial, RecordError):
             on_notice(f"{path}: cannot be read and is left out")
-        elif not target.done(trial.key):
+        elif not target.done(trial.key) or _started(target, trial.key) != trial.started:
             target.write(trial)
+
+
+def _started(folder: RunFolder, key: TrialKey) -> str:
+    """Return when a trial on disk began; nothing where it cannot be read."""
+    try:
+        return folder.read(key).started
+    except RecordError:
+        return ""
 
 
 @dataclass

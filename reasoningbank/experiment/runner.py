@@ -19,8 +19,8 @@ from reasoningbank.experiment.manifest import (
     build_manifest,
     hash_files,
     memory_hashes,
-    note_replaced,
     open_run,
+    replacements,
 )
 from reasoningbank.experiment.plan import Plan, plan_run
 from reasoningbank.experiment.records import RunFolder
@@ -110,6 +110,7 @@ def run_experiment(
             if job.key in again
             or (missing and (not _is_done(folder, job) or folder.file(job.key) in damaged))
         ]
+        observers = (*observers, replacements(folder, again))
         keeper = Keeper(folder, experiment.retries, on_progress, on_notice, observers)
         run = _Run(experiment, folder, plan, todo, damaged, again, missing, on_notice, keeper)
         with interruptible(on_notice) as stop:
@@ -154,7 +155,6 @@ class _Run:
                 self.plan.stream if experiment.mode == "learn" else (),
             )
             open_run(self.folder, manifest, self.on_notice, goes_on=bool(self.todo))
-            note_replaced(self.folder, self.again)
             for path in self.folder.set_damaged_aside(self.damaged) if self.missing else ():
                 self.on_notice(f"{path}: could not be read and was set aside; it is run again")
             running = {job.key for job in self.todo if self._will_run(job)}

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from reasoningbank.corpus import Complexity, QueryForm
 
-__all__ = ["EndpointSettings", "Executor", "Retries", "Strict", "TaskSelection"]
+__all__ = ["EndpointSettings", "Executor", "Retries", "Strict", "TaskSelection", "each_once"]
 
 
 class Strict(BaseModel):
     """A table of a file: a key that it does not know is refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def each_once(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return names of tasks; refuse one that is there twice, as its trials would be the same."""
+    twice = next((name for at, name in enumerate(names) if name in names[:at]), None)
+    if twice is not None:
+        raise ValueError(f"{twice!r} is named twice")
+    return names
 
 
 class TaskSelection(Strict):
@@ -35,6 +43,11 @@ class TaskSelection(Strict):
     forms: tuple[QueryForm, ...] = ()
     sample: int | None = Field(default=None, ge=1)
     sample_seed: int = 0
+
+    @field_validator("ids")
+    @classmethod
+    def _each_once(cls, ids: tuple[str, ...]) -> tuple[str, ...]:
+        return each_once(ids)
 
 
 class EndpointSettings(Strict):

@@ -19,6 +19,7 @@ from reasoningbank.judge.evidence import Evidence, evidence_of
 from reasoningbank.judge.gold import Gold, GoldStore
 from reasoningbank.judge.sample import Sample, sample_of
 from reasoningbank.sparql import SPARQLClient
+from reasoningbank.sparql.outline import is_update
 
 __all__ = ["ExecutionJudge", "Judgement", "Verdict", "VerdictStatus"]
 
@@ -155,16 +156,17 @@ class ExecutionJudge:
             QueryError: If the query fails or takes too long.
             EndpointError: If the endpoint fails.
         """
-        return sample_of(self._run(query))
+        return sample_of(self.answer(query))
 
     def answer(self, query: str) -> Answer:
-        """Run a query as it is judged, and return its result.
+        """Run a query as it is judged, and return its result; of an update, what it changes.
 
         Raises:
             QueryError: If the query fails or takes too long.
             EndpointError: If the endpoint fails.
         """
-        return self._run(query)
+        changes = self._documents is not None and is_update(query)
+        return self._change(query) if changes else self._run(query)
 
     def _examine(self, task: Task, query: str | None) -> tuple[Verdict, Evidence]:
         gold = self.gold(task)

@@ -130,7 +130,7 @@ def inputs_of(case: Case) -> dict[str, str]:
     ran = case.on_the_way[-MAX_ON_THE_WAY:]
     lines = [
         f"{_cut(' '.join(_bounded(query.query).split()), MAX_OTHER_CHARS)}\n"
-        + "\n".join([f"gave {query.n:g}" + (", such as:" if query.rows else ""), *query.rows])
+        + "\n".join([f"gave {query.n:.0f}" + (", such as:" if query.rows else ""), *query.rows])
         for query in ran
     ]
     inputs = {
@@ -159,15 +159,29 @@ def read_reply(fields: Mapping[str, Any] | str) -> Reply | None:
     verdict = _YES_OR_NO.match(str(said.get("success") or ""))
     if verdict is None:
         return None
-    found = re.search(r"\d+(?:\.\d+)?|\.\d+", str(said.get("confidence") or ""))
-    number = float(found[0]) if found else 0.5
     parts = re.split(r"[;\n]+", str(said.get("checked") or ""))
     return Reply(
         success=verdict[1].lower() in ("yes", "true", "right", "correct"),
-        confidence=min(1.0, number / 100 if number > 1 else number),
+        confidence=_confidence(str(said.get("confidence") or "")),
         reason=" ".join(str(said.get("reason") or "").split()),
         checked=tuple(part for part in (" ".join(p.split()).strip(" -*") for p in parts) if part),
     )
+
+
+def _confidence(said: str) -> float:
+    """Return a confidence in [0, 1], however it is written; 0.5 where it says nothing.
+
+    Examples:
+        >>> [_confidence(said) for said in ("0.9", "0,9", "90 %", "9/10", "high")]
+        [0.9, 0.9, 0.9, 0.9, 0.5]
+    """
+    found = re.search(r"(\d+(?:[.,]\d+)?|[.,]\d+)(?:\s*/\s*(\d+))?", said)
+    if found is None:
+        return 0.5
+    number = float(found[1].replace(",", "."))
+    if found[2] and int(found[2]):
+        return min(1.0, number / int(found[2]))
+    return min(1.0, number / 100 if number > 1 else number)
 
 
 def prompt_hash() -> str:

@@ -127,6 +127,11 @@ def _sort_keys(outer: Sequence[Token]) -> tuple[str, ...] | None:
             if [t.text for t in condition[::2]] != ["(", ")"]:
                 return None
             token = condition[1]
+        elif token.text == "(":
+            condition = list(islice(rest, 2))
+            if len(condition) < 2 or condition[1].text != ")":
+                return None
+            token = condition[0]
         if token.kind != "variable":
             return None
         keys.append(token.text[1:])

@@ -9,6 +9,7 @@ from pyoxigraph import NamedNode, RdfFormat, Triple, parse, serialize
 
 from reasoningbank.ldp.faults import Refused
 from reasoningbank.sparql.entities import blows_up
+from reasoningbank.sparql.nesting import check_terms
 
 __all__ = ["GRAPH_FORMATS", "Conditions", "best", "read_triples", "written"]
 
@@ -81,6 +82,7 @@ def read_triples(body: bytes, media_type: str, base: str) -> list[Triple]:
     if kind == RdfFormat.RDF_XML and blows_up(body):
         raise Refused(400, "the XML's entities unfold to far more than was sent")
     try:
+        check_terms(body)
         quads = list(parse(body, kind, base_iri=base, rename_blank_nodes=True))
     except (SyntaxError, ValueError) as error:
         raise Refused(400, f"the body is not {media_type}: {error}") from error

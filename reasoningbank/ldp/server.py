@@ -28,6 +28,8 @@ MOST_BODY = 64 * 1024 * 1024
 #: Of a body that is not wanted, so much is read, so that its sender gets to see the answer.
 _MOST_UNWANTED = 1024 * 1024
 _MOST_DIGITS = 19
+_SAFE = ("GET", "HEAD", "OPTIONS")
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _PLAIN = "text/plain; charset=utf-8"
 
 _log = logging.getLogger(__name__)
@@ -193,8 +195,21 @@ class _Handler(BaseHTTPRequestHandler):
         # Undecoded bytes of a path come as Latin-1; people send UTF-8.
         target = self.path.encode("latin-1", "replace").decode("utf-8", "replace")
         path, _, query = target.partition("?")
+        lengths = self.headers.get_all("Content-Length") or ()
+        if len(lengths) > 1 or self.headers.defects or self.headers.get_payload():
+            # What follows could be read as another request than the one that was sent.
+            self.close_connection = True
+            raise Refused(400, "its headers cannot be read")
         headers = {name.lower(): value for name, value in self.headers.items()}
+        if self.command not in _SAFE and not self._is_own(headers.get("origin", "")):
+            self.close_connection = True
+            raise Refused(403, "a page of another site may change nothing here")
         return Request(self.command, path, query, headers, self._body(headers))
+
+    def _is_own(self, origin: str) -> bool:
+        """Tell whether a request comes from no page, or from one of this server's or machine's."""
+        own = urlsplit(self.server.documents.base).hostname
+        return not origin or urlsplit(origin).hostname in (*_LOOPBACK, own)
 
     def _body(self, headers: dict[str, str]) -> bytes:
         announced = headers.get("content-length", "0")

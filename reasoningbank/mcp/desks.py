@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -45,6 +45,7 @@ class Desks:
         self._only = Desk(shared) if one_session else None
         self._open: set[Desk] = {self._only} if self._only else set()
         self._marked: OrderedDict[str, tuple[Desk, float]] = OrderedDict()
+        self._users: Counter[Desk] = Counter()
 
     @property
     def stores(self) -> tuple[int, ...]:
@@ -89,20 +90,30 @@ class Desks:
     def _of_handle(self, key: str) -> Iterator[Desk]:
         now, settings = self._clock(), self._shared.settings
         for mark, (_, used) in tuple(self._marked.items()):
-            if now - used > settings.idle_s:
+            if now - used > settings.idle_s and not self._users[self._marked[mark][0]]:
                 self._close(self._marked.pop(mark)[0])
         mark = key[key.rfind("-") :] if "-" in key else ""
-        known = self._marked.pop(mark, None)
+        known = self._marked.get(mark)
         desk = known[0] if known else self._new(f"-{secrets.token_hex(16)}")
+        # Clients look at one result in several ways at once.
+        self._users[desk] += 1
         try:
             yield desk
         finally:
+            self._users[desk] -= 1
             if len(desk.store):
                 self._marked[desk.mark] = (desk, self._clock())
-                if len(self._marked) > settings.most_sessions:
-                    self._close(self._marked.popitem(last=False)[1][0])
-            else:
+                self._marked.move_to_end(desk.mark)
+                self._make_room(settings.most_sessions)
+            elif not self._users[desk]:
+                self._marked.pop(desk.mark, None)
                 self._close(desk)
+
+    def _make_room(self, most: int) -> None:
+        """Close the desks that were used least lately; those in use stay."""
+        free = [mark for mark, (desk, _) in self._marked.items() if not self._users[desk]]
+        for mark in free[: max(0, len(self._marked) - most)]:
+            self._close(self._marked.pop(mark)[0])
 
     def _new(self, mark: str = "") -> Desk:
         desk = Desk(self._shared, mark)
@@ -112,6 +123,7 @@ class Desks:
     def _close(self, desk: Desk) -> None:
         desk.close()
         self._open.discard(desk)
+        del self._users[desk]
 
 
 def key_of(ref: object) -> str:

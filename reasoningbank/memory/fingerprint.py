@@ -243,7 +243,7 @@ def _count(part: Any) -> int:
 def _words(part: Any, names: dict[str, str]) -> Iterator[str]:
     if isinstance(part, CompValue):
         yield f"({part.name}"
-        for key in sorted(k for k in part if k not in ("_vars", "PV", "lazy")):
+        for key in sorted(k for k in part if k not in ("_vars", "PV", "lazy", "service_string")):
             yield key
             if key == "triples":
                 for triple in sorted(_steps(part), key=lambda t: [_masked(x) for x in t]):
@@ -257,7 +257,7 @@ def _words(part: Any, names: dict[str, str]) -> Iterator[str]:
             yield from _words(item, names)
         yield "]"
     elif isinstance(part, dict):
-        for key in sorted(part, key=str):
+        for key in part:
             yield from (_term(key, names), _term(part[key], names))
     else:
         yield _term(part, names)

@@ -7,6 +7,7 @@ from hashlib import blake2b
 import pyarrow as pa
 from pyoxigraph import RdfFormat, parse
 
+from reasoningbank.sparql.nesting import check_terms
 from reasoningbank.sparql.readers import graph_failure
 from reasoningbank.sparql.results import GRAPH_COLUMNS, chars_of, columns
 from reasoningbank.sparql.terms import full
@@ -42,7 +43,7 @@ class NTriplesReader:
         self._pending = bytearray()
         self._growing = GrowingTable(_SCHEMA)
         self._seen: set[bytes] = set()
-        self._failure: SyntaxError | None = None
+        self._failure: SyntaxError | ValueError | None = None
         self._more = False
         self.n_chars = 0
 
@@ -84,6 +85,7 @@ class NTriplesReader:
         block = bytes(self._pending[:end])
         rows: list[list[str]] = []
         try:
+            check_terms(block)
             for quad in parse(block, RdfFormat.N_TRIPLES, lenient=True):
                 row = [full(part) for part in quad.triple]
                 digest = blake2b("\n".join(row).encode(), digest_size=16).digest()
@@ -94,7 +96,7 @@ class NTriplesReader:
                     break
                 self._seen.add(digest)
                 rows.append(row)
-        except SyntaxError as error:
+        except (SyntaxError, ValueError) as error:
             # What stands there may be a message, so the bytes are kept.
             self._failure = error
             self._growing.close()

@@ -14,7 +14,7 @@ from reasoningbank.errors import QueryError
 from reasoningbank.sparql.syntax import syntax_error
 from reasoningbank.sparql.tokens import Token, tokenize
 
-__all__ = ["Limit", "Outline", "outline"]
+__all__ = ["Limit", "Outline", "is_update", "outline"]
 
 Form = Literal["SELECT", "ASK", "CONSTRUCT", "DESCRIBE"]
 
@@ -94,6 +94,18 @@ def outline(query: str) -> Outline:
         star=star,
         service_targets=tuple(_targets(body)),
     )
+
+
+def is_update(query: str) -> bool:
+    """Tell whether a text begins as an update does, behind its prologue.
+
+    Examples:
+        >>> is_update("PREFIX e: <http://e/> INSERT DATA { e:a e:b 1 }"), is_update("ASK {}")
+        (True, False)
+    """
+    tokens = tokenize(query)
+    _, at = _prologue(tokens)
+    return at < len(tokens) and tokens[at].is_word(*_UPDATES)
 
 
 def _prologue(tokens: Sequence[Token]) -> tuple[dict[str, str], int]:

@@ -12,16 +12,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-import pyoxigraph
 from rdflib.plugins.sparql.sparql import Query
 
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql.edits import Edit, apply_edits, origin
 from reasoningbank.sparql.endpoint import same_address
-from reasoningbank.sparql.outline import Outline, outline
+from reasoningbank.sparql.outline import Limit, Outline, outline
 from reasoningbank.sparql.parsing import parse_once
 from reasoningbank.sparql.syntax import refuse_unreadable, syntax_error
 from reasoningbank.sparql.terms import STANDARD_PREFIXES
+from reasoningbank.sparql.unevaluated import complaint_of
 
 # rdflib logs a traceback for each ill-typed literal; without a handler that goes to stderr.
 logging.getLogger("rdflib").addHandler(logging.NullHandler())
@@ -79,7 +79,7 @@ class PreparedQuery:
             return self
         found = outline(self.original).limit
         if found.value is not None and found.value <= limit:
-            return self
+            return self._as_limited_by_author(found) if self.limit_changed else self
         if found.value is not None:
             edit = Edit(found.start, found.end, str(limit))
             note = f"LIMIT lowered from {found.value} to {limit}"
@@ -94,6 +94,19 @@ class PreparedQuery:
             text=apply_edits(self.original, edits),
             limit=limit,
             limit_changed=True,
+            notes=notes,
+            edits=edits,
+        )
+
+    def _as_limited_by_author(self, found: Limit) -> PreparedQuery:
+        """Return the same query with the author's own LIMIT, which was lowered before."""
+        edits = tuple(e for e in self.edits if (e.start, e.end) != (found.start, found.end))
+        notes = tuple(note for note in self.notes if not note.startswith("LIMIT "))
+        return replace(
+            self,
+            text=apply_edits(self.original, edits),
+            limit=found.value,
+            limit_changed=False,
             notes=notes,
             edits=edits,
         )
@@ -267,15 +280,11 @@ def _parse(query: str, shape: Outline, edits: list[Edit]) -> Query | None:
     # Only now, since this catches rdflib's gaps: RDF 1.2, LATERAL, engine extensions.
     hollow = [e for e in edits if all(e.start != t.start for t in shape.service_targets)]
     hollow += [Edit(t.start, t.end, _NOWHERE) for t in shape.service_targets]
-    text = apply_edits(query, hollow)
-    try:
-        pyoxigraph.Store().query(text)
-    except SyntaxError as error:
-        offset = _offset(text, str(error))
-        at = len(query) if offset is None else origin(hollow, offset)
-        raise syntax_error(query, at, str(error) if offset is not None else complaint) from None
-    except Exception:
-        return None  # it parsed, and failed on the empty store it was tried on
+    found = complaint_of(query, shape, hollow)
+    if found is not None:
+        offset = _offset(found.given, found.message)
+        at = len(query) if offset is None else min(len(query), origin(found.edits, offset))
+        raise syntax_error(query, at, found.message if offset is not None else complaint)
     return None
 
 

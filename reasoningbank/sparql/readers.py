@@ -11,6 +11,7 @@ import pyarrow as pa
 from pyoxigraph import QueryResultsFormat, RdfFormat, Triple, parse, parse_query_results
 
 from reasoningbank.sparql.entities import blows_up
+from reasoningbank.sparql.nesting import check_terms
 from reasoningbank.sparql.results import columns
 from reasoningbank.sparql.terms import full
 from reasoningbank.sparql.termtext import term_text
@@ -53,6 +54,7 @@ def read_table(
     names: tuple[str, ...] = ()
     rows: list[list[str | None]] = []
     try:
+        check_terms(body)
         solutions: Any = parse_query_results(body, _results_format(body, media_type))
         if not hasattr(solutions, "variables"):
             raise Unfaithful("a boolean came in answer to a SELECT")
@@ -157,17 +159,18 @@ def read_graph(
     """
     triples: dict[Triple, None] = {}
     try:
+        check_terms(body)
         for triple in _parse_graph(body, media_type):
             if triple not in triples and len(triples) == max_rows:
                 return list(triples), True
             triples[triple] = None
-    except SyntaxError as error:
+    except (SyntaxError, ValueError) as error:
         if not cut:
             raise graph_failure(body, error) from error
     return list(triples), cut
 
 
-def graph_failure(body: bytes, error: SyntaxError) -> Broken | Unfaithful:
+def graph_failure(body: bytes, error: SyntaxError | ValueError) -> Broken | Unfaithful:
     """Return what is wrong with a body that is no graph: it was broken off, or never was one."""
     whole = body.rstrip().endswith((b".", b"}", b"]", b">"))
     return (Unfaithful if whole else Broken)(_tail(body) or str(error))

@@ -217,7 +217,8 @@ def _compact_literal(
         return cut(text, max_chars)
     if datatype == XSD + "boolean" and text in ("true", "false", "0", "1"):
         return text in ("true", "1")
-    if len(text) <= _MOST_DIGITS or datatype in _REALS:
+    # A longer decimal would come out with other digits.
+    if len(text) <= _MOST_DIGITS or datatype in _REALS - {XSD + "decimal"}:
         if datatype in _INTEGERS and _INTEGER.fullmatch(text):
             return int(text)
         if datatype in _REALS:

@@ -2,6 +2,11 @@
 
 Follows the terminals of SPARQL 1.1 (section 19.8) with the additions of SPARQL 1.2. Codepoint
 escapes outside of strings and IRIs are not expanded; they come out as ``other``.
+
+``?a<1&&?b>2`` holds an IRI by the longest match that the specification asks for, and two
+comparisons for parsers that read by context, Oxigraph's and rdflib's among them. Read otherwise
+than by the engine, whole patterns can hide in what looks like a string. So `<` behind an operand
+of an expression is an operator here, too: nothing else can stand there.
 """
 
 from __future__ import annotations
@@ -28,7 +33,8 @@ _LOCAL = (
     rf"(?:[{_START}:0-9]|{_PLX})"
     rf"(?:(?:[{_CHARS}:]|{_PLX})|\.+(?=[{_CHARS}:%\\]))*"
 )
-_PREFIX = rf"[{_BASE}](?:[{_CHARS}]|\.+(?=[{_CHARS}]))*"
+#: Of bounded length: where no colon comes, it is looked for at each word of the text.
+_PREFIX = rf"[{_BASE}](?:[{_CHARS}]|\.+(?=[{_CHARS}])){{0,250}}"
 
 _PATTERN = re.compile(
     "|".join(
@@ -51,6 +57,13 @@ _PATTERN = re.compile(
     ),
     re.DOTALL,
 )
+
+
+#: Brackets of triple terms and of statements about triples.
+_QUOTED = {"<<(": ")>>", "<<": ">>"}
+_CLOSED_BY = {"{": "}", "[": "]", "(": ")", **_QUOTED}
+#: Kinds of tokens that are a whole operand.
+_OPERANDS = frozenset({"variable", "number", "string", "tag", "iri", "name", "blank"})
 
 
 class Token(NamedTuple):
@@ -77,10 +90,65 @@ def tokenize(text: str) -> tuple[Token, ...]:
 
 
 def _tokens(text: str) -> Iterator[Token]:
-    for match in _PATTERN.finditer(text):
+    at = 0
+    places = _Places()
+    while at < len(text):
+        match = _PATTERN.match(text, at)
+        assert match is not None, "any character is a token"
         kind = match.lastgroup
-        if kind != "space":
-            yield Token(kind, match[0], match.start(), match.end())  # type: ignore[arg-type]
+        at = match.end()
+        if kind == "space":
+            continue
+        token = Token(kind, match[0], match.start(), at)  # type: ignore[arg-type]
+        if (kind == "iri" or token.text in _QUOTED) and places.after_operand:
+            at = token.start + (2 if token.text.startswith("<=") else 1)
+            token = Token("punct", text[token.start : at], token.start, at)
+        places.take(token)
+        yield token
+
+
+class _Places:
+    """Knows, token by token, whether an operand of an expression has just ended."""
+
+    def __init__(self) -> None:
+        #: The open brackets: what closes each, and whether an expression is in it.
+        self._open: list[tuple[str, bool]] = []
+        self._last: tuple[Token | None, Token | None] = (None, None)
+        #: Brackets that are open around the data of VALUES, from where it was named.
+        self._values: int | None = None
+
+    @property
+    def after_operand(self) -> bool:
+        """Whether the last token ends an operand of an expression."""
+        last = self._last[1]
+        if last is None or not self._open or not self._open[-1][1]:
+            return False
+        return last.kind in _OPERANDS or last.text in (")", "}") or last.is_word("TRUE", "FALSE")
+
+    def take(self, token: Token) -> None:
+        """Go on with a token."""
+        if token.is_word("VALUES"):
+            self._values = len(self._open)
+        if token.text in _CLOSED_BY:
+            expression = token.text == "(" and self._begins_expression()
+            self._open.append((_CLOSED_BY[token.text], expression))
+        elif self._open and self._open[-1][0] == token.text:
+            self._open.pop()
+            if token.text == "}" and len(self._open) == self._values:
+                self._values = None
+        self._last = (self._last[1], token)
+
+    def _begins_expression(self) -> bool:
+        """Tell whether a bracket is one of an expression: not of VALUES, a list or a path."""
+        before, last = self._last
+        if self._values is not None:
+            return False
+        if not self._open or self._open[-1][1] or last is None:
+            return True
+        if last.kind == "word":
+            return last.text != "a"
+        called = last.kind in ("name", "iri")
+        return called and before is not None and before.is_word("FILTER", "HAVING", "BY")
 
 
 def position(text: str, offset: int) -> tuple[int, int]:

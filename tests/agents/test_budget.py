@@ -17,6 +17,7 @@ from reasoningbank.trajectory import Usage
         (Budget(lm_calls=2), Usage(lm_calls=1, cached_calls=1), "2 LM calls"),
         (Budget(tokens=100), Usage(prompt_tokens=90, completion_tokens=10), "100 tokens"),
         (Budget(dollars=0.5), Usage(dollars=0.5), "0.5 dollars"),
+        (Budget(dollars=0.5), Usage(lm_calls=1), "cannot be kept: a call has no known price"),
     ],
 )
 def test_a_used_up_budget_ends_the_next_turn(budget: Budget, used: Usage, named: str) -> None:

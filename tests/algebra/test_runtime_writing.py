@@ -13,6 +13,7 @@ from rdflib import Graph, Literal, URIRef
 
 from reasoningbank.algebra.journal import Journal
 from reasoningbank.algebra.runtime import Limits, Runtime
+from reasoningbank.algebra.runtime_writes import _entails
 from reasoningbank.errors import BudgetError, EndpointError, RecordError, UsageError
 from reasoningbank.ldp import LDPServer
 
@@ -441,3 +442,12 @@ def test_blank_nodes_are_named_anew_and_the_write_is_known_all_the_same(
     assert front.times("POST") == 2
     assert Literal(2) in set(again.get(DOC).objects())
     assert URIRef(DOC) in set(again.get(DOC).subjects())
+
+
+def test_a_blank_node_is_one_node_in_all_its_triples() -> None:
+    data = "@prefix e: <http://e/> . <http://d> {} [ e:name 'Ada' ; e:age 7 ] ."
+    wanted = Graph().parse(data=data.format("e:knows"), format="turtle")
+    there = Graph().parse(data=data.format("e:knows"), format="turtle")
+    assert _entails(there, wanted)
+    apart = "@prefix e: <http://e/> . <http://d> e:knows [ e:name 'Ada' ] , [ e:age 7 ] ."
+    assert not _entails(Graph().parse(data=apart, format="turtle"), wanted)

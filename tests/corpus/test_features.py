@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -112,3 +115,37 @@ def test_a_feature_that_was_changed_on_the_disk_is_no_feature(tmp_path: Path, va
     assert cache.get("k") is None
     cache.put("k", {"score": 1.5})
     assert cache.get("k") == {"score": 1.5}
+
+
+SERVICE = (
+    "SELECT ?{x} WHERE {{ ?{x} up:a ?{y} SERVICE <http://r/> {{ ?{y} up:b <http://c/{n}> {z} }} }}"
+)
+
+
+def test_what_stands_in_a_service_is_part_of_the_shape_and_not_of_the_text() -> None:
+    one, other = (
+        query_features(P + SERVICE.format(x=x, y=y, n=n, z=z))
+        for x, y, n, z in (("x", "y", 1, ""), ("item", "of", 2, "   "))
+    )
+    assert one.template == other.template
+    more = query_features(P + SERVICE.format(x="x", y="y", n=1, z=". ?y up:c 1"))
+    assert more.template != one.template
+
+
+def test_all_columns_are_the_same_in_every_process() -> None:
+    code = (
+        "from reasoningbank.corpus.template import template_of\n"
+        "from reasoningbank.sparql import prepare\n"
+        "q = 'SELECT * { ?aa <p:p> ?bb . ?bb <p:q> ?cc . ?cc <p:r> ?dd }'\n"
+        "print(template_of(prepare(q).parsed.algebra))"
+    )
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": str(seed)},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in (1, 2, 3)
+    }
+    assert len(said) == 1

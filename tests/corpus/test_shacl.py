@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from reasoningbank.corpus import Corpus, load_corpus, load_shacl_tasks
+from reasoningbank.corpus.vocabulary import property_of
 from reasoningbank.errors import UsageError
 
 from .conftest import GOOD, HEAD
@@ -233,3 +234,11 @@ def test_thousands_of_files_load_fast_since_no_query_is_parsed(folder: Folder) -
     # About 0.5 s on an idle core; rdflib's parser alone would take 20 s.
     assert seconds < 5
     assert "complexity" not in tasks[0].__dict__
+
+
+def test_terms_of_other_vocabularies_are_no_annotations_of_ours() -> None:
+    shacl, ours = "http://www.w3.org/ns/shacl#", "urn:reasoningbank:ontology#"
+    for iri in (f"{shacl}order", f"{shacl}group", "https://schema.org/comment"):
+        assert property_of(iri) == (iri, True)
+    assert property_of(f"{ours}order") == (f"{ours}ordered", False)
+    assert property_of("http://schema.org/keywords") == ("https://schema.org/keywords", False)

@@ -128,3 +128,14 @@ def test_the_experiment_in_a_committed_manifest_can_be_read(folder: Path) -> Non
     manifest = RunFolder(folder).manifest
     assert manifest is not None
     assert parse_experiment(manifest["experiment"]).name == manifest["experiment"]["name"]
+
+
+@pytest.mark.parametrize("where", ["tasks", "arm"])
+def test_a_task_is_named_once(where: str) -> None:
+    named = ["t0", "t1", "t0"]
+    arm = {"name": "a", "agent": "direct", **({"tasks": named} if where == "arm" else {})}
+    data = {"name": "x", "pack": "p", "arms": [arm]}
+    if where == "tasks":
+        data["tasks"] = {"ids": named}
+    with pytest.raises(UsageError, match="'t0' is named twice"):
+        parse_experiment(data)

@@ -190,3 +190,25 @@ def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(RecordError, match="check space and permissions"):
         GoldStore(tmp_path / "file" / "gold", "h").gold(TASK, Engine(ROWS))
+
+
+def test_a_gold_that_is_late_without_its_limit_is_not_frozen(tmp_path: Path) -> None:
+    task = replace(TASK, expected_sparql="SELECT ?x { ?x ?p ?o } LIMIT 2")
+
+    def busy(query: str) -> Answer:
+        if "LIMIT" not in query:
+            raise QueryError("the query timed out", where="E")
+        return ROWS
+
+    golds = GoldStore(tmp_path, "h")
+    assert "timed out" in golds.gold(task, busy).note
+    assert not list(tmp_path.iterdir())
+    assert golds.gold(task, Engine(ROWS)).window.length == 2
+
+
+def test_a_sorted_graph_that_is_cut_is_taken_as_it_is(tmp_path: Path) -> None:
+    query = "CONSTRUCT { ?s <p:p> ?object } { ?s <p:p> ?object } ORDER BY ?object LIMIT 1"
+    # Triples do not show what solutions were sorted by, whatever the columns of a graph are called.
+    graph = Answer.of_triples([("<a:a>", "<p:p>", "1")])
+    found = GoldStore(tmp_path, "h").gold(replace(TASK, expected_sparql=query), Engine(graph))
+    assert found.window.length is None

@@ -18,7 +18,7 @@ QUERIES = [
     ("PREFIX limit: <http://e/LIMIT#> SELECT ?x { ?x limit:limit 1 }LIMIT 7", Window(0, 7, ())),
     ("SELECT ?x { ?x ?p ?o } ORDER BY ?x", Window(keys=("x",))),
     ("SELECT ?x ?y { ?x ?p ?y } ORDER BY DESC(?y) asc ( $x ) LIMIT 3", Window(0, 3, ("y", "x"))),
-    ("SELECT ?x { ?x ?p ?y } ORDER BY (?y) LIMIT 3", Window(0, 3, None)),
+    ("SELECT ?x { ?x ?p ?y } ORDER BY (?y) LIMIT 3", Window(0, 3, ("y",))),
     ("SELECT ?x { ?x ?p ?y } ORDER BY DESC(STR(?y)) LIMIT 3", Window(0, 3, None)),
     ("SELECT ?x { ?x ?p ?y } ORDER BY ?x STRLEN(?y)", Window(keys=None)),
     (

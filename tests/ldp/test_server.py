@@ -435,3 +435,40 @@ def test_documents_can_be_given_and_are_told_without_the_servers_links() -> None
         written = server.documents.written()
     assert sorted(written) == ["http://home.example/x/one", "http://home.example/x/two"]
     assert written["http://home.example/x/one"] == begun["http://home.example/x/one"]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "Content-Length: 0\r\nContent-Length: {n}",
+        "Content-Length: {n}\r\nContent-Length: 0",
+        "X : y\r\nContent-Length: {n}",
+    ],
+)
+def test_no_request_hides_in_the_body_of_another(
+    server: LDPServer, web: httpx.Client, lines: str
+) -> None:
+    place = urlsplit(server.address)
+    inner = "PUT /hidden HTTP/1.1\r\nHost: e\r\nContent-Type: text/turtle\r\n"
+    body = f"{inner}Content-Length: {len(CITY)}\r\n\r\n{CITY}"
+    head = f"PUT /seen HTTP/1.1\r\nHost: e\r\n{lines.format(n=len(body))}\r\n\r\n"
+    with socket.create_connection((str(place.hostname), place.port or 0), timeout=10) as connection:
+        connection.sendall(f"{head}{body}".encode())
+        assert connection.recv(1000).startswith(b"HTTP/1.1 400 ")
+    assert web.get("hidden").status_code == 404
+
+
+def test_a_page_of_another_site_changes_nothing(web: httpx.Client, server: LDPServer) -> None:
+    foreign = {**TURTLE, "Origin": "http://attacker.example"}
+    assert web.put("a", content=CITY, headers=foreign).status_code == 403
+    assert web.get("a").status_code == 404
+    assert web.get("", headers=foreign).status_code == 200
+    own = {**TURTLE, "Origin": server.address.rstrip("/")}
+    assert web.put("a", content=CITY, headers=own).status_code == 201
+
+
+@pytest.mark.parametrize("deep", [200, 30_000])
+def test_triples_in_triples_end_somewhere(web: httpx.Client, deep: int) -> None:
+    body = "<a:a> <a:b> " + "<<( <a:a> <a:b> " * deep + "<a:c>" + " )>>" * deep + " ."
+    reply = web.put("a", content=body, headers=TURTLE)
+    assert (reply.status_code, "nest more than 100 deep" in reply.text) == (400, True)

@@ -90,7 +90,8 @@ async def test_what_needs_no_handle_leaves_nothing_behind(server: Serving) -> No
         await answer(client, "sparql_classes")
         await line(client, "sparql_query", query="SELECT nonsense")
         await line(client, "sparql_peek", ref="results_7")
-    assert len(server.desks.stores) == before
+    # Desks of earlier sessions may be given back meanwhile.
+    assert len(server.desks.stores) <= before
 
 
 async def test_handles_of_no_session_end_unused_and_when_there_are_too_many(
@@ -144,3 +145,17 @@ async def test_many_calls_at_once_are_all_answered(server: Serving) -> None:
         for number in range(12):
             group.start_soon(ask, client, number * 4)
     assert len(set(found)) == 12
+
+
+async def test_one_handle_is_looked_at_in_several_ways_at_once(server: Serving) -> None:
+    async with Client(server.url, mode="2026-07-28") as client:
+        key = (await answer(client, "sparql_query", query=HEIGHTS))["key"]
+        found: list[int] = []
+
+        async def look(tool: str) -> None:
+            found.append(len(await answer(client, tool, ref=key)))
+
+        async with anyio.create_task_group() as group:
+            for tool in ("sparql_peek", "sparql_stats") * 6:
+                group.start_soon(look, tool)
+    assert len(found) == 12

@@ -141,3 +141,10 @@ def test_long_prose_is_read_fast() -> None:
     began = time.process_time()
     assert queries_in(text + GOLD) == (GOLD[GOLD.index("PREFIX") :].strip(),)
     assert time.process_time() - began < 10
+
+
+def test_a_gold_with_a_service_is_known_by_other_names_and_layout() -> None:
+    text = "SELECT ?{x} {{ ?{x} <p:a> ?{y} . SERVICE <http://r/> {{ ?{y} <p:b> ?{z}{blank} }} }}"
+    gold = text.format(x="x", y="y", z="z", blank="")
+    assert query_hashes(gold) == query_hashes(text.format(x="a", y="b", z="c", blank="   "))
+    assert query_hashes(gold) != query_hashes(gold.replace("<p:b>", "<p:c>"))

@@ -268,3 +268,11 @@ def test_queries_are_prepared_in_threads_at_once() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout == "36 True\n", done.stderr
+
+
+def test_a_lowered_limit_is_given_back() -> None:
+    query = prepare("SELECT * { ?s ?p ?o } LIMIT 11")
+    assert query.limited(10).text.endswith("LIMIT 10")
+    again = query.limited(10).limited(11)
+    assert (again.text, again.limit, again.limit_changed) == (query.text, 11, False)
+    assert not [note for note in again.notes if note.startswith("LIMIT ")]

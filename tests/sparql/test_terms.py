@@ -104,3 +104,10 @@ def test_values_refuses_blank_nodes_and_odd_names() -> None:
         values("s", [BlankNode("b")])
     with pytest.raises(QueryError, match="variable"):
         values("s } ", [Literal("x")])
+
+
+def test_long_decimals_keep_their_digits() -> None:
+    decimal = NamedNode("http://www.w3.org/2001/XMLSchema#decimal")
+    assert compact(Literal("1.25", datatype=decimal)) == 1.25
+    long = "0.1000000000000000055511151231257827"
+    assert compact(Literal(long, datatype=decimal)) == f'"{long}"^^xsd:decimal'

@@ -121,10 +121,12 @@ def _with_streams(
     experiment = dict(manifest.get("experiment") or {})
     arms = list(experiment.get("arms") or ())
     known = {str(arm.get("name")): arm for arm in arms}
+    planned = [str(task) for task in manifest.get("stream") or ()]
     arms += [
-        {**known.get(name, {}), "name": f"{name} (stream)", "tasks": list(tasks), "first": None}
+        {**known.get(name, {}), "name": f"{name} (stream)", "tasks": planned or list(tasks),
+         "first": None}
         for name, tasks in streams.items()
-    ]
+    ]  # fmt: skip
     return {**manifest, "experiment": {**experiment, "arms": arms}}
 
 

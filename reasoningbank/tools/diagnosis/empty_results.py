@@ -28,6 +28,7 @@ from reasoningbank.sparql.clauses import TriplePattern, WrittenQuery, read_claus
 from reasoningbank.sparql.outline import outline
 from reasoningbank.sparql.prober import MOST_PROBES, MOST_SECONDS, Prober
 from reasoningbank.sparql.probing import find_failures
+from reasoningbank.sparql.syntax import MOST_CHARS as LONGEST_QUERY
 from reasoningbank.sparql.tokens import Token, tokenize
 from reasoningbank.sparql.units import Unit
 from reasoningbank.tools.diagnosis.causes import Explainer
@@ -175,6 +176,8 @@ def suggest_for_error(
     An undeclared prefix gets the nearest known ones, and the class or property that the name
     was to be; a query that does not parse gets the names in it that do not exist.
     """
+    if len(query) > LONGEST_QUERY:
+        return ""
     tokens = tokenize(query)
     declared = {
         name.text[:-1]: space.text[1:-1]
