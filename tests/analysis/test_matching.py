@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -208,3 +209,32 @@ def test_committed_runs_of_an_earlier_version() -> None:
     # The second was run on ten of its twenty tasks.
     assert found.comparisons[0].sentence().count("incomplete, 10 trials missing yet") == 1
     assert any("stores differ" in note for note in found.notes)
+
+
+def test_runs_that_go_on_resolve_nothing(make: Make) -> None:
+    runs = []
+    for name, right in (("one", 12), ("two", 0)):
+        folder = make(name, {"a": tasks(12, right)})
+        manifest = folder.manifest or {}
+        manifest["experiment"]["pack"] = "trees"
+        folder.write_manifest({**manifest, "tasks": [f"t{k:02}" for k in range(60)]})
+        runs.append(folder)
+    (found,) = compare_runs(*runs).comparisons
+    assert (found.missing, found.verdict) == (96, "incomplete")
+    for folder in runs:
+        folder.write_manifest({**(folder.manifest or {}), "tasks": list(tasks(12))})
+    (found,) = compare_runs(*runs).comparisons
+    assert (found.missing, found.verdict) == (0, "resolved")
+
+
+def test_a_gold_is_of_one_size_whatever_became_of_the_first_trial(make: Make) -> None:
+    hashes = {"hashes": {"corpus": "other"}}
+    one = make("one", {"a": tasks(4), "b": tasks(4)})
+    two = make("two", {"a": tasks(4), "b": tasks(4)}, **hashes)
+    for folder in (one, two):
+        first = next(iter(folder.trials()))
+        if folder is two:
+            # Repeated rows of the gold are counted where no query was compared with them.
+            verdict = {**(first.verdict or {}), "status": "query_error", "n_gold": 5}
+            folder.write(replace(first, verdict=verdict))
+    assert compare_runs(one, two).shared == 4
