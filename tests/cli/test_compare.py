@@ -34,8 +34,9 @@ def test_results_go_to_standard_output_and_notes_beside_it(cli: Cli) -> None:
     header, row, sentence, shared = said.out.splitlines()
     assert header.split("\t")[:4] == ["first", "second", "tasks", "difference"]
     assert row.split("\t")[:3] == ["uniprot_baseline:rlm", "uniprot_tools:rlm", row.split("\t")[2]]
-    assert row.endswith("\tunresolved")
-    assert "unresolved" in sentence
+    # The second run has half of its tasks.
+    assert row.endswith("\tincomplete")
+    assert "incomplete, 10 trials missing yet" in sentence
     assert shared.startswith("20 shared tasks; 0 left out")
     assert "note: the stores differ" in said.err
 

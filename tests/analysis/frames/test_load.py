@@ -186,7 +186,11 @@ def test_committed_records_load_whole(run: str) -> None:
     assert frames.trials["tokens"].sum() == sum(r.usage.tokens for r in records)
     assert frames.trials["strict"].sum() == sum(r.strict for r in records)
     solver = frames.lm_calls[frames.lm_calls["role"] == "solver"]
-    assert solver["prompt_tokens"].sum() == sum(r.usage.prompt_tokens for r in records)
+    # A trial's usage is of all its attempts, its events are of the one that was chosen.
+    others = [one.get("usage") or {} for r in records for one in r.rollouts]
+    assert solver["prompt_tokens"].sum() == sum(r.usage.prompt_tokens for r in records) - sum(
+        int(usage.get("prompt_tokens") or 0) for usage in others
+    )
 
 
 def test_thousands_of_trials_take_little_memory(tmp_path: Path) -> None:
