@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
 from pathlib import Path
 
 from reasoningbank.analysis import summarise_run
@@ -17,6 +16,7 @@ from reasoningbank.analysis.memory_tables import (
 )
 from reasoningbank.analysis.summary_tables import arm_table, comparison_table
 from reasoningbank.analysis.tables import Table, titled
+from reasoningbank.corpus.sampling import shuffle_key
 from reasoningbank.experiment import RunFolder
 from reasoningbank.experiment.learning import Snapshots
 from reasoningbank.experiment.steps import StepFolder
@@ -77,7 +77,7 @@ def _items(folder: RunFolder, arm: str) -> Table:
         for item in snapshots.read(steps[-1].after).items
         if item.id not in begun and item.status == "active"
     ]
-    found.sort(key=lambda item: sha256(item.id.encode()).hexdigest())
+    found.sort(key=lambda item: shuffle_key(0, item.id))
     title = f"{min(SHOWN, len(found))} of the {len(found)} items that {arm}.0 learned, drawn by lot"
     return Table(title, headers, [_row(item) for item in found[:SHOWN]])
 

@@ -7,9 +7,7 @@ from typing import Any
 
 from reasoningbank.analysis.leak import Leak
 from reasoningbank.analysis.memory_records import MemoryRecords
-from reasoningbank.errors import UsageError
-from reasoningbank.experiment.config import parse_experiment
-from reasoningbank.experiment.memory_config import bank_arm
+from reasoningbank.analysis.planned import bank_roots
 
 __all__ = ["wrong_banks"]
 
@@ -28,7 +26,7 @@ def wrong_banks(
         memory: The run's streams, and the banks made of golds.
     """
     right = _right(manifest, memory)
-    roots = _roots(manifest)
+    roots = bank_roots(manifest)
     for (arm, seed), banks in seen.items():
         first, *others = banks
         for bank in others:
@@ -49,13 +47,3 @@ def _right(manifest: Mapping[str, Any], memory: MemoryRecords) -> dict[tuple[str
         if steps and len(stream.steps) == steps
     }
     return found | {(arm, None): made.snapshot for arm, made in memory.exemplars.items()}
-
-
-def _roots(manifest: Mapping[str, Any]) -> dict[str, str]:
-    """Return, for each arm, the one whose bank it has."""
-    try:
-        experiment = parse_experiment(manifest.get("experiment") or {})
-    except UsageError:
-        return {}
-    arms = {arm.name: arm for arm in experiment.arms}
-    return {name: bank_arm(arms, arm).name for name, arm in arms.items()}

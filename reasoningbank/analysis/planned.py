@@ -7,9 +7,9 @@ from typing import Any
 
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment.config import Experiment, parse_experiment
-from reasoningbank.experiment.memory_config import control_of, seeds_of
+from reasoningbank.experiment.memory_config import bank_arm, control_of, seeds_of
 
-__all__ = ["controls", "planned_tasks", "planned_trials"]
+__all__ = ["bank_roots", "controls", "planned_tasks", "planned_trials"]
 
 
 def planned_trials(manifest: Mapping[str, Any] | None) -> dict[str, int]:
@@ -39,6 +39,13 @@ def controls(manifest: Mapping[str, Any] | None) -> dict[str, str] | None:
         return None
     found = ((arm, control_of(experiment, arm)) for arm in experiment.arms)
     return {arm.name: control.name for arm, control in found if control is not None}
+
+
+def bank_roots(manifest: Mapping[str, Any] | None) -> dict[str, str]:
+    """Return, for each arm, the one whose bank it has; empty where nothing says so."""
+    experiment = _experiment(manifest)
+    arms = {arm.name: arm for arm in experiment.arms} if experiment is not None else {}
+    return {name: bank_arm(arms, arm).name for name, arm in arms.items()}
 
 
 def _experiment(manifest: Mapping[str, Any] | None) -> Experiment | None:

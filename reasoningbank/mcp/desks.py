@@ -89,9 +89,10 @@ class Desks:
     @contextlib.contextmanager
     def _of_handle(self, key: str) -> Iterator[Desk]:
         now, settings = self._clock(), self._shared.settings
-        for mark, (_, used) in tuple(self._marked.items()):
-            if now - used > settings.idle_s and not self._users[self._marked[mark][0]]:
-                self._close(self._marked.pop(mark)[0])
+        for mark, (desk, used) in tuple(self._marked.items()):
+            if now - used > settings.idle_s and not self._users[desk]:
+                del self._marked[mark]
+                self._close(desk)
         mark = key[key.rfind("-") :] if "-" in key else ""
         known = self._marked.get(mark)
         desk = known[0] if known else self._new(f"-{secrets.token_hex(16)}")

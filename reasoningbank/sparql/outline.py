@@ -14,7 +14,7 @@ from reasoningbank.errors import QueryError
 from reasoningbank.sparql.syntax import syntax_error
 from reasoningbank.sparql.tokens import Token, tokenize
 
-__all__ = ["Limit", "Outline", "is_update", "outline"]
+__all__ = ["Limit", "Outline", "begins_update", "is_update", "outline"]
 
 Form = Literal["SELECT", "ASK", "CONSTRUCT", "DESCRIBE"]
 
@@ -103,9 +103,13 @@ def is_update(query: str) -> bool:
         >>> is_update("PREFIX e: <http://e/> INSERT DATA { e:a e:b 1 }"), is_update("ASK {}")
         (True, False)
     """
-    tokens = tokenize(query)
+    return begins_update(tokenize(query)) is not None
+
+
+def begins_update(tokens: Sequence[Token]) -> Token | None:
+    """Return the word behind the prologue if it is an update's; None where it is not."""
     _, at = _prologue(tokens)
-    return at < len(tokens) and tokens[at].is_word(*_UPDATES)
+    return tokens[at] if at < len(tokens) and tokens[at].is_word(*_UPDATES) else None
 
 
 def _prologue(tokens: Sequence[Token]) -> tuple[dict[str, str], int]:

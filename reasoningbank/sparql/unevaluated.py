@@ -18,10 +18,11 @@ from reasoningbank.sparql.edits import Edit, apply_edits
 from reasoningbank.sparql.outline import Outline
 from reasoningbank.sparql.tokens import Token
 
-__all__ = ["Complaint", "complaint_of"]
+__all__ = ["FAILS", "Complaint", "complaint_of", "parsed_alone"]
 
-#: Nothing is loaded from there, so that the update ends here.
-_HEAD = "LOAD <urn:nowhere> ;\nINSERT"
+#: An operation that fails: nothing is loaded from there, so that an update ends here.
+FAILS = "LOAD <urn:nowhere> ; "
+_HEAD = f"{FAILS.rstrip()}\nINSERT"
 _INSIDE = "{} WHERE { {"
 #: What a DESCRIBE may name.
 _NAMES = ("variable", "iri", "name")
@@ -70,10 +71,20 @@ def complaint_of(
             return Complaint("DESCRIBE names variables and IRIs, or *", query, ())
     made = (*edits, *_as_update(shape))
     text = apply_edits(query, made)
+    told = parsed_alone(text, base)
+    return None if told is None else Complaint(told, text, made)
+
+
+def parsed_alone(update: str, base: str | None = None) -> str | None:
+    """Parse an update that begins with `FAILS`, so that nothing of it is carried out.
+
+    Returns:
+        What Oxigraph says against it; None where it parses.
+    """
     try:
-        pyoxigraph.Store().update(text, base_iri=base)
+        pyoxigraph.Store().update(update, base_iri=base)
     except SyntaxError as error:
-        return Complaint(str(error), text, made)
+        return str(error)
     except (RuntimeError, ValueError, OSError):
         pass  # as it is meant to
     return None
