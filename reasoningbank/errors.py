@@ -15,6 +15,7 @@ __all__ = [
     "EndpointError",
     "ModelError",
     "QueryError",
+    "QueryTimeoutError",
     "ReasoningBankError",
     "RecordError",
     "SetupError",
@@ -90,6 +91,10 @@ class QueryError(ReasoningBankError):
     """A query is at fault: it does not parse, the engine rejects it, or it takes too long."""
 
     recoverable = True
+
+
+class QueryTimeoutError(QueryError):
+    """A query takes too long: longer than it was given, or than the engine has patience."""
 
 
 class ToolError(ReasoningBankError):

@@ -16,7 +16,7 @@ import httpx
 from pyoxigraph import Literal, NamedNode, QueryResultsFormat, QuerySolutions, parse_query_results
 
 from reasoningbank.corpus import DocumentSpace, Pack
-from reasoningbank.errors import EndpointError, QueryError
+from reasoningbank.errors import EndpointError, QueryError, QueryTimeoutError
 from reasoningbank.judge.answer import Answer, term_text
 from reasoningbank.ldp.faults import Refused
 from reasoningbank.ldp.updates import expanded
@@ -117,7 +117,7 @@ def _run(http: httpx.Client, service: str, update: str, timeout_s: float) -> Non
             raise QueryError(f"the update does not run: {said}", where="update")
         reply.raise_for_status()
     except httpx.TimeoutException:
-        raise QueryError(f"timed out after {timeout_s:g} s", where="update") from None
+        raise QueryTimeoutError(f"timed out after {timeout_s:g} s", where="update") from None
     except httpx.HTTPError as error:
         raise EndpointError(f"the engine failed: {error}", where="update") from error
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from reasoningbank.corpus import Task
-from reasoningbank.errors import QueryError
+from reasoningbank.errors import QueryError, QueryTimeoutError
 from reasoningbank.judge.answer import Answer, answer_of
 from reasoningbank.judge.compare import Comparison, Contrast, contrast
 from reasoningbank.judge.documents import DocumentChanges
@@ -180,7 +180,9 @@ class ExecutionJudge:
             answer = self._runner(task)(query)
         except QueryError as error:
             # The engine can have less patience than the judge; the error then says so.
-            late = time.monotonic() - began >= self._timeout_s or "timed out" in error.what
+            late = time.monotonic() - began >= self._timeout_s or isinstance(
+                error, QueryTimeoutError
+            )
             status: VerdictStatus = "query_timeout" if late else "query_error"
             return _zero(status, str(error), n_gold), _evidence(gold, task)
         found = contrast(

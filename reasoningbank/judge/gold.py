@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from reasoningbank.corpus import Task
-from reasoningbank.errors import QueryError, RecordError
+from reasoningbank.errors import QueryError, QueryTimeoutError, RecordError
 from reasoningbank.judge.answer import Answer
 from reasoningbank.judge.window import Window, read_modifiers
 
@@ -37,8 +37,6 @@ logger = logging.getLogger(__name__)
 # Files of another layout are computed anew.
 _LAYOUT = 2
 _METADATA = b"reasoningbank.gold"
-#: In what is said of a query that took too long.
-_LATE = "timed out"
 
 
 @dataclass(frozen=True)
@@ -50,12 +48,14 @@ class Gold:
         window: What its modifiers leave open.
         note: How it was computed, where that was not as it should be.
         defect: Why the task cannot be judged; empty where it can.
+        late: Whether it, or what it is without its LIMIT, took too long.
     """
 
     answer: Answer
     window: Window = field(default_factory=Window)
     note: str = ""
     defect: str = ""
+    late: bool = False
 
 
 class GoldStore:
@@ -107,10 +107,10 @@ class GoldStore:
             known = self._defects.get(path) or _load(path)
             if known is None:
                 known = _compute(task.expected_sparql, run)
-                if _is_late(known):
+                if known.late:
                     # It may have been the machine that was slow, and not the gold.
                     known = _compute(task.expected_sparql, run)
-                if _is_late(known):
+                if known.late:
                     pass
                 elif known.defect:
                     self._defects[path] = known
@@ -129,33 +129,31 @@ class GoldStore:
         return self._folder / f"{name}.{digest}.parquet"
 
 
-def _is_late(gold: Gold) -> bool:
-    """Tell whether the gold, or what it is without its LIMIT, took too long."""
-    return _LATE in gold.defect or _LATE in gold.note
-
-
 def _compute(query: str, run: Callable[[str], Answer]) -> Gold:
     nothing = Answer.of_rows([], [])
     if not query.strip():
         return Gold(nothing, defect="the task has no gold query")
     window, unsliced = read_modifiers(query)
     note = ""
+    late = False
     try:
         if window.is_slice:
             try:
                 whole = _whole(query, unsliced, window, run)
             except QueryError as error:
                 note = f"without its LIMIT the gold cannot be computed ({error})"
+                late = isinstance(error, QueryTimeoutError)
             else:
                 if whole is not None:
                     return whole
                 note = "the gold is sorted by what is not in its columns, and then cut"
         answer = run(query)
     except QueryError as error:
-        return Gold(nothing, defect=f"the gold fails: {error}")
+        late = isinstance(error, QueryTimeoutError)
+        return Gold(nothing, defect=f"the gold fails: {error}", late=late)
     if answer.truncated:
         return Gold(nothing, defect="the gold returns more than the caps of the judge allow")
-    return Gold(answer, Window(keys=window.keys), note)
+    return Gold(answer, Window(keys=window.keys), note, late=late)
 
 
 def _whole(query: str, unsliced: str, window: Window, run: Callable[[str], Answer]) -> Gold | None:

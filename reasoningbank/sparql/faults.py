@@ -6,7 +6,7 @@ import re
 from email.message import Message
 from html import unescape
 
-from reasoningbank.errors import EndpointError, QueryError
+from reasoningbank.errors import EndpointError, QueryError, QueryTimeoutError
 from reasoningbank.sparql.endpoint import EndpointConfig
 from reasoningbank.sparql.query import PreparedQuery
 from reasoningbank.sparql.transport import Reply
@@ -39,9 +39,11 @@ _SELECTIVE = "make it more selective: name more terms, put the rarest pattern fi
 _MESSAGE_CHARS = 300
 
 
-def timed_out(config: EndpointConfig, detail: str) -> QueryError:
+def timed_out(config: EndpointConfig, detail: str) -> QueryTimeoutError:
     """Return the error for a query that took too long."""
-    return QueryError(f"the query timed out ({detail})", where=config.source, mend=_SELECTIVE)
+    return QueryTimeoutError(
+        f"the query timed out ({detail})", where=config.source, mend=_SELECTIVE
+    )
 
 
 def broken_answer(config: EndpointConfig, query: PreparedQuery, message: str) -> QueryError:

@@ -53,9 +53,10 @@ def read_table(
     """
     names: tuple[str, ...] = ()
     rows: list[list[str | None]] = []
+    solutions: Any = None
     try:
         check_terms(body)
-        solutions: Any = parse_query_results(body, _results_format(body, media_type))
+        solutions = parse_query_results(body, _results_format(body, media_type))
         if not hasattr(solutions, "variables"):
             raise Unfaithful("a boolean came in answer to a SELECT")
         names = tuple(variable.value for variable in solutions.variables)
@@ -70,6 +71,9 @@ def read_table(
             return _read_loose_json(body, error, max_rows)
     except (AttributeError, ValueError, TypeError) as error:
         raise Unfaithful(f"not the results of a SELECT: {error}") from error
+    finally:
+        # An error keeps this frame, perhaps for another thread; these may be dropped in this alone.
+        solutions = None
     return columns(names, rows), len(rows), cut
 
 

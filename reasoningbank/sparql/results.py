@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -167,8 +167,8 @@ def decode(table: Any, n_rows: int) -> list[tuple[Term | None, ...]]:
     text = "\n".join((head, *lines, "")).encode()
     if max(map(len, lines), default=0) <= LONG:
         try:
-            solutions: Any = parse_query_results(text, QueryResultsFormat.TSV)
-            return [tuple(solution) for solution in solutions]
+            # No name for them: an error would keep it, and only this thread may drop them.
+            return list(map(tuple, cast("Any", parse_query_results(text, QueryResultsFormat.TSV))))
         except SyntaxError:
             pass
     read = lru_cache(maxsize=None)(read_term)

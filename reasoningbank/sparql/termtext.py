@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from pyoxigraph import (
     Literal,
@@ -49,8 +49,10 @@ def read_term(text: str) -> Term:
         datatype = NamedNode(found[3]) if found[3] else None
         return Literal(value, language=found[2], datatype=datatype)
     try:
-        solutions: Any = parse_query_results(f"?x\n{text}\n".encode(), QueryResultsFormat.TSV)
-        term: Term = next(iter(solutions))[0]
+        # No name for the solutions: an error would keep it, and they may be dropped in this thread
+        # alone.
+        lines = f"?x\n{text}\n".encode()
+        term: Term = next(iter(cast("Any", parse_query_results(lines, QueryResultsFormat.TSV))))[0]
         return term
     except SyntaxError:
         pass

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from reasoningbank.errors import EndpointError, QueryError, ToolError, UsageError
+from reasoningbank.errors import EndpointError, QueryError, QueryTimeoutError, ToolError, UsageError
 from reasoningbank.refs import RefStore
 from reasoningbank.sparql import (
     BooleanResult,
@@ -116,7 +116,7 @@ class Asking:
             return ToolError(error.what, where=error.where, mend="nothing written here mends it")
         meant = ""
         # Its vocabulary may have to be asked for: not of an endpoint that is slow already.
-        if isinstance(query, str) and query and "timed out" not in error.what:
+        if isinstance(query, str) and query and not isinstance(error, QueryTimeoutError):
             try:
                 meant = suggest_for_error(query, error, self.vocabulary, self.config.namespaces)
             except UsageError as broken:

@@ -152,7 +152,7 @@ QUERIES = [
         "sparql_query('… twelve unrelated patterns …')",
         slow_product,
         r"timed out.*more selective",
-        kind="QueryError",
+        kind="QueryTimeoutError",
         within_s=6,
     ),
 ]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reasoningbank.corpus import Task
-from reasoningbank.errors import EndpointError, QueryError, RecordError
+from reasoningbank.errors import EndpointError, QueryError, QueryTimeoutError, RecordError
 from reasoningbank.judge import Answer, Gold, GoldStore, Window
 
 TASK = Task("t/1", "Which?", "SELECT ?x { ?x ?p ?o }", "https://example.org/sparql")
@@ -83,17 +83,18 @@ def test_an_empty_gold_is_a_defect(tmp_path: Path, answer: Answer) -> None:
 
 
 def test_a_failing_gold_is_a_defect_and_tried_again_by_the_next_store(tmp_path: Path) -> None:
-    engine = Engine(QueryError("the query does not parse", where="E"))
+    # An error that speaks of time is not late for that.
+    engine = Engine(QueryError("'timed out' does not parse", where="E"))
     golds = GoldStore(tmp_path, "h")
     for _ in range(3):
-        assert golds.gold(TASK, engine).defect == "the gold fails: E: the query does not parse"
+        assert golds.gold(TASK, engine).defect == "the gold fails: E: 'timed out' does not parse"
     assert len(engine.asked) == 1
     assert not list(tmp_path.iterdir())
     assert not GoldStore(tmp_path, "h").gold(TASK, Engine(ROWS)).defect
 
 
 def test_a_gold_that_a_busy_machine_made_late_is_no_defect_for_ever(tmp_path: Path) -> None:
-    late = Engine(QueryError("the query timed out", where="E"))
+    late = Engine(QueryTimeoutError("the query timed out", where="E"))
     golds = GoldStore(tmp_path, "h")
     assert golds.gold(TASK, late).defect == "the gold fails: E: the query timed out"
     assert len(late.asked) == 2
@@ -142,7 +143,7 @@ def test_a_gold_too_large_without_its_limit_is_used_as_it_is(tmp_path: Path) -> 
     one = Answer.of_rows(["x", "n"], [["<http://e/a>", "1"]])
     cut = Engine(replace(ROWS, truncated=True), LIMIT=one)
     assert "more than the caps" in fallen_back(tmp_path / "a", "LIMIT 1", cut).note
-    slow = Engine(QueryError("the query timed out"), LIMIT=one)
+    slow = Engine(QueryTimeoutError("the query timed out"), LIMIT=one)
     assert "the query timed out" in fallen_back(tmp_path / "b", "LIMIT 1", slow).note
     for keys in ("ORDER BY STR(?n)", "ORDER BY ?other"):
         whole = Engine(ROWS, LIMIT=one)
@@ -197,7 +198,7 @@ def test_a_gold_that_is_late_without_its_limit_is_not_frozen(tmp_path: Path) -> 
 
     def busy(query: str) -> Answer:
         if "LIMIT" not in query:
-            raise QueryError("the query timed out", where="E")
+            raise QueryTimeoutError("the query timed out", where="E")
         return ROWS
 
     golds = GoldStore(tmp_path, "h")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from reasoningbank.errors import QueryError
+from reasoningbank.errors import QueryTimeoutError
 from reasoningbank.sparql import EndpointConfig, Linker, Mention, OxigraphServer, SPARQLClient
 
 DATA = """
@@ -87,7 +87,7 @@ class Failing(SPARQLClient):
         self.asked += 1
         if self.fails:
             self.fails -= 1
-            raise QueryError("the query timed out")
+            raise QueryTimeoutError("the query timed out")
         return super().query(*args, **options)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from pyoxigraph import Literal, NamedNode
 
-from reasoningbank.errors import QueryError
+from reasoningbank.errors import QueryError, QueryTimeoutError
 from reasoningbank.sparql import (
     BooleanResult,
     EndpointConfig,
@@ -126,7 +126,7 @@ class Survey:
         def ask(query: str) -> TableResult:
             left = end - time.monotonic()
             if left <= 0:
-                raise QueryError(f"the query timed out (a call has {self._call_s:g} s)")
+                raise QueryTimeoutError(f"the query timed out (a call has {self._call_s:g} s)")
             # Already as the engine is to get it: checking it again takes longer than the answer.
             prepared = PreparedQuery(query, "SELECT", original=query)
             result = self._client.query(prepared, timeout_s=min(self._query_s, left))

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler
 import pytest
 from sparql.faulty import Answer, FaultyServer
 
-from reasoningbank.errors import QueryError, ToolError
+from reasoningbank.errors import QueryError, QueryTimeoutError, ToolError
 from reasoningbank.sparql import EndpointConfig
 from reasoningbank.tools import SPARQLTools
 from reasoningbank.tools.exploring.counting import bounded_count
@@ -69,7 +69,7 @@ def test_a_way_that_failed_is_not_gone_again_but_its_reason_is_kept() -> None:
 
     def fails() -> int:
         calls.append("fails")
-        raise QueryError("the query timed out (30 s)")
+        raise QueryTimeoutError("the query timed out (30 s)")
 
     given_up: dict[str, QueryError] = {}
     ways = [Way("all", fails, "all"), Way("some", lambda: None)]
