@@ -1,4 +1,4 @@
-"""Values as the text of a cell, and errors without what varies in them."""
+"""Values as the text of a cell or a sentence, and errors without what varies in them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,21 @@ import json
 import re
 from typing import Any
 
-__all__ = ["error_form", "json_of", "text_of"]
+__all__ = ["counted", "error_form", "json_of", "text_of"]
 
 _POSITION = re.compile(r"\bline \d+,? column \d+:?\s*|\bat (?:line|column|position) \d+\b")
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|<[^>]*>|`[^`]*`")
 _NAMES = re.compile(r"\b[\w.-]+:[\w.-]+|\?\w+|\b\d[\d.,]*\b")
+
+
+def counted(n: int, noun: str) -> str:
+    """Return a number with its noun, in the plural where it is not one.
+
+    Examples:
+        >>> counted(1, "trial"), counted(0, "trial")
+        ('1 trial', '0 trials')
+    """
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
 def error_form(error: str) -> str:

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from reasoningbank.analysis.averages import in_stream, one_run_each, values_by_task
+from reasoningbank.analysis.cell_text import counted
 from reasoningbank.analysis.finite import finite
 from reasoningbank.analysis.pairing import ALPHA, by_mcnemar, over_orders, over_units, with_errors
 from reasoningbank.analysis.scores import YES_NO, Metric, Score, Unit
@@ -102,12 +103,12 @@ class Comparison:
             f"({self._interval()}), {self._test()}: {self._verdict()}"
         ]
         if self.left_out:
-            parts.append(f"{_count(self.left_out, 'task')} judged in one arm only left out")
+            parts.append(f"{counted(self.left_out, 'task')} judged in one arm only left out")
         if self.defective:
-            parts.append(f"{_count(self.defective, 'task')} with a defective gold left out")
+            parts.append(f"{counted(self.defective, 'task')} with a defective gold left out")
         if any(self.errors):
             parts.append(
-                f"{_count(sum(self.errors), 'infrastructure error')}, so at worst "
+                f"{counted(sum(self.errors), 'infrastructure error')}, so at worst "
                 f"{_signed(self.worst_case)} and at best {_signed(self.best_case)}"
             )
         return "; ".join(parts)
@@ -120,8 +121,8 @@ class Comparison:
     def _scope(self) -> str:
         most = max(self.seeds)
         runs = "" if most == 1 else f" × {most} {'orders' if self.unit == 'order' else 'seeds'}"
-        groups = f" in {_count(self.groups, 'group')}" if self.unit == "group" else ""
-        return f"{_count(self.tasks, 'task')}{groups}{runs}"
+        groups = f" in {counted(self.groups, 'group')}" if self.unit == "group" else ""
+        return f"{counted(self.tasks, 'task')}{groups}{runs}"
 
     def _interval(self) -> str:
         if math.isnan(self.low):
@@ -136,14 +137,14 @@ class Comparison:
 
     def _verdict(self) -> str:
         if self.missing:
-            return f"incomplete, {_count(self.missing, 'trial')} missing yet"
+            return f"incomplete, {counted(self.missing, 'trial')} missing yet"
         if self.resolved:
             return f"{self.first if self.difference > 0 else self.second} is better"
         n = {"task": self.tasks, "group": self.groups}.get(self.unit, min(self.seeds))
         if self.detectable is None:
             return "unresolved"
         shown = f"{self.detectable:.2f}"
-        return f"unresolved ({_count(n, self.unit)} would show a difference of {shown} or more)"
+        return f"unresolved ({counted(n, self.unit)} would show a difference of {shown} or more)"
 
 
 def compare_arms(
@@ -237,10 +238,6 @@ def adjust(family: Sequence[Comparison], to_come: int = 0) -> tuple[Comparison, 
     return tuple(
         c if math.isnan(c.p) else replace(c, p_holm=next(corrected), family=n) for c in family
     )
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
 def _p(p: float) -> str:

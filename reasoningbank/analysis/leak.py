@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from reasoningbank.analysis.cell_text import counted
+
 __all__ = ["Leak", "LeakKind", "Leakage"]
 
 #: own task, own group: the item rests on an attempt at the trial's task, or at one of its group.
@@ -77,22 +79,22 @@ class Leakage:
 
     def sentence(self) -> str:
         """Return one line that says what was checked and what came of it."""
-        prompts = f"{_count(self.prompts, 'first prompt')} searched for the gold"
+        prompts = f"{counted(self.prompts, 'first prompt')} searched for the gold"
         if not self.with_memory:
-            found = f"no memory in any of {_count(self.trials, 'trial')}; {prompts}"
+            found = f"no memory in any of {counted(self.trials, 'trial')}; {prompts}"
         else:
             found = (
-                f"{_count(self.showings, 'showing')} of {_count(self.items, 'item')} checked in "
-                f"{self.with_memory} of {_count(self.trials, 'trial')} (the others have no "
-                f"memory) against {_count(self.evaluation, 'held-out task')}; {prompts}"
+                f"{counted(self.showings, 'showing')} of {counted(self.items, 'item')} checked in "
+                f"{self.with_memory} of {counted(self.trials, 'trial')} (the others have no "
+                f"memory) against {counted(self.evaluation, 'held-out task')}; {prompts}"
             )
         reasons = ", ".join(f"{n} {reason}" for reason, n in self.withheld.items())
         withheld = f"; withheld by the guard: {reasons or 'none'}" if self.with_memory else ""
         unproven = f"; {self.unproven} of unproven origin" if self.unproven else ""
         if self.unread:
-            unproven += f"; {_count(self.unread, 'file')} of memory cannot be read"
+            unproven += f"; {counted(self.unread, 'file')} of memory cannot be read"
         sound = "no leak in what can be read" if self.unread else "no leak"
-        leaks = _count(len(self.leaks), "leak") if self.leaks else sound
+        leaks = counted(len(self.leaks), "leak") if self.leaks else sound
         return f"{found}{withheld}{unproven}: {leaks}"
 
     @property
@@ -103,7 +105,3 @@ class Leakage:
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON-able data."""
         return {**asdict(self), "sentence": self.sentence()}
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
+from reasoningbank.analysis.cell_text import counted
 from reasoningbank.analysis.figures.chart import (
     INK,
     SIZE,
@@ -82,7 +83,7 @@ def learning(frames: Frames, manifest: Manifest) -> Chart | None:
 def _told(name: str, curve: LearningCurve) -> str:
     low, high = curve.low[-1], curve.high[-1]
     band = "" if np.isnan(low) else f" ({low:.2f} to {high:.2f})"
-    orders = "1 order" if curve.orders == 1 else f"{curve.orders} orders"
+    orders = counted(curve.orders, "order")
     return f"{name}: {curve.mean[-1]:.2f}{band} after {len(curve.steps)} tasks, {orders}."
 
 
