@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import dspy
-from dspy.utils.exceptions import AdapterParseError
+from dspy.utils.exceptions import AdapterParseError, LMTimeoutError
 
 from reasoningbank.agents.protocol import Episode
 from reasoningbank.errors import BudgetError, ModelError
@@ -46,9 +46,17 @@ def asking(
         except Exception as error:
             failure = lm_failure(error)
             limit = episode.budget.seconds
-            if isinstance(failure, ModelError) and limit and episode.meter.usage().seconds >= limit:
+            late = limit is not None and episode.meter.usage().seconds >= limit
+            if late and isinstance(failure, ModelError) and _is_timeout(error):
                 # A model that hangs: the guard ends the trial, and what was done is judged.
                 raise BudgetError(f"the budget of {limit:g} seconds is used up") from error
             if failure is None or failure is error:
                 raise
             raise failure from error
+
+
+def _is_timeout(error: BaseException | None) -> bool:
+    # A model that refuses late has refused: what it is asked at last is no hanging.
+    while error is not None and not isinstance(error, LMTimeoutError):
+        error = error.__cause__ or error.__context__
+    return error is not None

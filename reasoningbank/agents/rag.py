@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -202,6 +202,9 @@ class _Watch:
         again = detail.get("repeated") and not detail["stopped"] and self._fixes < self.max_fixes
         if name == "constrain" or again:
             self._turn()
+        elif name == "adapt" and not detail["sparql"]:
+            # Another call in the same turn.
+            self._asked(self.episode.meter.check)
         elif name == "validate":
             problems = len(detail["problems"])
             # A query with rows is worth more than one without, whatever is said of both.
@@ -213,8 +216,16 @@ class _Watch:
                 self._turn()
 
     def _turn(self) -> None:
+        turns = self.episode.budget.iterations
+        if self.episode.meter.usage().iterations >= turns:
+            # A query that was exchanged is a turn that no round of fixing knows of.
+            self.spent = f"the budget of {turns} iterations is used up"
+            raise BudgetError(self.spent)
+        self._asked(self.episode.meter.turn)
+
+    def _asked(self, meter: Callable[[], None]) -> None:
         try:
-            self.episode.meter.turn()
+            meter()
         except BudgetError as spent:
             self.spent = str(spent)
             raise

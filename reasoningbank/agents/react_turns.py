@@ -8,11 +8,12 @@ from typing import Any
 
 import dspy
 from dspy.primitives.repl_types import REPLEntry
-from dspy.utils.exceptions import AdapterParseError
+from dspy.utils.exceptions import AdapterParseError, ContextWindowExceededError
 
 from reasoningbank.agents.budget import Meter
 from reasoningbank.agents.repeats import Repeats
 from reasoningbank.errors import EndpointError, ToolError
+from reasoningbank.lm import lm_failure
 from reasoningbank.trajectory import Recorder
 
 __all__ = ["RecordedReAct"]
@@ -37,7 +38,8 @@ class RecordedReAct(dspy.ReAct):  # type: ignore[misc]
     Every turn is counted by the meter. An observation is the text that the sandbox would have
     printed, cut at the same length; a tool's failure is its one line. A reply that cannot be
     parsed is a turn that failed, not the end. A call that was already made is not made again but
-    answered with a hint, and the temperature rises; the second such call ends the loop.
+    answered with a hint, and the temperature rises; the second such call ends the loop. A prompt
+    that no longer fits the model's context ends the attempt, and no turn is left out of it.
 
     Args:
         signature: Inputs and outputs.
@@ -83,13 +85,14 @@ class RecordedReAct(dspy.ReAct):  # type: ignore[misc]
         self, module: Any, trajectory: dict[str, Any], **inputs: Any
     ) -> Any:
         if module is not self.react:
-            return super()._call_with_potential_trajectory_truncation(module, trajectory, **inputs)
+            self._meter.check()
+            return self._asked(module, trajectory, inputs)
         if self.repeated:
             # The way out of DSPy's loop; the turn is nobody's and is not counted.
             return dspy.Prediction(next_thought="", next_tool_name=_FINISH, next_tool_args={})
         self._meter.turn()
         try:
-            return super()._call_with_potential_trajectory_truncation(module, trajectory, **inputs)
+            return self._asked(module, trajectory, inputs)
         except AdapterParseError as failure:
             said = str(failure.lm_response)
             self._recorder.add("error", {"error": "the reply could not be parsed", "reply": said})
@@ -97,6 +100,13 @@ class RecordedReAct(dspy.ReAct):  # type: ignore[misc]
             return dspy.Prediction(
                 next_thought=said[-500:], next_tool_name=_NO_TOOL, next_tool_args={}
             )
+
+    def _asked(self, module: Any, trajectory: dict[str, Any], inputs: dict[str, Any]) -> Any:
+        """Ask with the whole trajectory; DSPy would drop the oldest calls of a long one."""
+        try:
+            return module(**inputs, trajectory=self._format_trajectory(trajectory))
+        except ContextWindowExceededError as error:
+            raise lm_failure(error) or error from error
 
     def _observed(self, name: str, tool: Callable[..., Any]) -> Callable[..., str]:
         def call(**arguments: Any) -> str:

@@ -24,6 +24,7 @@ class ToolRecorder(BaseCallback):  # type: ignore[misc]
 
     Attributes:
         parent: Index of the event that calls tools now, e.g. the code being executed.
+        spoiled: How many calls the infrastructure has failed.
     """
 
     def __init__(self, recorder: Recorder) -> None:
@@ -31,6 +32,7 @@ class ToolRecorder(BaseCallback):  # type: ignore[misc]
         self._open: dict[str, tuple[int, float]] = {}
         self._lock = threading.Lock()
         self.parent: int | None = None
+        self.spoiled = 0
 
     def on_tool_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
         """Record the call with its arguments."""
@@ -53,6 +55,8 @@ class ToolRecorder(BaseCallback):  # type: ignore[misc]
             data = {"error": f"{type(exception).__name__}: {exception}"}
             if isinstance(exception.__cause__, EndpointError):
                 data["infrastructure"] = True
+                with self._lock:
+                    self.spoiled += 1
         self._recorder.add("tool_result", data, seconds=time.monotonic() - began, parent=index)
 
 

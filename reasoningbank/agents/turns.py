@@ -111,15 +111,18 @@ class RecordedRLM(dspy.RLM):  # type: ignore[misc]
             self._recorder.extend(index, {"output": _REPEATED})
             return _REPEATED
         self._calls.parent = index
-        began = time.monotonic()
+        began, spoiled = time.monotonic(), self._calls.spoiled
         try:
             result = super()._execute_code(repl, code, input_args)
         finally:
             self._calls.parent = None
+        if self._calls.spoiled > spoiled:
+            self._repeats.forget(code)
         output = "\n".join(map(str, result)) if isinstance(result, list) else str(result or "")
         self._recorder.extend(index, {"output": output}, seconds=time.monotonic() - began)
         return result
 
     def _extract_fallback(self, *args: Any, **kwargs: Any) -> Any:
+        self._meter.check()
         self.fell_back = True
         return super()._extract_fallback(*args, **kwargs)

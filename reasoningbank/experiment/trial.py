@@ -18,6 +18,7 @@ from reasoningbank.experiment.records import TrialKey, TrialRecord
 from reasoningbank.experiment.sampling import Rollout, Sampled, rollout_seed, sample
 from reasoningbank.experiment.world import World
 from reasoningbank.judge import Judgement
+from reasoningbank.lm import asked_as, takes_temperature
 from reasoningbank.tools.diagnosis import explainer
 from reasoningbank.trajectory import Trajectory, Usage
 
@@ -155,8 +156,11 @@ class Trial:
         if number == 0 and self.tokens is not None:
             # Only what is made beyond a plain arm's own attempt has to differ from it.
             return 0.0
+        if asked is not None:
+            # It is raised where an attempt repeats itself, and not every model takes it.
+            return asked if takes_temperature(asked_as(self.arm.lm)) else None
         sampling = self.arm.sampling
-        return sampling.temperature if asked is None and number and sampling else asked
+        return sampling.temperature if number and sampling else None
 
     def _judged(self, one: Rollout) -> dict[str, Any]:
         """Return an attempt that was not chosen, as the record keeps it."""

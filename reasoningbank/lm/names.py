@@ -19,6 +19,7 @@ __all__ = [
     "parse_name",
     "sampling_settings",
     "secrets_in_environment",
+    "takes_temperature",
 ]
 
 EXAMPLES = (
@@ -124,11 +125,28 @@ def sampling_settings(
         seed: Wanted seed; left out where the provider has none.
     """
     settings: dict[str, float | int | None] = {"temperature": temperature}
-    if temperature == 0 and name.partition("/")[0] in {"openai", "azure"}:
-        settings["temperature"] = None if _litellm().supports_reasoning(name) else temperature
+    if temperature == 0 and not takes_temperature(name):
+        settings["temperature"] = None
     if seed is not None and "seed" in (_litellm().get_supported_openai_params(name) or ()):
         settings["seed"] = seed
     return settings
+
+
+def takes_temperature(name: str) -> bool:
+    """Say whether a model takes a temperature; OpenAI's reasoning models sample in one way alone.
+
+    Args:
+        name: LiteLLM's ``provider/model``, or what `dspy.LM.model` is.
+
+    Examples:
+        >>> takes_temperature("openai/gpt-4.1"), takes_temperature("openai/gpt-5-mini")
+        (True, False)
+        >>> takes_temperature("local/qwen2.5-coder-1.5b-instruct-q4_k_m")
+        True
+    """
+    if name.partition("/")[0] not in {"openai", "azure"}:
+        return True
+    return not _litellm().supports_reasoning(name)
 
 
 def secrets_in_environment() -> tuple[str, ...]:

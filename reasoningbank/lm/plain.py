@@ -6,10 +6,7 @@ from typing import Any
 
 import dspy
 
-__all__ = ["STUCK_TEMPERATURE", "PlainAdapter"]
-
-#: Temperature of a call after one that repeated itself; at 0 the same would come for ever.
-STUCK_TEMPERATURE = 0.7
+__all__ = ["PlainAdapter"]
 
 
 class PlainAdapter(dspy.Adapter):  # type: ignore[misc]

@@ -10,7 +10,7 @@ import dspy
 
 from reasoningbank.corpus import Pack, load_pack
 from reasoningbank.errors import BudgetError, UsageError
-from reasoningbank.lm import STUCK_TEMPERATURE
+from reasoningbank.lm import stuck_temperature
 from reasoningbank.nl2sparql.detection import Detected, Detector, PatternDetector
 from reasoningbank.nl2sparql.examples import Example
 from reasoningbank.nl2sparql.hybrid import HybridRetriever, Retrieved, Retriever
@@ -202,9 +202,11 @@ class _Run:
             return False
         self.calls += 1
         sparql = adapt_query(self.question, near.example, asked, self.of.lm)
-        if sparql is not None:
-            self._take(sparql, "adapted", near.example)
-        return sparql is not None
+        if sparql is None:
+            self.tell("adapt", {"sparql": None, "example": near.example.id})
+            return False
+        self._take(sparql, "adapted", near.example)
+        return True
 
     def _nearest(self) -> tuple[Retrieved, str, float]:
         """Return the example most like the question, that form of its question, and how much."""
@@ -223,7 +225,7 @@ class _Run:
             [(one.sparql, "; ".join(map(str, one.problems))) for one in self.candidates],
             self.of.lm,
             language=self.language,
-            temperature=STUCK_TEMPERATURE if self.repeated else None,
+            temperature=stuck_temperature(self.of.lm) if self.repeated else None,
         )
 
     def _take_new(self, sparql: str | None, how: How, step: str) -> None:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
+from dspy.utils import DummyLM
+from dspy.utils.exceptions import LMRateLimitError, LMTimeoutError
 
 from reasoningbank.agents import Episode, Example, make_agent
 from reasoningbank.corpus import Task
@@ -79,3 +83,24 @@ def test_a_model_that_cannot_be_reached_is_not_the_agents_failure(
     with pytest.raises(ModelError) as caught:
         make_agent("direct").solve(TASK, given)
     assert "\n" not in str(caught.value)
+
+
+class Late(DummyLM):  # type: ignore[misc]
+    """A scripted model that fails after a while."""
+
+    def __init__(self, failure: Exception) -> None:
+        super().__init__([])
+        self.failure = failure
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        time.sleep(0.1)
+        raise self.failure
+
+
+def test_a_refusal_is_no_hanging_however_late_it_comes(episode: Callable[..., Episode]) -> None:
+    refused = LMRateLimitError(model="m", message="too many requests")
+    with pytest.raises(ModelError, match="rate limit"):
+        make_agent("direct").solve(TASK, episode(lm=Late(refused), seconds=0.05))
+    silent = LMTimeoutError(model="m", message="no answer")
+    attempt = make_agent("direct").solve(TASK, episode(lm=Late(silent), seconds=0.05))
+    assert (attempt.status, attempt.error) == ("exhausted", "the budget of 0.05 seconds is used up")

@@ -145,6 +145,23 @@ def test_a_budget_ends_it_and_what_was_done_is_kept(
     assert "used up" in attempt.error
 
 
+def test_a_query_that_was_exchanged_is_a_turn_of_the_budget(
+    episode: Callable[..., Episode], forest: Pack
+) -> None:
+    given = episode(*[{"sparql": EMPTY}] * 3, pack=forest, iterations=1)
+    attempt = solve(given, 'How high is "No such plant"?')
+    assert (attempt.status, attempt.usage.iterations, attempt.usage.lm_calls) == ("exhausted", 1, 0)
+
+
+def test_a_second_call_of_a_turn_is_within_the_budget(
+    episode: Callable[..., Episode], forest: Pack
+) -> None:
+    near = "Which plants are really trees?"
+    attempt = solve(episode({"sparql": "No."}, {"sparql": QUERY}, pack=forest, lm_calls=1), near)
+    assert "adapt" in steps(attempt)
+    assert (attempt.status, attempt.usage.lm_calls) == ("exhausted", 1)
+
+
 def test_a_reply_without_a_query_is_a_refusal(
     episode: Callable[..., Episode], forest: Pack
 ) -> None:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from dspy.utils import DummyLM
+from dspy.utils.exceptions import ContextWindowExceededError
 
 from reasoningbank.agents import Attempt, Call, Demonstration, Episode, make_agent
 from reasoningbank.corpus import Task
@@ -115,6 +118,33 @@ def test_a_budget_ends_it_and_what_was_done_is_kept(episode: Callable[..., Episo
     attempt = solve(episode(RUN, call("sparql_classes"), lm_calls=1))
     assert (attempt.sparql, attempt.status) == (QUERY, "exhausted")
     assert "LM calls" in attempt.error
+
+
+def test_the_last_answer_is_a_call_within_the_budget_too(episode: Callable[..., Episode]) -> None:
+    attempt = solve(episode(RUN, FINISH, EXTRACTED, lm_calls=2))
+    assert (attempt.sparql, attempt.status, attempt.usage.lm_calls) == (QUERY, "exhausted", 2)
+
+
+class Narrow(DummyLM):  # type: ignore[misc]
+    """A scripted model with a context of so many characters."""
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        if len(str(options["messages"])) > 7_000:
+            raise ContextWindowExceededError(
+                model="narrow", message="it exceeds the available context"
+            )
+        return super().__call__(*args, **options)
+
+
+def test_a_prompt_that_no_longer_fits_ends_it_with_no_call_left_out(
+    episode: Callable[..., Episode],
+) -> None:
+    long = [call("sparql_query", query=QUERY + " " * 1_500 * n) for n in range(1, 6)]
+    attempt = solve(episode(lm=Narrow([RUN, *long, FINISH, EXTRACTED])))
+    assert attempt.status == "exhausted"
+    assert "context window" in attempt.error
+    assert len(prompts(attempt)) > 2
+    assert all("observation_0" in one for one in prompts(attempt)[1:])
 
 
 def test_the_tool_budget_is_told(episode: Callable[..., Episode]) -> None:

@@ -138,6 +138,28 @@ def test_the_lm_call_budget_ends_it_and_what_was_done_is_kept(
     assert attempt.trajectory.of("submit")[0].data["sparql"] == QUERY
 
 
+def test_the_extract_step_is_a_call_within_the_budget_too(episode: Callable[..., Episode]) -> None:
+    given = episode(turn(RUN), turn("print(2)"), {"sparql": QUERY}, iterations=2, lm_calls=2)
+    attempt = solve(given)
+    assert (attempt.sparql, attempt.status, attempt.usage.lm_calls) == (QUERY, "exhausted", 2)
+
+
+def test_code_that_is_indented_anew_is_run(episode: Callable[..., Episode]) -> None:
+    flat, mended = "for n in [7]:\nprint(n)", "for n in [7]:\n    print(n)"
+    attempt = solve(episode(turn(flat), turn(mended), turn(f"SUBMIT('{QUERY}')")))
+    assert "ndent" in outputs(attempt)[0]
+    assert outputs(attempt)[1].strip() == "7"
+
+
+def test_code_that_a_dead_endpoint_failed_may_come_again(
+    episode: Callable[..., Episode], trees: EndpointConfig
+) -> None:
+    with OxigraphServer([]) as server:
+        gone = replace(trees, query_url=server.url, retries=0)
+    attempt = solve(episode(turn(RUN), turn(RUN), turn("SUBMIT('nothing')"), endpoint=gone))
+    assert ["no connection" in one for one in outputs(attempt)[:2]] == [True, True]
+
+
 def test_an_exhausted_budget_with_nothing_done_submits_nothing(
     episode: Callable[..., Episode],
 ) -> None:

@@ -121,7 +121,8 @@ class AlgebraAgent:
                     shown=shown_programs(episode.pack),
                 )
                 draft = writing.first()
-                for left in range(self._max_repairs, -1, -1):
+                repairs = min(self._max_repairs, episode.budget.iterations - 1)
+                for left in range(repairs, -1, -1):
                     problems = draft.problems
                     told = {"program": draft.text, "problems": list(problems)}
                     episode.recorder.add(

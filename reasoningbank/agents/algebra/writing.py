@@ -21,7 +21,7 @@ from reasoningbank.algebra.faults import ProgramError
 from reasoningbank.algebra.prefixes import with_prefixes
 from reasoningbank.algebra.schema import program_schema
 from reasoningbank.algebra.source import parse_program
-from reasoningbank.lm import STUCK_TEMPERATURE, PlainAdapter
+from reasoningbank.lm import PlainAdapter, stuck_temperature
 from reasoningbank.lm.reply import json_in
 
 __all__ = ["Draft", "Writing"]
@@ -119,7 +119,7 @@ class Writing:
         if said in self._written:
             self._turns = list(self._shown)
             again = AGAIN.format(instruction=self._instruction, problems="; ".join(told))
-            return self._asked(again, temperature=STUCK_TEMPERATURE)
+            return self._asked(again, temperature=stuck_temperature(self._episode.lm))
         self._written.add(said)
         if draft.text:
             turn = dspy.Example(instruction=self._said, program=draft.text)

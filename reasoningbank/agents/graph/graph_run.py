@@ -115,11 +115,19 @@ class GraphRun:
             ModelError: A model cannot be reached.
         """
         config = configured(self.settings, self.thread)
+        steps = steps_of(self.graph, self._start, config, durable=self.durable)
+        while (step := self._next(steps)) is not None:
+            name, state = step
+            # A node called so that completes is told of too; only a wait has no answer yet.
+            self.waits = name == WAITS and bool(state["unclear"]) and not state["clarification"]
+            yield step
+
+    def _next(
+        self, steps: Iterator[tuple[str, NL2SPARQLState]]
+    ) -> tuple[str, NL2SPARQLState] | None:
+        # Only while a node is under way: whoever is given its state has a model of their own.
         with asking(self.episode):
-            for name, state in steps_of(self.graph, self._start, config, durable=self.durable):
-                # A node called so that completes is told of too; only a wait has no answer yet.
-                self.waits = name == WAITS and bool(state["unclear"]) and not state["clarification"]
-                yield name, state
+            return next(steps, None)
 
     def finish(
         self, on_step: Callable[[str, NL2SPARQLState], None] | None = None

@@ -11,7 +11,7 @@ from reasoningbank.agents.graph.nodes import Node, asked
 from reasoningbank.agents.graph.parts import Parts
 from reasoningbank.agents.graph.state import NL2SPARQLState, Written
 from reasoningbank.errors import UsageError
-from reasoningbank.lm import STUCK_TEMPERATURE
+from reasoningbank.lm import stuck_temperature
 from reasoningbank.nl2sparql import Example, PatternSet, build_constraints, same_query, write_query
 
 __all__ = ["GENERAL", "build_writers", "families_of", "family_for"]
@@ -117,7 +117,7 @@ def _write(parts: Parts, family: str, names: tuple[str, ...]) -> Node:
             _earlier(state),
             parts.lm,
             notes="\n\n".join(filter(None, (_plan(state), _names(state)))),
-            temperature=STUCK_TEMPERATURE if state["repeated"] else None,
+            temperature=stuck_temperature(parts.lm) if state["repeated"] else None,
         )
         tried = [one["sparql"] for one in state["refinement_history"]]
         found = {

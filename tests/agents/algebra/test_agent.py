@@ -111,6 +111,14 @@ def test_repairs_end(solve: Callable[..., Attempt]) -> None:
     assert "this is no JSON" in attempt.error
 
 
+def test_a_repair_is_a_turn_of_the_budget(
+    towns: Pack, served: EndpointConfig, episode: Callable[..., Episode]
+) -> None:
+    given = episode(*[{"program": "no"}] * 4, endpoint=served, pack=towns, iterations=2)
+    attempt = make_agent("algebra", max_repairs=3).solve(tasks(towns)[READ].blind(), given)
+    assert (attempt.usage.iterations, attempt.usage.lm_calls) == (2, 2)
+
+
 def test_a_model_that_repeats_itself_is_asked_with_a_temperature(
     towns: Pack, served: EndpointConfig, episode: Callable[..., Episode]
 ) -> None:

@@ -10,9 +10,11 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+import dspy
 import pytest
 from dspy.utils import DummyLM
 
@@ -68,6 +70,21 @@ def test_streamed_the_history_accumulates(agent: Make) -> None:
     assert [one["step"] for one in last["refinement_history"]] == ["refine", "explore"]
     assert [one["sparql"] for one in last["refinement_history"]] == [BROKEN, EMPTY]
     assert (last["final_sparql"], last["generation_attempts"]) == (QUERY, 3)
+
+
+def test_streams_side_by_side_leave_the_callers_settings_and_each_others_counts(
+    agent: Make,
+) -> None:
+    own = DummyLM([])
+    lms = DummyLM(list(SOUND)), DummyLM(list(FAILING))
+    with dspy.context(lm=own):
+        runs = [agent(lms=(lm, lm)).begun(QUESTION) for lm in lms]
+        for steps in zip_longest(*(run.steps() for run in runs)):
+            assert dspy.settings.lm is own
+            assert not dspy.settings.callbacks
+            assert any(steps)
+    used = [run.episode.meter.usage().lm_calls for run in runs]
+    assert used == [len(lm.history) for lm in lms] == [len(SOUND), len(FAILING)]
 
 
 def test_the_asynchronous_forms_do_the_same(agent: Make) -> None:
