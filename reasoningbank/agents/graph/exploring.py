@@ -60,7 +60,8 @@ def explore(
 
     Args:
         sparql: The query that gave nothing.
-        open_client: Opens a connection; every query of it is metered and recorded.
+        open_client: Opens a connection; every query of it is metered and recorded. The probes of a
+            diagnosis are not: they are bounded by themselves, as those of tools are.
         config: The endpoint.
         schema: The pack's schema, for the vocabulary.
 
