@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from typing import Annotated
@@ -14,6 +15,7 @@ from reasoningbank.cli.output import console, print_json, print_table, progress_
 from reasoningbank.errors import UsageError
 from reasoningbank.lm import Progress, list_weights, open_lm, parse_name
 from reasoningbank.lm import pull as pull_weights
+from reasoningbank.lm.models import SERVER_VARIABLE
 
 __all__ = ["app"]
 
@@ -80,13 +82,18 @@ def serve(
 ) -> None:
     """Serve a local model on loopback, OpenAI-compatible, until Ctrl-C.
 
+    The server is a new one, also where REASONINGBANK_LM_SERVER names another.
+
     Example: reasoningbank lm serve local
     """
     if not parse_name(name).is_local:
         raise UsageError("is not a local model", where=name, mend="serve local or local:/path.gguf")
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    with open_lm(name) as model:
+    with open_lm(name, own=True) as model:
         console.print(model.api_base, soft_wrap=True)
+        if elsewhere := os.environ.get(SERVER_VARIABLE):
+            said = f"{SERVER_VARIABLE} names another: {elsewhere}"
+            progress_console.print(said, markup=False, soft_wrap=True)
         progress_console.print("serving; Ctrl-C ends it")
         stop.wait()

@@ -54,6 +54,7 @@ class ModelHandle:
         api_key_env: Environment variable with the key; None for the provider's own.
         workers: Solvers that may call at the same time without sharing a slot.
         context: Tokens a prompt and its answer may have; None if not known.
+        slots: Slots of a local server that was there already; None where there is one a role.
     """
 
     name: str
@@ -62,6 +63,7 @@ class ModelHandle:
     api_key_env: str | None = None
     workers: int = 1
     context: int | None = None
+    slots: int | None = None
 
     def lm(self, *, role: str = "solver", worker: int = 0, **settings: Any) -> dspy.LM:
         """Return a `dspy.LM` for one role; see `make_lm` for the settings."""
@@ -70,6 +72,7 @@ class ModelHandle:
             role=role,
             worker=worker,
             workers=self.workers,
+            slots=self.slots,
             api_base=self.api_base,
             api_key_env=self.api_key_env,
             **settings,
@@ -97,6 +100,7 @@ def make_lm(
     api_key_env: str | None = None,
     workers: int = 1,
     worker: int = 0,
+    slots: int | None = None,
 ) -> dspy.LM:
     """Return a `dspy.LM` for a model's name.
 
@@ -119,6 +123,8 @@ def make_lm(
         api_key_env: Environment variable that holds the key.
         workers: Solvers that call a local server at the same time.
         worker: Which of them this is, from 0.
+        slots: Slots of the local server, where it may have fewer than there are roles: some
+            then share one.
 
     Raises:
         UsageError: Unknown name, unknown role, settings that the model refuses, or a local
@@ -141,7 +147,8 @@ def make_lm(
         settings["stop"] = [END_OF_REPLY]
         if seed is not None:
             settings["seed"] = seed
-        engine = LocalEngine(api_base, slot, timeout_s)
+        # What a server does with a slot that it does not have is not for us to hope.
+        engine = LocalEngine(api_base.rstrip("/"), slot % slots if slots else slot, timeout_s)
         pair = {"engine": engine, "async_engine": AsyncLocalEngine(engine)}
         return dspy.LM(asked_as(name), **pair, **settings)
     check_hosted(name, api_base=api_base, api_key_env=api_key_env)
@@ -168,6 +175,7 @@ def open_lm(
     context: int = 8192,
     threads: int | None = None,
     folder: Path | None = None,
+    own: bool = False,
 ) -> Iterator[ModelHandle]:
     """Make a model ready for a run, and let it go at the end.
 
@@ -183,6 +191,7 @@ def open_lm(
         context: Tokens of context of a local model, for each role.
         threads: Threads of a local model; by default the cores at hand.
         folder: Where the weights are; by default the cache.
+        own: Whether to start a server even where the environment names one.
 
     Yields:
         The handle to make `dspy.LM`s from.
@@ -198,13 +207,14 @@ def open_lm(
         hosted = {"model": name, "api_base": api_base, "litellm": version("litellm")}
         yield ModelHandle(name, {**hosted, **versions}, api_base, api_key_env, workers)
         return
-    api_base = api_base or os.environ.get(SERVER_VARIABLE) or None
+    api_base = api_base or (None if own else os.environ.get(SERVER_VARIABLE)) or None
     if api_base is not None:
+        api_base = api_base.rstrip("/")
         sha256 = _hash_wanted(model)
         context, slots, build = _check_served(api_base, f"{_alias_stem(model)}@{sha256[:12]}")
         fingerprint = _local_fingerprint(model, sha256, context) | {"served_by": build}
         spare = max(1, slots - len(SINGLE_ROLES))
-        yield ModelHandle(name, {**fingerprint, **versions}, api_base, None, spare, context)
+        yield ModelHandle(name, {**fingerprint, **versions}, api_base, None, spare, context, slots)
         return
     if model.path is None:
         require(model.text, folder)

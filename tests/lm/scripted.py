@@ -57,8 +57,8 @@ def failure(status: int, message: str, code: str | None = None, **headers: str) 
 
 
 @contextlib.contextmanager
-def scripted(*replies: Reply) -> Iterator[ScriptedServer]:
-    """Serve the replies on loopback."""
+def scripted(*replies: Reply, props: Mapping[str, Any] | None = None) -> Iterator[ScriptedServer]:
+    """Serve the replies on loopback; with `props`, say of itself what llama.cpp's server says."""
     script = ScriptedServer(list(replies))
 
     class Handler(_Quiet):
@@ -68,6 +68,10 @@ def scripted(*replies: Reply) -> Iterator[ScriptedServer]:
             headers = {k.lower(): v for k, v in self.headers.items()}
             script.asked.append(Asked(self.path, headers, body))
             self.send(script.next_reply())
+
+        def do_GET(self) -> None:
+            known = props is not None and self.path == "/props"
+            self.send(Reply(200, props) if known else Reply(404))
 
     with _serving(Handler) as address:
         script.base = f"{address}/v1"

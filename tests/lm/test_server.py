@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import hashlib
 import os
 import pickle
 import signal
@@ -161,6 +162,35 @@ def test_a_server_named_in_the_environment_is_used(
             assert second.fingerprint["sha256"] == first.fingerprint["sha256"]
         with pytest.raises(SetupError, match="not qwen"), open_lm("local"):
             pass
+
+
+def test_a_server_of_ones_own_is_started_where_it_is_wanted(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REASONINGBANK_LM_SERVER", "http://127.0.0.1:9/v1")
+    with open_lm(f"local:{tiny}", context=512, threads=1, own=True) as model:
+        assert model.lm(max_tokens=2)("x")
+
+
+@pytest.mark.parametrize(("slots", "asked"), [(1, {0}), (2, {0, 1}), (4, {0, 1, 2, 3})])
+@pytest.mark.parametrize("end", ["", "/"])
+def test_no_slot_is_asked_for_that_a_server_does_not_have(
+    tiny: Path, slots: int, asked: set[int], end: str
+) -> None:
+    sha256 = hashlib.sha256(tiny.read_bytes()).hexdigest()
+    props = {
+        "model_alias": f"tiny@{sha256[:12]}",
+        "default_generation_settings": {"n_ctx": 512},
+        "total_slots": slots,
+    }
+    with (
+        scripted(chat("x"), props=props) as served,
+        open_lm(f"local:{tiny}", api_base=served.base + end) as model,
+    ):
+        for role in ("solver", "judge", "distiller", "extractor"):
+            model.lm(role=role)("q")
+    assert {one.body["id_slot"] for one in served.asked} == asked
+    assert {one.path for one in served.asked} == {"/v1/chat/completions"}
 
 
 def test_a_server_of_another_model_is_refused(tiny: Path) -> None:
