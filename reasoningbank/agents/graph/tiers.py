@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import dspy
 
 from reasoningbank.errors import UsageError
-from reasoningbank.lm import open_lm, parse_name
+from reasoningbank.lm import CATALOGUE, open_lm, parse_name
 from reasoningbank.lm.names import sampling_settings
 
 __all__ = ["PROVIDERS", "Tiers", "open_tiers", "tiers_for"]
@@ -19,6 +19,9 @@ PROVIDERS = {
     "openai": ("openai/gpt-4.1", "openai/gpt-4.1-mini"),
     "anthropic": ("anthropic/claude-sonnet-4-5", "anthropic/claude-haiku-4-5"),
 }
+
+#: Providers of their own models alone, whose names begin with no other provider's.
+_MAKERS = frozenset({"anthropic", "cohere", "deepseek", "gemini", "mistral", "openai", "xai"})
 
 
 @dataclass(frozen=True)
@@ -37,10 +40,14 @@ class Tiers:
 def tiers_for(provider: str = "local", model: str | None = None, fast: str | None = None) -> Tiers:
     """Return the models of a provider; a model that is named is used for all steps.
 
+    A name that begins with a provider is whole (``anthropic/claude-haiku-4-5``), and so is that
+    of a local model. Many providers serve models of others under names that look so: with
+    ``openrouter``, ``groq`` and such, what does not begin with them is taken as a model of theirs.
+
     Args:
         provider: ``local``, or LiteLLM's name of a provider.
         model: A model of it, or a whole name as `open_lm` takes it.
-        fast: Another model for the fast tier.
+        fast: Another model for the fast tier; likewise.
 
     Raises:
         UsageError: A provider of which no default is known, without a model.
@@ -52,6 +59,10 @@ def tiers_for(provider: str = "local", model: str | None = None, fast: str | Non
         ('openai/gpt-4.1', 'local')
         >>> tiers_for("ollama_chat", "qwen3", fast="qwen3:0.6b").fast
         'ollama_chat/qwen3:0.6b'
+        >>> tiers_for("openai", fast="anthropic/claude-haiku-4-5").fast
+        'anthropic/claude-haiku-4-5'
+        >>> tiers_for("openrouter", "anthropic/claude-haiku-4.5").default
+        'openrouter/anthropic/claude-haiku-4.5'
     """
     if model is None and provider not in PROVIDERS:
         raise UsageError(
@@ -74,30 +85,63 @@ def open_tiers(
     Args:
         tiers: The models.
         stack: Ends what was started.
-        api_key: The key of a hosted model; the provider's environment variable by default.
+        api_key: The key of the hosted model, or of both where one provider serves them; the
+            provider's environment variable by default.
 
     Returns:
         The default model, then the fast one.
 
     Raises:
-        UsageError: An unknown name.
+        UsageError: An unknown name, or a key that is not one provider's.
         SetupError: A key is missing, or a local model cannot be served.
     """
-    if api_key and not parse_name(tiers.default).is_local:
-        return _keyed(tiers.default, api_key), _keyed(tiers.fast, api_key)
-    opened = {name: stack.enter_context(open_lm(name)) for name in {tiers.default, tiers.fast}}
-    default = opened[tiers.default].lm(role="solver")
-    return default, opened[tiers.fast].lm(role="extractor")
+    names = (tiers.default, tiers.fast)
+    keyed = _of_the_key(names) if api_key else ()
+    opened = {n: stack.enter_context(open_lm(n)) for n in dict.fromkeys(names) if n not in keyed}
+    default, fast = (
+        _keyed(name, api_key) if api_key and name in keyed else opened[name].lm(role=role)
+        for name, role in zip(names, ("solver", "extractor"), strict=True)
+    )
+    return default, fast
 
 
 def _named(provider: str, model: str) -> str:
-    if provider == "local" or model.startswith(f"{provider}/"):
+    if provider == "local" or model in CATALOGUE or model.startswith(("local:", f"{provider}/")):
+        return model
+    first, slash, _ = model.partition("/")
+    if slash and provider in _MAKERS and _is_provider(first):
         return model
     return f"{provider}/{model}"
 
 
+def _is_provider(name: str) -> bool:
+    # Takes seconds to import, and names of hosted models alone need it.
+    import litellm
+
+    return name in {one.value for one in litellm.LlmProviders}
+
+
+def _of_the_key(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the models that a key is for: the hosted ones, where one provider serves them.
+
+    Raises:
+        UsageError: None is hosted, or several providers serve them: none may see another's key.
+    """
+    hosted = tuple(name for name in names if not parse_name(name).is_local)
+    providers = sorted({name.partition("/")[0] for name in hosted})
+    if not hosted:
+        raise UsageError(
+            "a key is of no use to a local model", where=names[0], mend="leave api_key out"
+        )
+    if len(providers) > 1:
+        raise UsageError(
+            f"one key cannot be for {' and '.join(providers)}",
+            where=" and ".join(hosted),
+            mend="leave api_key out and set the environment variable of each",
+        )
+    return hosted
+
+
 def _keyed(name: str, api_key: str) -> dspy.BaseLM:
-    if parse_name(name).is_local:
-        raise UsageError("a key is of no use to a local model", where=name)
     sampling = sampling_settings(name, temperature=0.0, seed=None)
     return dspy.LM(name, api_key=api_key, cache=False, num_retries=5, **sampling)
