@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import logging
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, replace
@@ -12,12 +11,13 @@ from pathlib import Path
 from types import TracebackType
 
 from reasoningbank.errors import ReasoningBankError, UsageError
-from reasoningbank.memory.changes import Change, taken_back
+from reasoningbank.memory.changes import Change
 from reasoningbank.memory.item import Counters, ItemStatus, MemoryItem
 from reasoningbank.memory.snapshot import Snapshot
 from reasoningbank.memory.store import Store
 from reasoningbank.memory.store_index import StoreIndex
 from reasoningbank.memory.store_rows import Operation, changes_of, ids_like, item_of, items_of
+from reasoningbank.memory.undoing import undo
 from reasoningbank.retrieval import WEIGHTS, Embedder, Match
 
 __all__ = ["MemoryBank"]
@@ -235,29 +235,11 @@ class MemoryBank:
             The first of the changes that take it back.
 
         Raises:
-            UsageError: There is no such change, or a later one stands in its way.
+            UsageError: There is no such change, it was taken back already, or a later one stands
+                in its way.
         """
         with self._store.writing() as database:
-            rows = changes_of(
-                database,
-                "operation = (SELECT operation FROM changes WHERE number = "
-                "coalesce(?, (SELECT max(number) FROM changes)))",
-                (number,),
-            )
-            if not rows:
-                none = "nothing was changed yet" if number is None else f"no change {number}"
-                raise UsageError(none, mend="the history shows the changes and their numbers")
-            operation = Operation(self._store, database, f"undo of change {rows[0].number}")
-            for change in reversed(rows):
-                now = item_of(database, change.item_id)
-                operation.change("undo", now, taken_back(change, now))
-            for change in rows:
-                _check_still_there(database, change)
-            done = operation.finish()
-        # A change has a difference, and so has what takes it back, unless it was undone already.
-        if done is None:
-            raise UsageError(f"change {rows[0].number} is undone already")
-        return done
+            return undo(self._store, database, number)
 
     def snapshot(self) -> Snapshot:
         """Return all that the bank holds, items of every status."""
@@ -280,21 +262,6 @@ class MemoryBank:
         except ReasoningBankError as error:
             # The items are in; a search embeds what has no vector yet.
             logger.warning("items were added, but not embedded: %s", error)
-
-
-def _check_still_there(database: sqlite3.Connection, change: Change) -> None:
-    """Refuse to take an item away that others were superseded by."""
-    if item_of(database, change.item_id) is None:
-        row = database.execute(
-            "SELECT id FROM items WHERE json_extract(item, '$.superseded_by') = ?",
-            (change.item_id,),
-        ).fetchone()
-        if row:
-            raise UsageError(
-                f"change {change.number} cannot be undone: item {row[0]} was superseded by "
-                f"{change.item_id}",
-                mend="undo that first (history shows it)",
-            )
 
 
 def _merged(item: MemoryItem, other: MemoryItem) -> MemoryItem:

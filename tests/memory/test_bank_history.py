@@ -105,6 +105,55 @@ def test_a_later_change_may_stand_in_the_way(bank: MemoryBank) -> None:
         bank.undo(7)
 
 
+def test_a_change_is_taken_back_once(bank: MemoryBank) -> None:
+    mass = IDS["mass"]
+    bank.count([mass], Counters(retrieved=5))
+    bank.count([mass], Counters(retrieved=1))
+    bank.undo(6)
+    with pytest.raises(UsageError, match="change 6 cannot be undone again: change 7 took it back"):
+        bank.undo(6)
+    assert bank.get(mass).counters == Counters(retrieved=5)
+    # Of an undone undo, what it took back is in effect, and can be taken back.
+    for number, retrieved in ((7, 6), (6, 5), (9, 6), (8, 5)):
+        bank.undo(number)
+        assert bank.get(mass).counters == Counters(retrieved=retrieved)
+    assert bank.history()[-1].number == 11
+    before = bank.snapshot(), len(bank.history())
+    for number in (6, 8, 10):
+        with pytest.raises(UsageError, match="cannot be undone again"):
+            bank.undo(number)
+    assert (bank.snapshot(), len(bank.history())) == before
+
+
+def test_a_merge_is_taken_back_once(bank: MemoryBank) -> None:
+    bank.add([item("mass", counters=Counters(9, 9), provenance=Provenance("t1"))])
+    bank.add([item("mass", counters=Counters(2, 0, 2), provenance=Provenance("t2"))])
+    bank.undo(6)
+    for _ in range(2):
+        with pytest.raises(UsageError, match="cannot be undone again"):
+            bank.undo(6)
+    assert bank.get(IDS["mass"]).counters == Counters(9, 9)
+
+
+def test_what_an_older_version_took_back_twice_can_be_mended(bank: MemoryBank) -> None:
+    mass = IDS["mass"]
+    bank.count([mass], Counters(retrieved=5))
+    bank.count([mass], Counters(retrieved=1))
+    for retrieved in (5, 4):
+        with bank._changing("undo of change 6") as operation:
+            now = bank.get(mass)
+            operation.change("undo", now, replace(now, counters=Counters(retrieved=retrieved)))
+    with pytest.raises(UsageError, match="change 6 cannot be undone again: change 8 took it back"):
+        bank.undo(6)
+    bank.undo(8)
+    bank.undo(7)
+    assert bank.get(mass).counters == Counters(retrieved=6)
+    with pytest.raises(UsageError, match="cannot be undone again"):
+        bank.undo(7)
+    bank.undo(6)
+    assert bank.get(mass).counters == Counters(retrieved=5)
+
+
 def test_what_is_not_there_cannot_be_undone(bank: MemoryBank) -> None:
     with pytest.raises(UsageError, match="no change 99"):
         bank.undo(99)
