@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from reasoningbank.corpus import load_shacl_tasks, split_tasks
@@ -79,3 +81,85 @@ def test_no_two_golds_of_the_training_split_are_one() -> None:
     train = split_tasks(load_shacl_tasks("uniprot")).train
     queries = {task.expected_sparql for task in train}
     assert len({pattern_key(query) for query in queries}) == len(queries) > 60
+
+
+_TWO = "SELECT ?p { ?p up:mass ?a . ?p up:mass ?b . "
+_BOUND = "SELECT ?p { ?p up:begin ?y . BIND(?y * 2 AS ?z) BIND(?y * 3 AS ?w) "
+_INNER = "SELECT ?g { { SELECT ?g (COUNT(?a) AS ?n) (SUM(?a) AS ?s) { ?g up:x ?a } GROUP BY ?g } } "
+_CHAIN = " . ".join(f"?{a} up:p ?{b}" for a, b in zip("abcdefghi", "bcdefghij", strict=True))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (_TWO + "FILTER(?a < 5 && ?b > 7) }", _TWO + "FILTER(?a < 5 && ?a > 7) }"),
+        (_BOUND + "FILTER(?z > ?w) }", _BOUND + "FILTER(?w > ?z) }"),
+        (_INNER + "ORDER BY DESC(?n)", _INNER + "ORDER BY DESC(?s)"),
+        (
+            "SELECT ?p { ?p up:mass ?m FILTER(?m > <<least>> && ?m < <<most>>) }",
+            "SELECT ?p { ?p up:mass ?m FILTER(?m > <<least>> && ?m < <<least>>) }",
+        ),
+        (
+            f"SELECT ?a {{ {_CHAIN} FILTER(?e = <<x>>) }}",
+            f"SELECT ?a {{ {_CHAIN} FILTER(?f = <<x>>) }}",
+        ),
+        (
+            "SELECT ?p { ?p up:a ?x . OPTIONAL { ?x up:b ?y } ?y up:c ?z }",
+            "SELECT ?p { ?p up:a ?x . ?y up:c ?z . OPTIONAL { ?x up:b ?y } }",
+        ),
+        (
+            "SELECT ?p { ?p up:a ?x . MINUS { ?x up:b ?y } ?p up:c ?y }",
+            "SELECT ?p { ?p up:a ?x . ?p up:c ?y . MINUS { ?x up:b ?y } }",
+        ),
+        (
+            "SELECT ?p { ?p up:a <<x>> ; up:b <<y>> ; up:c ?n FILTER(CONTAINS(?n, 'a <<x>>')) }",
+            "SELECT ?p { ?p up:a <<x>> ; up:b <<y>> ; up:c ?n FILTER(CONTAINS(?n, 'a <<y>>')) }",
+        ),
+    ],
+    ids=["filter", "bind", "subselect", "slots", "far", "optional", "minus", "within"],
+)
+def test_variables_that_look_alike_are_still_two(one: str, other: str) -> None:
+    assert pattern_key(one) != pattern_key(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (
+            _TWO + "FILTER(?a < 5 && ?b > 7) }",
+            "SELECT ?q { ?q up:mass ?x . ?q up:mass ?y . FILTER(?y < 5 && ?x > 7) }",
+        ),
+        (
+            "SELECT ?p { ?p up:a ?x ; up:b ?n . OPTIONAL { ?x up:c ?y } }",
+            "SELECT ?p { ?p up:b ?m ; up:a ?y . OPTIONAL { ?y up:c ?x } }",
+        ),
+        (
+            "SELECT ?p { ?p up:a <<x>> ; up:b <<y>> ; up:c ?n FILTER(CONTAINS(?n, 'a <<x>>')) }",
+            "SELECT ?p { ?p up:b <<y>> ; up:a <<z>> ; up:c ?n FILTER(CONTAINS(?n, 'a <<z>>')) }",
+        ),
+    ],
+    ids=["filter", "optional", "within"],
+)
+def test_which_of_two_comes_first_is_wording(one: str, other: str) -> None:
+    assert pattern_key(one) == pattern_key(other)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_any_names_and_any_order_of_triples_give_one_key(seed: int) -> None:
+    chance = random.Random(seed)
+    names = "abcdefg"[: chance.randrange(3, 8)]
+    triples = [
+        (chance.choice(names), f"up:p{chance.randrange(2)}", chance.choice(names))
+        for _ in range(chance.randrange(3, 9))
+    ]
+    first, second = names[0], names[1]
+
+    def written() -> str:
+        called = dict(zip(names, chance.sample("klmnopqrstu", len(names)), strict=True))
+        body = " . ".join(
+            f"?{called[s]} {p} ?{called[o]}" for s, p, o in chance.sample(triples, len(triples))
+        )
+        told = f"?{called[first]} < ?{called[second]}"
+        return f"SELECT ?{called[names[2]]} {{ {body} FILTER({told}) }} ORDER BY ?{called[first]}"
+
+    assert len({pattern_key(written()) for _ in range(10)}) == 1
