@@ -18,6 +18,7 @@ from rdflib.term import BNode, Identifier, Variable
 
 from reasoningbank.corpus.template import template_of, triples_of
 from reasoningbank.errors import QueryError
+from reasoningbank.memory.naming import Bag, Name, Node, Row, words_of
 from reasoningbank.sparql.query import prepare
 from reasoningbank.sparql.terms import STANDARD_PREFIXES
 from reasoningbank.sparql.tokens import Token, tokenize
@@ -74,13 +75,12 @@ def query_hashes(query: str, prefixes: Prefixes = ()) -> frozenset[str]:
         if body.name == "OrderBy":
             order.append(body.expr)
         body = body.p
-    names: dict[str, str] = {}
-    words = [*_words(body, names), *_words(order, names), *_words(root.get("template"), names)]
-    columns = sorted(_words([list(root.get("PV") or ()), list(root.get("var") or ())], names))
-    hashes = {_hash("query", root.name, *words, *columns)}
+    columns = Bag((*_nodes(list(root.get("PV") or ())), *_nodes(list(root.get("var") or ()))))
+    told = (*_nodes(body), *_nodes(order), *_nodes(root.get("template")), columns)
+    hashes = {_hash("query", root.name, *words_of(Row(told)))}
     where = _where(body)
     if _count(where) >= LEAST_PATTERNS:
-        hashes.add(_hash("where", *_words(where, {})))
+        hashes.add(_hash("where", *words_of(Row(tuple(_nodes(where))))))
     return frozenset(hashes)
 
 
@@ -240,27 +240,26 @@ def _count(part: Any) -> int:
     return 0
 
 
-def _words(part: Any, names: dict[str, str]) -> Iterator[str]:
+def _nodes(part: Any) -> Iterator[Node]:
     if isinstance(part, CompValue):
         yield f"({part.name}"
         for key in sorted(k for k in part if k not in ("_vars", "PV", "lazy", "service_string")):
             yield key
             if key == "triples":
-                for triple in sorted(_steps(part), key=lambda t: [_masked(x) for x in t]):
-                    yield from (_term(term, names) for term in triple)
+                yield Bag(tuple(Row(tuple(map(_term, triple))) for triple in _steps(part)))
             else:
-                yield from _words(part[key], names)
+                yield from _nodes(part[key])
         yield ")"
     elif isinstance(part, (list, tuple)):
         yield "["
         for item in part:
-            yield from _words(item, names)
+            yield from _nodes(item)
         yield "]"
     elif isinstance(part, dict):
         for key in part:
-            yield from (_term(key, names), _term(part[key], names))
+            yield from (_term(key), _term(part[key]))
     else:
-        yield _term(part, names)
+        yield _term(part)
 
 
 def _steps(block: CompValue) -> list[tuple[Any, Any, Any]]:
@@ -276,14 +275,8 @@ def _steps(block: CompValue) -> list[tuple[Any, Any, Any]]:
     return steps
 
 
-def _masked(term: Any) -> str:
-    return "?" if isinstance(term, (Variable, BNode)) else _written(term)
-
-
-def _term(term: Any, names: dict[str, str]) -> str:
-    if isinstance(term, (Variable, BNode)):
-        return names.setdefault(str(term), f"?{len(names)}")
-    return _written(term)
+def _term(term: Any) -> Node:
+    return Name(str(term)) if isinstance(term, (Variable, BNode)) else _written(term)
 
 
 def _written(term: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 
 import pytest
@@ -148,3 +149,44 @@ def test_a_gold_with_a_service_is_known_by_other_names_and_layout() -> None:
     gold = text.format(x="x", y="y", z="z", blank="")
     assert query_hashes(gold) == query_hashes(text.format(x="a", y="b", z="c", blank="   "))
     assert query_hashes(gold) != query_hashes(gold.replace("<p:b>", "<p:c>"))
+
+
+_PARTS = [("p", "up:part", "c"), ("p", "up:part", "e"), ("c", "up:y", "2"), ("e", "up:x", "1")]
+_TAXA = [
+    ("p", "up:organism", "s"),
+    ("q", "up:organism", "t"),
+    ("s", "up:name", "'A'"),
+    ("t", "up:name", "'B'"),
+    ("p", "up:like", "q"),
+]
+_RING = [("a", "up:near", "b"), ("b", "up:near", "c"), ("c", "up:near", "a"), ("d", "up:near", "p")]
+
+
+@pytest.mark.parametrize("triples", [_PARTS, _TAXA, _RING])
+def test_what_variables_are_called_and_the_order_of_triples_is_no_part_of_a_hash(
+    triples: list[tuple[str, str, str]],
+) -> None:
+    chance = random.Random(7)
+    names = sorted({term for triple in triples for term in triple if len(term) == 1} - {*"12"})
+
+    def written() -> str:
+        called = dict(zip(names, chance.sample("abcdefghijklm", len(names)), strict=True))
+        shown = {name: f"?{called[name]}" for name in names}
+        body = " . ".join(
+            " ".join(shown.get(term, term) for term in triple)
+            for triple in chance.sample(triples, len(triples))
+        )
+        tail = f"FILTER(?{called['p']} != 3) }} GROUP BY ?{called['p']}"
+        return f"SELECT ?{called['p']} (COUNT(*) AS ?n) {{ {body} {tail}"
+
+    hashes = {query_hashes(written(), PREFIXES) for _ in range(40)}
+    assert len(hashes) == 1
+    assert len(hashes.pop()) == 2
+
+
+def test_one_of_two_that_look_alike_is_not_the_other() -> None:
+    query = "SELECT ?p { ?p up:part ?a , ?b . FILTER(?a < 5 && ?b > 7) }"
+    turned = query.replace("?a <", "?b <").replace("&& ?b", "&& ?a")
+    assert query_hashes(query, PREFIXES) == query_hashes(turned, PREFIXES)
+    other = query_hashes(query.replace("&& ?b", "&& ?a"), PREFIXES)
+    assert other.isdisjoint(query_hashes(query, PREFIXES))
