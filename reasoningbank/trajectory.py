@@ -57,7 +57,7 @@ class Usage:
         tool_calls: Tool calls of the agent, failed ones included.
         iterations: Turns of the agent's loop.
         seconds: Wall time of the attempt.
-        dollars: Price by the model's price table; None where it has none.
+        dollars: Price by the model's price table; None where it is not known of every call.
     """
 
     lm_calls: int = 0
@@ -76,11 +76,13 @@ class Usage:
         return self.prompt_tokens + self.completion_tokens
 
     def __add__(self, other: Usage) -> Usage:
-        """Return both together; the price is of what has one.
+        """Return both together; without a price where a part has calls and none.
 
         Examples:
-            >>> (Usage(lm_calls=1, dollars=0.5) + Usage(lm_calls=2)).dollars
+            >>> (Usage(lm_calls=1, dollars=0.5) + Usage(cached_calls=2)).dollars
             0.5
+            >>> (Usage(lm_calls=1, dollars=0.5) + Usage(lm_calls=2)).dollars is None
+            True
         """
         sums = {
             f.name: getattr(self, f.name) + getattr(other, f.name)
@@ -88,7 +90,9 @@ class Usage:
             if f.name != "dollars"
         }
         prices = [usage.dollars for usage in (self, other) if usage.dollars is not None]
-        return Usage(**sums, dollars=sum(prices) if prices else None)
+        # A sum with an unknown part would pass for a price. Calls from a cache cost nothing.
+        unknown = any(usage.lm_calls and usage.dollars is None for usage in (self, other))
+        return Usage(**sums, dollars=sum(prices) if prices and not unknown else None)
 
 
 @dataclass(frozen=True)

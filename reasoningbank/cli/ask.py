@@ -21,9 +21,10 @@ from reasoningbank.experiment.plan import hidden_tasks
 from reasoningbank.experiment.recall import NOTHING
 from reasoningbank.experiment.trial import attempt_task
 from reasoningbank.experiment.world import open_world
-from reasoningbank.lm import open_lm
+from reasoningbank.lm import open_lm, parse_name
 from reasoningbank.nl2sparql import asked_language
 from reasoningbank.tools import SPARQLTools
+from reasoningbank.trajectory import Usage
 
 __all__ = ["ask"]
 
@@ -125,8 +126,15 @@ def ask(
     if trust is not None:
         console.print(trust.explanation, markup=False, soft_wrap=True)
         console.print(confidence_line(trust), markup=False)
-    price = "free" if lm.startswith("local") else f"${usage.dollars or 0:.4f}"
     console.print(
         f"{attempt.status} · {usage.iterations} turns · {usage.tool_calls} tool calls · "
-        f"{usage.tokens} tokens · {seconds(usage.seconds)} · {price}"
+        f"{usage.tokens} tokens · {seconds(usage.seconds)} · {_price(lm, usage)}"
     )
+
+
+def _price(lm: str, usage: Usage) -> str:
+    if parse_name(lm).is_local:
+        return "free"
+    if usage.dollars is None and usage.lm_calls:
+        return "no known price"
+    return f"${usage.dollars or 0:.4f}"

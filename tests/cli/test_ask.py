@@ -105,6 +105,14 @@ def test_without_the_option_no_step_is_shown(cli: Cli, replies: Any, forest: Pac
     assert "confidence 0." in said.out
 
 
+@pytest.mark.parametrize(("lm", "price"), [("local", "free"), ("ollama/nobodys", "no known price")])
+def test_an_unknown_price_is_no_price(
+    cli: Cli, replies: Any, forest: Pack, lm: str, price: str
+) -> None:
+    replies({"sparql": QUERY})
+    assert asked(cli, forest, "rag", "--lm", lm).out.splitlines()[-1].endswith(f" · {price}")
+
+
 @pytest.mark.parametrize("agent", ["rag", "direct"])
 def test_json_is_alone_on_standard_output(cli: Cli, replies: Any, forest: Pack, agent: str) -> None:
     replies({"sparql": QUERY})

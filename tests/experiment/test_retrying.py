@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,23 @@ def test_what_earlier_tries_cost_is_kept_apart(record: Make) -> None:
     assert settled.wasted == Usage(lm_calls=3, prompt_tokens=20, dollars=1.0)
     assert Score.of(settled).dollars == 1.5
     assert TrialRecord.from_json(settled.to_json()) == settled
+
+
+@pytest.mark.parametrize(
+    ("wasted", "whole"),
+    [
+        (Usage(), 0.5),
+        (Usage(cached_calls=1), 0.5),
+        (Usage(lm_calls=1, dollars=0.25), 0.75),
+        (Usage(lm_calls=1), None),
+    ],
+)
+def test_a_trial_of_which_a_try_has_no_price_has_none(
+    record: Make, wasted: Usage, whole: float | None
+) -> None:
+    paid = Usage(lm_calls=1, dollars=0.5)
+    assert (wasted + paid).dollars == (paid + wasted).dollars == whole
+    assert Score.of(replace(record(usage=paid), wasted=wasted)).dollars == whole
 
 
 def test_an_attempt_that_is_judged_again_is_paid_once(record: Make) -> None:

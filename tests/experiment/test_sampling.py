@@ -86,6 +86,20 @@ def test_a_budget_is_of_all_attempts_together() -> None:
     assert all(left.iterations == budget.iterations for _, left in told)
 
 
+@pytest.mark.parametrize(
+    ("prices", "made"), [((0.25, 0.25, 0.25), 3), ((0.5, 0.5), 2), ((0.25, None, 0.25), 2)]
+)
+def test_dollars_are_not_spent_beyond_what_is_known(
+    prices: tuple[float | None, ...], made: int
+) -> None:
+    def priced(number: int, note: str, budget: Budget, _: float | None) -> Attempt:
+        return Attempt("a", "", "submitted", Usage(1, dollars=prices[number]), Trajectory())
+
+    settings = SamplingSettings(k=len(prices))
+    found = sample(settings, priced, run, budget=Budget(dollars=0.9))
+    assert 1 + len(found.others) == made
+
+
 @pytest.mark.parametrize(("tokens", "made"), [(5, 1), (10, 1), (11, 2), (24, 3), (30, 3), (999, 6)])
 def test_matched_attempts_never_spend_less_than_is_wanted(tokens: int, made: int) -> None:
     found = parallel(*"aaaaaa", tokens=tokens)

@@ -59,8 +59,6 @@ def tiers_for(provider: str = "local", model: str | None = None, fast: str | Non
         ('openai/gpt-4.1', 'local')
         >>> tiers_for("ollama_chat", "qwen3", fast="qwen3:0.6b").fast
         'ollama_chat/qwen3:0.6b'
-        >>> tiers_for("openai", fast="anthropic/claude-haiku-4-5").fast
-        'anthropic/claude-haiku-4-5'
         >>> tiers_for("openrouter", "anthropic/claude-haiku-4.5").default
         'openrouter/anthropic/claude-haiku-4.5'
     """
