@@ -3,36 +3,97 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from reasoningbank.errors import QueryError
+from reasoningbank.sparql.edits import Edit, apply_edits
+from reasoningbank.sparql.nesting import check_nesting
+from reasoningbank.sparql.outline import begins_update, outline
+from reasoningbank.sparql.tokens import Token, tokenize
+from reasoningbank.sparql.unevaluated import FAILS, complaint_of, parsed_alone
 
 __all__ = ["json_in", "query_in"]
 
 _FENCE = re.compile(r"```[ \t]*([A-Za-z]*)[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
-_START = re.compile(r"(?im)^[ \t]*(?:PREFIX|BASE|SELECT|ASK|CONSTRUCT|DESCRIBE)\b")
 #: DSPy's field markers, which small models put where they do not belong.
 _MARKER = re.compile(r"\[\[ ## \w+ ## \]\]")
+#: Words that a query begins with, and whether nothing but marks stands before them in their line.
+_START = re.compile(
+    r"(?im)(?:(?P<line>^[ \t>*`\"']*)|(?<![\w?$:/#@.-]))"
+    r"(?P<word>PREFIX|BASE|SELECT|ASK|CONSTRUCT|DESCRIBE)\b"
+)
+#: Beginnings that are hardly ever prose.
+_SURE = re.compile(
+    r"(?i)PREFIX\s+[\w.-]*\s*:\s*<|BASE\s*<|(?-i:PREFIX|BASE)\s"
+    r"|SELECT\s*(?:(?:DISTINCT|REDUCED)\b\s*)?(?:[?$*(]|[A-Z_]+\s*\()"
+    r"|(?:ASK|CONSTRUCT)\s*(?:WHERE\s*)?\{|(?:ASK|CONSTRUCT)\s+FROM\s*[<N]"
+    r"|(?-i:DESCRIBE)\s*(?:[*<?$]|[\w-]*:\w)"
+)
+#: What a reply that was cut off, or never came to an end, may begin with and have no group.
+_OPEN = re.compile(
+    r"(?i)PREFIX\s+[\w.-]*\s*:\s*<|BASE\s*<|SELECT\s*(?:(?:DISTINCT|REDUCED)\b\s*)?[?$]"
+    # A query of another language has none either.
+    r"|(?-i:SELECT\b.*\b(?:FROM|WHERE)\b)"
+)
+_FORMS = ("SELECT", "ASK", "CONSTRUCT", "DESCRIBE")
+_UPDATES = ("INSERT", "DELETE", "WITH")
+#: Beginnings that are looked at, and characters of each: longer queries are refused anyway.
+_MOST, _MOST_CHARS = 20, 50_000
+
+_BLOCKS = ("WHERE", "UNION", "OPTIONAL", "MINUS", "DATA", "INSERT", "DELETE")
+_NAMED = ("FROM", "USING", "SERVICE", "GRAPH", "NAMED", "SILENT", "WITH")
+_ARGUED = ("HAVING", "FILTER", "BIND", "VALUES")
+#: Written in capitals, they are no prose whatever follows.
+_CAPITALS = (*_BLOCKS, *_NAMED, *_ARGUED, "GROUP", "ORDER", "LIMIT", "OFFSET")
+_CLOSED = {"{": "}", "(": ")"}
+_OPERANDS = ("variable", "number", "string", "name", "iri")
+_OPERATORS = frozenset("<>=+-*/!,") | {"<=", ">=", "!=", "&&", "||"}
+
+
+class _Candidate(NamedTuple):
+    """A text that may be the query; of several the greatest is meant.
+
+    Attributes:
+        parses: Whether it is SPARQL, prefixes apart.
+        fenced: Whether it stands in a code fence.
+        sure: Whether it begins as prose hardly ever does.
+        number: Its place among them.
+        text: The text.
+    """
+
+    parses: bool
+    fenced: bool
+    sure: bool
+    number: int
+    text: str
 
 
 def query_in(text: str | None) -> str | None:
     """Return the SPARQL query in a reply, or None where there is none.
 
-    Models wrap queries in code fences and sentences. Of several fenced blocks the last that
-    holds a query is taken; without a fence, all from the first line that begins like a query.
+    Models wrap queries in code fences and sentences. Of several the last that parses is taken,
+    one in a fence before any other; prefixes need not be declared. Prose behind a query is cut
+    off. Where none parses, what is most like a query is returned, for others to say what is wrong
+    with it; prose without braces is none.
 
     Examples:
         >>> query_in("Here it is:\\n```sparql\\nASK { ?s ?p ?o }\\n```\\nGood luck!")
         'ASK { ?s ?p ?o }'
-        >>> query_in("select ?s where { ?s ?p ?o }")
+        >>> query_in("The query is: select ?s where { ?s ?p ?o } It selects all subjects.")
         'select ?s where { ?s ?p ?o }'
-        >>> query_in("I do not know.") is None
+        >>> query_in("Ask somebody else. I do not know.") is None
         True
     """
     if not text:
         return None
-    text = _MARKER.sub("\n", text)
-    blocks = [body for _, body in _FENCE.findall(text) if _START.search(body)]
-    body = blocks[-1] if blocks else text.replace("```", "")
-    start = _START.search(body)
-    return body[start.start() :].strip() if start else None
+    found: list[_Candidate] = []
+    # Fences open and close in turn; the last one may stay open.
+    for number, part in enumerate(_MARKER.sub("\n", text).split("```")):
+        for parses, sure, query in _candidates(part):
+            found.append(_Candidate(parses, number % 2 == 1, sure, len(found), query))
+    return max(found).text if found else None
 
 
 def json_in(text: str) -> str:
@@ -49,3 +110,170 @@ def json_in(text: str) -> str:
     text = _MARKER.sub("\n", text)
     blocks = [body for _, body in _FENCE.findall(text) if body.lstrip()[:1] in ("{", "[")]
     return (blocks[-1] if blocks else text).strip()
+
+
+def _candidates(text: str) -> Iterator[tuple[bool, bool, str]]:
+    """Yield what may be a query: whether it parses, whether it begins like one, and its text."""
+    at = looked = 0
+    open_ended = False
+    while looked < _MOST and (start := _START.search(text, at)) is not None:
+        begin, at = start.start("word"), start.end()
+        sure = _SURE.match(text, begin) is not None
+        if start["line"] is None and not sure:
+            continue
+        looked += 1
+        whole = text[begin:].rstrip()
+        if looked == 1 and _parses(whole):
+            yield True, sure, whole
+            return
+        end = _end(whole)
+        if end is not None:
+            query = whole[:end]
+            parses = _parses(query)
+            yield parses, sure, query
+            # A query within a query is none of its own; a sentence may well hold one.
+            at = begin + end if parses or sure else at
+            continue
+        line = whole.partition("\n")[0].rstrip(" \t\r.`")
+        if _parses(line):
+            yield True, sure, line
+        elif not open_ended and start["line"] is not None and _OPEN.match(whole):
+            open_ended = True
+            yield False, sure, whole
+
+
+def _parses(query: str) -> bool:
+    """Say whether a text is a query or an update, whatever its prefixes stand for."""
+    if len(query) > _MOST_CHARS:
+        return False
+    tokens = tokenize(query)
+    names = (
+        Edit(token.start, token.end, " <urn:name> ")
+        for before, token in pairwise(tokens)
+        if token.kind == "name" and not before.is_word("PREFIX")
+    )
+    plain = apply_edits(query, names)
+    begin = begins_update(tokens)
+    try:
+        if begin is None:
+            return complaint_of(plain, outline(plain)) is None
+        check_nesting(tokens)
+    except QueryError:
+        return False
+    # Nothing stands before this word but the prologue, whose names are as they were.
+    return parsed_alone(f"{plain[: begin.start]}{FAILS}{plain[begin.start :]}") is None
+
+
+def _end(query: str) -> int | None:
+    """Return where a query ends that a text begins with; None where it has no group."""
+    tokens = tokenize(query[:_MOST_CHARS])
+    at = 0
+    if tokens[0].is_word("PREFIX", "BASE"):
+        at = next((n for n, token in enumerate(tokens) if token.is_word(*_FORMS, *_UPDATES)), 0)
+    group = _first_group(tokens, at + 1)
+    if group is None:
+        return None
+    at = _closed_again(tokens, _closing(tokens, group))
+    while at < len(tokens) and (further := _further(query, tokens, at)) > at:
+        at = further
+    return tokens[at - 1].end if at < len(tokens) else len(query)
+
+
+def _first_group(tokens: Sequence[Token], start: int) -> int | None:
+    """Return where the first group opens; None where another query begins before it."""
+    depth = 0
+    within: int | None = None
+    for at in range(start, len(tokens)):
+        token = tokens[at]
+        if token.text == "{" and depth <= 0:
+            return at
+        # A group in the columns is one of EXISTS; behind a bracket that stays open it will do.
+        within = at if within is None and token.text == "{" else within
+        if within is None and token.is_word("PREFIX", "BASE", *_FORMS):
+            return None
+        depth += (token.text == "(") - (token.text == ")")
+    return within
+
+
+def _closing(tokens: Sequence[Token], at: int) -> int:
+    """Return the place behind the bracket that closes one; the end where none does."""
+    opens = tokens[at].text
+    depth = 0
+    for place in range(at, len(tokens)):
+        depth += (tokens[place].text == opens) - (tokens[place].text == _CLOSED[opens])
+        if not depth:
+            return place + 1
+    return len(tokens)
+
+
+def _further(query: str, tokens: Sequence[Token], at: int) -> int:
+    """Return the place behind what goes on with a query outside of its groups; `at` for prose.
+
+    Mistakes of a query go on with it too, such as a brace too many: they are not cut off.
+    """
+    token = tokens[at]
+    if token.text == "{":
+        return _closing(tokens, at)
+    if token.text == ";":
+        return at + 1
+    further = _modified(tokens, at)
+    if further == at and token.kind == "word" and token.text in _CAPITALS:
+        line = query.find("\n", token.end)
+        while further < len(tokens) and (line < 0 or tokens[further].start < line):
+            further += 1
+    return further
+
+
+def _closed_again(tokens: Sequence[Token], at: int) -> int:
+    """Return the place behind the last brace that closes what is closed; `at` without any."""
+    depth = lowest = 0
+    found = at
+    for place in range(at, len(tokens)):
+        token = tokens[place]
+        quoted = token.kind == "other" or (token.kind == "string" and place == at)
+        if quoted or (token.is_word(*_FORMS) and tokens[place - 1].text != "{"):
+            break
+        depth += (token.text == "{") - (token.text == "}")
+        if depth < lowest:
+            lowest, found = depth, place + 1
+    return found
+
+
+def _modified(tokens: Sequence[Token], at: int) -> int:
+    """Return the place behind a modifier or the beginning of a block; `at` where there is none."""
+    token = tokens[at]
+    nothing = Token("other", "", token.end, token.end)
+    then, third = (*tokens[at + 1 : at + 3], nothing, nothing)[:2]
+    called = then.text == "(" or (then.kind in ("word", "name", "iri") and third.text == "(")
+    if token.is_word("LIMIT", "OFFSET") and then.kind == "number":
+        return at + 2
+    if token.is_word("GROUP", "ORDER") and then.is_word("BY"):
+        behind = _arguments(tokens, at + 2)
+        return behind if behind > at + 2 else at
+    if token.is_word(*_ARGUED) and (called or then.kind == "variable"):
+        return _arguments(tokens, at + 1)
+    if token.is_word(*_BLOCKS) and (then.text == "{" or then.is_word(*_BLOCKS)):
+        return at + 1
+    if token.is_word(*_NAMED) and then.kind in ("iri", "name", "variable"):
+        return at + 2
+    if token.is_word(*_NAMED) and then.is_word(*_NAMED):
+        return at + 1
+    return at
+
+
+def _arguments(tokens: Sequence[Token], at: int) -> int:
+    """Return the place behind what is grouped, sorted or filtered by."""
+    while at < len(tokens):
+        token = tokens[at]
+        then = tokens[at + 1] if at + 1 < len(tokens) else token
+        called = token.kind in ("word", "name", "iri") and then.text == "("
+        more = then.kind in _OPERANDS or then.text == "(" or then.is_word("ASC", "DESC")
+        if token.text == "(":
+            at = _closing(tokens, at)
+        elif called or token.kind == "variable" or token.is_word("ASC", "DESC"):
+            at += 1
+        elif token.text in _OPERATORS and more:
+            at += 1 if then.text == "(" else 2
+        else:
+            break
+    return at
