@@ -11,7 +11,7 @@ from reasoningbank.memory.distillation.facts import Facts
 from reasoningbank.memory.distillation.question import abstracted
 from reasoningbank.memory.distillation.shortened import shortened
 from reasoningbank.memory.distillation.skeleton import Slot
-from reasoningbank.memory.distillation.success import Lesson, lesson_of, terms_in
+from reasoningbank.memory.distillation.success import Lesson, lesson_of, terms_in, why_unsure
 from reasoningbank.sparql.clauses import TriplePattern, WrittenQuery, read_clauses
 from reasoningbank.sparql.outline import outline
 from reasoningbank.sparql.tokens import tokenize
@@ -58,10 +58,10 @@ def contrast_draft(
         skeleton: Whether it carries the right query's skeleton, as the strategy does.
 
     Returns:
-        The draft; None where no two queries can be compared, or nothing differs that can be
-        told.
+        The draft; None where no two queries can be compared, nothing shows that the right one
+        ran, or nothing differs that can be told.
     """
-    right = next((e for e in experiences if e.success and e.sparql and e.rows != 0), None)
+    right = next((e for e in experiences if e.success and not why_unsure(e)), None)
     if right is None:
         return None
     try:

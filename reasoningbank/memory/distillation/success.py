@@ -27,7 +27,7 @@ from reasoningbank.sparql.query import prepare
 from reasoningbank.sparql.tokens import tokenize
 from reasoningbank.tools.diagnosis.used_names import TYPE
 
-__all__ = ["Lesson", "lesson_of", "made_skeleton", "success_draft", "terms_in"]
+__all__ = ["Lesson", "lesson_of", "made_skeleton", "success_draft", "terms_in", "why_unsure"]
 
 #: Names that a step explains, and characters of a title.
 _MOST_GLOSSES = 4
@@ -104,7 +104,7 @@ def terms_in(query: str, facts: Facts) -> tuple[str, ...]:
 def success_draft(experience: Experience, facts: Facts) -> Draft | Rejected:
     """Return the draft of what a success teaches, or why it teaches nothing that is sure."""
     query = experience.sparql or ""
-    unsure = _unsure(experience)
+    unsure = why_unsure(experience)
     if unsure:
         return Rejected(experience.question[:_TITLE_CHARS], unsure, "success", query)
     try:
@@ -206,8 +206,8 @@ def _shapes(skeleton: str) -> Iterator[str]:
     yield from (told for feature, told in _SHAPES.items() if features[feature])
 
 
-def _unsure(experience: Experience) -> str:
-    """Say why nothing shows that a success's query gives what it is said to give."""
+def why_unsure(experience: Experience) -> str:
+    """Say why nothing shows that a query judged right gives what it should; empty if it does."""
     if experience.sparql is None or not experience.sparql.strip():
         return "it was judged right, and no query was submitted"
     if experience.ran:

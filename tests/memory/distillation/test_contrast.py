@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from reasoningbank.errors import UsageError
@@ -96,6 +98,18 @@ def test_without_the_strategy_the_contrast_has_the_skeleton(
     assert "up:organism <<taxon>>" in item.pattern
     assert "Right: ?protein up:organism <<taxon>> ." in item.content
     assert not [item for item in items if item.src == "success"]
+
+
+def test_what_nobody_saw_work_is_no_right_side(distiller: Distiller) -> None:
+    believed, wrong = rollouts(RIGHT.replace("taxon:7227", "taxon:9606"))
+    unseen = replace(believed, judge="lm:local", ran=False, rows=None)
+    worked = replace(believed, sparql=RIGHT.replace("?gene }", "?gene } ORDER BY ?gene"))
+
+    alone, among = distiller.distil([unseen, wrong]), distiller.distil([unseen, wrong, worked])
+
+    assert "contrast" not in {item.src for item in alone.items}
+    (item,) = [item for item in among.items if item.src == "contrast"]
+    assert item.provenance.judge == "execution"
 
 
 def test_attempts_at_several_tasks_are_refused(distiller: Distiller) -> None:
