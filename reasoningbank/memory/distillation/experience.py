@@ -49,6 +49,19 @@ class Experience:
     reason: str = ""
     time: str = ""
 
+    @property
+    def execution_reason(self) -> str:
+        """What decided, where the execution judge said it; empty where another judge's words are.
+
+        Where two judges must agree, the reason is that of the execution judge, the first.
+
+        Examples:
+            >>> one = Experience("t", "", "", "?", None, False, "lm:local", reason="no columns")
+            >>> one.execution_reason, replace(one, judge="execution and lm:local").execution_reason
+            ('', 'no columns')
+        """
+        return self.reason if self.judge.partition(" and ")[0] == "execution" else ""
+
     def provenance(self, author: str) -> Provenance:
         """Return where an item of this attempt comes from.
 

@@ -56,13 +56,15 @@ def result_pitfalls(
 ) -> Iterator[Pitfall]:
     """Yield the pitfalls of a query that ran, the most telling first.
 
+    What another judge than the execution judge says is not read: a model's words prove nothing.
+
     Args:
         experience: The attempt.
         prepared: Its query.
         facts: What is known of the endpoint's names.
         known: Whether all its names exist; only then is it asked why there are no rows.
     """
-    form = _FORM.search(experience.reason)
+    form = _FORM.search(experience.execution_reason)
     if form is not None:
         yield Pitfall(*_FORMS[form[1]], tags=("form",))
         return
@@ -104,8 +106,8 @@ def _worth_telling(cause: str, facts: Facts) -> str:
 
 
 def _columns(experience: Experience, prepared: PreparedQuery) -> Iterator[Pitfall]:
-    missing = _COLUMNS.search(experience.reason)
-    extra = _EXTRA.search(experience.reason)
+    missing = _COLUMNS.search(experience.execution_reason)
+    extra = _EXTRA.search(experience.execution_reason)
     if missing is not None:
         yield Pitfall(
             "A column for everything the question asks to be given",
@@ -123,7 +125,7 @@ def _columns(experience: Experience, prepared: PreparedQuery) -> Iterator[Pitfal
             "WHERE.\nSign: more columns than things that are asked for.",
             tags=("columns",),
         )
-    elif _ORDER in experience.reason:
+    elif _ORDER in experience.execution_reason:
         yield Pitfall(
             "The order that the question names takes ORDER BY",
             'Questions that say "the largest first", "by name", "the five most …"',

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from reasoningbank.corpus import Task
@@ -182,6 +184,25 @@ def test_what_the_judge_says_of_form_and_columns_is_understood(
     found = pitfalls(distiller, query, ran=True, rows=verdict.n_predicted, reason=verdict.reason)
 
     assert [item for item in found if title in item.title]
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "I think 1 of 2 columns missing",
+        "columns not asked for: ?mass",
+        "the right answer is a boolean, this is a table",
+        "the right rows in the wrong order",
+    ],
+)
+def test_a_models_words_are_not_read(distiller: Distiller, reason: str) -> None:
+    (by_model, by_execution, by_both) = (
+        distiller.distil([replace(attempt(MASS, reason=reason), judge=judge)]).items
+        for judge in ("lm:local", "execution", "execution and lm:local")
+    )
+
+    assert not by_model
+    assert [item.title for item in by_execution] == [item.title for item in by_both] != []
 
 
 def test_no_gold_and_no_verdict_is_told(distiller: Distiller) -> None:
