@@ -174,19 +174,17 @@ def agent(
     )
     found_pack = load_pack(pack)
     _check(embedding, index)
-    with ExitStack() as stack:
-        endpoint = stack.enter_context(open_endpoint(found_pack, url))
-        asked = stack.enter_context(
-            NL2SPARQLAgent(
-                provider,
-                model,
-                pack=found_pack,
-                fast_model=fast_model,
-                endpoint=endpoint,
-                settings=settings,
-                checkpoints=checkpoints,
-            )
-        )
+    with NL2SPARQLAgent(
+        provider,
+        model,
+        pack=found_pack,
+        fast_model=fast_model,
+        endpoint=url,
+        settings=settings,
+        checkpoints=checkpoints,
+    ) as asked:
+        if resume:
+            asked.find(thread)
         _tell(f"opening {found_pack.name or pack} and {asked.tiers.default} …")
         told = print_step if stream else None
         run = asked.going_on(thread, answer) if resume else asked.begun(question, language, thread)
@@ -194,7 +192,7 @@ def agent(
         while found.asks and sys.stdin.isatty():
             said = typer.prompt(found.asks, err=True)
             found = asked.going_on(found.thread, said).finish(told)
-        rows, total = _rows(found.sparql, endpoint)
+        rows, total = _rows(found.sparql, asked.endpoint)
     if as_json:
         print_json(_plain(found) | {"rows": rows})
         return

@@ -101,6 +101,22 @@ def test_a_run_that_waits_goes_on_with_the_answer(
 
 
 @pytest.mark.parametrize(
+    ("file", "told"), [("other.sqlite", "no such file"), ("c.sqlite", "no thread 'other'")]
+)
+def test_what_cannot_be_gone_on_with_is_told_before_anything_is_opened(
+    nl2sparql: Run, replies: Any, forest: Pack, tmp_path: Path, file: str, told: str
+) -> None:
+    replies(ANALYSIS, *SOUND)
+    keep = ("--pack", forest.root, "--checkpoints")
+    said = nl2sparql("agent", QUESTION, *keep, "c.sqlite", "--thread", "t")
+    assert said.status == 0, said.err
+    said = nl2sparql("agent", "--resume", *keep, file, "--thread", "other")
+    assert (said.status, said.err.count("\n")) == (1, 1)
+    assert told in said.err
+    assert not (tmp_path / "other.sqlite").exists()
+
+
+@pytest.mark.parametrize(
     ("words", "told"),
     [
         (("agent", " "), "the question is empty"),

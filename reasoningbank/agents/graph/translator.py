@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import sqlite3
 import threading
 import uuid
 from collections.abc import AsyncIterator, Iterator
@@ -15,16 +14,19 @@ import dspy
 
 from reasoningbank.agents.budget import Budget, Meter
 from reasoningbank.agents.graph.build import build_graph
+from reasoningbank.agents.graph.checkpoints import memory_saver, open_saver
 from reasoningbank.agents.graph.graph_run import GraphRun
 from reasoningbank.agents.graph.parts import Parts
+from reasoningbank.agents.graph.running import configured
 from reasoningbank.agents.graph.settings import GraphSettings
 from reasoningbank.agents.graph.state import NL2SPARQLState
 from reasoningbank.agents.graph.tiers import open_tiers, tiers_for
 from reasoningbank.agents.graph.translation import GraphTranslation
 from reasoningbank.agents.protocol import Episode
 from reasoningbank.corpus import Pack, load_pack, open_endpoint
-from reasoningbank.errors import SetupError, need_package
+from reasoningbank.errors import UsageError, need_package
 from reasoningbank.lm import UsageCounter
+from reasoningbank.lm.names import secrets_in_environment
 from reasoningbank.sparql import EndpointConfig
 from reasoningbank.trajectory import Recorder
 
@@ -35,7 +37,7 @@ class NL2SPARQLAgent:
     """The self-correcting graph over a pack.
 
     Models and endpoint are opened when they are first needed, and closed with the agent, which is
-    a context manager. Several threads may not share one.
+    a context manager; if it is used again, they are opened anew. Several threads may not share one.
 
     Args:
         provider: ``local``, ``openai``, ``anthropic``, or another provider of LiteLLM.
@@ -43,7 +45,8 @@ class NL2SPARQLAgent:
         api_key: The key; the provider's environment variable by default. It stays in memory.
         pack: The pack or its name.
         fast_model: Another model for analysis, plan and verification.
-        endpoint: Where queries are executed; the pack's own by default.
+        endpoint: Where queries are executed, or the address of a running endpoint; the pack's own
+            by default.
         lms: The default and the fast model, where they exist already.
         settings: Which steps are taken.
         checkpoints: A SQLite file for checkpoints; with it a killed run can be resumed.
@@ -67,7 +70,7 @@ class NL2SPARQLAgent:
         *,
         pack: Pack | str = "liita",
         fast_model: str | None = None,
-        endpoint: EndpointConfig | None = None,
+        endpoint: EndpointConfig | str | None = None,
         lms: tuple[dspy.BaseLM, dspy.BaseLM] | None = None,
         settings: GraphSettings | None = None,
         checkpoints: Path | str | None = None,
@@ -79,8 +82,9 @@ class NL2SPARQLAgent:
         self.pack = load_pack(pack) if isinstance(pack, str) else pack
         self.settings = settings or GraphSettings()
         self._api_key = api_key
-        self._endpoint = endpoint
-        self._lms = lms
+        self._url = endpoint if isinstance(endpoint, str) else None
+        self._given = (lms, None if isinstance(endpoint, str) else endpoint)
+        self._lms, self._endpoint = self._given
         self._hidden = hidden
         self._checkpoints = Path(checkpoints) if checkpoints is not None else None
         self._saver: Any = None
@@ -94,8 +98,36 @@ class NL2SPARQLAgent:
 
     def close(self) -> None:
         """End what the agent started: a model's server, the endpoint's, the checkpoints' file."""
-        self._stack.close()
-        self._saver = None
+        try:
+            self._stack.close()
+        finally:
+            self._saver = None
+            self._lms, self._endpoint = self._given
+
+    @property
+    def endpoint(self) -> EndpointConfig:
+        """Where queries are executed; opened now if it is not yet."""
+        if self._endpoint is None:
+            self._endpoint = self._stack.enter_context(open_endpoint(self.pack, self._url))
+        return self._endpoint
+
+    def find(self, thread: str) -> None:
+        """Make sure that a thread can be gone on with; neither model nor endpoint is opened.
+
+        Raises:
+            UsageError: There is no such thread, or no such file of checkpoints; none is made.
+            SetupError: The file holds no checkpoints, or another process keeps it to itself.
+        """
+        file = self._checkpoints
+        if file is not None and not file.is_file():
+            raise UsageError(
+                "there is no such file", where=str(file), mend="name that of the run's checkpoints"
+            )
+        saver = self._opened_saver() if thread else None
+        if saver is None or saver.get_tuple(configured(self.settings, thread)) is None:
+            raise UsageError(
+                f"there is no thread {thread!r}", mend="name one that checkpoints were kept of"
+            )
 
     def translate(self, question: str, *, language: str = "", thread: str = "") -> GraphTranslation:
         """Translate a question.
@@ -141,6 +173,7 @@ class NL2SPARQLAgent:
 
     def going_on(self, thread: str, answer: str | None = None) -> GraphRun:
         """Return a run that goes on with a thread; arguments and errors are `resume`'s."""
+        self.find(thread)
         return self._run(thread).go_on(answer)
 
     async def atranslate(
@@ -182,19 +215,16 @@ class NL2SPARQLAgent:
             await working
 
     def _run(self, thread: str) -> GraphRun:
+        saver = self._opened_saver()
         if self._lms is None:
             self._lms = open_tiers(self.tiers, self._stack, self._api_key)
-        if self._endpoint is None:
-            self._endpoint = self._stack.enter_context(open_endpoint(self.pack))
-        if self._saver is None:
-            self._saver = self._open_saver()
-        recorder = Recorder(redact=[self._api_key or ""])
+        recorder = Recorder(redact=[self._api_key or "", *secrets_in_environment()])
         counter = UsageCounter(recorder)
         # A person waits: seconds end nothing, attempts do.
         budget = Budget(iterations=100, lm_calls=None, tool_calls=None, seconds=None)
         default, fast = self._lms
         episode = Episode(
-            endpoint=self._endpoint,
+            endpoint=self.endpoint,
             tools={},
             lm=default,
             extractor=fast,
@@ -205,8 +235,8 @@ class NL2SPARQLAgent:
             pack=self.pack,
             hidden=self._hidden,
         )
-        graph = build_graph(Parts.of(episode, self.settings), self._saver)
-        named = thread or (uuid.uuid4().hex if self._saver is not None else "")
+        graph = build_graph(Parts.of(episode, self.settings), saver)
+        named = thread or (uuid.uuid4().hex if saver is not None else "")
         provider, model = self._named
         return GraphRun(
             graph,
@@ -218,24 +248,11 @@ class NL2SPARQLAgent:
             model=model,
         )
 
-    def _open_saver(self) -> Any:
-        if self._checkpoints is not None:
-            from langgraph.checkpoint.sqlite import SqliteSaver
-
-            try:
-                self._checkpoints.parent.mkdir(parents=True, exist_ok=True)
-                saver = self._stack.enter_context(
-                    SqliteSaver.from_conn_string(str(self._checkpoints))
-                )
-                saver.setup()
-            except (OSError, sqlite3.Error) as error:
-                raise SetupError(
-                    f"checkpoints cannot be kept there: {error}", where=str(self._checkpoints)
-                ) from error
-            return saver
-        if self.settings.human:
-            # Who is asked back must be able to go on, in this process at least.
-            from langgraph.checkpoint.memory import InMemorySaver
-
-            return InMemorySaver()
-        return None
+    def _opened_saver(self) -> Any:
+        if self._saver is None:
+            if self._checkpoints is not None:
+                self._saver = self._stack.enter_context(open_saver(self._checkpoints))
+            elif self.settings.human:
+                # Who is asked back must be able to go on, in this process at least.
+                self._saver = memory_saver()
+        return self._saver

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import textwrap
@@ -18,7 +20,8 @@ import dspy
 import pytest
 from dspy.utils import DummyLM
 
-from reasoningbank.agents.graph import GraphSettings, NL2SPARQLAgent, NL2SPARQLState
+from reasoningbank.agents.graph import GraphSettings, NL2SPARQLAgent, NL2SPARQLState, translator
+from reasoningbank.agents.graph.checkpoints import open_saver
 from reasoningbank.corpus import Pack
 from reasoningbank.errors import SetupError, UsageError
 from reasoningbank.sparql import EndpointConfig
@@ -249,6 +252,74 @@ def test_a_file_that_cannot_hold_checkpoints_is_told(agent: Make, tmp_path: Path
     (tmp_path / "c.sqlite").write_text("no database, but long enough to look like one\n" * 20)
     with pytest.raises(SetupError, match="checkpoints cannot be kept there"):
         agent(*SOUND, checkpoints=tmp_path / "c.sqlite").translate(QUESTION)
+
+
+def test_a_file_that_another_process_holds_is_told_in_a_line(agent: Make, tmp_path: Path) -> None:
+    file = tmp_path / "c.sqlite"
+    asked = agent(*SOUND, checkpoints=file)
+    steps = asked.stream(QUESTION, thread="t")
+    next(steps)
+    asked._saver.conn.execute("PRAGMA busy_timeout = 10")
+    with contextlib.closing(sqlite3.connect(file)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(SetupError, match="database is locked") as caught:
+            list(steps)
+    assert str(file) in str(caught.value)
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch, trees: EndpointConfig) -> list[str]:
+    """What an agent opens and ends of its own, in order."""
+    told: list[str] = []
+
+    @contextlib.contextmanager
+    def endpoint(*_: object) -> Iterator[EndpointConfig]:
+        told.append("endpoint")
+        yield trees
+        told.append("endpoint ended")
+
+    def models(_: object, stack: contextlib.ExitStack, __: object) -> tuple[DummyLM, DummyLM]:
+        told.append("models")
+        stack.callback(told.append, "models ended")
+        lm = DummyLM(list(SOUND))
+        return lm, lm
+
+    monkeypatch.setattr(translator, "open_endpoint", endpoint)
+    monkeypatch.setattr(translator, "open_tiers", models)
+    return told
+
+
+def test_what_was_ended_is_opened_anew(forest: Pack, opened: list[str]) -> None:
+    asked = NL2SPARQLAgent(pack=forest)
+    for _ in range(2):
+        with asked:
+            assert asked.translate(QUESTION).sparql == QUERY
+    assert opened == ["models", "endpoint", "endpoint ended", "models ended"] * 2
+
+
+def test_a_thread_is_looked_for_before_anything_is_opened(
+    forest: Pack, opened: list[str], tmp_path: Path
+) -> None:
+    wrong = tmp_path / "wrong.sqlite"
+    with pytest.raises(UsageError, match="there is no such file"):
+        NL2SPARQLAgent(pack=forest, checkpoints=wrong).resume("t")
+    assert list(tmp_path.iterdir()) == []
+    with (
+        pytest.raises(UsageError, match="no thread 'other'"),
+        open_saver(tmp_path / "c.sqlite"),
+        NL2SPARQLAgent(pack=forest, checkpoints=tmp_path / "c.sqlite") as asked,
+    ):
+        asked.resume("other")
+    assert opened == []
+
+
+def test_the_environments_keys_are_in_no_record(
+    agent: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_API_KEY", SECRET)
+    found = agent(analysis("KIND"), written(f"{QUERY} # {SECRET}"), verified()).translate(QUESTION)
+    assert "[redacted]" in str(found.trajectory.to_json())
+    assert SECRET not in str(found.trajectory.to_json())
 
 
 def test_no_key_is_part_of_the_state() -> None:
