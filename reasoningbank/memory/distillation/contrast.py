@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -165,7 +166,9 @@ def _differences(
 
 
 def _written(patterns: Sequence[TriplePattern], slots: Sequence[Slot]) -> str:
-    named = {slot.value: f"<<{slot.name}>>" for slot in slots}
+    # Several values stand in VALUES, and which of two equal numbers it is cannot be told.
+    times = Counter(slot.value for slot in slots if not slot.more)
+    named = {s.value: f"<<{s.name}>>" for s in slots if not s.more and times[s.value] == 1}
     return " . ".join(
         " ".join((named.get(p.subject, p.subject), p.predicate, named.get(p.object, p.object)))
         for p in patterns[:_MOST]

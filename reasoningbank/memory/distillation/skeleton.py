@@ -96,16 +96,26 @@ def skeleton_of(
         raise QueryError("the query holds what looks like a slot")
     found = constants_of(text, namespaces, frozenset(terms))
     slots = _slots(found, names or {})
-    by_value = {(slot.kind, slot.value): f"<<{slot.name}>>" for slot in slots}
-    edits = [Edit(one.start, one.end, by_value[one.kind, one.value]) for one in found]
-    return Skeleton(apply_edits(text, edits), tuple(slots))
+    edits = [Edit(one.start, one.end, f"<<{slots[_thing(one)].name}>>") for one in found]
+    return Skeleton(apply_edits(text, edits), tuple(slots.values()))
 
 
-def _slots(found: Iterable[Constant], names: Mapping[str, str]) -> list[Slot]:
-    slots: dict[tuple[SlotKind, str], Slot] = {}
+def _thing(one: Constant) -> tuple[str, ...]:
+    """Return what tells a constant from others that are filled in separately.
+
+    A resource is the same thing wherever it stands. Numbers may be equal by chance: they are one
+    only where they are called the same, and by more than what kind they are of.
+    """
+    name = one.name if one.kind in ("number", "count") else ""
+    where = str(one.start) if name == one.kind else ""
+    return (one.kind, name, where, one.value, *one.more)
+
+
+def _slots(found: Iterable[Constant], names: Mapping[str, str]) -> dict[tuple[str, ...], Slot]:
+    slots: dict[tuple[str, ...], Slot] = {}
     taken: set[str] = set()
     for one in found:
-        if (one.kind, one.value) in slots:
+        if _thing(one) in slots:
             continue
         base = slot_name(names.get(one.value) or one.name)
         name, number = base, 1
@@ -113,8 +123,8 @@ def _slots(found: Iterable[Constant], names: Mapping[str, str]) -> list[Slot]:
             number += 1
             name = f"{base}{number}"
         taken.add(name)
-        slots[one.kind, one.value] = Slot(name, one.kind, one.value, one.more)
-    return list(slots.values())
+        slots[_thing(one)] = Slot(name, one.kind, one.value, one.more)
+    return slots
 
 
 def slot_name(text: str) -> str:

@@ -29,6 +29,16 @@ def made(query: str) -> Skeleton:
         # one constant is one slot, two of a kind are two
         ("ASK { u:P1 up:near u:P2 . u:P2 up:near u:P1 }",
          "ASK { <<u>> up:near <<u2>> . <<u2>> up:near <<u>> }"),
+        # several values in place of one are another slot, and so are numbers equal by chance
+        ("ASK { ?p up:in u:P1 . VALUES ?t { u:P1 u:P2 } ?p up:host ?t }",
+         "ASK { ?p up:in <<u>> . VALUES ?t { <<t>> } ?p up:host ?t }"),
+        ("ASK { VALUES ?x { 'a' 'b' } VALUES ?y { 'a' 'c' } VALUES ?z { 'a' 'b' } ?x ?y ?z }",
+         "ASK { VALUES ?x { <<x>> } VALUES ?y { <<y>> } VALUES ?z { <<x>> } ?x ?y ?z }"),
+        ("SELECT ?s { ?s up:m ?m ; up:l ?l FILTER(?m > 9 && ?l > 9 && ?m != 9) } LIMIT 9 OFFSET 9",
+         "SELECT ?s { ?s up:m ?m ; up:l ?l FILTER(?m > <<m>> && ?l > <<l>> && ?m != <<m>>) } "
+         "LIMIT <<limit>> OFFSET <<offset>>"),
+        ("ASK { ?s ?p ?o FILTER(MONTH(?o) = 3 && DAY(?o) = 3) }",
+         "ASK { ?s ?p ?o FILTER(MONTH(?o) = <<number>> && DAY(?o) = <<number2>>) }"),
         # a literal goes with its language or datatype
         ("ASK { ?s up:name 'x'@en }", "ASK { ?s up:name <<s_name>> }"),
         ("ASK { ?s up:born '1'^^xsd:gYear }", "ASK { ?s up:born <<born>> }"),
@@ -70,6 +80,15 @@ def test_all_values_of_one_variable_are_kept() -> None:
     slots = made("ASK { VALUES ?x { u:P1 u:P2 } ?s up:near ?x }").slots
 
     assert slots == (Slot("x", "resource", "u:P1", ("u:P2",)),)
+
+
+def test_no_value_is_lost_to_an_equal_one() -> None:
+    slots = made("ASK { ?p up:in u:P1 . VALUES ?t { u:P1 u:P2 } ?p up:host ?t }").slots
+
+    assert slots == (
+        Slot("u", "resource", "u:P1"),
+        Slot("t", "resource", "u:P1", ("u:P2",)),
+    )
 
 
 def test_filling_a_skeleton_with_what_stood_there_gives_the_query() -> None:
