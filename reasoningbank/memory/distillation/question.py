@@ -78,11 +78,14 @@ def abstracted(question: str, mentions: Sequence[Mention]) -> str:
         >>> abstracted("What is the mass of P1?", [Mention(slot, "P1")])
         'What is the mass of <<protein>>?'
     """
-    places: dict[str, str] = {m.said: f"<<{m.slot.name}>>" for m in mentions if m.said}
-    text = question
-    for said in sorted(places, key=len, reverse=True):
-        text = _found(said).sub(lambda _, place=places[said]: place, text)  # type: ignore[misc]
-    return text
+    # Of slots that one word speaks of, the first one.
+    places = {m.said: m.slot.name for m in reversed(mentions) if m.said}
+    if not places:
+        return question
+    # In one pass: another mention may be a word of a slot's name.
+    longest = sorted(places, key=len, reverse=True)
+    said = re.compile("|".join(f"({_found(one).pattern})" for one in longest), re.IGNORECASE)
+    return said.sub(lambda found: f"<<{places[longest[(found.lastindex or 1) - 1]]}>>", question)
 
 
 def _mention(question: str, slot: Slot, facts: Facts) -> Mention:
