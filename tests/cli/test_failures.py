@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from reasoningbank.agents.sandbox import deno_command
+from reasoningbank.agents.sandbox import deno, deno_command
 from reasoningbank.errors import SetupError
 
 from .conftest import Said
@@ -164,6 +164,34 @@ def test_doctor_lists_what_is_missing_with_the_mend(cli: Cli) -> None:
     assert "lm pull local" in checks["model weights"]["mend"]
     assert checks["Python"]["ok"]
     assert checks["embedded endpoint"]["ok"]
+
+
+@pytest.fixture
+def slow_deno(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Deno that does nothing for half a minute, and a sandbox that waits for half a second."""
+    slow = tmp_path / "deno"
+    slow.write_text("#!/bin/sh\nexec sleep 30\n")
+    slow.chmod(0o755)
+    monkeypatch.setenv("DENO_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(deno, "deno_executable", lambda: str(slow))
+    monkeypatch.setattr(deno, "deno_command", lambda: (str(slow),))
+    monkeypatch.setattr(deno, "_START_S", 0.5)
+    monkeypatch.setattr(deno, "_FETCH_S", 0.5)
+
+
+@pytest.mark.usefixtures("slow_deno")
+def test_a_sandbox_that_hangs_is_told_by_doctor(cli: Cli) -> None:
+    said = cli("doctor", "--json")
+    checks = {check["part"]: check for check in json.loads(said.out)}
+    assert (said.status, checks["Pyodide"]["ok"]) == (1, False)
+    assert checks["Pyodide"]["found"] == "the Python sandbox did not start within 0.5 s"
+    assert checks["embedded endpoint"]["ok"], "and the other parts are looked at"
+
+
+@pytest.mark.usefixtures("slow_deno")
+def test_a_download_of_pyodide_that_hangs_is_told() -> None:
+    with pytest.raises(SetupError, match=r"Pyodide was not fetched within 0\.5 s; check the net"):
+        deno.fetch_pyodide()
 
 
 def test_a_port_in_use_is_told_by_the_installed_program(make_pack: Callable[..., Path]) -> None:

@@ -27,6 +27,9 @@ _HERE = Path(__file__).resolve().parent
 _WASM_PAGES = 16_384
 #: Memory for JavaScript's objects, in MiB.
 _HEAP = 512
+#: Seconds in which a sandbox starts and ends, and in which Pyodide is fetched.
+_START_S = 120.0
+_FETCH_S = 600.0
 
 
 def deno_executable() -> str:
@@ -72,14 +75,24 @@ def deno_command() -> tuple[str, ...]:
 
 
 def pyodide_cached() -> bool:
-    """Tell whether the sandbox starts: it is started, as for use, and ends at once."""
-    done = subprocess.run(
-        deno_command(),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        check=False,
-        timeout=120,
-    )
+    """Tell whether the sandbox starts: it is started, as for use, and ends at once.
+
+    Raises:
+        SetupError: If Deno is missing, or does not end in time.
+    """
+    try:
+        done = subprocess.run(
+            deno_command(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            timeout=_START_S,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise SetupError(
+            f"the Python sandbox did not start within {_START_S:g} s",
+            mend="wait until the machine is less busy and try again",
+        ) from error
     return done.returncode == 0
 
 
@@ -89,15 +102,21 @@ def fetch_pyodide() -> None:
     Raises:
         SetupError: If it cannot be fetched.
     """
-    done = subprocess.run(
-        (deno_executable(), "run", *_runner(_cache())),
-        env={**os.environ, "NO_COLOR": "1"},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=600,
-    )
+    try:
+        done = subprocess.run(
+            (deno_executable(), "run", *_runner(_cache())),
+            env={**os.environ, "NO_COLOR": "1"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_FETCH_S,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise SetupError(
+            f"Pyodide was not fetched within {_FETCH_S:g} s",
+            mend="check the network, then run: reasoningbank doctor --fix",
+        ) from error
     if done.returncode:
         said = " ".join(done.stderr.split())
         raise SetupError(
