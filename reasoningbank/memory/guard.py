@@ -29,7 +29,7 @@ class Guard:
 
     Ids and groups are compared with the provenance of an item, its merged evidence included. As
     an imported item may name a wrong source or none, its texts are read as well: a query that is
-    a gold of the evaluation split or of the task itself in other words, and a sentence that is
+    a gold of the evaluation split or of the task itself in other words, and sentences that are
     one of their questions, are leaks whatever the provenance says.
 
     Attributes:
@@ -123,8 +123,9 @@ class Guard:
                         return f"gold query: its {where} has the shape of one of the evaluation"
         if self.questions:
             for where, text in _texts(item):
-                for sentence in _sentences(text):
-                    if any(_near(_telling(asked), sentence) for asked in self.questions):
+                for sentences, asked in _asked(self.questions):
+                    said = _windows(text, sentences)
+                    if any(_near(words, window) for words in asked for window in said):
                         return f"question: its {where} holds one of the evaluation"
         return ""
 
@@ -136,17 +137,33 @@ def _texts(item: MemoryItem) -> Iterator[tuple[str, str]]:
     yield "description", item.description
     yield "title", item.title
     yield "content", item.content
+    yield "tags", "\n".join(item.tags)
     for turn in item.turns:
         yield "turns", turn.reasoning
         yield "turns", turn.code
         yield "turns", turn.output
 
 
+@lru_cache(maxsize=16)
+def _asked(questions: frozenset[str]) -> tuple[tuple[int, tuple[frozenset[str], ...]], ...]:
+    """Return the telling words of questions, by how many sentences they have."""
+    found: dict[int, list[frozenset[str]]] = {}
+    for question in sorted(questions):
+        found.setdefault(len(_sentences(question)), []).append(_telling(question))
+    return tuple((number, tuple(asked)) for number, asked in sorted(found.items()))
+
+
 @lru_cache(maxsize=8192)
-def _sentences(text: str) -> tuple[frozenset[str], ...]:
-    """Return the telling words of a text as a whole, and of each of its sentences."""
-    parts = dict.fromkeys((text, *_SENTENCES.split(text)))
-    return tuple(words for part in parts if len(words := _telling(part)) >= LEAST_WORDS - 1)
+def _windows(text: str, most: int) -> frozenset[frozenset[str]]:
+    """Return the telling words of a text as a whole, and of up to `most` sentences in a row."""
+    parts = [_telling(part) for part in _sentences(text)]
+    rows = (parts[at : at + n] for n in range(1, most + 1) for at in range(len(parts)))
+    every = {frozenset().union(*row) for row in (parts, *rows)}
+    return frozenset(words for words in every if len(words) >= LEAST_WORDS - 1)
+
+
+def _sentences(text: str) -> list[str]:
+    return [part for part in _SENTENCES.split(text) if part.strip()]
 
 
 @lru_cache(maxsize=8192)

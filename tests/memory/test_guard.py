@@ -95,6 +95,7 @@ def test_the_text_of_a_gold_is_caught_whatever_the_provenance(
         "content": item(content=f"Run {gold} and look at the rows.", provenance=origin),
         "description": item(description=f"As in {gold}", provenance=origin),
         "turns": item(turns=(Turn("", f'r = sparql_query("""{gold}""")'),), provenance=origin),
+        "tags": item(tags=("up:enzyme", gold), provenance=origin),
     }
     for where, leak in leaks.items():
         assert guard.objection(leak) == f"gold query: its {where} holds one of the evaluation"
@@ -123,9 +124,28 @@ def test_a_skeleton_of_a_gold_needs_a_provenance_to_pass(guard: Guard) -> None:
     ],
 )
 def test_a_question_nearly_word_for_word_is_caught(guard: Guard, text: str) -> None:
-    for where in ("question", "description", "content", "title"):
-        reason = guard.objection(item(**{where: text}))
+    for where in ("question", "description", "content", "title", "tags"):
+        reason = guard.objection(item(**{where: (text,) if where == "tags" else text}))
         assert reason == f"question: its {where} holds one of the evaluation"
+
+
+_TWO = "Look at the enzymes of Takifugu rubripes. Which of them catalyse two or more reactions?"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        _TWO,
+        f"Here is what to do, first of all, with any bank. {_TWO} Submit what you have then.",
+        f"Ask:\n{_TWO.replace('. ', chr(10))}\nThen go over all the classes and their properties.",
+    ],
+)
+def test_a_question_of_two_sentences_is_caught_among_others(text: str) -> None:
+    guard = Guard.of(None, [Task("t", _TWO, "", "")])
+    for leak in (item(content=text), item(tags=(text,))):
+        assert guard.objection(leak).startswith("question")
+    for one in _TWO.split(". "):
+        assert guard.objection(item(content=one)) == "", "half of it is not the question"
 
 
 @pytest.mark.parametrize(
