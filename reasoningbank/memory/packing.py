@@ -99,8 +99,8 @@ def pack(ranked: Sequence[Found], *, items: int, tokens: int) -> Packed:
     """Choose whole items for a budget, so that each family keeps a share.
 
     The best item of each family that fits comes first (`FAMILIES`: success, failure, seed), while
-    room is kept for the smallest of the families still to come; then whatever ranks next and
-    fits. Nothing is cut.
+    room is kept for the smallest of the families still to come, where that fits beside the smallest
+    of those before; then whatever ranks next and fits. Nothing is cut.
 
     Args:
         ranked: The candidates, the best first.
@@ -119,16 +119,20 @@ def pack(ranked: Sequence[Found], *, items: int, tokens: int) -> Packed:
     families: dict[str, list[int]] = {}
     for place, found in enumerate(ranked):
         families.setdefault(FAMILIES[found.item.src], []).append(place)
+    shares: list[list[int]] = []
+    kept: list[int] = []
+    for places in families.values():
+        least = min(ranked[place].tokens for place in places)
+        if len(shares) < items and sum(kept) + least <= tokens:
+            shares.append(places)
+            kept.append(least)
     chosen: set[int] = set()
     left = tokens
-    kept = [min(ranked[place].tokens for place in places) for places in families.values()]
-    for number, places in enumerate(list(families.values())[:items]):
-        room = left - sum(kept[number + 1 : items])
-        fitting = [place for place in places if ranked[place].tokens <= max(room, kept[number])]
-        best = next((place for place in fitting if ranked[place].tokens <= left), None)
-        if best is not None:
-            chosen.add(best)
-            left -= ranked[best].tokens
+    for number, places in enumerate(shares):
+        room = left - sum(kept[number + 1 :])
+        best = next(place for place in places if ranked[place].tokens <= room)
+        chosen.add(best)
+        left -= ranked[best].tokens
     for place, found in enumerate(ranked):
         if len(chosen) < items and place not in chosen and found.tokens <= left:
             chosen.add(place)
@@ -139,9 +143,9 @@ def pack(ranked: Sequence[Found], *, items: int, tokens: int) -> Packed:
 def pack_answered(ranked: Sequence[Found], *, items: int, tokens: int) -> Packed:
     """Choose whole items for an agent that is shown answered questions as turns of its own.
 
-    These come first, in their order: they are what such an agent goes by. One of several with the
-    same query is enough. Then comes the best lesson in words that fits in what is left, beyond
-    `items` if need be; more of them only where there are fewer answered questions.
+    These come first, in their order: they are what such an agent goes by. Of several with the same
+    query the first that fits is enough. Then comes the best lesson in words that fits in what is
+    left, beyond `items` if need be; more of them only where there are fewer answered questions.
 
     Args:
         ranked: The candidates, the best first.
@@ -156,24 +160,30 @@ def pack_answered(ranked: Sequence[Found], *, items: int, tokens: int) -> Packed
         >>> [found.item.title for found in chosen]
         ['d', 'a', 'b']
     """
-    queries: set[str] = set()
-    distinct: list[Found] = []
-    for found in ranked:
-        query = "" if found.example is None else " ".join(found.example.query.split())
-        if query not in queries:
-            distinct.append(found)
-        if query:
-            queries.add(query)
+    shown: set[str] = set()
     chosen: set[int] = set()
     left = tokens
     for answered in (True, False):
         room = items if answered else max(items, len(chosen) + 1)
-        for place, found in enumerate(distinct):
-            wanted = (found.example is not None) == answered
+        for place, found in enumerate(ranked):
+            wanted = (found.example is not None) == answered and _query(found) not in shown
             if wanted and len(chosen) < room and found.tokens <= left:
                 chosen.add(place)
                 left -= found.tokens
-    return _packed(distinct, chosen, items, tokens)
+                shown |= {_query(found)} - {""}
+    # Whose query is shown by another is not missing.
+    told = [
+        place
+        for place in range(len(ranked))
+        if place in chosen or _query(ranked[place]) not in shown
+    ]
+    places = {number for number, place in enumerate(told) if place in chosen}
+    return _packed([ranked[place] for place in told], places, items, tokens)
+
+
+def _query(found: Found) -> str:
+    """Return the query of an answered question, its layout apart; empty where there is none."""
+    return "" if found.example is None else " ".join(found.example.query.split())
 
 
 def _packed(ranked: Sequence[Found], chosen: set[int], items: int, tokens: int) -> Packed:

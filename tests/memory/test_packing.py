@@ -61,6 +61,15 @@ def test_one_item_is_the_best_whatever_its_family() -> None:
     assert pack(ranked, items=1, tokens=600).chosen == (ranked[0],)
 
 
+def test_no_room_is_kept_for_what_fits_nowhere() -> None:
+    best, second, tiny = found(0, "success", 300), found(1, "success", 280), found(3, "success", 20)
+    huge = found(2, "failure", 700)
+    assert pack([best, second, huge, tiny], items=2, tokens=600).chosen == (best, second)
+    large, small = found(0, "success", 400), found(1, "success", 300)
+    alone = found(2, "failure", 590)
+    assert pack([large, small, alone], items=2, tokens=600).chosen == (large,)
+
+
 def test_what_is_larger_than_the_budget_is_skipped_and_told() -> None:
     ranked = [found(0, "seed", 700), found(1, "seed", 400), found(2, "seed", 300)]
     packed = pack(ranked, items=3, tokens=600)
@@ -98,6 +107,16 @@ def test_a_query_is_shown_once_whoever_found_it() -> None:
     packed = pack_answered(twice, items=2, tokens=600)
     assert packed.chosen == (twice[0], twice[2])
     assert packed.skipped == ()
+
+
+def test_a_query_that_is_too_long_once_is_shown_where_it_fits() -> None:
+    query = "SELECT ?h { ?tree :height ?h }"
+    long, short, other = answered(0, 700, query), answered(1, 90, query), answered(2, 80)
+    packed = pack_answered([long, short, other], items=2, tokens=600)
+    assert packed.chosen == (short, other)
+    assert packed.skipped == ()
+    none = pack_answered([long, short], items=2, tokens=60)
+    assert [one for one, _ in none.skipped] == [long.item.id, short.item.id]
 
 
 @given(candidates, st.integers(1, 6), st.integers(0, 900))
