@@ -26,6 +26,8 @@ __all__ = ["Statement", "WalkedQuery", "walk_query"]
 _EQUAL = ("=", "IN")
 #: Nodes whose expression may join variables that share no triple pattern.
 _EXPRESSIONS = ("Filter", "Extend", "Bind", "LeftJoin")
+#: Nodes that say what is not so.
+_NEGATIONS = ("Minus", "MinusGraphPattern", "Builtin_NOTEXISTS")
 #: A regular expression that is one plain text from end to end.
 _WHOLE = re.compile(r"\^([^\W\d_](?:[^\W_]|[ '-])*)\$")
 
@@ -42,6 +44,9 @@ class Statement:
         service: The name behind the innermost SERVICE; None outside.
         branch: The branches of UNIONs and alternatives that it stands in: (which, which side).
         skippable: Whether it is a step that may be taken no times (``*``, ``?``).
+        negated: The MINUS and NOT EXISTS that it stands in.
+        alone: The subquery that it stands in and that gives one row: an aggregate without groups;
+            0 outside.
     """
 
     subject: Identifier
@@ -51,6 +56,8 @@ class Statement:
     service: Identifier | None = None
     branch: tuple[tuple[int, int], ...] = ()
     skippable: bool = False
+    negated: tuple[int, ...] = ()
+    alone: int = 0
 
     def meets(self, other: Statement) -> bool:
         """Say whether one solution can come from both: they are in no two sides of a UNION."""
@@ -93,7 +100,7 @@ def walk_query(query: Query) -> WalkedQuery:
     dataset = tuple(
         str(name)
         for clause in query.algebra.get("datasetClause") or ()
-        for name in (clause.get("default"), clause.get("named"))
+        for name in (clause.default, clause.named)
         if name is not None
     )
     return WalkedQuery(
@@ -112,6 +119,8 @@ class _Place:
     #: Names that the enclosing query sees, and the number of this subquery; None at the top.
     seen: frozenset[str] | None = None
     scope: int = 0
+    negated: tuple[int, ...] = ()
+    alone: int = 0
 
     def name(self, term: Any) -> Any:
         if isinstance(term, BNode):
@@ -152,11 +161,14 @@ class _Walk:
         elif name == "ToMultiSet" and node.p.name == "values":
             self._rows(node.p.res, place)
         elif name == "ToMultiSet":
-            self.into(node.p, self._inner(frozenset(map(str, node.p.PV)), place))
+            inner = self._inner(frozenset(map(str, _columns(node.p))), place)
+            self.into(node.p, _one_row(inner) if _aggregates_all(node.p) else inner)
         elif name == "SubSelect":
             self.into([v for k, v in node.items() if k != "projection"], self._sub(node, place))
         elif name == "InlineData":
             self._inline(node, place)
+        elif name in _NEGATIONS or _denied(node) is not None:
+            self._negated(node, place)
         else:
             self._compared(node, place)
             if node.name in _EXPRESSIONS:
@@ -164,6 +176,12 @@ class _Walk:
                 self._relate(_all_variables(own), place)
             # Templates of CONSTRUCT say what is shown, not what must hold.
             self.into([v for k, v in node.items() if k not in ("_vars", "template", "PV")], place)
+
+    def _negated(self, node: CompValue, place: _Place) -> None:
+        if node.name == "Minus":
+            self.into(node.p1, place)
+        denied = node.p2 if node.name == "Minus" else (_denied(node) or node).graph
+        self.into(denied, replace(place, negated=(*place.negated, next(self._numbers))))
 
     def _sides(self, sides: Any, place: _Place) -> None:
         number = next(self._numbers)
@@ -177,11 +195,14 @@ class _Walk:
         return replace(place, seen=seen, scope=next(self._numbers))
 
     def _sub(self, node: CompValue, place: _Place) -> _Place:
-        columns = node.get("projection")
+        columns = node.projection
         if not columns:
             return place
-        names = (column.get("var") or column.get("evar") for column in columns)
-        return self._inner(frozenset(str(name) for name in names if name is not None), place)
+        # rdflib's `get` returns the name of what is not there.
+        names = (column.var or column.evar for column in columns)
+        inner = self._inner(frozenset(str(name) for name in names if name is not None), place)
+        alone = not node.groupby and any(_aggregates(column.expr) for column in columns)
+        return _one_row(inner) if alone else inner
 
     # -- paths ----------------------------------------------------------------------------
 
@@ -210,7 +231,15 @@ class _Walk:
             predicate = place.name(path)
             self.statements.append(
                 Statement(
-                    subject, predicate, obj, place.graph, place.service, place.branch, skippable
+                    subject,
+                    predicate,
+                    obj,
+                    place.graph,
+                    place.service,
+                    place.branch,
+                    skippable,
+                    place.negated,
+                    place.alone,
                 )
             )
 
@@ -257,6 +286,38 @@ class _Walk:
     def _equal(self, variable: Identifier, texts: list[str]) -> None:
         if texts:
             self.texts.setdefault(variable, set()).update(texts)
+
+
+def _columns(node: CompValue) -> Iterable[Any]:
+    """Return the columns of a subquery; DISTINCT and LIMIT stand around what knows them."""
+    while node.PV is None and isinstance(node.p, CompValue):
+        node = node.p
+    return node.PV or ()
+
+
+def _one_row(place: _Place) -> _Place:
+    return replace(place, alone=place.scope)
+
+
+def _aggregates_all(node: Any) -> bool:
+    """Say whether a subquery aggregates without groups; then it gives one row."""
+    while isinstance(node, CompValue) and node.name != "Group":
+        node = node.get("p") if node.name not in ("Join", "Union", "BGP") else None
+    return isinstance(node, CompValue) and node.expr is None
+
+
+def _aggregates(expression: Any) -> bool:
+    if isinstance(expression, CompValue):
+        own = expression.name.startswith("Aggregate_")
+        return own or any(map(_aggregates, expression.values()))
+    return isinstance(expression, (list, tuple)) and any(map(_aggregates, expression))
+
+
+def _denied(node: CompValue) -> CompValue | None:
+    """Return the EXISTS that is denied, ``!EXISTS { … }``."""
+    inner = node.get("expr") if node.name == "UnaryNot" else None
+    exists = isinstance(inner, CompValue) and inner.name == "Builtin_EXISTS"
+    return inner if exists else None
 
 
 def _is_text(literal: Literal) -> bool:

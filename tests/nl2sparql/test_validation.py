@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -15,12 +16,16 @@ from reasoningbank.nl2sparql import (
     validate_semantic,
     validate_syntax,
 )
+from reasoningbank.nl2sparql.validation.named import unnamed
+from reasoningbank.nl2sparql.walking import walk_query
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
+from reasoningbank.sparql.parsing import parse_algebra
 
 COMPLIT = "https://klab.ilc.cnr.it/graphdb-compl-it/"
 SICILIAN = "http://liita.it/data/id/DialettoSiciliano/lemma/LemmaBank"
 PARMIGIANO = "http://liita.it/data/id/DialettoParmigiano/lemma/LemmaBank"
 SOIL = "https://soil.example/sparql"
+COUNTS = "{ SELECT (COUNT(?t) AS ?n) { ?t a w:Tree } } { SELECT (COUNT(?p) AS ?m) { ?p a w:Plot } }"
 
 
 def codes(query: str, pack: Pack | str, *patterns: str) -> list[str]:
@@ -121,6 +126,43 @@ def test_a_name_of_the_question_that_the_query_lacks(woods: Pack) -> None:
 
 
 @pytest.mark.parametrize(
+    ("question", "query", "missing"),
+    [
+        ("Which words are from the 20th century?", "ASK { FILTER(?y >= 1900) }", ""),
+        ("Which proteins bind CO2 or vitamin B12?", "ASK { ?p w:binds w:16526 }", ""),
+        ("Show the top10 or top100 of the 1st cluster", "SELECT * {} LIMIT 10", ""),
+        ("Which are longer than 1,000aa?", "ASK { FILTER(?l > 1000) }", ""),
+        ('Parole che finiscono in "-mente"?', 'ASK { FILTER(REGEX(?l, "mente$")) }', ""),
+        ('L\'iperonimo di "Città"?', 'ASK { ?w rdfs:label "citta" }', ""),
+        ('What begins with "(x"?', r'ASK { FILTER(REGEX(?l, "^\\(x")) }', ""),
+        ("Which organism is P05067 of?", "ASK { w:P05067 ?p ?o }", ""),
+        ("Which organism is P05067 of?", "ASK { w:P05068 ?p ?o }", "P05067"),
+        ("What does ENSG00000139618 code?", "ASK { ?g ?p ?o }", "ENSG00000139618"),
+        ('Parole che finiscono in "-mente"?', 'ASK { FILTER(REGEX(?l, "zione$")) }', '"-mente"'),
+        ("Is X1 here?", "ASK { ?s ?p ?o }", "X1"),
+    ],
+)
+def test_what_of_a_question_is_a_name(question: str, query: str, missing: str) -> None:
+    shapes = {"plot": re.compile(r"X\d")}
+    found = [problem.what for problem in unnamed(question, query, shapes)]
+    told = f"the question names {missing}, and the query does not"
+    assert found == ([told] if missing else [])
+
+
+def test_what_rdflib_leaves_out_is_no_name() -> None:
+    walked = walk_query(parse_algebra("SELECT * FROM <urn:g> { ?s ?p ?o }"))
+    assert walked.dataset == ("urn:g",)
+    inner = "SELECT (STR(?s) AS ?x) { ?s ?p ?x }"
+    walked = walk_query(parse_algebra(f"SELECT * {{ SERVICE <urn:s> {{ {{ {inner} }} }} }}"))
+    assert str(walked.statements[0].object) == "x"
+
+
+def test_the_shapes_of_a_pack_are_names() -> None:
+    found = validate_semantic("ASK { ?p a up:Protein }", "uniprot", question="Is O1ABC2 one?")
+    assert "O1ABC2" in found.problems[0].what
+
+
+@pytest.mark.parametrize(
     ("query", "expected"),
     [
         ("SELECT ?t { ?t w:height ?h }", []),
@@ -165,6 +207,18 @@ def test_a_name_of_the_question_that_the_query_lacks(woods: Pack) -> None:
         ('SELECT ?t { ?t rdfs:label "oak" . ?s rdfs:label "oak"@en }', []),
         ("SELECT ?t { ?t w:height ?h . FILTER NOT EXISTS { ?s w:height ?g } }", ["not-joined"]),
         ("CONSTRUCT { ?t w:hight ?h } WHERE { ?t w:height ?h }", []),
+        ("SELECT ?t { ?t a w:Tree MINUS { ?t a w:Plot } }", []),
+        ("SELECT ?t { ?t w:height ?h FILTER NOT EXISTS { ?t a w:Plot ; w:grows ?o } }", []),
+        ("SELECT ?t { ?t a w:Tree FILTER(!EXISTS { ?t a w:Plot }) }", []),
+        (f"SELECT ?t {{ SERVICE <{SOIL}> {{ ?t a w:Tree MINUS {{ ?t a w:Plot }} }} }}", []),
+        ("SELECT ?t { ?t a w:Tree MINUS { ?t w:grows ?p } }", ["reversed-direction"]),
+        ("SELECT ?t { ?t a w:Tree MINUS { ?t w:near ?o . ?o a w:Plot } }", ["wrong-object"]),
+        (f"SELECT * {{ {COUNTS} }}", []),
+        (f"SELECT * {{ SERVICE <{SOIL}> {{ {COUNTS} }} }}", []),
+        (f"SELECT * {{ {COUNTS.replace('(COUNT(?p) AS ?m)', '?p')} }}", ["not-joined"]),
+        (f"SELECT * {{ {COUNTS} }}".replace("w:Plot }", "w:Plot } GROUP BY ?p"), ["not-joined"]),
+        ("SELECT * { { SELECT (COUNT(*) AS ?n) { ?t a w:Tree . ?p a w:Plot } } }", ["not-joined"]),
+        ("SELECT ?t { { SELECT DISTINCT ?t { ?t w:hight ?h } LIMIT 3 } }", ["unknown-property"]),
         ("SELECT ?t { ?t w:height", []),
     ],
 )

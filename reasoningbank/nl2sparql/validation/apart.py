@@ -21,17 +21,25 @@ def unjoined(facts: Facts) -> Iterator[Problem]:
     """Yield a problem where two parts of a query share no variable, resource or text.
 
     Parts are joined by triple patterns, by expressions that hold variables of both, and by VALUES.
-    The sides of a UNION need no join.
+    The sides of a UNION need no join, nor do two subqueries of one row each.
     """
     parts = _parts(facts)
     for one, other in combinations(parts, 2):
-        if any(first.meets(second) for first in one for second in other):
+        if _combined(one, other):
             shown = " and ".join(_told(facts, part) for part in (one, other))
             what = f"nothing joins {shown}, so each is combined with each"
             found = [*_bridges(facts, one, other), *_bridges(facts, other, one)][:_SHOWN]
             mend = f"add {' or '.join(found)}" if found else "add the pattern that leads there"
             yield Problem("semantic", "not-joined", what, mend)
             return
+
+
+def _combined(one: list[Statement], other: list[Statement]) -> bool:
+    """Say whether rows of two parts stand beside one another, several of at least one of them."""
+    counted, beside = ({statement.alone for statement in part} for part in (one, other))
+    if 0 not in counted | beside and not counted & beside:
+        return False
+    return any(first.meets(second) for first in one for second in other)
 
 
 def _bridges(facts: Facts, one: list[Statement], other: list[Statement]) -> Iterator[str]:

@@ -64,7 +64,11 @@ def misplaced_classes(facts: Facts, statements: Sequence[Statement]) -> Iterator
     while True:
         against = {
             number: [
-                other for other in claims if other is not claim and _clash(facts, claim, other)
+                other
+                for other in claims
+                if other is not claim
+                and _clash(facts, claim, other)
+                and not _denied(facts, claims, claim, other)
             ]
             for number, claim in enumerate(claims)
         }
@@ -116,6 +120,18 @@ def _clash(facts: Facts, one: _Claim, other: _Claim) -> Identifier | None:
             if same == term and not facts.knowledge.fit(classes, others):
                 return term
     return None
+
+
+def _denied(facts: Facts, claims: Sequence[_Claim], one: _Claim, other: _Claim) -> bool:
+    """Say whether one of two is only denied, as in "proteins that are no enzymes".
+
+    A pattern behind MINUS that would agree the other way round is reversed all the same.
+    """
+    first, second = one.statement.negated, other.statement.negated
+    if first == second:
+        return False
+    inner = one if len(first) > len(second) else other
+    return not _fits_turned(facts, claims.index(inner), claims)
 
 
 def _fits_turned(facts: Facts, number: int, claims: Sequence[_Claim]) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from reasoningbank.corpus import Pack, load_pack
 from reasoningbank.errors import QueryError
 from reasoningbank.nl2sparql.hints import DEFAULT_PACK, namespaces_of
+from reasoningbank.nl2sparql.patterns import load_patterns
 from reasoningbank.nl2sparql.problems import Problem, Validation
 from reasoningbank.nl2sparql.validation.apart import unjoined
 from reasoningbank.nl2sparql.validation.classes import misplaced_classes
@@ -66,7 +67,8 @@ def validate_semantic(
     if prepared.parsed is None:
         return Validation(notes=("not checked: the query goes beyond SPARQL 1.1",))
     facts = Facts.of(found, walk_query(prepared.parsed), patterns)
-    problems = dict.fromkeys((*unnamed(question, sparql), *_problems(facts)))
+    named = unnamed(question, sparql, load_patterns(found).shapes)
+    problems = dict.fromkeys((*named, *_problems(facts)))
     return Validation(tuple(problems)[:MOST])
 
 
