@@ -6,6 +6,7 @@ Others are models of sentence-transformers and whatever embedding model LiteLLM 
 from __future__ import annotations
 
 import functools
+import hashlib
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -35,8 +36,8 @@ class Embedder(Protocol):
     """Turns texts into vectors; a query has another form than the passages it is to find.
 
     Attributes:
-        name: Name that vectors are kept under, with the model's version if it has one; vectors
-            of different names are never compared.
+        name: Name that vectors are kept under, with the model's version if it has one, and with a
+            hash of its address if one was given; vectors of different names are never compared.
         dimensions: Length of a vector.
     """
 
@@ -86,9 +87,15 @@ class _Asked:
     """An embedder whose two forms are two `dspy.Embedder`s."""
 
     def __init__(
-        self, name: str, ask: Callable[[list[str]], Any], tell: Callable[[list[str]], Any]
+        self,
+        model: str,
+        ask: Callable[[list[str]], Any],
+        tell: Callable[[list[str]], Any],
+        *,
+        address: str | None = None,
     ) -> None:
-        self.name = name
+        self.name = _kept_under(model, address)
+        self._model = model
         self._ask = ask
         self._tell = tell
 
@@ -111,10 +118,10 @@ class _Asked:
         try:
             rows = np.asarray(form(texts), dtype=np.float32)
         except Exception as error:  # LiteLLM's providers raise what they like
-            raise _failure(error, self.name) from error
+            raise _failure(error, self._model) from error
         if rows.ndim != 2 or len(rows) != len(texts) or not np.isfinite(rows).all():
             raise ModelError(
-                f"{len(texts)} texts were embedded as an array of {rows.shape}", where=self.name
+                f"{len(texts)} texts were embedded as an array of {rows.shape}", where=self._model
             )
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
         return np.asarray(rows / np.where(lengths == 0, 1, lengths), dtype=np.float32)
@@ -178,12 +185,23 @@ def _hosted(name: str, api_base: str | None, api_key_env: str | None) -> Embedde
         settings["api_key"] = os.environ.get(api_key_env or "", "") or "none"
     model = dspy.Embedder(name, batch_size=BATCH, caching=False, **settings)
     if "e5" not in name.rpartition("/")[2].lower():
-        return _Asked(name, model, model)
+        return _Asked(name, model, model, address=api_base)
     return _Asked(
         name,
         lambda texts: model([f"query: {text}" for text in texts]),
         lambda texts: model([f"passage: {text}" for text in texts]),
+        address=api_base,
     )
+
+
+def _kept_under(model: str, address: str | None) -> str:
+    """Return the name that vectors are kept under: two servers may call two models the same.
+
+    The address itself is nobody's business who is given a bank.
+    """
+    if not address:
+        return model
+    return f"{model} at {hashlib.sha256(address.rstrip('/').encode()).hexdigest()[:12]}"
 
 
 def _clean(text: str) -> str:

@@ -37,7 +37,7 @@ def cached_vectors(
     the cache cannot be read or written, every text is embedded.
 
     Args:
-        name: Name of the model, with its version.
+        name: Name of the model, with its version and what else tells it from others.
         texts: Any number of texts.
         embed: Embeds texts, a row each.
 

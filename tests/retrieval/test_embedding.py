@@ -151,13 +151,26 @@ def test_a_hosted_model_takes_its_place(hosted: Hosted, monkeypatch: pytest.Monk
     rows = embedder.passages(["abc", "b"])
     wanted = np.array([[3, ord("a"), 3], [1, ord("b"), 3]], dtype=np.float32)
     assert np.allclose(rows, wanted / np.linalg.norm(wanted, axis=1, keepdims=True))
-    assert (embedder.name, embedder.dimensions) == ("openai/embed-small", 3)
+    assert embedder.name.startswith("openai/embed-small at ")
+    assert (hosted.url in embedder.name, embedder.dimensions) == (False, 3)
     assert not any("provider" in key for key in hosted.keys)
     embedder.passages(["abc", "b"])
     assert sum(ask["input"] == ["abc", "b"] for ask in hosted.asked) == 1, "kept on disk"
     many = [f"{number} text" for number in range(70)]
     assert len(embedder.passages(many)) == 70
     assert max(len(ask["input"]) for ask in hosted.asked) <= 32
+
+
+def test_models_of_one_name_at_two_addresses_share_no_vectors(hosted: Hosted) -> None:
+    one, same, other = (
+        open_embedder("openai/embed-small", api_base=hosted.url + path)
+        for path in ("", "/", "/other")
+    )
+    assert one.name == same.name != other.name
+    for embedder in (one, same, other):
+        embedder.passages(["a passage of two servers"])
+    asked = [ask for ask in hosted.asked if ask["input"] == ["a passage of two servers"]]
+    assert len(asked) == 2
 
 
 def test_a_hosted_e5_is_told_the_form(hosted: Hosted) -> None:
