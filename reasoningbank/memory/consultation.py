@@ -105,8 +105,9 @@ class Consultation:
             )
         # What is recorded as shown must be what one return holds.
         entries = fit([_entry(one) for one in found.found], least=0)
+        shown = found.found[: len(entries)]
         left = [one.item.id for one in found.found[len(entries) :]]
-        found = replace(found, found=found.found[: len(entries)])
+        found = replace(found, found=shown, tokens=sum(one.tokens for one in shown))
         self._record(found)
         left += [item_id for item_id, _ in found.skipped]
         note = f"too long to be shown here, but memory_get(id) shows: {', '.join(left)}"

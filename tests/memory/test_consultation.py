@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from reasoningbank.errors import ToolError
+from reasoningbank.lm.tokens import count_tokens
 from reasoningbank.memory import (
     Consultation,
     Counters,
@@ -69,6 +70,15 @@ def test_a_search_shows_whole_items_and_records_them(bank: MemoryBank) -> None:
     (event,) = events(recorder)
     assert event["query"] == "How tall is the oak?"
     assert event["withheld"] == [{"id": LEAK.id, "reason": "own task: rests on t1"}]
+
+
+def test_tokens_are_recorded_of_what_one_return_had_room_for(bank: MemoryBank) -> None:
+    bank.add([MemoryItem(f"Height {n}", "", f"{n} tall " * 300, "seed") for n in range(6)])
+    tools, _, recorder = consult(bank, kinds=frozenset({"seed"}), tokens=9_000)
+    answer = tools.memory_search("How tall is the oak?", limit=6)
+    assert 0 < len(answer["items"]) < 6
+    (event,) = events(recorder)
+    assert event["tokens"] == sum(count_tokens(one["text"]) for one in answer["items"])
 
 
 def test_a_limit_is_kept_and_kinds_restrict(bank: MemoryBank) -> None:
