@@ -6,6 +6,9 @@ names exchanged; no model needs to be asked.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 from reasoningbank.nl2sparql.examples import Example
 from reasoningbank.nl2sparql.languages import language_of
 from reasoningbank.nl2sparql.words import Token, folded, masked, read_tokens, stream, telling
@@ -19,6 +22,14 @@ __all__ = ["NEAR", "exchanged", "likeness", "nearest_question"]
 NEAR = 0.8
 
 _MARKS = ("^", "$")
+_QUOTES = re.compile(r"\"{3}|'{3}|\"|'")
+_ESCAPE = re.compile(r"\\([tnrbf\"'\\])")
+#: Where a comparison ends.
+_ENDS = ("&&", "||", "{", "}", ";", ".")
+_ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "b": "\b", "f": "\f"}
+#: What a regular expression means otherwise than it is written.
+_SIGNS = re.compile(r"[\\.\[\]{}()*+?^$|]")
+_SIGN = re.compile(r"\\(.)")
 
 
 def likeness(one: str, other: str) -> float:
@@ -52,8 +63,8 @@ def exchanged(question: str, example: Example) -> str | None:
 
     Returns:
         The query; None where the questions differ in more than quoted entities, codes and numbers
-        (*from X to Y* is not *from Y to X*), or where an entity of the example cannot be found in
-        its query.
+        (*from X to Y* is not *from Y to X*), where an entity of the example cannot be found in its
+        query, or where a number is there more than once or counts rows, behind LIMIT or OFFSET.
 
     Examples:
         >>> first = Example("1", 'Sensi di "cane"?', 'SELECT ?s { ?w rdfs:label "cane"@it }')
@@ -73,7 +84,8 @@ def exchanged(question: str, example: Example) -> str | None:
         if pairs.setdefault(before.text, after.text) != after.text:
             return None
     pairs = {before: after for before, after in pairs.items() if before != after}
-    return _with(example.sparql, pairs) if pairs else example.sparql
+    numbers = frozenset(token.text for token in old if token.kind == "number")
+    return _with(example.sparql, pairs, numbers) if pairs else example.sparql
 
 
 def _wording(question: str) -> list[str]:
@@ -86,34 +98,33 @@ def _entities(question: str) -> list[Token]:
     return [token for token in read_tokens(question) if token.kind != "word"]
 
 
-def _with(query: str, pairs: dict[str, str]) -> str | None:
+def _with(query: str, pairs: dict[str, str], numbers: frozenset[str]) -> str | None:
     pieces: list[str] = []
     at = 0
     found: set[str] = set()
-    for token in tokenize(query):
+    tokens = tokenize(query)
+    for place, token in enumerate(tokens):
         for before, after in pairs.items():
-            new = _changed(token, before, after)
-            if new is not None:
-                pieces += [query[at : token.start], new]
-                at = token.end
-                found.add(before)
-                break
+            new = _changed(tokens, place, before, after)
+            if new is None:
+                continue
+            counts = place > 0 and tokens[place - 1].is_word("LIMIT", "OFFSET")
+            if before in numbers and (counts or before in found):
+                return None
+            pieces += [query[at : token.start], new]
+            at = token.end
+            found.add(before)
+            break
     if found != pairs.keys():
         return None
     return "".join((*pieces, query[at:]))
 
 
-def _changed(token: QueryToken, before: str, after: str) -> str | None:
+def _changed(tokens: Sequence[QueryToken], place: int, before: str, after: str) -> str | None:
     """Return a token of a query with another entity in it; None where it holds not this one."""
+    token = tokens[place]
     if token.kind == "string":
-        text = token.text.strip("\"'")
-        bare = text.removeprefix(_MARKS[0]).removesuffix(_MARKS[1])
-        if folded(bare) != folded(before.strip("-")):
-            return None
-        new = after.strip("-")
-        # Written in small letters where the query compares small letters.
-        new = new.lower() if bare == bare.lower() and before != before.lower() else new
-        return string_literal(text.replace(bare, new, 1))
+        return _text(tokens, place, before.strip("-"), after.strip("-"))
     if token.kind == "name":
         prefix, _, local = token.text.partition(":")
         fits = local == before and after.replace("_", "").isalnum()
@@ -121,3 +132,61 @@ def _changed(token: QueryToken, before: str, after: str) -> str | None:
     if token.kind == "number":
         return after.replace(",", ".") if token.text == before.replace(",", ".") else None
     return None
+
+
+def _text(tokens: Sequence[QueryToken], place: int, before: str, after: str) -> str | None:
+    """Return a string with another text in it, as the function wants it that it is given to."""
+    text = _content(tokens[place].text)
+    bare = text.removeprefix(_MARKS[0]).removesuffix(_MARKS[1])
+    called, beside = _around(tokens, place)
+    plain = bare
+    if called.is_word("REGEX", "REPLACE") or bare != text:
+        plain = _SIGN.sub(r"\1", bare)
+    if folded(plain) != folded(before):
+        return None
+    # Written in small letters where the query compares small letters.
+    small = plain == plain.lower() and before != before.lower()
+    if small or any(token.is_word("LCASE") for token in beside):
+        after = after.lower()
+    elif any(token.is_word("UCASE") for token in beside):
+        after = after.upper()
+    if called.is_word("REGEX", "REPLACE") or bare != text:
+        after = _SIGNS.sub(lambda sign: f"\\{sign[0]}", after)
+    begin = text.index(bare)
+    return string_literal(f"{text[:begin]}{after}{text[begin + len(bare) :]}")
+
+
+def _content(written: str) -> str:
+    """Return what a string of a query holds."""
+    quotes = _QUOTES.match(written)
+    assert quotes is not None, "a string begins with quotes"
+    inside = written[quotes.end() : -quotes.end()]
+    return _ESCAPE.sub(lambda found: _ESCAPED.get(found[1], found[1]), inside)
+
+
+def _around(tokens: Sequence[QueryToken], place: int) -> tuple[QueryToken, list[QueryToken]]:
+    """Return the word before the brackets that a token stands in, and what it is compared with."""
+    beside: list[QueryToken] = []
+    depth = 0
+    for at in range(place - 1, 0, -1):
+        token = tokens[at]
+        listed = token.text == "(" and tokens[at - 1].is_word("IN")
+        if token.text == "(" and not depth and not listed:
+            # Behind it, until what it is compared with ends.
+            return tokens[at - 1], [*beside, *_behind(tokens, place)]
+        if not depth and token.text in _ENDS:
+            break
+        depth += (token.text == ")") - (token.text == "(" and not (listed and not depth))
+        beside.append(token)
+    return tokens[place], []
+
+
+def _behind(tokens: Sequence[QueryToken], place: int) -> list[QueryToken]:
+    beside: list[QueryToken] = []
+    depth = 0
+    for token in tokens[place + 1 :]:
+        if not depth and token.text in (")", *_ENDS):
+            break
+        depth += (token.text == "(") - (token.text == ")")
+        beside.append(token)
+    return beside
