@@ -122,6 +122,18 @@ def test_headers_of_the_endpoint_are_secrets(endpoint: EndpointConfig) -> None:
         "https://me:word@e.org/sparql",
         "see /home/me/notes.txt",
         "-----BEGIN PRIVATE KEY-----",
+        "http://192.168.0.7:8080/sparql",
+        "SERVICE <http://10.1.2.3/sparql> { ?s ?p ?o }",
+        "(see http://172.16.0.9).",
+        "bolt://127.0.0.1:7687",
+        "http://desk.local:7878/query",
+        "http://localhost/query",
+        "/work/main/notes.py",
+        "open('/mnt/disk/x')",
+        "/srv/x/y",
+        "file:///home/anna/x",
+        r"C:\Users\anna\x.py",
+        "open('D:\\\\work\\\\x.py')",
     ],
 )
 def test_secrets_are_known_by_their_shape(text: str) -> None:
@@ -129,7 +141,17 @@ def test_secrets_are_known_by_their_shape(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["the token of a query", "up:sequence/up:mass", "http://purl.uniprot.org/core/Protein"]
+    "text",
+    [
+        "the token of a query",
+        "up:sequence/up:mass",
+        "?p up:work/up:srv/up:name ?n . ?p ^:mnt/:x ?y",
+        "http://purl.uniprot.org/core/Protein",
+        "<http://e.org/work/srv/x> <https://e.org:8080/mnt/x/y>",
+        "http://8.8.8.8/sparql http://local.example.org/q http://e/T http://[broken",
+        r'FILTER(REGEX(?go, "^C:\\w+") && ?ec = "1.10.3.2")',
+        "PREFIX file: <http://e.org/> ASK { file:a file:b/file:c ?d }",
+    ],
 )
 def test_ordinary_text_is_no_secret(text: str) -> None:
     assert secret_in(text) == ""
