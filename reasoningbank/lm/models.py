@@ -147,7 +147,7 @@ def make_lm(
         settings["stop"] = [END_OF_REPLY]
         if seed is not None:
             settings["seed"] = seed
-        # What a server does with a slot that it does not have is not for us to hope.
+        # Servers differ in what they make of a slot that they do not have.
         engine = LocalEngine(api_base.rstrip("/"), slot % slots if slots else slot, timeout_s)
         pair = {"engine": engine, "async_engine": AsyncLocalEngine(engine)}
         return dspy.LM(asked_as(name), **pair, **settings)
