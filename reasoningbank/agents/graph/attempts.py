@@ -27,6 +27,8 @@ def attempt_of(state: NL2SPARQLState, step: str) -> dict[str, Any]:
         "parses": all(one["level"] != "syntax" for one in state.get("problems", ())),
         "valid": state.get("is_valid", False),
         "family": state.get("family", ""),
+        "used_ids": list(state.get("used_ids", ())),
+        "likeness": max((one["score"] for one in state.get("retrieved_examples", ())), default=0.0),
         "step": step,
     }
 

@@ -181,11 +181,12 @@ class Nodes:
         attempts = [*state["refinement_history"], attempt_of(state, "output")]
         best = best_attempt(attempts)
         valid = best is not None and best["valid"]
-        likeness = max((one["score"] for one in state["retrieved_examples"]), default=0.0)
         score = 0.0
         if best is not None:
             number = attempts.index(dict(best)) + 1
-            score = confidence_score(valid=valid, likeness=likeness, attempts=number)
+            score = confidence_score(
+                valid=valid, likeness=best.get("likeness", 0.0), attempts=number
+            )
         table = self._parts.calibration
         return {
             "final_sparql": best["sparql"] if best else "",
@@ -206,6 +207,7 @@ def asked(state: NL2SPARQLState) -> str:
 
 
 _CLEAN: Update = {
+    "used_ids": [],
     "generated_sparql": "",
     "execution_form": "",
     "execution_result": None,
@@ -221,9 +223,9 @@ def _explanation(state: NL2SPARQLState, best: Mapping[str, Any] | None, attempts
     lines = [f"It needs {needs}."]
     if best is None:
         return f"{lines[0]} No reply held a query."
-    near = [one["id"] for one in state["retrieved_examples"][:3]]
     who = f"the writer for {best['family']}" if best["family"] else "the general writer"
-    like = f" after the examples {', '.join(near)}" if near else ""
+    used = best.get("used_ids", ())
+    like = f" after the examples {', '.join(used)}" if used else ""
     lines.append(f"Written by {who}{like}; attempts: {attempts}.")
     if best["valid"]:
         lines.append(f"{_came(best)}, and nothing was found against it.")

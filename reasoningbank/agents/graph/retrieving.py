@@ -17,8 +17,8 @@ def retrieved(
 ) -> dict[str, Any]:
     """Retrieve for the question and each step; the best of each come first.
 
-    After a failed attempt only the nearest example stays: the others were no help, and give way
-    to the next ones.
+    After a failed attempt only the nearest of the examples that were shown stays: the others were
+    no help, and give way to the next ones.
 
     Args:
         state: Patterns, plan, and what was shown before.
@@ -27,7 +27,9 @@ def retrieved(
         top_k: Most examples.
     """
     tasks = list(dict.fromkeys((question, *state["sub_tasks"])))
-    before = state["shown_ids"]
+    before = frozenset(state["shown_ids"])
+    earlier = (one for one in state["retrieved_examples"] if one["id"] in before)
+    nearest = max(earlier, key=lambda one: one["score"], default={"id": ""})["id"]
     needs = [Detected(name, score) for name, score in state["pattern_scores"].items()]
     found = [
         shown.retriever.retrieve(
@@ -35,7 +37,7 @@ def retrieved(
             top_k,
             patterns=needs,
             without_groups=shown.without_groups,
-            without_ids=shown.without_ids | frozenset(before[1:]),
+            without_ids=shown.without_ids | (before - {nearest}),
         )
         for task in tasks
     ]
@@ -48,7 +50,6 @@ def retrieved(
     kept = list(unique.values())[:top_k]
     return {
         "retrieved_examples": [_plain(one, state["language"]) for one in kept],
-        "shown_ids": list(dict.fromkeys((*before, *(one.example.id for one in kept)))),
         "current_task_index": max(0, len(state["sub_tasks"]) - 1),
     }
 

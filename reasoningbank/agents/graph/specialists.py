@@ -109,21 +109,25 @@ def _write(parts: Parts, family: str, names: tuple[str, ...]) -> Node:
     def write(state: NL2SPARQLState) -> dict[str, Any]:
         """Write a query, knowing the plan, the schema and what failed before."""
         parts.turn()
+        examples = _examples(state, parts.settings.shown)
         rules = (state["relevant_constraints"], kind, state["advice"])
         sparql = write_query(
             asked(state),
             "\n\n".join(filter(None, rules)),
-            _examples(state, parts.settings.shown),
+            examples,
             _earlier(state),
             parts.lm,
             notes="\n\n".join(filter(None, (_plan(state), _names(state)))),
             temperature=stuck_temperature(parts.lm) if state["repeated"] else None,
         )
+        used = [one.id for one in examples]
         tried = [one["sparql"] for one in state["refinement_history"]]
         found = {
             "generated_sparql": sparql or "",
             "generation_attempts": state["generation_attempts"] + 1,
             "repeated": any(same_query(sparql, one) for one in tried) if sparql else False,
+            "used_ids": used,
+            "shown_ids": list(dict.fromkeys((*state["shown_ids"], *used))),
         }
         parts.record("write", {"family": family, **found})
         return found

@@ -35,7 +35,8 @@ class NL2SPARQLState(TypedDict, total=False):
         sub_tasks: The steps of the plan; the question alone where there is none.
         current_task_index: The last step that examples were retrieved for.
         retrieved_examples: ``id``, ``nl``, ``sparql``, ``score``, ``patterns``; the best first.
-        shown_ids: Ids of all examples shown in any attempt.
+        used_ids: Ids of the examples that this attempt was written from.
+        shown_ids: Ids of the examples that any attempt was written from.
         relevant_constraints: The pack's rules for the patterns.
         family: The pattern family whose specialist writes; empty for the general one.
         generated_sparql: The query of this attempt; empty where the reply held none.
@@ -78,6 +79,7 @@ class NL2SPARQLState(TypedDict, total=False):
     sub_tasks: list[str]
     current_task_index: int
     retrieved_examples: list[dict[str, Any]]
+    used_ids: list[str]
     shown_ids: list[str]
     relevant_constraints: str
     family: str
@@ -112,6 +114,8 @@ class Written(TypedDict, total=False):
     family: str
     relevant_constraints: str
     retrieved_examples: list[dict[str, Any]]
+    used_ids: list[str]
+    shown_ids: list[str]
     generated_sparql: str
     generation_attempts: int
     repeated: bool
@@ -147,6 +151,7 @@ def initial_state(
         sub_tasks=[],
         current_task_index=0,
         retrieved_examples=[],
+        used_ids=[],
         shown_ids=[],
         relevant_constraints="",
         family="",

@@ -9,6 +9,7 @@ import pytest
 
 from reasoningbank.agents import Attempt, Episode, make_agent
 from reasoningbank.agents.graph import GraphAgent, GraphSettings
+from reasoningbank.agents.graph.attempts import attempt_of
 from reasoningbank.agents.graph.specialists import _earlier
 from reasoningbank.agents.graph.state import initial_state
 from reasoningbank.corpus import Pack, Task
@@ -90,6 +91,43 @@ def test_an_error_is_refined_with_other_examples(episode: Make, forest: Pack) ->
     )
     assert first[0] == second[0]
     assert first[1:] != second[1:]
+
+
+def test_examples_that_the_writer_did_not_see_come_next(episode: Make, forest: Pack) -> None:
+    replies = (analysis("KIND"), written(BROKEN), written(QUERY), verified())
+    attempt = solve(episode(*replies, pack=forest), top_k=3, shown=2, specialists=False)
+    found = [[one["id"] for one in r["examples"]] for r in told(attempt, "retrieve")]
+    first, second = told(attempt, "write")
+    assert first["used_ids"] == found[0][:2]
+    # The nearest stays, and the one that there was no room for is shown.
+    assert second["used_ids"] == [found[0][0], found[0][2]]
+    assert second["shown_ids"] == found[0]
+    told_of = f"after the examples {', '.join(second['used_ids'])};"
+    assert told_of in told(attempt, "output")[0]["explanation"]
+
+
+def test_an_earlier_answer_is_explained_by_its_own_examples(episode: Make, forest: Pack) -> None:
+    replies = (analysis("KIND"), written(EMPTY), written(BROKEN))
+    attempt = solve(episode(*replies, pack=forest), top_k=3, shown=2, explore=False, max_attempts=2)
+    assert attempt.sparql == EMPTY
+    first, second = (one["used_ids"] for one in told(attempt, "write"))
+    assert first != second
+    assert f"after the examples {', '.join(first)};" in told(attempt, "output")[0]["explanation"]
+
+
+def test_where_no_example_is_shown_none_is_named(episode: Make, forest: Pack) -> None:
+    attempt = solve(episode(analysis("KIND"), written(QUERY), verified(), pack=forest), shown=0)
+    assert told(attempt, "write")[0]["used_ids"] == []
+    assert "Written by the writer for" in told(attempt, "output")[0]["explanation"]
+    assert "after the examples" not in told(attempt, "output")[0]["explanation"]
+
+
+def test_confidence_is_by_what_was_retrieved_for_the_answer() -> None:
+    near, far = ([{"id": "e", "score": score}] for score in (0.9, 0.2))
+    state = initial_state("?") | {"generated_sparql": "ASK {}", "retrieved_examples": near}
+    assert attempt_of(state, "refine")["likeness"] == 0.9
+    state |= {"retrieved_examples": far}
+    assert attempt_of(state, "refine")["likeness"] == 0.2
 
 
 def test_an_empty_result_is_explored_and_what_was_found_is_told(
