@@ -121,9 +121,14 @@ def _experiences(record: TrialRecord, arm: Arm, task: Task, metric: str) -> Iter
 
 
 def retrieved_in(record: TrialRecord) -> tuple[str, ...]:
-    """Return the ids of the items that a trial was shown, each once, in their order."""
+    """Return the ids of the items that a trial was shown, each once, in their order.
+
+    Those that the other attempts of a sampled trial saw come after those of the chosen one.
+    """
     found: dict[str, None] = {}
-    for event in record.trajectory.of("memory_retrieved"):
-        for item in record.trajectory.resolve(event.data).get("items") or ():
-            found[str(item["id"])] = None
+    others = (Trajectory.from_json(other["trajectory"]) for other in record.rollouts)
+    for trajectory in (record.trajectory, *others):
+        for event in trajectory.of("memory_retrieved"):
+            for item in trajectory.resolve(event.data).get("items") or ():
+                found[str(item["id"])] = None
     return tuple(found)

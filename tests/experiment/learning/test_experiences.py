@@ -13,7 +13,7 @@ from reasoningbank.errors import ModelError
 from reasoningbank.experiment import Arm, Experiment, RunFolder, TrialKey, TrialRecord
 from reasoningbank.experiment import trial as trials
 from reasoningbank.experiment.learning import session as sessions
-from reasoningbank.experiment.learning.experiences import experiences_of, outcome_of
+from reasoningbank.experiment.learning.experiences import experiences_of, outcome_of, retrieved_in
 from reasoningbank.experiment.learning.snapshots import Snapshots
 from reasoningbank.experiment.steps import StepFolder
 from reasoningbank.trajectory import Recorder
@@ -94,6 +94,17 @@ def test_attempts_of_which_nothing_is_believed_teach_nothing(
     trial = record(verdict=RIGHT, judgements=said(None), rollouts=(rollout("ASK {}", WRONG, True),))
     (only,) = experiences_of(trial, arm("lm"), TASK, "strict")
     assert (only.success, only.judge, only.reason) == (True, "lm:j", "it looks so")
+
+
+def test_items_that_any_attempt_saw_are_counted(record: Callable[..., TrialRecord]) -> None:
+    def saw(*ids: str) -> Recorder:
+        recorder = Recorder()
+        recorder.add("memory_retrieved", {"items": [{"id": one} for one in ids]})
+        return recorder
+
+    other = {**rollout("ASK {}", WRONG), "trajectory": saw("b", "c").trajectory().to_json()}
+    trial = record(trajectory=saw("a", "b").trajectory(), rollouts=(other,))
+    assert retrieved_in(trial) == ("a", "b", "c")
 
 
 @pytest.mark.parametrize("judge", ["lm", "both"])
