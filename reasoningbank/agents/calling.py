@@ -58,5 +58,5 @@ def asking(
 def _is_timeout(error: BaseException | None) -> bool:
     # A model that refuses late has refused: what it is asked at last is no hanging.
     while error is not None and not isinstance(error, LMTimeoutError):
-        error = error.__cause__ or error.__context__
+        error = error.__cause__
     return error is not None
