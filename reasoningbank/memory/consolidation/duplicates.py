@@ -15,7 +15,7 @@ from typing import NamedTuple
 from reasoningbank.memory.consolidation.canonical import names_in
 from reasoningbank.memory.consolidation.evidence import by_evidence
 from reasoningbank.memory.consolidation.shape import pattern_key
-from reasoningbank.memory.item import MemoryItem
+from reasoningbank.memory.item import MemoryItem, Scope
 
 __all__ = ["NEAR", "Closeness", "DuplicateRule", "Merge", "duplicates", "merged"]
 
@@ -53,15 +53,13 @@ class DuplicateRule:
 
     def matches(self, item: MemoryItem, others: Iterable[MemoryItem]) -> dict[str, str]:
         """Return the duplicates of an item by id, each with the reason."""
-        pattern, names = pattern_key(item.pattern, self.prefixes), self._names(item)
+        kind, names = self.kind(item), self._names(item)
         found: dict[str, str] = {}
         in_doubt = []
         for other in others:
-            if other.id == item.id or _place(other) != _place(item):
+            if other.id == item.id or self.kind(other) != kind:
                 continue
-            if pattern_key(other.pattern, self.prefixes) != pattern:
-                continue
-            if pattern and item.src in _PATTERN_IS_ALL:
+            if kind[-1] and item.src in _PATTERN_IS_ALL:
                 found[other.id] = "the same pattern"
             elif item.content.strip() and item.content.split() == other.content.split():
                 found[other.id] = "the same content"
@@ -72,6 +70,18 @@ class DuplicateRule:
             if cosine >= self.near:
                 found[other.id] = f"the same names in near words, cosine {cosine:.3f}"
         return found
+
+    def kind(self, item: MemoryItem) -> tuple[str, Scope, str]:
+        """Return what duplicates have in common: source, scope and pattern."""
+        return item.src, item.scope, pattern_key(item.pattern, self.prefixes)
+
+    def places(self, item: MemoryItem) -> list[Hashable]:
+        """Return where to look for duplicates: they have one of these in common with the item."""
+        kind = self.kind(item)
+        if kind[-1] and item.src in _PATTERN_IS_ALL:
+            return [kind]
+        said = tuple(item.content.split())
+        return [(kind, self._names(item)), *([(kind, said)] if said else ())]
 
     def _names(self, item: MemoryItem) -> frozenset[str]:
         return names_in("\n".join((item.title, item.description, item.content)), self.prefixes)
@@ -93,29 +103,34 @@ def duplicates(
         new: Ids of the items to compare with all; None for every item. The others are taken to
             have been compared with one another.
     """
-    alive: dict[Hashable, dict[str, MemoryItem]] = defaultdict(dict)
-    for item in items:
-        alive[_place(item)][item.id] = item
     chosen = frozenset(new) if new is not None else None
+    alive = {item.id: item for item in items}
+    order = {item_id: at for at, item_id in enumerate(alive)}
+    together: dict[Hashable, list[str]] = defaultdict(list)
+    asked = {rule.kind(item) for item in items if chosen is None or item.id in chosen}
+    places = {item.id: rule.places(item) for item in items if rule.kind(item) in asked}
+    for item_id, its in places.items():
+        for place in its:
+            together[place].append(item_id)
     merges = []
     for item in sorted(items, key=by_evidence):
-        pool = alive[_place(item)]
-        if item.id not in pool or (chosen is not None and item.id not in chosen):
+        if item.id not in alive or (chosen is not None and item.id not in chosen):
             continue
-        found = rule.matches(item, pool.values())
+        near = {one for place in places[item.id] for one in together[place] if one in alive}
+        found = rule.matches(item, [alive[one] for one in sorted(near, key=order.__getitem__)])
         if not found:
             continue
-        best, *_ = sorted((item, *(pool[one] for one in found)), key=by_evidence)
+        best, *_ = sorted((item, *(alive[one] for one in found)), key=by_evidence)
         # Nearness does not carry over: what is near the item need not be near a better one.
-        gone = [pool[one] for one in found] if best.id == item.id else [item]
+        gone = [alive[one] for one in found] if best.id == item.id else [item]
         gone = [one for one in gone if not rule.stays(one)]
         if not gone:
             continue
         for one in gone:
-            del pool[one.id]
+            del alive[one.id]
         reasons = tuple(found[one.id if best.id == item.id else best.id] for one in gone)
-        pool[best.id] = merged(best, gone)
-        merges.append(Merge(pool[best.id], tuple(gone), reasons))
+        alive[best.id] = merged(best, gone)
+        merges.append(Merge(alive[best.id], tuple(gone), reasons))
     return merges
 
 
@@ -140,8 +155,3 @@ def merged(kept: MemoryItem, gone: Iterable[MemoryItem]) -> MemoryItem:
         counters = kept.counters | other.counters
         kept = replace(kept.merged_with(other), tags=tags, counters=counters)
     return kept
-
-
-def _place(item: MemoryItem) -> Hashable:
-    """What has to agree before anything else is looked at."""
-    return item.src, item.scope

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from reasoningbank.memory import Counters, MemoryItem, Scope, Turn
+from reasoningbank.memory import Counters, ItemSource, MemoryItem, Scope, Turn
 from reasoningbank.memory.consolidation import DuplicateRule, Merge, duplicates
 
 from .items import HERE, MASS, item, seen
@@ -133,6 +133,25 @@ def test_only_what_is_new_is_compared() -> None:
     strong = replace(old[0], evidence=seen("t9"))
     (merge,) = duplicates([strong, weak, item("e", pattern=TURNED)], BY_PATTERN, new=[weak.id])
     assert ids([merge]) == [(strong.id, [weak.id])]
+
+
+@pytest.mark.parametrize("src", ["success", "failure"])
+def test_what_differs_is_not_compared(src: ItemSource, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What takes a thousand items is not a million comparisons."""
+    items = [
+        item(f"{n}", src, f"SELECT ?p {{ ?p up:p{n} <<it>> }}" if n % 2 else "", content=f"up:p{n}")
+        for n in range(80)
+    ]
+    read: list[str] = []
+    real = DuplicateRule._names
+
+    def counted(rule: DuplicateRule, one: MemoryItem) -> frozenset[str]:
+        read.append(one.id)
+        return real(rule, one)
+
+    monkeypatch.setattr(DuplicateRule, "_names", counted)
+    assert duplicates(items, BY_WORDS) == []
+    assert len(read) <= 2 * len(items)
 
 
 def test_what_remains_has_no_duplicates() -> None:
