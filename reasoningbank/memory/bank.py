@@ -16,7 +16,14 @@ from reasoningbank.memory.item import Counters, ItemStatus, MemoryItem
 from reasoningbank.memory.snapshot import Snapshot
 from reasoningbank.memory.store import Store
 from reasoningbank.memory.store_index import StoreIndex
-from reasoningbank.memory.store_rows import Operation, changes_of, ids_like, item_of, items_of
+from reasoningbank.memory.store_rows import (
+    Operation,
+    changes_of,
+    ids_like,
+    item_of,
+    items_of,
+    put_back,
+)
 from reasoningbank.memory.undoing import undo
 from reasoningbank.retrieval import WEIGHTS, Embedder, Match
 
@@ -172,21 +179,23 @@ class MemoryBank:
         takes over the further evidence and the counts.
 
         Raises:
-            UsageError: One of the others is not there.
+            UsageError: One of the others is not there, or the item itself is not active.
         """
         with self._changing(reason) as operation:
             replaced = [self.get(item_id) for item_id in old]
+            others = [item for item in replaced if item.id != new.id]
             before = self._found(new.id)
+            after = new if before is None or before in replaced else _merged(before, new)
+            if others and after.status != "active":
+                what = f"is {after.status}, so it cannot take the place of others"
+                raise UsageError(what, where=f"item {new.id}", mend="restore it first")
             if before is None:
-                operation.change("add", None, new)
-            elif before in replaced:
-                operation.change("replace", before, new)
+                operation.change("add", None, after)
             else:
-                operation.change("merge", before, _merged(before, new))
-            for item in replaced:
-                if item.id != new.id:
-                    after = replace(item, status="superseded", superseded_by=new.id)
-                    operation.change("supersede", item, after)
+                operation.change("replace" if before in replaced else "merge", before, after)
+            for item in others:
+                gone = replace(item, status="superseded", superseded_by=new.id)
+                operation.change("supersede", item, gone)
         self._embed()
         return new.id
 
@@ -213,17 +222,52 @@ class MemoryBank:
                 item = self.get(item_id)
                 operation.change("count", item, replace(item, counters=item.counters + counters))
 
-    def history(self, item_id: str | None = None) -> list[Change]:
+    @contextmanager
+    def holding(self) -> Iterator[None]:
+        """Keep all others from changing the bank while one decides on its items and changes them.
+
+        All that is done inside is done, or nothing; each change is an operation of its own.
+
+        Examples:
+            >>> bank = MemoryBank()
+            >>> with bank.holding():
+            ...     if not bank.items():
+            ...         ids = bank.add([MemoryItem("Names", "", "Ask.", "seed")])
+            >>> bank.last_change, len(bank.items())
+            (1, 1)
+        """
+        with self._store.writing():
+            yield
+        self._embed()
+
+    @property
+    def last_change(self) -> int:
+        """Number of the last change; 0 where nothing was changed yet."""
+        with self._store.reading() as database:
+            ((last,),) = database.execute("SELECT coalesce(max(number), 0) FROM changes").fetchall()
+            return int(last)
+
+    def history(self, item_id: str | None = None, *, since: int = 0) -> list[Change]:
         """Return what was changed, oldest first: everything, or of one item.
+
+        Args:
+            item_id: The item.
+            since: Only changes of higher numbers.
 
         Raises:
             UsageError: There never was such an item.
         """
         with self._store.reading() as database:
             if item_id is None:
-                return changes_of(database, "1", ())
+                return changes_of(database, "number > ?", (since,))
             found = changes_of(database, "item_id = ?", (item_id.strip().lower(),))
-            return found or changes_of(database, "item_id = ?", (self.get(item_id).id,))
+            found = found or changes_of(database, "item_id = ?", (self.get(item_id).id,))
+            return [change for change in found if change.number > since]
+
+    def put_back(self, item_id: str) -> str | None:
+        """Return why an item is active again that had been put away; None if it is not so."""
+        with self._store.reading() as database:
+            return put_back(database, item_id)
 
     def undo(self, number: int | None = None) -> Change:
         """Take back the last change, or the one of that number, with all that was done with it.
@@ -257,6 +301,9 @@ class MemoryBank:
             return item_of(database, item_id)
 
     def _embed(self) -> None:
+        if self._store.held:
+            # Others wait; whoever holds the bank embeds when he is done.
+            return
         try:
             self._index.embed()
         except ReasoningBankError as error:

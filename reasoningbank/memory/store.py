@@ -104,6 +104,12 @@ class Store:
         with self._transaction("BEGIN IMMEDIATE") as database:
             yield database
 
+    @property
+    def held(self) -> bool:
+        """Whether the thread that asks is inside of a transaction."""
+        with self._lock:
+            return self._database.in_transaction
+
     def close(self) -> None:
         """Close the file."""
         with self._lock:

@@ -14,7 +14,7 @@ from reasoningbank.memory.item import ItemStatus, MemoryItem
 from reasoningbank.memory.item_text import words_of
 from reasoningbank.memory.store import Store
 
-__all__ = ["Operation", "changes_of", "ids_like", "item_from", "item_of", "items_of"]
+__all__ = ["Operation", "changes_of", "ids_like", "item_from", "item_of", "items_of", "put_back"]
 
 
 class Operation:
@@ -133,6 +133,25 @@ def changes_of(database: sqlite3.Connection, where: str, values: Sequence[Any]) 
         )
         for number, time, action, item_id, before, after, reason, operation in rows
     ]
+
+
+def put_back(database: sqlite3.Connection, item_id: str) -> str | None:
+    """Return why an item is active again that had been put away; None if it is not so.
+
+    Only as much of the history is read as is needed: one item of many experiences has as many
+    rows, and each holds the whole item.
+    """
+    rows = database.execute(
+        "SELECT json_extract(before, '$.status'), json_extract(after, '$.status'), reason "
+        "FROM changes WHERE item_id = ? AND action NOT IN ('merge', 'count') ORDER BY number DESC",
+        (item_id,),
+    )
+    for was, became, reason in rows:
+        if was is None or became is None:
+            return None
+        if was != became:
+            return str(reason) if became == "active" else None
+    return None
 
 
 def _json(item: MemoryItem | None) -> str | None:

@@ -80,9 +80,7 @@ def _taken_back_by(database: sqlite3.Connection) -> dict[int, int]:
         "SELECT number, reason FROM changes WHERE action = 'undo' AND operation = number"
     )
     found = {number: reason.removeprefix(_OF) for number, reason in rows}
-    return {
-        number: int(of) for number, of in found.items() if of.isdecimal() and int(of) < number
-    }
+    return {number: int(of) for number, of in found.items() if of.isdecimal() and int(of) < number}
 
 
 def _root(of: dict[int, int], number: int) -> tuple[int, bool]:

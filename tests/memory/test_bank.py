@@ -129,6 +129,23 @@ def test_one_of_the_others_may_take_their_place() -> None:
     assert bank.get(whole.id).counters == Counters(retrieved=2)
 
 
+@pytest.mark.parametrize("by", ["retire", "replace"])
+def test_what_was_put_away_takes_the_place_of_no_other(by: str) -> None:
+    bank = bank_of("mass", "masses")
+    gone, kept = item("mass"), item("masses")
+    if by == "retire":
+        bank.retire(gone.id, reason="wrong")
+    else:
+        bank.replace([gone.id], kept, reason="the same")
+    before = bank.snapshot(), bank.history()
+    with pytest.raises(UsageError, match="cannot take the place of others; restore it first"):
+        bank.replace([kept.id], gone, reason="the same")
+    assert (bank.snapshot(), bank.history()) == before
+    # What it says of itself may still be changed.
+    bank.replace([gone.id], replace(bank.get(gone.id), tags=("new",)), reason="better tags")
+    assert bank.get(gone.id).tags == ("new",)
+
+
 def test_all_or_nothing() -> None:
     bank = bank_of("mass")
     before = bank.snapshot(), bank.history()

@@ -50,6 +50,32 @@ def test_a_change_says_what_when_and_why(bank: MemoryBank) -> None:
         bank.history("ffffffffffffffff")
 
 
+def test_the_end_of_a_history(bank: MemoryBank) -> None:
+    assert MemoryBank(embedder=HashedWords()).last_change == 0
+    last = bank.last_change
+    bank.retire(IDS["taxa"], reason="hurts")
+    assert (last, bank.last_change) == (4, 5)
+    assert bank.history(since=last) == bank.history()[4:] == bank.history(IDS["taxa"], since=4)
+    assert bank.history(since=5) == bank.history(IDS["mass"], since=4) == []
+
+
+def test_what_was_put_back_says_why(bank: MemoryBank) -> None:
+    told = []
+    for change in (
+        lambda: bank.retire(IDS["mass"], reason="hurts"),
+        lambda: bank.restore(IDS["mass"], reason="it was the endpoint"),
+        lambda: bank.count([IDS["mass"]], Counters(1)),
+        lambda: bank.add([item("mass", provenance=Provenance("t2"))]),
+        lambda: bank.replace([IDS["mass"]], item("merged"), reason="the same"),
+        bank.undo,
+    ):
+        change()
+        told.append(bank.put_back(IDS["mass"]))
+    back = "it was the endpoint"
+    assert told == [None, back, back, back, None, "undo of change 9"]
+    assert bank.put_back(IDS["taxa"]) is None
+
+
 def test_undoing_a_merge_restores_all(bank: MemoryBank) -> None:
     before = bank.snapshot()
     bank.replace([IDS["mass"], IDS["taxa"]], item("merged"), reason="the same")
@@ -133,6 +159,14 @@ def test_a_merge_is_taken_back_once(bank: MemoryBank) -> None:
         with pytest.raises(UsageError, match="cannot be undone again"):
             bank.undo(6)
     assert bank.get(IDS["mass"]).counters == Counters(9, 9)
+
+
+def test_undoing_many_looks_once_for_what_they_replaced(bank: MemoryBank) -> None:
+    bank.add(item(f"title {number}") for number in range(30))
+    asked: list[str] = []
+    bank._store._database.set_trace_callback(asked.append)
+    bank.undo()
+    assert sum("superseded_by')" in statement for statement in asked) == 1
 
 
 def test_what_an_older_version_took_back_twice_can_be_mended(bank: MemoryBank) -> None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
-from itertools import pairwise
 
 from reasoningbank.memory.bank import MemoryBank
 from reasoningbank.memory.changes import Change
 from reasoningbank.memory.consolidation.closeness import closeness_by
-from reasoningbank.memory.consolidation.contradictions import beats, contradictions, opposed
+from reasoningbank.memory.consolidation.contradictions import beats, contradictions, opposed, turn
 from reasoningbank.memory.consolidation.duplicates import NEAR, DuplicateRule, duplicates
 from reasoningbank.memory.consolidation.harm import HarmRule
 from reasoningbank.memory.item import MemoryItem
@@ -62,11 +61,17 @@ def consolidate(
         ('undo', 2, [])
     """
     work = _Work(bank, prefixes)
-    work.pass_on()
-    work.merge(None if new is None else frozenset(new), near, embedder)
-    work.supersede()
-    work.retire(harm)
-    return work.changes
+    compared = None if new is None else frozenset(new)
+    while True:
+        back = work.pass_on()
+        made = len(work.changes)
+        work.merge(None if compared is None else compared | back, near, embedder)
+        work.supersede()
+        work.retire(harm)
+        if len(work.changes) == made:
+            return work.changes
+        # What was put away may be all that spoke against something, which is then heard again.
+        compared = frozenset()
 
 
 class _Work:
@@ -76,30 +81,38 @@ class _Work:
         self.changes: list[Change] = []
         self._bank = bank
         self._prefixes = prefixes
-        # Reading 1,000 items takes a tenth of a second, so they are read once.
+        # Reading 1,000 items takes a tenth of a second, so they are read once; after that, what
+        # was changed. The number comes first: what is changed in between is then read twice.
+        self._seen = bank.last_change
         self._items = {item.id: item for item in bank.items(status=None)}
 
-    def pass_on(self) -> None:
-        """Give experience that came for merged items to what took their place.
+    def pass_on(self) -> frozenset[str]:
+        """Give experience of merged items to their heirs, and bring back what nothing contradicts.
 
         What was contradicted has no heir: evidence for it is none for what contradicted it, nor
-        for what contradicted that.
+        for what contradicted that. It comes back when what contradicted it is gone, or rests on
+        no more than it any longer.
+
+        Returns:
+            Ids of what was brought back.
         """
-        for item in list(self._items.values()):
-            line = self._line(item)
-            heir = line[-1]
-            if len(line) < 2 or heir.status != "active":
-                continue
-            if beats(item, heir, self._prefixes):
-                reason = f"{BY}it rests on more by now than {heir.id}"
-                self._do([item.id], partial(self._bank.restore, item.id, reason=reason))
-                continue
-            links = (*pairwise(line), (item, heir))
-            if not any(opposed(one, other, self._prefixes) for one, other in links):
+        with self._holding():
+            superseded = [item for item in self._items.values() if item.status == "superseded"]
+            for item in superseded:
+                heir = self._heir(item)
                 further = tuple(one for one in item.origins if one not in heir.origins)
-                if further:
+                if further and heir.status != "retired":
                     heir = replace(heir, evidence=(*heir.evidence, *further))
                     self._replace([], heir, f"evidence of {item.id}")
+            back = []
+            # What speaks against others comes back before them.
+            for item in sorted(superseded, key=lambda one: turn(one, self._prefixes)):
+                item = self._items[item.id]
+                if reason := self._unopposed(item):
+                    self._bank.restore(item.id, reason=BY + reason)
+                    self._take_over()
+                    back.append(item.id)
+        return frozenset(back)
 
     def merge(self, added: frozenset[str] | None, near: float, embedder: Embedder | None) -> None:
         """Merge duplicates."""
@@ -108,26 +121,34 @@ class _Work:
             return closeness_by(embedder or open_embedder())(item, others)
 
         rule = DuplicateRule(closeness, near, self._prefixes, self._put_back)
-        for merge in duplicates(self._active(), rule, added):
-            reasons = "; ".join(
-                f"{gone.id} is a duplicate of {merge.kept.id}: {reason}"
-                for gone, reason in zip(merge.gone, merge.reasons, strict=True)
-            )
-            self._replace([gone.id for gone in merge.gone], merge.kept, reasons)
+        # What may take long is done while others may write.
+        found = duplicates(self._active(), rule, added)
+        with self._holding() as others_changed:
+            if others_changed:
+                found = duplicates(self._active(), rule, added)
+            for merge in found:
+                reasons = "; ".join(
+                    f"{gone.id} is a duplicate of {merge.kept.id}: {reason}"
+                    for gone, reason in zip(merge.gone, merge.reasons, strict=True)
+                )
+                self._replace([gone.id for gone in merge.gone], merge.kept, reasons)
 
     def supersede(self) -> None:
         """Supersede what is contradicted."""
-        for loser, winner, reason in contradictions(self._active(), self._prefixes):
-            if not self._put_back(loser):
-                told = f"{winner.id} rests on more than {loser.id}, and {reason}"
-                self._replace([loser.id], winner, told)
+        with self._holding():
+            for loser, winner, reason in contradictions(self._active(), self._prefixes):
+                if not self._put_back(loser):
+                    told = f"{winner.id} rests on more than {loser.id}, and {reason}"
+                    self._replace([loser.id], winner, told)
 
     def retire(self, rule: HarmRule) -> None:
         """Retire what hurts."""
-        for item in self._active():
-            reason = rule.says(item.counters)
-            if reason and not self._put_back(item):
-                self._do([item.id], partial(self._bank.retire, item.id, reason=BY + reason))
+        with self._holding():
+            for item in self._active():
+                reason = rule.says(item.counters)
+                if reason and not self._put_back(item):
+                    self._bank.retire(item.id, reason=BY + reason)
+                    self._take_over()
 
     def _active(self) -> list[MemoryItem]:
         return [item for item in self._items.values() if item.status == "active"]
@@ -142,24 +163,53 @@ class _Work:
             line[heir.id] = item = heir
         return list(line.values())
 
+    def _heir(self, item: MemoryItem) -> MemoryItem:
+        """Return what an item was merged into in the end; itself if it was contradicted."""
+        heir = item
+        for one in self._line(item)[1:]:
+            if any(opposed(other, one, self._prefixes) for other in (item, heir)):
+                break
+            heir = one
+        return heir
+
+    def _unopposed(self, item: MemoryItem) -> str:
+        """Return why an item that was contradicted is to come back; empty if it is not."""
+        line = self._line(item)
+        if len(line) < 2 or not opposed(item, line[1], self._prefixes):
+            return ""
+        if any(one.status == "active" and beats(one, item, self._prefixes) for one in line[1:]):
+            return ""
+        if line[1].status == "active":
+            return f"it rests on no less by now than {line[1].id}"
+        return f"{line[1].id}, which spoke against it, is {line[1].status}"
+
     def _put_back(self, item: MemoryItem) -> bool:
         """Tell whether a person has put an item back that had been put away."""
-        for change in reversed(self._bank.history(item.id)):
-            if change.before is None or change.after is None:
-                return False
-            if change.before.status != change.after.status:
-                return change.after.status == "active" and not change.reason.startswith(BY)
-        return False
+        reason = self._bank.put_back(item.id)
+        return reason is not None and not reason.startswith(BY)
 
     def _replace(self, gone: Sequence[str], kept: MemoryItem, reason: str) -> None:
         # An item that is among what it replaces becomes what is given; nothing is added twice.
-        ids = [kept.id, *gone]
-        self._do(ids, partial(self._bank.replace, ids, kept, reason=BY + reason))
+        self._bank.replace([kept.id, *gone], kept, reason=BY + reason)
+        self._take_over()
 
-    def _do(self, ids: Sequence[str], change: Callable[[], object]) -> None:
-        """Change items, and take over what they became."""
-        before = {item_id: len(self._bank.history(item_id)) for item_id in ids}
-        change()
-        made = [one for item_id in ids for one in self._bank.history(item_id)[before[item_id] :]]
-        self.changes += sorted(made, key=lambda one: one.number)
-        self._items.update((one.item_id, one.after) for one in made if one.after is not None)
+    def _take_over(self) -> None:
+        """Note what was just changed here."""
+        self.changes += self._follow()
+
+    @contextmanager
+    def _holding(self) -> Iterator[bool]:
+        """Keep others from changing the bank; tell whether they did so until now."""
+        with self._bank.holding():
+            yield bool(self._follow())
+
+    def _follow(self) -> list[Change]:
+        """Take over what was changed since the last time."""
+        made = self._bank.history(since=self._seen)
+        for change in made:
+            self._seen = change.number
+            if change.after is None:
+                self._items.pop(change.item_id, None)
+            else:
+                self._items[change.item_id] = change.after
+        return made

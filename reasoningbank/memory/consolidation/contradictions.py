@@ -16,7 +16,7 @@ from reasoningbank.memory.consolidation.evidence import by_evidence, evidence_of
 from reasoningbank.memory.consolidation.shape import pattern_key
 from reasoningbank.memory.item import ABSENT, MemoryItem, Scope
 
-__all__ = ["Superseding", "beats", "contradictions", "opposed"]
+__all__ = ["Superseding", "beats", "contradictions", "opposed", "turn"]
 
 #: What warns of its pattern; every other item has a pattern that works.
 _AGAINST = "failure"
@@ -35,7 +35,9 @@ class Superseding(NamedTuple):
 def contradictions(items: Sequence[MemoryItem], prefixes: Prefixes = None) -> list[Superseding]:
     """Find the items that others contradict with more evidence.
 
-    Items are heard in the order of their evidence, and one that has lost speaks against no other.
+    Items are heard in the order of their evidence, at equal evidence those that show what is not
+    there before those that use it. So whatever beats an item was heard before it, and one that has
+    lost speaks against no other.
 
     Args:
         items: Active items.
@@ -52,7 +54,8 @@ def contradictions(items: Sequence[MemoryItem], prefixes: Prefixes = None) -> li
             deniers[name].append(item)
     patterns.pop("", None)
     lost: dict[str, Superseding] = {}
-    for item in sorted(items, key=by_evidence):
+    turns = {item.id: turn(item, prefixes) for item in items}
+    for item in sorted(items, key=lambda one: turns[one.id]):
         if item.id in lost:
             continue
         rivals = [
@@ -60,7 +63,9 @@ def contradictions(items: Sequence[MemoryItem], prefixes: Prefixes = None) -> li
             *(rival for name in _absent(item, prefixes) for rival in users[name]),
             *(rival for name in _used(item, prefixes) for rival in deniers[name]),
         ]
-        for rival in sorted({rival.id: rival for rival in rivals}.values(), key=by_evidence):
+        for rival in sorted(
+            {one.id: one for one in rivals}.values(), key=lambda one: turns[one.id]
+        ):
             reason = beats(item, rival, prefixes)
             if reason and rival.id not in lost:
                 lost[rival.id] = Superseding(rival, item, reason)
@@ -71,14 +76,19 @@ def beats(one: MemoryItem, other: MemoryItem, prefixes: Prefixes = None) -> str:
     """Return why one item takes the place of another that it contradicts; empty if it does not.
 
     The one with more evidence does. Where it is equal, what is not there was looked for in the
-    data, and that it should be used is an opinion; otherwise both stay.
+    data, and that it should be used is an opinion; of two that both show and use names, the one
+    that is first by evidence, age and id. Otherwise both stay.
+
+    Items never beat each other in a ring, so that consolidation comes to an end.
     """
     reason = opposed(one, other, prefixes)
     mine, others = evidence_of(one), evidence_of(other)
     if not reason or mine < others:
         return ""
+    if mine > others:
+        return reason
     shown = _absent(one, prefixes).keys() & _used(other, prefixes)
-    return reason if mine > others or shown else ""
+    return reason if shown and turn(one, prefixes) < turn(other, prefixes) else ""
 
 
 def opposed(one: MemoryItem, other: MemoryItem, prefixes: Prefixes = None) -> str:
@@ -105,6 +115,13 @@ def opposed(one: MemoryItem, other: MemoryItem, prefixes: Prefixes = None) -> st
         for name in sorted(_used(first, prefixes) & absent.keys()):
             return f"{absent[name]} was shown not to be there"
     return ""
+
+
+def turn(item: MemoryItem, prefixes: Prefixes) -> tuple[int, int, int, int, bool, str, str]:
+    """Return a sort key: by evidence; where it is equal, what only shows first, what uses last."""
+    certain, tasks, helped, turns, time, item_id = by_evidence(item)
+    kind = 2 if not _absent(item, prefixes) else 1 if _used(item, prefixes) else 0
+    return certain, tasks, helped, kind, turns, time, item_id
 
 
 def _used(item: MemoryItem, prefixes: Prefixes) -> frozenset[str]:
