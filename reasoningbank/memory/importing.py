@@ -26,6 +26,7 @@ def import_items(bank: MemoryBank, items: Iterable[MemoryItem], *, reason: str) 
     Of an item that the bank has, only evidence that it lacks is taken over. Where both rest on a
     common experience, one of them is a later state of the other, and the larger counts hold;
     otherwise the counts are of different trials, and are added. Status and tags stay the bank's.
+    What several import at once is taken in once.
 
     Args:
         bank: The bank.
@@ -40,20 +41,22 @@ def import_items(bank: MemoryBank, items: Iterable[MemoryItem], *, reason: str) 
         >>> [len(part) for part in import_items(bank, [item], reason="again")]
         [0, 0, 1]
     """
-    held = {item.id: item for item in bank.items(status=None)}
+    given = list(items)
     added, merged, same, changed = [], [], [], []
-    for item in items:
-        mine = held.get(item.id)
-        further = item if mine is None else _further(mine, item)
-        if mine is None:
-            added.append(item.id)
-        elif further is not None:
-            merged.append(item.id)
-        else:
-            same.append(item.id)
-        if further is not None:
-            changed.append(further)
-    bank.add(changed, reason=reason)
+    with bank.holding():
+        held = {item.id: item for item in bank.items(status=None)}
+        for item in given:
+            mine = held.get(item.id)
+            further = item if mine is None else _further(mine, item)
+            if mine is None:
+                added.append(item.id)
+            elif further is not None:
+                merged.append(item.id)
+            else:
+                same.append(item.id)
+            if further is not None:
+                changed.append(further)
+        bank.add(changed, reason=reason)
     return Imported(tuple(added), tuple(merged), tuple(same))
 
 
