@@ -11,12 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from rdflib.namespace import RDF
 from rdflib.paths import Path, SequencePath
 from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.plugins.sparql.sparql import Query
-from rdflib.term import BNode, Identifier, Variable
+from rdflib.term import BNode, Identifier, URIRef, Variable
 
-from reasoningbank.corpus.template import template_of, triples_of
+from reasoningbank.corpus.template import triples_of
 from reasoningbank.errors import QueryError
 from reasoningbank.memory.naming import Bag, Name, Node, Row, words_of
 from reasoningbank.sparql.query import prepare
@@ -86,9 +87,10 @@ def query_hashes(query: str, prefixes: Prefixes = ()) -> frozenset[str]:
 
 @lru_cache(maxsize=4096)
 def template_hash(query: str, prefixes: Prefixes = ()) -> str:
-    """Return the hash of a query's shape, as the corpus groups by it; empty if it does not parse.
+    """Return the hash of a query's shape; empty if it does not parse.
 
-    Slots of a skeleton are constants.
+    It is what is left without constants, slots of a skeleton among them; properties and classes
+    stay, and so do LIMIT and DISTINCT.
 
     Examples:
         >>> template_hash("SELECT ?m { <<protein>> up:mass ?m }", (("up", "http://u/"),)) == (
@@ -96,7 +98,11 @@ def template_hash(query: str, prefixes: Prefixes = ()) -> str:
         True
     """
     parsed = _parsed(query, prefixes)
-    return "" if parsed is None else template_of(parsed.algebra)
+    if parsed is None:
+        return ""
+    root = parsed.algebra
+    columns = Bag(tuple(_nodes(list(root.get("PV") or ()))))
+    return _hash("shape", *words_of(Row((*_nodes(root, shape=True), columns))))
 
 
 @lru_cache(maxsize=4096)
@@ -240,26 +246,33 @@ def _count(part: Any) -> int:
     return 0
 
 
-def _nodes(part: Any) -> Iterator[Node]:
+def _nodes(part: Any, *, shape: bool = False) -> Iterator[Node]:
     if isinstance(part, CompValue):
         yield f"({part.name}"
         for key in sorted(k for k in part if k not in ("_vars", "PV", "lazy", "service_string")):
             yield key
             if key == "triples":
-                yield Bag(tuple(Row(tuple(map(_term, triple))) for triple in _steps(part)))
+                yield Bag(tuple(_triple(*triple, shape=shape) for triple in _steps(part)))
             else:
-                yield from _nodes(part[key])
+                yield from _nodes(part[key], shape=shape)
         yield ")"
     elif isinstance(part, (list, tuple)):
         yield "["
-        for item in part:
-            yield from _nodes(item)
+        # How many rows of VALUES there are is a constant like the values themselves.
+        rows = shape and bool(part) and type(part[0]) is dict
+        for item in part[:1] if rows else part:
+            yield from _nodes(item, shape=shape)
         yield "]"
     elif isinstance(part, dict):
         for key in part:
-            yield from (_term(key), _term(part[key]))
+            yield from (_term(key), _term(part[key], shape=shape))
     else:
-        yield _term(part)
+        yield _term(part, shape=shape)
+
+
+def _triple(subject: Any, predicate: Any, obj: Any, *, shape: bool) -> Row:
+    constant = shape and not (predicate == RDF.type and isinstance(obj, URIRef))
+    return Row((_term(subject, shape=shape), _term(predicate), _term(obj, shape=constant)))
 
 
 def _steps(block: CompValue) -> list[tuple[Any, Any, Any]]:
@@ -275,8 +288,11 @@ def _steps(block: CompValue) -> list[tuple[Any, Any, Any]]:
     return steps
 
 
-def _term(term: Any) -> Node:
-    return Name(str(term)) if isinstance(term, (Variable, BNode)) else _written(term)
+def _term(term: Any, *, shape: bool = False) -> Node:
+    if isinstance(term, (Variable, BNode)):
+        return Name(str(term))
+    constant = isinstance(term, Identifier) or type(term) is int
+    return "_" if shape and constant else _written(term)
 
 
 def _written(term: Any) -> str:

@@ -99,6 +99,33 @@ def test_a_template_has_slots_for_its_constants() -> None:
 
 
 @pytest.mark.parametrize(
+    ("what", "instead", "same"),
+    [
+        ("> 5", "> 6", True),
+        ("LIMIT 10", "LIMIT 20", True),
+        ("up:sequence/up:mass ?mass .", "up:sequence ?s . ?s up:mass ?mass . ", True),
+        ("FILTER", "VALUES ?mass { 1 2 } FILTER", False),
+        ("LIMIT 10", "", False),
+        ("?protein up:organism", "?protein a up:Protein ; up:organism", False),
+        ("?mass > 5", "?protein > 5", False),
+    ],
+)
+def test_a_shape_is_without_constants_and_with_all_else(
+    what: str, instead: str, same: bool
+) -> None:
+    assert (template_hash(GOLD.replace(what, instead)) == template_hash(GOLD)) is same
+
+
+def test_a_shape_keeps_classes_and_no_number_of_rows() -> None:
+    query = "SELECT ?p { VALUES ?n { 'a' 'b' } ?p a up:Protein ; up:name ?n }"
+    other = query.replace("'b'", "'c' 'd'")
+    assert template_hash(query, PREFIXES) == template_hash(other, PREFIXES)
+    assert template_hash(query, PREFIXES) != template_hash(
+        query.replace("up:Protein", "up:Gene"), PREFIXES
+    )
+
+
+@pytest.mark.parametrize(
     "text",
     [
         GOLD,
@@ -179,9 +206,11 @@ def test_what_variables_are_called_and_the_order_of_triples_is_no_part_of_a_hash
         tail = f"FILTER(?{called['p']} != 3) }} GROUP BY ?{called['p']}"
         return f"SELECT ?{called['p']} (COUNT(*) AS ?n) {{ {body} {tail}"
 
-    hashes = {query_hashes(written(), PREFIXES) for _ in range(40)}
+    queries = [written() for _ in range(40)]
+    hashes = {query_hashes(query, PREFIXES) for query in queries}
     assert len(hashes) == 1
     assert len(hashes.pop()) == 2
+    assert len({template_hash(query, PREFIXES) for query in queries}) == 1
 
 
 def test_one_of_two_that_look_alike_is_not_the_other() -> None:
