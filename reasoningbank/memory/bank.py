@@ -19,6 +19,7 @@ from reasoningbank.memory.store_index import StoreIndex
 from reasoningbank.memory.store_rows import (
     Operation,
     changes_of,
+    fill_words,
     ids_like,
     item_of,
     items_of,
@@ -44,7 +45,7 @@ class MemoryBank:
         readonly: Whether the file is to stay as it is; changing the bank is then an error.
 
     Raises:
-        RecordError: The file is damaged, or no memory bank.
+        RecordError: The file is damaged, or no memory bank; or it is empty and to be read only.
 
     Examples:
         >>> bank = MemoryBank()
@@ -65,6 +66,12 @@ class MemoryBank:
     ) -> None:
         self.path = path
         self._store = Store(path, readonly=readonly)
+        if self._store.words_lost:
+            try:
+                fill_words(self._store)
+            except BaseException:
+                self.close()
+                raise
         self._index = StoreIndex(self._store, embedder)
 
     @classmethod

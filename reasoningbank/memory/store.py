@@ -63,12 +63,21 @@ class Store:
         path: The file, made where there is none; None keeps everything in memory.
         readonly: Whether the file is to stay as it is, whatever is asked for.
 
+    Attributes:
+        path: The file.
+        readonly: Whether it stays as it is.
+        words: The index of the active items' words.
+        words_lost: Whether that index was lost, so that it has to be filled again; who only reads
+            fills one of his own in memory.
+
     Raises:
-        RecordError: The file is damaged, is no memory bank, or cannot be opened.
+        RecordError: The file is damaged, is no memory bank, or cannot be opened; or it is empty
+            and to be read only.
     """
 
     def __init__(self, path: Path | None, *, readonly: bool = False) -> None:
         self.path = path
+        self.readonly = readonly
         self._lock = threading.RLock()
         try:
             if path is not None and not readonly:
@@ -85,9 +94,6 @@ class Store:
             raise self._failed(error) from error
         try:
             self._prepare()
-            self.words = WordIndex(self._database, "words")
-            if readonly:
-                self._database.execute("PRAGMA query_only = 1")
         except BaseException:
             self._database.close()
             raise
@@ -141,12 +147,26 @@ class Store:
     def _prepare(self) -> None:
         try:
             if not self._is_bank():
+                if self.readonly and self.path is not None:
+                    mend = "make it anew from a snapshot with `reasoningbank memory import`"
+                    raise RecordError(
+                        "is empty, so it is no memory bank", where=str(self.path), mend=mend
+                    )
                 self._database.execute("BEGIN IMMEDIATE")
                 # Another process may have made it in between.
                 if not self._is_bank():
                     for statement in TABLES:
                         self._database.execute(statement)
                 self._database.execute("COMMIT")
+            self.words_lost = self._lacks_words()
+            place = self._database
+            if self.readonly:
+                self._database.execute("PRAGMA query_only = 1")
+                if self.words_lost:
+                    place = sqlite3.connect(
+                        ":memory:", isolation_level=None, check_same_thread=False
+                    )
+            self.words = WordIndex(place, "words")
         except sqlite3.Error as error:
             raise self._failed(error) from error
 
@@ -166,6 +186,13 @@ class Store:
             )
         return bool(tables)
 
+    def _lacks_words(self) -> bool:
+        made = self._database.execute("SELECT 1 FROM sqlite_master WHERE name = 'words'")
+        if made.fetchone() and self._database.execute("SELECT rowid FROM words LIMIT 1").fetchone():
+            return False
+        active = self._database.execute("SELECT 1 FROM items WHERE status = 'active' LIMIT 1")
+        return active.fetchone() is not None
+
     def _failed(self, error: Exception) -> RecordError | UsageError:
         said = (str(error).splitlines() or [""])[0]
         where = str(self.path or "the bank in memory")
@@ -174,7 +201,7 @@ class Store:
         if "not a database" in said:
             mend = "name another file; JSON lines are read by `reasoningbank memory import`"
             return RecordError("is no memory bank, or is damaged", where=where, mend=mend)
-        if "malformed" in said or "corrupt" in said:
+        if any(word in said for word in ("malformed", "corrupt", "vtable")):
             mend = "make it anew from a snapshot with `reasoningbank memory import`"
             return RecordError(f"the memory bank is damaged ({said})", where=where, mend=mend)
         if "locked" in said:

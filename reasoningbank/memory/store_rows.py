@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import sqlite3
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -14,7 +15,18 @@ from reasoningbank.memory.item import ItemStatus, MemoryItem
 from reasoningbank.memory.item_text import words_of
 from reasoningbank.memory.store import Store
 
-__all__ = ["Operation", "changes_of", "ids_like", "item_from", "item_of", "items_of", "put_back"]
+__all__ = [
+    "Operation",
+    "changes_of",
+    "fill_words",
+    "ids_like",
+    "item_from",
+    "item_of",
+    "items_of",
+    "put_back",
+]
+
+logger = logging.getLogger(__name__)
 
 
 class Operation:
@@ -81,6 +93,15 @@ class Operation:
         ).fetchall()
         self._touched.update((key, None) for (key,) in rows)
         self._database.execute("DELETE FROM embeddings WHERE item_id = ?", (item_id,))
+
+
+def fill_words(store: Store) -> None:
+    """Put the active items into the index of words, which was lost, and say so."""
+    with store.reading() if store.readonly else store.writing() as database:
+        rows = database.execute("SELECT key, item FROM items WHERE status = 'active'")
+        # Two processes may do so at once: equal rows take each other's place.
+        store.words.add([(key, words_of(item_from(text))) for key, text in rows])
+    logger.warning("%s: the index of words was lost, and is made anew", store.path)
 
 
 def item_of(database: sqlite3.Connection, item_id: str) -> MemoryItem | None:

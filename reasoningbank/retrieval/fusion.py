@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from reasoningbank.errors import UsageError
 
 __all__ = ["WEIGHTS", "Match", "best_first"]
 
@@ -52,7 +55,13 @@ def best_first(
         found: Numbers of texts with a word in common, ascending, and their scores.
         weights: Weight of meaning and of words; only their proportion counts. Where one is 0,
             that part plays no role: by words alone, texts without a word in common don't come.
+
+    Raises:
+        UsageError: One of the weights is below 0, or both are 0.
     """
+    if not (min(weights) >= 0 and 0 < sum(weights) < math.inf):
+        what = f"weights {weights[0]:g} and {weights[1]:g} rank nothing"
+        raise UsageError(what, mend="give none below 0, and one above")
     keys, angles = cosines
     if not len(keys):
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -53,6 +54,12 @@ def test_scores_lie_between_0_and_1_and_fall() -> None:
         assert match.score == pytest.approx(0.6 * match.semantic + 0.4 * match.lexical, abs=1e-5)
     assert all(a.score >= b.score for a, b in itertools.pairwise(matches))
     assert matches[0].semantic == 1
+
+
+@pytest.mark.parametrize("weights", [(0, 0), (-1, 1), (2, -1), (math.nan, 1), (math.inf, 1)])
+def test_weights_that_weigh_nothing_are_refused(weights: tuple[float, float]) -> None:
+    with pytest.raises(UsageError, match=r"weights .* rank nothing; give"):
+        index_of(ENGLISH).search("mass", 3, weights=weights)
 
 
 def test_a_query_without_a_known_word_is_ranked_by_meaning_alone() -> None:

@@ -27,14 +27,14 @@ def read_bank(path: Path) -> Snapshot:
         path: A snapshot (.jsonl, .jsonl.gz) or a bank (.sqlite).
 
     Raises:
-        UsageError: If there is none, or it is something else.
+        UsageError: If there is none, it is empty, or it is something else.
     """
     if not path.is_file():
         mend = "give a file that `reasoningbank memory export` wrote, or a bank"
         raise UsageError("no such bank", where=str(path), mend=mend)
     try:
         if path.suffix in (".sqlite", ".db"):
-            with MemoryBank(path) as bank:
+            with MemoryBank(path, readonly=True) as bank:
                 return bank.snapshot()
         return Snapshot.read(path)
     except RecordError as error:

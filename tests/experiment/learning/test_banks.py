@@ -1,0 +1,36 @@
+"""The bank that an arm names: what it holds, and files that are none."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+from hashed_words import HashedWords
+
+from reasoningbank.errors import UsageError
+from reasoningbank.experiment.learning.banks import read_bank
+from reasoningbank.memory import MemoryBank, MemoryItem
+
+
+def test_a_bank_is_read_and_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "bank.sqlite"
+    with MemoryBank(path, HashedWords()) as bank:
+        bank.add([MemoryItem("Names", "", "Ask.", "seed")])
+        wanted = bank.snapshot()
+    with sqlite3.connect(path) as database:
+        # What is lost would be made anew by whoever may write.
+        database.execute("DROP TABLE words")
+    database.close()
+    before = path.read_bytes()
+    assert read_bank(path) == wanted
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["bank.sqlite", "bank.db"])
+def test_an_empty_file_is_no_empty_bank(tmp_path: Path, name: str) -> None:
+    """A run would begin without a memory, and without a word of it."""
+    (tmp_path / name).touch()
+    with pytest.raises(UsageError, match="is empty, so it is no memory bank"):
+        read_bank(tmp_path / name)
+    assert (tmp_path / name).stat().st_size == 0
