@@ -30,6 +30,7 @@ MOST_CHARS = 260
 #: Runs with what they ask, in the order in which they make sense.
 RUNS = {
     "liita_memory_gate": "The gate: do exemplars of golds help at all?",
+    "liita_memory": "The standard experiment: learned memory against none, sampling and a placebo",
 }
 
 
