@@ -75,6 +75,11 @@ class Usage:
         """Tokens sent and generated."""
         return self.prompt_tokens + self.completion_tokens
 
+    @property
+    def unpriced(self) -> bool:
+        """Whether a call has no known price; calls from a cache cost nothing."""
+        return self.dollars is None and self.lm_calls > 0
+
     def __add__(self, other: Usage) -> Usage:
         """Return both together; without a price where a part has calls and none.
 
@@ -90,9 +95,9 @@ class Usage:
             if f.name != "dollars"
         }
         prices = [usage.dollars for usage in (self, other) if usage.dollars is not None]
-        # A sum with an unknown part would pass for a price. Calls from a cache cost nothing.
-        unknown = any(usage.lm_calls and usage.dollars is None for usage in (self, other))
-        return Usage(**sums, dollars=sum(prices) if prices and not unknown else None)
+        # A sum with an unknown part would pass for a price.
+        known = prices and not (self.unpriced or other.unpriced)
+        return Usage(**sums, dollars=sum(prices) if known else None)
 
 
 @dataclass(frozen=True)

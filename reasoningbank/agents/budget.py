@@ -93,7 +93,7 @@ class Meter:
             ("seconds", usage.seconds, budget.seconds),
             ("dollars", usage.dollars or 0.0, budget.dollars),
         ]
-        if budget.dollars is not None and usage.dollars is None and usage.lm_calls:
+        if budget.dollars is not None and usage.unpriced:
             what = f"of {budget.dollars:g} dollars cannot be kept: a call has no known price"
             raise BudgetError(f"the budget {what}")
         for name, used, limit in spent:

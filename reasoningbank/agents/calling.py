@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import dspy
-from dspy.utils.exceptions import AdapterParseError, LMTimeoutError
+from dspy.utils.exceptions import AdapterParseError
 
 from reasoningbank.agents.protocol import Episode
 from reasoningbank.errors import BudgetError, ModelError
 from reasoningbank.lm import lm_failure
+from reasoningbank.lm.failures import is_timeout
 
 __all__ = ["asking"]
 
@@ -47,16 +48,9 @@ def asking(
             failure = lm_failure(error)
             limit = episode.budget.seconds
             late = limit is not None and episode.meter.usage().seconds >= limit
-            if late and isinstance(failure, ModelError) and _is_timeout(error):
+            if late and isinstance(failure, ModelError) and is_timeout(error):
                 # A model that hangs: the guard ends the trial, and what was done is judged.
                 raise BudgetError(f"the budget of {limit:g} seconds is used up") from error
             if failure is None or failure is error:
                 raise
             raise failure from error
-
-
-def _is_timeout(error: BaseException | None) -> bool:
-    # A model that refuses late has refused: what it is asked at last is no hanging.
-    while error is not None and not isinstance(error, LMTimeoutError):
-        error = error.__cause__
-    return error is not None

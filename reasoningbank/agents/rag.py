@@ -204,7 +204,7 @@ class _Watch:
             self._turn()
         elif name == "adapt" and not detail["sparql"]:
             # Another call in the same turn.
-            self._asked(self.episode.meter.check)
+            self._within(self.episode.meter.check)
         elif name == "validate":
             problems = len(detail["problems"])
             # A query with rows is worth more than one without, whatever is said of both.
@@ -216,16 +216,18 @@ class _Watch:
                 self._turn()
 
     def _turn(self) -> None:
-        turns = self.episode.budget.iterations
-        if self.episode.meter.usage().iterations >= turns:
-            # A query that was exchanged is a turn that no round of fixing knows of.
-            self.spent = f"the budget of {turns} iterations is used up"
-            raise BudgetError(self.spent)
-        self._asked(self.episode.meter.turn)
+        self._within(self._next)
 
-    def _asked(self, meter: Callable[[], None]) -> None:
+    def _next(self) -> None:
+        meter, turns = self.episode.meter, self.episode.budget.iterations
+        if meter.usage().iterations >= turns:
+            # A query that was exchanged is a turn that no round of fixing knows of.
+            raise BudgetError(f"the budget of {turns} iterations is used up")
+        meter.turn()
+
+    def _within(self, step: Callable[[], None]) -> None:
         try:
-            meter()
+            step()
         except BudgetError as spent:
             self.spent = str(spent)
             raise

@@ -21,6 +21,7 @@ from reasoningbank.nl2sparql import (
     example_pack,
     load_patterns,
 )
+from reasoningbank.nl2sparql.hints import PackKey
 from reasoningbank.retrieval import DEFAULT_EMBEDDER, DEFAULT_INDEX, open_embedder
 
 __all__ = ["RETRIEVALS", "ShownExamples", "pack_of", "shown_examples"]
@@ -104,8 +105,8 @@ def shown_examples(
     source = example_pack(pack)
     with _lock:
         # Two threads would both embed all questions.
-        hybrid, detector = _opened(_Key(source), embedding, index)
-    groups = _groups(_Key(pack))
+        hybrid, detector = _opened(PackKey.of(source), embedding, index)
+    groups = _groups(PackKey.of(pack))
     return ShownExamples(
         _by(retrieval, hybrid),
         detector,
@@ -124,23 +125,8 @@ def _by(retrieval: str, hybrid: HybridRetriever) -> Retriever:
     return other
 
 
-class _Key:
-    """A pack as a key: by what tells its examples, since a pack holds dictionaries."""
-
-    def __init__(self, pack: Pack) -> None:
-        self.pack = pack
-        prefixes = tuple(pack.prefixes.items())
-        self._name = (pack.examples, pack.hints, prefixes, tuple(pack.languages))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and self._name == other._name
-
-    def __hash__(self) -> int:
-        return hash(self._name)
-
-
 @lru_cache(maxsize=4)
-def _opened(key: _Key, embedding: str, index: str) -> tuple[HybridRetriever, Detector]:
+def _opened(key: PackKey, embedding: str, index: str) -> tuple[HybridRetriever, Detector]:
     detector = PatternDetector(load_patterns(key.pack))
     embedder = open_embedder(embedding)
     retriever = HybridRetriever(key.pack, detector=detector, embedder=embedder, index=index)
@@ -148,6 +134,6 @@ def _opened(key: _Key, embedding: str, index: str) -> tuple[HybridRetriever, Det
 
 
 @lru_cache(maxsize=4)
-def _groups(key: _Key) -> dict[str, str]:
+def _groups(key: PackKey) -> dict[str, str]:
     tasks = load_corpus(key.pack).tasks
     return {task.id: task.group or f"task-{task.id}" for task in tasks}

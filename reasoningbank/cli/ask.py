@@ -135,6 +135,6 @@ def ask(
 def _price(lm: str, usage: Usage) -> str:
     if parse_name(lm).is_local:
         return "free"
-    if usage.dollars is None and usage.lm_calls:
+    if usage.unpriced:
         return "no known price"
     return f"${usage.dollars or 0:.4f}"

@@ -152,7 +152,7 @@ def _attempts(
 
 def _left(budget: Budget, spent: Usage) -> Budget | None:
     """Return what is left of a budget; None where something is used up, or may be."""
-    if budget.dollars is not None and spent.dollars is None and spent.lm_calls:
+    if budget.dollars is not None and spent.unpriced:
         return None
     used = {
         "lm_calls": spent.lm_calls + spent.cached_calls,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from dspy.utils import exceptions as dspy_errors
 
 from reasoningbank.errors import BudgetError, ModelError, ReasoningBankError, SetupError
 
-__all__ = ["lm_failure"]
+__all__ = ["is_timeout", "lm_failure"]
 
 #: LiteLLM puts its own names before what was said: `litellm.APIError: OpenAIException - no`.
 _WRAPPED = re.compile(r"^(?:(?:litellm\.)?\w+(?:Error|Exception)\s*[:-]\s*|error - )+")
@@ -16,10 +17,6 @@ _WRAPPED = re.compile(r"^(?:(?:litellm\.)?\w+(?:Error|Exception)\s*[:-]\s*|error
 
 def lm_failure(error: BaseException, model: str = "") -> ReasoningBankError | None:
     """Tell what a failed model call means for a trial.
-
-    Causes alone are followed (``raise … from``), as DSPy names them wherever it wraps a failure.
-    What was merely being handled when an error came is not: a fault of the harness would pass
-    for a query's or a model's.
 
     Args:
         error: What a call of a `dspy.LM`, or a module around it, raised.
@@ -38,16 +35,32 @@ def lm_failure(error: BaseException, model: str = "") -> ReasoningBankError | No
         >>> lm_failure(ValueError("x")) is None
         True
     """
-    seen: set[int] = set()
-    cause: BaseException | None = error
-    while cause is not None and id(cause) not in seen:
+    for cause in _causes(error):
         if isinstance(cause, ReasoningBankError):
             return cause
         if isinstance(cause, dspy_errors.LMError):
             return _of_lm_error(cause, model or str(getattr(cause, "model", "") or "model"))
+    return None
+
+
+def is_timeout(error: BaseException) -> bool:
+    """Say whether a model did not answer in time; one that refuses late has answered."""
+    return any(isinstance(cause, dspy_errors.LMTimeoutError) for cause in _causes(error))
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error and what caused it.
+
+    Causes alone are followed (``raise … from``), as DSPy names them wherever it wraps a failure.
+    What was merely being handled when an error came is not: a fault of the harness would pass
+    for a query's or a model's.
+    """
+    seen: set[int] = set()
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in seen:
+        yield cause
         seen.add(id(cause))
         cause = cause.__cause__
-    return None
 
 
 def _of_lm_error(error: dspy_errors.LMError, model: str) -> ReasoningBankError:

@@ -17,6 +17,7 @@ __all__ = [
     "ModelName",
     "check_hosted",
     "parse_name",
+    "providers",
     "sampling_settings",
     "secrets_in_environment",
     "takes_temperature",
@@ -96,7 +97,7 @@ def check_hosted(name: str, *, api_base: str | None = None, api_key_env: str | N
         SetupError: The key is missing; the message names the variable.
     """
     provider = name.partition("/")[0]
-    if provider not in _providers():
+    if provider not in providers():
         raise UsageError(
             f"unknown provider {provider!r} in model {name!r}", mend=f"name a model like {EXAMPLES}"
         )
@@ -165,7 +166,8 @@ def _missing_key(name: str, variable: str) -> SetupError:
 
 
 @functools.cache
-def _providers() -> frozenset[str]:
+def providers() -> frozenset[str]:
+    """Return the names of the providers that LiteLLM knows; importing it takes seconds."""
     return frozenset(p.value for p in _litellm().LlmProviders)
 
 

@@ -11,7 +11,7 @@ from reasoningbank.errors import QueryError
 from reasoningbank.sparql.edits import Edit, apply_edits
 from reasoningbank.sparql.nesting import check_nesting
 from reasoningbank.sparql.outline import begins_update, outline
-from reasoningbank.sparql.tokens import Token, tokenize
+from reasoningbank.sparql.tokens import Token, closing, tokenize
 from reasoningbank.sparql.unevaluated import FAILS, complaint_of, parsed_alone
 
 __all__ = ["json_in", "query_in"]
@@ -47,7 +47,6 @@ _NAMED = ("FROM", "USING", "SERVICE", "GRAPH", "NAMED", "SILENT", "WITH")
 _ARGUED = ("HAVING", "FILTER", "BIND", "VALUES")
 #: Written in capitals, they are no prose whatever follows.
 _CAPITALS = (*_BLOCKS, *_NAMED, *_ARGUED, "GROUP", "ORDER", "LIMIT", "OFFSET")
-_CLOSED = {"{": "}", "(": ")"}
 _OPERANDS = ("variable", "number", "string", "name", "iri")
 _OPERATORS = frozenset("<>=+-*/!,") | {"<=", ">=", "!=", "&&", "||"}
 
@@ -173,7 +172,7 @@ def _end(query: str) -> int | None:
     group = _first_group(tokens, at + 1)
     if group is None:
         return None
-    at = _closed_again(tokens, _closing(tokens, group))
+    at = _closed_again(tokens, closing(tokens, group))
     while at < len(tokens) and (further := _further(query, tokens, at)) > at:
         at = further
     return tokens[at - 1].end if at < len(tokens) else len(query)
@@ -195,17 +194,6 @@ def _first_group(tokens: Sequence[Token], start: int) -> int | None:
     return within
 
 
-def _closing(tokens: Sequence[Token], at: int) -> int:
-    """Return the place behind the bracket that closes one; the end where none does."""
-    opens = tokens[at].text
-    depth = 0
-    for place in range(at, len(tokens)):
-        depth += (tokens[place].text == opens) - (tokens[place].text == _CLOSED[opens])
-        if not depth:
-            return place + 1
-    return len(tokens)
-
-
 def _further(query: str, tokens: Sequence[Token], at: int) -> int:
     """Return the place behind what goes on with a query outside of its groups; `at` for prose.
 
@@ -213,7 +201,7 @@ def _further(query: str, tokens: Sequence[Token], at: int) -> int:
     """
     token = tokens[at]
     if token.text == "{":
-        return _closing(tokens, at)
+        return closing(tokens, at)
     if token.text == ";":
         return at + 1
     further = _modified(tokens, at)
@@ -269,7 +257,7 @@ def _arguments(tokens: Sequence[Token], at: int) -> int:
         called = token.kind in ("word", "name", "iri") and then.text == "("
         more = then.kind in _OPERANDS or then.text == "(" or then.is_word("ASC", "DESC")
         if token.text == "(":
-            at = _closing(tokens, at)
+            at = closing(tokens, at)
         elif called or token.kind == "variable" or token.is_word("ASC", "DESC"):
             at += 1
         elif token.text in _OPERATORS and more:

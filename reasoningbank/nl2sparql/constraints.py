@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from reasoningbank.corpus import Pack
 from reasoningbank.errors import UsageError
-from reasoningbank.nl2sparql.hints import full_name, namespaces_of, read_hints
+from reasoningbank.nl2sparql.hints import PackKey, full_name, namespaces_of, read_hints
 from reasoningbank.nl2sparql.patterns import load_patterns
 
 __all__ = [
@@ -219,32 +219,17 @@ class _File(_Model):
         return [*named, *self.entries.patterns]
 
 
-@dataclass(frozen=True)
-class _Key:
-    """A pack as a key: by what rules are read from, since a pack holds dictionaries."""
-
-    pack: Pack = field(compare=False)
-    root: str
-    prefixes: tuple[tuple[str, str], ...]
-    namespaces: tuple[tuple[str, str], ...]
-
-    @classmethod
-    def of(cls, pack: Pack) -> _Key:
-        names = (tuple(found.items()) for found in (pack.prefixes, namespaces_of(pack)))
-        return cls(pack, str(pack.hints or pack.root), *names)
-
-
 def load_constraints(pack: Pack) -> Constraints:
     """Read the rules of a pack, once a process; a pack without the file has none.
 
     Raises:
         UsageError: The file is of another form, or names what does not exist.
     """
-    return _load(_Key.of(pack))
+    return _load(PackKey.of(pack))
 
 
 @lru_cache(maxsize=32)
-def _load(key: _Key) -> Constraints:
+def _load(key: PackKey) -> Constraints:
     pack = key.pack
     read, file = read_hints(pack, FILE, _File)
     where = str(file)

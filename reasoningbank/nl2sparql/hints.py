@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
@@ -13,12 +14,33 @@ from reasoningbank.corpus import Pack
 from reasoningbank.errors import UsageError
 from reasoningbank.sparql import STANDARD_PREFIXES
 
-__all__ = ["DEFAULT_PACK", "full_name", "namespaces_of", "read_hints"]
+__all__ = ["DEFAULT_PACK", "PackKey", "full_name", "namespaces_of", "read_hints"]
 
 #: The pack that is meant where none is named, as in the translators' own command.
 DEFAULT_PACK = "liita"
 
 _Model = TypeVar("_Model", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class PackKey:
+    """A pack as a key of a cache: by what is read of it, since a pack holds dictionaries.
+
+    Two packs of one folder may have other prefixes or languages, in one process.
+
+    Attributes:
+        pack: The pack.
+        parts: What tells it from others.
+    """
+
+    pack: Pack = field(compare=False)
+    parts: tuple[object, ...]
+
+    @classmethod
+    def of(cls, pack: Pack) -> PackKey:
+        """Return the key of a pack."""
+        names = (tuple(found.items()) for found in (pack.prefixes, namespaces_of(pack)))
+        return cls(pack, (pack.examples, pack.hints or pack.root, *names, tuple(pack.languages)))
 
 
 def read_hints(pack: Pack, name: str, model: type[_Model]) -> tuple[_Model, Path | None]:

@@ -139,9 +139,8 @@ def _text(tokens: Sequence[QueryToken], place: int, before: str, after: str) -> 
     text = _content(tokens[place].text)
     bare = text.removeprefix(_MARKS[0]).removesuffix(_MARKS[1])
     called, beside = _around(tokens, place)
-    plain = bare
-    if called.is_word("REGEX", "REPLACE") or bare != text:
-        plain = _SIGN.sub(r"\1", bare)
+    expression = called.is_word("REGEX", "REPLACE") or bare != text
+    plain = _SIGN.sub(r"\1", bare) if expression else bare
     if folded(plain) != folded(before):
         return None
     # Written in small letters where the query compares small letters.
@@ -150,7 +149,7 @@ def _text(tokens: Sequence[QueryToken], place: int, before: str, after: str) -> 
         after = after.lower()
     elif any(token.is_word("UCASE") for token in beside):
         after = after.upper()
-    if called.is_word("REGEX", "REPLACE") or bare != text:
+    if expression:
         after = _SIGNS.sub(lambda sign: f"\\{sign[0]}", after)
     begin = text.index(bare)
     return string_literal(f"{text[:begin]}{after}{text[begin + len(bare) :]}")

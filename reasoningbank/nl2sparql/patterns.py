@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from reasoningbank.corpus import Pack, load_pack
 from reasoningbank.errors import UsageError
-from reasoningbank.nl2sparql.hints import full_name, namespaces_of, read_hints
+from reasoningbank.nl2sparql.hints import PackKey, full_name, namespaces_of, read_hints
 
 __all__ = ["Pattern", "PatternSet", "QuerySign", "load_patterns"]
 
@@ -169,10 +169,10 @@ class _File(BaseModel):
 
 
 @lru_cache(maxsize=32)
-def _load(pack: _Key) -> PatternSet:
-    read, file = read_hints(pack.pack, FILE, _File)
+def _load(key: PackKey) -> PatternSet:
+    read, file = read_hints(key.pack, FILE, _File)
     where = str(file)
-    namespaces = namespaces_of(pack.pack)
+    namespaces = namespaces_of(key.pack)
 
     def names(written: list[str]) -> frozenset[str]:
         return frozenset(full_name(name, namespaces, where) for name in written)
@@ -219,14 +219,6 @@ def _shapes(written: Mapping[str, str], where: str) -> dict[str, re.Pattern[str]
         raise UsageError(f"a shape is no regular expression: {error}", where=where) from None
 
 
-@dataclass(frozen=True)
-class _Key:
-    """A pack as a key: by its folder, since a pack holds dictionaries."""
-
-    pack: Pack = field(compare=False)
-    root: str = ""
-
-
 def load_patterns(pack: Pack | str) -> PatternSet:
     """Read the patterns of a pack, once a process; a pack without the file has none.
 
@@ -237,4 +229,4 @@ def load_patterns(pack: Pack | str) -> PatternSet:
         UsageError: No such pack; the file is of another form, or names what does not exist.
     """
     found = load_pack(pack) if isinstance(pack, str) else pack
-    return _load(_Key(found, str(found.hints or found.root)))
+    return _load(PackKey.of(found))

@@ -12,10 +12,10 @@ of an expression is an operator here, too: nothing else can stand there.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
-__all__ = ["Token", "TokenKind", "position", "tokenize"]
+__all__ = ["Token", "TokenKind", "closing", "position", "tokenize"]
 
 TokenKind = Literal[
     "iri", "string", "name", "variable", "blank", "number", "word", "tag", "punct", "other"
@@ -149,6 +149,23 @@ class _Places:
             return last.text != "a"
         called = last.kind in ("name", "iri")
         return called and before is not None and before.is_word("FILTER", "HAVING", "BY")
+
+
+def closing(tokens: Sequence[Token], at: int) -> int:
+    """Return the place behind the bracket that closes the one at a place; the end if none does.
+
+    Examples:
+        >>> closing(tokenize("{ { ?s } } LIMIT 1"), 0)
+        5
+    """
+    opens = tokens[at].text
+    closes = _CLOSED_BY[opens]
+    depth = 0
+    for place in range(at, len(tokens)):
+        depth += (tokens[place].text == opens) - (tokens[place].text == closes)
+        if not depth:
+            return place + 1
+    return len(tokens)
 
 
 def position(text: str, offset: int) -> tuple[int, int]:

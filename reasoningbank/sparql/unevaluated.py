@@ -16,7 +16,7 @@ import pyoxigraph
 
 from reasoningbank.sparql.edits import Edit, apply_edits
 from reasoningbank.sparql.outline import Outline
-from reasoningbank.sparql.tokens import Token
+from reasoningbank.sparql.tokens import Token, closing
 
 __all__ = ["FAILS", "Complaint", "complaint_of", "parsed_alone"]
 
@@ -98,10 +98,10 @@ def _as_update(shape: Outline) -> list[Edit]:
         begin = Edit(form.start, form.end, f"{_HEAD} {_INSIDE}SELECT")
         return [begin, *_datasets(rest[:group]), end]
     if shape.form == "CONSTRUCT" and group == 0:
-        closed = _closing(rest)
-        after = Edit(rest[closed].end, rest[closed].end, f" WHERE {{ {{{_ANY}")
+        closed = closing(rest, 0)
+        after = Edit(rest[closed - 1].end, rest[closed - 1].end, f" WHERE {{ {{{_ANY}")
         begin = Edit(form.start, form.end, _HEAD)
-        behind = rest[closed + 1 :]
+        behind = rest[closed:]
         second = next((at for at, token in enumerate(behind) if token.text == "{"), None)
         return [begin, after, *_datasets(behind[:second]), end]
     if shape.form == "DESCRIBE":
@@ -120,15 +120,6 @@ def _described(shape: Outline) -> list[Token]:
     """Return what a DESCRIBE names: the tokens before its group, its graphs and modifiers."""
     rest = shape.body[1:]
     return list(takewhile(lambda token: token.text != "{" and token.kind != "word", rest))
-
-
-def _closing(tokens: Sequence[Token]) -> int:
-    depth = 0
-    for at, token in enumerate(tokens):
-        depth += (token.text == "{") - (token.text == "}")
-        if not depth:
-            return at
-    return len(tokens) - 1
 
 
 def _datasets(tokens: Sequence[Token]) -> list[Edit]:

@@ -50,6 +50,8 @@ def test_packs_of_one_folder_have_their_own_prefixes(woods: Pack) -> None:
     moved = replace(woods, prefixes={"w": "http://moved/"})
     assert load_constraints(moved).properties[1].iri == "http://moved/height"
     assert load_constraints(woods).properties[1].iri == "http://w/height"
+    signs = [load_patterns(pack).named("HEIGHT").signs[0].properties for pack in (woods, moved)]
+    assert signs == [{"http://w/height"}, {"http://moved/height"}]
 
 
 def test_whole_parts_are_left_out_and_named(woods: Pack) -> None:

@@ -9,7 +9,7 @@ import dspy
 
 from reasoningbank.errors import UsageError
 from reasoningbank.lm import CATALOGUE, open_lm, parse_name
-from reasoningbank.lm.names import sampling_settings
+from reasoningbank.lm.names import providers, sampling_settings
 
 __all__ = ["PROVIDERS", "Tiers", "open_tiers", "tiers_for"]
 
@@ -107,16 +107,9 @@ def _named(provider: str, model: str) -> str:
     if provider == "local" or model in CATALOGUE or model.startswith(("local:", f"{provider}/")):
         return model
     first, slash, _ = model.partition("/")
-    if slash and provider in _MAKERS and _is_provider(first):
+    if slash and provider in _MAKERS and first in providers():
         return model
     return f"{provider}/{model}"
-
-
-def _is_provider(name: str) -> bool:
-    # Takes seconds to import, and names of hosted models alone need it.
-    import litellm
-
-    return name in {one.value for one in litellm.LlmProviders}
 
 
 def _of_the_key(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -126,14 +119,14 @@ def _of_the_key(names: tuple[str, ...]) -> tuple[str, ...]:
         UsageError: None is hosted, or several providers serve them: none may see another's key.
     """
     hosted = tuple(name for name in names if not parse_name(name).is_local)
-    providers = sorted({name.partition("/")[0] for name in hosted})
+    serving = sorted({name.partition("/")[0] for name in hosted})
     if not hosted:
         raise UsageError(
             "a key is of no use to a local model", where=names[0], mend="leave api_key out"
         )
-    if len(providers) > 1:
+    if len(serving) > 1:
         raise UsageError(
-            f"one key cannot be for {' and '.join(providers)}",
+            f"one key cannot be for {' and '.join(serving)}",
             where=" and ".join(hosted),
             mend="leave api_key out and set the environment variable of each",
         )

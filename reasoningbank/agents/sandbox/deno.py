@@ -12,6 +12,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import dspy.primitives
@@ -80,20 +81,11 @@ def pyodide_cached() -> bool:
     Raises:
         SetupError: If Deno is missing, or does not end in time.
     """
-    try:
-        done = subprocess.run(
-            deno_command(),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-            timeout=_START_S,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise SetupError(
-            f"the Python sandbox did not start within {_START_S:g} s",
-            mend="wait until the machine is less busy and try again",
-        ) from error
-    return done.returncode == 0
+    late = SetupError(
+        f"the Python sandbox did not start within {_START_S:g} s",
+        mend="wait until the machine is less busy and try again",
+    )
+    return _ended(deno_command(), _START_S, late).returncode == 0
 
 
 def fetch_pyodide() -> None:
@@ -102,21 +94,11 @@ def fetch_pyodide() -> None:
     Raises:
         SetupError: If it cannot be fetched.
     """
-    try:
-        done = subprocess.run(
-            (deno_executable(), "run", *_runner(_cache())),
-            env={**os.environ, "NO_COLOR": "1"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=_FETCH_S,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise SetupError(
-            f"Pyodide was not fetched within {_FETCH_S:g} s",
-            mend="check the network, then run: reasoningbank doctor --fix",
-        ) from error
+    late = SetupError(
+        f"Pyodide was not fetched within {_FETCH_S:g} s",
+        mend="check the network, then run: reasoningbank doctor --fix",
+    )
+    done = _ended((deno_executable(), "run", *_runner(_cache())), _FETCH_S, late)
     if done.returncode:
         said = " ".join(done.stderr.split())
         raise SetupError(
@@ -125,6 +107,25 @@ def fetch_pyodide() -> None:
         )
     # What was started before had no Pyodide, and so no snapshot of it.
     deno_command.cache_clear()
+
+
+def _ended(
+    command: Sequence[str], seconds: float, late: SetupError
+) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end; `late` is raised where it does not end in time."""
+    try:
+        return subprocess.run(
+            command,
+            env={**os.environ, "NO_COLOR": "1"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=seconds,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise late from error
 
 
 def _cache() -> str:
