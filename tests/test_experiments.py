@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from reasoningbank.corpus import load_corpus
 from reasoningbank.experiment import RunFolder, load_experiment, plan_run
 from reasoningbank.experiment.estimate import estimate_run
 
@@ -26,6 +27,14 @@ def test_it_loads_and_its_names_exist(file: Path, tmp_path: Path) -> None:
         # What the README says of cost and time rests on measured trials.
         assert arm.kinship != "none"
     assert not (tmp_path / "run").exists()
+
+
+def test_a_second_look_asks_what_nobody_has_met() -> None:
+    plan = plan_run(load_experiment(FOLDER / "liita_memory_fresh.toml"))
+    known = {task.group for task in load_corpus("liita").tasks}
+    groups = [task.group for task in plan.tasks]
+    assert len(set(groups)) == len(groups) == 64
+    assert not known & set(groups)
 
 
 def test_the_readme_names_each() -> None:

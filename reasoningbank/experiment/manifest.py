@@ -13,8 +13,10 @@ from typing import Any
 
 from reasoningbank.corpus import Pack, Task
 from reasoningbank.errors import RecordError, UsageError
+from reasoningbank.experiment.bank_file import bank_file
 from reasoningbank.experiment.code_history import code_hashes, hash_files, with_code
 from reasoningbank.experiment.config import Experiment, parse_experiment
+from reasoningbank.experiment.memory_config import seeds_of
 from reasoningbank.experiment.prompt_hashes import prompt_hashes
 from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
 
@@ -198,7 +200,11 @@ def memory_hashes(experiment: Experiment, pack: Pack, stream: Sequence[Task]) ->
     arms = experiment.arms
     hints = [file for file in pack.hints.rglob("*") if file.is_file()] if pack.hints else []
     banks = {
-        arm.memory.bank: hash_files([Path(arm.memory.bank)]) for arm in arms if arm.memory.bank
+        " ".join(filter(None, (arm.memory.bank, arm.memory.stream))): hash_files(
+            {bank_file(arm.memory, seed) for seed in seeds_of(experiment, arm)}
+        )
+        for arm in arms
+        if arm.memory.bank
     }
     return {
         "stream": hash_tasks(stream),

@@ -36,7 +36,9 @@ class MemorySettings(Strict):
             of `of`; `gold`: exemplars of training tasks, made of their golds; `bank`: a file;
             `placebo`: items of `of`'s bank dealt at random, as many tokens as `of` would show.
         bank: A bank (.jsonl or .sqlite): all there is with `bank`, what a stream begins with
-            with `learned`.
+            with `learned`. With `stream` the folder of an earlier run.
+        stream: With `bank`, an arm of the run of that folder: each seed has the bank that the
+            stream of this order ended with there.
         of: Another arm, whose bank this one is given.
         judge: Whose verdict is learned from. With `both`, only what both say alike of is.
         kinds: With a stream of its own, what is distilled; otherwise what is retrieved. All where
@@ -51,6 +53,7 @@ class MemorySettings(Strict):
 
     source: Literal["none", "learned", "gold", "bank", "placebo"] = "none"
     bank: str = ""
+    stream: str = ""
     of: str = ""
     judge: Literal["execution", "lm", "both"] = "execution"
     kinds: tuple[ItemKind, ...] = ()
@@ -64,6 +67,11 @@ class MemorySettings(Strict):
     def learns(self) -> bool:
         """Whether the arm has a stream of its own."""
         return self.source == "learned" and not self.of
+
+    @property
+    def by_order(self) -> bool:
+        """Whether each seed of the arm has a bank of its own."""
+        return self.learns or bool(self.stream)
 
     @property
     def in_context(self) -> bool:
@@ -87,6 +95,8 @@ class MemorySettings(Strict):
             raise ValueError("source = 'bank' needs bank = 'FILE'")
         if self.bank and not (self.source == "bank" or self.learns):
             raise ValueError("bank is for source = 'bank', or what a stream begins with")
+        if self.stream and self.source != "bank":
+            raise ValueError("stream is for source = 'bank', of the run whose folder bank is")
         if self.learns and set(self.kinds) - set(LEARNED):
             raise ValueError(f"a stream distils {', '.join(LEARNED)} alone")
         if self.demonstrations and not self.in_context:
@@ -235,7 +245,7 @@ def _objection(experiment: Experiment, arm: Arm, arms: Mapping[str, Arm], *, lea
         if _leads_back(arm, other, arms):
             return f"depends on {other!r}, and that on it"
         missing = sorted(set(seeds_of(experiment, arm)) - set(seeds_of(experiment, arms[other])))
-        if missing and (other != memory.of or bank_arm(arms, arm).memory.learns):
+        if missing and (other != memory.of or bank_arm(arms, arm).memory.by_order):
             return f"has seed {missing[0]}, which {other!r} has not"
     if memory.of and bank_arm(arms, arm).memory.source == "none":
         return f"memory.of names {memory.of!r}, which has no memory"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from reasoningbank.agents import make_agent
 from reasoningbank.corpus import (
@@ -20,6 +19,7 @@ from reasoningbank.corpus import (
 )
 from reasoningbank.corpus.sampling import shuffle_key
 from reasoningbank.errors import UsageError
+from reasoningbank.experiment.bank_file import bank_file
 from reasoningbank.experiment.config import Arm, Experiment, TaskSelection
 from reasoningbank.experiment.executors import Job
 from reasoningbank.experiment.memory_config import seeds_of
@@ -78,10 +78,11 @@ def plan_run(
     """
     for arm in experiment.arms:
         make_agent(arm.agent, **arm.options)
-        if arm.memory.bank and not Path(arm.memory.bank).is_file():
-            mend = "name a file that `reasoningbank memory export` wrote, or a bank"
-            where = f"arm {arm.name}"
-            raise UsageError(f"there is no bank {arm.memory.bank}", where=where, mend=mend)
+        for seed in seeds_of(experiment, arm) if arm.memory.bank else ():
+            try:
+                bank_file(arm.memory, seed)
+            except UsageError as error:
+                raise UsageError(error.what, where=f"arm {arm.name}", mend=error.mend) from error
         if arm.memory.distiller != "rules":
             try:
                 parse_name(arm.memory.distiller)

@@ -21,6 +21,7 @@ from reasoningbank.ldp.asking import Results, asked, described
 from reasoningbank.ldp.documents import Documents
 from reasoningbank.ldp.faults import Refused
 from reasoningbank.ldp.names import document_url
+from reasoningbank.sparql import is_loopback
 
 __all__ = ["LDPServer"]
 
@@ -29,7 +30,6 @@ MOST_BODY = 64 * 1024 * 1024
 _MOST_UNWANTED = 1024 * 1024
 _MOST_DIGITS = 19
 _SAFE = ("GET", "HEAD", "OPTIONS")
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _PLAIN = "text/plain; charset=utf-8"
 
 _log = logging.getLogger(__name__)
@@ -201,15 +201,24 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             raise Refused(400, "its headers cannot be read")
         headers = {name.lower(): value for name, value in self.headers.items()}
+        # A page whose site's name was made to lead here (DNS rebinding) is of one origin with what
+        # it asks for, and would read everything.
+        if not self._is_own(f"http://{headers.get('host', '')}"):
+            self.close_connection = True
+            raise Refused(421, "there is no site of that name (Host) here")
         if self.command not in _SAFE and not self._is_own(headers.get("origin", "")):
             self.close_connection = True
             raise Refused(403, "a page of another site may change nothing here")
         return Request(self.command, path, query, headers, self._body(headers))
 
-    def _is_own(self, origin: str) -> bool:
-        """Tell whether a request comes from no page, or from one of this server's or machine's."""
+    def _is_own(self, site: str) -> bool:
+        """Tell whether a site is this server's or of this machine, or none is named."""
+        try:
+            host = urlsplit(site).hostname
+        except ValueError:
+            return False
         own = urlsplit(self.server.documents.base).hostname
-        return not origin or urlsplit(origin).hostname in (*_LOOPBACK, own)
+        return site in ("", "http://") or host == own or is_loopback(site)
 
     def _body(self, headers: dict[str, str]) -> bytes:
         announced = headers.get("content-length", "0")

@@ -304,9 +304,7 @@ def test_a_body_has_a_length_and_a_bound(
 def test_half_a_body_writes_nothing(web: httpx.Client, server: LDPServer) -> None:
     place = urlsplit(server.address)
     with socket.create_connection((place.hostname or "", place.port or 0)) as raw:
-        head = (
-            "PUT /d HTTP/1.1\r\nHost: x\r\nContent-Type: text/turtle\r\nContent-Length: 99\r\n\r\n"
-        )
+        head = "PUT /d HTTP/1.1\r\nContent-Type: text/turtle\r\nContent-Length: 99\r\n\r\n"
         raw.sendall(head.encode() + b"<a:a> <a:b> <a:c> .")
         raw.shutdown(socket.SHUT_WR)
         assert raw.recv(1000) == b""
@@ -377,7 +375,7 @@ def test_a_length_that_is_none_is_answered(
 ) -> None:
     place = urlsplit(server.address)
     with socket.create_connection((str(place.hostname), place.port or 0), timeout=10) as connection:
-        head = f"PUT /a HTTP/1.1\r\nHost: e\r\nContent-Length: {length}\r\n\r\n"
+        head = f"PUT /a HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n"
         connection.sendall(head.encode("latin-1"))
         assert connection.recv(1000).startswith(b"HTTP/1.1 411 ")
     assert "Traceback" not in capfd.readouterr().err
@@ -449,9 +447,9 @@ def test_no_request_hides_in_the_body_of_another(
     server: LDPServer, web: httpx.Client, lines: str
 ) -> None:
     place = urlsplit(server.address)
-    inner = "PUT /hidden HTTP/1.1\r\nHost: e\r\nContent-Type: text/turtle\r\n"
+    inner = "PUT /hidden HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/turtle\r\n"
     body = f"{inner}Content-Length: {len(CITY)}\r\n\r\n{CITY}"
-    head = f"PUT /seen HTTP/1.1\r\nHost: e\r\n{lines.format(n=len(body))}\r\n\r\n"
+    head = f"PUT /seen HTTP/1.1\r\nHost: localhost\r\n{lines.format(n=len(body))}\r\n\r\n"
     with socket.create_connection((str(place.hostname), place.port or 0), timeout=10) as connection:
         connection.sendall(f"{head}{body}".encode())
         assert connection.recv(1000).startswith(b"HTTP/1.1 400 ")
@@ -465,6 +463,19 @@ def test_a_page_of_another_site_changes_nothing(web: httpx.Client, server: LDPSe
     assert web.get("", headers=foreign).status_code == 200
     own = {**TURTLE, "Origin": server.address.rstrip("/")}
     assert web.put("a", content=CITY, headers=own).status_code == 201
+    for unclear in ("null", "http://[x"):
+        asked = web.put("b", content=CITY, headers={**TURTLE, "Origin": unclear})
+        assert asked.status_code == 403, unclear
+
+
+def test_a_name_made_to_lead_here_reads_nothing(web: httpx.Client, server: LDPServer) -> None:
+    assert web.put("a", content=CITY, headers=TURTLE).status_code == 201
+    own = urlsplit(server.base).netloc
+    for host, status in ((own, 200), ("localhost", 200), ("", 200), ("[::1]:80", 200),
+                         ("attacker.example", 421), ("127.0.0.1.attacker.example:80", 421),
+                         ("[x", 421)):  # fmt: skip
+        assert web.get("a", headers={"Host": host}).status_code == status, host
+        assert web.get("sparql", headers={"Host": host}).status_code == status, host
 
 
 @pytest.mark.parametrize("deep", [200, 30_000])

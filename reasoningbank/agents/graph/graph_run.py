@@ -45,17 +45,7 @@ class GraphRun:
     _start: Any = field(default=None, repr=False)
 
     def begin(self, question: str, language: str = "") -> GraphRun:
-        """Set the run to begin with a question, and return it.
-
-        Raises:
-            UsageError: The question is empty, or the thread exists.
-        """
-        if not question.strip():
-            raise UsageError("the question is empty")
-        if self._kept() is not None:
-            raise UsageError(
-                f"there is a thread {self.thread!r} already", mend="resume it, or name another"
-            )
+        """Set the run to begin with a question, and return it."""
         pack = pack_of(self.episode, "graph")
         self._start = initial_state(
             question.strip(),

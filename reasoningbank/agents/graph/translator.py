@@ -123,8 +123,7 @@ class NL2SPARQLAgent:
             raise UsageError(
                 "there is no such file", where=str(file), mend="name that of the run's checkpoints"
             )
-        saver = self._opened_saver() if thread else None
-        if saver is None or saver.get_tuple(configured(self.settings, thread)) is None:
+        if not self._has(thread):
             raise UsageError(
                 f"there is no thread {thread!r}", mend="name one that checkpoints were kept of"
             )
@@ -169,6 +168,12 @@ class NL2SPARQLAgent:
 
     def begun(self, question: str, language: str = "", thread: str = "") -> GraphRun:
         """Return a run that begins with a question; arguments and errors are `translate`'s."""
+        if not question.strip():
+            raise UsageError("the question is empty")
+        if self._has(thread):
+            raise UsageError(
+                f"there is a thread {thread!r} already", mend="resume it, or name another"
+            )
         return self._run(thread).begin(question, language)
 
     def going_on(self, thread: str, answer: str | None = None) -> GraphRun:
@@ -213,6 +218,12 @@ class NL2SPARQLAgent:
         finally:
             stopped.set()
             await working
+
+    def _has(self, thread: str) -> bool:
+        saver = self._opened_saver() if thread else None
+        kept = saver.get_tuple(configured(self.settings, thread)) if saver is not None else None
+        # Killed before its first step, a thread holds what LangGraph begins with, and no state.
+        return kept is not None and "question" in kept.checkpoint["channel_values"]
 
     def _run(self, thread: str) -> GraphRun:
         saver = self._opened_saver()

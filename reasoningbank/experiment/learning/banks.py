@@ -9,6 +9,7 @@ from pathlib import Path
 
 from reasoningbank.corpus import Task
 from reasoningbank.errors import RecordError, UsageError
+from reasoningbank.experiment.bank_file import bank_file
 from reasoningbank.experiment.config import Arm, Experiment
 from reasoningbank.experiment.json_files import read_json, write_atomically
 from reasoningbank.experiment.learning.snapshots import Snapshots
@@ -27,11 +28,8 @@ def read_bank(path: Path) -> Snapshot:
         path: A snapshot (.jsonl, .jsonl.gz) or a bank (.sqlite).
 
     Raises:
-        UsageError: If there is none, it is empty, or it is something else.
+        UsageError: If it is empty, or something else.
     """
-    if not path.is_file():
-        mend = "give a file that `reasoningbank memory export` wrote, or a bank"
-        raise UsageError("no such bank", where=str(path), mend=mend)
     try:
         if path.suffix in (".sqlite", ".db"):
             with MemoryBank(path, readonly=True) as bank:
@@ -79,7 +77,7 @@ class Banks:
             EndpointError: If exemplars cannot be checked.
         """
         root = bank_arm(self._arms, arm)
-        place = (root.name, seed if root.memory.learns else None)
+        place = (root.name, seed if root.memory.by_order else None)
         with self._lock:
             if place not in self._names:
                 self._names[place] = self._named(root, seed)
@@ -105,7 +103,7 @@ class Banks:
             return taken[-1].after
         if root.memory.source == "gold":
             return self._of_gold(root)
-        snapshot = read_bank(Path(root.memory.bank))
+        snapshot = read_bank(bank_file(root.memory, seed))
         self._snapshots.write(snapshot)
         return snapshot.hash
 

@@ -7,9 +7,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 from reasoningbank.errors import EndpointError, RecordError, UsageError
+from reasoningbank.experiment.bank_file import bank_file
 from reasoningbank.experiment.config import Arm, Experiment
 from reasoningbank.experiment.executors import Job
 from reasoningbank.experiment.interrupts import Stop
@@ -211,7 +211,7 @@ class LearningSession:
     def _stream(self, arm: Arm, order: int) -> Stream:
         begin = Snapshot.of(())
         if arm.memory.bank:
-            begin = read_bank(Path(arm.memory.bank))
+            begin = read_bank(bank_file(arm.memory, order))
         steps = sum(job.teaches and _place(job) == (arm.name, order) for job in self._plan.jobs)
         return Stream(
             Learner(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from reasoningbank.errors import RecordError, UsageError
+from reasoningbank.experiment.bank_file import snapshot_file
 from reasoningbank.memory import Snapshot
 
 __all__ = ["Snapshots"]
@@ -22,8 +23,7 @@ class Snapshots:
 
     def file(self, name: str) -> Path:
         """Return where a snapshot lies, or would lie compressed."""
-        path = self.folder / f"{name}.jsonl"
-        return path if path.exists() else path.with_name(f"{path.name}.gz")
+        return snapshot_file(self.folder.parent, name)
 
     def write(self, snapshot: Snapshot) -> None:
         """Store a snapshot, unless it is there."""

@@ -248,6 +248,21 @@ def test_threads_are_not_mixed_up(agent: Make, tmp_path: Path) -> None:
         agent(*SOUND).resume("t")
 
 
+def test_a_thread_that_exists_is_refused_before_a_model_is_opened(
+    agent: Make, forest: Pack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "c.sqlite"
+    agent(*SOUND, checkpoints=file).translate(QUESTION, thread="t")
+    opened: list[object] = []
+    monkeypatch.setattr(translator, "open_tiers", lambda *given: opened.append(given))
+    with (
+        NL2SPARQLAgent(pack=forest, checkpoints=file) as asked,
+        pytest.raises(UsageError, match="already"),
+    ):
+        asked.begun(QUESTION, thread="t")
+    assert not opened
+
+
 def test_a_file_that_cannot_hold_checkpoints_is_told(agent: Make, tmp_path: Path) -> None:
     (tmp_path / "c.sqlite").write_text("no database, but long enough to look like one\n" * 20)
     with pytest.raises(SetupError, match="checkpoints cannot be kept there"):
