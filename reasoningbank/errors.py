@@ -12,6 +12,7 @@ from typing import ClassVar
 
 __all__ = [
     "BudgetError",
+    "CallTimeoutError",
     "EndpointError",
     "ModelError",
     "QueryError",
@@ -95,6 +96,10 @@ class QueryError(ReasoningBankError):
 
 class QueryTimeoutError(QueryError):
     """A query takes too long: longer than it was given, or than the engine has patience."""
+
+
+class CallTimeoutError(QueryTimeoutError):
+    """The time of a call that asks several queries is used up; its last one may be quick."""
 
 
 class ToolError(ReasoningBankError):

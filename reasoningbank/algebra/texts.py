@@ -11,7 +11,7 @@ from reasoningbank.sparql import prepare
 from reasoningbank.sparql.edits import Edit, apply_edits, origin
 from reasoningbank.sparql.nesting import check_nesting
 from reasoningbank.sparql.outline import Outline, begins_update, is_update, outline
-from reasoningbank.sparql.syntax import syntax_error
+from reasoningbank.sparql.syntax import refuse_escaped_ascii, syntax_error
 from reasoningbank.sparql.tokens import Token, position, tokenize
 from reasoningbank.sparql.unevaluated import FAILS, complaint_of, parsed_alone
 
@@ -74,8 +74,8 @@ def check_update(text: str) -> None:
     """Check that a text is a SPARQL Update.
 
     Raises:
-        QueryError: It is none, it nests too deeply, or it would make the server load other
-            documents.
+        QueryError: It is none, it nests too deeply, hides characters behind escapes, or would make
+            the server load other documents.
 
     Examples:
         >>> check_update("INSERT DATA { <http://e/a> <http://e/p> 1 }")
@@ -84,6 +84,7 @@ def check_update(text: str) -> None:
         ...
         reasoningbank.errors.QueryError: line 1, column 1: LOAD is not allowed; GET it, and PUT it
     """
+    refuse_escaped_ascii(text)
     tokens = tokenize(text)
     begin = begins_update(tokens)
     if begin is None:

@@ -162,9 +162,13 @@ def _compute(query: str) -> QueryFeatures:
     except Exception:
         return _from_keywords(query)
     counts: Counter[str] = Counter()
-    for node in _nodes(algebra):
-        _count(node, counts)
-    return _scored(counts, template_of(algebra), parsed=True)
+    try:
+        for node in _nodes(algebra):
+            _count(node, counts)
+        template = template_of(algebra)
+    except RecursionError:
+        return _from_keywords(query)
+    return _scored(counts, template, parsed=True)
 
 
 def _scored(counts: Counter[str], template: str, *, parsed: bool) -> QueryFeatures:
@@ -193,7 +197,8 @@ def _count(node: CompValue, counts: Counter[str]) -> None:
     if node.name in ("BGP", "TriplesBlock"):
         for _, predicate, _ in triples_of(node):
             _count_path(predicate, counts)
-    elif node.name == "LeftJoin" and node.expr.name != "TrueFilter":
+    # A filter may be a bare variable or constant, which has no name.
+    elif node.name == "LeftJoin" and getattr(node.expr, "name", "") != "TrueFilter":
         counts["filter"] += 1
     elif node.name == "ToMultiSet":
         counts["values" if node.p.name == "values" else "subquery"] += 1

@@ -5,22 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import pyoxigraph as ox
-
 from reasoningbank.corpus.findings import Finding, FindingCode
 from reasoningbank.corpus.prefixes import complete_prefixes, declared_prefixes
 from reasoningbank.corpus.task import Task
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql import STANDARD_PREFIXES, PreparedQuery, address_key, prepare
-from reasoningbank.sparql.edits import Edit, apply_edits
-from reasoningbank.sparql.outline import outline
 from reasoningbank.sparql.parsing import parse_algebra, parse_update
 from reasoningbank.sparql.tokens import tokenize
+from reasoningbank.sparql.unevaluated import FAILS, parsed_alone
 
 __all__ = ["CheckedQuery", "check_query"]
-
-# The HTTP stack of Oxigraph refuses this port by itself: a SERVICE there reaches nobody.
-_NOWHERE = "<http://127.0.0.1:1/>"
 
 
 @dataclass(frozen=True)
@@ -71,13 +65,9 @@ def _update(task: Task) -> Iterator[Finding]:
     except Exception as error:
         told = " ".join(f"{error}".split())[:200]
         yield _finding(task, "rdflib-syntax", f"rdflib does not read the update: {told}")
-    try:
-        ox.Store().update(task.expected_sparql)
-    except SyntaxError as error:
-        yield _finding(task, "query-syntax", f"Oxigraph does not read the update: {error}")
-    # It parsed, and failed on the empty store that it was tried on.
-    except (RuntimeError, ValueError, OSError):
-        return
+    complaint = parsed_alone(f"{FAILS}{task.expected_sparql}")
+    if complaint is not None:
+        yield _finding(task, "query-syntax", f"Oxigraph does not read the update: {complaint}")
 
 
 def _rdflib(task: Task, prepared: PreparedQuery) -> Iterator[Finding]:
@@ -92,16 +82,10 @@ def _rdflib(task: Task, prepared: PreparedQuery) -> Iterator[Finding]:
 
 
 def _oxigraph(task: Task, prepared: PreparedQuery) -> Iterator[Finding]:
-    hollow = [Edit(t.start, t.end, _NOWHERE) for t in outline(prepared.text).service_targets]
-    try:
-        ox.Store().query(apply_edits(prepared.text, hollow))
-    except SyntaxError as error:
-        told = prepared.explain(f"{error}") if not hollow else None
-        message = f"rdflib reads the query, Oxigraph does not: {told or error}"
+    told = prepared.complaint() if prepared.parsed is not None else None
+    if told is not None:
+        message = f"rdflib reads the query, Oxigraph does not: {told}"
         yield _finding(task, "oxigraph-syntax", message)
-    # Anything else was raised by evaluating what has been parsed.
-    except Exception:
-        return
 
 
 def _services(task: Task, prepared: PreparedQuery) -> Iterator[Finding]:

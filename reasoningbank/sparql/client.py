@@ -19,6 +19,7 @@ from reasoningbank.sparql.faults import (
     compressed,
     cut_by_engine,
     is_html,
+    is_partial,
     is_timeout,
     page_instead,
     refusal,
@@ -56,6 +57,8 @@ GRAPH = (
     "application/n-triples, text/turtle;q=0.8, application/rdf+xml;q=0.5, application/ld+json;q=0.3"
 )
 _MOST_SORTED = 10_000
+#: Of the time that one try was to have: with less of it, being late is not the query's fault.
+_FAIR = 0.9
 _TRY_AGAIN = frozenset({429, 502, 503, 504})
 
 
@@ -163,14 +166,18 @@ class SPARQLClient:
             timeout,
             lambda headers: None if prepared.form == "ASK" else _graph_reader(headers, rows),
         )
+        partial = is_partial(reply)
         try:
             if prepared.form == "ASK":
                 value = read_boolean(reply.body)
+                if partial and not value:
+                    raise timed_out(self.config, "it looked at a part of the data, in vain")
                 return BooleanResult(value, time.monotonic() - began, self.config.source)
             if isinstance(reply.sink, NTriplesReader):
-                found = reply.sink.finish(cut=reply.cut)
+                table, n, more = reply.sink.finish(cut=reply.cut)
                 seconds = time.monotonic() - began
-                return GraphResult(*found, seconds, self.config.source, reply.sink.n_chars)
+                source, n_chars = self.config.source, reply.sink.n_chars
+                return GraphResult(table, n, more or partial, seconds, source, n_chars)
             triples, more = read_graph(reply.body, reply.media_type, cut=reply.cut, max_rows=rows)
         except Broken as error:
             raise broken_answer(self.config, prepared, str(error)) from None
@@ -178,7 +185,7 @@ class SPARQLClient:
             raise self._nonsense(str(error)) from None
         return GraphResult.of(
             triples,
-            truncated=more,
+            truncated=more or partial,
             seconds=time.monotonic() - began,
             source=self.config.source,
         )
@@ -309,7 +316,14 @@ class SPARQLClient:
             left = deadline - time.monotonic()
             try:
                 with self._gate.slot(self.config.min_interval_s, left):
-                    reply = send(min(timeout, max(0.1, deadline - time.monotonic())))
+                    given = min(timeout, max(0.1, deadline - time.monotonic()))
+                    reply = send(given)
+            except TimedOut:
+                # Waiting in our own queue is not the query's fault.
+                if given >= _FAIR * timeout:
+                    raise
+                failure = f"no answer in the {given:.2g} s that waiting for others had left"
+                break
             except TimeoutError:
                 failure = "too many requests are already waiting"
                 break

@@ -10,7 +10,8 @@ import re
 
 __all__ = ["blows_up"]
 
-_DECLARED = re.compile(rb"<!ENTITY\s+([^\s\"'>%]+)\s+(?:\"([^\"]*)\"|'([^']*)')")
+_BEGUN = re.compile(rb"<!DOCTYPE", re.IGNORECASE)
+_DECLARED = re.compile(rb"<!ENTITY\s+([^\s\"'>%]+)\s+(?:\"([^\"]*)\"|'([^']*)')", re.IGNORECASE)
 #: Bytes that entities may add to a document.
 MOST_ADDED = 16 * 1024 * 1024
 
@@ -24,10 +25,11 @@ def blows_up(document: bytes) -> bool:
         >>> blows_up(b'<!DOCTYPE r [<!ENTITY a "lol"><!ENTITY b "&a;&a;">]><r>&b;</r>')
         True
     """
-    start = document.find(b"<!DOCTYPE")
-    if start < 0:
+    # Parsers differ in whether they take these words in small letters.
+    begun = _BEGUN.search(document)
+    if begun is None:
         return False
-    declared = _DECLARED.findall(document, start)
+    declared = _DECLARED.findall(document, begun.start())
     values = {name: double or single for name, double, single in declared}
     # References to characters (&#38;) are nested too: they can spell an entity's.
     if any(b"&" in value for value in values.values()):

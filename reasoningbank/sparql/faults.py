@@ -81,6 +81,11 @@ def compressed(config: EndpointConfig, headers: Message) -> EndpointError | None
     )
 
 
+def is_partial(reply: Reply) -> bool:
+    """Say whether an engine marks its answer as one that it had no time to finish (Virtuoso)."""
+    return reply.status == 206 or "X-SQL-State" in reply.headers
+
+
 def cut_by_engine(reply: Reply, n_rows: int, asked: int | None) -> bool:
     """Say whether an engine's own limits cut a result short, as Virtuoso marks it.
 
@@ -89,7 +94,7 @@ def cut_by_engine(reply: Reply, n_rows: int, asked: int | None) -> bool:
         n_rows: How many rows came.
         asked: The query's LIMIT, None where it has none.
     """
-    if reply.status == 206 or "X-SQL-State" in reply.headers:
+    if is_partial(reply):
         return True
     # Sent with every result that reaches it, also where the LIMIT is the same number.
     most = reply.headers.get("X-SPARQL-MaxRows") or ""

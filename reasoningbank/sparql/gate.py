@@ -30,13 +30,14 @@ class Gate:
         Raises:
             TimeoutError: No place became free within `wait_s` seconds.
         """
+        end = time.monotonic() + wait_s
         if not self._slots.acquire(timeout=max(0.0, wait_s)):
             raise TimeoutError
         try:
             with self._lock:
                 now = time.monotonic()
                 start = max(now, self._next)
-                if start - now > wait_s:
+                if start > max(now, end):
                     raise TimeoutError
                 self._next = start + interval_s
             time.sleep(start - now)

@@ -30,6 +30,8 @@ _BLOCKS = ("UNION", "OPTIONAL", "MINUS", "FILTER", "BIND")
 #: take it 2 s, 1,000 minutes, its timeout notwithstanding).
 MOST_DEPTH = 100
 MOST_CHAIN = 300
+#: Digits of a LIMIT.
+MOST_DIGITS = 18
 
 
 @dataclass(frozen=True)
@@ -205,8 +207,9 @@ def _limit(query: str, outer: Sequence[Token]) -> Limit:
         token = outer[at]
         if token.is_word("LIMIT") and at + 1 < len(outer) and outer[at + 1].kind == "number":
             number = outer[at + 1]
-            if not number.text.isdigit():
-                raise syntax_error(query, number.start, "LIMIT takes a whole number")
+            if not number.text.isdigit() or len(number.text) > MOST_DIGITS:
+                what = f"LIMIT takes a whole number of at most {MOST_DIGITS} digits"
+                raise syntax_error(query, number.start, what)
             return Limit(number.start, number.end, int(number.text))
         if token.is_word("VALUES"):
             end = outer[at - 1].end

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+import pyoxigraph
 from rdflib.plugins.sparql.sparql import Query
 
 from reasoningbank.errors import QueryError
@@ -120,6 +121,28 @@ class PreparedQuery:
         if offset is None:
             return None
         return syntax_error(self.original, origin(self.edits, offset), message)
+
+    def complaint(self) -> QueryError | None:
+        """Return what Oxigraph's parser has against a query that rdflib's reads; None for nothing.
+
+        A query that parses is not carried out.
+        """
+        shape = outline(self.text)
+        hollow = [Edit(t.start, t.end, _NOWHERE) for t in shape.service_targets]
+        if complaint_of(self.text, shape, hollow) is None:
+            return None
+        try:
+            # Asked as a query, it says more clearly what it does not like.
+            pyoxigraph.Store().query(apply_edits(self.text, hollow))
+        except SyntaxError as error:
+            said = " ".join(str(error).split())
+            offset = _offset(self.text, said) if not hollow else None
+            if offset is None:
+                return QueryError(said, mend="write it in plain SPARQL 1.1")
+            return syntax_error(self.original, origin(self.edits, offset), said)
+        except Exception:  # it parses after all, and failed on the empty store
+            return None
+        return None
 
 
 def prepare(

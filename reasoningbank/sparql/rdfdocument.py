@@ -6,6 +6,7 @@ from pyoxigraph import RdfFormat, Triple, parse
 
 from reasoningbank.sparql.entities import blows_up
 from reasoningbank.sparql.faults import is_html
+from reasoningbank.sparql.nesting import check_terms
 from reasoningbank.sparql.transport import Reply
 
 __all__ = ["ACCEPT", "ACCEPT_XML", "document_triples"]
@@ -41,6 +42,7 @@ def document_triples(reply: Reply, base: str, most: int) -> tuple[list[Triple], 
     for kind in dict.fromkeys(k for k in (declared, _guess(reply.body)) if k is not None):
         triples: list[Triple] = []
         try:
+            check_terms(reply.body)
             for quad in parse(reply.body, kind, base_iri=base):
                 triples.append(quad.triple)
                 if len(triples) >= most:

@@ -10,11 +10,13 @@ from itertools import pairwise
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql.tokens import Token, position, tokenize
 
-__all__ = ["refuse_unreadable", "syntax_error"]
+__all__ = ["refuse_escaped_ascii", "refuse_unreadable", "syntax_error"]
 
 #: Longer queries take seconds to parse; long VALUES lists belong into several queries.
 MOST_CHARS = 50_000
 
+#: With a backslash before it, too: readers differ in whether that is an escape.
+_ESCAPE = re.compile(r"\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
 _PAIRS = {"(": ")", "{": "}", "[": "]"}
 _AGGREGATES = ("COUNT", "SUM", "AVG", "MIN", "MAX", "SAMPLE", "GROUP_CONCAT")
 #: Built-in functions of SPARQL 1.1 (section 17.4), then those that SPARQL 1.2 adds.
@@ -36,7 +38,7 @@ def refuse_unreadable(query: str) -> None:
     """Refuse what is not worth parsing.
 
     Raises:
-        QueryError: No text, an empty one, or one that is too long.
+        QueryError: No text, an empty one, one that is too long, or that hides what it is.
     """
     if not isinstance(query, str):
         raise QueryError(f"{query!r:.60} is not a query", mend="give its text")
@@ -44,11 +46,40 @@ def refuse_unreadable(query: str) -> None:
         raise QueryError("the query is empty", mend="write a SELECT, ASK, CONSTRUCT or DESCRIBE")
     if any("\ud800" <= character <= "\udfff" for character in query):
         raise QueryError("the query holds half of a character", mend="write it as UTF-8 text")
+    refuse_escaped_ascii(query)
     if len(query) > MOST_CHARS:
         raise QueryError(
             f"the query has {len(query):,} characters, more than {MOST_CHARS:,}",
             mend="split it, or put fewer VALUES into it",
         )
+
+
+def refuse_escaped_ascii(text: str) -> None:
+    r"""Refuse a query or update that writes visible ASCII or line ends as codepoint escapes.
+
+    They are expanded before the grammar is applied (SPARQL 1.1, section 19.2), so that ``\u0022``
+    ends a string and ``\u000A`` a comment, and what follows is a pattern: a SERVICE, say. Parsers
+    that expand them later, as this package's, see a string. No such character needs one.
+
+    Raises:
+        QueryError: There is one.
+
+    Examples:
+        >>> refuse_escaped_ascii(r'ASK { ?s ?p "caff\u00e8" }')
+        >>> refuse_escaped_ascii(r'ASK { ?s ?p "x\u0022 } #" }')
+        Traceback (most recent call last):
+        ...
+        reasoningbank.errors.QueryError: line 1, column 15: \u0022 hides the character '"'; ...
+    """
+    for found in _ESCAPE.finditer(text):
+        character = chr(min(int(found[1] or found[2], 16), 0x80))
+        # Other control characters mean nothing to a grammar, and cannot be seen as they are.
+        if character in "\n\r" or " " <= character < "\x7f":
+            line, column = position(text, found.start())
+            raise QueryError(
+                f"line {line}, column {column}: {found[0]} hides the character {character!r}",
+                mend='write the character itself; in a string \\" and \\n',
+            )
 
 
 def syntax_error(query: str, offset: int, message: str, *, mend: str = "") -> QueryError:

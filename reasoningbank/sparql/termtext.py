@@ -16,7 +16,6 @@ from pyoxigraph import (
     parse_query_results,
 )
 
-from reasoningbank.errors import EndpointError
 from reasoningbank.sparql.terms import Term
 
 __all__ = ["LONG", "read_term", "term_text"]
@@ -25,6 +24,7 @@ _TAG = re.compile(r"\"@([A-Za-z0-9_-]+)$")
 #: Characters from which on the parser's time grows with their square; it refuses 16 MiB.
 LONG = 1024 * 1024
 _LITERAL = re.compile(r"\"(.*)\"(?:@([A-Za-z0-9-]+)|\^\^<([^<>]*)>)?$", re.S)
+_TAGGED = re.compile(r"\"(.*)\"@[A-Za-z0-9-]*", re.S)
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.S)
 _ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "b": "\b", "f": "\f"}
 
@@ -33,14 +33,14 @@ def read_term(text: str) -> Term:
     """Read the text of one term, as strictly as it allows and as loosely as it needs.
 
     IRIs with forbidden characters stay as they are; blank node labels are made valid one to one;
-    in language tags ``_`` becomes ``-``.
-
-    Raises:
-        EndpointError: It is no term even so.
+    in language tags ``_`` becomes ``-``. What is no term even so is read as a plain literal: one
+    odd cell must not hide all the others.
 
     Examples:
         >>> read_term("<http://e/a b>"), read_term('"x"@en_US').language
         (<NamedNode value=http://e/a b>, 'en-us')
+        >>> read_term('"x"@12')
+        <Literal value=x datatype=<http://www.w3.org/2001/XMLSchema#string>>
         >>> read_term("_:nodeID://b1")
         <BlankNode value=nodeIDx3ax2fx2fb1>
     """
@@ -64,11 +64,8 @@ def read_term(text: str) -> Term:
         quad: Quad = next(iter(parse(line, RdfFormat.N_TRIPLES, lenient=True)))
         return quad.object
     except (SyntaxError, StopIteration):
-        raise EndpointError(
-            f"not an RDF term: {text[:200]}",
-            where="results",
-            mend="ask for STR() of the value instead",
-        ) from None
+        found = _TAGGED.fullmatch(text)
+        return Literal(_ESCAPE.sub(_unescaped, found[1]) if found else text)
 
 
 def _unescaped(found: re.Match[str]) -> str:

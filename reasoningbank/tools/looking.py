@@ -108,6 +108,7 @@ def show_rows(
     else:
         shown = [compact_row(result.variables, row, namespaces) for row in rows]
     items = fit(shown)
+    left_out: list[str] = []
     if items:
         items[0], left_out = _narrow(items[0])
         if left_out:
@@ -123,7 +124,7 @@ def show_rows(
         items,
         source=ref.source,
         total=ref.rows,
-        truncated=rest > 0 or result.truncated,
+        truncated=rest > 0 or bool(left_out) or result.truncated,
         note="; ".join(notes),
     )
 

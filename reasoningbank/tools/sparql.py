@@ -11,6 +11,7 @@ from reasoningbank.errors import EndpointError, QueryError, ToolError, UsageErro
 from reasoningbank.refs import Ref, RefLike
 from reasoningbank.sparql import BooleanResult, Result, TableResult
 from reasoningbank.sparql.terms import cut
+from reasoningbank.sparql.tokens import tokenize
 from reasoningbank.tools.asking import Asking
 from reasoningbank.tools.bounds import CAPS, bounded_limit, fit, told
 from reasoningbank.tools.diagnosis import is_empty
@@ -29,6 +30,8 @@ MOST_PATTERN = 300
 MOST_PREFIX_CHARS = 4_000
 MOST_LABEL_CHARS = 1_000
 MOST_NAME_CHARS = 300
+#: Where none of these words is, a query selects what is in the data.
+_COMPUTED = ("COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "AS")
 #: What agents see of each tool, in the order in which they need them.
 TOOL_NAMES = (
     "sparql_query",
@@ -194,6 +197,8 @@ class SPARQLTools(Asking):
         number = self._show(value)
         if isinstance(number, (int, float)) and not isinstance(number, bool):
             count = number
+            if not any(token.is_word(*_COMPUTED) for token in tokenize(query)):
+                notes.append("the query does not count; this is the value that it selects")
         else:
             cut = ", cut at the endpoint's cap" if result.truncated else ""
             notes.append(f"the query does not count; this is its number of rows{cut}")

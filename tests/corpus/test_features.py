@@ -63,6 +63,10 @@ def test_length_and_prefixes_do_not_make_a_query_hard() -> None:
 def test_complexity_rises_with_what_is_asked() -> None:
     base = "SELECT ?s (COUNT(?o) AS ?n) WHERE { ?s up:a ?o . ?o up:b ?x . %s } GROUP BY ?s"
     more = "OPTIONAL { ?s up:c ?y } { SELECT ?s WHERE { ?s up:d 1 } }"
+    for bare in ("?flag", "true"):
+        # A filter may be a variable or a constant, and has no name then.
+        optional = f"SELECT ?s {{ ?s up:a ?o OPTIONAL {{ ?s up:b ?flag FILTER({bare}) }} }}"
+        assert query_features(P + optional).features == ("optional", "filter")
     assert query_features(P + "ASK { ?s up:a 1 }").complexity == "simple"
     assert query_features(P + base % "?x up:c 1").complexity == "moderate"
     assert query_features(P + base % more).complexity == "complex"

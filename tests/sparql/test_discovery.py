@@ -241,6 +241,15 @@ def test_a_document_that_unfolds_to_gigabytes_is_not_read(faulty: FaultyServer) 
     assert "unfold" in found.notes[0]
 
 
+def test_a_document_that_nests_without_end_is_not_read(faulty: FaultyServer) -> None:
+    """The parser's stack overflows on it, which ends the whole process."""
+    bomb = b"<a:a> <a:b> " + b"<<( <a:a> <a:b> " * 100_000 + b"<a:c>" + b" )>>" * 100_000 + b" ."
+    faulty.script(Answer(200, bomb, {"Content-Type": "text/turtle"}))
+    found = service_description(SPARQLClient(EndpointConfig(faulty.url)))
+    assert not found.offered
+    assert "more than 100 deep" in found.notes[0]
+
+
 def test_namespaces_as_entities_are_read(faulty: FaultyServer) -> None:
     sd = "http://www.w3.org/ns/sparql-service-description#"
     xml = SERVICE["application/rdf+xml"].decode().replace(f'resource="{sd}', 'resource="&sd;')

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from pyoxigraph import Literal
 
-from reasoningbank.errors import EndpointError, QueryError
+from reasoningbank.errors import EndpointError, QueryError, QueryTimeoutError
 from reasoningbank.sparql import BooleanResult, EndpointConfig, SPARQLClient, TableResult, full
 
 from .faulty import Answer, FaultyServer
@@ -199,6 +199,36 @@ def test_partial_results_are_marked(faulty: FaultyServer) -> None:
     headers = {"Content-Type": "text/tab-separated-values", "X-SQL-State": "S1TAT"}
     faulty.script(Answer(headers=headers))
     assert ask(faulty).truncated
+    for media_type in ("application/n-triples", "text/turtle"):
+        marked = {"Content-Type": media_type, "X-SQL-State": "S1TAT"}
+        faulty.script(Answer(body=b"<a:a> <a:b> <a:c> .\n", headers=marked))
+        assert ask(faulty, "CONSTRUCT WHERE { ?s ?p ?o }").truncated
+    # What was found is there; what was not found may be.
+    faulty.script(Answer(body=b'{"boolean": true}', headers={**JSON, "X-SQL-State": "S1TAT"}))
+    assert ask(faulty, "ASK { ?s ?p ?o }").value
+    faulty.script(Answer(206, b'{"boolean": false}', JSON))
+    with pytest.raises(QueryTimeoutError):
+        ask(faulty, "ASK { ?s ?p ?o }")
+
+
+def test_waiting_behind_others_is_not_the_querys_fault(faulty: FaultyServer) -> None:
+    def late(handler: BaseHTTPRequestHandler) -> None:
+        time.sleep(0.6)
+
+    faulty.script(Answer(say=late))
+    settings = {"timeout_s": 0.5, "deadline_s": 0.5, "max_connections": 1, "retries": 0}
+    config = EndpointConfig(faulty.url, "Busy", **settings)
+    with SPARQLClient(config) as client:
+        first = threading.Thread(
+            target=pytest.raises, args=(QueryTimeoutError, client.query, QUERY)
+        )
+        first.start()
+        while not faulty.seen:
+            time.sleep(0.01)
+        time.sleep(0.2)
+        with pytest.raises(EndpointError, match=r"waiting for others had left|already waiting"):
+            client.query(QUERY)
+        first.join()
 
 
 @pytest.mark.parametrize(

@@ -202,6 +202,9 @@ def test_service_targets_are_mapped_and_checked() -> None:
         "SELECT * { VALUES ?e { <http://x/> } SERVICE ?e { ?s ?p ?o } }",
         "SELECT * { SERVICE <http://ok\\u002F@169.254.1.1/> { ?s ?p ?o } }",
         "SELECT * { \\u0053ERVICE <http://169.254.1.1/> { ?s ?p ?o } }",
+        'SELECT * { ?s ?p "x\\u0022 . \\u0053ERVICE <http://evil/> { ?a ?b ?c } # "\n}',
+        "SELECT * { ?s ?p ?o # \\u000A SERVICE <http://evil/> { ?a ?b ?c }\n}",
+        "SELECT * { ?s ?p 'x\\U00000027 . SERVICE <http://evil/> { ?a ?b ?c } #'\n}",
         "SELECT * { ?a ?b <<( ?c ?d ?e )>> SERVICE <http://169.254.1.1/> { ?s ?p ?o } }",
         "SELECT * { FILTER EXISTS { SERVICE <http://169.254.1.1/> { ?s ?p ?o } } }",
         "SELECT * { ?s ?p 'it\\'s' . SERVICE <http://169.254.1.1/> { ?s ?p '''x''' } }",
@@ -210,6 +213,17 @@ def test_service_targets_are_mapped_and_checked() -> None:
 def test_no_spelling_reaches_an_address_that_is_not_allowed(query: str) -> None:
     with pytest.raises(QueryError):
         prepare(query, services=["http://ok/"])
+
+
+def test_other_characters_may_be_escaped() -> None:
+    query = prepare(r'SELECT * { ?s rdfs:label "caff\u00e8 \"qui\"\n" }')
+    assert r"caff\u00e8" in query.text
+    assert query.complaint() is None
+
+
+def test_a_limit_that_is_no_number_for_anybody_is_a_line() -> None:
+    with pytest.raises(QueryError, match="at most 18 digits"):
+        prepare("SELECT * { ?s ?p ?o } LIMIT " + "9" * 5000)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import Any
 
 import dspy
 import pytest
+from sparql.faulty import Answer, FaultyServer
 
 from reasoningbank.errors import ToolError
 from reasoningbank.refs import Ref, RefStore
@@ -253,6 +254,8 @@ def test_count_returns_the_number_or_the_rows(few: SPARQLTools) -> None:
     counted = few.sparql_count("SELECT (COUNT(*) AS ?n) WHERE { ?s a t:Tree }")
     assert counted == {"source": "Trees", "count": 3, "truncated": False}
     assert "does not count" in few.sparql_count("SELECT ?s { ?s a t:Tree }")["note"]
+    value = few.sparql_count("SELECT ?n { VALUES ?n { 42 } }")
+    assert (value["count"], "does not count; this is the value" in value["note"]) == (42, True)
     with pytest.raises(ToolError, match="needs a SELECT"):
         few.sparql_count("ASK { ?s ?p ?o }")
 
@@ -379,6 +382,27 @@ def test_a_row_too_wide_for_one_return_loses_columns_and_says_which(tools: SPARQ
     rows = tools.sparql_peek(tools.sparql_query(f"SELECT {columns} {{}}"))
     assert len(json.dumps(rows)) <= MAX_CHARS
     assert "columns left out, too long: c" in rows.note
+    assert rows.truncated
+
+
+def test_one_odd_term_hides_no_other(tmp_path: Path) -> None:
+    """Stores hold IRIs and language tags that RDF forbids."""
+    rows = '?s\t?o\n<http://e/a b>\t"ok"\n<http://e/c>\t"x"@12\n'
+    faulty = FaultyServer()
+    try:
+        faulty.script(Answer(200, rows.encode()))
+        tools = SPARQLTools(EndpointConfig(faulty.url, "Odd"))
+        shown = tools.sparql_peek(tools.sparql_query("SELECT ?s ?o { ?s ?p ?o }"))
+        assert [row["o"] for row in shown] == ["ok", "x"]
+        media = {"Content-Type": "application/sparql-results+json"}
+        here = Answer(200, b'{"boolean": true}', media)
+        faulty.script(
+            here, Answer(200, b"?s\n<http://e/a b>\n"), Answer(200, b"?p\t?example\t?count\n")
+        )
+        found = tools.sparql_sample("http://e/Tree")
+        assert "http://e/a b" in str(found["instances"])
+    finally:
+        faulty.close()
 
 
 def test_a_column_without_any_value_is_explained(few: SPARQLTools) -> None:

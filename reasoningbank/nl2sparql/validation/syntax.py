@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-import pyoxigraph
-
 from reasoningbank.corpus import Pack, load_pack
 from reasoningbank.errors import QueryError
 from reasoningbank.nl2sparql.hints import DEFAULT_PACK, namespaces_of
@@ -13,9 +9,6 @@ from reasoningbank.nl2sparql.problems import Problem, Validation
 from reasoningbank.sparql import STANDARD_PREFIXES, prepare
 
 __all__ = ["validate_syntax"]
-
-#: The HTTP stack of Oxigraph refuses this port by itself: a SERVICE there reaches nobody.
-_NOWHERE = "http://127.0.0.1:1/"
 
 
 def validate_syntax(sparql: str, pack: Pack | str | None = DEFAULT_PACK) -> Validation:
@@ -48,23 +41,7 @@ def validate_syntax(sparql: str, pack: Pack | str | None = DEFAULT_PACK) -> Vali
     if prepared.parsed is None:
         # `prepare` has it from Oxigraph that it parses.
         return Validation(notes=("rdflib cannot read it, Oxigraph can: it goes beyond SPARQL 1.1",))
-    complaint = _oxigraph(sparql, namespaces, prepared.services)
-    if not complaint:
+    complaint = prepared.complaint()
+    if complaint is None:
         return Validation()
-    explained = prepared.explain(complaint)
-    if explained is not None:
-        return Validation((Problem.of_error("syntax", "rejected", explained),))
-    mend = "write it in plain SPARQL 1.1"
-    return Validation((Problem("syntax", "rejected", f"Oxigraph rejects it: {complaint}", mend),))
-
-
-def _oxigraph(sparql: str, namespaces: Mapping[str, str], services: tuple[str, ...]) -> str:
-    """Return what Oxigraph has against a query; nothing where it parses."""
-    hollow = prepare(sparql, prefixes=namespaces, aliases=dict.fromkeys(services, _NOWHERE))
-    try:
-        pyoxigraph.Store().query(hollow.text)
-    except SyntaxError as error:
-        return " ".join(str(error).split())
-    except Exception:
-        return ""  # it parsed, and failed on the empty store it was tried on
-    return ""
+    return Validation((Problem.of_error("syntax", "rejected", complaint),))

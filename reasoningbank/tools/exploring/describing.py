@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 
 from pyoxigraph import Literal, NamedNode
@@ -79,10 +80,11 @@ def sample(survey: Survey, class_iri: str, n: int, properties: int) -> Sample:
     instances = tuple(row[0] for row in rows if row[0] is not None)
     if not instances:
         return Sample((), About(()))
-    if isinstance(instances[0], NamedNode):
-        pattern = survey.within(f"{iri(instances[0])} ?p ?o")
-    else:
-        pattern = f"{{ SELECT ?s WHERE {{ {members} }} LIMIT 1 }} {survey.within('?s ?p ?o')}"
+    pattern = f"{{ SELECT ?s WHERE {{ {members} }} LIMIT 1 }} {survey.within('?s ?p ?o')}"
+    # A blank node, and an IRI with characters that IRIs forbid, cannot stand in a query.
+    with contextlib.suppress(QueryError):
+        if isinstance(instances[0], NamedNode):
+            pattern = survey.within(f"{iri(instances[0])} ?p ?o")
     try:
         said, notes = _about(survey, ask, "o", pattern, properties, ready=True)
     except QueryError as error:
@@ -104,7 +106,8 @@ def _about(
         for name, example, count in rows
         if name is not None and example is not None and isinstance(count, Literal)
     )
-    if sum(one.count for one in said) < MOST_TRIPLES:
+    # Beyond the limit there may be properties with any number of triples.
+    if len(said) <= limit and sum(one.count for one in said) < MOST_TRIPLES:
         return said, ()
     direction = "it says" if side == "o" else "point to it"
     return said, (f"counts are those of the first {MOST_TRIPLES:,} triples that {direction}",)

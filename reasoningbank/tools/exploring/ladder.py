@@ -6,7 +6,7 @@ from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from reasoningbank.errors import EndpointError, QueryError
+from reasoningbank.errors import CallTimeoutError, EndpointError, QueryError
 
 __all__ = ["Found", "Way", "brief", "climb"]
 
@@ -45,7 +45,8 @@ def climb(ways: Sequence[Way[T]], given_up: MutableMapping[str, QueryError]) -> 
     Args:
         ways: The ways, the best first.
         given_up: Ways that failed before, by key, and why; those are not tried again. What
-            fails now is added, except where the endpoint could not be reached at all.
+            fails now is added, except where the endpoint could not be reached at all, or the
+            call had no time left for it.
 
     Raises:
         QueryError: No way had an answer and one failed, the last of those with this.
@@ -68,7 +69,8 @@ def climb(ways: Sequence[Way[T]], given_up: MutableMapping[str, QueryError]) -> 
         except (QueryError, EndpointError) as error:
             failure = error
             notes.append(f"{way.name}: {brief(error)}")
-            if way.key and isinstance(error, QueryError):
+            late = isinstance(error, CallTimeoutError)
+            if way.key and isinstance(error, QueryError) and not late:
                 given_up[way.key] = error
             continue
         if value is not None:

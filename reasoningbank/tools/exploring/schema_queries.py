@@ -120,7 +120,8 @@ def _names(
     def look(most: int) -> Counted | None:
         seen = _look(ask, survey.within(pattern), most)
         total = sum(count for _, count in seen)
-        if total < most:
+        # As many names as were asked for may not be all there are.
+        if total < most and len(seen) < MOST_NAMES:
             return Counted(seen[:limit], f"all {total:,} triples")
         if known:
             return Counted(_in_order(known, seen)[:limit], "schema")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from pyoxigraph import Literal, NamedNode
 
-from reasoningbank.errors import QueryError, QueryTimeoutError
+from reasoningbank.errors import CallTimeoutError, QueryError, QueryTimeoutError
 from reasoningbank.sparql import (
     BooleanResult,
     EndpointConfig,
@@ -34,6 +34,8 @@ LOOK_AFAR = 50_000
 #: are lowered where the endpoint's own limit for a query is short.
 QUERY_S = 10.0
 CALL_S = 20.0
+#: Seconds until an endpoint that could not tell where its data are is asked again.
+UNSURE_S = 60.0
 #: Language tags that labels are looked up with, seen or not.
 _USUAL = ("", "en")
 
@@ -74,7 +76,7 @@ class Survey:
     """What the exploring tools know of one endpoint; safe to share between threads and trials.
 
     Everything is found out when it is first needed, with bounded queries, and kept. What the
-    endpoint could not do is not tried again.
+    endpoint could not do is not tried again; what a call had no time left for is.
 
     Args:
         config: The endpoint.
@@ -113,6 +115,7 @@ class Survey:
             )
         )
         self._known: dict[str, object] = {}
+        self._unsure_until = 0.0
         self._lock = threading.RLock()
 
     def close(self) -> None:
@@ -125,31 +128,36 @@ class Survey:
 
         def ask(query: str) -> TableResult:
             left = end - time.monotonic()
+            what = f"the query timed out (a call has {self._call_s:g} s)"
             if left <= 0:
-                raise QueryTimeoutError(f"the query timed out (a call has {self._call_s:g} s)")
+                raise CallTimeoutError(what)
             # Already as the engine is to get it: checking it again takes longer than the answer.
             prepared = PreparedQuery(query, "SELECT", original=query)
-            result = self._client.query(prepared, timeout_s=min(self._query_s, left))
+            try:
+                result = self._client.query(prepared, timeout_s=min(self._query_s, left))
+            except QueryTimeoutError as error:
+                if left < self._query_s:
+                    raise CallTimeoutError(what) from error
+                raise
             assert isinstance(result, TableResult), "the exploring tools ask SELECT queries"
             return result
 
         return ask
 
-    def holds(self, pattern: str) -> bool:
-        """Say whether anything matches; False where the endpoint cannot tell in time."""
-        try:
-            result = self._client.query(f"ASK {{ {pattern} }}")
-        except QueryError:
-            return False
-        return isinstance(result, BooleanResult) and result.value
-
     @property
     def in_graphs(self) -> bool:
-        """Whether the data are in named graphs only, so that patterns need a GRAPH clause."""
-        return self._once(
-            "in_graphs",
-            lambda: not self.holds("?s ?p ?o") and self.holds("GRAPH ?g { ?s ?p ?o }"),
-        )
+        """Whether the data are in named graphs only, so that patterns need a GRAPH clause.
+
+        False where the endpoint cannot tell in time; a minute later it is asked again.
+        """
+        with self._lock:
+            if "in_graphs" not in self._known and time.monotonic() >= self._unsure_until:
+                try:
+                    plain = self._holds("?s ?p ?o")
+                    self._known["in_graphs"] = not plain and self._holds("GRAPH ?g { ?s ?p ?o }")
+                except QueryError:
+                    self._unsure_until = time.monotonic() + UNSURE_S
+            return bool(self._known.get("in_graphs"))
 
     def within(self, pattern: str) -> str:
         """Return a pattern as it is to be asked here: in a GRAPH clause where it must be."""
@@ -224,6 +232,10 @@ class Survey:
 
         return self._once("examined", look)
 
+    def _holds(self, pattern: str) -> bool:
+        result = self._client.query(f"ASK {{ {pattern} }}")
+        return isinstance(result, BooleanResult) and result.value
+
     def _once(self, key: str, find: Callable[[], T]) -> T:
         with self._lock:
             if key in self.given_up:
@@ -231,6 +243,8 @@ class Survey:
             if key not in self._known:
                 try:
                     self._known[key] = find()
+                except CallTimeoutError:
+                    raise
                 except QueryError as error:
                     self.given_up[key] = error
                     raise

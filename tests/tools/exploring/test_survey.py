@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
+from urllib.parse import unquote_plus
 
 import pytest
 from sparql.faulty import Answer, FaultyServer
@@ -14,6 +16,7 @@ from sparql.faulty import Answer, FaultyServer
 from reasoningbank.errors import QueryError, QueryTimeoutError, ToolError
 from reasoningbank.sparql import EndpointConfig
 from reasoningbank.tools import SPARQLTools
+from reasoningbank.tools.exploring import survey as module
 from reasoningbank.tools.exploring.counting import bounded_count
 from reasoningbank.tools.exploring.ladder import Way, climb
 from reasoningbank.tools.exploring.survey import Survey
@@ -81,6 +84,51 @@ def test_a_way_that_failed_is_not_gone_again_but_its_reason_is_kept() -> None:
     assert found is not None
     assert (found.value, found.via, found.notes) == (3, "few", ("all: the query timed out",))
     assert climb([Way("some", lambda: None)], {}) is None
+
+
+def test_a_way_that_a_call_had_no_time_for_is_gone_the_next_time(faulty: FaultyServer) -> None:
+    def hang(handler: BaseHTTPRequestHandler) -> None:
+        time.sleep(1.5)
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        query = unquote_plus(faulty.seen[-1].path)
+        if "LIMIT 1000 }" not in query and "ASK" not in query:
+            hang(handler)
+            return
+        rows, media = b"?name\t?count\n<http://e/A>\t3\n", "text/tab-separated-values"
+        if "ASK" in query:
+            rows, media = b'{"boolean": true}', "application/sparql-results+json"
+        handler.send_response_only(200)
+        handler.send_header("Content-Type", media)
+        handler.send_header("Content-Length", str(len(rows)))
+        handler.end_headers()
+        handler.wfile.write(rows)
+
+    faulty.script(Answer(say=answer))
+    tools = SPARQLTools(EndpointConfig(faulty.url, "Slow", timeout_s=2, retries=0))
+    # Each way that hangs takes more than half of a call's time.
+    for given_up in ({"void: classes"}, {"void: classes", "look: classes"}):
+        with contextlib.suppress(ToolError):
+            tools.sparql_classes()
+        assert set(tools.survey.given_up) == given_up
+    assert "http://e/A" in str(tools.sparql_classes())
+
+
+def test_an_endpoint_that_cannot_tell_is_asked_again_where_its_data_are(
+    faulty: FaultyServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hang(handler: BaseHTTPRequestHandler) -> None:
+        time.sleep(1)
+
+    media = {"Content-Type": "application/sparql-results+json"}
+    no, truth = (Answer(200, b'{"boolean": %s}' % word, media) for word in (b"false", b"true"))
+    faulty.script(Answer(say=hang))
+    monkeypatch.setattr(module, "UNSURE_S", 0.2)
+    survey = Survey(EndpointConfig(faulty.url, "Slow", timeout_s=1, retries=0))
+    assert (survey.in_graphs, survey.in_graphs, len(faulty.seen)) == (False, False, 1)
+    time.sleep(0.3)
+    faulty.script(no, truth)
+    assert (survey.in_graphs, survey.in_graphs, len(faulty.seen)) == (True, True, 3)
 
 
 @pytest.mark.parametrize(
