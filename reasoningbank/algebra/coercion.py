@@ -10,7 +10,7 @@ from rdflib import XSD, BNode, Graph, Literal, URIRef
 
 from reasoningbank.algebra.contract import Block
 from reasoningbank.algebra.terms import Term, is_absolute
-from reasoningbank.algebra.values import Row, Stream, Table, Value
+from reasoningbank.algebra.values import Row, RowList, Stream, Table, Value
 
 __all__ = [
     "MOST_WORKERS",
@@ -143,6 +143,8 @@ def as_items(value: Any) -> Items:
         return Items(value.rows, value.vars)
     if isinstance(value, Stream):
         return Items(value.items, value.columns)
+    if isinstance(value, RowList):
+        return Items(value, value.columns)
     if isinstance(value, Mapping):
         return Items([value], tuple(value))
     if isinstance(value, Sequence) and not isinstance(value, str):
@@ -158,7 +160,10 @@ def as_sequence(value: Any) -> Table | Row | list[Value]:
     """Return a value as a table, a row, or a list."""
     if isinstance(value, Table | Mapping):
         return value
-    return list(as_items(value).members)
+    items = as_items(value)
+    if isinstance(value, Stream | RowList) and items.columns is not None:
+        return Table(items.columns, items.members)  # type: ignore[arg-type]
+    return list(items.members)
 
 
 def as_table(value: Any) -> Table:

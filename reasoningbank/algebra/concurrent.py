@@ -32,6 +32,8 @@ def in_order(
     waiting: deque[Future[Result]] = deque()
     try:
         for item in items:
+            if any(one.done() and one.exception() is not None for one in waiting):
+                break
             waiting.append(pool.submit(work, item))
             if len(waiting) >= workers:
                 yield waiting.popleft().result()

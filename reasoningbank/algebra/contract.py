@@ -77,7 +77,7 @@ class RuntimeOf(Protocol):
         The endpoint is empty where the program does not tell it.
         """
 
-    def uuid(self) -> str:
+    def uuid(self, place: str) -> str:
         """Return a random UUID; a run that is resumed gets the same ones again."""
 
 

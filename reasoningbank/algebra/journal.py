@@ -15,7 +15,7 @@ import json
 import os
 import threading
 import uuid
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -95,7 +95,7 @@ class Journal:
         self._writes: dict[int, Write] = {}
         self._known: defaultdict[tuple[str, str, str], deque[Write]] = defaultdict(deque)
         self._seed = uuid.uuid4().hex
-        self._drawn = 0
+        self._drawn: Counter[str] = Counter()
         self._out: IO[bytes] | None = None
         self._held: FileLock | None = None
         if file is not None:
@@ -170,11 +170,17 @@ class Journal:
         with self._lock:
             return tuple(self._writes[number] for number in sorted(self._writes))
 
-    def draw(self) -> str:
-        """Return a random UUID; a run that is resumed draws the same ones in the same order."""
+    def draw(self, place: str = "") -> str:
+        """Return a random UUID; a run that is resumed draws the same ones at the same places.
+
+        Args:
+            place: What draws: which operation, for which row. Rows that are worked on at the same
+                time draw in another order each time.
+        """
         with self._lock:
-            self._drawn += 1
-            made = hashlib.sha256(f"{self._seed} {self._drawn}".encode()).digest()[:16]
+            self._drawn[place] += 1
+            text = f"{self._seed} {place} {self._drawn[place]}"
+            made = hashlib.sha256(text.encode()).digest()[:16]
         return str(uuid.UUID(bytes=made, version=4))
 
     def _open(self, file: Path, program: str, resume: bool) -> None:

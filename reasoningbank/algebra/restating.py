@@ -147,20 +147,43 @@ def _rows(value: Value) -> Iterator[Row]:
     elif is_term(value):
         yield {COLUMN: value}  # type: ignore[dict-item]
     elif isinstance(value, list):
-        for entry in value:
-            yield from _entry(entry)
+        leaves = list(_leaves(value))
+        columns = _columns_beside(leaves)
+        for leaf in leaves:
+            if isinstance(leaf, list):
+                yield {columns[at]: one for at, one in enumerate(leaf) if is_term(one)}
+            else:
+                yield from _rows(leaf)
     elif not isinstance(value, Graph | Stream):
         yield value  # type: ignore[misc]
 
 
-def _entry(entry: Value) -> Iterator[Row]:
-    """Yield the rows of one entry of a list: values side by side, whatever else below."""
-    if not isinstance(entry, list):
-        yield from _rows(entry)
-        return
-    said = [one for one in entry if one is not None]
-    if len(said) > 1 and all(is_term(one) for one in said):
-        yield {f"{COLUMN}{at}": one for at, one in enumerate(said, 1)}
-    else:
-        for one in said:
-            yield from _entry(one)
+def _leaves(entries: Iterable[Value]) -> Iterator[Value]:
+    """Yield what stands below one another: of lists in lists those of values alone, whole."""
+    for entry in entries:
+        if isinstance(entry, list) and not _is_beside(entry):
+            yield from _leaves(entry)
+        else:
+            yield entry
+
+
+def _is_beside(entry: Sequence[Value]) -> bool:
+    return all(one is None or is_term(one) for one in entry)
+
+
+def _columns_beside(leaves: Iterable[Value]) -> dict[int, str]:
+    """Return the column of each place in entries that hold values side by side.
+
+    A place that is empty in every entry (a Variable yields nothing) is no column; one that is empty
+    in some keeps its column there.
+    """
+    places = {
+        at
+        for leaf in leaves
+        if isinstance(leaf, list)
+        for at, one in enumerate(leaf)
+        if one is not None
+    }
+    if len(places) == 1:
+        return dict.fromkeys(places, COLUMN)
+    return {at: f"{COLUMN}{number}" for number, at in enumerate(sorted(places), 1)}

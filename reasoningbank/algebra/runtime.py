@@ -235,9 +235,9 @@ class Runtime:
             raise UsageError("no model is there to write a query", mend=mend)
         return self._compose(question, endpoint, names)
 
-    def uuid(self) -> str:
-        """Return a random UUID; a resumed run gets the same ones in the same order."""
-        return self._journal.draw()
+    def uuid(self, place: str) -> str:
+        """Return a random UUID; a resumed run gets the same ones at the same places."""
+        return self._journal.draw(place)
 
     def _got(self, address: str) -> WebReply:
         try:

@@ -22,6 +22,7 @@ class Scope:
         has_item: Whether there is a ForEach (or Filter) around this place.
         columns: The variables that the current row may have; None where the sequence tells none.
         outer: The scope around.
+        rows: The places of the current items in their sequences, the outermost first.
 
     Examples:
         >>> outer = Scope(); outer.set("a", None)
@@ -34,15 +35,16 @@ class Scope:
     has_item: bool = False
     columns: tuple[str, ...] | None = None
     outer: Scope | None = None
+    rows: tuple[int, ...] = ()
     _own: dict[str, Value] = field(default_factory=dict)
 
     def inside(self) -> Scope:
         """Open a scope in this one with the same item."""
-        return Scope(self.item, self.has_item, self.columns, self)
+        return Scope(self.item, self.has_item, self.columns, self, self.rows)
 
-    def of_item(self, item: Value, columns: tuple[str, ...] | None) -> Scope:
-        """Open a scope for an item of a sequence."""
-        return Scope(item, True, columns, self)
+    def of_item(self, item: Value, columns: tuple[str, ...] | None, at: int = 0) -> Scope:
+        """Open a scope for the item of a sequence that is at a place in it."""
+        return Scope(item, True, columns, self, (*self.rows, at))
 
     def set(self, name: str, value: Value) -> None:
         """Set a variable in this scope."""

@@ -7,7 +7,7 @@ variable becomes ``(term AS ?name)``, a grouped or sorted one ``(term)``, ``BOUN
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from rdflib import BNode
 
@@ -16,7 +16,7 @@ from reasoningbank.algebra.terms import Term, to_sparql
 from reasoningbank.algebra.texts import check_text
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql.edits import Edit, apply_edits
-from reasoningbank.sparql.tokens import Token, position, tokenize
+from reasoningbank.sparql.tokens import Token, closing, position, tokenize
 
 __all__ = ["substitute"]
 
@@ -34,7 +34,8 @@ def substitute(query: str, terms: Mapping[str, Term]) -> str:
 
     Raises:
         ProgramError: No such variable occurs, a term is a blank node, a variable is assigned by
-            ``AS`` or ``VALUES``, or what comes out is no query.
+            ``AS`` or ``VALUES``, nothing is left that a MINUS shares with what stands before it, or
+            what comes out is no query.
 
     Examples:
         >>> from rdflib import URIRef
@@ -50,6 +51,7 @@ def substitute(query: str, terms: Mapping[str, Term]) -> str:
         wanted = " or ".join(f"?{name}" for name in terms) or "variable"
         known = one_of([f"?{name}" for name in there])
         raise ProgramError(f"no {wanted} occurs in the query", mend=f"it has {known}")
+    _check_minus(query, tokens, terms)
     written = {name: _written(name, term) for name, term in terms.items() if name in there}
     edits = []
     for at, token in enumerate(tokens):
@@ -94,6 +96,31 @@ def _edit(query: str, tokens: Sequence[Token], at: int, term: str) -> Edit:
     if end < len(query) and not query[end].isspace() and query[end] not in _CLOSING:
         text += " "
     return Edit(start, end, text)
+
+
+def _check_minus(query: str, tokens: Sequence[Token], terms: Collection[str]) -> None:
+    """Refuse to take away all that a MINUS shares with what stands before it.
+
+    MINUS removes nothing where the two have no variable in common (SPARQL 1.1, section 8.3.3).
+    """
+    for at, token in enumerate(tokens[:-1]):
+        if not token.is_word("MINUS") or tokens[at + 1].text != "{":
+            continue
+        inside = _variables(tokens[at + 1 : closing(tokens, at + 1)])
+        begin, depth = at, 0
+        while begin > 0 and depth < 1:
+            begin -= 1
+            depth += (tokens[begin].text == "{") - (tokens[begin].text == "}")
+        shared = inside & _variables(tokens[begin:at])
+        if shared and shared <= set(terms):
+            line, column = position(query, token.start)
+            named = ", ".join(f"?{name}" for name in sorted(shared))
+            what = f"without {named} the MINUS at line {line}, column {column} removes nothing"
+            raise ProgramError(what, mend="write FILTER NOT EXISTS in place of MINUS")
+
+
+def _variables(tokens: Sequence[Token]) -> set[str]:
+    return {token.text[1:] for token in tokens if token.kind == "variable"}
 
 
 def _assigned(query: str, token: Token, by: str) -> ProgramError:

@@ -22,6 +22,7 @@ from reasoningbank.algebra.terms import (
 __all__ = [
     "Graph",
     "Row",
+    "RowList",
     "Stream",
     "Table",
     "Term",
@@ -77,6 +78,18 @@ class Stream:
     columns: tuple[str, ...] | None = None
 
 
+class RowList(list[Any]):
+    """Rows in memory that know which variables they may have, also where there is none.
+
+    Attributes:
+        columns: The variables.
+    """
+
+    def __init__(self, rows: Iterable[Any], columns: tuple[str, ...]) -> None:
+        super().__init__(rows)
+        self.columns = columns
+
+
 # The quotes keep the recursion lazy; Union, since `|` between strings is no type at run time.
 Value: TypeAlias = Union[Term, Row, Table, Graph, Sequence["Value"], Stream, None]  # noqa: UP007
 
@@ -91,7 +104,8 @@ def kept(value: Value) -> Value:
     if isinstance(value, Table):
         return value.kept()
     if isinstance(value, Stream):
-        return [kept(item) for item in value.items]
+        items = [kept(item) for item in value.items]
+        return items if value.columns is None else RowList(items, value.columns)
     return value
 
 

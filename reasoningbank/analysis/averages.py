@@ -9,7 +9,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from reasoningbank.analysis.scores import YES_NO, Metric, Score, Unit
 from reasoningbank.analysis.statistics import Interval, bootstrap_mean, t_mean, wilson
 
-__all__ = ["average", "by_order", "in_stream", "one_run_each", "pooled_rate", "values_by_task"]
+__all__ = [
+    "average",
+    "by_order",
+    "in_stream",
+    "longest",
+    "one_run_each",
+    "pooled_rate",
+    "values_by_task",
+]
 
 
 def values_by_task(scores: Iterable[Score], metric: Metric) -> dict[str, list[float]]:
@@ -27,6 +35,15 @@ def by_order(scores: Iterable[Score]) -> dict[int, list[Score]]:
     for score in scores:
         found[score.seed].append(score)
     return dict(found)
+
+
+def longest(lengths: Mapping[int, int]) -> set[int]:
+    """Return the orders that went as far as the longest, by how many trials each has.
+
+    Means of the others are of the beginning of a stream only.
+    """
+    most = max(lengths.values(), default=0)
+    return {order for order, length in lengths.items() if length == most}
 
 
 def in_stream(scores: Iterable[Score]) -> bool:

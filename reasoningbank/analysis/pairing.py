@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
+
+import numpy as np
 
 from reasoningbank.analysis.scores import Metric, Score, Unit
 from reasoningbank.analysis.statistics import (
@@ -92,6 +95,9 @@ def over_orders(first: Sequence[Score], second: Sequence[Score], metric: Metric)
         orders[seed].append(one[seed, task] - two[seed, task])
     means = [math.fsum(values) / len(values) for values in orders.values()]
     spread = t_mean(means)
+    # No difference of rates lies beyond these.
+    low, high = (float(np.clip(bound, -1, 1)) for bound in (spread.low, spread.high))
+    spread = replace(spread, low=low, high=high)
     least = detectable_mean(spread.units, spread.sd)
     return Paired("order", spread, t_p(means), least, f"paired t over orders, {spread.method}")
 

@@ -9,7 +9,7 @@ from reasoningbank.errors import UsageError
 from reasoningbank.experiment.config import Experiment, parse_experiment
 from reasoningbank.experiment.memory_config import bank_arm, control_of, seeds_of
 
-__all__ = ["bank_roots", "controls", "planned_tasks", "planned_trials"]
+__all__ = ["bank_roots", "controls", "planned_streams", "planned_tasks", "planned_trials"]
 
 
 def planned_trials(manifest: Mapping[str, Any] | None) -> dict[str, int]:
@@ -26,6 +26,19 @@ def planned_tasks(manifest: Mapping[str, Any] | None) -> dict[str, tuple[tuple[s
     return {
         arm.name: ((arm.tasks or tasks)[: arm.first], len(seeds_of(experiment, arm)))
         for arm in experiment.arms
+    }
+
+
+def planned_streams(manifest: Mapping[str, Any] | None) -> dict[str, int]:
+    """Return how many trials each arm is to have in streams; empty where nothing says so."""
+    experiment = _experiment(manifest)
+    length = len((manifest or {}).get("stream") or ())
+    if experiment is None or not length:
+        return {}
+    return {
+        arm.name: length * len(seeds_of(experiment, arm))
+        for arm in experiment.arms
+        if arm.memory.learns or arm.stream
     }
 
 

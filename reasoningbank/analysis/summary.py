@@ -19,7 +19,7 @@ from reasoningbank.analysis.leakage import LeakageAudit
 from reasoningbank.analysis.memory_records import MemoryRecords
 from reasoningbank.analysis.memory_summary import ArmMemory, MemoryTally
 from reasoningbank.analysis.online import Online, summarise_streams
-from reasoningbank.analysis.planned import controls, planned_trials
+from reasoningbank.analysis.planned import controls, planned_streams, planned_trials
 from reasoningbank.analysis.scores import METRICS, Metric, Score, Unit, held_out, in_streams
 from reasoningbank.experiment import RunFolder, TrialRecord
 from reasoningbank.experiment.code_history import CodeChange, code_changes
@@ -161,6 +161,7 @@ def summarise(
             metric,
             unit,
             controls(manifest),
+            planned_streams(manifest),
         ),
         memory=tally.finish(by_arm),
         code=code_changes(manifest or {}),

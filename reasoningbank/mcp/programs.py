@@ -148,8 +148,8 @@ class _Stoppable:
     def compose(self, question: str, endpoint: str, names: frozenset[str]) -> str:
         return self._going.compose(question, endpoint, names)
 
-    def uuid(self) -> str:
-        return self._going.uuid()
+    def uuid(self, place: str) -> str:
+        return self._going.uuid(place)
 
     @property
     def _going(self) -> Runtime:

@@ -92,7 +92,7 @@ class Memory:
         assert self.composer is not None
         return self.composer(question, endpoint, names)
 
-    def uuid(self) -> str:
+    def uuid(self, place: str) -> str:
         return f"00000000-0000-4000-8000-{next(self._uuids):012d}"
 
 

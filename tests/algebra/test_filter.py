@@ -56,6 +56,40 @@ def test_a_position_takes_an_item(position: int) -> None:
     assert outcome(op("Filter", input=ROWS, expression=position)) == ROWS[position - 1]
 
 
+def test_a_table_that_is_kept_as_a_list_keeps_its_columns() -> None:
+    empty = {"head": {"vars": ["size"]}, "results": {"bindings": []}}
+    kept = [op("Variable", name="rows", value=op("Bindings", table=empty))]
+    rows = op("Value", name="$rows")
+    found = outcome([*kept, op("Filter", input=rows, expression="?size > 1")])
+    assert found[-1] == empty
+    listed = op("Filter", input=op("Bindings", table=empty), expression="?size > 1")
+    assert outcome(listed) == empty
+    # Where no row binds ?size, it is unbound and no mistake.
+    table = {"head": {"vars": ["name", "size"]}, "results": {"bindings": [{"name": text("x")}]}}
+    kept = [op("Variable", name="rows", value=op("Bindings", table=table))]
+    each = op("ForEach", select=rows, operation=op("Value", name="size"))
+    assert outcome([*kept, each])[-1] == [None]
+    values = op("Values", query="SELECT ?size { ?s ?p ?size }", data=rows)
+    kept = [op("Variable", name="rows", value=op("Bindings", table=empty))]
+    assert "VALUES" in outcome([*kept, values])[-1]
+
+
+def test_bindings_of_writes_are_their_rows() -> None:
+    put = op(
+        "PUT",
+        url=op("Str", input=op("Value", name="city")),
+        data={"@id": "", "@type": "http://e/T"},
+    )
+    cities = {"results": {"bindings": [{"city": uri("http://e/a")}, {"city": uri("http://e/b")}]}}
+    written = op("ForEach", select=cities, operation=put)
+    rows = outcome(op("Bindings", table=written))
+    assert [row["url"]["value"] for row in rows] == ["http://e/a", "http://e/b"]
+    again = op("ForEach", select=op("Bindings", table=written), operation=op("Value", name="url"))
+    assert outcome(again) == ["http://e/a", "http://e/b"]
+    found = outcome(op("Filter", input=written, expression="STRENDS(STR(?url), 'b')"))
+    assert len(found["results"]["bindings"]) == 1
+
+
 def test_items_of_other_lists() -> None:
     assert outcome(op("Filter", input=["x", "y"], expression=2)) == "y"
     loop = op("ForEach", select=["x", "y"], operation=op("Concat", inputs=[op("Current"), "!"]))

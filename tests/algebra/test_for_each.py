@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -20,6 +21,7 @@ from reasoningbank.algebra import (
     read_program,
     run_program,
 )
+from reasoningbank.algebra.concurrent import in_order
 from reasoningbank.errors import BudgetError, EndpointError
 
 from .in_memory import Bounds, Ended, Memory, op, outcome, text, uri, value
@@ -208,6 +210,25 @@ def test_after_a_failure_nothing_more_is_begun(workers: int) -> None:
     done = {line.rpartition("/")[2] for line in web.log}
     assert {"0", "1", "2", "3", "4"} <= done
     assert len(web.log) == len(done) <= 5 + workers
+
+
+def test_a_failure_of_a_later_row_is_seen_at_once() -> None:
+    begun: list[int] = []
+    failed = threading.Event()
+
+    def work(row: int) -> int:
+        begun.append(row)
+        if row == 3:
+            failed.set()
+            raise ValueError("no")
+        failed.wait(5)
+        # Time for the failure to be known before these end.
+        time.sleep(0.2)
+        return row
+
+    with pytest.raises(ValueError, match="no"):
+        list(in_order(work, range(100), 4))
+    assert sorted(begun) == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("number", [0, 17, 1.5, "many", True])

@@ -159,3 +159,11 @@ def test_uuids_are_the_same_when_a_run_is_resumed(file: Path) -> None:
         assert [again.draw() for _ in range(3)] == drawn
     assert len(set(drawn)) == 3
     assert Journal().draw() not in drawn
+
+
+def test_rows_draw_the_same_uuids_in_whatever_order_they_come(file: Path) -> None:
+    places = [f"$.operation {row}" for row in range(4)]
+    with Journal(file) as journal:
+        drawn = {place: journal.draw(place) for place in places}
+    with Journal(file, resume=True) as again:
+        assert {place: again.draw(place) for place in reversed(places)} == drawn

@@ -54,6 +54,20 @@ ROWS: list[tuple[Value, tuple[list[str], list[list[str | None]]]]] = [
         (["a", "b"], [["<http://e/a>", None], [None, "<http://e/b>"]]),
     ),
     ([Table(("a",), []), Table(("a",), [{"a": A}])], (["a"], [["<http://e/a>"]])),
+    # An unbound value leaves its column empty, and moves no other into it.
+    (
+        [[A, B, Literal("x")], [A, None, Literal("y")]],
+        (["value1", "value2", "value3"],
+         [["<http://e/a>", "<http://e/b>", '"x"'], ["<http://e/a>", None, '"y"']]),
+    ),
+    (
+        [[None, A, B], [None, None, B]],
+        (["value1", "value2"], [["<http://e/a>", "<http://e/b>"], [None, "<http://e/b>"]]),
+    ),
+    ([[[A, None], [None, B]], [[A, B]]], (
+        ["value1", "value2"],
+        [["<http://e/a>", None], [None, "<http://e/b>"], ["<http://e/a>", "<http://e/b>"]],
+    )),
     ([[None, Table(("a",), [{"a": A}])]], (["a"], [["<http://e/a>"]])),
     (
         [{"a b": A, "a_b": B, "": A, "} #": B}],

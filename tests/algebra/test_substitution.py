@@ -119,8 +119,21 @@ REFUSED: list[tuple[str, Term, str]] = [
     ("?v", IRI, "no valid query is left"),
     ("ASK { ?s ?p ?v }", URIRef("rel"), "'rel' is no absolute IRI; resolve it with ResolveURI"),
     ("ASK { ?s ?p ?v }", URIRef("http://e/> ?x"), "'http://e/> ?x' is no absolute IRI"),
+    ("SELECT ?n { ?v ?p ?n MINUS { ?v a ?v } }", IRI, "without ?v the MINUS at line 1, column 2"),
     ("LOAD ?v", IRI, "no valid query is left"),
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT ?n { ?v ?p ?n MINUS { ?v a ?n } }",
+        "SELECT ?n { ?s ?p ?n MINUS { ?v a ?t } ?v ?p ?s }",
+        "SELECT ?n { { ?v ?p ?n } MINUS { ?n a ?v } }",
+    ],
+)
+def test_a_minus_that_shares_something_else_stays(query: str) -> None:
+    assert "?v" not in substitute(query, {"v": IRI})
 
 
 @pytest.mark.parametrize(("query", "term", "told"), REFUSED)

@@ -106,6 +106,52 @@ def test_what_is_missing_yet_resolves_nothing(run: RunFolder, tmp_path: Path) ->
     assert all_told.startswith("of 3 pairs stated beforehand 0 resolved")
 
 
+def test_a_stream_that_goes_on_resolves_nothing(run: RunFolder) -> None:
+    manifest = {**json.loads(json.dumps(run.manifest)), "stream": list(STREAM)}
+    whole = summarise(run.trials(), manifest=manifest).online
+    kept = [one for one in run.trials() if one.key.seed < 2 or (one.step or 0) < 1]
+    part = summarise(kept, manifest=manifest).online
+    assert whole is not None
+    assert part is not None
+    assert (whole.comparisons[0].missing, part.comparisons[0].missing) == (0, 3)
+    assert part.comparisons[0].sentence().endswith("incomplete, 3 trials missing yet")
+
+
+def test_what_the_infrastructure_ended_in_streams_is_counted(run: RunFolder) -> None:
+    spoiled = [
+        replace(one, status="error", verdict=None) if one.step == 3 and one.key.seed == 1 else one
+        for one in run.trials()
+    ]
+    online = summarise(spoiled, manifest=run.manifest).online
+    assert online is not None
+    assert (online.errors, online.defective) == (1, 0)
+    assert online.to_json()["errors"] == 1
+
+
+def test_the_figure_draws_the_orders_that_the_summary_counts(
+    run: RunFolder, tmp_path: Path
+) -> None:
+    kept = [one for one in run.trials() if one.key.seed < 2 or (one.step or 0) < 1]
+    folder = write(tmp_path / "run", kept)
+    assert folder.manifest is not None
+    chart = FIGURES["learning"].draw(load(folder.path), folder.manifest)
+    assert chart is not None
+    online = summarise_run(folder).online
+    assert online is not None
+    end = online.curves["learned"].mean[-1]
+    assert f"learned: {end:.2f}" in chart.description
+    assert "after 4 tasks, 2 orders" in chart.description
+
+
+def test_the_figure_of_a_run_that_goes_on_claims_nothing(run: RunFolder, tmp_path: Path) -> None:
+    kept = [one for one in run.trials() if one.key.task != HELD_OUT[-1] or one.key.seed < 2]
+    folder = write(tmp_path / "run", kept)
+    assert folder.manifest is not None
+    chart = FIGURES["paired"].draw(load(folder.path), folder.manifest)
+    assert chart is not None
+    assert "incomplete, 1 trial missing yet" in chart.description
+
+
 def test_a_stream_is_set_against_an_arm_that_is_alike_in_all_but_memory(run: RunFolder) -> None:
     manifest = json.loads(json.dumps(run.manifest))
     arms = manifest["experiment"]["arms"]

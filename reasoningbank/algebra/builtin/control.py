@@ -209,11 +209,13 @@ class ForEach(Operation):
         return Stream(self._results(run))
 
     def _results(self, run: Evaluation) -> Iterator[Value]:
-        def result(item: Value) -> Value:
-            scope = run.scope.of_item(item, self.select.columns)
+        def result(placed: tuple[int, Value]) -> Value:
+            at, item = placed
+            scope = run.scope.of_item(item, self.select.columns, at)
             return run.block(self.operation, scope)
 
-        yield from in_order(result, run.counted(self.select.members), self.concurrency)
+        items = enumerate(run.counted(self.select.members))
+        yield from in_order(result, items, self.concurrency)
 
 
 @register

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from pydantic import Field
 from rdflib import XSD
 
 from reasoningbank.algebra.arguments import Position, Rows, RowsOrRow
-from reasoningbank.algebra.coercion import Items, as_items
+from reasoningbank.algebra.coercion import Items, MismatchError, as_items, as_table
 from reasoningbank.algebra.conditions import Condition
 from reasoningbank.algebra.contract import Evaluation
 from reasoningbank.algebra.faults import ProgramError, one_of
@@ -41,8 +41,8 @@ class Bindings(Operation):
     table: Rows = Field(description="A table, or the results of writes")
 
     def run(self, run: Evaluation) -> Value:
-        """Return the rows."""
-        return Stream(run.counted(self.table.members), self.table.columns)
+        """Return the rows; of the results of writes, which are a table each, all of them."""
+        return Stream(run.counted(_rows(self.table.members)), self.table.columns)
 
 
 @register
@@ -91,15 +91,33 @@ class Filter(Operation):
         if number:
             return _at(run, items, int(text))
         if items.columns is None:
-            mend = "give a position, or use ForEach"
-            raise ProgramError("a condition needs rows", where="args.input", mend=mend)
+            items = _in_memory(items)
         condition = _condition(text)
-        odd = [name for name in condition.names if name not in items.columns]
+        columns = items.columns or ()
+        odd = [name for name in condition.names if columns and name not in columns]
         if odd:
-            mend = f"they have {one_of(items.columns)}"
+            mend = f"they have {one_of(columns)}"
             what = f"the rows have no {odd[0]!r}"
             raise ProgramError(what, where="args.expression", mend=mend)
-        return Table(items.columns, _holding(run, items, condition))
+        return Table(columns, _holding(run, items, condition))
+
+
+def _rows(members: Iterable[Value]) -> Iterator[Value]:
+    for member in members:
+        if isinstance(member, Table):
+            yield from member.rows
+        else:
+            yield member
+
+
+def _in_memory(items: Items) -> Items:
+    """Read a list whose columns nobody knows; the results of writes are put together."""
+    try:
+        table = as_table(list(items.members))
+    except MismatchError:
+        mend = "give a position, or use ForEach"
+        raise ProgramError("a condition needs rows", where="args.input", mend=mend) from None
+    return Items(table.rows, table.vars)
 
 
 def _holding(run: Evaluation, items: Items, condition: Condition) -> Iterator[Row]:

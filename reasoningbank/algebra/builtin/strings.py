@@ -110,4 +110,5 @@ class STRUUID(Operation):
 
     def run(self, run: Evaluation) -> Value:
         """Return the UUID."""
-        return Literal(run.runtime.uuid())
+        rows = " ".join(map(str, run.scope.rows))
+        return Literal(run.runtime.uuid(f"{run.path} {rows}"))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from itertools import pairwise
 
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
+from reasoningbank.analysis.averages import longest
 from reasoningbank.analysis.cell_text import counted
 from reasoningbank.analysis.figures.chart import (
     INK,
@@ -22,6 +23,7 @@ from reasoningbank.analysis.figures.selection import (
     METRIC_NAMES,
     Manifest,
     arm_labels,
+    labelled,
     metric_of,
     scored,
 )
@@ -37,12 +39,14 @@ def learning(frames: Frames, manifest: Manifest) -> Chart | None:
     """Draw each arm's mean so far against the place in the stream; None without such places.
 
     The line is the mean over orders (seeds), the band its 95 % interval over orders, which one
-    order cannot have.
+    order cannot have. As everywhere, orders that ended before the longest one are left out.
     """
     data = scored(frames, manifest)
     data = data[data["step"].notna()]
     if data.empty:
         return None
+    trials = labelled(frames.trials, frames)
+    trials = trials[trials["step"].notna()]
     metric = metric_of(manifest)
     names = [name for name in arm_labels(frames, manifest) if (data["label"] == name).any()]
     chart = Chart("Learning curves", height=3.6)
@@ -50,6 +54,8 @@ def learning(frames: Frames, manifest: Manifest) -> Chart | None:
     ends, said = [], []
     for index, name in enumerate(names):
         own = data[data["label"] == name]
+        met = Counter(int(seed) for seed in trials.loc[trials["label"] == name, "seed"])
+        own = own[own["seed"].isin(longest(met))]
         orders: dict[int, dict[int, float]] = defaultdict(dict)
         for seed, step, value in zip(own["seed"], own["step"], own["value"], strict=True):
             orders[int(seed)][int(step)] = float(value)
@@ -60,10 +66,10 @@ def learning(frames: Frames, manifest: Manifest) -> Chart | None:
         axes.plot(steps, mean, color=colour_of(index), linewidth=2, linestyle=MARKS[index % 6])
         ends.append(float(mean[-1]))
         said.append(_told(name, curve))
-    longest = int(data["step"].max()) + 1
+    end = int(data["step"].max()) + 1
     quiet(axes, grid="y", spine="bottom")
     axes.set_ylim(0, 1)
-    axes.set_xlim(1, longest)
+    axes.set_xlim(1, end)
     axes.set_yticks([0, 0.25, 0.5, 0.75, 1])
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.tick_params(labelsize=SMALL)

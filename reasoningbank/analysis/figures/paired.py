@@ -29,6 +29,7 @@ from reasoningbank.analysis.figures.selection import (
     unit_of,
 )
 from reasoningbank.analysis.frames import Frames
+from reasoningbank.analysis.planned import planned_trials
 from reasoningbank.analysis.scores import Metric, Score
 
 __all__ = ["paired"]
@@ -49,7 +50,14 @@ def paired(frames: Frames, manifest: Manifest) -> Chart | None:
         return None
     scores, metric = scores_by_arm(frames, manifest), metric_of(manifest)
     first, second = (scores[name] for name in pair)
-    found = compare_arms(first, second, metric=metric, unit=unit_of(manifest))
+    planned = planned_trials(manifest)
+    found = compare_arms(
+        first,
+        second,
+        metric=metric,
+        unit=unit_of(manifest),
+        planned=(planned.get(pair[0], 0), planned.get(pair[1], 0)),
+    )
     if found is None:
         return None
     differences = _differences(first, second, metric)

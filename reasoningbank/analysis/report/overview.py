@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 from reasoningbank.analysis.arm_summary import ArmSummary
 from reasoningbank.analysis.comparison import Comparison
 from reasoningbank.analysis.memory_tables import sampled_table
+from reasoningbank.analysis.online import Online
 from reasoningbank.analysis.report.headline import (
     METRIC_NAMES,
     headline,
@@ -71,7 +72,7 @@ def overview(
             element("h2", "Leakage"),
             element("p", f"{summary.leakage.sentence()}.", class_="sentence", id="leakage"),
             element("h2", "Not counted"),
-            _not_counted(summary.arms, damaged),
+            _not_counted(summary.arms, damaged, summary.online),
             element("h2", "How it was made"),
             _made(manifest, experiment),
         ]
@@ -173,7 +174,9 @@ def _repeats(arms: Sequence[ArmSummary]) -> list[Html]:
     return [element("h2", "Several runs a task"), table(head, rows)]
 
 
-def _not_counted(arms: Sequence[ArmSummary], damaged: Sequence[Damaged]) -> Html:
+def _not_counted(
+    arms: Sequence[ArmSummary], damaged: Sequence[Damaged], online: Online | None
+) -> Html:
     errors = sum(arm.errors for arm in arms)
     defects = sum(arm.defective for arm in arms)
     parts = []
@@ -198,6 +201,15 @@ def _not_counted(arms: Sequence[ArmSummary], damaged: Sequence[Damaged]) -> Html
                 element("b", "Defective golds: "),
                 trials_link(f"{defects} {'trial' if defects == 1 else 'trials'}", outcome="defect"),
                 ". Their task has no right answer to compare with.",
+            )
+        )
+    if online is not None and online.errors + online.defective:
+        parts.append(
+            element(
+                "li",
+                element("b", "In learning streams: "),
+                f"{online.errors} infrastructure errors, {online.defective} trials whose gold is "
+                "defective. Nothing was learned from them.",
             )
         )
     if damaged:

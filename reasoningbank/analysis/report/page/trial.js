@@ -195,7 +195,7 @@ function judgementsOf(whole) {
       { class: "judges" },
       entries.map(([name, said]) => {
         const agrees =
-          whole.verdict && said.success !== undefined
+          whole.verdict && typeof said.success === "boolean"
             ? said.success === whole.verdict.strict
               ? "agrees with execution"
               : "differs from execution"
@@ -209,7 +209,7 @@ function judgementsOf(whole) {
             "p",
             {},
             h("b", {}, name),
-            ` says ${said.success === undefined ? "nothing" : said.success ? "right" : "wrong"}${confidence} `,
+            ` says ${typeof said.success !== "boolean" ? "nothing" : said.success ? "right" : "wrong"}${confidence} `,
             agrees && h("span", { class: "chip" }, agrees),
           ),
           said.reason && h("p", { class: "prose" }, said.reason),
