@@ -260,4 +260,5 @@ def _report(source: Path) -> list[ArmRows]:
     except (KeyError, TypeError, ValidationError) as error:
         mend = "name what `nl2sparql evaluate --output` wrote"
         raise RecordError("is no report", where=str(source), mend=mend) from error
-    return [ArmRows(agent, agent, model, pack, rows)]
+    judged = tuple(row for row in rows if row.status != "gold_defect")
+    return [ArmRows(agent, agent, model, pack, judged, len(rows) - len(judged))]

@@ -52,7 +52,9 @@ def main(program: str = "reasoningbank", module: str = "reasoningbank.cli.app") 
     except SystemExit as ended:
         # Typer makes this of a KeyboardInterrupt, and says nothing.
         if ended.code == INTERRUPTED:
-            print(f"{program}: interrupted; the same command goes on", file=sys.stderr)
+            goes_on = sys.argv[1:2] in (["run"], ["rerun"]) or sys.argv[1:3] == ["judge", "run"]
+            more = "; the same command goes on" if goes_on else ""
+            print(f"{program}: interrupted{more}", file=sys.stderr)
         raise
     except BrokenPipeError:
         # The reader of the pipe is gone; the interpreter must not complain at its exit.

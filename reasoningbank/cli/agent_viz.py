@@ -32,4 +32,4 @@ def agent_viz(
         print(mermaid_picture(pack, settings, inside=inside), end="")
         return
     save_picture(output, pack, settings, inside=inside)
-    progress_console.print(f"wrote {output}", markup=False, soft_wrap=True)
+    progress_console.print(f"wrote {output}", soft_wrap=True)

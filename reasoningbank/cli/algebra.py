@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import sys
 import warnings
 from pathlib import Path
@@ -13,6 +12,7 @@ import typer
 
 from reasoningbank.algebra import (
     Limits,
+    ProgramError,
     Runtime,
     Value,
     from_json,
@@ -40,6 +40,7 @@ from reasoningbank.cli.algebra_running import (
 )
 from reasoningbank.cli.output import console, print_json, print_table, progress_console
 from reasoningbank.errors import UsageError
+from reasoningbank.lm.names import parse_name
 
 __all__ = ["app"]
 
@@ -104,6 +105,11 @@ def run(
     data, text = _read(file)
     given = dict(_variable(one) for one in variables or [])
     program = read_program(data, given)
+    # What is wrong is told before an endpoint or a model is opened.
+    addresses, policy = addresses_of(address), _unanswered(unanswered)
+    known = credentials_from(credentials) if credentials else ()
+    if lm:
+        parse_name(lm)
     with contextlib.ExitStack() as stack:
         stage = stack.enter_context(open_stage_of(pack)) if pack else None
         author = stack.enter_context(open_author(lm, stage)) if lm else None
@@ -111,14 +117,14 @@ def run(
             allow_write=allow_write or (),
             allow_read=allow_read,
             limits=Limits(requests=requests, rows=rows, seconds=seconds),
-            addresses={**(stage.addresses if stage else {}), **addresses_of(address)},
-            credentials=credentials_from(credentials) if credentials else (),
+            addresses={**(stage.addresses if stage else {}), **addresses},
+            credentials=known,
             compose=author.compose if author else None,
             dry_run=dry_run,
             journal=journal,
             resume=resume,
             program=digest_of(text, variables or []),
-            unanswered=_unanswered(unanswered),
+            unanswered=policy,
         )
         print_run(program, stack.enter_context(runtime), given)
 
@@ -136,7 +142,7 @@ def validate(file: File, variables: Variables = None, as_json: AsJson = False) -
         print_json([{"path": one.where, "what": one.what, "mend": one.mend} for one in wrong])
     else:
         for one in wrong:
-            progress_console.print(str(one), markup=False, soft_wrap=True)
+            progress_console.print(str(one), soft_wrap=True)
     if wrong:
         raise typer.Exit(1)
     if not as_json:
@@ -204,9 +210,9 @@ def _variable(text: str) -> tuple[str, Value]:
     if not name.endswith(":"):
         return plain, scalar(value)
     try:
-        return plain, from_json(json.loads(value))
-    except json.JSONDecodeError as error:
-        raise UsageError(f"the value of {plain} is no JSON: {error.msg}", where="--var") from None
+        return plain, from_json(parse_program(value))
+    except ProgramError as error:
+        raise UsageError(f"the value of {plain} is no JSON: {error}", where="--var") from None
 
 
 def _unanswered(word: str) -> Unanswered:

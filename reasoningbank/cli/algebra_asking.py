@@ -25,6 +25,7 @@ from reasoningbank.cli.algebra_running import (
 )
 from reasoningbank.cli.output import progress_console, seconds
 from reasoningbank.errors import ReasoningBankError, UsageError
+from reasoningbank.lm.names import parse_name
 
 __all__ = ["ask"]
 
@@ -60,6 +61,13 @@ def ask(
     """
     if not instruction.strip():
         raise UsageError("the instruction is empty", mend='reasoningbank algebra ask "Take …"')
+    # What is wrong is told before a model is opened and paid for.
+    parse_name(lm)
+    addresses = addresses_of(address)
+    if save is not None and not save.absolute().parent.is_dir():
+        raise UsageError("there is no such folder", where=str(save.parent))
+    if journal is not None and journal.exists() and journal.stat().st_size:
+        raise UsageError("there is a journal already", where=str(journal), mend="name another file")
     with contextlib.ExitStack() as stack:
         stage = stack.enter_context(open_stage_of(pack, url))
         author = stack.enter_context(open_author(lm, stage))
@@ -70,7 +78,7 @@ def ask(
         program = read_program(draft.program)
         settings: dict[str, Any] = {
             "allow_write": allow_write or (),
-            "addresses": {**stage.addresses, **addresses_of(address)},
+            "addresses": {**stage.addresses, **addresses},
             # The run has the queries of its plan.
             "compose": functools.cache(author.compose),
             "limits": Limits(),
@@ -93,7 +101,7 @@ def _written(author: Author, instruction: str, *, constrained: bool, repairs: in
     for _ in range(repairs):
         if not draft.problems:
             break
-        progress_console.print(f"wrong: {draft.problems[0]}", markup=False, soft_wrap=True)
+        progress_console.print(f"wrong: {draft.problems[0]}", soft_wrap=True)
         draft = writing.mended(draft, draft.problems)
     # One that is wrong may be nested too deeply to be written anew.
     right = not draft.problems
@@ -130,11 +138,11 @@ def _agreed(program: Program, settings: dict[str, Any], *, yes: bool) -> None:
     for one in planned[:MOST_TOLD]:
         mark = "" if one.allowed else " (may not be written; see --allow-write)"
         line = f"would {one.method} {one.url}{mark}"
-        progress_console.print(line, markup=False, soft_wrap=True)
+        progress_console.print(line, soft_wrap=True)
     if len(planned) > MOST_TOLD:
         progress_console.print(f"and {len(planned) - MOST_TOLD} more")
     if hindered:
-        progress_console.print(f"planned as far as: {hindered}", markup=False, soft_wrap=True)
+        progress_console.print(f"planned as far as: {hindered}", soft_wrap=True)
     refused = next((one for one in planned if not one.allowed), None)
     if refused is not None:
         mend = "allow its base with --allow-write, or look at the plan alone with --dry-run"

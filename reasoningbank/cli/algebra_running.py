@@ -103,5 +103,5 @@ def _told(runtime: Runtime) -> Iterator[None]:
         for one in runtime.writes:
             status = f" ({one.status})" if one.status else ""
             line = f"{one.state}: {one.method} {one.url}{status}"
-            progress_console.print(line, markup=False, soft_wrap=True)
+            progress_console.print(line, soft_wrap=True)
         raise

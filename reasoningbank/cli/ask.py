@@ -113,19 +113,20 @@ def ask(
              "calibrated": trust.calibrated if trust else None,
              "explanation": trust.explanation if trust else None}
         )  # fmt: skip
-        return
     if attempt.sparql is None:
         raise ReasoningBankError(
             f"no query came out ({attempt.error or attempt.status})",
             mend="ask in other words, or try a larger model with --lm",
         )
+    if as_json:
+        return
     print_query(attempt.sparql)
     for row in rows:
         console.print(row, soft_wrap=True)
-    console.print(note or f"{len(rows)} rows", markup=False)
+    console.print(note or f"{len(rows)} rows")
     if trust is not None:
-        console.print(trust.explanation, markup=False, soft_wrap=True)
-        console.print(confidence_line(trust), markup=False)
+        console.print(trust.explanation, soft_wrap=True)
+        console.print(confidence_line(trust))
     console.print(
         f"{attempt.status} · {usage.iterations} turns · {usage.tool_calls} tool calls · "
         f"{usage.tokens} tokens · {seconds(usage.seconds)} · {_price(lm, usage)}"

@@ -48,10 +48,10 @@ def compare(
         print_json(found.to_json())
         return
     for note in found.notes:
-        progress_console.print(f"note: {note}", soft_wrap=True, markup=False)
+        progress_console.print(f"note: {note}", soft_wrap=True)
     print_comparisons(found.comparisons, f"{found.metric}, by {found.unit}")
     dropped = found.only_first + found.only_second
     shared = f"{found.shared} shared task{'' if found.shared == 1 else 's'}"
     tasks = f"{shared}; {dropped} left out that one run alone has"
     alone = f"; arms without a partner: {', '.join(found.unpaired)}" if found.unpaired else ""
-    console.print(tasks + alone, soft_wrap=True, markup=False)
+    console.print(tasks + alone, soft_wrap=True)

@@ -102,7 +102,7 @@ def print_description(told: dict[str, Any], namespaces: dict[str, str]) -> None:
 
     def line(label: str, text: str) -> None:
         if text:
-            console.print(f"{label:<15} {text}", markup=False, soft_wrap=True)
+            console.print(f"{label:<15} {text}", soft_wrap=True)
 
     line(told["name"], told["url"] + (" (embedded)" if told["embedded"] else ""))
     line("authority", told["authority"])
@@ -128,13 +128,13 @@ def print_description(told: dict[str, Any], namespaces: dict[str, str]) -> None:
 
 def print_card(told: dict[str, Any]) -> None:
     """Print the sense card alone, as an agent reads it."""
-    console.print(told["card"]["text"], markup=False, soft_wrap=True, highlight=False)
+    console.print(told["card"]["text"], soft_wrap=True, highlight=False)
 
 
 def _table(headers: tuple[str, ...], rows: list[tuple[Any, ...]], title: str) -> None:
     if not rows:
         return
-    console.print(f"\n{title}", markup=False)
+    console.print(f"\n{title}")
     print_table(headers, rows[:SHOWN])
     if len(rows) > SHOWN:
         console.print(f"… and {len(rows) - SHOWN} more: --json shows all")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import signal
-import threading
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
@@ -12,6 +10,7 @@ import typer
 
 from reasoningbank.cli.description import describe_endpoint, print_card, print_description
 from reasoningbank.cli.output import console, print_json, print_table, progress_console
+from reasoningbank.cli.serving import serve_until, stopping
 from reasoningbank.corpus import Pack, endpoint_config, load_pack, open_endpoint
 from reasoningbank.sparql import EndpointConfig, prepare
 from reasoningbank.tools import SPARQLTools
@@ -38,15 +37,13 @@ def serve(
 
     Example: reasoningbank endpoint serve uniprot --port 7878
     """
-    stop = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    stop = stopping()
     with open_endpoint(load_pack(pack), port=port) as config:
         console.print(config.query_url, soft_wrap=True)
         for other in config.federated:
             line = f"SERVICE <{other.url}> is answered at {other.address}"
-            progress_console.print(line, markup=False, soft_wrap=True)
-        progress_console.print("serving; Ctrl-C ends it")
-        stop.wait()
+            progress_console.print(line, soft_wrap=True)
+        serve_until(stop)
 
 
 @app.command()
@@ -88,9 +85,9 @@ def query(
     with _tools(pack, url) as tools:
         ref = tools.sparql_query(sparql, limit)
         shown = tools.sparql_peek(ref, rows)
-        progress_console.print(repr(ref), markup=False, soft_wrap=True)
+        progress_console.print(repr(ref), soft_wrap=True)
         if shown.note:
-            progress_console.print(shown.note, markup=False, soft_wrap=True)
+            progress_console.print(shown.note, soft_wrap=True)
         if as_json:
             print_json(list(shown))
         else:
@@ -175,7 +172,7 @@ def _listing(found: dict[str, Any], name: str, as_json: bool) -> None:
         print_json(found)
         return
     if found.get("note"):
-        progress_console.print(found["note"], markup=False, soft_wrap=True)
+        progress_console.print(found["note"], soft_wrap=True)
     items = found[name]
     _print_items(list(dict.fromkeys(key for item in items for key in item)), items)
 

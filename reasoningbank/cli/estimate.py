@@ -37,7 +37,7 @@ def print_estimate(estimate: RunEstimate, *, as_json: bool = False) -> None:
         rows.append(["(all)", f"{estimate.todo} of {planned}", *_amounts(estimate.total)])
     print_table(HEADERS, rows, estimate.name)
     for line in _lines(estimate):
-        console.print(line, soft_wrap=True, markup=False)
+        console.print(line, soft_wrap=True)
 
 
 def _row(arm: ArmEstimate) -> list[str]:

@@ -29,7 +29,7 @@ def inspect(
     export = export_inspect(run, out)
     for path in export.damaged:
         said = f"{path} cannot be read and is left out"
-        progress_console.print(said, soft_wrap=True, markup=False)
+        progress_console.print(said, soft_wrap=True)
     rows = [
         {
             "arm": log.arm,
@@ -46,4 +46,4 @@ def inspect(
     headers = ("arm", "trials", "errors", "log")
     print_table(headers, [[row[name] for name in headers] for row in rows])
     hint = f"inspect view --log-dir {export.folder}"
-    progress_console.print(hint, soft_wrap=True, markup=False)
+    progress_console.print(hint, soft_wrap=True)

@@ -34,7 +34,7 @@ def parquet(
     written = write_parquet(frames, out if out is not None else runs[0] / "parquet")
     sizes = {name: len(frame) for name, frame in frames.items()}
     for problem in frames.problems:
-        progress_console.print(f"left out: {problem.reason}", soft_wrap=True, markup=False)
+        progress_console.print(f"left out: {problem.reason}", soft_wrap=True)
     if as_json:
         print_json(
             {

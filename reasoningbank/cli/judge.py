@@ -65,8 +65,8 @@ def judge_run(
     """Judge the trials of a run again, without running agents.
 
     `execution` runs the submitted queries and compares; `lm:NAME` asks a model that sees no gold,
-    and keeps what it says beside the verdict; `rule` says yes where a query ran and has rows. The
-    same command goes on where it stopped.
+    and keeps what it says beside the verdict; `rule` says yes where a query ran and has rows. With
+    these two the same command goes on where it stopped.
 
     Example: reasoningbank judge run runs/uniprot_demo --with lm:local
     """
@@ -79,7 +79,7 @@ def judge_run(
         again=again,
         overwrite=replace,
         on_progress=_tell,
-        on_notice=lambda notice: progress_console.print(notice, soft_wrap=True, markup=False),
+        on_notice=lambda notice: progress_console.print(notice, soft_wrap=True),
     )
     if as_json:
         print_json(outcome.to_json())
@@ -91,7 +91,7 @@ def judge_run(
 
 def _tell(done: int, total: int, key: TrialKey) -> None:
     line = f"[{done + 1}/{total}] {key.arm} · {key.task} · {key.seed}"
-    progress_console.print(line, soft_wrap=True, markup=False)
+    progress_console.print(line, soft_wrap=True)
 
 
 def _print(outcome: Rejudged) -> None:
@@ -133,4 +133,4 @@ def _pace(took: tuple[float, ...]) -> str:
 
 
 def _say(line: str) -> None:
-    console.print(line, soft_wrap=True, markup=False)
+    console.print(line, soft_wrap=True)

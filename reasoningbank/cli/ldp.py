@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from reasoningbank.cli.output import console, progress_console
+from reasoningbank.cli.serving import serve_until, stopping
 from reasoningbank.ldp import LDPServer
 
 __all__ = ["app"]
@@ -42,12 +41,10 @@ def serve(
 
     Example: reasoningbank ldp serve --port 4443 --folder data
     """
-    stop = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    stop = stopping()
     with LDPServer(base, port=port, folder=folder, store=store) as server:
-        console.print(server.base, markup=False, soft_wrap=True)
+        console.print(server.base, soft_wrap=True)
         if server.base != server.address:
             line = f"{server.base} is answered at {server.address}"
-            progress_console.print(line, markup=False, soft_wrap=True)
-        progress_console.print("serving; Ctrl-C ends it")
-        stop.wait()
+            progress_console.print(line, soft_wrap=True)
+        serve_until(stop)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
-import threading
 from typing import Annotated
 
 import typer
@@ -12,6 +10,7 @@ from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingCo
 from rich.progress import Progress as Bar
 
 from reasoningbank.cli.output import console, print_json, print_table, progress_console
+from reasoningbank.cli.serving import serve_until, stopping
 from reasoningbank.errors import UsageError
 from reasoningbank.lm import Progress, list_weights, open_lm, parse_name
 from reasoningbank.lm import pull as pull_weights
@@ -30,7 +29,7 @@ def pull(
 
     Example: reasoningbank lm pull local
     """
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(),
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(),
                TimeRemainingColumn())  # fmt: skip
     with Bar(*columns, console=progress_console, disable=not progress_console.is_terminal) as bar:
         row = bar.add_task("looking", total=None)
@@ -39,7 +38,7 @@ def pull(
         def follow(now: Progress) -> None:
             nonlocal step
             if now.note:
-                progress_console.print(now.note, soft_wrap=True, markup=False)
+                progress_console.print(now.note, soft_wrap=True)
                 return
             if now.step != step:
                 step = now.step
@@ -88,12 +87,10 @@ def serve(
     """
     if not parse_name(name).is_local:
         raise UsageError("is not a local model", where=name, mend="serve local or local:/path.gguf")
-    stop = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    stop = stopping()
     with open_lm(name, own=True) as model:
         console.print(model.api_base, soft_wrap=True)
         if elsewhere := os.environ.get(SERVER_VARIABLE):
             said = f"{SERVER_VARIABLE} names another: {elsewhere}"
-            progress_console.print(said, markup=False, soft_wrap=True)
-        progress_console.print("serving; Ctrl-C ends it")
-        stop.wait()
+            progress_console.print(said, soft_wrap=True)
+        serve_until(stop)

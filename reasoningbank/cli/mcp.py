@@ -14,8 +14,11 @@ import typer
 from reasoningbank.cli.output import console, progress_console
 from reasoningbank.corpus import load_pack
 from reasoningbank.errors import UsageError, need_package
+from reasoningbank.lm.names import parse_name
 
 if TYPE_CHECKING:
+    import socket
+
     from reasoningbank.mcp import Shared
 
 __all__ = ["mcp"]
@@ -63,13 +66,30 @@ def mcp(
     need_package("mcp", "mcp")
     from reasoningbank.algebra.web_address import checked
     from reasoningbank.algebra.web_credentials import credentials_from
-    from reasoningbank.mcp import ProgramLimits, Settings, Shared
+    from reasoningbank.mcp import ProgramLimits, Settings, Shared, listening
 
-    if bank is not None and not bank.is_file():
-        raise UsageError("there is no such bank", where=str(bank), mend="give a file (.sqlite)")
+    # Mistakes are told now, and not to a client.
+    if bank is not None:
+        from reasoningbank.cli.memory_sources import is_bank
+
+        if not is_bank(bank):
+            mend = "give a file (.sqlite); import others with `reasoningbank memory import`"
+            what = "is no memory bank" if bank.exists() else "there is no such bank"
+            raise UsageError(what, where=str(bank), mend=mend)
+        # A damaged one is refused.
+        from reasoningbank.memory import MemoryBank
+
+        MemoryBank(bank, readonly=True).close()
     if credentials is not None:
-        # A mistake in the file is told now, and not to a client.
         credentials_from(credentials)
+    if lm is not None:
+        # Agents are slow to load as well, and a client waits for the first answer.
+        from reasoningbank.agents import make_agent
+
+        parse_name(lm)
+        if make_agent(agent).sees_gold:
+            what = f"{agent} answers only tasks that have a gold"
+            raise UsageError(what, where="--agent", mend="choose rlm, react or direct")
     settings = Settings(
         pack=load_pack(pack),
         url=url,
@@ -84,11 +104,12 @@ def mcp(
     )
     # What the protocol's library logs is for those who write clients.
     logging.getLogger("mcp").setLevel(logging.ERROR)
-    with Shared(settings) as shared:
-        if http is None:
+    if http is None:
+        with Shared(settings) as shared:
             _over_stdio(shared)
-        else:
-            _over_http(shared, http)
+        return
+    with listening(http) as bound, Shared(settings) as shared:
+        _over_http(shared, bound)
 
 
 def _over_stdio(shared: Shared) -> None:
@@ -106,19 +127,18 @@ def _over_stdio(shared: Shared) -> None:
     serve_stdio(shared)
 
 
-def _over_http(shared: Shared, address: str) -> None:
-    from reasoningbank.mcp import listening, serve_http
+def _over_http(shared: Shared, bound: socket.socket) -> None:
+    from reasoningbank.mcp import serve_http
     from reasoningbank.mcp.transports import PATH
 
-    with listening(address) as bound:
-        host, port = bound.getsockname()[:2]
-        shown = f"[{host}]" if ":" in host else host
-        console.print(f"http://{shown}:{port}{PATH}", markup=False, soft_wrap=True)
-        progress_console.print("serving; Ctrl-C ends it")
-        # The HTTP server ends on signals by itself, and then raises them once more.
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: None)
-        serve_http(shared, bound)
+    host, port = bound.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    console.print(f"http://{shown}:{port}{PATH}", soft_wrap=True)
+    progress_console.print("serving; Ctrl-C ends it")
+    # The HTTP server ends on signals by itself, and then raises them once more.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: None)
+    serve_http(shared, bound)
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -102,7 +102,7 @@ def show(where: Where, item_id: ItemId, snapshot: OfRun = "", as_json: AsJson = 
         print_json(item.to_json())
         return
     for line in item_lines(item):
-        console.print(line, markup=False, soft_wrap=True)
+        console.print(line, soft_wrap=True)
 
 
 @app.command()
@@ -221,7 +221,7 @@ def export(
         return
     name = format_for(target, format)
     save_items(checked_target(target, where), items, name)
-    progress_console.print(f"{len(items)} items: {target}", markup=False, soft_wrap=True)
+    progress_console.print(f"{len(items)} items: {target}", soft_wrap=True)
 
 
 @app.command("import")
@@ -274,7 +274,7 @@ def retire(
     if as_json:
         print_json(change_json(change))
         return
-    console.print(f"retired {item.id}: {item.title}", markup=False, soft_wrap=True)
+    console.print(f"retired {item.id}: {item.title}", soft_wrap=True)
 
 
 @app.command()
@@ -300,7 +300,7 @@ def undo(
     if as_json:
         print_json(undo_json(undone, changes))
         return
-    console.print(undo_line(undone, changes), markup=False, soft_wrap=True)
+    console.print(undo_line(undone, changes), soft_wrap=True)
 
 
 def _chosen(

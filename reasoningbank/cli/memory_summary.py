@@ -56,4 +56,4 @@ def print_memory(arms: Sequence[ArmMemory]) -> None:
 
 
 def _line(text: str) -> None:
-    output.console.print(text, soft_wrap=True, markup=False)
+    output.console.print(text, soft_wrap=True)

@@ -129,10 +129,12 @@ def translate(
              "explanation": trust.explanation,
              "result_count": total, "calls": found.calls, "tokens": counter.usage.tokens}
         )  # fmt: skip
+    said = errors or [found.stopped]
+    if as_json and found.sparql is not None:
         return
-    _show(found.sparql, rows, total, errors or [found.stopped])
-    console.print(trust.explanation, markup=False, soft_wrap=True)
-    console.print(f"{confidence_line(trust)} · {_cost(counter.usage)}", markup=False)
+    _show(found.sparql, rows, total, said)
+    console.print(trust.explanation, soft_wrap=True)
+    console.print(f"{confidence_line(trust)} · {_cost(counter.usage)}")
 
 
 @app.command()
@@ -195,19 +197,20 @@ def agent(
         rows, total = _rows(found.sparql, asked.endpoint)
     if as_json:
         print_json(_plain(found) | {"rows": rows})
-        return
+        if found.asks or found.sparql is not None:
+            return
     if found.asks:
-        console.print(found.asks, markup=False, soft_wrap=True)
+        console.print(found.asks, soft_wrap=True)
         later = (
             f"--resume --thread {found.thread} --answer …" if checkpoints else "--checkpoints FILE"
         )
         _tell(f"it waits for an answer; to give it later: {later}")
         return
     _show(found.sparql, rows, total, found.errors)
-    console.print(found.explanation, markup=False, soft_wrap=True)
+    console.print(found.explanation, soft_wrap=True)
     trust = Confidence(found.score, found.confidence, found.calibrated, found.explanation)
     line = f"{confidence_line(trust)} · attempts: {found.attempts}"
-    console.print(f"{line} · {_cost(found.usage)}", markup=False)
+    console.print(f"{line} · {_cost(found.usage)}")
 
 
 @app.command()
@@ -245,7 +248,7 @@ def evaluate(
     asked = Asked(found_pack, system, tiers, left_out, embedding, index)
     _check(embedding, index)
     _tell(f"{len(tasks)} questions for {system} and {tiers.default} …")
-    head = {
+    head: dict[str, Any] = {
         "pack": pack,
         "agent": system,
         "model": tiers.default,
@@ -261,12 +264,18 @@ def evaluate(
         right = sum(one.right for one in rows)
         said = "right" if row.right else row.status
         _tell(f"[{len(rows)}/{len(tasks)}] {row.task} {row.language}: {said} · {right}/{len(rows)}")
-        report = {**head, **translation_figures(rows), "questions": [asdict(one) for one in rows]}
+        # A task whose gold is defective has no right answer to compare with.
+        judged = [one for one in rows if one.status != "gold_defect"]
+        head["not_judged"] = len(rows) - len(judged)
+        figures = translation_figures(judged) if judged else {}
+        report = {**head, **figures, "questions": [asdict(one) for one in rows]}
         if output is not None:
             # Whatever ends the command, what was paid for is kept.
             write_atomically(output, report, durable=len(rows) == len(tasks))
     if output is not None:
         _tell(f"wrote {output}")
+    if "metrics" not in report:
+        raise UsageError("no question could be judged: every gold is defective", where=pack)
     if as_json:
         print_json(report)
         return
@@ -281,7 +290,9 @@ def evaluate(
     line = f"execution accuracy {metrics['execution_accuracy']:.2f}"
     if low is not None:
         line += f", 95 % from {low:.2f} to {high:.2f} ({metrics['interval_by']})"
-    console.print(line, markup=False)
+    if report["not_judged"]:
+        line += f"; {report['not_judged']} not judged, as their golds are defective"
+    console.print(line)
     if report["calibration"]:
         console.print(f"Brier score of the confidence {report['calibration']['brier']}")
 
@@ -316,9 +327,9 @@ def _show(
     for row in rows:
         console.print(row, soft_wrap=True)
     counted = "it does not run" if total is None else f"{len(rows)} of {total} rows"
-    console.print(counted, markup=False)
+    console.print(counted)
     for error in filter(None, errors):
-        console.print(f"against it: {error}", markup=False, soft_wrap=True)
+        console.print(f"against it: {error}", soft_wrap=True)
 
 
 def _plain(found: GraphTranslation) -> dict[str, Any]:
@@ -337,4 +348,4 @@ def _cost(usage: Usage) -> str:
 
 
 def _tell(line: str) -> None:
-    progress_console.print(line, markup=False, soft_wrap=True)
+    progress_console.print(line, soft_wrap=True)

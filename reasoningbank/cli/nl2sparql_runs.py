@@ -111,7 +111,7 @@ def _write(arms: list[ArmRows], path: Path) -> None:
         path.write_text(table.model_dump_json(indent=2) + "\n", encoding="utf-8")
     except OSError as error:
         raise UsageError(f"cannot be written: {error}", where=str(path)) from error
-    progress_console.print(f"wrote {path}, of {table.trials} trials", markup=False, soft_wrap=True)
+    progress_console.print(f"wrote {path}, of {table.trials} trials", soft_wrap=True)
 
 
 def _head(one: ArmRows) -> dict[str, object]:
@@ -126,5 +126,5 @@ def _head(one: ArmRows) -> dict[str, object]:
 
 def _print(table: Table) -> None:
     if table.rows and not console.is_terminal:
-        console.print(f"# {table.title}", markup=False)
+        console.print(f"# {table.title}")
     show(table)

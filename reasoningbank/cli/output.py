@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +16,13 @@ if TYPE_CHECKING:
 
 __all__ = ["console", "print_json", "print_table", "progress_console", "seconds", "show"]
 
-#: Results. Plain when piped.
-console = Console(highlight=False, soft_wrap=False)
+_BREAKS = re.compile(r"[\t\r\n]+")
+
+#: Results. Plain when piped. Brackets are no markup in them and :names: no pictures: most of what
+#: is shown was written by others.
+console = Console(highlight=False, soft_wrap=False, markup=False, emoji=False)
 #: Everything else.
-progress_console = Console(stderr=True, highlight=False)
+progress_console = Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 
 def print_json(data: Any) -> None:
@@ -27,10 +31,10 @@ def print_json(data: Any) -> None:
 
 
 def print_table(headers: Sequence[str], rows: Sequence[Sequence[Any]], title: str = "") -> None:
-    """Write a table to standard output; tab-separated without a frame when piped."""
+    """Write a table to standard output; a line a row and tabs between cells when piped."""
     if not console.is_terminal:
         for row in (headers, *rows):
-            print("\t".join(str(cell) for cell in row))
+            print("\t".join(_BREAKS.sub(" ", str(cell)) for cell in row))
         return
     table = Table(title=title or None, title_justify="left")
     for header in headers:

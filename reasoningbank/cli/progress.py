@@ -14,16 +14,16 @@ __all__ = ["follower", "notice", "progress_bar"]
 
 def notice(line: str) -> None:
     """Tell what a person should know while a run goes on."""
-    progress_console.print(line, soft_wrap=True, markup=False)
+    progress_console.print(line, soft_wrap=True)
 
 
 def progress_bar() -> Progress:
     """Return the bar of a run; it draws on a terminal only."""
     return Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=20),
         MofNCompleteColumn(),
-        TextColumn("{task.fields[standing]}"),
+        TextColumn("{task.fields[standing]}", markup=False),
         console=progress_console,
         disable=not progress_console.is_terminal,
         transient=False,
@@ -47,6 +47,6 @@ def follower(bar: Progress) -> Callable[[Standing], None]:
         if not progress_console.is_terminal and now.record is not None:
             verdict = "strict" if now.record.strict else now.record.status
             progress_console.print(f"[{now.done}/{now.total}] {label}: {verdict} · {standing}",
-                                   soft_wrap=True, markup=False)  # fmt: skip
+                                   soft_wrap=True)  # fmt: skip
 
     return follow

@@ -31,10 +31,10 @@ def report(
     done = write_report(RunFolder(run), out if out is not None else run / "report.html")
     for path in done.damaged:
         said = f"{path} cannot be read and is left out"
-        progress_console.print(said, soft_wrap=True, markup=False)
+        progress_console.print(said, soft_wrap=True)
     trials = "trial" if done.trials == 1 else "trials"
     size = f"{done.size / 1e6:.1f} MB, {done.trials} {trials}"
-    progress_console.print(size, soft_wrap=True, markup=False)
-    console.print(str(done.path), soft_wrap=True, markup=False)
+    progress_console.print(size, soft_wrap=True)
+    console.print(str(done.path), soft_wrap=True)
     if open_it and not webbrowser.open(done.path.resolve().as_uri()):
-        progress_console.print("no browser here; open the file yourself", markup=False)
+        progress_console.print("no browser here; open the file yourself")

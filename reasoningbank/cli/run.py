@@ -116,6 +116,9 @@ def rerun(
     run_folder = existing_run(folder)
     manifest = run_folder.manifest or {}
     experiment = parse_experiment(manifest.get("experiment") or {}, where=str(folder))
+    if only or task:
+        # An unknown name is refused, and no "nothing to do".
+        plan_run(experiment, only=only or (), tasks=task or ())
     again = [trial.key for trial in run_folder.trials(skip_damaged=True) if trial.status == status]
     chosen = [
         key for key in again if (not only or key.arm in only) and (not task or key.task in task)
@@ -123,7 +126,7 @@ def rerun(
     if not chosen:
         notice(f"no trial of {folder} that was asked for ended in {status}")
         if not missing:
-            report_run(run_folder, as_json)
+            refuse_leaks(report_run(run_folder, as_json))
             return
     _run(
         experiment,

@@ -40,7 +40,7 @@ def status(
         for arm, order, taken, total in _streams(run_folder):
             console.print(f"stream {arm}.{order}: {taken} of {total} steps", soft_wrap=True)
         if state is not None:
-            console.print(_said(state), soft_wrap=True, markup=False)
+            console.print(_said(state), soft_wrap=True)
     refuse_leaks(summary)
 
 

@@ -177,4 +177,4 @@ def _dollars(arm: ArmSummary) -> str:
 
 
 def _line(text: str) -> None:
-    output.console.print(text, soft_wrap=True, markup=False)
+    output.console.print(text, soft_wrap=True)

@@ -109,9 +109,9 @@ def show(
         print_json(_as_json(task, parts))
         return
     head = (task.id, task.form, task.complexity, task.group, parts[task.id])
-    console.print(" · ".join(head), markup=False)
-    console.print(task.query, markup=False, soft_wrap=True)
-    console.print(task.expected_sparql, markup=False, soft_wrap=True)
+    console.print(" · ".join(head))
+    console.print(task.query, soft_wrap=True)
+    console.print(task.expected_sparql, soft_wrap=True)
 
 
 @app.command()
@@ -183,9 +183,7 @@ def validate_corpus(
         if findings:
             rows = [(f.file, f.severity, f.code, f.message) for f in findings]
             print_table(("file", "severity", "code", "message"), rows)
-        progress_console.print(
-            _summary(corpus, counts, ran=client is not None), markup=False, soft_wrap=True
-        )
+        progress_console.print(_summary(corpus, counts, ran=client is not None), soft_wrap=True)
     raise typer.Exit(1 if counts["error"] else 0)
 
 

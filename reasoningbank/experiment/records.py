@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from reasoningbank.errors import RecordError
+from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment.json_files import read_json, write_atomically
 from reasoningbank.experiment.trial_record import TrialKey, TrialRecord
 
@@ -92,8 +92,14 @@ class RunFolder:
             on_damaged: Told each trial file that cannot be read.
 
         Raises:
+            UsageError: If the target holds another run.
             RecordError: If a file cannot be read or written.
         """
+        there = RunFolder(target).manifest
+        if there is not None and _made(there) != _made(self.manifest or {}):
+            raise UsageError(
+                "holds another run", where=str(target), mend="name another folder, or remove it"
+            )
         damaged = set(self.damaged())
         for path in sorted(damaged):
             on_damaged(path)
@@ -208,6 +214,11 @@ class RunFolder:
             if path.with_suffix("") not in found:
                 found.add(path)
         return sorted(found)
+
+
+def _made(manifest: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return what tells a run from every other one."""
+    return manifest.get("fingerprint"), manifest.get("created")
 
 
 def _trial(path: Path) -> TrialRecord:

@@ -11,7 +11,7 @@ from typing import Any
 from reasoningbank.agents import Attempt, make_agent
 from reasoningbank.agents.algebra import naming_columns
 from reasoningbank.corpus import Task
-from reasoningbank.errors import ModelError, SetupError, ToolError, UsageError
+from reasoningbank.errors import BudgetError, ModelError, SetupError, ToolError, UsageError
 from reasoningbank.experiment import Arm, Experiment
 from reasoningbank.experiment.trial import attempt_task
 from reasoningbank.experiment.world import world_at
@@ -21,11 +21,14 @@ from reasoningbank.mcp.desk import Desk
 from reasoningbank.mcp.settings import Settings
 from reasoningbank.mcp.shared import Opened
 from reasoningbank.mcp.tool import shown
+from reasoningbank.trajectory import Event
 
 __all__ = ["Asker"]
 
 #: Characters of a question.
 MOST_QUESTION = 2_000
+#: Seconds after which a question that waits looks whether it is still wanted.
+_LOOK_S = 0.2
 
 
 class Asker:
@@ -70,14 +73,20 @@ class Asker:
         """Let the model go."""
         self._stack.close()
 
-    def ask(self, desk: Desk, question: str) -> dict[str, Any]:
+    def ask(self, desk: Desk, question: str, stop: threading.Event | None = None) -> dict[str, Any]:
         """Return the query that answers a question, a handle for its result, and the first rows.
 
+        Args:
+            desk: Where the handle is kept.
+            question: The question.
+            stop: Set when the client calls it off: it is not begun then, or ends with its next
+                step, so that nobody pays for, or waits behind, an answer that nobody reads.
+
         Raises:
-            ToolError: The question is none, or no query came out.
+            ToolError: The question is none, was called off, or no query came out.
             ModelError: The model failed.
         """
-        attempt = self._attempt(question)
+        attempt = self._attempt(question, stop)
         usage = attempt.usage
         answer: dict[str, Any] = {
             "source": self._world.endpoint.source,
@@ -111,14 +120,28 @@ class Asker:
             raise UsageError("the model knows another endpoint", where=endpoint, mend=mend)
         return self._attempt(naming_columns(question, names)).sparql or ""
 
-    def _attempt(self, question: str) -> Attempt:
+    def _attempt(self, question: str, stop: threading.Event | None = None) -> Attempt:
         text = " ".join(question.split())
         if not text or len(text) > MOST_QUESTION:
             what = f"a question has 1 to {MOST_QUESTION} characters, and this has {len(text)}"
             raise ToolError(what, mend="ask in one or two sentences")
         task = Task("ask", text, "", self._world.endpoint.url)
-        with self._lock:
-            attempt = attempt_task(self._world, self._experiment, self._arm, task, seed=0)
+
+        def watch(_: Event) -> None:
+            if stop is not None and stop.is_set():
+                raise BudgetError("the client called the question off")
+
+        while not self._lock.acquire(timeout=_LOOK_S):
+            if stop is not None and stop.is_set():
+                raise ToolError("the question was called off", mend="ask it again")
+        try:
+            if stop is not None and stop.is_set():
+                raise ToolError("the question was called off", mend="ask it again")
+            attempt = attempt_task(
+                self._world, self._experiment, self._arm, task, seed=0, watch=watch
+            )
+        finally:
+            self._lock.release()
         if attempt.status == "error":
             raise ModelError(attempt.error)
         if attempt.sparql is None:

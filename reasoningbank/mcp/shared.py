@@ -53,6 +53,7 @@ class Shared:
         self.settings = settings
         self._stack = contextlib.ExitStack()
         self._lock = threading.RLock()
+        self._asker_lock = threading.Lock()
         self._opener = ThreadPoolExecutor(1, thread_name_prefix="opening")
         self._opened: Future[Opened] | None = None
         self._closed = False
@@ -136,10 +137,11 @@ class Shared:
         """Return what answers questions with the model.
 
         Raises:
-            SetupError: The server has no model, or it cannot be opened.
+            SetupError: The server has no model, it cannot be opened, or the server ended meanwhile.
         """
         opened = self.opened
-        with self._lock:
+        # A lock of its own: a model takes long to load, and everybody else goes on.
+        with self._asker_lock:
             if self._asker is None:
                 if self.settings.lm is None:
                     raise SetupError("the server has no model", mend="start it with --lm")
@@ -147,7 +149,11 @@ class Shared:
 
                 hidden = frozenset(task.id for task in self.evaluation())
                 made = Asker(self.settings, opened, hidden)
-                self._asker = self._stack.enter_context(contextlib.closing(made))
+                with self._lock:
+                    if self._closed:
+                        made.close()
+                        raise SetupError("the server is not running")
+                    self._asker = self._stack.enter_context(contextlib.closing(made))
             return self._asker
 
     def _open(self) -> Opened:

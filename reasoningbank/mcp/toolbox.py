@@ -122,8 +122,8 @@ def _slice() -> Tool:
 
 
 def _ask(settings: Settings) -> Tool:
-    def call(desk: Desk, given: dict[str, Any], _: threading.Event) -> dict[str, Any]:
-        return desk.shared.asker().ask(desk, given["question"])
+    def call(desk: Desk, given: dict[str, Any], stop: threading.Event) -> dict[str, Any]:
+        return desk.shared.asker().ask(desk, given["question"], stop)
 
     description = (
         f"Let an agent with the model {settings.lm} answer a question: the query it wrote, a "

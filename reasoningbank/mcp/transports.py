@@ -15,7 +15,6 @@ from reasoningbank.errors import SetupError, UsageError
 from reasoningbank.mcp.desks import Desks
 from reasoningbank.mcp.server import make_server
 from reasoningbank.mcp.shared import Shared
-from reasoningbank.sparql.endpoint import is_loopback
 
 if TYPE_CHECKING:
     import uvicorn
@@ -24,6 +23,8 @@ __all__ = ["PATH", "http_server", "listening", "serve_http", "serve_stdio"]
 
 #: Where HTTP clients find the server.
 PATH = "/mcp"
+#: Where it listens.
+HOSTS = ("127.0.0.1", "localhost", "::1")
 #: Seconds that open requests have left when the server is ended.
 GRACE_S = 2
 
@@ -60,11 +61,12 @@ def listening(address: str) -> Iterator[socket.socket]:
         '127.0.0.1'
     """
     host, _, port = address.rpartition(":")
-    host = host.strip("[]") or "127.0.0.1"
+    host = host.removeprefix("[").removesuffix("]") or "127.0.0.1"
     if not (port.isascii() and port.isdigit() and int(port) < 65_536):
         raise UsageError("is no HOST:PORT", where=address, mend="give e.g. 127.0.0.1:8000")
-    if not is_loopback(f"http://[{host}]/" if ":" in host else f"http://{host}/"):
-        mend = "listen on 127.0.0.1, behind a proxy that asks who a client is"
+    # The protocol's library answers under these names alone, against rebinding.
+    if host not in HOSTS:
+        mend = "listen on 127.0.0.1 or ::1, behind a proxy that asks who a client is"
         what = "the server has no authentication, so it listens to this machine alone"
         raise UsageError(what, where=address, mend=mend)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET

@@ -148,15 +148,22 @@ def test_a_wrong_program_that_is_nested_too_deeply_is_shown_as_it_came(
     assert "more than 64 operations" in said.err.strip().splitlines()[-1]
 
 
-def test_a_file_that_cannot_be_written_is_told(
+def test_a_file_that_cannot_be_written_is_told_before_a_model_is_opened(
     cli: Cli, replies: Any, pack: Path, tmp_path: Path
 ) -> None:
     replies(READING)
-    said = cli("algebra", "ask", "Which?", "--pack", pack, "--save", tmp_path / "no" / "x.json")
+    ask = ("algebra", "ask", "Which?", "--pack", pack)
+    said = cli(*ask, "--save", tmp_path / "no" / "x.json")
     assert (said.status, said.out) == (1, "")
-    assert (
-        said.err.strip().splitlines()[-1].endswith("cannot be written (No such file or directory)")
-    )
+    assert said.err.endswith("there is no such folder\n")
+    assert "opening" not in said.err
+    said = cli(*ask, "--save", tmp_path)
+    assert said.status == 1
+    assert said.err.endswith("cannot be written (Is a directory)\n")
+    (tmp_path / "journal").write_text("x")
+    said = cli(*ask, "--journal", tmp_path / "journal")
+    assert "there is a journal already" in said.err
+    assert "opening" not in said.err
 
 
 def test_the_saved_program_goes_on_with_the_journal(

@@ -123,6 +123,13 @@ def test_json_is_alone_on_standard_output(cli: Cli, replies: Any, forest: Pack, 
     assert bool(named(said)) == (agent == "rag")
 
 
+def test_no_query_is_a_failure_as_json_too(cli: Cli, replies: Any, forest: Pack) -> None:
+    replies(*[{"sparql": "Nobody knows."}] * 4)
+    said = cli("ask", "Which trees?", "--pack", forest.root, "--agent", "direct", "--json")
+    assert json.loads(said.out)["sparql"] is None
+    assert (said.status, "no query came out" in said.err) == (1, True)
+
+
 def test_on_a_terminal_queries_are_highlighted() -> None:
     screen = io.StringIO()
     terminal = Console(file=screen, force_terminal=True, color_system="256", width=90)

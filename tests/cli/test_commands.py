@@ -67,6 +67,32 @@ def test_an_experiment_is_run_shown_and_gone_on_with(
     assert json.loads(Path("runs/small/summary.json").read_text()) == summary
 
 
+def test_an_archive_of_another_run_is_left_as_it_is(
+    cli: Cli, experiment_file: Callable[..., Path], make_pack: Callable[..., Path]
+) -> None:
+    file = experiment_file(make_pack(2))
+    cli("run", file)
+    kept = Path("kept[v2]")
+    told = cli("archive", "runs/small", kept)
+    assert (told.status, told.out) == (0, "kept[v2]\n")
+    assert cli("archive", "runs/small", kept).status == 0
+    before = (kept / "manifest.json").read_bytes()
+    cli("run", file, "--out", "other", "--set", "seeds=[1]")
+    said = cli("archive", "other", kept)
+    assert (said.status, "holds another run" in said.err) == (1, True)
+    assert (kept / "manifest.json").read_bytes() == before
+
+
+def test_a_name_that_a_run_has_not_is_not_nothing_to_do(
+    cli: Cli, experiment_file: Callable[..., Path], make_pack: Callable[..., Path]
+) -> None:
+    cli("run", experiment_file(make_pack(2)))
+    assert "no trial of" in cli("rerun", "runs/small", "--only", "one").err
+    for option, name in (("--only", "nonsense"), ("--task", "t999")):
+        said = cli("rerun", "runs/small", option, name)
+        assert (said.status, name in said.err) == (1, True)
+
+
 def test_tasks_are_listed_shown_and_counted(cli: Cli, make_pack: Callable[..., Path]) -> None:
     pack = make_pack(2)
     listed = cli("tasks", "list", pack)

@@ -1,0 +1,71 @@
+"""Questions to the model: one at a time, and none for a client that is gone."""
+
+from __future__ import annotations
+
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from reasoningbank.agents import Attempt
+from reasoningbank.errors import BudgetError, ToolError
+from reasoningbank.mcp import asking
+from reasoningbank.mcp.asking import Asker
+from reasoningbank.trajectory import Recorder, Usage
+
+
+@pytest.fixture
+def asker() -> Asker:
+    """An asker whose model was not opened."""
+    made = Asker.__new__(Asker)
+    world: Any = SimpleNamespace(endpoint=SimpleNamespace(url="http://e/", source="E"))
+    made._world, made._arm, made._experiment = world, None, None  # type: ignore[assignment]
+    made._lock = threading.Lock()
+    return made
+
+
+def test_a_question_that_waits_is_given_up_when_it_is_called_off(
+    asker: Asker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[int] = []
+    monkeypatch.setattr(asking, "attempt_task", lambda *_, **__: begun.append(1))
+    stops = [threading.Event() for _ in range(3)]
+    faults: list[Exception] = []
+
+    def ask(stop: threading.Event) -> None:
+        try:
+            asker._attempt("Which trees?", stop)
+        except ToolError as error:
+            faults.append(error)
+
+    with asker._lock:
+        threads = [threading.Thread(target=ask, args=(stop,)) for stop in stops]
+        for thread in threads:
+            thread.start()
+        for stop in stops:
+            stop.set()
+        for thread in threads:
+            thread.join(10)
+            assert not thread.is_alive()
+    assert (len(faults), begun) == (3, [])
+
+
+def test_an_attempt_ends_with_its_next_step_when_it_is_called_off(
+    asker: Asker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop = threading.Event()
+
+    def attempt(*_: object, watch: Any, **__: object) -> Attempt:
+        recorder = Recorder(watch=watch)
+        recorder.add("tool_call", {"tool": "sparql_query"})
+        stop.set()
+        try:
+            recorder.add("tool_call", {"tool": "sparql_peek"})
+        except BudgetError as error:
+            return Attempt(None, str(error), "exhausted", Usage(), Recorder().trajectory())
+        raise AssertionError("it went on")
+
+    monkeypatch.setattr(asking, "attempt_task", attempt)
+    with pytest.raises(ToolError, match="no query came out"):
+        asker._attempt("Which trees?", stop)
