@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rdflib import BNode, Graph, Literal, URIRef
@@ -12,9 +12,9 @@ from reasoningbank.algebra.coercion import told
 from reasoningbank.algebra.contract import Node
 from reasoningbank.algebra.faults import ProgramError, json_path
 from reasoningbank.algebra.jsonld import graph_to_jsonld
-from reasoningbank.algebra.jsonld_check import contexts_of
+from reasoningbank.algebra.jsonld_check import contexts_of, terms_of
 from reasoningbank.algebra.terms import Term
-from reasoningbank.algebra.values import Stream, Value
+from reasoningbank.algebra.values import Value, kept
 
 __all__ = ["filled"]
 
@@ -42,23 +42,28 @@ def filled(template: Any, path: str, evaluate: Callable[[Node, str], Value]) -> 
     Raises:
         ProgramError: What an operation yields cannot stand in its place.
     """
-    maps = frozenset(_language_maps(contexts_of(template)))
-    return _Filling(evaluate, maps).part(template, path, "@graph")
-
-
-def _language_maps(contexts: Iterable[Mapping[str, Any]]) -> Iterable[str]:
-    for context in contexts:
-        for term, meaning in context.items():
-            if isinstance(meaning, Mapping) and "@language" in str(meaning.get("@container")):
-                yield term
+    contexts = list(contexts_of(template))
+    filling = _Filling(
+        evaluate,
+        terms_of(contexts, "@container", "@language"),
+        terms_of(contexts, "@type", "@json"),
+        frozenset(term for context in contexts for term in context),
+    )
+    return filling.part(template, path, "@graph")
 
 
 class _Filling:
     def __init__(
-        self, evaluate: Callable[[Node, str], Value], language_maps: frozenset[str]
+        self,
+        evaluate: Callable[[Node, str], Value],
+        language_maps: frozenset[str],
+        json_terms: frozenset[str],
+        defined: frozenset[str],
     ) -> None:
         self._evaluate = evaluate
         self._language_maps = language_maps
+        self._json_terms = json_terms
+        self._defined = defined
 
     def part(self, template: Any, path: str, key: str) -> Any:
         if isinstance(template, Mapping):
@@ -72,7 +77,17 @@ class _Filling:
             return found
         if template is None or isinstance(template, str | bool | int | float):
             return template
-        value = self._evaluate(template, key)
+        value = kept(self._evaluate(template, key))
+        if key in self._json_terms:
+            what = (
+                f"the context takes what stands under {key!r} for JSON, and {told(value)} is none"
+            )
+            raise ProgramError(what, where=path, mend="define the term without @json")
+        for uri in _uris(value):
+            scheme, _, rest = str(uri).partition(":")
+            if scheme in self._defined and not rest.startswith("//"):
+                what = f"the context would read {uri} with its prefix {scheme + ':'!r}"
+                raise ProgramError(what, where=path, mend="give the prefix another name")
         if key in _STRINGS or key in self._language_maps or key == "@context":
             return _string(value, path, key)
         return _json(value, path, key in _NODES)
@@ -93,6 +108,15 @@ class _Filling:
         return made
 
 
+def _uris(value: Value) -> Iterator[URIRef]:
+    """Yield the URIs that a value is, or holds."""
+    if isinstance(value, URIRef):
+        yield value
+    elif isinstance(value, list):
+        for one in value:
+            yield from _uris(one)
+
+
 def _json(value: Value, path: str, nodes: bool) -> Any:
     if isinstance(value, URIRef | Literal | BNode):
         return _term(value)
@@ -104,8 +128,6 @@ def _json(value: Value, path: str, nodes: bool) -> Any:
         context = [None, written.pop("@context", {})]
         found = written["@graph"] if set(written) == {"@graph"} else [written]
         return [{"@context": context, **node} for node in found]
-    if isinstance(value, Stream):
-        return _json(list(value.items), path, nodes)
     if isinstance(value, Sequence) and not isinstance(value, str):
         parts = [_json(item, path, nodes) for item in value]
         return [
@@ -142,7 +164,6 @@ def _string(value: Value, path: str, key: str) -> Any:
         return str(value)
     if value is None and key != "@id":
         return None
-    if isinstance(value, Stream | list) and key == "@type":
-        items = value.items if isinstance(value, Stream) else value
-        return [_string(item, path, "") for item in items]
+    if isinstance(value, list) and key == "@type":
+        return [_string(item, path, "") for item in value]
     raise ProgramError(f"expected a string for {key}, got {told(value)}", where=path)

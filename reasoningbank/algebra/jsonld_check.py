@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +11,12 @@ import pyoxigraph
 
 from reasoningbank.algebra.faults import ProgramError, json_path
 
-__all__ = ["check_jsonld", "contexts_of", "is_iri"]
+__all__ = ["check_jsonld", "contexts_of", "is_iri", "terms_of"]
 
 #: What can give keys a meaning that only a whole processor can tell.
-_MAPPERS = ("@vocab", "@container", "@nest", "@import", "@json", "@propagate")
+_MAPPERS = ("@vocab", "@nest", "@import", "@propagate")
+#: Under terms of these containers stand objects whose keys are languages, names or numbers.
+_MAPS = ("@language", "@index", "@id", "@type", "@graph")
 _SOMEWHERE = "http://document.invalid/"
 
 
@@ -59,7 +61,32 @@ def check_jsonld(
     vague = any(mapper in told for mapper in _MAPPERS)
     known = frozenset(term for context in contexts for term in context)
     based = base is not None or "@base" in told
-    _Check(None if vague else known, based, prefixes or {}).part(data, path)
+    checked = _Check(
+        None if vague else known,
+        based,
+        prefixes or {},
+        references=terms_of(contexts, "@type", "@id"),
+        maps=terms_of(contexts, "@container", *_MAPS),
+        json=terms_of(contexts, "@type", "@json"),
+    )
+    checked.part(data, path)
+
+
+def terms_of(contexts: Iterable[Mapping[str, Any]], keyword: str, *values: str) -> frozenset[str]:
+    """Return the terms that contexts define with one of the values of a keyword.
+
+    Examples:
+        >>> sorted(terms_of([{"a": {"@type": "@id"}, "b": "http://e/b"}], "@type", "@id"))
+        ['a']
+    """
+    return frozenset(
+        term
+        for context in contexts
+        for term, meaning in context.items()
+        if isinstance(meaning, Mapping)
+        for said in [meaning.get(keyword)]
+        if set(said if isinstance(said, list) else [said]) & set(values)
+    )
 
 
 def _refuse_remote(data: Any, path: str, in_context: bool = False) -> None:
@@ -81,6 +108,9 @@ class _Check:
     known: frozenset[str] | None
     based: bool
     prefixes: Mapping[str, str]
+    references: frozenset[str]
+    maps: frozenset[str]
+    json: frozenset[str]
 
     def part(self, data: Any, path: str) -> None:
         if isinstance(data, list):
@@ -91,15 +121,19 @@ class _Check:
             return
         for key, member in data.items():
             where = json_path(path, key)
-            if key in ("@context", "@value"):
+            if key in ("@context", "@value") or key in self.json:
                 continue
             if not key.startswith("@"):
                 self._key(key, where)
-            if key in ("@id", "@type"):
+            if key in ("@id", "@type") or key in self.references:
                 for name in member if isinstance(member, list) else [member]:
                     if isinstance(name, str):
                         self._name(name, where)
-            self.part(member, where)
+            if key in self.maps and isinstance(member, Mapping):
+                for name, value in member.items():
+                    self.part(value, json_path(where, name))
+            else:
+                self.part(member, where)
 
     def _key(self, key: str, where: str) -> None:
         if self.known is None or key in self.known:

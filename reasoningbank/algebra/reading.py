@@ -70,6 +70,9 @@ class Reader:
         if not _holds_operations(data):
             if isinstance(data, Mapping) and not _is_plain(data):
                 return self._checked(data, path)
+            if isinstance(data, list) and _holds_documents(data):
+                members = (self.value(item, json_path(path, at)) for at, item in enumerate(data))
+                return ListOf(path, tuple(members))
             return Constant(path, from_json(data, path))
         if isinstance(data, list):
             members = (self.value(item, json_path(path, at)) for at, item in enumerate(data))
@@ -147,6 +150,12 @@ def _holds_operations(data: Any) -> bool:
     if isinstance(data, Mapping):
         return "@op" in data or any(_holds_operations(member) for member in data.values())
     return False
+
+
+def _holds_documents(data: Any) -> bool:
+    if isinstance(data, list):
+        return any(_holds_documents(item) for item in data)
+    return isinstance(data, Mapping) and not _is_plain(data)
 
 
 def _is_plain(data: Mapping[str, Any]) -> bool:

@@ -39,8 +39,8 @@ def read_term(text: str) -> Term:
     Examples:
         >>> read_term("<http://e/a b>"), read_term('"x"@en_US').language
         (<NamedNode value=http://e/a b>, 'en-us')
-        >>> read_term('"x"@12')
-        <Literal value=x datatype=<http://www.w3.org/2001/XMLSchema#string>>
+        >>> str(read_term('"x"@12'))
+        '"x"'
         >>> read_term("_:nodeID://b1")
         <BlankNode value=nodeIDx3ax2fx2fb1>
     """

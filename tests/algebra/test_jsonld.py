@@ -221,6 +221,12 @@ REFUSED: list[tuple[str, Any, str]] = [
      '["schema:name"]: nothing declares the prefix \'schema:\'; add {"schema": "http://schema'),
     ("in a type", {"@type": ["foaf:Person"]}, ".@type: nothing declares the prefix 'foaf:'"),
     ("in an @id", {str(P): {"@id": "dbr:X"}}, '["http://e/p"].@id: nothing declares the prefix'),
+    ("a reference with a space", {"@context": {"p": {"@id": str(P), "@type": "@id"}},
+     "p": "http://e/a b"}, ".p: 'http://e/a b' is no IRI"),
+    ("a reference with a prefix", {"@context": {"p": {"@id": str(P), "@type": "@id"}},
+     "p": ["dbr:X"]}, ".p: nothing declares the prefix 'dbr:'"),
+    ("a key beside a language map", {"@context": {"l": {"@id": str(P), "@container": "@language"}},
+     "l": {"da": "x"}, "nmae": "y"}, ".nmae: nothing tells what the key 'nmae' means"),
     ("no JSON-LD", {"@id": 5, str(P): "x"}, ": this is no JSON-LD"),
     ("a value with a bad type", {str(P): {"@value": "x", "@type": 5}}, ": this is no JSON-LD"),
     ("a URI instead of a graph", uri(E), ": expected a graph, got the URI http://e/; fetch it"),
@@ -239,6 +245,29 @@ def test_what_is_refused_before_the_run(data: Any, told: str) -> None:
     assert str(wrong[0]).startswith(f"$.args.data{told}")
 
 
+def test_documents_in_a_list_are_looked_at_as_others() -> None:
+    kept = op("Variable", name="a", value=[{"@id": "dbr:X", "schema:name": "x"}])
+    assert "nothing declares the prefix 'dbr:'" in str(mistakes([kept])[0])
+    assert mistakes([op("Variable", name="a", value=[{"x": text("y")}, ["z"]])]) == ()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {
+            "@context": {"l": {"@id": str(P), "@container": "@language"}},
+            "l": {"da": "x", "en": "y"},
+        },
+        {"@context": {"i": {"@id": str(P), "@container": "@index"}}, "i": {"first": "x", "2": "y"}},
+        {"@context": {"s": {"@id": str(P), "@container": "@set"}}, "s": ["x", "y"]},
+        {"@context": {"j": {"@id": str(P), "@type": "@json"}}, "j": {"any": {"key": 1}}},
+        {"@context": {"g": {"@id": str(P), "@container": "@id"}}, "g": {"http://e/x": {str(P): 1}}},
+    ],
+)
+def test_keys_of_maps_are_no_properties(data: Any) -> None:
+    assert mistakes(op("PUT", url=f"{E}a", data=data)) == ()
+
+
 def test_a_relative_iri_needs_something_to_be_relative_to() -> None:
     wrong = mistakes(op("Merge", graphs=[{"@id": "a", str(P): "x"}]))
     assert [str(one) for one in wrong] == [
@@ -252,6 +281,22 @@ def test_a_relative_iri_needs_something_to_be_relative_to() -> None:
         ({"@id": value("unbound"), str(P): "x"}, "expected a string for @id, got nothing"),
         ({"@id": str(A), str(P): op("Current")}, "a row cannot stand here; use Value or Str"),
         ({"@id": op("Current"), str(P): "x"}, "expected a string for @id, got a row"),
+        (
+            {
+                "@context": {"geo": "http://e/geo#"},
+                "@id": op("URI", input="geo:55.67,12.56"),
+                str(P): "x",
+            },
+            "the context would read geo:55.67,12.56 with its prefix 'geo:'",
+        ),
+        (
+            {
+                "@context": {"http": "http://e/geo#", "j": {"@id": str(P), "@type": "@json"}},
+                "@id": value("iri"),
+                "j": value("label"),
+            },
+            "the context takes what stands under 'j' for JSON",
+        ),
         (value("iri"), "expected a graph, got the URI http://e/x; fetch it with GET"),
         (value("label"), 'expected a graph, got the literal "København"@da'),
     ],
