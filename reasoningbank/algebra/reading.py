@@ -67,16 +67,13 @@ class Reader:
         """Read a value of whatever form."""
         if isinstance(data, Mapping) and "@op" in data:
             return self._call(data, path)
+        if isinstance(data, list) and (_holds_operations(data) or _holds_documents(data)):
+            members = (self.value(item, json_path(path, at)) for at, item in enumerate(data))
+            return ListOf(path, tuple(members))
         if not _holds_operations(data):
             if isinstance(data, Mapping) and not _is_plain(data):
                 return self._checked(data, path)
-            if isinstance(data, list) and _holds_documents(data):
-                members = (self.value(item, json_path(path, at)) for at, item in enumerate(data))
-                return ListOf(path, tuple(members))
             return Constant(path, from_json(data, path))
-        if isinstance(data, list):
-            members = (self.value(item, json_path(path, at)) for at, item in enumerate(data))
-            return ListOf(path, tuple(members))
         if is_results_json(data):
             rows = data["results"]["bindings"]
             if not isinstance(rows, list):

@@ -13,7 +13,13 @@ from reasoningbank.sparql.nesting import check_nesting
 from reasoningbank.sparql.outline import Outline, begins_update, is_update, outline
 from reasoningbank.sparql.syntax import refuse_escaped_ascii, syntax_error
 from reasoningbank.sparql.tokens import Token, position, tokenize
-from reasoningbank.sparql.unevaluated import FAILS, complaint_of, parsed_alone
+from reasoningbank.sparql.unevaluated import (
+    FAILS,
+    NOWHERE,
+    complaint_of,
+    parsed_alone,
+    reaching_nobody,
+)
 
 __all__ = ["check_query", "check_text", "check_update", "is_update", "query_outline"]
 
@@ -24,8 +30,6 @@ _POSITION = re.compile(r"at (\d+):(\d+): ")
 _RULE = re.compile(r"(?:Variables|Blank nodes)[a-z ]* are not allowed in [A-Z ]+[A-Z]")
 #: Stands for the document that relative IRIs are relative to.
 _BASE = "http://document.invalid/"
-#: A SERVICE there reaches nobody.
-_NOWHERE = "<http://127.0.0.1:1/>"
 
 
 def query_outline(text: str, *forms: str) -> Outline:
@@ -63,7 +67,7 @@ def check_query(text: str, *forms: str) -> Outline:
     known = _foreign(shape.body, shape.declared)
     head = "".join(f"PREFIX {name}: <{_UNKNOWN}{name}#> " for name in known)
     edits = [Edit(shape.prefix_at, shape.prefix_at, head)] if head else []
-    edits += [Edit(t.start, t.end, _NOWHERE) for t in shape.service_targets]
+    edits += reaching_nobody(shape)
     if complaint_of(text, shape, edits, base=_BASE) is not None:
         # The slower parser has the last word, and says where the mistake is.
         prepare(text, prefixes={name: f"{_UNKNOWN}{name}#" for name in known})
@@ -97,7 +101,7 @@ def check_update(text: str) -> None:
             raise syntax_error(text, token.start, "LOAD is not allowed", mend="GET it, and PUT it")
         if token.is_word("SERVICE"):
             target = next(t for t in [*tokens[at + 1 :], token] if not t.is_word("SILENT"))
-            edits.append(Edit(target.start, target.end, _NOWHERE))
+            edits.append(Edit(target.start, target.end, NOWHERE))
     declared, moved = _declared(tokens, begin.start)
     edits += moved
     foreign = [f"{name}: <{_UNKNOWN}{name}#>" for name in _foreign(tokens, declared)]

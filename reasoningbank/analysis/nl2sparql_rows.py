@@ -87,6 +87,11 @@ class TranslationRow:
     queries: int | None = None
 
     @property
+    def counts(self) -> bool:
+        """Whether it is judged: a task whose gold is defective has no right answer."""
+        return self.status != "gold_defect"
+
+    @property
     def first_stood(self) -> bool | None:
         """Whether the first query stood, so that none was mended; None where none is checked."""
         return None if self.queries is None else bool(self.valid) and self.queries == 1
@@ -260,5 +265,5 @@ def _report(source: Path) -> list[ArmRows]:
     except (KeyError, TypeError, ValidationError) as error:
         mend = "name what `nl2sparql evaluate --output` wrote"
         raise RecordError("is no report", where=str(source), mend=mend) from error
-    judged = tuple(row for row in rows if row.status != "gold_defect")
+    judged = tuple(row for row in rows if row.counts)
     return [ArmRows(agent, agent, model, pack, judged, len(rows) - len(judged))]

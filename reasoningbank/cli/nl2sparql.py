@@ -129,10 +129,9 @@ def translate(
              "explanation": trust.explanation,
              "result_count": total, "calls": found.calls, "tokens": counter.usage.tokens}
         )  # fmt: skip
-    said = errors or [found.stopped]
     if as_json and found.sparql is not None:
         return
-    _show(found.sparql, rows, total, said)
+    _show(found.sparql, rows, total, errors or [found.stopped])
     console.print(trust.explanation, soft_wrap=True)
     console.print(f"{confidence_line(trust)} · {_cost(counter.usage)}")
 
@@ -264,8 +263,7 @@ def evaluate(
         right = sum(one.right for one in rows)
         said = "right" if row.right else row.status
         _tell(f"[{len(rows)}/{len(tasks)}] {row.task} {row.language}: {said} · {right}/{len(rows)}")
-        # A task whose gold is defective has no right answer to compare with.
-        judged = [one for one in rows if one.status != "gold_defect"]
+        judged = [one for one in rows if one.counts]
         head["not_judged"] = len(rows) - len(judged)
         figures = translation_figures(judged) if judged else {}
         report = {**head, **figures, "questions": [asdict(one) for one in rows]}

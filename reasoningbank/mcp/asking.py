@@ -127,16 +127,20 @@ class Asker:
             raise ToolError(what, mend="ask in one or two sentences")
         task = Task("ask", text, "", self._world.endpoint.url)
 
+        called_off = (stop or threading.Event()).is_set
+
+        def check() -> None:
+            if called_off():
+                raise ToolError("the question was called off", mend="ask it again")
+
         def watch(_: Event) -> None:
-            if stop is not None and stop.is_set():
+            if called_off():
                 raise BudgetError("the client called the question off")
 
         while not self._lock.acquire(timeout=_LOOK_S):
-            if stop is not None and stop.is_set():
-                raise ToolError("the question was called off", mend="ask it again")
+            check()
         try:
-            if stop is not None and stop.is_set():
-                raise ToolError("the question was called off", mend="ask it again")
+            check()
             attempt = attempt_task(
                 self._world, self._experiment, self._arm, task, seed=0, watch=watch
             )

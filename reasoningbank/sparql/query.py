@@ -22,7 +22,7 @@ from reasoningbank.sparql.outline import Limit, Outline, outline
 from reasoningbank.sparql.parsing import parse_once
 from reasoningbank.sparql.syntax import refuse_unreadable, syntax_error
 from reasoningbank.sparql.terms import STANDARD_PREFIXES
-from reasoningbank.sparql.unevaluated import complaint_of
+from reasoningbank.sparql.unevaluated import complaint_of, reaching_nobody
 
 # rdflib logs a traceback for each ill-typed literal; without a handler that goes to stderr.
 logging.getLogger("rdflib").addHandler(logging.NullHandler())
@@ -31,8 +31,6 @@ __all__ = ["Form", "PreparedQuery", "prepare"]
 
 Form = Literal["SELECT", "ASK", "CONSTRUCT", "DESCRIBE"]
 
-# The HTTP stack of Oxigraph refuses this port by itself: a SERVICE there reaches nobody.
-_NOWHERE = "<http://127.0.0.1:1/>"
 _ENGINE_POSITION = re.compile(r"(?:\bat |\bline )(\d+)(?::|,? col(?:umn)? )(\d+)")
 
 
@@ -128,7 +126,7 @@ class PreparedQuery:
         A query that parses is not carried out.
         """
         shape = outline(self.text)
-        hollow = [Edit(t.start, t.end, _NOWHERE) for t in shape.service_targets]
+        hollow = reaching_nobody(shape)
         if complaint_of(self.text, shape, hollow) is None:
             return None
         try:
@@ -140,8 +138,8 @@ class PreparedQuery:
             if offset is None:
                 return QueryError(said, mend="write it in plain SPARQL 1.1")
             return syntax_error(self.original, origin(self.edits, offset), said)
-        except Exception:  # it parses after all, and failed on the empty store
-            return None
+        except Exception:
+            pass  # it parses after all, and failed on the empty store
         return None
 
 
@@ -302,7 +300,7 @@ def _parse(query: str, shape: Outline, edits: list[Edit]) -> Query | None:
         complaint = f"{error}"
     # Only now, since this catches rdflib's gaps: RDF 1.2, LATERAL, engine extensions.
     hollow = [e for e in edits if all(e.start != t.start for t in shape.service_targets)]
-    hollow += [Edit(t.start, t.end, _NOWHERE) for t in shape.service_targets]
+    hollow += reaching_nobody(shape)
     found = complaint_of(query, shape, hollow)
     if found is not None:
         offset = _offset(found.given, found.message)

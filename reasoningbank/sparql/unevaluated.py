@@ -18,10 +18,12 @@ from reasoningbank.sparql.edits import Edit, apply_edits
 from reasoningbank.sparql.outline import Outline
 from reasoningbank.sparql.tokens import Token, closing
 
-__all__ = ["FAILS", "Complaint", "complaint_of", "parsed_alone"]
+__all__ = ["FAILS", "NOWHERE", "Complaint", "complaint_of", "parsed_alone", "reaching_nobody"]
 
 #: An operation that fails: nothing is loaded from there, so that an update ends here.
 FAILS = "LOAD <urn:nowhere> ; "
+#: The HTTP stack of Oxigraph refuses this port by itself: a SERVICE there reaches nobody.
+NOWHERE = "<http://127.0.0.1:1/>"
 _HEAD = f"{FAILS.rstrip()}\nINSERT"
 _INSIDE = "{} WHERE { {"
 #: What a DESCRIBE may name.
@@ -73,6 +75,11 @@ def complaint_of(
     text = apply_edits(query, made)
     told = parsed_alone(text, base)
     return None if told is None else Complaint(told, text, made)
+
+
+def reaching_nobody(shape: Outline) -> list[Edit]:
+    """Return edits that have every SERVICE of a query name `NOWHERE`."""
+    return [Edit(target.start, target.end, NOWHERE) for target in shape.service_targets]
 
 
 def parsed_alone(update: str, base: str | None = None) -> str | None:
