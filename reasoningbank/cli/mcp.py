@@ -53,7 +53,9 @@ def mcp(
         str | None,
         typer.Option(help="A model that answers questions: local, or a LiteLLM name; it costs."),
     ] = None,
-    agent: Annotated[str, typer.Option(help="The agent that asks it: rlm, react…")] = "rlm",
+    agent: Annotated[
+        str | None, typer.Option(help="The agent that asks it: rlm (as by default), react…")
+    ] = None,
     requests: Annotated[int, typer.Option(min=1, help="Requests of a program.")] = 1_000,
     rows: Annotated[int, typer.Option(min=1, help="Rows of a program.")] = 100_000,
     seconds: Annotated[float, typer.Option(min=0.1, help="Seconds of a program.")] = 300.0,
@@ -82,12 +84,16 @@ def mcp(
         MemoryBank(bank, readonly=True).close()
     if credentials is not None:
         credentials_from(credentials)
-    if lm is not None:
+    if lm is None:
+        if agent is not None:
+            mend = "name one with --lm, or leave --agent out"
+            raise UsageError("an agent needs a model", where="--agent", mend=mend)
+    else:
         # Agents are slow to load as well, and a client waits for the first answer.
         from reasoningbank.agents import make_agent
 
         parse_name(lm)
-        if make_agent(agent).sees_gold:
+        if make_agent(agent or "rlm").sees_gold:
             what = f"{agent} answers only tasks that have a gold"
             raise UsageError(what, where="--agent", mend="choose rlm, react or direct")
     settings = Settings(
@@ -100,7 +106,7 @@ def mcp(
         credentials=credentials,
         limits=ProgramLimits(requests, rows, seconds),
         lm=lm,
-        agent=agent,
+        agent=agent or "rlm",
     )
     # What the protocol's library logs is for those who write clients.
     logging.getLogger("mcp").setLevel(logging.ERROR)

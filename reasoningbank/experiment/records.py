@@ -79,6 +79,20 @@ class RunFolder:
         path = self.path / key.path
         return path if path.exists() else path.with_name(f"{path.name}.gz")
 
+    def need_no_other(self, copy: RunFolder) -> None:
+        """Make sure that a folder holds a copy of this run, or none.
+
+        Args:
+            copy: Where a copy is to go.
+
+        Raises:
+            UsageError: If it holds another run, be it of the same experiment.
+        """
+        there = copy.manifest
+        if there is not None and _made(there) != _made(self.manifest or {}):
+            mend = "choose another folder, or remove this one"
+            raise UsageError("holds another run", where=str(copy.path), mend=mend)
+
     def archive(
         self, target: Path, *, on_damaged: Callable[[Path], None] = lambda _: None
     ) -> RunFolder:
@@ -95,11 +109,7 @@ class RunFolder:
             UsageError: If the target holds another run.
             RecordError: If a file cannot be read or written.
         """
-        there = RunFolder(target).manifest
-        if there is not None and _made(there) != _made(self.manifest or {}):
-            raise UsageError(
-                "holds another run", where=str(target), mend="name another folder, or remove it"
-            )
+        self.need_no_other(RunFolder(target))
         damaged = set(self.damaged())
         for path in sorted(damaged):
             on_damaged(path)

@@ -168,12 +168,9 @@ def _copy(
     on_notice: Callable[[str], None],
 ) -> None:
     """Copy what is not there yet, or was run again since; damaged trials stay behind."""
-    there = target.manifest
-    if there is None:
+    folder.need_no_other(target)
+    if target.manifest is None:
         target.write_manifest(manifest)
-    elif there.get("fingerprint") != manifest.get("fingerprint"):
-        mend = "choose another folder with --out"
-        raise UsageError("holds another run", where=str(target.path), mend=mend)
     for name in ("memory", "learning"):
         if (folder.path / name).is_dir():
             shutil.copytree(folder.path / name, target.path / name, dirs_exist_ok=True)

@@ -123,9 +123,11 @@ def test_a_copy_is_judged_and_the_run_stays_as_it_was(run: RunFolder, tmp_path: 
     assert rejudge_run(archived, "rule", out=out).judged == 6
     assert sum(bool(r.evidence) for r in out.trials()) == 2
     assert {p: p.read_bytes() for p in archived.path.rglob("*") if p.is_file()} == held
-    out.write_manifest({**(out.manifest or {}), "fingerprint": "another"})
-    with pytest.raises(UsageError, match="another run"):
-        rejudge_run(archived, "rule", out=out)
+    # Begun at another time, it is another run of the same experiment.
+    for mark in ("fingerprint", "created"):
+        out.write_manifest({**(run.manifest or {}), mark: "another"})
+        with pytest.raises(UsageError, match="another run"):
+            rejudge_run(archived, "rule", out=out)
 
 
 def test_the_rule_says_what_it_can(run: RunFolder) -> None:

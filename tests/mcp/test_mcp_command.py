@@ -145,6 +145,7 @@ def test_a_signal_ends_it_while_it_waits_for_input(pack_folder: Path) -> None:
         (["--http", "::1"], "this machine alone"),
         (["--http", "a[b]:80"], "this machine alone"),
         (["--lm", "nonsense"], "unknown model"),
+        (["--agent", "rlm"], "needs a model"),
         (["--lm", "local", "--agent", "nonsense"], "unknown agent"),
         (["--lm", "local", "--agent", "oracle"], "tasks that have a gold"),
         (["--http", "example.org:80"], "this machine alone"),
