@@ -1,0 +1,162 @@
+"""Measure how many mistakes the semantic validation finds in golds that were spoilt.
+
+Prints the table of docs/nl2sparql.md: python scripts/measure_validation.py. Each edit puts one
+mistake into a gold, at every place where it can be made; an edit that does not parse is left out.
+No query is run and no model asked. Not every edit makes a wrong query: a name may exist without its
+last letter, too, and a pattern may make sense either way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+
+from rdflib.term import Variable
+
+from reasoningbank.corpus import load_pack
+from reasoningbank.nl2sparql import load_examples, validate_semantic, validate_syntax
+from reasoningbank.nl2sparql.walking import walk_query
+from reasoningbank.sparql.parsing import parse_algebra
+from reasoningbank.sparql.query import prepare
+from reasoningbank.sparql.tokens import Token, tokenize
+
+PACKS = {"UniProt": ("uniprot",), "LiITA": ("liita", "liita-test")}
+#: What leads from an entry to its lemma: two entries of one lemma are two things.
+LEADS = "http://www.w3.org/ns/lemon/ontolex#canonicalForm"
+_TERMS = ("variable", "iri", "name")
+
+Edit = Callable[[str], Iterator[str]]
+
+
+def main() -> None:
+    """Print how many golds are sound, and one row for each edit and corpus."""
+    rows: dict[str, list[str]] = {what: [] for what in EDITS}
+    for title, names in PACKS.items():
+        pack = load_pack(names[0])
+        golds = [one for name in names for one in load_examples(load_pack(name))]
+        sound = sum(validate_semantic(one.sparql, pack, one.patterns).ok for one in golds)
+        print(f"{title}: {sound} of {len(golds)} golds are sound")
+        for what, edit in EDITS.items():
+            spoilt = [
+                (text, one.patterns)
+                for one in golds
+                for text in dict.fromkeys(edit(prepare(one.sparql, prefixes=pack.prefixes).text))
+                if validate_syntax(text, pack).ok
+            ]
+            found = sum(not validate_semantic(text, pack, by).ok for text, by in spoilt)
+            rows[what].append(f"{found:,} of {len(spoilt):,}" if spoilt else "")
+    print(f"\n| what was done to a gold | {' | '.join(PACKS)} |\n|---|{'---|' * len(PACKS)}")
+    for what, cells in rows.items():
+        print(f"| {what} | {' | '.join(cells)} |")
+
+
+def exchanged(query: str) -> Iterator[str]:
+    """Exchange subject and object of each pattern whose three parts are single words."""
+    for subject, before, (name, value, after) in _patterns(query):
+        turned = f"{value.text} {name.text} {subject.text}"
+        tail = f" . {subject.text} " if after.text == ";" else f" {after.text}"
+        if before.text == ";":
+            turned, start = f" . {turned}", before.start
+        else:
+            start = subject.start
+        yield query[:start] + turned + tail + query[after.end :]
+
+
+def _patterns(query: str) -> Iterator[tuple[Token, Token, tuple[Token, Token, Token]]]:
+    """Yield subjects, what stands before the pattern, and property, object and what follows."""
+    tokens = _body(query)
+    subject: Token | None = None
+    for at in range(len(tokens) - 3):
+        before = tokens[at]
+        if before.text in ("{", "}", ".", ")"):
+            first = tokens[at + 1]
+            subject, rest = (first if first.kind in _TERMS else None), tokens[at + 2 : at + 5]
+        elif before.text == ";":
+            rest = tokens[at + 1 : at + 4]
+        else:
+            if before.text in ("[", "]", "("):
+                subject = None
+            continue
+        if subject is None or len(rest) < 3:
+            continue
+        name, value, after = rest
+        if name.kind in ("name", "iri") and value.kind in _TERMS and after.text in (";", ".", "}"):
+            yield subject, before, (name, value, after)
+
+
+def cut(query: str) -> Iterator[str]:
+    """Leave out the last letter of each property and class that has a prefix."""
+    for name in dict.fromkeys(token.text for token in _vocabulary(query)):
+        yield _renamed(query, name, name[:-1])
+
+
+def _vocabulary(query: str) -> Iterator[Token]:
+    """Yield the names at the place of a property, and of a class behind ``a``."""
+    tokens = _body(query)
+    for _, _, (name, _, _) in _patterns(query):
+        if name.kind == "name" and not name.text.endswith(":"):
+            yield name
+    for before, name in pairwise(tokens):
+        if before.text == "a" and name.kind == "name" and not name.text.endswith(":"):
+            yield name
+
+
+def graphs_exchanged(query: str) -> Iterator[str]:
+    """Put each graph of the query in the place of each other one, where it is named first."""
+    tokens = _body(query)
+    named = [
+        name
+        for word, name in pairwise(tokens)
+        if word.text.upper() == "GRAPH" and name.kind in ("iri", "name")
+    ]
+    for name in named:
+        for other in dict.fromkeys(one.text for one in named):
+            if other != name.text:
+                yield query[: name.start] + other + query[name.end :]
+
+
+def without_service(query: str) -> Iterator[str]:
+    """Ask the endpoint itself what another one is asked."""
+    tokens = _body(query)
+    for word, name in pairwise(tokens):
+        if word.text.upper() == "SERVICE" and name.kind in ("iri", "name"):
+            yield query[: word.start] + query[name.end :]
+
+
+def made_one(query: str) -> Iterator[str]:
+    """Use one variable for two entries of a lemma."""
+    leading: dict[object, list[str]] = {}
+    for one in walk_query(parse_algebra(query)).statements:
+        if str(one.predicate) == LEADS and isinstance(one.subject, Variable):
+            leading.setdefault(one.object, []).append(f"?{one.subject}")
+    for entries in leading.values():
+        first, *others = dict.fromkeys(entries)
+        for other in others:
+            yield _renamed(query, other, first)
+
+
+def _renamed(query: str, old: str, new: str) -> str:
+    for token in reversed(_body(query)):
+        if token.text == old:
+            query = query[: token.start] + new + query[token.end :]
+    return query
+
+
+def _body(query: str) -> Sequence[Token]:
+    """Return the tokens behind the prefixes."""
+    tokens = list(tokenize(query))
+    heads = [at for at, token in enumerate(tokens) if token.text.upper() == "PREFIX"]
+    return tokens[heads[-1] + 3 :] if heads else tokens
+
+
+EDITS: dict[str, Edit] = {
+    "subject and object of a pattern exchanged": exchanged,
+    "a property or class cut by its last letter": cut,
+    "GRAPH names exchanged": graphs_exchanged,
+    "SERVICE left out": without_service,
+    "one variable for two entries of a lemma": made_one,
+}
+
+
+if __name__ == "__main__":
+    main()
