@@ -8,7 +8,7 @@ last letter, too, and a pattern may make sense either way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 from rdflib.term import Variable
@@ -16,31 +16,35 @@ from rdflib.term import Variable
 from reasoningbank.corpus import load_pack
 from reasoningbank.nl2sparql import load_examples, validate_semantic, validate_syntax
 from reasoningbank.nl2sparql.walking import walk_query
+from reasoningbank.sparql.edits import Edit, apply_edits
+from reasoningbank.sparql.outline import outline
 from reasoningbank.sparql.parsing import parse_algebra
 from reasoningbank.sparql.query import prepare
-from reasoningbank.sparql.tokens import Token, tokenize
+from reasoningbank.sparql.tokens import Token
 
 PACKS = {"UniProt": ("uniprot",), "LiITA": ("liita", "liita-test")}
 #: What leads from an entry to its lemma: two entries of one lemma are two things.
 LEADS = "http://www.w3.org/ns/lemon/ontolex#canonicalForm"
 _TERMS = ("variable", "iri", "name")
 
-Edit = Callable[[str], Iterator[str]]
+#: A query to what is edited, once for each mistake.
+Mistake = Callable[[str], Iterator[list[Edit]]]
 
 
 def main() -> None:
     """Print how many golds are sound, and one row for each edit and corpus."""
-    rows: dict[str, list[str]] = {what: [] for what in EDITS}
+    rows: dict[str, list[str]] = {what: [] for what in MISTAKES}
     for title, names in PACKS.items():
         pack = load_pack(names[0])
         golds = [one for name in names for one in load_examples(load_pack(name))]
         sound = sum(validate_semantic(one.sparql, pack, one.patterns).ok for one in golds)
         print(f"{title}: {sound} of {len(golds)} golds are sound")
-        for what, edit in EDITS.items():
+        queries = [(prepare(one.sparql, prefixes=pack.prefixes).text, one) for one in golds]
+        for what, mistake in MISTAKES.items():
             spoilt = [
                 (text, one.patterns)
-                for one in golds
-                for text in dict.fromkeys(edit(prepare(one.sparql, prefixes=pack.prefixes).text))
+                for query, one in queries
+                for text in dict.fromkeys(apply_edits(query, made) for made in mistake(query))
                 if validate_syntax(text, pack).ok
             ]
             found = sum(not validate_semantic(text, pack, by).ok for text, by in spoilt)
@@ -50,21 +54,19 @@ def main() -> None:
         print(f"| {what} | {' | '.join(cells)} |")
 
 
-def exchanged(query: str) -> Iterator[str]:
+def exchanged(query: str) -> Iterator[list[Edit]]:
     """Exchange subject and object of each pattern whose three parts are single words."""
     for subject, before, (name, value, after) in _patterns(query):
         turned = f"{value.text} {name.text} {subject.text}"
-        tail = f" . {subject.text} " if after.text == ";" else f" {after.text}"
-        if before.text == ";":
-            turned, start = f" . {turned}", before.start
-        else:
-            start = subject.start
-        yield query[:start] + turned + tail + query[after.end :]
+        # In a list of properties the pattern stands for itself, and the list begins anew.
+        start, lead = (before.start, " . ") if before.text == ";" else (subject.start, "")
+        end, tail = (after.end, f" . {subject.text} ") if after.text == ";" else (value.end, "")
+        yield [Edit(start, end, f"{lead}{turned}{tail}")]
 
 
 def _patterns(query: str) -> Iterator[tuple[Token, Token, tuple[Token, Token, Token]]]:
     """Yield subjects, what stands before the pattern, and property, object and what follows."""
-    tokens = _body(query)
+    tokens = outline(query).body
     subject: Token | None = None
     for at in range(len(tokens) - 3):
         before = tokens[at]
@@ -84,46 +86,36 @@ def _patterns(query: str) -> Iterator[tuple[Token, Token, tuple[Token, Token, To
             yield subject, before, (name, value, after)
 
 
-def cut(query: str) -> Iterator[str]:
-    """Leave out the last letter of each property and class that has a prefix."""
-    for name in dict.fromkeys(token.text for token in _vocabulary(query)):
-        yield _renamed(query, name, name[:-1])
+def cut(query: str) -> Iterator[list[Edit]]:
+    """Leave out the last letter of each property, and class behind ``a``, that has a prefix."""
+    places = [name for _, _, (name, _, _) in _patterns(query)]
+    places += [name for word, name in pairwise(outline(query).body) if word.text == "a"]
+    for name in dict.fromkeys(one.text for one in places if one.kind == "name"):
+        if not name.endswith(":"):
+            yield _renamed(query, name, name[:-1])
 
 
-def _vocabulary(query: str) -> Iterator[Token]:
-    """Yield the names at the place of a property, and of a class behind ``a``."""
-    tokens = _body(query)
-    for _, _, (name, _, _) in _patterns(query):
-        if name.kind == "name" and not name.text.endswith(":"):
-            yield name
-    for before, name in pairwise(tokens):
-        if before.text == "a" and name.kind == "name" and not name.text.endswith(":"):
-            yield name
-
-
-def graphs_exchanged(query: str) -> Iterator[str]:
-    """Put each graph of the query in the place of each other one, where it is named first."""
-    tokens = _body(query)
+def graphs_exchanged(query: str) -> Iterator[list[Edit]]:
+    """Put each graph of the query in the place of each other one."""
     named = [
         name
-        for word, name in pairwise(tokens)
-        if word.text.upper() == "GRAPH" and name.kind in ("iri", "name")
+        for word, name in pairwise(outline(query).body)
+        if word.is_word("GRAPH") and name.kind in ("iri", "name")
     ]
     for name in named:
         for other in dict.fromkeys(one.text for one in named):
             if other != name.text:
-                yield query[: name.start] + other + query[name.end :]
+                yield [Edit(name.start, name.end, other)]
 
 
-def without_service(query: str) -> Iterator[str]:
+def without_service(query: str) -> Iterator[list[Edit]]:
     """Ask the endpoint itself what another one is asked."""
-    tokens = _body(query)
-    for word, name in pairwise(tokens):
-        if word.text.upper() == "SERVICE" and name.kind in ("iri", "name"):
-            yield query[: word.start] + query[name.end :]
+    for word, name in pairwise(outline(query).body):
+        if word.is_word("SERVICE") and name.kind in ("iri", "name"):
+            yield [Edit(word.start, name.end, "")]
 
 
-def made_one(query: str) -> Iterator[str]:
+def made_one(query: str) -> Iterator[list[Edit]]:
     """Use one variable for two entries of a lemma."""
     leading: dict[object, list[str]] = {}
     for one in walk_query(parse_algebra(query)).statements:
@@ -135,21 +127,11 @@ def made_one(query: str) -> Iterator[str]:
             yield _renamed(query, other, first)
 
 
-def _renamed(query: str, old: str, new: str) -> str:
-    for token in reversed(_body(query)):
-        if token.text == old:
-            query = query[: token.start] + new + query[token.end :]
-    return query
+def _renamed(query: str, old: str, new: str) -> list[Edit]:
+    return [Edit(one.start, one.end, new) for one in outline(query).body if one.text == old]
 
 
-def _body(query: str) -> Sequence[Token]:
-    """Return the tokens behind the prefixes."""
-    tokens = list(tokenize(query))
-    heads = [at for at, token in enumerate(tokens) if token.text.upper() == "PREFIX"]
-    return tokens[heads[-1] + 3 :] if heads else tokens
-
-
-EDITS: dict[str, Edit] = {
+MISTAKES: dict[str, Mistake] = {
     "subject and object of a pattern exchanged": exchanged,
     "a property or class cut by its last letter": cut,
     "GRAPH names exchanged": graphs_exchanged,

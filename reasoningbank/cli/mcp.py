@@ -84,17 +84,17 @@ def mcp(
         MemoryBank(bank, readonly=True).close()
     if credentials is not None:
         credentials_from(credentials)
-    if lm is None:
-        if agent is not None:
-            mend = "name one with --lm, or leave --agent out"
-            raise UsageError("an agent needs a model", where="--agent", mend=mend)
-    else:
+    asked = Settings.agent if agent is None else agent
+    if agent is not None and lm is None:
+        mend = "name one with --lm, or leave --agent out"
+        raise UsageError("an agent needs a model", where="--agent", mend=mend)
+    if lm is not None:
         # Agents are slow to load as well, and a client waits for the first answer.
         from reasoningbank.agents import make_agent
 
         parse_name(lm)
-        if make_agent(agent or "rlm").sees_gold:
-            what = f"{agent} answers only tasks that have a gold"
+        if make_agent(asked).sees_gold:
+            what = f"{asked} answers only tasks that have a gold"
             raise UsageError(what, where="--agent", mend="choose rlm, react or direct")
     settings = Settings(
         pack=load_pack(pack),
@@ -106,7 +106,7 @@ def mcp(
         credentials=credentials,
         limits=ProgramLimits(requests, rows, seconds),
         lm=lm,
-        agent=agent or "rlm",
+        agent=asked,
     )
     # What the protocol's library logs is for those who write clients.
     logging.getLogger("mcp").setLevel(logging.ERROR)
