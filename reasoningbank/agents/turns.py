@@ -21,15 +21,17 @@ _REPEATED = (
     "Do something else now: another tool, another query, or SUBMIT."
 )
 _NO_CODE = "[Error] The reply holds no code. Answer with the two fields reasoning and code."
+_CUT = "\n[Cut] The reply was longer than allowed and ended before its code did: write less."
 
 
 class RecordedRLM(dspy.RLM):  # type: ignore[misc]
     """`dspy.RLM` with three rules of its own.
 
     Every turn is counted by the meter and recorded with its code and output. A reply that
-    cannot be parsed is a turn that failed, not the end. A turn whose code was already run is not
-    run again but answered with a hint, and the temperature rises; the second such turn ends the
-    loop, and the extract step gives the answer.
+    cannot be parsed is a turn that failed, not the end, and one that failed since it was cut off
+    is told so. A turn whose code was already run is not run again but answered with a hint, and
+    the temperature rises; the second such turn ends the loop, and the extract step gives the
+    answer.
 
     Args:
         meter: Counts turns and raises when a budget is used up.
@@ -72,7 +74,7 @@ class RecordedRLM(dspy.RLM):  # type: ignore[misc]
             said = str(failure.lm_response)
             self._recorder.add("error", {"error": "the reply could not be parsed", "reply": said})
             self._repeats.again(said)
-            result = history.append(code=said[-500:], output=_NO_CODE)
+            result = history.append(code=said[-500:], output=_NO_CODE + self._cut())
         if not isinstance(result, REPLHistory):
             return result
         if self.repeated:
@@ -118,9 +120,15 @@ class RecordedRLM(dspy.RLM):  # type: ignore[misc]
             self._calls.parent = None
         if self._calls.spoiled > spoiled:
             self._repeats.forget(code)
+        if isinstance(result, str) and result.startswith("[Error]"):
+            result += self._cut()
         output = "\n".join(map(str, result)) if isinstance(result, list) else str(result or "")
         self._recorder.extend(index, {"output": output}, seconds=time.monotonic() - began)
         return result
+
+    def _cut(self) -> str:
+        calls = self._recorder.trajectory().of("lm_call")
+        return _CUT if calls and calls[-1].data.get("finish_reason") == "length" else ""
 
     def _extract_fallback(self, *args: Any, **kwargs: Any) -> Any:
         self._meter.check()

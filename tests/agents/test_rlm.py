@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from dspy.utils import DummyLM
 
 from reasoningbank.agents import Attempt, Episode, make_agent
 from reasoningbank.agents.rlm import RLMAgent
@@ -115,6 +116,35 @@ def test_failing_code_is_text_and_the_trial_goes_on(episode: Callable[..., Episo
     assert attempt.status == "submitted"
     assert "ZeroDivisionError" in outputs(attempt)[0]
     assert outputs(attempt)[1].startswith("[Error]")
+
+
+def test_code_that_is_no_python_is_told_where_and_why(episode: Callable[..., Episode]) -> None:
+    given = episode(turn("n = 1\nprint(n"), turn("if n:\n    x = = 2"), turn(f"SUBMIT('{QUERY}')"))
+    first, second, _ = outputs(solve(given))
+    assert first == "[Error] SyntaxError: line 2: '(' was never closed: print(n"
+    assert second == "[Error] SyntaxError: line 2: invalid syntax: x = = 2"
+
+
+class Cut(DummyLM):  # type: ignore[misc]
+    """A scripted model whose replies end at the longest that is allowed."""
+
+    def __init__(self, replies: list[dict[str, str]]) -> None:
+        super().__init__(replies)
+        whole = self._engine_spec._complete_messages
+        self._engine_spec._complete_messages = lambda messages: replace(
+            whole(messages), finish_reason="length"
+        )
+
+
+def test_code_that_was_cut_off_is_told_so_where_it_fails(episode: Callable[..., Episode]) -> None:
+    replies = [turn('query = """SELECT'), {"answer": "SELECT"}, turn("print('whole')")]
+    attempt = solve(episode(lm=Cut([*replies, turn(f"SUBMIT('{QUERY}')")])))
+    cut, whole, _ = outputs(attempt)
+    assert "unterminated triple-quoted string literal" in cut
+    assert cut.endswith("ended before its code did: write less.")
+    assert "holds no code" in prompts(attempt)[2]
+    assert prompts(attempt)[2].count("write less") == 2
+    assert whole == "whole\n"
 
 
 def test_a_tool_error_is_text_and_the_trial_goes_on(episode: Callable[..., Episode]) -> None:

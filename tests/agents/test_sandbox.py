@@ -78,6 +78,37 @@ def test_an_uncaught_tool_error_is_one_line_for_the_agent(sandbox: Sandbox) -> N
         sandbox.execute("sparql_query('boom')")
 
 
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        ("print(", "line 1: '(' was never closed: print("),
+        ("x = 1\nfor i in range(3)\n    pass", "line 2: expected ':': for i in range(3)"),
+        ('q = """SELECT', "line 1: unterminated triple-quoted string literal"),
+        ("x = 'a\nb'", "line 1: unterminated string literal"),
+        ("import json as\n", "line 1: "),
+        ("return 1", "line 1: 'return' outside function: return 1"),
+        ("eval('1 +')", "invalid syntax"),
+        ("(" * 300, "too many nested parentheses"),
+    ],
+)
+def test_what_is_no_python_is_told_by_line(sandbox: Sandbox, code: str, why: str) -> None:
+    with pytest.raises(SyntaxError) as caught:
+        sandbox.execute(code)
+    assert str(caught.value).startswith("SyntaxError: ")
+    assert why in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 400
+
+
+def test_code_cannot_make_more_of_being_no_python(sandbox: Sandbox) -> None:
+    sandbox.execute("kept_why = _rb_why\n_rb_why = lambda code: 'x' * 100_000 + '\\n'")
+    with pytest.raises(SyntaxError) as caught:
+        sandbox.execute("print(")
+    assert len(str(caught.value)) < 400
+    sandbox.execute("_rb_why = kept_why")
+    assert sandbox.execute("print('alive')") == "alive\n"
+
+
 def test_state_persists_between_turns(sandbox: Sandbox) -> None:
     sandbox.execute("kept = 41")
     assert sandbox.execute("print(kept + 1)") == "42\n"

@@ -30,6 +30,8 @@ __all__ = ["Sandbox", "encode"]
 _PRELUDE = resources.files(__package__).joinpath("prelude.py").read_text(encoding="utf-8")
 #: Characters of one line from the sandbox: a turn's output, or a tool call with its query.
 _LINE = 8_000_000
+#: Characters of what is told of code that is no Python.
+_WHY = 300
 
 
 def encode(value: Any) -> Any:
@@ -92,6 +94,14 @@ class _Interpreter(PythonInterpreter):  # type: ignore[misc]
         if fresh:
             wraps = "\n".join(f"{name} = _rb_wrap({name})" for name in self.tools)
             self._send_request("execute", {"code": wraps}, "preparing tools")
+
+    def execute(self, code: str, variables: dict[str, Any] | None = None) -> Any:
+        try:
+            return super().execute(code, variables)
+        except SyntaxError as error:
+            # By itself it says nothing of what is wrong, or where.
+            why = " ".join(str(super().execute(f"print(_rb_why({code!r}))")).split())
+            raise SyntaxError(f"SyntaxError: {why[:_WHY]}") from error
 
     def _read_response_line(self, context: str) -> str:
         line: str = self.deno_process.stdout.readline(_LINE)

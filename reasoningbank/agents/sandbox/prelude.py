@@ -6,6 +6,7 @@ answers `ref.key` and `ref["key"]`; a list of rows carries `source`, `total` and
 a tool's failure is a `ToolError`. It is sent as text, so it imports nothing of the package.
 """
 
+import ast as _ast
 import builtins as _builtins
 import functools as _functools
 import json as _json
@@ -123,3 +124,18 @@ def _rb_wrap(tool):
 
     call._rb_wrapped = True
     return call
+
+
+def _rb_why(code):
+    """Say what keeps `code` from being Python, with its line; DSPy's runner says only that it is none."""
+    try:
+        compile(code, "<turn>", "exec", flags=_ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+    except SyntaxError as error:
+        lines = code.splitlines()
+        number = error.lineno or 0
+        text = lines[number - 1].strip()[:120] if 0 < number <= len(lines) else ""
+        return f"line {number}: {error.msg}" + (f": {text}" if text else "")
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    # It compiles: what it ran, evaluated or raised was none.
+    return f"{_sys.last_exc}"
