@@ -32,6 +32,7 @@ RUNS = {
     "liita_memory_gate": "The gate: do exemplars of golds help at all?",
     "liita_memory": "The standard experiment: learned memory against none, sampling and a placebo",
     "liita_memory_fresh": "A second look at the claim, on 64 questions of fresh templates",
+    "liita_memory_rlm": "The same for an agent that explores, `rlm` with at most four turns",
     "liita_memory_matts": "Three attempts a task: parallel and sequential, with memory and without",
 }
 

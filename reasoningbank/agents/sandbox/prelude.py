@@ -127,7 +127,7 @@ def _rb_wrap(tool):
 
 
 def _rb_why(code):
-    """Say what keeps `code` from being Python, with its line; DSPy's runner says only that it is none."""
+    """Say why `code` is no Python, and in which line; DSPy's runner says neither."""
     try:
         compile(code, "<turn>", "exec", flags=_ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
     except SyntaxError as error:
