@@ -30,6 +30,7 @@ MOST_CHARS = 260
 #: Runs with what they ask, in the order in which they make sense.
 RUNS = {
     "liita_memory_gate": "The gate: do exemplars of golds help at all?",
+    "uniprot_memory_exemplars": "The gate's question on UniProt's held-out tasks",
     "liita_memory": "The standard experiment: learned memory against none, sampling and a placebo",
     "liita_memory_fresh": "A second look at the claim, on 64 questions of fresh templates",
     "liita_memory_rlm": "The same for an agent that explores, `rlm` with at most four turns",

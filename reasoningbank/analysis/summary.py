@@ -41,8 +41,9 @@ class RunSummary:
         claims: The further pairs that were stated beforehand, each told as it is: a claim that
             rests on all of them needs no correction for their number.
         waiting: Pairs stated beforehand of which no task is judged in both arms yet.
-        others: Every other arm against the base line (the second of the stated comparison), with
-            Holm's correction over these, those without a trial yet included.
+        others: Every other arm against the base line (the second of the stated comparison) where
+            that pair was not stated, with Holm's correction over these, those without a trial yet
+            included.
         online: What happened in learning streams; None without any.
         memory: What memory did, for each arm that has one.
         code: When the run went on with other code than before, oldest first.
@@ -144,8 +145,8 @@ def summarise(
 
     pairs = ([comparison] if comparison else []) + list(claims)
     stated = {pair: compared(*pair) for pair in pairs}
-    rivals = [n for n in tested if n not in comparison] if comparison else []
-    others = [compared(name, comparison[1]) for name in rivals if comparison]
+    rivals = [(name, comparison[1]) for name in tested if comparison and name not in comparison]
+    others = [compared(*pair) for pair in rivals if pair not in stated]
     there = [one for one in others if one is not None]
     return RunSummary(
         leakage=audit.finish(),

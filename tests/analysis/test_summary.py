@@ -151,6 +151,9 @@ def test_the_stated_comparison_comes_first_and_the_others_are_corrected() -> Non
         ("x", "base", 2), ("y", "base", 2),
     ]  # fmt: skip
     assert summary.others[0].p_holm == pytest.approx(2 * summary.others[0].p)
+    claimed = summarise(records, comparison=("new", "base"), claims=[("x", "base")])
+    assert [(c.first, c.family) for c in claimed.claims] == [("x", 1)]
+    assert [(c.first, c.family) for c in claimed.others] == [("y", 1)], "no pair is told twice"
     assert [a.arm for a in summarise(records, ["y", "new"]).arms] == ["y", "new", "base", "x"]
 
 
