@@ -30,15 +30,22 @@ def printed(told: RunEstimate, capsys: pytest.CaptureFixture[str]) -> dict[str, 
 
 def test_estimates_have_a_range(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = printed(estimate("uniprot_demo", tmp_path), capsys)
-    assert lines["direct"][:4] == ["10 of 10", "10", "7.5k (7.4–7.5)", "3.1k (2.0–4.0)"]
-    assert lines["direct"][4].startswith("4.9 min (")
+    assert lines["direct"][:4] == ["10 of 10", "10", "1.7k (1.7–1.8)", "1.7k (0.4–3.0)"]
+    assert lines["direct"][4].startswith("1.0 min (")
     assert lines["oracle"][:4] == ["10 of 10", "0", "0", "0"]
     assert lines["(all)"][0] == "23 of 23"
     assert lines["(all)"][5] == "0"
     text = "\n".join(lines)
-    assert "direct (direct, local): from 10 trials of uniprot_demo, with other settings" in text
+    assert "direct (direct, local): from 10 trials like these, of uniprot_demo" in text
     assert "rlm: measured on 3 trials only" in text
     assert "23 trials to run (threads, one after another)" in text
+
+
+def test_trials_with_other_settings_are_told_as_that(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = printed(estimate("uniprot_demo", tmp_path, "arms.direct.max_tokens=300"), capsys)
+    assert "direct (direct, local): from 10 trials of uniprot_demo, with other settings" in lines
 
 
 def test_bounds_and_the_unknown_are_told_apart(
