@@ -53,8 +53,12 @@ def prompt_hashes(agents: Iterable[str]) -> dict[str, str]:
     said: dict[str, Any] = {
         "direct": direct.INSTRUCTIONS,
         "rlm": [
-            *(rlm.INSTRUCTIONS, rlm.SUB_CALLS, brief.TASK),
-            *(turns._REPEATED, turns._NO_CODE, turns._CUT),
+            rlm.INSTRUCTIONS,
+            rlm.SUB_CALLS,
+            brief.TASK,
+            turns._REPEATED,
+            turns._NO_CODE,
+            turns._CUT,
         ],
         "react": [react.INSTRUCTIONS, react.FINISH, brief.TASK, inspect.getsource(react_turns)],
     }

@@ -138,4 +138,4 @@ def _rb_why(code):
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     # It compiles: what it ran, evaluated or raised was none.
-    return f"{_sys.last_exc}"
+    return _rb_str(_sys.last_exc)
