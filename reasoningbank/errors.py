@@ -1,14 +1,17 @@
-"""The few errors of the harness: what happened, where, and what to do about it.
+"""The error types: one line that says what happened, where, and what to do next.
 
-Every error is one line. `recoverable` tells the two kinds apart: an agent may try again
-after a recoverable one (its query was wrong, its handle unknown); a terminal one ends the
-trial or the command, because nothing the agent writes can mend it.
+`recoverable` separates two kinds. After a recoverable error (a wrong query, an unknown handle)
+an agent may try again; any other error ends the trial or the command.
 """
 
 from __future__ import annotations
 
 import importlib.util
-from typing import ClassVar
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+from reasoningbank.findings import Finding
 
 __all__ = [
     "BudgetError",
@@ -27,96 +30,161 @@ __all__ = [
 
 
 class ReasoningBankError(Exception):
-    """Base of all errors raised on purpose.
+    """Base of all errors raised on purpose. Each one carries a `Finding`.
 
     Args:
         what: What happened, without a trailing period.
-        where: The thing it happened to: a file, an address, an argument.
-        mend: What the reader can do next.
+        where: What it happened to: a file, an address, an argument.
+        hint: What the reader can do next.
+        code: Stable name of the kind of error; the class's own code if not given.
+        fields: Facts that code may read, JSON-able, e.g. ``budget="tokens"``.
 
     Examples:
-        >>> print(UsageError("unknown pack 'unprot'", where="--pack", mend="choose uniprot"))
+        >>> print(UsageError("unknown pack 'unprot'", where="--pack", hint="choose uniprot"))
         --pack: unknown pack 'unprot'; choose uniprot
         >>> UsageError("x").recoverable, QueryError("x").recoverable
         (False, True)
+        >>> error = BudgetError("the token budget of 100 is used up", budget="tokens")
+        >>> error.code, error.fields["budget"]
+        ('budget', 'tokens')
     """
 
     recoverable: ClassVar[bool] = False
+    default_code: ClassVar[str] = "error"
 
-    def __init__(self, what: str, *, where: str = "", mend: str = "") -> None:
-        self.what = " ".join(what.split())
-        self.where = " ".join(where.split())
-        self.mend = " ".join(mend.split())
-        super().__init__(self.what)
+    def __init__(
+        self, what: str, *, where: str = "", hint: str = "", code: str = "", **fields: Any
+    ) -> None:
+        self.finding = Finding(
+            code or self.default_code,
+            " ".join(what.split()),
+            where=" ".join(where.split()),
+            hint=" ".join(hint.split()),
+            fields=fields,
+        )
+        super().__init__(self.finding.what)
+
+    @property
+    def what(self) -> str:
+        """What happened."""
+        return self.finding.what
+
+    @property
+    def where(self) -> str:
+        """What it happened to."""
+        return self.finding.where
+
+    @property
+    def hint(self) -> str:
+        """What to do next."""
+        return self.finding.hint
+
+    @property
+    def code(self) -> str:
+        """Stable name of the kind of error."""
+        return self.finding.code
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        """Facts that code may read."""
+        return self.finding.fields
+
+    def at(self, where: str) -> Self:
+        """Say what the error happened to, and return the error."""
+        self.finding = replace(self.finding, where=where)
+        return self
 
     def __str__(self) -> str:
-        head = f"{self.where}: {self.what}" if self.where else self.what
-        return f"{head}; {self.mend}" if self.mend else head
+        return str(self.finding)
 
     def __reduce__(self) -> tuple[object, ...]:
         # Exceptions with keyword-only arguments do not survive pickling by themselves.
-        return _rebuild, (type(self), self.what, self.where, self.mend)
+        return _rebuild, (type(self), self.finding)
 
 
-def _rebuild(
-    kind: type[ReasoningBankError], what: str, where: str, mend: str
-) -> ReasoningBankError:
-    return kind(what, where=where, mend=mend)
+def _rebuild(kind: type[ReasoningBankError], finding: Finding) -> ReasoningBankError:
+    return kind(
+        finding.what,
+        where=finding.where,
+        hint=finding.hint,
+        code=finding.code,
+        **finding.fields,
+    )
 
 
 class UsageError(ReasoningBankError):
-    """What the person asked for cannot be: a name, a file or an option is wrong."""
+    """The request is wrong: an unknown name, file or option."""
+
+    default_code = "usage"
 
 
 class SetupError(ReasoningBankError):
-    """The machine lacks something the job needs: weights, Deno, a free port."""
+    """The machine lacks something: weights, Deno, a free port."""
+
+    default_code = "setup"
 
 
 class EndpointError(ReasoningBankError):
-    """An endpoint is down, refuses, or talks nonsense: the infrastructure's fault."""
+    """An endpoint is down, refuses, or sends an unreadable answer (infrastructure)."""
+
+    default_code = "endpoint"
 
 
 class ModelError(ReasoningBankError):
-    """A language model cannot be reached or does not answer: the infrastructure's fault."""
+    """A language model cannot be reached or does not answer (infrastructure)."""
+
+    default_code = "model"
 
 
 class RecordError(ReasoningBankError):
     """A record on disk cannot be read or written."""
 
+    default_code = "record"
+
 
 class BudgetError(ReasoningBankError):
     """A budget of the trial is used up; what was done so far is kept and judged."""
 
+    default_code = "budget"
+
 
 class QueryError(ReasoningBankError):
-    """A query is at fault: it does not parse, the engine rejects it, or it takes too long."""
+    """A query is wrong: it does not parse, the engine rejects it, or it times out."""
+
+    default_code = "query"
 
     recoverable = True
 
 
 class QueryTimeoutError(QueryError):
-    """A query takes too long: longer than it was given, or than the engine has patience."""
+    """A query exceeded its own time limit or the engine's."""
+
+    default_code = "query-timeout"
 
 
 class CallTimeoutError(QueryTimeoutError):
-    """The time of a call that asks several queries is used up; its last one may be quick."""
+    """A call that runs several queries has no time left; its last one may be quick."""
+
+    default_code = "call-timeout"
 
 
 class ToolError(ReasoningBankError):
-    """A tool call failed in a way the agent can mend; its one line says what to try next."""
+    """A tool call failed in a way the agent can fix; its one line says what to try next."""
+
+    default_code = "tool"
 
     recoverable = True
 
 
 def need_package(name: str, extra: str) -> None:
-    """Say in a line what to install, where a package that comes with an extra is missing.
+    """Check that an optional package is installed, without loading it.
 
     Args:
-        name: The package as it is imported; it is looked for, and not loaded.
-        extra: Which of this package's extras brings it.
+        name: The package as it is imported.
+        extra: The extra of this package that installs it.
 
     Raises:
-        SetupError: It is not installed.
+        SetupError: If it is not installed.
 
     Examples:
         >>> try:
@@ -126,5 +194,7 @@ def need_package(name: str, extra: str) -> None:
         the package no_such_package is not installed; pip install "reasoningbank[graph]"
     """
     if importlib.util.find_spec(name) is None:
-        mend = f'pip install "reasoningbank[{extra}]"'
-        raise SetupError(f"the package {name} is not installed", mend=mend)
+        hint = f'pip install "reasoningbank[{extra}]"'
+        raise SetupError(
+            f"the package {name} is not installed", hint=hint, code="no-package", package=name
+        )

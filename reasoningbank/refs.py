@@ -129,19 +129,19 @@ class RefStore:
             wanted = dtype.replace("|", "' or '")
             raise ToolError(
                 f"{handle.key!r} is a handle of '{handle.dtype}', not of '{wanted}'",
-                mend=self._at_hand(dtype),
+                hint=self._at_hand(dtype),
             )
         with self._lock:
             if handle.key in self._values:
                 return self._values[handle.key]
-        raise ToolError(f"{handle.key!r} was released", mend="ask for it again")
+        raise ToolError(f"{handle.key!r} was released", hint="ask for it again")
 
     def ref(self, ref: RefLike) -> Ref:
         """Return the stored handle for a handle, its key, or its JSON form."""
         key = ref.get("key", "") if isinstance(ref, Mapping) else getattr(ref, "key", ref)
         if not isinstance(key, str) or key not in self._refs:
             shown = repr(key if isinstance(key, str) else ref)[:80]
-            raise ToolError(f"unknown handle {shown}", mend=self._at_hand())
+            raise ToolError(f"unknown handle {shown}", hint=self._at_hand())
         return self._refs[key]
 
     @property

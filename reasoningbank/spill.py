@@ -143,5 +143,5 @@ def _told() -> Iterator[None]:
         raise SetupError(
             f"a large result cannot be written to disk: {error.strerror or error}",
             where=tempfile.gettempdir(),
-            mend="free space there, or set TMPDIR to another folder",
+            hint="free space there, or set TMPDIR to another folder",
         ) from error

@@ -127,10 +127,10 @@ class Meter:
         every, each = self.budget.tool_calls, self.budget.tool_calls_each
         if every is not None and self._tools.total() >= every:
             raise ToolError(
-                f"the budget of {every} tool calls is used up", mend="submit your best query now"
+                f"the budget of {every} tool calls is used up", hint="submit your best query now"
             )
         if each is not None and self._tools[name] >= each:
             raise ToolError(
                 f"the budget of {each} calls of {name} is used up",
-                mend="use another tool or submit your best query",
+                hint="use another tool or submit your best query",
             )

@@ -66,8 +66,8 @@ class RAGAgent:
             levels = [level.strip() for level in levels.split(",") if level.strip()]
         for level in levels:
             if level not in LEVELS:
-                mend = f"choose from {', '.join(LEVELS)}"
-                raise UsageError(f"unknown level {level!r}", where="agent rag", mend=mend)
+                hint = f"choose from {', '.join(LEVELS)}"
+                raise UsageError(f"unknown level {level!r}", where="agent rag", hint=hint)
         self._top_k = top_k
         self._adapt = adapt
         self._max_fixes = max_fixes

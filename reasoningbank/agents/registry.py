@@ -49,7 +49,7 @@ def make_agent(name: str, **options: Any) -> Agent:
         reasoningbank.errors.UsageError: unknown agent 'orcale'; choose oracle, ...
     """
     if name not in AGENTS:
-        raise UsageError(f"unknown agent {name!r}", mend=f"choose {', '.join(AGENTS)}")
+        raise UsageError(f"unknown agent {name!r}", hint=f"choose {', '.join(AGENTS)}")
     try:
         return AGENTS[name](**options)
     except TypeError as error:

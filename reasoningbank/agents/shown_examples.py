@@ -67,7 +67,7 @@ def pack_of(episode: Episode, agent: str) -> Pack:
         raise UsageError(
             "there is no pack, and so neither examples nor rules",
             where=f"agent {agent}",
-            mend="run it over a domain pack, or choose direct, react or rlm",
+            hint="run it over a domain pack, or choose direct, react or rlm",
         )
     return episode.pack
 
@@ -100,7 +100,7 @@ def shown_examples(
     """
     if retrieval not in RETRIEVALS:
         raise UsageError(
-            f"examples cannot be retrieved by {retrieval!r}", mend=f"choose {', '.join(RETRIEVALS)}"
+            f"examples cannot be retrieved by {retrieval!r}", hint=f"choose {', '.join(RETRIEVALS)}"
         )
     source = example_pack(pack)
     with _lock:

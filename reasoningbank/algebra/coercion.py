@@ -92,8 +92,8 @@ def as_url(value: Any) -> str:
     text = str(as_text(value))
     if not is_absolute(text):
         asked = "?query=" in text
-        mend = "ask an endpoint with SELECT" if asked else "write it in full, percent-encoded"
-        raise MismatchError(f"{text!r} is no URL; {mend}")
+        hint = "ask an endpoint with SELECT" if asked else "write it in full, percent-encoded"
+        raise MismatchError(f"{text!r} is no URL; {hint}")
     scheme, _, rest = text.partition("://")
     if scheme.lower() not in ("http", "https") or not rest.strip("/"):
         raise MismatchError(f"{text!r} is no http or https address")
@@ -152,8 +152,8 @@ def as_items(value: Any) -> Items:
         if rows and len(rows) == len(value):
             return Items(value, tuple(dict.fromkeys(name for row in rows for name in row)))
         return Items(value)
-    mend = "ask for its parts with SELECT" if isinstance(value, Graph) else "use SELECT"
-    raise MismatchError(f"expected a table or a list, got {told(value)}; {mend}")
+    hint = "ask for its parts with SELECT" if isinstance(value, Graph) else "use SELECT"
+    raise MismatchError(f"expected a table or a list, got {told(value)}; {hint}")
 
 
 def as_sequence(value: Any) -> Table | Row | list[Value]:

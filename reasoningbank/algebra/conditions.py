@@ -64,8 +64,8 @@ class Condition:
             self._ask({})
         except SyntaxError as error:
             told = str(error).partition(": ")[2] or str(error)
-            mend = "write it as in FILTER, e.g. ?population > 100000"
-            raise ProgramError(f"{text!r} is no condition: {told}", mend=mend) from None
+            hint = "write it as in FILTER, e.g. ?population > 100000"
+            raise ProgramError(f"{text!r} is no condition: {told}", hint=hint) from None
 
     def holds(self, row: Row) -> bool:
         """Say whether it holds for a row."""

@@ -82,12 +82,12 @@ class _Filling:
             what = (
                 f"the context takes what stands under {key!r} for JSON, and {told(value)} is none"
             )
-            raise ProgramError(what, where=path, mend="define the term without @json")
+            raise ProgramError(what, where=path, hint="define the term without @json")
         for uri in _uris(value):
             scheme, _, rest = str(uri).partition(":")
             if scheme in self._defined and not rest.startswith("//"):
                 what = f"the context would read {uri} with its prefix {scheme + ':'!r}"
-                raise ProgramError(what, where=path, mend="give the prefix another name")
+                raise ProgramError(what, where=path, hint="give the prefix another name")
         if key in _STRINGS or key in self._language_maps or key == "@context":
             return _string(value, path, key)
         return _json(value, path, key in _NODES)
@@ -135,8 +135,8 @@ def _json(value: Value, path: str, nodes: bool) -> Any:
             for part in parts
             for one in (part if isinstance(part, list) else [] if part is None else [part])
         ]
-    mend = "put it under @graph, or Merge it" if isinstance(value, Graph) else "use Value or Str"
-    raise ProgramError(f"{told(value)} cannot stand here", where=path, mend=mend)
+    hint = "put it under @graph, or Merge it" if isinstance(value, Graph) else "use Value or Str"
+    raise ProgramError(f"{told(value)} cannot stand here", where=path, hint=hint)
 
 
 def _term(term: Term) -> dict[str, str]:

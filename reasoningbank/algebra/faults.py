@@ -15,10 +15,10 @@ _PLAIN_KEY = re.compile(r"[A-Za-z_@][\w@-]*")
 class ProgramError(QueryError):
     """A program is at fault: it is not well formed, or a value in it is not what it must be.
 
-    `where` is the JSON path of the place, and `mend` says what the writer can do.
+    `where` is the JSON path of the place, and `hint` says what the writer can do.
 
     Examples:
-        >>> print(ProgramError("unknown operation 'GTE'", where="$.args.data", mend="use GET"))
+        >>> print(ProgramError("unknown operation 'GTE'", where="$.args.data", hint="use GET"))
         $.args.data: unknown operation 'GTE'; use GET
     """
 
@@ -61,7 +61,7 @@ def located(error: ReasoningBankError, path: str) -> ReasoningBankError:
     """
     if not error.where.startswith("$"):
         sign = "." if error.where.startswith("args") else ": "
-        error.where = f"{path}{sign}{error.where}" if error.where else path
+        error.at(f"{path}{sign}{error.where}" if error.where else path)
     return error
 
 

@@ -36,14 +36,14 @@ def values_block(names: Sequence[str], rows: Iterable[Row]) -> str:
         for name in names:
             term = row.get(name)
             if isinstance(term, BNode):
-                mend = "no query can name it: ask for its parts in one query"
-                raise ProgramError(f"?{name} is a blank node", mend=mend)
+                hint = "no query can name it: ask for its parts in one query"
+                raise ProgramError(f"?{name} is a blank node", hint=hint)
             cells.append("UNDEF" if term is None else to_sparql(term))
         lines.append(f"  ({' '.join(cells)})\n")
         size += len(lines[-1])
         if size > MOST_CHARS:
-            mend = "put a LIMIT into the query of the rows, or use ForEach with Substitute"
-            raise ProgramError("these are too many rows for one query", mend=mend)
+            hint = "put a LIMIT into the query of the rows, or use ForEach with Substitute"
+            raise ProgramError("these are too many rows for one query", hint=hint)
     head = " ".join(f"?{name}" for name in names)
     return f"VALUES ({head}) {{\n{''.join(lines)}}}"
 
@@ -59,14 +59,14 @@ def with_values(query: str, names: Sequence[str], rows: Iterable[Row]) -> str:
     absent = [name for name in names if name not in there]
     if absent or not names:
         wanted = f"?{absent[0]}" if absent else "variable"
-        mend = f"it has {one_of([f'?{name}' for name in sorted(there)])}; choose columns with vars"
-        raise ProgramError(f"no {wanted} occurs in the query", where="args.query", mend=mend)
+        hint = f"it has {one_of([f'?{name}' for name in sorted(there)])}; choose columns with vars"
+        raise ProgramError(f"no {wanted} occurs in the query", where="args.query", hint=hint)
     # A comment at the end must not swallow the block.
     made = f"{query[: shape.body[-1].end]}\n{values_block(names, rows)}"
     try:
         check_query(made)
     except QueryError as error:
         told = f"{error.where}: {error.what}" if error.where else error.what
-        mend = "it must not end with a VALUES block of its own"
-        raise ProgramError(f"no valid query is left: {told}", mend=mend) from None
+        hint = "it must not end with a VALUES block of its own"
+        raise ProgramError(f"no valid query is left: {told}", hint=hint) from None
     return made

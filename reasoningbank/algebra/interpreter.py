@@ -42,7 +42,7 @@ def run_program(
     ready = program if isinstance(program, Program) else read_program(program, given)
     lacking = sorted(ready.variables - set(given))
     if lacking:
-        raise UsageError(f"the variable ${lacking[0]} is not given", mend="give it with --var")
+        raise UsageError(f"the variable ${lacking[0]} is not given", hint="give it with --var")
     scope = Scope()
     for name, value in given.items():
         scope.set(name, kept(value))
@@ -62,8 +62,8 @@ class _Budget:
     def check(self, depth: int) -> None:
         most = MOST_DEPTH if self.limits.depth is None else self.limits.depth
         if depth > most:
-            mend = "set parts of the program with Variable first"
-            raise BudgetError(f"more than {most} operations in one another", mend=mend)
+            hint = "set parts of the program with Variable first"
+            raise BudgetError(f"more than {most} operations in one another", hint=hint)
         seconds = self.limits.seconds
         if seconds is not None and time.monotonic() - self.started > seconds:
             raise BudgetError(f"the program has run for more than {seconds:g} s")
@@ -73,8 +73,8 @@ class _Budget:
             self.rows += 1
         most = self.limits.rows
         if most is not None and self.rows > most:
-            mend = "put a LIMIT into its query"
-            raise BudgetError(f"the program has gone through its {most} rows", mend=mend)
+            hint = "put a LIMIT into its query"
+            raise BudgetError(f"the program has gone through its {most} rows", hint=hint)
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,7 @@ class Journal:
         if file is not None:
             self._open(file, program, resume)
         elif resume:
-            raise UsageError("no run can be resumed without its journal", mend="name the journal")
+            raise UsageError("no run can be resumed without its journal", hint="name the journal")
 
     def __enter__(self) -> Journal:
         return self
@@ -193,8 +193,8 @@ class Journal:
             # Only now, since another run may have written it until now.
             there = file.exists() and file.stat().st_size > 0
             if there and not resume:
-                mend = "resume it, or name another file"
-                raise UsageError("there is a journal already", where=str(file), mend=mend)
+                hint = "resume it, or name another file"
+                raise UsageError("there is a journal already", where=str(file), hint=hint)
             if resume and not there:
                 raise UsageError("there is no journal to resume", where=str(file))
             size = self._read(file, program) if there else 0
@@ -225,8 +225,8 @@ class Journal:
                 if line.get("journal") != _FORMAT:
                     raise UsageError("not a journal of writes", where=str(file))
                 if line.get("program") != program:
-                    mend = "resume with the program, variables and options that it was begun with"
-                    raise UsageError("it is the journal of another run", where=str(file), mend=mend)
+                    hint = "resume with the program, variables and options that it was begun with"
+                    raise UsageError("it is the journal of another run", where=str(file), hint=hint)
                 self._seed = str(line.get("seed", ""))
                 continue
             self._take(line, file)
@@ -270,7 +270,7 @@ class Journal:
             raise RecordError(
                 f"the journal cannot be written: {error.strerror or error}",
                 where=str(self._file),
-                mend="free space there; resume the run then",
+                hint="free space there; resume the run then",
             ) from None
 
 
@@ -289,9 +289,9 @@ def _whole_lines(file: Path) -> Iterator[tuple[dict[str, Any], int]]:
                 if end == 0:
                     return
                 # What was done would be done again if it were left out.
-                mend = "look at what was written, and begin a new journal"
+                hint = "look at what was written, and begin a new journal"
                 raise RecordError(
-                    "a line of the journal cannot be read", where=str(file), mend=mend
+                    "a line of the journal cannot be read", where=str(file), hint=hint
                 )
             end += len(text)
             yield line, end

@@ -89,10 +89,10 @@ def graph_from_jsonld(
         quads = list(pyoxigraph.parse(text, pyoxigraph.RdfFormat.JSON_LD, base_iri=base))
         return graph_from_quads(quads)
     except (SyntaxError, ValueError) as error:
-        mend = "write keys as full IRIs, or give an @context"
-        raise ProgramError(f"this is no JSON-LD: {error}", where=path, mend=mend) from None
+        hint = "write keys as full IRIs, or give an @context"
+        raise ProgramError(f"this is no JSON-LD: {error}", where=path, hint=hint) from None
     except ProgramError as error:
-        raise ProgramError(error.what, where=path, mend=error.mend) from None
+        raise ProgramError(error.what, where=path, hint=error.hint) from None
 
 
 def graph_to_jsonld(graph: Graph) -> dict[str, Any]:

@@ -99,8 +99,8 @@ def _refuse_remote(data: Any, path: str, in_context: bool = False) -> None:
                 remote = key in ("@import", "@context")
                 _refuse_remote(member, json_path(path, key), remote)
     elif in_context and isinstance(data, str):
-        mend = 'write the context itself, e.g. {"schema": "http://schema.org/"}'
-        raise ProgramError(f"the remote context {data!r} is not fetched", where=path, mend=mend)
+        hint = 'write the context itself, e.g. {"schema": "http://schema.org/"}'
+        raise ProgramError(f"the remote context {data!r} is not fetched", where=path, hint=hint)
 
 
 @dataclass(frozen=True)
@@ -139,11 +139,11 @@ class _Check:
         if self.known is None or key in self.known:
             return
         if ":" not in key:
-            mend = "write it as a full IRI, or map it in @context"
-            raise ProgramError(f"nothing tells what the key {key!r} means", where=where, mend=mend)
+            hint = "write it as a full IRI, or map it in @context"
+            raise ProgramError(f"nothing tells what the key {key!r} means", where=where, hint=hint)
         if key.startswith("_:"):
-            mend = "write it as a full IRI"
-            raise ProgramError("a property is no blank node", where=where, mend=mend)
+            hint = "write it as a full IRI"
+            raise ProgramError("a property is no blank node", where=where, hint=hint)
         self._name(key, where)
 
     def _name(self, name: str, where: str) -> None:
@@ -152,15 +152,15 @@ class _Check:
         if self.known is not None and name not in self.known:
             prefix, sign, local = name.partition(":")
             if prefix in self.prefixes and prefix not in self.known and local[:2] != "//":
-                mend = f'add {{"{prefix}": "{self.prefixes[prefix]}"}} to @context'
+                hint = f'add {{"{prefix}": "{self.prefixes[prefix]}"}} to @context'
                 what = f"nothing declares the prefix {prefix + ':'!r}"
-                raise ProgramError(what, where=where, mend=mend)
+                raise ProgramError(what, where=where, hint=hint)
             if not self.based and not sign:
-                mend = "write it in full"
-                raise ProgramError(f"{name!r} is relative to nothing", where=where, mend=mend)
+                hint = "write it in full"
+                raise ProgramError(f"{name!r} is relative to nothing", where=where, hint=hint)
         if not is_iri(name):
-            mend = "percent-encode it (EncodeForURI)"
-            raise ProgramError(f"{name!r} is no IRI", where=where, mend=mend)
+            hint = "percent-encode it (EncodeForURI)"
+            raise ProgramError(f"{name!r} is no IRI", where=where, hint=hint)
 
 
 def is_iri(name: str) -> bool:

@@ -52,8 +52,8 @@ def document_url(container: str, slug: str) -> str:
         'https://localhost:4443/items/Copenhagen%20City/'
     """
     if slug in ("", ".", ".."):
-        mend = "give a slug or a title that has letters"
-        raise ProgramError(f"{slug!r} can be no name of a document", mend=mend)
+        hint = "give a slug or a title that has letters"
+        raise ProgramError(f"{slug!r} can be no name of a document", hint=hint)
     base = container if container.endswith("/") else f"{container}/"
     return f"{base}{encode_for_uri(slug)}/"
 

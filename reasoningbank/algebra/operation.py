@@ -124,8 +124,8 @@ class Operation(BaseModel, ABC):
             first = error.errors(include_url=False)[0]
             where = at_path(path, "args", *first["loc"])
             told = first.get("ctx", {}).get("error", first["msg"])
-            what, _, mend = str(told).partition("; ")
-            raise ProgramError(what, where=where, mend=mend) from None
+            what, _, hint = str(told).partition("; ")
+            raise ProgramError(what, where=where, hint=hint) from None
 
 
 _register: dict[str, type[Operation]] = {}
@@ -166,8 +166,8 @@ def operation(name: str) -> type[Operation]:
         pass
     spelt = {known.lower(): known for known in _register}
     near = difflib.get_close_matches(name.lower(), spelt, n=1)
-    mend = f"did you mean {spelt[near[0]]!r}" if near else f"use {one_of(list(_register), 40)}"
-    raise ProgramError(f"there is no operation {name!r}", mend=mend)
+    hint = f"did you mean {spelt[near[0]]!r}" if near else f"use {one_of(list(_register), 40)}"
+    raise ProgramError(f"there is no operation {name!r}", hint=hint)
 
 
 def kind_of(field: FieldInfo) -> Kind:

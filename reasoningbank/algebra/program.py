@@ -87,7 +87,7 @@ def _checked(data: Any, variables: Iterable[str]) -> tuple[Program, tuple[Progra
         json.dumps(data, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         what = "a string holds half of a character"
-        return _refused(ProgramError(what, where="$", mend="write it whole"))
+        return _refused(ProgramError(what, where="$", hint="write it whole"))
     except (TypeError, ValueError) as error:
         return _refused(ProgramError(f"this is no JSON: {error}", where="$"))
     except RecursionError:
@@ -106,8 +106,8 @@ def _refused(wrong: ProgramError) -> tuple[Program, tuple[ProgramError, ...]]:
 
 
 def _too_deep(path: str) -> ProgramError:
-    mend = "set parts of it with Variable first"
-    return ProgramError(f"more than {MOST_DEPTH} operations in one another", where=path, mend=mend)
+    hint = "set parts of it with Variable first"
+    return ProgramError(f"more than {MOST_DEPTH} operations in one another", where=path, hint=hint)
 
 
 @dataclass
@@ -135,13 +135,13 @@ class _Checker:
     def call(self, data: Any, path: str, visible: Visible) -> Call | None:
         """Read a call; None (and a mistake more) where it is none."""
         if not isinstance(data, Mapping) or "@op" not in data:
-            mend = 'write {"@op": "NAME", "args": {…}}'
-            self._refuse("expected an operation", path, mend)
+            hint = 'write {"@op": "NAME", "args": {…}}'
+            self._refuse("expected an operation", path, hint)
             return None
         odd = sorted(key for key in data if key not in ("@op", "args"))
         if odd:
-            mend = "put arguments into args"
-            self._refuse(f"an operation has no member {odd[0]!r}", path, mend)
+            hint = "put arguments into args"
+            self._refuse(f"an operation has no member {odd[0]!r}", path, hint)
         given = data.get("args", {})
         if not isinstance(data["@op"], str) or not isinstance(given, Mapping):
             self._refuse("@op is a name and args an object", path)
@@ -222,19 +222,19 @@ class _Checker:
         return node
 
     def _mismatch(self, kind: type[Operation], wanted: Kind, path: str) -> None:
-        mend = ""
+        hint = ""
         if wanted.reading == "graph" and kind.yields in ("uri", "text", "term"):
-            mend = "fetch it with GET"
+            hint = "fetch it with GET"
         if wanted.reading == "constant":
-            mend = "write it as a string"
+            hint = "write it as a string"
         what = f"expected {wanted.expected}, but {kind.op} yields {YIELDED[kind.yields]}"
-        self._refuse(what, path, mend)
+        self._refuse(what, path, hint)
 
-    def _refuse(self, what: str, path: str, mend: str = "") -> None:
-        self.wrong.append(ProgramError(what, where=path, mend=mend))
+    def _refuse(self, what: str, path: str, hint: str = "") -> None:
+        self.wrong.append(ProgramError(what, where=path, hint=hint))
 
     def _keep(self, error: QueryError, path: str) -> None:
-        told = ProgramError(error.what, where=error.where, mend=error.mend)
+        told = ProgramError(error.what, where=error.where, hint=error.hint)
         self.wrong.append(located(told, path))  # type: ignore[arg-type]
 
 

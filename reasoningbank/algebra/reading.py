@@ -55,7 +55,7 @@ class Reader:
         if wanted.reading == "list":
             return self._members(data, wanted, path)
         if wanted.reading == "constant" and not isinstance(data, str):
-            raise ProgramError(f"expected {wanted.expected}", where=path, mend="write a string")
+            raise ProgramError(f"expected {wanted.expected}", where=path, hint="write a string")
         node = self.value(data, path)
         if isinstance(node, Constant):
             _fit(node.content, wanted, path)
@@ -131,8 +131,8 @@ def _fit(content: Value, wanted: Kind, path: str) -> None:
     try:
         wanted.coerce(content)
     except MismatchError as error:
-        what, _, mend = str(error).partition("; ")
-        raise ProgramError(what, where=path, mend=mend) from None
+        what, _, hint = str(error).partition("; ")
+        raise ProgramError(what, where=path, hint=hint) from None
 
 
 def _of_form(node: Node, wanted: Kind, path: str) -> None:
@@ -177,5 +177,5 @@ def _stand_in(node: Node, key: str) -> Value:
         return Graph()
     if isinstance(node, Call) and node.kind.yields in ("nothing", "row", "table"):
         what = f"what {node.kind.op} yields cannot stand in JSON-LD"
-        raise ProgramError(what, where=node.path, mend="use Value or Str")
+        raise ProgramError(what, where=node.path, hint="use Value or Str")
     return URIRef(_SOMEWHERE)

@@ -47,16 +47,16 @@ def replace_all(text: str, pattern: str, replacement: str, flags: str = "") -> s
     """
     found = _compiled(pattern, flags)
     if found.search(""):
-        mend = "use + for *, or anchor it to something"
+        hint = "use + for *, or anchor it to something"
         what = f"the pattern {pattern!r} matches the empty string"
-        raise ProgramError(what, where="args.pattern", mend=mend)
+        raise ProgramError(what, where="args.pattern", hint=hint)
     put = (lambda _: replacement) if "q" in flags else _filler(replacement, found.groups)
     try:
         return str(found.sub(put, text, timeout=SECONDS))
     except TimeoutError:
-        mend = "make it simpler: no repetition inside a repetition"
+        hint = "make it simpler: no repetition inside a repetition"
         what = f"the pattern {pattern!r} takes too long"
-        raise ProgramError(what, where="args.pattern", mend=mend) from None
+        raise ProgramError(what, where="args.pattern", hint=hint) from None
 
 
 @functools.lru_cache(maxsize=256)
@@ -66,8 +66,8 @@ def _compiled(pattern: str, flags: str) -> regex.Pattern[str]:
 
     odd = sorted(set(flags) - set("smixq"))
     if odd:
-        mend = "use s, m, i, x or q"
-        raise ProgramError(f"there is no flag {odd[0]!r}", where="args.flags", mend=mend)
+        hint = "use s, m, i, x or q"
+        raise ProgramError(f"there is no flag {odd[0]!r}", where="args.flags", hint=hint)
     number = 0
     for flag in set(flags) & set(_FLAGS):
         number |= _FLAGS[flag]
@@ -80,9 +80,9 @@ def _compiled(pattern: str, flags: str) -> regex.Pattern[str]:
             warnings.simplefilter("ignore", FutureWarning)
             return regex.compile(translate_pattern(pattern, number), number | regex.VERSION0)
     except (RegexError, regex.error, re.error, IndexError, OverflowError) as error:
-        mend = "escape what is meant literally with a backslash"
+        hint = "escape what is meant literally with a backslash"
         what = f"the pattern {pattern!r} is no regular expression of XPath: {error}"
-        raise ProgramError(what, where="args.pattern", mend=mend) from None
+        raise ProgramError(what, where="args.pattern", hint=hint) from None
 
 
 def _without_blanks(pattern: str) -> str:
@@ -139,6 +139,6 @@ def _filler(replacement: str, groups: int) -> Callable[[regex.Match[str]], str]:
     return put
 
 
-def _refuse(replacement: str, mend: str) -> None:
+def _refuse(replacement: str, hint: str) -> None:
     what = f"the replacement {replacement!r} is none"
-    raise ProgramError(what, where="args.replacement", mend=mend)
+    raise ProgramError(what, where="args.replacement", hint=hint)

@@ -57,7 +57,7 @@ def as_query(result: Value, *, several: bool = False) -> str:
     graphs = list(_graphs(parts))
     query = _construct(graphs) if graphs else _select(parts)
     if len(query) > MOST_CHARS:
-        raise ProgramError("the result is longer than a query may be", mend="yield less")
+        raise ProgramError("the result is longer than a query may be", hint="yield less")
     return query
 
 
@@ -79,8 +79,8 @@ def _select(parts: Sequence[Value]) -> str:
     rows = [row for part in parts for row in _rows(part)]
     names = dict.fromkeys((*_columns(parts), *(name for row in rows for name in row)))
     if not names:
-        mend = "end it with the operation that yields the answer"
-        raise ProgramError("the program yields nothing that could be an answer", mend=mend)
+        hint = "end it with the operation that yields the answer"
+        raise ProgramError("the program yields nothing that could be an answer", hint=hint)
     known = _variables(names)
     # A row that binds nothing cannot be told from none at all.
     said = [{known[name]: term for name, term in row.items()} for row in rows if row]
@@ -109,8 +109,8 @@ def _graphs(value: Value) -> Iterator[Graph]:
         entries = [entry for entry in value if not _is_nothing(entry)]
         inner = [list(_graphs(entry)) for entry in entries]
         if any(inner) and not all(inner):
-            mend = "yield one of the two"
-            raise ProgramError("the result is made of graphs and of other values", mend=mend)
+            hint = "yield one of the two"
+            raise ProgramError("the result is made of graphs and of other values", hint=hint)
         yield from (graph for one in inner for graph in one)
 
 

@@ -93,8 +93,8 @@ class Runtime:
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         if dry_run and resume:
-            mend = "leave one of the two out"
-            raise UsageError("a dry run resumes nothing, and notes nothing", mend=mend)
+            hint = "leave one of the two out"
+            raise UsageError("a dry run resumes nothing, and notes nothing", hint=hint)
         self.limits = limits or Limits()
         self.dry_run = dry_run
         self._allow_write = tuple(checked(base) for base in allow_write)
@@ -171,14 +171,14 @@ class Runtime:
         self._check_read(address)
         reply = self._got(address)
         if not 200 <= reply.status < 300:
-            mend = {
+            hint = {
                 401: "give a credential for it",
                 403: "give a credential for it",
                 404: "check the address",
                 406: "it has no RDF there; query an endpoint instead",
                 410: "check the address",
             }.get(reply.status, "try again later")
-            raise EndpointError(reply.told, where=url, mend=mend)
+            raise EndpointError(reply.told, where=url, hint=hint)
         return graph_of(reply, self.limits.rows)
 
     def send(self, method: Method, url: str, body: Graph | str) -> Sent:
@@ -231,8 +231,8 @@ class Runtime:
             UsageError: The run has no model.
         """
         if self._compose is None:
-            mend = "give the run a model, or write the query itself"
-            raise UsageError("no model is there to write a query", mend=mend)
+            hint = "give the run a model, or write the query itself"
+            raise UsageError("no model is there to write a query", hint=hint)
         return self._compose(question, endpoint, names)
 
     def uuid(self, place: str) -> str:
@@ -244,8 +244,8 @@ class Runtime:
             accept = {"Accept": ACCEPT}
             return self._web.ask("GET", address, headers=accept, may_follow=self._check_read)
         except NotSent as error:
-            mend = "check the address and that its server is up"
-            raise EndpointError(str(error), where=address, mend=mend) from None
+            hint = "check the address and that its server is up"
+            raise EndpointError(str(error), where=address, hint=hint) from None
 
     def _endpoint(self, url: str) -> str:
         address = checked(url)
@@ -255,10 +255,10 @@ class Runtime:
     def _check_read(self, address: str) -> None:
         if self._allow_read is not None and within(self._allow_read, address) is None:
             known = ", ".join(self._allow_read) or "none"
-            raise UsageError("may not be read", where=address, mend=f"allowed: {known}")
+            raise UsageError("may not be read", where=address, hint=f"allowed: {known}")
 
     def _check_write(self, address: str) -> None:
         if within(self._allow_write, address) is None:
             known = ", ".join(self._allow_write)
-            mend = f"allowed: {known}" if known else "allow its base with --allow-write"
-            raise UsageError("may not be written", where=address, mend=mend)
+            hint = f"allowed: {known}" if known else "allow its base with --allow-write"
+            raise UsageError("may not be written", where=address, hint=hint)

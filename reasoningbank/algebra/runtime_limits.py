@@ -86,13 +86,13 @@ class Spent:
             raise BudgetError(
                 f"the run's {self._limits.seconds:g} seconds are used up",
                 where=url,
-                mend="allow it more seconds, or let it do less",
+                hint="allow it more seconds, or let it do less",
             )
         with self._lock:
             if self._limits.requests is not None and self._requests >= self._limits.requests:
                 raise BudgetError(
                     f"the run's {self._limits.requests:,} requests are used up",
                     where=url,
-                    mend="allow it more requests, or let it do less",
+                    hint="allow it more requests, or let it do less",
                 )
             self._requests += 1

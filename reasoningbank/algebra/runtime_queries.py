@@ -95,7 +95,7 @@ class Queries:
             raise QueryError(
                 f"expected a {' or '.join(forms)}, got a {prepared.form}",
                 where=endpoint,
-                mend=f"use the operation {prepared.form}",
+                hint=f"use the operation {prepared.form}",
             )
         self._spent.request(endpoint)
         event: dict[str, object] = {"event": "query", "endpoint": endpoint, "form": prepared.form}
@@ -107,7 +107,7 @@ class Queries:
         except Exception as error:
             if isinstance(error, EndpointError) and error.where == client.config.address:
                 # It is known by the address that the program has.
-                error.where = endpoint
+                error.at(endpoint)
             event["error"] = str(error)
             raise
         finally:
@@ -116,9 +116,9 @@ class Queries:
             kind = "rows" if isinstance(result, TableResult) else "triples"
             if result.n_rows >= most:
                 what = f"the result has more than the {most:,} {kind} that the run may take"
-                raise BudgetError(what, where=endpoint, mend="add a LIMIT, or allow more rows")
+                raise BudgetError(what, where=endpoint, hint="add a LIMIT, or allow more rows")
             what = f"the answer was cut off after {result.n_rows:,} {kind}"
-            raise EndpointError(what, where=endpoint, mend="ask for less at once, with LIMIT")
+            raise EndpointError(what, where=endpoint, hint="ask for less at once, with LIMIT")
         return result
 
     def _client(self, endpoint: str) -> SPARQLClient:

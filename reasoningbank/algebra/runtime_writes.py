@@ -180,7 +180,7 @@ class Writer:
         state: State = "unanswered" if lost else "not sent"
         self._journal.end(write, state, why=lost or str(error))
         if isinstance(error, BudgetError):
-            return BudgetError(error.what, where=error.where, mend=error.mend)
+            return BudgetError(error.what, where=error.where, hint=error.hint)
         return self._failure(order, state, f"{error}")
 
     def _asked(self, order: _Order, condition: Mapping[str, str]) -> WebReply:
@@ -240,7 +240,7 @@ class Writer:
         raise EndpointError(
             f"the document does not tell whether an earlier {order.method} was done",
             where=order.url,
-            mend="look at it, and resume saying that unanswered writes are done, or to do again",
+            hint="look at it, and resume saying that unanswered writes are done, or to do again",
         )
 
     def _condition(self, order: _Order) -> dict[str, str]:
@@ -270,12 +270,12 @@ class Writer:
     def _failure(self, order: _Order, state: str, why: str) -> EndpointError:
         if state == "unanswered":
             what = f"the {order.method} was sent, and it is not known whether it was done: {why}"
-            mend = "resume the run, which looks before it repeats it"
+            hint = "resume the run, which looks before it repeats it"
         elif state == "refused":
-            what, mend = f"the {order.method} was refused: {why}", ""
+            what, hint = f"the {order.method} was refused: {why}", ""
         else:
-            what, mend = f"the {order.method} was not sent: {why}", "resume the run later"
-        return EndpointError(what, where=order.url, mend=mend)
+            what, hint = f"the {order.method} was not sent: {why}", "resume the run later"
+        return EndpointError(what, where=order.url, hint=hint)
 
 
 def _entails(there: Graph, wanted: Graph) -> bool:

@@ -31,8 +31,8 @@ def parse_program(text: str) -> Any:
         )
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
-        mend = "send JSON alone, without a comment or a fence"
-        raise ProgramError(f"this is no JSON: {error.msg}", where=where, mend=mend) from None
+        hint = "send JSON alone, without a comment or a fence"
+        raise ProgramError(f"this is no JSON: {error.msg}", where=where, hint=hint) from None
     except ValueError as error:  # a number of thousands of digits
         raise ProgramError(f"this is no JSON: {error}", where="$") from None
     except RecursionError:
@@ -44,10 +44,10 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(made) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        mend = "keep one of them, or make it a list"
-        raise ProgramError(f"the key {twice!r} stands twice in an object", where="$", mend=mend)
+        hint = "keep one of them, or make it a list"
+        raise ProgramError(f"the key {twice!r} stands twice in an object", where="$", hint=hint)
     return made
 
 
 def _constant(name: str) -> Any:
-    raise ProgramError(f"{name} is no JSON", where="$", mend="write a number or a string")
+    raise ProgramError(f"{name} is no JSON", where="$", hint="write a number or a string")

@@ -50,7 +50,7 @@ def substitute(query: str, terms: Mapping[str, Term]) -> str:
     if not any(name in there for name in terms):
         wanted = " or ".join(f"?{name}" for name in terms) or "variable"
         known = one_of([f"?{name}" for name in there])
-        raise ProgramError(f"no {wanted} occurs in the query", mend=f"it has {known}")
+        raise ProgramError(f"no {wanted} occurs in the query", hint=f"it has {known}")
     _check_minus(query, tokens, terms)
     written = {name: _written(name, term) for name, term in terms.items() if name in there}
     edits = []
@@ -63,14 +63,14 @@ def substitute(query: str, terms: Mapping[str, Term]) -> str:
     except QueryError as error:
         told = f"{error.where}: {error.what}" if error.where else error.what
         what = f"no valid query is left: {told}"
-        raise ProgramError(what, mend="substitute where the term may stand") from None
+        raise ProgramError(what, hint="substitute where the term may stand") from None
     return made
 
 
 def _written(name: str, term: Term) -> str:
     if isinstance(term, BNode):
-        mend = "no query can name it: ask for its parts in one query"
-        raise ProgramError(f"?{name} would be a blank node", mend=mend)
+        hint = "no query can name it: ask for its parts in one query"
+        raise ProgramError(f"?{name} would be a blank node", hint=hint)
     return to_sparql(term)
 
 
@@ -116,7 +116,7 @@ def _check_minus(query: str, tokens: Sequence[Token], terms: Collection[str]) ->
             line, column = position(query, token.start)
             named = ", ".join(f"?{name}" for name in sorted(shared))
             what = f"without {named} the MINUS at line {line}, column {column} removes nothing"
-            raise ProgramError(what, mend="write FILTER NOT EXISTS in place of MINUS")
+            raise ProgramError(what, hint="write FILTER NOT EXISTS in place of MINUS")
 
 
 def _variables(tokens: Sequence[Token]) -> set[str]:
@@ -126,7 +126,7 @@ def _variables(tokens: Sequence[Token]) -> set[str]:
 def _assigned(query: str, token: Token, by: str) -> ProgramError:
     line, column = position(query, token.start)
     what = f"{token.text} is assigned by {by} at line {line}, column {column}"
-    return ProgramError(what, mend="substitute another variable, or drop the assignment")
+    return ProgramError(what, hint="substitute another variable, or drop the assignment")
 
 
 def _in_values_head(tokens: Sequence[Token], at: int) -> bool:

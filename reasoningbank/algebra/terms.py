@@ -124,8 +124,8 @@ def term_from_json(data: Mapping[str, Any], path: str = "$") -> Term:
     if kind == "triple":
         raise ProgramError("triple terms are not supported", where=path)
     if kind not in _KINDS:
-        mend = f"use {one_of(_KINDS)}"
-        raise ProgramError(f"a term has no type {kind!r}", where=f"{path}.type", mend=mend)
+        hint = f"use {one_of(_KINDS)}"
+        raise ProgramError(f"a term has no type {kind!r}", where=f"{path}.type", hint=hint)
     if not isinstance(value, str):
         raise ProgramError("a term's value is a string", where=f"{path}.value")
     odd = sorted(key for key in data if key not in _MEMBERS[kind])
@@ -133,8 +133,8 @@ def term_from_json(data: Mapping[str, Any], path: str = "$") -> Term:
         raise ProgramError(f"a term of type {kind} has no {odd[0]!r}", where=path)
     if kind == "uri":
         if not fits_iri(value):
-            mend = "percent-encode it"
-            raise ProgramError(f"{value!r} holds what no IRI may hold", where=path, mend=mend)
+            hint = "percent-encode it"
+            raise ProgramError(f"{value!r} holds what no IRI may hold", where=path, hint=hint)
         return URIRef(value)
     if kind == "bnode":
         return BNode(value)
@@ -239,7 +239,7 @@ def to_sparql(term: URIRef | Literal) -> str:
     """
     name = term if isinstance(term, URIRef) else term.datatype
     if name is not None and not is_absolute(name):
-        raise ProgramError(f"{str(name)!r} is no absolute IRI", mend="resolve it with ResolveURI")
+        raise ProgramError(f"{str(name)!r} is no absolute IRI", hint="resolve it with ResolveURI")
     if isinstance(term, URIRef):
         return f"<{term}>"
     return str(to_oxigraph(term))

@@ -49,8 +49,8 @@ def query_outline(text: str, *forms: str) -> Outline:
     shape = outline(text)
     if forms and shape.form not in forms:
         wanted = " or ".join(forms)
-        mend = f"use the operation {shape.form}"
-        raise QueryError(f"expected a {wanted} query, got {shape.form}", mend=mend)
+        hint = f"use the operation {shape.form}"
+        raise QueryError(f"expected a {wanted} query, got {shape.form}", hint=hint)
     return shape
 
 
@@ -92,13 +92,13 @@ def check_update(text: str) -> None:
     tokens = tokenize(text)
     begin = begins_update(tokens)
     if begin is None:
-        mend = "begin with INSERT, DELETE or WITH"
-        raise QueryError("expected a SPARQL Update", mend=mend)
+        hint = "begin with INSERT, DELETE or WITH"
+        raise QueryError("expected a SPARQL Update", hint=hint)
     check_nesting(tokens)
     edits = []
     for at, token in enumerate(tokens):
         if token.is_word("LOAD"):
-            raise syntax_error(text, token.start, "LOAD is not allowed", mend="GET it, and PUT it")
+            raise syntax_error(text, token.start, "LOAD is not allowed", hint="GET it, and PUT it")
         if token.is_word("SERVICE"):
             target = next(t for t in [*tokens[at + 1 :], token] if not t.is_word("SILENT"))
             edits.append(Edit(target.start, target.end, NOWHERE))
@@ -140,8 +140,8 @@ def _update_error(text: str, made: str, edits: Sequence[Edit], told: str) -> Que
     rule = _RULE.search(told)
     if rule is None:
         unclosed = any(token.kind == "other" for token in tokenize(text))
-        mend = "" if unclosed else "check what stands just before it"
-        return syntax_error(text, offset, "(at char", mend=mend)
+        hint = "" if unclosed else "check what stands just before it"
+        return syntax_error(text, offset, "(at char", hint=hint)
     line, column = position(text, offset)
     return QueryError(rule[0], where=f"line {line}, column {column}")
 

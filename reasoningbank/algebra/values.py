@@ -132,8 +132,8 @@ def row_from_json(data: Mapping[str, Any], path: str = "$") -> dict[str, Term]:
     row: dict[str, Term] = {}
     for name, term in data.items():
         if not isinstance(term, Mapping):
-            mend = 'write {"type": "literal", "value": "…"}'
-            raise ProgramError("expected an RDF term", where=json_path(path, name), mend=mend)
+            hint = 'write {"type": "literal", "value": "…"}'
+            raise ProgramError("expected an RDF term", where=json_path(path, name), hint=hint)
         row[name] = term_from_json(term, json_path(path, name))
     return row
 

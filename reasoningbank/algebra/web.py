@@ -165,15 +165,15 @@ class Web:
                 return reply
             url = self._redirected(url, target)
             may_follow(url)
-        mend = "ask for the document's own address"
-        raise EndpointError(f"more than {_MOST_REDIRECTS} redirects", where=url, mend=mend)
+        hint = "ask for the document's own address"
+        raise EndpointError(f"more than {_MOST_REDIRECTS} redirects", where=url, hint=hint)
 
     def _redirected(self, url: str, target: str) -> str:
         # The public address is what a relative one is relative to.
         onward = self._addresses.known_as(checked(urljoin(url, target)))
         if url.startswith("https:") and onward.startswith("http:"):
-            mend = "ask the server's owner, or give the address without TLS yourself"
-            raise EndpointError(f"redirects from TLS to {onward}", where=url, mend=mend)
+            hint = "ask the server's owner, or give the address without TLS yourself"
+            raise EndpointError(f"redirects from TLS to {onward}", where=url, hint=hint)
         return onward
 
     def _answered(
@@ -191,8 +191,8 @@ class Web:
                 if method not in _READING:
                     raise
                 if last or time.monotonic() + pause >= until:
-                    mend = "try again later"
-                    raise EndpointError(f"{lost}", where=url, mend=mend) from None
+                    hint = "try again later"
+                    raise EndpointError(f"{lost}", where=url, hint=hint) from None
             else:
                 again = _LATER | _UNCLEAR - {500} if method in _READING else _LATER
                 if reply.status not in again or last:
@@ -260,8 +260,8 @@ class Web:
                     raise httpcore.ReadTimeout("the time for the exchange is up")
             if size > most and good and method in _READING:
                 what = f"the document is larger than {most:,} bytes"
-                mend = "raise the limit on bytes, or ask an endpoint for the part you need"
-                raise EndpointError(what, where=url, mend=mend)
+                hint = "raise the limit on bytes, or ask an endpoint for the part you need"
+                raise EndpointError(what, where=url, hint=hint)
             return WebReply(response.status_code, url, response.headers, b"".join(parts))
 
     def _client(self, credential: Credential | None) -> httpx.Client:

@@ -41,15 +41,15 @@ def checked(url: str, *, exactly: bool = False) -> str:
     except (httpx.InvalidURL, ValueError, UnicodeError) as error:
         raise UsageError(f"not a web address: {error}", where=url[:200]) from None
     if parsed.scheme not in ("http", "https") or not parsed.host:
-        mend = "give one that begins with http:// or https://"
-        raise UsageError("not a web address", where=url[:200] or "''", mend=mend)
+        hint = "give one that begins with http:// or https://"
+        raise UsageError("not a web address", where=url[:200] or "''", hint=hint)
     if parsed.userinfo:
-        mend = "give the name and password as a credential"
+        hint = "give the name and password as a credential"
         # The address itself is kept out of the message: it holds a password.
-        raise UsageError("an address may hold no user name", where=parsed.host, mend=mend)
+        raise UsageError("an address may hold no user name", where=parsed.host, hint=hint)
     if exactly and parsed.fragment:
-        mend = "write to its document, the part before #"
-        raise UsageError("a fragment of a document cannot be written", where=url[:200], mend=mend)
+        hint = "write to its document, the part before #"
+        raise UsageError("a fragment of a document cannot be written", where=url[:200], hint=hint)
     # httpx has resolved the plain dot segments, but not those that are percent-encoded.
     paths = [parsed.raw_path.decode(), *([url.partition("#")[0]] if exactly else [])]
     if any(_DOTS.search(path.partition("?")[0]) for path in paths):

@@ -94,7 +94,7 @@ def tls_context(credential: Credential | None) -> ssl.SSLContext:
         raise UsageError(
             f"a certificate or key cannot be read: {error}",
             where=f"credential for {credential.base}",
-            mend="give PEM files, the key without a password",
+            hint="give PEM files, the key without a password",
         ) from None
     return context
 

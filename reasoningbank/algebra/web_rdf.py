@@ -47,8 +47,8 @@ def graph_of(reply: WebReply, most: int | None = None) -> Graph:
     kind = _MISNAMED.get(declared) or (RdfFormat.from_media_type(declared) if declared else None)
     if kind is None:
         what = f"the answer is {declared or 'of no named type'}, not RDF"
-        mend = "ask for an address that has RDF, or query an endpoint for it"
-        raise EndpointError(what, where=reply.url, mend=mend)
+        hint = "ask for an address that has RDF, or query an endpoint for it"
+        raise EndpointError(what, where=reply.url, hint=hint)
     if kind == RdfFormat.RDF_XML and blows_up(reply.body):
         what = "the answer is XML whose entities unfold to far more than was sent"
         raise EndpointError(what, where=reply.url)
@@ -60,13 +60,13 @@ def graph_of(reply: WebReply, most: int | None = None) -> Graph:
         for quad in pyoxigraph.parse(reply.body, kind, base_iri=reply.url):
             if most is not None and len(quads) >= most:
                 what = f"the document has more than {most:,} triples"
-                raise BudgetError(what, where=reply.url, mend="allow more rows")
+                raise BudgetError(what, where=reply.url, hint="allow more rows")
             quads.append(quad)
         return graph_from_quads(quads)
     except (SyntaxError, ValueError) as error:
         what = f"the answer is no valid {declared}: {error}"
-        mend = "tell the document's owner; nothing of it was taken"
-        raise EndpointError(what, where=reply.url, mend=mend) from None
+        hint = "tell the document's owner; nothing of it was taken"
+        raise EndpointError(what, where=reply.url, hint=hint) from None
     except BudgetError:
         raise
     except ReasoningBankError as error:

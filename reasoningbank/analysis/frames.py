@@ -182,8 +182,8 @@ def _folders(runs: Runs) -> list[RunFolder]:
     folders = [run if isinstance(run, RunFolder) else RunFolder(Path(run)) for run in many]
     for folder in folders:
         if not ((folder.path / "manifest.json").exists() or (folder.path / "trials").is_dir()):
-            mend = "give a folder with manifest.json"
-            raise UsageError("holds no run", where=str(folder.path), mend=mend)
+            hint = "give a folder with manifest.json"
+            raise UsageError("holds no run", where=str(folder.path), hint=hint)
     return folders
 
 

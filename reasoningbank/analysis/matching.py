@@ -148,8 +148,8 @@ def compare_runs(
     pairs, unpaired = _pairs(one, two, arm, against)
     shared = sorted(one.tasks.keys() & two.tasks.keys())
     if not shared:
-        where, mend = f"{first.path}, {second.path}", "compare runs of one corpus"
-        raise UsageError("the runs share no task", where=where, mend=mend)
+        where, hint = f"{first.path}, {second.path}", "compare runs of one corpus"
+        raise UsageError("the runs share no task", where=where, hint=hint)
     notes = _check_tasks(one, two, shared)
     for run in (one,) if one is two else (one, two):
         if run.damaged:
@@ -203,8 +203,8 @@ def _missing(one: _Run, two: _Run, name: str, other: str) -> int:
 def _read(folder: RunFolder) -> _Run:
     manifest = folder.manifest
     if manifest is None:
-        mend = "give a folder with manifest.json"
-        raise UsageError("holds no run", where=str(folder.path), mend=mend)
+        hint = "give a folder with manifest.json"
+        raise UsageError("holds no run", where=str(folder.path), hint=hint)
     scores: dict[str, list[Score]] = defaultdict(list)
     tasks: dict[str, _Task] = {}
     damaged = streamed = 0
@@ -243,17 +243,17 @@ def _pairs(
 ) -> tuple[list[tuple[str, str]], tuple[str, ...]]:
     if arm is None:
         if against is not None:
-            raise UsageError("needs --arm", where="--with", mend="name the first run's arm, too")
+            raise UsageError("needs --arm", where="--with", hint="name the first run's arm, too")
         if one is two:
             raise UsageError(
-                "a run is compared with itself", where=one.name, mend="name --arm and --with"
+                "a run is compared with itself", where=one.name, hint="name --arm and --with"
             )
         both = [name for name in one.scores if name in two.scores]
         if not both:
             theirs, others = ", ".join(one.scores), ", ".join(two.scores)
             raise UsageError(
                 f"no arm has the same name in both runs ({theirs or 'none'}; {others or 'none'})",
-                mend="name --arm and --with",
+                hint="name --arm and --with",
             )
         alone = [f"{r.name}:{n}" for r in (one, two) for n in r.scores if n not in both]
         return [(name, name) for name in both], tuple(alone)
@@ -263,7 +263,7 @@ def _pairs(
             arms = ", ".join(run.scores) or "none"
             raise UsageError(f"{run.name} has no arm {name!r}; it has {arms}", where=option)
     if one is two and arm == against:
-        raise UsageError("an arm is compared with itself", where=arm, mend="name another --with")
+        raise UsageError("an arm is compared with itself", where=arm, hint="name another --with")
     return [(arm, against)], ()
 
 
@@ -283,7 +283,7 @@ def _check_tasks(one: _Run, two: _Run, shared: Sequence[str]) -> list[str]:
             f"the runs differ in {' and '.join(differing)}, and {len(changed)} of the "
             f"{len(shared)} tasks that they share are not the same: "
             f"{', '.join(changed[:_NAMED])}{more}",
-            mend="compare runs on the same corpus and store",
+            hint="compare runs on the same corpus and store",
         )
     notes = []
     if "corpus" in differing:

@@ -181,13 +181,13 @@ def _run(source: Path, pack_name: str) -> list[ArmRows]:
     folder = RunFolder(source)
     manifest = folder.manifest
     if manifest is None:
-        mend = "name the folder of a run, or a report of nl2sparql evaluate"
-        raise UsageError("holds no run", where=str(source), mend=mend)
+        hint = "name the folder of a run, or a report of nl2sparql evaluate"
+        raise UsageError("holds no run", where=str(source), hint=hint)
     experiment = manifest["experiment"]
     try:
         pack = load_pack(pack_name or str(experiment.get("pack")))
     except UsageError as error:
-        raise UsageError(error.what, where=str(source), mend="name the pack with --pack") from error
+        raise UsageError(error.what, where=str(source), hint="name the pack with --pack") from error
     examples = {one.id: one for one in load_examples(pack)}
     named = {str(arm["name"]): arm for arm in experiment.get("arms") or ()}
     rows: dict[str, list[TranslationRow]] = {name: [] for name in named}
@@ -263,7 +263,7 @@ def _report(source: Path) -> list[ArmRows]:
         rows = TypeAdapter(tuple[TranslationRow, ...]).validate_python(data["questions"])
         agent, model, pack = (str(data[name]) for name in ("agent", "model", "pack"))
     except (KeyError, TypeError, ValidationError) as error:
-        mend = "name what `nl2sparql evaluate --output` wrote"
-        raise RecordError("is no report", where=str(source), mend=mend) from error
+        hint = "name what `nl2sparql evaluate --output` wrote"
+        raise RecordError("is no report", where=str(source), hint=hint) from error
     judged = tuple(row for row in rows if row.counts)
     return [ArmRows(agent, agent, model, pack, judged, len(rows) - len(judged))]

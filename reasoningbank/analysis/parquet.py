@@ -67,8 +67,8 @@ def _write(table: pa.Table, path: Path) -> None:
         temporary.replace(path)
     except OSError as error:
         reason = error.strerror or str(error)
-        mend = "free space or choose another folder with --out"
-        raise RecordError(f"cannot be written ({reason})", where=str(path), mend=mend) from error
+        hint = "free space or choose another folder with --out"
+        raise RecordError(f"cannot be written ({reason})", where=str(path), hint=hint) from error
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)

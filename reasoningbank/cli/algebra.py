@@ -139,7 +139,7 @@ def validate(file: File, variables: Variables = None, as_json: AsJson = False) -
     names = dict(_variable(one) for one in variables or [])
     wrong = mistakes(data, names)
     if as_json:
-        print_json([{"path": one.where, "what": one.what, "mend": one.mend} for one in wrong])
+        print_json([{"path": one.where, "what": one.what, "hint": one.hint} for one in wrong])
     else:
         for one in wrong:
             progress_console.print(str(one), soft_wrap=True)
@@ -220,5 +220,5 @@ def _unanswered(word: str) -> Unanswered:
     for known in get_args(Unanswered):
         if word == known:
             return known
-    mend = "use ask, done or again"
-    raise UsageError(f"unknown value {word!r}", where="--unanswered", mend=mend)
+    hint = "use ask, done or again"
+    raise UsageError(f"unknown value {word!r}", where="--unanswered", hint=hint)

@@ -60,14 +60,14 @@ def ask(
     Example: reasoningbank algebra ask "Which cities does Denmark have?" --pack algebra
     """
     if not instruction.strip():
-        raise UsageError("the instruction is empty", mend='reasoningbank algebra ask "Take …"')
+        raise UsageError("the instruction is empty", hint='reasoningbank algebra ask "Take …"')
     # What is wrong is told before a model is opened and paid for.
     parse_name(lm)
     addresses = addresses_of(address)
     if save is not None and not save.absolute().parent.is_dir():
         raise UsageError("there is no such folder", where=str(save.parent))
     if journal is not None and journal.exists() and journal.stat().st_size:
-        raise UsageError("there is a journal already", where=str(journal), mend="name another file")
+        raise UsageError("there is a journal already", where=str(journal), hint="name another file")
     with contextlib.ExitStack() as stack:
         stage = stack.enter_context(open_stage_of(pack, url))
         author = stack.enter_context(open_author(lm, stage))
@@ -113,7 +113,7 @@ def _written(author: Author, instruction: str, *, constrained: bool, repairs: in
     if draft.problems:
         raise ReasoningBankError(
             f"no valid program came out: {draft.problems[0]}",
-            mend="say it in other words or in smaller steps, or try a larger model with --lm",
+            hint="say it in other words or in smaller steps, or try a larger model with --lm",
         )
     return draft
 
@@ -145,11 +145,11 @@ def _agreed(program: Program, settings: dict[str, Any], *, yes: bool) -> None:
         progress_console.print(f"planned as far as: {hindered}", soft_wrap=True)
     refused = next((one for one in planned if not one.allowed), None)
     if refused is not None:
-        mend = "allow its base with --allow-write, or look at the plan alone with --dry-run"
-        raise UsageError("may not be written", where=refused.url, mend=mend)
+        hint = "allow its base with --allow-write, or look at the plan alone with --dry-run"
+        raise UsageError("may not be written", where=refused.url, hint=hint)
     if yes:
         return
     if sys.stdin is None or not sys.stdin.isatty():
-        raise UsageError("nobody is there to agree", mend="look with --dry-run, agree with --yes")
+        raise UsageError("nobody is there to agree", hint="look with --dry-run, agree with --yes")
     if not typer.confirm(f"Write {len(planned)} documents?", err=True):
         raise UsageError("nothing was written")

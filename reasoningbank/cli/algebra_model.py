@@ -75,8 +75,8 @@ class Author:
             if not address or own.is_at(address):
                 return own
         if not address:
-            mend = "put the SPARQLString into an operation with an endpoint, or give --pack"
-            raise UsageError("nobody knows which endpoint the question is about", mend=mend)
+            hint = "put the SPARQLString into an operation with an endpoint, or give --pack"
+            raise UsageError("nobody knows which endpoint the question is about", hint=hint)
         return EndpointConfig(address)
 
 

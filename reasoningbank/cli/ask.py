@@ -52,15 +52,15 @@ def ask(
     Example: reasoningbank ask "Which human proteins are kinases?" --agent rlm --stream
     """
     if not question.strip():
-        raise UsageError("the question is empty", mend='reasoningbank ask "Which …?"')
+        raise UsageError("the question is empty", hint='reasoningbank ask "Which …?"')
     solver = make_agent(agent)
     if solver.sees_gold:
         raise UsageError(
             f"{agent} answers only tasks that have a gold",
-            mend="choose rlm, react, direct, rag, graph or algebra",
+            hint="choose rlm, react, direct, rag, graph or algebra",
         )
     if snapshot and memory is None:
-        raise UsageError("a snapshot is of a run", where="--snapshot", mend="name it with --memory")
+        raise UsageError("a snapshot is of a run", where="--snapshot", hint="name it with --memory")
     endpoint = EndpointSettings(url=url) if url else None
     loaded = load_pack(pack)
     remembered = MemorySettings(source="bank", bank=str(memory)) if memory else MemorySettings()
@@ -116,7 +116,7 @@ def ask(
     if attempt.sparql is None:
         raise ReasoningBankError(
             f"no query came out ({attempt.error or attempt.status})",
-            mend="ask in other words, or try a larger model with --lm",
+            hint="ask in other words, or try a larger model with --lm",
         )
     if as_json:
         return

@@ -28,7 +28,7 @@ class Check:
     part: str
     ok: bool
     found: str
-    mend: str = ""
+    hint: str = ""
 
 
 def doctor(
@@ -55,11 +55,11 @@ def doctor(
         try:
             checks.append(look())
         except ReasoningBankError as error:
-            checks.append(Check(part, False, error.what, error.mend))
+            checks.append(Check(part, False, error.what, error.hint))
     if as_json:
         print_json([asdict(check) for check in checks])
     else:
-        rows = [(c.part, "ok" if c.ok else "MISSING", c.found, c.mend) for c in checks]
+        rows = [(c.part, "ok" if c.ok else "MISSING", c.found, c.hint) for c in checks]
         print_table(("part", "state", "found", "what to do"), rows)
     if not all(check.ok for check in checks):
         raise typer.Exit(1)
@@ -73,8 +73,8 @@ def _python() -> Check:
 def _memory() -> Check:
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     ok = pages > 3.5e9
-    mend = "" if ok else "the local model needs about 3 GB; use local-small or a hosted model"
-    return Check("memory", ok, f"{pages / 1e9:.1f} GB", mend)
+    hint = "" if ok else "the local model needs about 3 GB; use local-small or a hosted model"
+    return Check("memory", ok, f"{pages / 1e9:.1f} GB", hint)
 
 
 def _deno() -> Check:
@@ -90,20 +90,20 @@ def _pyodide(fix: bool) -> Check:
             sandbox.shutdown()
     if pyodide_cached():
         return Check("Pyodide", True, "in Deno's cache")
-    raise SetupError("not in Deno's cache", mend="run: reasoningbank doctor --fix")
+    raise SetupError("not in Deno's cache", hint="run: reasoningbank doctor --fix")
 
 
 def _weights() -> Check:
     local = next(stored for stored in list_weights() if stored.weights.name == "local")
     ok = local.state in {"verified", "unverified"}
-    mend = "" if ok else "run: reasoningbank lm pull local (or use a hosted model with --lm)"
-    return Check("model weights", ok, f"{local.weights.title}: {local.state}", mend)
+    hint = "" if ok else "run: reasoningbank lm pull local (or use a hosted model with --lm)"
+    return Check("model weights", ok, f"{local.weights.title}: {local.state}", hint)
 
 
 def _packs() -> Check:
     names = sorted(known_packs())
-    mend = "" if names else "run from the repository, or reinstall the package"
-    return Check("packs", bool(names), ", ".join(names) or "none", mend)
+    hint = "" if names else "run from the repository, or reinstall the package"
+    return Check("packs", bool(names), ", ".join(names) or "none", hint)
 
 
 def _endpoint() -> Check:

@@ -86,7 +86,7 @@ def serve(
     Example: reasoningbank lm serve local
     """
     if not parse_name(name).is_local:
-        raise UsageError("is not a local model", where=name, mend="serve local or local:/path.gguf")
+        raise UsageError("is not a local model", where=name, hint="serve local or local:/path.gguf")
     stop = stopping()
     with open_lm(name, own=True) as model:
         console.print(model.api_base, soft_wrap=True)

@@ -75,9 +75,9 @@ def mcp(
         from reasoningbank.cli.memory_sources import is_bank
 
         if not is_bank(bank):
-            mend = "give a file (.sqlite); import others with `reasoningbank memory import`"
+            hint = "give a file (.sqlite); import others with `reasoningbank memory import`"
             what = "is no memory bank" if bank.exists() else "there is no such bank"
-            raise UsageError(what, where=str(bank), mend=mend)
+            raise UsageError(what, where=str(bank), hint=hint)
         # A damaged one is refused.
         from reasoningbank.memory import MemoryBank
 
@@ -86,8 +86,8 @@ def mcp(
         credentials_from(credentials)
     asked = Settings.agent if agent is None else agent
     if agent is not None and lm is None:
-        mend = "name one with --lm, or leave --agent out"
-        raise UsageError("an agent needs a model", where="--agent", mend=mend)
+        hint = "name one with --lm, or leave --agent out"
+        raise UsageError("an agent needs a model", where="--agent", hint=hint)
     if lm is not None:
         # Agents are slow to load as well, and a client waits for the first answer.
         from reasoningbank.agents import make_agent
@@ -95,7 +95,7 @@ def mcp(
         parse_name(lm)
         if make_agent(asked).sees_gold:
             what = f"{asked} answers only tasks that have a gold"
-            raise UsageError(what, where="--agent", mend="choose rlm, react or direct")
+            raise UsageError(what, where="--agent", hint="choose rlm, react or direct")
     settings = Settings(
         pack=load_pack(pack),
         url=url,

@@ -120,7 +120,7 @@ def search(
     """
     _known("--src", src or [], get_args(ItemSource))
     if not query.strip():
-        raise UsageError("the query is empty", where="QUERY", mend="give a question or a few words")
+        raise UsageError("the query is empty", where="QUERY", hint="give a question or a few words")
     with opened(where, snapshot) as bank:
         found = bank.match(query, number, keep=lambda item: not src or item.src in src)
     if as_json:
@@ -158,8 +158,8 @@ def history(
         wanted = item_id.strip().lower()
         rows = [row for step in steps for row in step_rows(step) if row[3].startswith(wanted)]
         if wanted and not rows:
-            mend = "the history without an id shows what was changed"
-            raise UsageError(f"no step changed an item {item_id!r}", where=str(where), mend=mend)
+            hint = "the history without an id shows what was changed"
+            raise UsageError(f"no step changed an item {item_id!r}", where=str(where), hint=hint)
         headers: tuple[str, ...] = ("step", "task", "action", "item", "reason")
         if as_json:
             print_json([dict(zip(headers, row, strict=True)) for row in rows])
@@ -168,8 +168,8 @@ def history(
         return
     existing(where)
     if not is_bank(where):
-        mend = "give a bank, or the folder of the run"
-        raise UsageError("a snapshot has no history", where=str(where), mend=mend)
+        hint = "give a bank, or the folder of the run"
+        raise UsageError("a snapshot has no history", where=str(where), hint=hint)
     with opened(where, snapshot) as bank:
         changes = bank.history(item_id or None)
     if as_json:
@@ -244,7 +244,7 @@ def import_file(
     if bank.exists():
         bank_file(bank)
     elif bank.suffix not in (".sqlite", ".db"):
-        raise UsageError("is no name of a bank", where=str(bank), mend="call it NAME.sqlite")
+        raise UsageError("is no name of a bank", where=str(bank), hint="call it NAME.sqlite")
     with MemoryBank(bank) as opened_bank:
         outcome = import_items(opened_bank, items, reason=f"import of {source}")
     if as_json:
@@ -316,5 +316,5 @@ def _chosen(
 def _known(option: str, words: Sequence[str], known: Sequence[str]) -> None:
     for word in words:
         if word not in known:
-            mend = f"use {', '.join(known)}"
-            raise UsageError(f"unknown value {word!r}", where=option, mend=mend)
+            hint = f"use {', '.join(known)}"
+            raise UsageError(f"unknown value {word!r}", where=option, hint=hint)

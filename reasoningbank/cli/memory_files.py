@@ -30,17 +30,17 @@ def format_for(target: Path, wanted: FormatName | None) -> FormatName:
     ending = Path(target.name.removesuffix(".gz")).suffix
     told = "jsonl" if ending == ".jsonl" else rdf_name(target)
     if ending in BANK_ENDINGS:
-        mend = "end it in .jsonl, .ttl or .nq; `reasoningbank memory import` makes a bank"
+        hint = "end it in .jsonl, .ttl or .nq; `reasoningbank memory import` makes a bank"
         raise UsageError(
-            "is the name of a bank, which is not exported", where=str(target), mend=mend
+            "is the name of a bank, which is not exported", where=str(target), hint=hint
         )
     if told and wanted and told != wanted:
-        mend = "leave --format out, or name another file"
-        raise UsageError(f"its name tells {told}, not {wanted}", where=str(target), mend=mend)
+        hint = "leave --format out, or name another file"
+        raise UsageError(f"its name tells {told}, not {wanted}", where=str(target), hint=hint)
     name = wanted or told
     if name is None:
-        mend = "end it in .jsonl, .jsonl.gz, .ttl or .nq, or give --format"
-        raise UsageError("its name tells no format", where=str(target), mend=mend)
+        hint = "end it in .jsonl, .jsonl.gz, .ttl or .nq, or give --format"
+        raise UsageError("its name tells no format", where=str(target), hint=hint)
     return name
 
 
@@ -55,20 +55,20 @@ def checked_target(target: Path, source: Path) -> Path:
         UsageError: It would take the place of the source, of a file of the run, or of any other
             database; or its folder is not there.
     """
-    mend = "name another file"
+    hint = "name another file"
     if not target.parent.is_dir():
         raise UsageError(
-            f"there is no folder {target.parent}", where=str(target), mend="make it first"
+            f"there is no folder {target.parent}", where=str(target), hint="make it first"
         )
     if target.is_dir():
-        raise UsageError("is a folder", where=str(target), mend="name a file")
+        raise UsageError("is a folder", where=str(target), hint="name a file")
     if target.exists():
         if target.samefile(source):
-            raise UsageError("is what is exported itself", where=str(target), mend=mend)
+            raise UsageError("is what is exported itself", where=str(target), hint=hint)
         if source.resolve() in target.resolve().parents:
-            raise UsageError("is a file of the run itself", where=str(target), mend=mend)
+            raise UsageError("is a file of the run itself", where=str(target), hint=hint)
         if is_bank(target):
-            raise UsageError("is a bank or another database", where=str(target), mend=mend)
+            raise UsageError("is a bank or another database", where=str(target), hint=hint)
     return target
 
 
@@ -92,7 +92,7 @@ def save_items(target: Path, items: Sequence[MemoryItem], name: FormatName) -> N
         temporary.replace(target)
     except OSError as error:
         reason = error.strerror or str(error)
-        mend = "free space or choose another file"
-        raise RecordError(f"cannot be written ({reason})", where=str(target), mend=mend) from error
+        hint = "free space or choose another file"
+        raise RecordError(f"cannot be written ({reason})", where=str(target), hint=hint) from error
     finally:
         temporary.unlink(missing_ok=True)

@@ -42,7 +42,7 @@ def bank_file(where: Path) -> Path:
     raise UsageError(
         "is no memory bank, and only a bank can be changed",
         where=str(where),
-        mend="put its items into one with `reasoningbank memory import BANK FILE`",
+        hint="put its items into one with `reasoningbank memory import BANK FILE`",
     )
 
 
@@ -110,8 +110,8 @@ def stream_of(where: Path, snapshot: str) -> list[Step]:
         return streams[name]
     what = f"has no stream {name!r}" if name else "holds several streams, or none"
     named = ", ".join(streams)
-    mend = f"choose one with --snapshot: {named}" if named else "streams are of mode = 'learn'"
-    raise UsageError(what, where=str(where), mend=mend)
+    hint = f"choose one with --snapshot: {named}" if named else "streams are of mode = 'learn'"
+    raise UsageError(what, where=str(where), hint=hint)
 
 
 def existing(where: Path) -> None:
@@ -120,12 +120,12 @@ def existing(where: Path) -> None:
     Raises:
         UsageError: It is so.
     """
-    mend = "give a bank (.sqlite), a file of items (.jsonl, .ttl, .nq) or the folder of a run"
+    hint = "give a bank (.sqlite), a file of items (.jsonl, .ttl, .nq) or the folder of a run"
     if not where.exists():
-        raise UsageError("there is no such bank, file or folder", where=str(where), mend=mend)
+        raise UsageError("there is no such bank, file or folder", where=str(where), hint=hint)
     # A run keeps the bank that it began with, which may hold nothing, by the hash of nothing.
     if where.is_file() and not where.stat().st_size and where.name != _NOTHING:
-        raise UsageError("is empty", where=str(where), mend=mend)
+        raise UsageError("is empty", where=str(where), hint=hint)
 
 
 def _no_snapshots(where: Path, snapshot: str) -> None:
@@ -153,8 +153,8 @@ def _chosen(run: Path, wanted: str) -> str:
             return candidates[0]
         named = [f"{name} ({one})" for name, one in lasts.items()] or hashes
         some = ", ".join(named[:6]) + (" …" if len(named) > 6 else "")
-        mend = f"choose one with --snapshot: {some}"
-        raise UsageError(f"holds {len(hashes)} snapshots", where=str(run), mend=mend)
+        hint = f"choose one with --snapshot: {some}"
+        raise UsageError(f"holds {len(hashes)} snapshots", where=str(run), hint=hint)
     if wanted in lasts:
         return lasts[wanted]
     name, _, number = wanted.partition("/")
@@ -163,7 +163,7 @@ def _chosen(run: Path, wanted: str) -> str:
         if step is None:
             there = ", ".join(_runs(one.step for one in stream_of(run, name)))
             what = f"stream {name!r} has no step {number!r}"
-            raise UsageError(what, where=str(run), mend=f"it has {there}")
+            raise UsageError(what, where=str(run), hint=f"it has {there}")
         if step.after not in hashes:
             raise RecordError(f"lacks the snapshot {step.after}", where=str(run))
         return step.after
@@ -172,7 +172,7 @@ def _chosen(run: Path, wanted: str) -> str:
         return found[0]
     what = f"{len(found)} snapshots begin with" if found else "has no snapshot"
     some = ", ".join([*lasts, *(found or hashes)][:6])
-    raise UsageError(f"{what} {wanted!r}", where=str(run), mend=f"choose one of {some}")
+    raise UsageError(f"{what} {wanted!r}", where=str(run), hint=f"choose one of {some}")
 
 
 def _runs(numbers: Iterable[int]) -> Iterator[str]:

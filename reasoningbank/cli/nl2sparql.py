@@ -169,7 +169,7 @@ def agent(
     if resume and not (thread and checkpoints):
         raise UsageError("to resume, a thread and its checkpoints are needed", where="--resume")
     if not resume and not question.strip():
-        raise UsageError("the question is empty", mend='nl2sparql agent "Which …?"')
+        raise UsageError("the question is empty", hint='nl2sparql agent "Which …?"')
     settings = GraphSettings(
         human=ask_back, max_attempts=max_attempts, embedding=embedding, index=index
     )
@@ -319,8 +319,8 @@ def _show(
 ) -> None:
     if sparql is None:
         said = "; ".join(filter(None, errors)) or "no reply held one"
-        mend = "ask in other words, or name a larger model with --model"
-        raise ReasoningBankError(f"no query came out ({said})", mend=mend)
+        hint = "ask in other words, or name a larger model with --model"
+        raise ReasoningBankError(f"no query came out ({said})", hint=hint)
     print_query(sparql)
     for row in rows:
         console.print(row, soft_wrap=True)

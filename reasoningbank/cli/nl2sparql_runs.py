@@ -83,8 +83,8 @@ def calibration(
         raise UsageError(f"there is no arm {arm!r} with judged trials", where=str(sources[0]))
     if not any(row.confidence is not None for one in arms for row in one.rows):
         names = ", ".join(one.arm for one in arms)
-        mend = "rag and graph say it with their last step"
-        raise UsageError(f"no trial of {names} says how sure it is", mend=mend)
+        hint = "rag and graph say it with their last step"
+        raise UsageError(f"no trial of {names} says how sure it is", hint=hint)
     if write is not None:
         _write(arms, write)
     if as_json:
@@ -104,7 +104,7 @@ def _read(sources: list[Path], pack: str) -> list[ArmRows]:
 def _write(arms: list[ArmRows], path: Path) -> None:
     if len(arms) != 1:
         names = ", ".join(one.arm for one in arms)
-        raise UsageError("a table is of one arm", where="--write", mend=f"name it: --arm {names}")
+        raise UsageError("a table is of one arm", where="--write", hint=f"name it: --arm {names}")
     judged = [(row.score, row.right) for row in arms[0].rows if row.score is not None]
     table = fit_calibration(judged, asked_as(arms[0].model))
     try:

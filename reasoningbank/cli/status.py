@@ -66,7 +66,7 @@ def existing_run(folder: Path) -> RunFolder:
     """
     run_folder = RunFolder(folder)
     if run_folder.manifest is None:
-        raise UsageError("holds no run", where=str(folder), mend="give a folder with manifest.json")
+        raise UsageError("holds no run", where=str(folder), hint="give a folder with manifest.json")
     return run_folder
 
 

@@ -240,8 +240,8 @@ def _known(option: str, words: Sequence[str], known: Sequence[str]) -> None:
         if word not in known:
             near = difflib.get_close_matches(word, known, n=3, cutoff=0.4)
             some = ", ".join(known[:5]) + (", …" if len(known) > 5 else "")
-            mend = f"did you mean {', '.join(near)}?" if near else f"choose {some}"
-            raise UsageError(f"unknown value {word!r}", where=option, mend=mend)
+            hint = f"did you mean {', '.join(near)}?" if near else f"choose {some}"
+            raise UsageError(f"unknown value {word!r}", where=option, hint=hint)
 
 
 def _print_tasks(tasks: Sequence[Task], parts: Mapping[str, str], as_json: bool) -> None:

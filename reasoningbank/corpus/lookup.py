@@ -34,5 +34,5 @@ def find_task(tasks: Iterable[Task], task_id: str, where: str = "tasks") -> Task
         return by_id[task_id]
     near = [known for known in by_id if task_id and task_id in known][:3]
     near = near or difflib.get_close_matches(task_id, by_id, n=3, cutoff=0.4)
-    mend = f"did you mean {', '.join(near)}?" if near else "see: reasoningbank tasks list"
-    raise UsageError(f"unknown task {task_id!r}", where=where, mend=mend)
+    hint = f"did you mean {', '.join(near)}?" if near else "see: reasoningbank tasks list"
+    raise UsageError(f"unknown task {task_id!r}", where=where, hint=hint)

@@ -92,13 +92,13 @@ class _Walk:
                 here, entering = here if entering is None else entering, None
             elif token.text == "}":
                 if not open_braces:
-                    raise QueryError("a '}' closes nothing", mend=_UNREAD)
+                    raise QueryError("a '}' closes nothing", hint=_UNREAD)
                 here = open_braces.pop()
             elif token.kind == "name":
                 self._used(token, here)
             at += 1
         if open_braces:
-            raise QueryError("a '{' is not closed", mend=_UNREAD)
+            raise QueryError("a '{' is not closed", hint=_UNREAD)
         return tuple(
             Scope(name, tuple(self._graphs[name]), tuple(self._prefixes[name].items()))
             for name in self._seen
@@ -110,7 +110,7 @@ class _Walk:
             at += 1
         named = [iri for iri in self._iris(at) if _is_endpoint(iri)]
         if at + 1 >= len(self._tokens) or self._tokens[at + 1].text != "{":
-            raise QueryError("SERVICE is not followed by an address and a '{'", mend=_UNREAD)
+            raise QueryError("SERVICE is not followed by an address and a '{'", hint=_UNREAD)
         self._seen.update(dict.fromkeys(named))
         variable = self._tokens[at].kind == "variable"
         # What a variable without known addresses is asked for belongs to nobody.
@@ -139,7 +139,7 @@ class _Walk:
             return tuple(self._constants.get(token.text[1:], ()))
         found = None if token is None else _iri(token, self._declared)
         if found is None:
-            raise QueryError("SERVICE, GRAPH or FROM is not followed by an IRI", mend=_UNREAD)
+            raise QueryError("SERVICE, GRAPH or FROM is not followed by an IRI", hint=_UNREAD)
         return (found,)
 
 

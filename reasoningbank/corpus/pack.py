@@ -138,7 +138,7 @@ class Pack:
             raise UsageError(
                 "the pack has no separate test set",
                 where=str(self.root),
-                mend=f'write test = "…", the name of a folder, into its {_FILE}',
+                hint=f'write test = "…", the name of a folder, into its {_FILE}',
             )
         return replace(self, examples=self.test)
 
@@ -244,7 +244,7 @@ def endpoint_config(
         raise UsageError(
             "the pack names no endpoint",
             where=str(pack.root),
-            mend=f'write endpoint = "https://…" into its {_FILE}',
+            hint=f'write endpoint = "https://…" into its {_FILE}',
         )
     own = {pack.endpoint: query_url} if query_url else {}
     config = EndpointConfig(
@@ -307,7 +307,7 @@ def _find(name_or_path: str | Path) -> Path:
         return known[given.name].resolve()
     raise UsageError(
         f"unknown pack {text!r}",
-        mend=f"choose {', '.join(sorted(known)) or 'a pack'} or name a folder of SHACL examples",
+        hint=f"choose {', '.join(sorted(known)) or 'a pack'} or name a folder of SHACL examples",
     )
 
 

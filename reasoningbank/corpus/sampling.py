@@ -40,10 +40,10 @@ def sample_tasks(
         True
     """
     if n < 0:
-        raise UsageError(f"cannot draw {n} tasks", where="n", mend="give 0 or more")
+        raise UsageError(f"cannot draw {n} tasks", where="n", hint="give 0 or more")
     if complexity not in (None, *get_args(Complexity)):
         raise UsageError(
-            f"unknown complexity {complexity!r}", mend="choose simple, moderate, complex"
+            f"unknown complexity {complexity!r}", hint="choose simple, moderate, complex"
         )
     pool = [t for t in tasks if complexity is None or t.complexity == complexity]
     return sorted(pool, key=lambda t: (shuffle_key(seed, t.id), t.id))[:n]

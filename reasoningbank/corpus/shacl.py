@@ -117,7 +117,7 @@ def _checked_complexities(given: Iterable[str] | None) -> frozenset[Complexity] 
             raise UsageError(
                 f"unknown complexity {word!r}",
                 where="complexity_filter",
-                mend="choose " + ", ".join(_COMPLEXITIES),
+                hint="choose " + ", ".join(_COMPLEXITIES),
             )
     return frozenset(cast("list[Complexity]", wanted))
 

@@ -52,7 +52,7 @@ def shapes_file() -> Path:
         file = home / "ontology" / "shapes" / "examples.ttl"
         if file.is_file():
             return file
-    raise SetupError("the shapes are missing", where="ontology/shapes", mend="install it again")
+    raise SetupError("the shapes are missing", where="ontology/shapes", hint="install it again")
 
 
 def shape_findings(examples: Sequence[NamedExample]) -> list[Finding]:
@@ -71,7 +71,7 @@ def shape_findings(examples: Sequence[NamedExample]) -> list[Finding]:
         import pyshacl
     except ImportError:
         raise SetupError(
-            "pySHACL is not installed", where="validate", mend="pip install pyshacl"
+            "pySHACL is not installed", where="validate", hint="pip install pyshacl"
         ) from None
     if not examples:
         return []

@@ -140,7 +140,7 @@ def _chosen(tools: dict[str, Any], arm: Arm) -> dict[str, Any]:
             raise UsageError(
                 f"unknown tool {name!r}",
                 where=f"arm {arm.name}",
-                mend=f"choose from {', '.join(tools)}",
+                hint=f"choose from {', '.join(tools)}",
             )
     return {k: v for k, v in tools.items() if arm.tools is None or k in arm.tools}
 

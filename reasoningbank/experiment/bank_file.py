@@ -29,11 +29,11 @@ def bank_file(memory: MemorySettings, seed: int) -> Path:
         taken = StepFolder(where, memory.stream, seed).taken()
         if not taken:
             what = f"there is no stream {memory.stream}.{seed} in {memory.bank}"
-            raise UsageError(what, mend="name a run in mode 'learn', its arm, and seeds it had")
+            raise UsageError(what, hint="name a run in mode 'learn', its arm, and seeds it had")
         where = snapshot_file(where, taken[-1].after)
     if not where.is_file():
-        mend = "name a file that `reasoningbank memory export` wrote, or a bank"
+        hint = "name a file that `reasoningbank memory export` wrote, or a bank"
         if where.is_dir():
-            mend = "of a run's folder, name the arm whose streams are meant as memory.stream"
-        raise UsageError(f"there is no bank {where}", mend=mend)
+            hint = "of a run's folder, name the arm whose streams are meant as memory.stream"
+        raise UsageError(f"there is no bank {where}", hint=hint)
     return where

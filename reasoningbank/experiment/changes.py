@@ -39,14 +39,14 @@ def apply_changes(data: Mapping[str, Any], changes: Sequence[str]) -> dict[str, 
         keys = path.strip().split(".")
         if not equals or not all(keys):
             raise UsageError(
-                f"{change!r} is no setting", where="--set", mend="write --set key=value"
+                f"{change!r} is no setting", where="--set", hint="write --set key=value"
             )
         tables = _tables(changed, keys[:-1])
         if not tables:
             raise UsageError(
                 f"{change!r} leads nowhere",
                 where="--set",
-                mend="name a key of the file, such as budget.iterations or arms.NAME.lm",
+                hint="name a key of the file, such as budget.iterations or arms.NAME.lm",
             )
         for table in tables:
             table[keys[-1]] = _value(text.strip())

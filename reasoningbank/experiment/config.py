@@ -261,8 +261,8 @@ def load_experiment(path: Path, changes: Sequence[str] = ()) -> Experiment:
     try:
         data: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        mend = "give the path of a .toml file, e.g. experiments/uniprot_demo.toml"
-        raise UsageError("no such experiment file", where=str(path), mend=mend) from None
+        hint = "give the path of a .toml file, e.g. experiments/uniprot_demo.toml"
+        raise UsageError("no such experiment file", where=str(path), hint=hint) from None
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot be read ({error})", where=str(path)) from error
     except tomllib.TOMLDecodeError as error:

@@ -129,7 +129,7 @@ def _gone(error: BaseException) -> SetupError:
     return SetupError(
         f"the Dask cluster is gone ({type(error).__name__})",
         where="executor",
-        mend="start it again, then run the same command: what is on disk is done",
+        hint="start it again, then run the same command: what is on disk is done",
     )
 
 
@@ -261,7 +261,7 @@ def _client(
             raise SetupError(
                 f"no Dask cluster with a worker answers ({error})",
                 where=executor.scheduler or "executor",
-                mend="start `dask scheduler` and `dask worker`, or leave the scheduler out",
+                hint="start `dask scheduler` and `dask worker`, or leave the scheduler out",
             ) from error
         yield client
 
@@ -294,7 +294,7 @@ def _check_reach(
         raise UsageError(
             f"workers of another machine cannot reach {here[0]}",
             where=f"executor.scheduler = {address!r}",
-            mend="give the experiment an endpoint and a model that have an address of their own",
+            hint="give the experiment an endpoint and a model that have an address of their own",
         )
 
 
@@ -331,9 +331,9 @@ def packed(pack: Pack) -> bytes:
     buffer = io.BytesIO()
     outside = [file for file in sorted(files) if not file.is_relative_to(pack.root)]
     if outside:
-        mend = "move it into the pack's folder, or run in threads"
+        hint = "move it into the pack's folder, or run in threads"
         what = f"{outside[0]} lies outside of the pack, so that no worker gets it"
-        raise UsageError(what, where=pack.name, mend=mend)
+        raise UsageError(what, where=pack.name, hint=hint)
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for file in sorted(files):
             archive.write(file, file.relative_to(pack.root))
@@ -347,7 +347,7 @@ def _distributed() -> Any:
         raise SetupError(
             "Dask is not installed",
             where='executor = "dask"',
-            mend='pip install "reasoningbank[scale]"',
+            hint='pip install "reasoningbank[scale]"',
         ) from None
     return distributed
 

@@ -41,8 +41,8 @@ def write_atomically(path: Path, data: Any, *, durable: bool = True) -> None:
         temporary = None
     except OSError as error:
         reason = error.strerror or str(error)
-        mend = "free space or choose another folder with --out"
-        raise RecordError(f"cannot be written ({reason})", where=str(path), mend=mend) from error
+        hint = "free space or choose another folder with --out"
+        raise RecordError(f"cannot be written ({reason})", where=str(path), hint=hint) from error
     finally:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
@@ -58,5 +58,5 @@ def read_json(path: Path) -> Any:
         raw = path.read_bytes()
         return json.loads(gzip.decompress(raw) if path.suffix == ".gz" else raw)
     except (OSError, ValueError, EOFError, zlib.error) as error:
-        mend = "delete the file and run the same command again"
-        raise RecordError(f"cannot be read ({error})", where=str(path), mend=mend) from error
+        hint = "delete the file and run the same command again"
+        raise RecordError(f"cannot be read ({error})", where=str(path), hint=hint) from error

@@ -49,7 +49,7 @@ def check_judge(name: str) -> None:
     kind, _, model = name.partition(":")
     if kind != "lm" or not model:
         raise UsageError(
-            f"unknown judge {name!r}", where="--with", mend="choose execution, rule or lm:NAME"
+            f"unknown judge {name!r}", where="--with", hint="choose execution, rule or lm:NAME"
         )
     parse_name(model)
 

@@ -109,7 +109,7 @@ class Keeper:
                 failure = EndpointError(
                     f"{errors} trials in a row ended in infrastructure errors ({record.error})",
                     where=str(self.folder.path),
-                    mend="mend that, then: reasoningbank rerun RUN --status error --missing",
+                    hint="mend that, then: reasoningbank rerun RUN --status error --missing",
                 )
         if failure is not None:
             raise failure

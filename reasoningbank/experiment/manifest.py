@@ -108,7 +108,7 @@ def open_run(
             raise UsageError(
                 "holds trials and no manifest, so that nothing says which run they are of",
                 where=str(folder.path),
-                mend="restore manifest.json, or choose another folder with --out",
+                hint="restore manifest.json, or choose another folder with --out",
             )
         folder.write_manifest(manifest)
         return
@@ -129,7 +129,7 @@ def open_run(
         raise UsageError(
             f"holds the records of another run ({', '.join(differs)} changed)",
             where=str(folder.path),
-            mend="choose another folder with --out, or move this one away",
+            hint="choose another folder with --out, or move this one away",
         )
     known = {**old, "hashes": {**was, "models": models}}
     if goes_on:

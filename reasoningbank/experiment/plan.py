@@ -82,18 +82,18 @@ def plan_run(
             try:
                 bank_file(arm.memory, seed)
             except UsageError as error:
-                raise UsageError(error.what, where=f"arm {arm.name}", mend=error.mend) from error
+                raise UsageError(error.what, where=f"arm {arm.name}", hint=error.hint) from error
         if arm.memory.distiller != "rules":
             try:
                 parse_name(arm.memory.distiller)
             except UsageError as error:
-                where, mend = f"arm {arm.name}, memory.distiller", f"{error.mend}; or rules"
-                raise UsageError(error.what, where=where, mend=mend) from error
+                where, hint = f"arm {arm.name}, memory.distiller", f"{error.hint}; or rules"
+                raise UsageError(error.what, where=where, hint=hint) from error
     pack = load_pack(experiment.pack)
     if experiment.language not in (*pack.languages, "en"):
-        mend = f"choose {' or '.join(pack.languages)}"
+        hint = f"choose {' or '.join(pack.languages)}"
         what = f"{pack.key} asks nothing in {experiment.language!r}"
-        raise UsageError(what, where="language", mend=mend)
+        raise UsageError(what, where="language", hint=hint)
     corpus = load_shacl_tasks(experiment.pack, language=experiment.language)
     selected = select_tasks(corpus, experiment.tasks)
     stream = _stream(experiment, corpus, selected)
@@ -107,7 +107,7 @@ def plan_run(
     names = [arm.name for arm in experiment.arms]
     for name in only:
         if name not in names:
-            raise UsageError(f"unknown arm {name!r}", mend=f"choose from {', '.join(names)}")
+            raise UsageError(f"unknown arm {name!r}", hint=f"choose from {', '.join(names)}")
     jobs = [
         job
         for job in plan_trials(experiment, selected, None if wanted else limit, stream)
@@ -126,7 +126,7 @@ def _stream(experiment: Experiment, corpus: Sequence[Task], selected: Sequence[T
     try:
         stream = select_tasks(corpus, experiment.learning.tasks)
     except UsageError as error:
-        raise UsageError(error.what, where="learning.tasks", mend=error.mend) from error
+        raise UsageError(error.what, where="learning.tasks", hint=error.hint) from error
     part = split_tasks(corpus).by_id()
     for task in stream:
         if part[task.id] == "test" or (exemplars and part[task.id] != "train"):
@@ -134,7 +134,7 @@ def _stream(experiment: Experiment, corpus: Sequence[Task], selected: Sequence[T
             raise UsageError(
                 f"{task.id} is of the {part[task.id]} split, so that {kept}",
                 where="learning.tasks",
-                mend='choose tasks of split = "train"',
+                hint='choose tasks of split = "train"',
             )
     if learning:
         of = {task.id: group for group, tasks in groups_of(corpus).items() for task in tasks}
@@ -145,7 +145,7 @@ def _stream(experiment: Experiment, corpus: Sequence[Task], selected: Sequence[T
                     f"{task.id} is of the same group as {held_out[of[task.id]]}, which is to "
                     "evaluate what the stream taught",
                     where="learning.tasks",
-                    mend='choose tasks of another split, e.g. split = "train"',
+                    hint='choose tasks of another split, e.g. split = "train"',
                 )
     return stream
 

@@ -37,13 +37,13 @@ class RunFolder:
         path = self.path / "manifest.json"
         if not path.exists():
             return None
-        mend = "restore it, or move it away: the records stay as they are"
+        hint = "restore it, or move it away: the records stay as they are"
         try:
             data = read_json(path)
         except RecordError as error:
-            raise RecordError(error.what, where=error.where, mend=mend) from error
+            raise RecordError(error.what, where=error.where, hint=hint) from error
         if not isinstance(data, dict) or "experiment" not in data:
-            raise RecordError("is no manifest", where=str(path), mend=mend)
+            raise RecordError("is no manifest", where=str(path), hint=hint)
         return data
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
@@ -90,8 +90,8 @@ class RunFolder:
         """
         there = copy.manifest
         if there is not None and _made(there) != _made(self.manifest or {}):
-            mend = "choose another folder, or remove this one"
-            raise UsageError("holds another run", where=str(copy.path), mend=mend)
+            hint = "choose another folder, or remove this one"
+            raise UsageError("holds another run", where=str(copy.path), hint=hint)
 
     def archive(
         self, target: Path, *, on_damaged: Callable[[Path], None] = lambda _: None
@@ -232,12 +232,12 @@ def _made(manifest: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _trial(path: Path) -> TrialRecord:
-    mend = "delete the file and run the same command again"
+    hint = "delete the file and run the same command again"
     try:
         trial = TrialRecord.from_json(read_json(path))
         belongs = path.name.removesuffix(".gz") == Path(trial.key.path).name
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise RecordError(f"is no trial ({error!r})", where=str(path), mend=mend) from error
+        raise RecordError(f"is no trial ({error!r})", where=str(path), hint=hint) from error
     if not belongs or path.parent.name != trial.key.arm:
-        raise RecordError(f"holds another trial ({trial.key})", where=str(path), mend=mend)
+        raise RecordError(f"holds another trial ({trial.key})", where=str(path), hint=hint)
     return trial

@@ -133,15 +133,15 @@ def rejudge_run(
     """
     manifest = folder.manifest
     if manifest is None:
-        mend = "give a folder with manifest.json"
-        raise UsageError("holds no run", where=str(folder.path), mend=mend)
+        hint = "give a folder with manifest.json"
+        raise UsageError("holds no run", where=str(folder.path), hint=hint)
     check_judge(judge)
     _check_arms(arms, manifest)
     in_place = out is None or out.path.resolve() == folder.path.resolve()
     target = folder if out is None or in_place else out
     if in_place and any((folder.path / "trials").glob("*/*.json.gz")):
         raise UsageError(
-            "its trials are compressed", where=str(folder.path), mend="name a folder with --out"
+            "its trials are compressed", where=str(folder.path), hint="name a folder with --out"
         )
     with hold_run(target):
         if not in_place:
@@ -158,7 +158,7 @@ def _check_arms(arms: tuple[str, ...], manifest: Mapping[str, Any]) -> None:
     names = [str(arm["name"]) for arm in manifest["experiment"]["arms"]]
     for arm in arms:
         if arm not in names:
-            raise UsageError(f"unknown arm {arm!r}", mend=f"choose from {', '.join(names)}")
+            raise UsageError(f"unknown arm {arm!r}", hint=f"choose from {', '.join(names)}")
 
 
 def _copy(

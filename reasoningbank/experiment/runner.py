@@ -281,7 +281,7 @@ def _check_prices(experiment: Experiment, jobs: Sequence[Job]) -> None:
             raise UsageError(
                 f"no price is known for {arm.lm}, so that a budget of dollars cannot be kept",
                 where=f"arm {arm.name}",
-                mend="limit tokens instead",
+                hint="limit tokens instead",
             )
 
 

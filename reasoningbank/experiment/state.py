@@ -88,7 +88,7 @@ def hold_run(folder: RunFolder) -> Iterator[None]:
         raise RecordError(
             f"cannot be written ({error.strerror or error})",
             where=str(folder.path),
-            mend="choose another folder with --out",
+            hint="choose another folder with --out",
         ) from error
     try:
         yield
@@ -111,7 +111,7 @@ def _taken(folder: RunFolder) -> UsageError:
     return UsageError(
         "another process runs this run",
         where=str(folder.path),
-        mend="wait for it (`reasoningbank status` tells), or choose another folder with --out",
+        hint="wait for it (`reasoningbank status` tells), or choose another folder with --out",
     )
 
 

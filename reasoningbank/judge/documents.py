@@ -104,7 +104,7 @@ def _checked(update: str) -> str:
     for token in tokens:
         if token.is_word(*_BEYOND):
             what = f"{token.text.upper()} reaches another machine"
-            raise QueryError(what, where="update", mend="change documents alone")
+            raise QueryError(what, where="update", hint="change documents alone")
     return update
 
 
@@ -141,7 +141,7 @@ def _held(http: httpx.Client, service: str, base: str) -> set[_Statement]:
     held = {_statement(row[0], row[1], row[2], row[3]) for row in rows}
     if len(held) > _MOST_TRIPLES:
         what = f"the documents hold more than {_MOST_TRIPLES:,} triples"
-        raise QueryError(what, where="update", mend="write less")
+        raise QueryError(what, where="update", hint="write less")
     return held
 
 

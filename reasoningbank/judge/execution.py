@@ -200,8 +200,8 @@ class ExecutionJudge:
 
     def _change(self, update: str) -> Answer:
         if self._documents is None:
-            mend = "write [documents] into its pack.toml"
-            raise QueryError("the pack has no documents that an update can change", mend=mend)
+            hint = "write [documents] into its pack.toml"
+            raise QueryError("the pack has no documents that an update can change", hint=hint)
         return self._documents.answer(update, timeout_s=self._timeout_s)
 
     def _run(self, query: str) -> Answer:

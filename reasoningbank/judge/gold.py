@@ -237,5 +237,5 @@ def _save(gold: Gold, path: Path) -> None:
             part.unlink(missing_ok=True)
     except OSError as error:
         raise RecordError(
-            error.strerror or str(error), where=str(path), mend="check space and permissions"
+            error.strerror or str(error), where=str(path), hint="check space and permissions"
         ) from error

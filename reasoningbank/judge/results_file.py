@@ -72,13 +72,13 @@ def read_answer(path: Path) -> Answer:
         read = _graph_reader(_GRAPHS[suffix])
     elif suffix == ".csv":
         raise UsageError(
-            "CSV does not tell an IRI from a string", where=str(path), mend="use .srj, .srx or .tsv"
+            "CSV does not tell an IRI from a string", where=str(path), hint="use .srj, .srx or .tsv"
         )
     else:
         raise UsageError(
             f"unknown kind of file '{suffix}'",
             where=str(path),
-            mend=f"use one of {', '.join([*_RESULTS, *_GRAPHS])}",
+            hint=f"use one of {', '.join([*_RESULTS, *_GRAPHS])}",
         )
     try:
         return read(path.read_bytes())

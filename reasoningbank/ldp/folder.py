@@ -56,8 +56,8 @@ class Folder:
             name = place.removesuffix(_INDEX if file.name == _INDEX else _SUFFIX)
             url = document_url(self._base, urlsplit(self._base).path + name)
             if url != self._base + name:
-                mend = "percent-encode its name, or move it elsewhere"
-                raise UsageError("the name is no name of a document", where=str(file), mend=mend)
+                hint = "percent-encode its name, or move it elsewhere"
+                raise UsageError("the name is no name of a document", where=str(file), hint=hint)
             try:
                 quads = parse(
                     file.read_bytes(), RdfFormat.TURTLE, base_iri=url, rename_blank_nodes=True

@@ -34,7 +34,7 @@ def checked_base(base: str) -> str:
         >>> checked_base("http://localhost/Malmö")
         'http://localhost/Malm%C3%B6/'
     """
-    mend = "give one such as http://localhost:4443/"
+    hint = "give one such as http://localhost:4443/"
     try:
         parts = urlsplit(base)
         # A port that is none is told of only when it is asked for.
@@ -42,14 +42,14 @@ def checked_base(base: str) -> str:
         odd = parts.query or parts.fragment or "@" in parts.netloc
         NamedNode(f"{parts.scheme}://{parts.netloc}/")
     except ValueError as error:
-        raise UsageError(f"not a base address: {base!r}: {error}", mend=mend) from None
+        raise UsageError(f"not a base address: {base!r}: {error}", hint=hint) from None
     if not known or odd:
-        raise UsageError(f"not a base address: {base!r}", mend=mend)
+        raise UsageError(f"not a base address: {base!r}", hint=hint)
     path = f"{parts.path}/" if not parts.path.endswith("/") else parts.path
     # Spelled as documents' addresses are, so that they begin with it.
     clean = document_url(f"{parts.scheme}://{parts.netloc.lower()}/", path)
     if clean is None:
-        raise UsageError(f"not a base address: {base!r}", mend="leave . and .. and // out of it")
+        raise UsageError(f"not a base address: {base!r}", hint="leave . and .. and // out of it")
     return clean
 
 
@@ -68,8 +68,8 @@ def checked_document(base: str, url: str) -> str:
         reasoningbank.errors.UsageError: http://e/ø: no document can have this address; ...
     """
     if document_url(base, urlsplit(url).path) != url:
-        mend = f"give one at {base} or below, percent-encoded"
-        raise UsageError("no document can have this address", where=url, mend=mend)
+        hint = f"give one at {base} or below, percent-encoded"
+        raise UsageError("no document can have this address", where=url, hint=hint)
     return url
 
 

@@ -79,7 +79,7 @@ class LDPServer:
             raise SetupError(
                 f"port {port} {'is in use' if used else f'cannot be had: {error.strerror}'}",
                 where="LDPServer",
-                mend="choose another port, or none to get a free one",
+                hint="choose another port, or none to get a free one",
             ) from error
         self._thread: threading.Thread | None = None
         self._stopped = False

@@ -100,5 +100,5 @@ def weights_named(name: str) -> Weights:
         return CATALOGUE[name]
     except KeyError:
         raise UsageError(
-            f"no embedded model is called {name!r}", mend=f"choose {' or '.join(CATALOGUE)}"
+            f"no embedded model is called {name!r}", hint=f"choose {' or '.join(CATALOGUE)}"
         ) from None

@@ -69,26 +69,26 @@ def _of_lm_error(error: dspy_errors.LMError, model: str) -> ReasoningBankError:
         return BudgetError(
             f"the prompt no longer fits the model's context window ({said})",
             where=model,
-            mend="give the agent fewer turns, shorter tool results or a larger context",
+            hint="give the agent fewer turns, shorter tool results or a larger context",
         )
     if isinstance(error, dspy_errors.LMAuthError):
-        return SetupError(f"the key was refused ({said})", where=model, mend="check the API key")
+        return SetupError(f"the key was refused ({said})", where=model, hint="check the API key")
     if isinstance(error, dspy_errors.LMBillingError):
-        return SetupError(f"the account is exhausted ({said})", where=model, mend="check billing")
+        return SetupError(f"the account is exhausted ({said})", where=model, hint="check billing")
     misset = (
         dspy_errors.LMUnsupportedModelError,
         dspy_errors.LMUnsupportedFeatureError,
         dspy_errors.LMConfigurationError,
     )
     if isinstance(error, misset):
-        return SetupError(said, where=model, mend="check the model's name and settings")
+        return SetupError(said, where=model, hint="check the model's name and settings")
     if isinstance(error, dspy_errors.LMRateLimitError):
         return ModelError(
             f"the rate limit outlasted the retries ({said})",
             where=model,
-            mend="run the same command later; finished trials are kept",
+            hint="run the same command later; finished trials are kept",
         )
-    return ModelError(said, where=model, mend="check that the model is up, then run again")
+    return ModelError(said, where=model, hint="check that the model is up, then run again")
 
 
 def _is_overflow(said: str) -> bool:

@@ -139,7 +139,7 @@ def make_lm(
     if model.is_local:
         if api_base is None:
             raise UsageError(
-                "a local model needs its server", where=name, mend="open it with open_lm(name)"
+                "a local model needs its server", where=name, hint="open it with open_lm(name)"
             )
         settings["num_retries"] = 1 if num_retries is None else num_retries
         settings["max_tokens"] = max_tokens or LOCAL_MAX_TOKENS
@@ -162,7 +162,7 @@ def make_lm(
     try:
         return dspy.LM(name, **settings)
     except (dspy.LMConfigurationError, ValueError, TypeError) as error:
-        raise UsageError(str(error), where=name, mend="change the model's settings") from error
+        raise UsageError(str(error), where=name, hint="change the model's settings") from error
 
 
 @contextlib.contextmanager
@@ -275,12 +275,12 @@ def _check_served(api_base: str, alias: str) -> tuple[int, int, str]:
         raise SetupError(
             f"no local model server answers there ({type(error).__name__})",
             where=api_base,
-            mend="start one with `reasoningbank lm serve`, or leave the address out",
+            hint="start one with `reasoningbank lm serve`, or leave the address out",
         ) from error
     if served != alias:
         raise SetupError(
             f"it serves {served}, not {alias}",
             where=api_base,
-            mend="name the model that is served, or leave the address out",
+            hint="name the model that is served, or leave the address out",
         )
     return context, slots, build

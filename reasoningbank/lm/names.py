@@ -79,7 +79,7 @@ def parse_name(text: str) -> ModelName:
         return ModelName(name, "file", Path(rest).expanduser())
     if re.fullmatch(r"[A-Za-z0-9_.-]+/\S+", name):
         return ModelName(name, "hosted")
-    raise UsageError(f"unknown model {text!r}", mend=f"name a model like {EXAMPLES}")
+    raise UsageError(f"unknown model {text!r}", hint=f"name a model like {EXAMPLES}")
 
 
 def check_hosted(name: str, *, api_base: str | None = None, api_key_env: str | None = None) -> None:
@@ -99,7 +99,7 @@ def check_hosted(name: str, *, api_base: str | None = None, api_key_env: str | N
     provider = name.partition("/")[0]
     if provider not in providers():
         raise UsageError(
-            f"unknown provider {provider!r} in model {name!r}", mend=f"name a model like {EXAMPLES}"
+            f"unknown provider {provider!r} in model {name!r}", hint=f"name a model like {EXAMPLES}"
         )
     if api_key_env:
         if not os.environ.get(api_key_env):
@@ -161,7 +161,7 @@ def _missing_key(name: str, variable: str) -> SetupError:
     return SetupError(
         f"the environment variable {variable} is not set",
         where=name,
-        mend="set it to your key, or choose --lm local, which needs none",
+        hint="set it to your key, or choose --lm local, which needs none",
     )
 
 

@@ -92,7 +92,7 @@ def slot_of(role: str, *, workers: int = 1, worker: int = 0) -> int:
     if role in SINGLE_ROLES:
         return workers + SINGLE_ROLES.index(role)
     raise UsageError(
-        f"unknown role {role!r}", where="role", mend="choose solver, judge, distiller or extractor"
+        f"unknown role {role!r}", where="role", hint="choose solver, judge, distiller or extractor"
     )
 
 
@@ -231,24 +231,24 @@ class LocalModel:
             return SetupError(
                 f"port {settings.port} is in use",
                 where="local model server",
-                mend="name another port, or 0 for a free one",
+                hint="name another port, or 0 for a free one",
             )
         if timed_out:
             return SetupError(
                 f"the model did not load within {self._startup_s:.0f} s",
                 where=settings.path,
-                mend="wait until the machine is less busy and try again",
+                hint="wait until the machine is less busy and try again",
             )
         if "No module named" in log:
             return SetupError(
-                "xllamacpp is not installed", where=sys.executable, mend="pip install xllamacpp"
+                "xllamacpp is not installed", where=sys.executable, hint="pip install xllamacpp"
             )
         complaints = [x for x in log.splitlines() if " E " in x or "error" in x.lower()]
         reason = (complaints or [error or "the server ended while it loaded the model"])[0]
         return SetupError(
             f"the model cannot be served: {reason.strip()[:300]}",
             where=settings.path,
-            mend="check that it is a GGUF file llama.cpp can load and that memory suffices",
+            hint="check that it is a GGUF file llama.cpp can load and that memory suffices",
         )
 
 
@@ -261,10 +261,10 @@ def check_gguf(path: Path) -> None:
         raise SetupError(
             f"the weights file cannot be read ({error.strerror})",
             where=str(path),
-            mend="name a GGUF file, or run `reasoningbank lm pull local` for the embedded model",
+            hint="name a GGUF file, or run `reasoningbank lm pull local` for the embedded model",
         ) from error
     if magic != b"GGUF":
-        raise SetupError("this is no GGUF file", where=str(path), mend="name a GGUF file")
+        raise SetupError("this is no GGUF file", where=str(path), hint="name a GGUF file")
 
 
 def _first_line(stream: IO[str], seconds: float) -> str:

@@ -96,13 +96,13 @@ def require(name: str, folder: Path | None = None) -> Path:
         raise SetupError(
             f"the weights of {weights.title} are missing",
             where=str(path),
-            mend=f"run `reasoningbank lm pull {name}`",
+            hint=f"run `reasoningbank lm pull {name}`",
         )
     if not is_verified(weights, path):
         raise SetupError(
             f"this is not the file of {weights.title}: its size or sha256 is wrong",
             where=str(path),
-            mend=f"run `reasoningbank lm pull {name}`, which fetches it again",
+            hint=f"run `reasoningbank lm pull {name}`, which fetches it again",
         )
     return path
 
@@ -169,7 +169,7 @@ def pull_weights(
         raise SetupError(
             f"the weights cannot be written ({error.strerror or error})",
             where=str(path.parent),
-            mend="set REASONINGBANK_CACHE to a folder you may write",
+            hint="set REASONINGBANK_CACHE to a folder you may write",
         ) from error
 
 
@@ -200,7 +200,7 @@ def _fetch(weights: Weights, path: Path, report: Report, sources: Sequence[Sourc
     raise SetupError(
         f"{weights.title} could not be fetched ({'; '.join(failures)})",
         where=f"lm pull {weights.name}",
-        mend=f"check the network and run the same command again, or put the file at {path}",
+        hint=f"check the network and run the same command again, or put the file at {path}",
     )
 
 
@@ -212,7 +212,7 @@ def _check_room(weights: Weights, partial: Path) -> None:
         raise SetupError(
             f"{need / 1e9:.1f} GB are needed and {free / 1e9:.1f} GB are free",
             where=str(partial.parent),
-            mend="make room, or set REASONINGBANK_CACHE to a folder on a larger disk",
+            hint="make room, or set REASONINGBANK_CACHE to a folder on a larger disk",
         )
 
 

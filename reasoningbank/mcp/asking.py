@@ -46,10 +46,10 @@ class Asker:
 
     def __init__(self, settings: Settings, opened: Opened, hidden: frozenset[str]) -> None:
         if settings.lm is None:
-            raise SetupError("the server has no model", mend="start it with --lm")
+            raise SetupError("the server has no model", hint="start it with --lm")
         if make_agent(settings.agent).sees_gold:
             what = f"{settings.agent} answers only tasks that have a gold"
-            raise UsageError(what, mend="choose rlm, react or direct")
+            raise UsageError(what, hint="choose rlm, react or direct")
         self._settings = settings
         self._arm = Arm(name="ask", agent=settings.agent, lm=settings.lm)
         self._experiment = Experiment(name="ask", pack=str(settings.pack.root), arms=(self._arm,))
@@ -116,22 +116,22 @@ class Asker:
         """
         own = self._world.endpoint
         if endpoint and not own.is_at(endpoint):
-            mend = f"write the query itself, or ask {own.url}"
-            raise UsageError("the model knows another endpoint", where=endpoint, mend=mend)
+            hint = f"write the query itself, or ask {own.url}"
+            raise UsageError("the model knows another endpoint", where=endpoint, hint=hint)
         return self._attempt(naming_columns(question, names)).sparql or ""
 
     def _attempt(self, question: str, stop: threading.Event | None = None) -> Attempt:
         text = " ".join(question.split())
         if not text or len(text) > MOST_QUESTION:
             what = f"a question has 1 to {MOST_QUESTION} characters, and this has {len(text)}"
-            raise ToolError(what, mend="ask in one or two sentences")
+            raise ToolError(what, hint="ask in one or two sentences")
         task = Task("ask", text, "", self._world.endpoint.url)
 
         called_off = (stop or threading.Event()).is_set
 
         def check() -> None:
             if called_off():
-                raise ToolError("the question was called off", mend="ask it again")
+                raise ToolError("the question was called off", hint="ask it again")
 
         def watch(_: Event) -> None:
             if called_off():
@@ -150,5 +150,5 @@ class Asker:
             raise ModelError(attempt.error)
         if attempt.sparql is None:
             what = f"no query came out ({attempt.error or attempt.status})"
-            raise ToolError(what, mend="ask in other words, or explore with the sparql tools")
+            raise ToolError(what, hint="ask in other words, or explore with the sparql tools")
         return attempt

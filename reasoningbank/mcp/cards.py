@@ -48,7 +48,7 @@ class Cards:
         """
         text = " ".join(question.split())
         if not text or len(text) > MOST_QUESTION:
-            raise UsageError("the question is empty or too long", mend="give a sentence")
+            raise UsageError("the question is empty or too long", hint="give a sentence")
         return self._builder("L1").build(text).text
 
     def _builder(self, layer: str) -> ContextBuilder:

@@ -45,7 +45,7 @@ class Desk:
         if len(self.store) >= most:
             raise ToolError(
                 f"this session holds {most} handles, and may hold no more",
-                mend="begin a new session, which releases them",
+                hint="begin a new session, which releases them",
             )
 
     @property

@@ -64,7 +64,7 @@ class Outcome:
         if start < 0 or start >= max(1, len(self.items)):
             raise ToolError(
                 f"{key} has {len(self.items)} items to be shown, so none from {told(start)}",
-                mend="give a smaller start, from 0",
+                hint="give a smaller start, from 0",
             )
         shown = fit([_short(item) for item in self.items[start : start + limit]])
         following = start + len(shown)

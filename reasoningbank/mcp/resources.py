@@ -126,7 +126,7 @@ def read_page(shared: Shared, uri: str) -> tuple[str, str]:
         if uri.startswith(template.start):
             return template.read(unquote(uri[len(template.start) :])), template.kind
     known = ", ".join(page.uri for page in there)
-    raise UsageError("there is no such resource", where=uri[:200], mend=f"there are {known}")
+    raise UsageError("there is no such resource", where=uri[:200], hint=f"there are {known}")
 
 
 def _operations() -> str:

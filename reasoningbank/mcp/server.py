@@ -63,7 +63,7 @@ def make_server(shared: Shared, desks: Desks) -> Server[Any]:
         try:
             if params.name not in tools:
                 raise ToolError(
-                    f"no tool {params.name[:60]!r}", mend=f"there are {', '.join(tools)}"
+                    f"no tool {params.name[:60]!r}", hint=f"there are {', '.join(tools)}"
                 )
             with desks.at(context, given) as desk:
                 answer = await _in_thread(tools[params.name], desk, given)

@@ -110,7 +110,7 @@ class Shared:
         with self._lock:
             if self._bank is None:
                 if self.settings.bank is None:
-                    raise SetupError("the server has no memory bank", mend="start it with --bank")
+                    raise SetupError("the server has no memory bank", hint="start it with --bank")
                 # Memory needs what agents need, which is slow to load.
                 from reasoningbank.memory import MemoryBank
 
@@ -144,7 +144,7 @@ class Shared:
         with self._asker_lock:
             if self._asker is None:
                 if self.settings.lm is None:
-                    raise SetupError("the server has no model", mend="start it with --lm")
+                    raise SetupError("the server has no model", hint="start it with --lm")
                 from reasoningbank.mcp.asking import Asker
 
                 hidden = frozenset(task.id for task in self.evaluation())

@@ -79,8 +79,8 @@ class Tool:
         except ValidationError as error:
             wrong = [_mistake(one) for one in error.errors(include_url=False)[:MOST_MISTAKES]]
             names = ", ".join(self.arguments.model_fields) or "no arguments"
-            mend = f"{self.name} takes {names}"
-            raise ToolError("; ".join(wrong), where=self.name, mend=mend) from None
+            hint = f"{self.name} takes {names}"
+            raise ToolError("; ".join(wrong), where=self.name, hint=hint) from None
         return {name: getattr(model, name) for name in self.arguments.model_fields}
 
 

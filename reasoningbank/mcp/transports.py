@@ -63,19 +63,19 @@ def listening(address: str) -> Iterator[socket.socket]:
     host, _, port = address.rpartition(":")
     host = host.removeprefix("[").removesuffix("]") or "127.0.0.1"
     if not (port.isascii() and port.isdigit() and int(port) < 65_536):
-        raise UsageError("is no HOST:PORT", where=address, mend="give e.g. 127.0.0.1:8000")
+        raise UsageError("is no HOST:PORT", where=address, hint="give e.g. 127.0.0.1:8000")
     # The protocol's library answers under these names alone, against rebinding.
     if host not in HOSTS:
-        mend = "listen on 127.0.0.1 or ::1, behind a proxy that asks who a client is"
+        hint = "listen on 127.0.0.1 or ::1, behind a proxy that asks who a client is"
         what = "the server has no authentication, so it listens to this machine alone"
-        raise UsageError(what, where=address, mend=mend)
+        raise UsageError(what, where=address, hint=hint)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         bound = socket.create_server((host, int(port)), family=family)
     except OSError as error:
         used = error.errno == errno.EADDRINUSE
         what = "is in use" if used else f"cannot be had: {error.strerror}"
-        raise SetupError(what, where=address, mend="choose another port") from None
+        raise SetupError(what, where=address, hint="choose another port") from None
     with bound:
         yield bound
 

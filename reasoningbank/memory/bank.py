@@ -87,8 +87,8 @@ class MemoryBank:
         try:
             with bank._changing(f"snapshot {snapshot.hash}") as operation:
                 if bank.items(status=None):
-                    mend = "add the items, or name a new file"
-                    raise UsageError("holds items already", where=str(path), mend=mend)
+                    hint = "add the items, or name a new file"
+                    raise UsageError("holds items already", where=str(path), hint=hint)
                 for item in snapshot.items:
                     operation.change("add", None, item)
         except BaseException:
@@ -146,13 +146,13 @@ class MemoryBank:
         if found:
             named = ", ".join(found[:5]) + (" …" if len(found) > 5 else "")
             raise UsageError(
-                f"{len(found)} items begin with {item_id!r}", mend=f"say more: {named}"
+                f"{len(found)} items begin with {item_id!r}", hint=f"say more: {named}"
             )
         near = difflib.get_close_matches(wanted, every, n=3, cutoff=0.75)
-        mend = "the list of the items shows their ids" if every else "the bank is empty"
+        hint = "the list of the items shows their ids" if every else "the bank is empty"
         if near:
-            mend = f"is it one of {', '.join(near)}?"
-        raise UsageError(f"there is no memory item {item_id!r}", mend=mend)
+            hint = f"is it one of {', '.join(near)}?"
+        raise UsageError(f"there is no memory item {item_id!r}", hint=hint)
 
     def items(self, *, status: ItemStatus | None = "active") -> list[MemoryItem]:
         """Return the items of a status, or with None all, by id."""
@@ -195,7 +195,7 @@ class MemoryBank:
             after = new if before is None or before in replaced else _merged(before, new)
             if others and after.status != "active":
                 what = f"is {after.status}, so it cannot take the place of others"
-                raise UsageError(what, where=f"item {new.id}", mend="restore it first")
+                raise UsageError(what, where=f"item {new.id}", hint="restore it first")
             if before is None:
                 operation.change("add", None, after)
             else:

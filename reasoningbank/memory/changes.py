@@ -104,5 +104,5 @@ def _without(change: Change, now: MemoryItem) -> tuple[Any, ...]:
 def _in_the_way(change: Change) -> UsageError:
     return UsageError(
         f"change {change.number} cannot be undone: item {change.item_id} was changed since",
-        mend="undo the later change first (history shows it)",
+        hint="undo the later change first (history shows it)",
     )

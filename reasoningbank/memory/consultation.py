@@ -125,7 +125,7 @@ class Consultation:
             # The bank names ids that are near, of items that may not be shown among them.
             raise UsageError(
                 f"there is no memory item {told(item_id)}",
-                mend="give an id that memory_search(query) gave",
+                hint="give an id that memory_search(query) gave",
             ) from None
         objection = self._guard.objection(item)
         if not objection and self._kinds is not None and item.src not in self._kinds:

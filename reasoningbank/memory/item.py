@@ -174,11 +174,11 @@ class MemoryItem:
     def __post_init__(self) -> None:
         if self.src not in get_args(ItemSource):
             allowed = ", ".join(get_args(ItemSource))
-            raise UsageError(f"unknown source {self.src!r} of a memory item", mend=f"use {allowed}")
+            raise UsageError(f"unknown source {self.src!r} of a memory item", hint=f"use {allowed}")
         if self.status not in get_args(ItemStatus):
             allowed = ", ".join(get_args(ItemStatus))
             raise UsageError(
-                f"unknown status {self.status!r} of a memory item", mend=f"use {allowed}"
+                f"unknown status {self.status!r} of a memory item", hint=f"use {allowed}"
             )
         if not self.title.strip() or not (self.content.strip() or self.pattern.strip()):
             raise UsageError("a memory item needs a title, and content or a pattern")

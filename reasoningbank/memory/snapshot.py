@@ -100,9 +100,9 @@ class Snapshot:
             temporary.replace(path)
         except OSError as error:
             reason = error.strerror or str(error)
-            mend = "free space or choose another folder"
+            hint = "free space or choose another folder"
             raise RecordError(
-                f"cannot be written ({reason})", where=str(path), mend=mend
+                f"cannot be written ({reason})", where=str(path), hint=hint
             ) from error
         finally:
             with contextlib.suppress(OSError):
@@ -127,8 +127,8 @@ class Snapshot:
             text = (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode("utf-8-sig")
         except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
             reason = (isinstance(error, OSError) and error.strerror) or str(error)
-            mend = "name a file of JSON lines, as `reasoningbank memory export` writes it"
-            raise RecordError(f"cannot be read ({reason})", where=str(path), mend=mend) from error
+            hint = "name a file of JSON lines, as `reasoningbank memory export` writes it"
+            raise RecordError(f"cannot be read ({reason})", where=str(path), hint=hint) from error
         items: dict[str, MemoryItem] = {}
         lines: dict[str, bytes] = {}
         # Not splitlines: a title may hold U+2028, which JSON leaves as it is.
@@ -148,7 +148,7 @@ class Snapshot:
             raise RecordError(
                 f"was changed or cut: its content is {snapshot.hash}",
                 where=str(path),
-                mend="take it from a backup, or rename it if the change was meant",
+                hint="take it from a backup, or rename it if the change was meant",
             )
         return snapshot
 

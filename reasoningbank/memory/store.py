@@ -142,15 +142,15 @@ class Store:
                 raise self._failed(error) from error
             except RecordError as error:
                 where = error.where or str(self.path)
-                raise RecordError(error.what, where=where, mend=error.mend) from error
+                raise RecordError(error.what, where=where, hint=error.hint) from error
 
     def _prepare(self) -> None:
         try:
             if not self._is_bank():
                 if self.readonly and self.path is not None:
-                    mend = "make it anew from a snapshot with `reasoningbank memory import`"
+                    hint = "make it anew from a snapshot with `reasoningbank memory import`"
                     raise RecordError(
-                        "is empty, so it is no memory bank", where=str(self.path), mend=mend
+                        "is empty, so it is no memory bank", where=str(self.path), hint=hint
                     )
                 self._database.execute("BEGIN IMMEDIATE")
                 # Another process may have made it in between.
@@ -178,11 +178,11 @@ class Store:
             raise RecordError(
                 f"was written by a newer version of the package (format {version})",
                 where=str(self.path),
-                mend="upgrade reasoningbank",
+                hint="upgrade reasoningbank",
             )
         if application != APPLICATION and tables:
             raise RecordError(
-                "is a database, but no memory bank", where=str(self.path), mend="name another file"
+                "is a database, but no memory bank", where=str(self.path), hint="name another file"
             )
         return bool(tables)
 
@@ -197,17 +197,17 @@ class Store:
         said = (str(error).splitlines() or [""])[0]
         where = str(self.path or "the bank in memory")
         if self.path is not None and self.path.is_dir():
-            return UsageError("is a folder, not a memory bank", where=where, mend="name a file")
+            return UsageError("is a folder, not a memory bank", where=where, hint="name a file")
         if "not a database" in said:
-            mend = "name another file; JSON lines are read by `reasoningbank memory import`"
-            return RecordError("is no memory bank, or is damaged", where=where, mend=mend)
+            hint = "name another file; JSON lines are read by `reasoningbank memory import`"
+            return RecordError("is no memory bank, or is damaged", where=where, hint=hint)
         if any(word in said for word in ("malformed", "corrupt", "vtable")):
-            mend = "make it anew from a snapshot with `reasoningbank memory import`"
-            return RecordError(f"the memory bank is damaged ({said})", where=where, mend=mend)
+            hint = "make it anew from a snapshot with `reasoningbank memory import`"
+            return RecordError(f"the memory bank is damaged ({said})", where=where, hint=hint)
         if "locked" in said:
-            mend = "try again when it is done"
-            return RecordError("another process is writing to it", where=where, mend=mend)
+            hint = "try again when it is done"
+            return RecordError("another process is writing to it", where=where, hint=hint)
         if "closed" in said:
             return UsageError("the memory bank was closed", where=where)
-        mend = "check that the folder is there, may be written and has space"
-        return RecordError(f"cannot be read or written ({said})", where=where, mend=mend)
+        hint = "check that the folder is there, may be written and has space"
+        return RecordError(f"cannot be read or written ({said})", where=where, hint=hint)

@@ -129,7 +129,7 @@ def item_from(text: str) -> MemoryItem:
     except (ValueError, ReasoningBankError) as error:
         raise RecordError(
             f"an item of the bank is damaged ({error})",
-            mend="make the bank anew from a snapshot with `reasoningbank memory import`",
+            hint="make the bank anew from a snapshot with `reasoningbank memory import`",
         ) from error
 
 

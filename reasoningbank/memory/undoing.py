@@ -40,7 +40,7 @@ def undo(store: Store, database: sqlite3.Connection, number: int | None) -> Chan
     )
     if not rows:
         none = "nothing was changed yet" if number is None else f"no change {number}"
-        raise UsageError(none, mend="the history shows the changes and their numbers")
+        raise UsageError(none, hint="the history shows the changes and their numbers")
     first = rows[0].number
     _check_in_effect(database, first)
     operation = Operation(store, database, f"{_OF}{first}")
@@ -70,7 +70,7 @@ def _check_in_effect(database: sqlite3.Connection, number: int) -> None:
         last = max(one for one, way in kin.items() if way == in_effect)
         raise UsageError(
             f"change {number} cannot be undone again: change {last} took it back",
-            mend=f"undo change {last} to have it as it was",
+            hint=f"undo change {last} to have it as it was",
         )
 
 
@@ -103,5 +103,5 @@ def _check_heirs(database: sqlite3.Connection, rows: Iterable[Change]) -> None:
         if heir in gone:
             raise UsageError(
                 f"change {gone[heir]} cannot be undone: item {item_id} was superseded by {heir}",
-                mend="undo that first (history shows it)",
+                hint="undo that first (history shows it)",
             )

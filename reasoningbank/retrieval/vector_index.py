@@ -60,6 +60,6 @@ def open_index(name: str = DEFAULT_INDEX) -> VectorIndex:
         (array([3]), array([1.]))
     """
     if name not in INDEXES:
-        mend = f"choose {' or '.join(INDEXES)}"
-        raise UsageError(f"unknown index of vectors {name!r}", mend=mend)
+        hint = f"choose {' or '.join(INDEXES)}"
+        raise UsageError(f"unknown index of vectors {name!r}", hint=hint)
     return INDEXES[name]()

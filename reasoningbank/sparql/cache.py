@@ -61,7 +61,7 @@ class AnswerCache:
             raise UsageError(
                 f"the cache cannot be opened: {error}",
                 where=str(file),
-                mend="name a file that can be written, or set no cache",
+                hint="name a file that can be written, or set no cache",
             ) from None
 
     def close(self) -> None:

@@ -208,7 +208,7 @@ class SPARQLClient:
         url = urljoin(self.config.address, path)
         if urlsplit(url)[:2] != urlsplit(self.config.address)[:2]:
             raise UsageError(
-                "not an address of this endpoint", where=url, mend=f"stay on {self.config.address}"
+                "not an address of this endpoint", where=url, hint=f"stay on {self.config.address}"
             )
         timeout = self.config.timeout_s if timeout_s is None else timeout_s
         try:
@@ -217,7 +217,7 @@ class SPARQLClient:
             )
         except TimedOut:
             raise EndpointError(
-                f"no answer within {timeout:g} s", where=url, mend="try again later"
+                f"no answer within {timeout:g} s", where=url, hint="try again later"
             ) from None
 
     def _table(
@@ -302,7 +302,7 @@ class SPARQLClient:
         return EndpointError(
             f"the answer cannot be read: {detail}",
             where=self.config.address,
-            mend="check that this is a SPARQL endpoint",
+            hint="check that this is a SPARQL endpoint",
         )
 
     def _exchange(self, send: Callable[[float], Reply], timeout: float) -> Reply:
@@ -331,7 +331,7 @@ class SPARQLClient:
                 raise EndpointError(
                     f"no connection: {error}",
                     where=self.config.address,
-                    mend="check the address and that the endpoint is up",
+                    hint="check the address and that the endpoint is up",
                 ) from None
             except Dropped as error:
                 failure = f"the connection was dropped: {error}"
@@ -345,7 +345,7 @@ class SPARQLClient:
             time.sleep(pause)
         if reply is not None:
             return reply
-        raise EndpointError(failure, where=self.config.address, mend="try again later")
+        raise EndpointError(failure, where=self.config.address, hint="try again later")
 
 
 def _tsv_reader(headers: Message, rows: int) -> TSVReader | None:

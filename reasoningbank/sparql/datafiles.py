@@ -31,7 +31,7 @@ def _format(file: Path) -> pyoxigraph.RdfFormat:
         raise UsageError(
             "not an RDF file by its name",
             where=str(file),
-            mend="use .nq, .trig, .nt, .ttl, .rdf or .jsonld, gzipped (.gz) or not",
+            hint="use .nq, .trig, .nt, .ttl, .rdf or .jsonld, gzipped (.gz) or not",
         )
     return found
 

@@ -143,7 +143,7 @@ class EndpointConfig:
                 raise UsageError(
                     f"not the address of an endpoint: {url!r}",
                     where=f"EndpointConfig.{label}",
-                    mend="give one that starts with http:// or https://",
+                    hint="give one that starts with http:// or https://",
                 )
         for name, value in {**self.headers, "User-Agent": self.user_agent}.items():
             if not f"{name}{value}".isprintable() or not f"{name}{value}".isascii():

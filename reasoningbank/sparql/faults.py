@@ -42,7 +42,7 @@ _MESSAGE_CHARS = 300
 def timed_out(config: EndpointConfig, detail: str) -> QueryTimeoutError:
     """Return the error for a query that took too long."""
     return QueryTimeoutError(
-        f"the query timed out ({detail})", where=config.source, mend=_SELECTIVE
+        f"the query timed out ({detail})", where=config.source, hint=_SELECTIVE
     )
 
 
@@ -57,12 +57,12 @@ def broken_answer(config: EndpointConfig, query: PreparedQuery, message: str) ->
         return QueryError(
             f"the query failed while it was answered, perhaps in its SERVICE: {message}",
             where=config.source,
-            mend="query that endpoint directly, or use SERVICE SILENT",
+            hint="query that endpoint directly, or use SERVICE SILENT",
         )
     return QueryError(
         f"the query failed while it was answered: {message}",
         where=config.source,
-        mend="ask for less at once, and check functions and their arguments",
+        hint="ask for less at once, and check functions and their arguments",
     )
 
 
@@ -77,7 +77,7 @@ def compressed(config: EndpointConfig, headers: Message) -> EndpointError | None
     return EndpointError(
         f"the answer is compressed ({coding[:40]}), which was not asked for",
         where=config.address,
-        mend="take the compression off there, or ask whoever runs it",
+        hint="take the compression off there, or ask whoever runs it",
     )
 
 
@@ -129,19 +129,19 @@ def refusal(
         return query.explain(message) or QueryError(
             f"the endpoint rejects the query: {message or 'HTTP 400'}",
             where=config.source,
-            mend="correct the query",
+            hint="correct the query",
         )
     if reply.status in (413, 414):
         return QueryError(
             f"the endpoint says that the query is too long (HTTP {reply.status})",
             where=config.source,
-            mend="shorten it, or put fewer VALUES into it",
+            hint="shorten it, or put fewer VALUES into it",
         )
     if reply.status == 500 and _TOO_COSTLY.search(message):
         return QueryError(
             f"the endpoint estimates the query as too costly: {message}",
             where=config.source,
-            mend=_SELECTIVE,
+            hint=_SELECTIVE,
         )
     if reply.status == 408 or (reply.status == 500 and not html and is_timeout(message)):
         return timed_out(config, f"the engine says: {message or 'HTTP 408'}")
@@ -150,9 +150,9 @@ def refusal(
         return QueryError(
             f"the endpoint rejects the query: {message}",
             where=config.source,
-            mend="name the start or the end of the path" if unbound else "correct the query",
+            hint="name the start or the end of the path" if unbound else "correct the query",
         )
-    mend = {
+    hint = {
         401: "give credentials in EndpointConfig.headers",
         403: "check that the endpoint allows this use",
         404: "check the endpoint's address",
@@ -160,9 +160,9 @@ def refusal(
     }.get(reply.status, "try again later")
     if 300 <= reply.status < 400:
         to = reply.headers.get("Location") or "another address"
-        mend = f"it redirects to {to}; if that is right, make it the endpoint's address"
+        hint = f"it redirects to {to}; if that is right, make it the endpoint's address"
     what = f"HTTP {reply.status}" + (f": {message}" if message else "")
-    return EndpointError(what, where=config.address, mend=mend)
+    return EndpointError(what, where=config.address, hint=hint)
 
 
 def page_instead(config: EndpointConfig, reply: Reply) -> EndpointError:
@@ -170,7 +170,7 @@ def page_instead(config: EndpointConfig, reply: Reply) -> EndpointError:
     return EndpointError(
         f"a web page came instead of results: {_message(reply)}",
         where=config.address,
-        mend="check the endpoint's address; it may be down for maintenance",
+        hint="check the endpoint's address; it may be down for maintenance",
     )
 
 

@@ -82,12 +82,12 @@ class Failed(Exception):  # noqa: N818 - reported to the parent as what it says
     Args:
         what: What went wrong.
         where: The file at fault, empty where none is.
-        mend: What may help.
+        hint: What may help.
     """
 
-    def __init__(self, what: str, where: str = "", mend: str = "") -> None:
+    def __init__(self, what: str, where: str = "", hint: str = "") -> None:
         super().__init__(what)
-        self.report = {"what": what, "where": where, "mend": mend}
+        self.report = {"what": what, "where": where, "hint": hint}
 
 
 class Exchange:
@@ -204,7 +204,7 @@ class Engine:
         seconds = f"{self._plan['start_timeout_s']:g} s"
         raise Failed(
             f"the program did not start within {seconds}: {self._said()[:200]}",
-            mend="try again on a less busy machine",
+            hint="try again on a less busy machine",
         )
 
     def _said(self) -> str:

@@ -57,7 +57,7 @@ def check_nesting(tokens: Iterable[Token]) -> None:
         if depth > MOST_DEPTH or operators > MOST_CHAIN or blocks > MOST_CHAIN:
             raise QueryError(
                 "the update is nested too deeply, or chains too many patterns and operators",
-                mend="simplify it, or send several updates",
+                hint="simplify it, or send several updates",
             )
 
 

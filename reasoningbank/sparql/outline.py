@@ -133,14 +133,14 @@ def _prologue(tokens: Sequence[Token]) -> tuple[dict[str, str], int]:
 
 def _form(query: str, body: Sequence[Token]) -> Form:
     if not body:
-        raise QueryError("the query is empty", mend="write a SELECT, ASK, CONSTRUCT or DESCRIBE")
+        raise QueryError("the query is empty", hint="write a SELECT, ASK, CONSTRUCT or DESCRIBE")
     first = body[0]
     if first.is_word(*_UPDATES):
         raise syntax_error(
             query,
             first.start,
             f"{first.text.upper()} is an update, and only queries are allowed",
-            mend="ask with SELECT, ASK, CONSTRUCT or DESCRIBE",
+            hint="ask with SELECT, ASK, CONSTRUCT or DESCRIBE",
         )
     if not first.is_word(*_FORMS):
         raise syntax_error(query, first.start, "")
@@ -167,7 +167,7 @@ def _outer(query: str, body: Sequence[Token]) -> list[Token]:
         if depth > MOST_DEPTH or signs > MOST_DEPTH or chain > MOST_CHAIN:
             raise QueryError(
                 "the query is nested too deeply, or has too many patterns and operators",
-                mend="simplify it, or ask in several queries",
+                hint="simplify it, or ask in several queries",
             )
     return outer
 

@@ -136,7 +136,7 @@ class PreparedQuery:
             said = " ".join(str(error).split())
             offset = _offset(self.text, said) if not hollow else None
             if offset is None:
-                return QueryError(said, mend="write it in plain SPARQL 1.1")
+                return QueryError(said, hint="write it in plain SPARQL 1.1")
             return syntax_error(self.original, origin(self.edits, offset), said)
         except Exception:
             pass  # it parses after all, and failed on the empty store
@@ -217,7 +217,7 @@ def _missing_prefixes(query: str, shape: Outline, prefixes: Mapping[str, str]) -
                 query,
                 token.start,
                 f"the prefix {prefix + ':'!r} is not declared",
-                mend=f"declare it with PREFIX {prefix}: <...>, or use a known one ({known})",
+                hint=f"declare it with PREFIX {prefix}: <...>, or use a known one ({known})",
             )
         missing[prefix] = prefixes[prefix]
     return missing
@@ -241,7 +241,7 @@ def _service_edits(
                     query,
                     token.start,
                     "SERVICE with a variable may reach any address, which is not allowed here",
-                    mend="write the address of the endpoint itself",
+                    hint="write the address of the endpoint itself",
                 )
             targets.append(f"?{token.text[1:]}")
             continue
@@ -259,7 +259,7 @@ def _service_edits(
                 query,
                 token.start,
                 f"SERVICE <{address}> is not among the allowed endpoints",
-                mend=f"allowed: {known}",
+                hint=f"allowed: {known}",
             )
         targets.append(address)
     return tuple(targets)
@@ -295,7 +295,7 @@ def _parse(query: str, shape: Outline, edits: list[Edit]) -> Query | None:
         complaint = "the query is nested too deeply"
         # rdflib never comes to an end with a SERVICE inside a SERVICE, however short.
         if len(shape.service_targets) < 2:
-            raise QueryError(complaint, mend="simplify it") from None
+            raise QueryError(complaint, hint="simplify it") from None
     except Exception as error:  # rdflib raises bare Exceptions beside pyparsing's own
         complaint = f"{error}"
     # Only now, since this catches rdflib's gaps: RDF 1.2, LATERAL, engine extensions.

@@ -40,7 +40,7 @@ def oxigraph_program() -> str:
     beside = Path(sys.executable).parent / "oxigraph"
     found = str(beside) if beside.exists() else shutil.which("oxigraph")
     if found is None:
-        raise SetupError("the oxigraph program is not installed", mend="pip install oxigraph")
+        raise SetupError("the oxigraph program is not installed", hint="pip install oxigraph")
     return found
 
 
@@ -123,7 +123,7 @@ class OxigraphServer:
             UsageError: It is not running.
         """
         if self._process is None:
-            raise UsageError("the server is not running", mend="start it, or use it in a with")
+            raise UsageError("the server is not running", hint="start it, or use it in a with")
         return self._port
 
     @property
@@ -218,7 +218,7 @@ class OxigraphServer:
                 raise SetupError(
                     f"port {port} {'is in use' if used else f'cannot be had: {error.strerror}'}",
                     where="OxigraphServer",
-                    mend="choose another port, or none to get a free one",
+                    hint="choose another port, or none to get a free one",
                 ) from error
 
     def _await_data(self, process: subprocess.Popen[bytes], plan: keeper.Plan) -> None:
@@ -234,10 +234,10 @@ class OxigraphServer:
             raise SetupError(f"what keeps the engine ended at once: {why}", where="OxigraphServer")
         failed = json.loads(answer)
         if failed.get("where"):
-            raise UsageError(failed["what"], where=failed["where"], mend=failed["mend"])
+            raise UsageError(failed["what"], where=failed["where"], hint=failed["hint"])
         if failed:
             what = f"the oxigraph program: {failed['what']}"
-            raise SetupError(what, where="OxigraphServer", mend=failed["mend"])
+            raise SetupError(what, where="OxigraphServer", hint=failed["hint"])
 
 
 def _load(file: Path, graph: str | None) -> keeper.Load:

@@ -41,16 +41,16 @@ def refuse_unreadable(query: str) -> None:
         QueryError: No text, an empty one, one that is too long, or that hides what it is.
     """
     if not isinstance(query, str):
-        raise QueryError(f"{query!r:.60} is not a query", mend="give its text")
+        raise QueryError(f"{query!r:.60} is not a query", hint="give its text")
     if not query.strip():
-        raise QueryError("the query is empty", mend="write a SELECT, ASK, CONSTRUCT or DESCRIBE")
+        raise QueryError("the query is empty", hint="write a SELECT, ASK, CONSTRUCT or DESCRIBE")
     if any("\ud800" <= character <= "\udfff" for character in query):
-        raise QueryError("the query holds half of a character", mend="write it as UTF-8 text")
+        raise QueryError("the query holds half of a character", hint="write it as UTF-8 text")
     refuse_escaped_ascii(query)
     if len(query) > MOST_CHARS:
         raise QueryError(
             f"the query has {len(query):,} characters, more than {MOST_CHARS:,}",
-            mend="split it, or put fewer VALUES into it",
+            hint="split it, or put fewer VALUES into it",
         )
 
 
@@ -78,18 +78,18 @@ def refuse_escaped_ascii(text: str) -> None:
             line, column = position(text, found.start())
             raise QueryError(
                 f"line {line}, column {column}: {found[0]} hides the character {character!r}",
-                mend='write the character itself; in a string \\" and \\n',
+                hint='write the character itself; in a string \\" and \\n',
             )
 
 
-def syntax_error(query: str, offset: int, message: str, *, mend: str = "") -> QueryError:
+def syntax_error(query: str, offset: int, message: str, *, hint: str = "") -> QueryError:
     """Build the error for a place in a query.
 
     Args:
         query: The author's text.
         offset: Where parsing stopped, in characters.
         message: What is wrong, or the parser's own complaint, which is put into plain words.
-        mend: What to do; guessed from the text where empty.
+        hint: What to do; guessed from the text where empty.
     """
     tokens = tokenize(query)
     vague = not message or "xpected" in message or "(at char" in message
@@ -110,7 +110,7 @@ def syntax_error(query: str, offset: int, message: str, *, mend: str = "") -> Qu
     elif vague and found is not None:
         what = f"unexpected {found.text[:60]!r}"
     return QueryError(
-        what, where=f"line {line}, column {column}", mend=mend or _mend(query, tokens, at, message)
+        what, where=f"line {line}, column {column}", hint=hint or _mend(query, tokens, at, message)
     )
 
 
@@ -123,9 +123,9 @@ def _near(tokens: Sequence[Token], offset: int) -> str:
 def _mend(query: str, tokens: Sequence[Token], offset: int, message: str) -> str:
     guesses = (_fence, _marker, _quote, _start, _brackets)
     for guess in (*guesses, _aggregate, _grouping, _foreign, _function, _order):
-        mend = guess(query, tokens, offset, message)
-        if mend:
-            return mend
+        hint = guess(query, tokens, offset, message)
+        if hint:
+            return hint
     return (
         "check what stands just before it: triples end with ' .', "
         "FILTER and BIND take parentheses, blocks take { }"

@@ -94,7 +94,7 @@ def iri(value: str | NamedNode) -> str:
         raise QueryError(
             "not an IRI",
             where=text[:200] or "''",
-            mend="give an absolute IRI such as http://example.org/a, or a known prefixed name",
+            hint="give an absolute IRI such as http://example.org/a, or a known prefixed name",
         )
     return f"<{text}>"
 
@@ -122,7 +122,7 @@ def to_iri(text: str, prefixes: Mapping[str, str] = STANDARD_PREFIXES) -> NamedN
     known = ", ".join(sorted(prefixes)[:30])
     what = f"unknown prefix {prefix + ':'!r}" if colon else "not an IRI"
     raise QueryError(
-        what, where=text[:200] or "''", mend=f"give a full IRI, or use a known prefix ({known})"
+        what, where=text[:200] or "''", hint=f"give a full IRI, or use a known prefix ({known})"
     )
 
 

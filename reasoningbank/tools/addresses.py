@@ -58,7 +58,7 @@ class Addresses:
         """
         configs = list(dict.fromkeys(self._by_key.values()))
         if not isinstance(wanted, str):
-            raise ToolError(f"{told(wanted)} is no address", mend=f"ask one of: {_shown(configs)}")
+            raise ToolError(f"{told(wanted)} is no address", hint=f"ask one of: {_shown(configs)}")
         found = self._by_key.get(address_key(wanted.strip().strip("<>")) or "")
         named = {config.source.casefold(): config for config in configs}
         found = found or named.get(wanted.strip().casefold())
@@ -69,7 +69,7 @@ class Addresses:
         hint = f"did you mean {(urls | named)[close[0]].url}, or " if close else "ask "
         raise ToolError(
             f"{wanted.strip()[:200]!r} may not be asked here",
-            mend=f"{hint}one of: {_shown(configs) or 'none'}",
+            hint=f"{hint}one of: {_shown(configs) or 'none'}",
         )
 
 

@@ -83,13 +83,13 @@ class Asking:
     def _iri(self, text: str) -> str:
         if not isinstance(text, str):
             raise ToolError(
-                f"{told(text)} is not an IRI", mend="give it as text, e.g. 'rdfs:label'"
+                f"{told(text)} is not an IRI", hint="give it as text, e.g. 'rdfs:label'"
             )
         try:
             return to_iri(text, self.config.namespaces).value
         except QueryError as error:
             what = cut(error.what, MOST_IRI_CHARS)
-            raise ToolError(what, where=error.where, mend=error.mend) from error
+            raise ToolError(what, where=error.where, hint=error.hint) from error
 
     def _prepare(self, query: str, limit: int | None) -> PreparedQuery:
         try:
@@ -111,9 +111,9 @@ class Asking:
 
     def _failed(self, query: str, error: QueryError | EndpointError | UsageError) -> ToolError:
         if isinstance(error, EndpointError):
-            return ToolError(error.what, where=error.where, mend="try again once")
+            return ToolError(error.what, where=error.where, hint="try again once")
         if isinstance(error, UsageError):
-            return ToolError(error.what, where=error.where, mend="nothing written here mends it")
+            return ToolError(error.what, where=error.where, hint="nothing written here mends it")
         meant = ""
         # Its vocabulary may have to be asked for: not of an endpoint that is slow already.
         if isinstance(query, str) and query and not isinstance(error, QueryTimeoutError):
@@ -121,8 +121,8 @@ class Asking:
                 meant = suggest_for_error(query, error, self.vocabulary, self.config.namespaces)
             except UsageError as broken:
                 meant = _no_hint(broken)
-        mend = "; ".join(part for part in (meant, error.mend) if part)
-        return ToolError(error.what, where=error.where, mend=mend)
+        hint = "; ".join(part for part in (meant, error.hint) if part)
+        return ToolError(error.what, where=error.where, hint=hint)
 
     def _why_empty(self, prepared: PreparedQuery) -> tuple[str, ...]:
         run, namespaces = probe_run(self.config), self.config.namespaces

@@ -60,10 +60,10 @@ def bounded_limit(tool: str, limit: int, most: int | None = None) -> tuple[int, 
     """
     if isinstance(limit, bool) or not isinstance(limit, int):
         raise ToolError(
-            f"the limit of {tool} is {told(limit)}, not a whole number", mend="give a number from 1"
+            f"the limit of {tool} is {told(limit)}, not a whole number", hint="give a number from 1"
         )
     if limit < 1:
-        raise ToolError(f"the limit of {tool} is {told(limit)}", mend="give a number from 1")
+        raise ToolError(f"the limit of {tool} is {told(limit)}", hint="give a number from 1")
     most = CAPS[tool].most if most is None else most
     if limit > most:
         return most, f"limit lowered from {told(limit)} to {most}, the most {tool} gives"

@@ -116,7 +116,7 @@ def of_schema(file: Path) -> Contents:
         triples = [quad.triple for quad in parse(path=str(file), format=RdfFormat.TURTLE)]
     except (OSError, SyntaxError, ValueError) as error:
         raise UsageError(
-            f"the schema cannot be read: {error}", where=str(file), mend="give a Turtle file"
+            f"the schema cannot be read: {error}", where=str(file), hint="give a Turtle file"
         ) from None
     types: dict[str, set[str]] = defaultdict(set)
     texts: dict[tuple[str, str], str] = {}

@@ -107,7 +107,7 @@ class EndpointTools:
         try:
             registry = read_registry(pack, self._hidden)
         except UsageError as error:
-            raise ToolError(error.what, where=error.where, mend=error.mend) from error
+            raise ToolError(error.what, where=error.where, hint=error.hint) from error
         if self._open:
             self._addresses.add(public_endpoints(registry))
         size = len(json.dumps(asdict(registry), ensure_ascii=False))
@@ -173,7 +173,7 @@ class EndpointTools:
             with SPARQLClient(waiting) as client:
                 found = discover(client)
         except EndpointError as error:
-            raise ToolError(error.what, where=config.source, mend="try again once") from error
+            raise ToolError(error.what, where=config.source, hint="try again once") from error
         triples = found.triples
         size = sum(len(full(part)) for triple in triples for part in triple)
         ref = self._keep(found, "service_desc", len(triples), size, config.source)
@@ -260,10 +260,10 @@ class EndpointTools:
             if text and self._open:
                 return load_pack(path)
         except UsageError as error:
-            raise ToolError(error.what, where=error.where, mend=error.mend) from error
+            raise ToolError(error.what, where=error.where, hint=error.hint) from error
         choices = ", ".join(sorted({*names, *known})) or "none"
         what = f"unknown pack {text[:200]!r}" if text else "no pack was named"
-        raise ToolError(what, mend=f"packs at hand: {choices}")
+        raise ToolError(what, hint=f"packs at hand: {choices}")
 
     def _registry(self, ref: RefLike) -> Registry:
         registry: Registry = self.store.get(ref, "registry")

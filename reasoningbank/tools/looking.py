@@ -100,7 +100,7 @@ def show_rows(
     if start > result.n_rows or (start == result.n_rows and start > 0):
         raise ToolError(
             f"{ref.key} has {result.n_rows} rows, so none from {told(start)}",
-            mend=f"slice from 0 to {result.n_rows}",
+            hint=f"slice from 0 to {result.n_rows}",
         )
     rows = result.rows(start, end)
     if whole:

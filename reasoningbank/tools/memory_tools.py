@@ -73,7 +73,7 @@ class MemoryTools:
         if len(text) > MOST_QUERY:
             raise ToolError(
                 f"the query of memory_search has {len(text)} characters",
-                mend=f"give at most {MOST_QUERY}, e.g. the question",
+                hint=f"give at most {MOST_QUERY}, e.g. the question",
             )
         answer = self._ask(lambda: self._memory.search(text, limit))
         kept = fit([dict(item) for item in answer.items[:limit]], least=0)
@@ -109,15 +109,15 @@ class MemoryTools:
         except ToolError:
             raise
         except ReasoningBankError as error:
-            what, mend = cut(error.what, MOST_SAID), cut(error.mend, MOST_SAID)
-            mend = mend or "memory_search(query) lists what there is"
-            raise ToolError(what, where=cut(error.where, MOST_SAID), mend=mend) from error
+            what, hint = cut(error.what, MOST_SAID), cut(error.hint, MOST_SAID)
+            hint = hint or "memory_search(query) lists what there is"
+            raise ToolError(what, where=cut(error.where, MOST_SAID), hint=hint) from error
 
 
 def _given(value: object, tool: str, wanted: str) -> str:
     text = " ".join(value.split()) if isinstance(value, str) else ""
     if not text:
-        raise ToolError(f"{told(value)} is nothing {tool} can look for", mend=f"give {wanted}")
+        raise ToolError(f"{told(value)} is nothing {tool} can look for", hint=f"give {wanted}")
     return text
 
 

@@ -50,11 +50,11 @@ def page(
     """
     limit, lowered = bounded_limit(tool, limit)
     if isinstance(start, bool) or not isinstance(start, int) or start < 0:
-        raise ToolError(f"the start of {tool} is {told(start)}", mend="give a whole number from 0")
+        raise ToolError(f"the start of {tool} is {told(start)}", hint="give a whole number from 0")
     if start and start >= len(items):
         raise ToolError(
             f"{key} has {len(items)} {name}, so none from {told(start)}",
-            mend="give a smaller start",
+            hint="give a smaller start",
         )
     kept = fit([show(item) for item in items[start : start + limit]])
     left = len(items) - start - len(kept)

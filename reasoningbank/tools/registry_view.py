@@ -32,7 +32,7 @@ def endpoint_named(registry: Registry, wanted: str) -> RegistryEndpoint:
         ToolError: There is none; the error names the nearest, or all.
     """
     if not isinstance(wanted, str) or not wanted.strip():
-        raise ToolError("no name of an endpoint was given", mend=_all(registry))
+        raise ToolError("no name of an endpoint was given", hint=_all(registry))
     text = wanted.strip().strip("<>")[:2_000]
     names = {endpoint.name.casefold(): endpoint for endpoint in registry.endpoints}
     found = names.get(text.casefold()) or registry.at(text)
@@ -50,7 +50,7 @@ def endpoint_named(registry: Registry, wanted: str) -> RegistryEndpoint:
     nearest = ", ".join(names[name].name for name in dict.fromkeys((*within, *close)))
     raise ToolError(
         f"{registry.source} names no endpoint {text[:200]!r}",
-        mend=f"did you mean {nearest}?" if nearest else _all(registry),
+        hint=f"did you mean {nearest}?" if nearest else _all(registry),
     )
 
 

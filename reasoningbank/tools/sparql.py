@@ -94,12 +94,12 @@ class SPARQLTools(Asking):
         for bound in (start, end):
             if isinstance(bound, bool) or not isinstance(bound, int):
                 raise ToolError(
-                    f"{told(bound)} is not a whole number", mend="give 0 <= start < end as numbers"
+                    f"{told(bound)} is not a whole number", hint="give 0 <= start < end as numbers"
                 )
         if start < 0 or end < start:
             raise ToolError(
                 f"a slice from {told(start)} to {told(end)} is empty or negative",
-                mend="give 0 <= start < end",
+                hint="give 0 <= start < end",
             )
         length, note = bounded_limit("sparql_slice", max(1, end - start))
         return self._rows(ref, start, start + length if end > start else start, note, full)
@@ -140,7 +140,7 @@ class SPARQLTools(Asking):
         text = labels.plain(pattern) if isinstance(pattern, str) else ""
         if not text or len(text) > MOST_PATTERN:
             raise ToolError(
-                "the pattern is empty, no text, or too long", mend="give a part of a name"
+                "the pattern is empty, no text, or too long", hint="give a part of a name"
             )
         found = self._explore(lambda: labels.find(self.survey, text))
         items = [
@@ -190,7 +190,7 @@ class SPARQLTools(Asking):
                 raise self._failed(query, gone) from gone
             notes.append(f"not all were counted, only the first {MOST_COUNTED:,}: {brief(error)}")
         if not isinstance(result, TableResult):
-            raise ToolError("a count needs a SELECT", mend="use sparql_query for other forms")
+            raise ToolError("a count needs a SELECT", hint="use sparql_query for other forms")
         count: int | float = result.n_rows
         truncated = result.truncated or bool(notes)
         value = result.rows(0, 1)[0][0] if result.n_rows == len(result.variables) == 1 else None

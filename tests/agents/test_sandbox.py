@@ -21,7 +21,7 @@ REF = Ref("results_0", "results", 45, 2847, "UniProt")
 def sparql_query(query: str, limit: int = 100) -> Ref:
     """Return a handle."""
     if "boom" in query:
-        raise ToolError("the query is wrong", mend="try another")
+        raise ToolError("the query is wrong", hint="try another")
     return REF
 
 

@@ -53,7 +53,7 @@ class Memory:
     def get(self, url: str) -> Graph:
         self.log.append(f"GET {url}")
         if url not in self.documents:
-            raise EndpointError("HTTP 404", where=url, mend="check the address")
+            raise EndpointError("HTTP 404", where=url, hint="check the address")
         return graph_from_quads(pyoxigraph.parse(self.documents[url], TURTLE, base_iri=url))
 
     def send(self, method: Literal["PUT", "POST", "PATCH"], url: str, body: Graph | str) -> Ended:

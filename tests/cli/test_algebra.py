@@ -175,7 +175,7 @@ def test_validate() -> None:
     ]
     told = json.loads(said(op("GTE"), "--json", command="validate").stdout)
     assert told == [
-        {"path": "$", "what": "there is no operation 'GTE'", "mend": "did you mean 'GET'"}
+        {"path": "$", "what": "there is no operation 'GTE'", "hint": "did you mean 'GET'"}
     ]
     assert json.loads(said(put("a"), "--json", command="validate").stdout) == []
     assert said(op("Value", name="$x"), "--var", "x=1", command="validate").exit_code == 0

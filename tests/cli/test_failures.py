@@ -131,7 +131,7 @@ def test_a_wrong_query_is_told(cli: Cli, make_pack: Callable[..., Path], query: 
 @pytest.fixture
 def no_deno(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     def missing() -> str:
-        raise SetupError("Deno is not installed", mend="run: pip install 'dspy[deno]'")
+        raise SetupError("Deno is not installed", hint="run: pip install 'dspy[deno]'")
 
     for module in ("agents.sandbox.deno", "agents.sandbox.interpreter", "cli.doctor"):
         monkeypatch.setattr(f"reasoningbank.{module}.deno_executable", missing)
@@ -159,9 +159,9 @@ def test_doctor_lists_what_is_missing_with_the_mend(cli: Cli) -> None:
     assert said.status == 1
     checks = {check["part"]: check for check in json.loads(said.out)}
     assert not checks["Deno"]["ok"]
-    assert "pip install" in checks["Deno"]["mend"]
+    assert "pip install" in checks["Deno"]["hint"]
     assert not checks["model weights"]["ok"]
-    assert "lm pull local" in checks["model weights"]["mend"]
+    assert "lm pull local" in checks["model weights"]["hint"]
     assert checks["Python"]["ok"]
     assert checks["embedded endpoint"]["ok"]
 

@@ -160,8 +160,8 @@ def test_a_missing_extra_is_told_in_a_line(
     )
     said = nl2sparql(*words, "--pack", forest.root)
     assert (said.status, said.out) == (1, "")
-    mend = 'pip install "reasoningbank[graph]"'
-    assert said.err == f"nl2sparql: the package langgraph is not installed; {mend}\n"
+    hint = 'pip install "reasoningbank[graph]"'
+    assert said.err == f"nl2sparql: the package langgraph is not installed; {hint}\n"
 
 
 @pytest.mark.parametrize("system", ["rag", "graph"])

@@ -147,7 +147,7 @@ def test_a_pack_without_a_test_set_says_so(things: Path, monkeypatch: pytest.Mon
     assert load_pack("things").test is None
     with pytest.raises(UsageError, match="no separate test set") as caught:
         load_pack("things-test")
-    assert "pack.toml" in caught.value.mend
+    assert "pack.toml" in caught.value.hint
     with pytest.raises(UsageError, match="unknown pack 'nothing-test'"):
         load_pack("nothing-test")
 
@@ -159,7 +159,7 @@ def test_an_unknown_pack_is_one_line_that_lists_the_known(
     with pytest.raises(UsageError) as caught:
         load_pack("thnigs")
     assert "unknown pack 'thnigs'" in str(caught.value)
-    assert "things" in caught.value.mend
+    assert "things" in caught.value.hint
     assert "\n" not in str(caught.value)
 
 

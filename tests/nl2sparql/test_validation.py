@@ -30,7 +30,7 @@ COUNTS = "{ SELECT (COUNT(?t) AS ?n) { ?t a w:Tree } } { SELECT (COUNT(?p) AS ?m
 
 def codes(query: str, pack: Pack | str, *patterns: str) -> list[str]:
     found = validate_semantic(query, pack, patterns)
-    assert all(problem.mend and "\n" not in str(problem) for problem in found.problems)
+    assert all(problem.hint and "\n" not in str(problem) for problem in found.problems)
     return [problem.code for problem in found.problems]
 
 
@@ -78,7 +78,7 @@ def test_a_selected_name_that_the_pattern_binds_is_told(woods: Pack) -> None:
     query = "SELECT ?t (rdfs:label AS ?l) { ?t a w:Tree ; rdfs:label ?l }"
     (problem,) = validate_syntax(query, woods).problems
     assert "binds already" in problem.what
-    assert problem.mend.startswith("select the variable as it is")
+    assert problem.hint.startswith("select the variable as it is")
 
 
 # -- semantic -----------------------------------------------------------------------------------
@@ -112,7 +112,7 @@ def test_all_golds_hold_what_their_questions_name(name: str) -> None:
 def test_what_nothing_joins_is_told_with_what_would_join_it(woods: Pack) -> None:
     (problem,) = validate_semantic("SELECT ?h { ?p a w:Plot . ?t w:height ?h }", woods).problems
     assert problem.what == "nothing joins ?p and ?t, ?h, so each is combined with each"
-    assert problem.mend == "add ?p w:grows ?t"
+    assert problem.hint == "add ?p w:grows ?t"
 
 
 def test_a_name_of_the_question_that_the_query_lacks(woods: Pack) -> None:
@@ -120,7 +120,7 @@ def test_a_name_of_the_question_that_the_query_lacks(woods: Pack) -> None:
     asked = 'How high are "oak" and "elm"?'
     (problem,) = validate_semantic(query, woods, question=asked).problems
     assert problem.code == "not-named"
-    assert 'VALUES ?name { "oak" "elm" }' in problem.mend
+    assert 'VALUES ?name { "oak" "elm" }' in problem.hint
     assert validate_semantic(query, woods, question='How high is "Oak"?').ok
     assert validate_semantic(query, woods, question="How high is the oak?").ok
 
@@ -249,7 +249,7 @@ def test_mends_name_what_is_meant(woods: Pack) -> None:
     (problem,) = validate_semantic("ASK { ?t w:hight ?h }", woods).problems
     assert str(problem) == "there is no property w:hight; did you mean w:height?"
     (problem,) = validate_semantic("ASK { ?t w:acidity ?a }", woods).problems
-    assert problem.mend == f"put its pattern inside SERVICE <{SOIL}> {{ … }}"
+    assert problem.hint == f"put its pattern inside SERVICE <{SOIL}> {{ … }}"
 
 
 def test_no_more_than_five_problems_at_once(woods: Pack) -> None:

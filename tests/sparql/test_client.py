@@ -139,7 +139,7 @@ def test_a_service_that_fails_is_the_querys_fault(server: OxigraphServer, tsv: b
     with SPARQLClient(config) as client:
         with pytest.raises(QueryError, match="404") as caught:
             client.query(f"SELECT * {{ SERVICE <{nowhere}> {{ ?s ?p ?o }} }}")
-        assert "SERVICE SILENT" in caught.value.mend
+        assert "SERVICE SILENT" in caught.value.hint
         silent = client.query(f"SELECT * {{ SERVICE SILENT <{nowhere}> {{ ?s ?p ?o }} }}")
         assert silent.n_rows == 1
 
@@ -148,7 +148,7 @@ def test_an_engines_complaint_is_placed_in_the_authors_lines(client: SPARQLClien
     with pytest.raises(QueryError) as caught:
         client.query("SELECT ?t (COUNT(?l) AS ?n)\n{ ?t rdfs:label ?l }")
     assert caught.value.where.startswith("line 2,")
-    assert "GROUP BY" in caught.value.mend
+    assert "GROUP BY" in caught.value.hint
 
 
 def test_an_update_never_leaves(client: SPARQLClient) -> None:

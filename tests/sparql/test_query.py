@@ -96,7 +96,7 @@ def test_an_unknown_prefix_is_named_with_place_and_mend() -> None:
         prepare("SELECT *\n{ ?s zz:a ?o }", prefixes=PREFIXES)
     assert caught.value.where == "line 2, column 6"
     assert "'zz:'" in caught.value.what
-    assert "PREFIX zz: <...>" in caught.value.mend
+    assert "PREFIX zz: <...>" in caught.value.hint
 
 
 @pytest.mark.parametrize("local", ["1.1.1.1", "1.1.-.-", "a.b:c.d", r"1.1.1\.1"])
@@ -127,7 +127,7 @@ def test_a_second_statement_cannot_hide_behind_a_query() -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "mend"),
+    ("query", "hint"),
     [
         ("ASK { ?s ?p ?o }\n[[ ## completed ## ]]", "remove [[ ## completed ## ]]"),
         ("SELECT p.name FROM protein p JOIN taxon t ON p.t = t.id ORDER BY p", "this is SQL"),
@@ -153,10 +153,10 @@ def test_a_second_statement_cannot_hide_behind_a_query() -> None:
         ("   # nothing", "write a SELECT"),
     ],
 )
-def test_a_syntax_error_says_what_to_mend(query: str, mend: str) -> None:
+def test_a_syntax_error_says_what_to_mend(query: str, hint: str) -> None:
     with pytest.raises(QueryError) as caught:
         prepare(query, prefixes=PREFIXES)
-    assert mend in str(caught.value)
+    assert hint in str(caught.value)
     assert "\n" not in str(caught.value)
 
 

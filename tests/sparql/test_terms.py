@@ -89,7 +89,7 @@ def test_iris_are_read_as_agents_write_them(text: str, value: str) -> None:
 def test_an_unknown_name_is_refused_with_a_mend(text: str) -> None:
     with pytest.raises(QueryError) as caught:
         to_iri(text, PREFIXES)
-    assert caught.value.mend
+    assert caught.value.hint
 
 
 def test_strings_are_escaped() -> None:

@@ -204,7 +204,7 @@ def test_a_full_disk_is_told_and_not_taken_for_a_dropped_connection(
     with SPARQLClient(EndpointConfig(faulty.url)) as client, pytest.raises(SetupError) as caught:
         client.query(QUERY)
     assert "cannot be written to disk" in str(caught.value)
-    assert "TMPDIR" in caught.value.mend
+    assert "TMPDIR" in caught.value.hint
     assert len(faulty.seen) == 1
 
 

@@ -346,7 +346,7 @@ def test_mistakes_are_one_line_that_says_what_to_do(
     ref = tools.federated_endpoints("forest")
     with pytest.raises(ToolError) as caught:
         call(tools, ref)
-    assert caught.value.mend
+    assert caught.value.hint
     assert "\n" not in str(caught.value)
 
 

@@ -91,7 +91,7 @@ def test_a_limit_that_is_none_is_refused(limit: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "fault", [UsageError("no such item", mend="look"), RecordError("x" * 9_000, where="y" * 900)]
+    "fault", [UsageError("no such item", hint="look"), RecordError("x" * 9_000, where="y" * 900)]
 )
 def test_a_failure_of_the_memory_is_a_line_for_the_agent(fault: ReasoningBankError) -> None:
     tools = MemoryTools(Shelf(fault=fault))
@@ -99,7 +99,7 @@ def test_a_failure_of_the_memory_is_a_line_for_the_agent(fault: ReasoningBankErr
         with pytest.raises(ToolError) as caught:
             call()
         assert len(str(caught.value)) < 1_200
-        assert caught.value.mend
+        assert caught.value.hint
 
 
 def test_dspy_takes_them_by_position_and_by_name() -> None:

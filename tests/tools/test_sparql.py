@@ -156,7 +156,7 @@ def test_addresses_outside_the_run_cannot_be_reached(few: SPARQLTools) -> None:
 def test_a_query_that_is_none_is_one_line(few: SPARQLTools, query: Any) -> None:
     with pytest.raises(ToolError) as caught:
         few.sparql_query(query)
-    assert caught.value.mend
+    assert caught.value.hint
     assert "\n" not in str(caught.value)
 
 

@@ -164,7 +164,7 @@ def composer(episode: Episode) -> Callable[[str, str, frozenset[str]], str]:
         episode.meter.check()
         query = written_query(episode, naming_columns(question, names))
         if query is None:
-            raise QueryError("the model wrote no query", where=question, mend="write it yourself")
+            raise QueryError("the model wrote no query", where=question, hint="write it yourself")
         return complete_prefixes(query, episode.endpoint.prefixes).text
 
     return compose
@@ -174,8 +174,8 @@ def _known(text: str) -> tuple[str, ...]:
     names = tuple(filter(None, (name.strip() for name in text.split(","))))
     for name in names:
         if name not in operations():
-            mend = "see `reasoningbank algebra ops`"
-            raise UsageError(f"there is no operation {name!r}", where="agent algebra", mend=mend)
+            hint = "see `reasoningbank algebra ops`"
+            raise UsageError(f"there is no operation {name!r}", where="agent algebra", hint=hint)
     return names
 
 
@@ -230,8 +230,8 @@ def _answer(
         return update, () if update else ("the program ran, and no document was changed",)
     answer = _only_query(data, endpoint) or as_query(result, several=not program.block.single)
     if is_empty(result):
-        mend = "check the names, and which way round the properties go"
-        return answer, (f"the program ran, and its result is empty; {mend}",)
+        hint = "check the names, and which way round the properties go"
+        return answer, (f"the program ran, and its result is empty; {hint}",)
     return answer, ()
 
 

@@ -164,8 +164,8 @@ def _initial(space: DocumentSpace) -> dict[str, list[Triple]]:
         for quad in parse(path=str(space.initial)):
             if any(isinstance(part, BlankNode) for part in quad):
                 what = f"a blank node stands in {quad.graph_name}"
-                mend = "give it an IRI: no update could name what it removes"
-                raise UsageError(what, where=str(space.initial), mend=mend)
+                hint = "give it an IRI: no update could name what it removes"
+                raise UsageError(what, where=str(space.initial), hint=hint)
             if isinstance(quad.graph_name, NamedNode):
                 found[quad.graph_name.value].append(quad.triple)
     except (OSError, SyntaxError) as error:

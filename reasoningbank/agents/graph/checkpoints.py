@@ -60,5 +60,5 @@ def _told(file: Path) -> Iterator[None]:
         raise SetupError(
             f"checkpoints cannot be kept there: {error}",
             where=str(file),
-            mend="name another file, or end what holds this one",
+            hint="name another file, or end what holds this one",
         ) from error

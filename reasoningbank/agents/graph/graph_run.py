@@ -67,7 +67,7 @@ class GraphRun:
         kept = self._kept()
         if kept is None:
             raise UsageError(
-                f"there is no thread {self.thread!r}", mend="name one that checkpoints were kept of"
+                f"there is no thread {self.thread!r}", hint="name one that checkpoints were kept of"
             )
         for name, mine in (
             ("pack", pack_of(self.episode, "graph").key),
@@ -78,20 +78,20 @@ class GraphRun:
             if its != mine:
                 raise UsageError(
                     f"the thread {self.thread!r} was begun with the {name} {its or '(none)'}",
-                    mend=f"name the same {name} again",
+                    hint=f"name the same {name} again",
                 )
         if kept.values.get("human", False) != self.settings.human:
-            begun, mend = ("without", "leave out") if self.settings.human else ("with", "give")
+            begun, hint = ("without", "leave out") if self.settings.human else ("with", "give")
             raise UsageError(
                 f"the thread {self.thread!r} was begun {begun} somebody to ask back",
-                mend=f"{mend} --ask-back (human=True)",
+                hint=f"{hint} --ask-back (human=True)",
             )
         if answer is not None and not kept.interrupts:
-            raise UsageError(f"the thread {self.thread!r} waits for no answer", mend="leave it out")
+            raise UsageError(f"the thread {self.thread!r} waits for no answer", hint="leave it out")
         if kept.interrupts:
             if answer is None:
                 asks = kept.values.get("unclear", "")
-                raise UsageError(f"the thread waits for an answer: {asks}", mend="give one")
+                raise UsageError(f"the thread waits for an answer: {asks}", hint="give one")
             from langgraph.types import Command
 
             self._start = Command(resume=answer)

@@ -67,7 +67,7 @@ def save_picture(
         raise UsageError(
             f"no picture of the form {ending or 'without an ending'!r} can be drawn",
             where=str(file),
-            mend="end the name in .png, .svg or .mmd",
+            hint="end the name in .png, .svg or .mmd",
         )
     text = mermaid_picture(pack, settings, inside=inside)
     data = text.encode() if ending == ".mmd" else _rendered(text, ending[1:])
@@ -78,12 +78,12 @@ def save_picture(
 
 
 def _rendered(text: str, form: str) -> bytes:
-    mend = "pip install mermaid-render, or write a .mmd file and render it elsewhere"
+    hint = "pip install mermaid-render, or write a .mmd file and render it elsewhere"
     try:
         renderer = importlib.import_module("mermaid_render")
     except ImportError as error:
-        raise SetupError("the renderer of pictures is not installed", mend=mend) from error
+        raise SetupError("the renderer of pictures is not installed", hint=hint) from error
     try:
         return bytes(renderer.convert(text, format=form))
     except Exception as error:  # QuickJS, resvg and the renderer raise their own
-        raise SetupError(f"the picture cannot be drawn: {error}", mend=mend) from error
+        raise SetupError(f"the picture cannot be drawn: {error}", hint=hint) from error

@@ -43,7 +43,7 @@ class GraphAgent:
             raise UsageError(
                 "nobody can be asked back in a trial",
                 where="agent graph",
-                mend="use NL2SPARQLAgent, or leave human out",
+                hint="use NL2SPARQLAgent, or leave human out",
             )
 
     def solve(self, task: Task, episode: Episode) -> Attempt:

@@ -40,7 +40,7 @@ def families_of(patterns: PatternSet) -> dict[str, tuple[str, ...]]:
                 raise UsageError(
                     f"the family of {one.name} cannot be called {one.family!r}",
                     where="hints/patterns.toml",
-                    mend="use letters, and not the word general",
+                    hint="use letters, and not the word general",
                 )
             found[one.family] = (*found.get(one.family, ()), one.name)
     return found

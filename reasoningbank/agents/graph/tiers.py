@@ -65,7 +65,7 @@ def tiers_for(provider: str = "local", model: str | None = None, fast: str | Non
     if model is None and provider not in PROVIDERS:
         raise UsageError(
             f"no default model of {provider!r} is known",
-            mend=f"name one with model, or choose {', '.join(PROVIDERS)}",
+            hint=f"name one with model, or choose {', '.join(PROVIDERS)}",
         )
     default, quick = PROVIDERS.get(provider, ("", ""))
     if model is not None:
@@ -122,13 +122,13 @@ def _of_the_key(names: tuple[str, ...]) -> tuple[str, ...]:
     serving = sorted({name.partition("/")[0] for name in hosted})
     if not hosted:
         raise UsageError(
-            "a key is of no use to a local model", where=names[0], mend="leave api_key out"
+            "a key is of no use to a local model", where=names[0], hint="leave api_key out"
         )
     if len(serving) > 1:
         raise UsageError(
             f"one key cannot be for {' and '.join(serving)}",
             where=" and ".join(hosted),
-            mend="leave api_key out and set the environment variable of each",
+            hint="leave api_key out and set the environment variable of each",
         )
     return hosted
 

@@ -121,11 +121,11 @@ class NL2SPARQLAgent:
         file = self._checkpoints
         if file is not None and not file.is_file():
             raise UsageError(
-                "there is no such file", where=str(file), mend="name that of the run's checkpoints"
+                "there is no such file", where=str(file), hint="name that of the run's checkpoints"
             )
         if not self._has(thread):
             raise UsageError(
-                f"there is no thread {thread!r}", mend="name one that checkpoints were kept of"
+                f"there is no thread {thread!r}", hint="name one that checkpoints were kept of"
             )
 
     def translate(self, question: str, *, language: str = "", thread: str = "") -> GraphTranslation:
@@ -172,7 +172,7 @@ class NL2SPARQLAgent:
             raise UsageError("the question is empty")
         if self._has(thread):
             raise UsageError(
-                f"there is a thread {thread!r} already", mend="resume it, or name another"
+                f"there is a thread {thread!r} already", hint="resume it, or name another"
             )
         return self._run(thread).begin(question, language)
 

@@ -46,7 +46,7 @@ def deno_executable() -> str:
     except (ImportError, FileNotFoundError):
         found = shutil.which("deno")
     if not found:
-        raise SetupError("Deno is not installed", mend="run: pip install 'dspy[deno]'")
+        raise SetupError("Deno is not installed", hint="run: pip install 'dspy[deno]'")
     return found
 
 
@@ -83,7 +83,7 @@ def pyodide_cached() -> bool:
     """
     late = SetupError(
         f"the Python sandbox did not start within {_START_S:g} s",
-        mend="wait until the machine is less busy and try again",
+        hint="wait until the machine is less busy and try again",
     )
     return _ended(deno_command(), _START_S, late).returncode == 0
 
@@ -96,14 +96,14 @@ def fetch_pyodide() -> None:
     """
     late = SetupError(
         f"Pyodide was not fetched within {_FETCH_S:g} s",
-        mend="check the network, then run: reasoningbank doctor --fix",
+        hint="check the network, then run: reasoningbank doctor --fix",
     )
     done = _ended((deno_executable(), "run", *_runner(_cache())), _FETCH_S, late)
     if done.returncode:
         said = " ".join(done.stderr.split())
         raise SetupError(
             f"Pyodide cannot be fetched ({said[:300]})",
-            mend="check that npm's registry can be reached, then run: reasoningbank doctor --fix",
+            hint="check that npm's registry can be reached, then run: reasoningbank doctor --fix",
         )
     # What was started before had no Pyodide, and so no snapshot of it.
     deno_command.cache_clear()
@@ -132,7 +132,7 @@ def _cache() -> str:
     deno = deno_executable()
     cache = PythonInterpreter._get_deno_dir(deno)
     if cache is None:
-        raise SetupError("Deno does not run", where=deno, mend="reinstall it: pip install deno")
+        raise SetupError("Deno does not run", where=deno, hint="reinstall it: pip install deno")
     # Deno compares permitted paths with real ones.
     return str(os.path.realpath(cache))
 

@@ -196,7 +196,7 @@ class Sandbox:
                 if pyodide_cached():
                     raise SetupError(
                         f"the Python sandbox does not start ({str(error)[:300]})",
-                        mend="run: reasoningbank doctor",
+                        hint="run: reasoningbank doctor",
                     ) from error
                 fetch_pyodide()
                 self._inner = _started()

@@ -56,11 +56,11 @@ class ValueOf(Operation):
             if name[1:] not in visible.variables:
                 known = one_of([f"${known}" for known in sorted(visible.variables)])
                 what = f"nothing before it sets the variable {name}"
-                raise ProgramError(what, where="args.name", mend=f"known here: {known}")
+                raise ProgramError(what, where="args.name", hint=f"known here: {known}")
         elif not visible.has_item:
-            mend = f"${name} would be a variable"
+            hint = f"${name} would be a variable"
             what = f"there is no row to take {name!r} from outside of ForEach"
-            raise ProgramError(what, where="args.name", mend=mend)
+            raise ProgramError(what, where="args.name", hint=hint)
         elif visible.columns is not None and _bare(name) not in visible.columns:
             raise _no_column(_bare(name), visible.columns)
 
@@ -70,8 +70,8 @@ class ValueOf(Operation):
             return run.scope.variables()[self.name[1:]]
         name, item = _bare(self.name), run.scope.item
         if not isinstance(item, Mapping):
-            mend = "use Current for the item itself"
-            raise ProgramError(f"the current item is {told(item)}, not a row", mend=mend)
+            hint = "use Current for the item itself"
+            raise ProgramError(f"the current item is {told(item)}, not a row", hint=hint)
         columns = run.scope.columns if run.scope.columns is not None else tuple(item)
         if name not in item and name not in columns:
             raise _no_column(name, columns)
@@ -83,8 +83,8 @@ def _bare(name: str) -> str:
 
 
 def _no_column(name: str, columns: Sequence[str]) -> ProgramError:
-    mend = f"it has {one_of(columns)}"
-    return ProgramError(f"the row has no {name!r}", where="args.name", mend=mend)
+    hint = f"it has {one_of(columns)}"
+    return ProgramError(f"the row has no {name!r}", where="args.name", hint=hint)
 
 
 @register

@@ -164,5 +164,5 @@ def _checked(update: str) -> None:
     try:
         check_update(update)
     except QueryError as error:
-        error.where = f"args.update: {error.where}" if error.where else "args.update"
+        error.at(f"args.update: {error.where}" if error.where else "args.update")
         raise

@@ -54,11 +54,11 @@ class SPARQLString(Operation):
         text = run.runtime.compose(str(self.question), run.endpoint, run.names)
         shape = check_query(text)
         if shape.star or _describes_all(shape):
-            raise QueryError("the written query takes *", mend="name its variables in the question")
+            raise QueryError("the written query takes *", hint="name its variables in the question")
         lacking = sorted(run.names - set(shape.projected))
         if shape.form == "SELECT" and lacking:
-            mend = f"it has {one_of([f'?{name}' for name in shape.projected])}"
-            raise QueryError(f"the written query does not project ?{lacking[0]}", mend=mend)
+            hint = f"it has {one_of([f'?{name}' for name in shape.projected])}"
+            raise QueryError(f"the written query does not project ?{lacking[0]}", hint=hint)
         return Literal(text)
 
 
@@ -83,7 +83,7 @@ def _checked(query: str, form: str) -> Outline:
     try:
         return check_query(query, form)
     except QueryError as error:
-        error.where = f"args.query: {error.where}" if error.where else "args.query"
+        error.at(f"args.query: {error.where}" if error.where else "args.query")
         raise
 
 

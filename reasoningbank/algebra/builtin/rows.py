@@ -96,9 +96,9 @@ class Filter(Operation):
         columns = items.columns or ()
         odd = [name for name in condition.names if columns and name not in columns]
         if odd:
-            mend = f"they have {one_of(columns)}"
+            hint = f"they have {one_of(columns)}"
             what = f"the rows have no {odd[0]!r}"
-            raise ProgramError(what, where="args.expression", mend=mend)
+            raise ProgramError(what, where="args.expression", hint=hint)
         return Table(columns, _holding(run, items, condition))
 
 
@@ -115,8 +115,8 @@ def _in_memory(items: Items) -> Items:
     try:
         table = as_table(list(items.members))
     except MismatchError:
-        mend = "give a position, or use ForEach"
-        raise ProgramError("a condition needs rows", where="args.input", mend=mend) from None
+        hint = "give a position, or use ForEach"
+        raise ProgramError("a condition needs rows", where="args.input", hint=hint) from None
     return Items(table.rows, table.vars)
 
 
@@ -128,8 +128,8 @@ def _holding(run: Evaluation, items: Items, condition: Condition) -> Iterator[Ro
 
 def _member(row: Row, name: str) -> Value:
     if name not in row:
-        mend = f"it has {one_of(list(row))}"
-        raise ProgramError(f"the row has no {name!r}", where="args.expression", mend=mend)
+        hint = f"it has {one_of(list(row))}"
+        raise ProgramError(f"the row has no {name!r}", where="args.expression", hint=hint)
     return row[name]
 
 
@@ -152,4 +152,4 @@ def _condition(text: str) -> Condition:
     try:
         return Condition(text)
     except QueryError as error:
-        raise ProgramError(error.what, where="args.expression", mend=error.mend) from None
+        raise ProgramError(error.what, where="args.expression", hint=error.hint) from None

@@ -63,20 +63,20 @@ class Substitute(Operation):
         """Refuse a term without a variable."""
         term = given["binding"]
         if "var" not in given and isinstance(term, str | bool | int | float):
-            raise ProgramError("a single value needs var", where="args", mend="name the variable")
+            raise ProgramError("a single value needs var", where="args", hint="name the variable")
 
     def run(self, run: Evaluation) -> Value:
         """Return the query."""
         if not isinstance(self.binding, Mapping):
             if not self.var:
-                raise ProgramError("a single value needs var", mend="name the variable")
+                raise ProgramError("a single value needs var", hint="name the variable")
             return Literal(substitute(self.query, {self.var.lstrip("?$"): self.binding}))
         if not self.var:
             return Literal(substitute(self.query, self.binding))
         name = self.var.lstrip("?$")
         if name not in self.binding:
-            mend = f"the row has {one_of(list(self.binding))}"
-            raise ProgramError(f"?{name} is missing in the binding", mend=mend)
+            hint = f"the row has {one_of(list(self.binding))}"
+            raise ProgramError(f"?{name} is missing in the binding", hint=hint)
         return Literal(substitute(self.query, {name: self.binding[name]}))
 
 
@@ -115,7 +115,7 @@ class Values(Operation):
         names = [name.lstrip("?$") for name in self.vars] or list(self.data.vars)
         odd = [name for name in names if name not in self.data.vars]
         if odd:
-            mend = f"it has {one_of(self.data.vars)}"
-            raise ProgramError(f"the table has no {odd[0]!r}", where="args.vars", mend=mend)
+            hint = f"it has {one_of(self.data.vars)}"
+            raise ProgramError(f"the table has no {odd[0]!r}", where="args.vars", hint=hint)
         rows = run.counted(self.data.rows)
         return Literal(with_values(self.query, names, rows))  # type: ignore[arg-type]

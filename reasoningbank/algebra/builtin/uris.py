@@ -64,7 +64,7 @@ def resolve(base: str, relative: str) -> str:
         else:
             return str(getattr(subject, "value", ""))
     what = f"{relative!r} cannot be resolved against {base}: {told}"
-    raise ProgramError(what, mend="encode it with EncodeForURI")
+    raise ProgramError(what, hint="encode it with EncodeForURI")
 
 
 def _encoded(sign: str, forbidden: frozenset[str]) -> str:

@@ -101,5 +101,5 @@ class EvalArchive:
 
     def _unwritable(self, error: OSError) -> RecordError:
         reason = error.strerror or str(error)
-        mend = "free space or choose another folder with --out"
-        return RecordError(f"cannot be written ({reason})", where=str(self._path), mend=mend)
+        hint = "free space or choose another folder with --out"
+        return RecordError(f"cannot be written ({reason})", where=str(self._path), hint=hint)

@@ -74,7 +74,7 @@ def export_inspect(run: Path, target: Path | None = None) -> InspectExport:
     folder = RunFolder(run)
     manifest = folder.manifest
     if manifest is None:
-        raise UsageError("holds no run", where=str(run), mend="give a folder with manifest.json")
+        raise UsageError("holds no run", where=str(run), hint="give a folder with manifest.json")
     epochs = epochs_of(manifest, _seeds(run))
     into = target if target is not None else run / "inspect"
     damaged: list[Path] = []
@@ -91,7 +91,7 @@ def export_inspect(run: Path, target: Path | None = None) -> InspectExport:
             for arm, trials in groupby(_in_streams(folder), key=_arm)
         )
     if not logs:
-        raise UsageError("holds no trial yet", where=str(run), mend="run the experiment first")
+        raise UsageError("holds no trial yet", where=str(run), hint="run the experiment first")
     return InspectExport(into, logs, tuple(damaged))
 
 

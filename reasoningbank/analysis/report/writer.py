@@ -74,8 +74,8 @@ def write_report(folder: RunFolder, out: Path) -> Report:
     """
     manifest = folder.manifest
     if manifest is None:
-        mend = "give a folder with manifest.json"
-        raise UsageError("holds no run", where=str(folder.path), mend=mend)
+        hint = "give a folder with manifest.json"
+        raise UsageError("holds no run", where=str(folder.path), hint=hint)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=out.parent, prefix=".report-") as name:
@@ -85,8 +85,8 @@ def write_report(folder: RunFolder, out: Path) -> Report:
         return Report(out, out.stat().st_size, trials, tuple(damaged))
     except OSError as error:
         reason = error.strerror or str(error)
-        mend = "free space or choose another file with --out"
-        raise RecordError(f"cannot be written ({reason})", where=str(out), mend=mend) from error
+        hint = "free space or choose another file with --out"
+        raise RecordError(f"cannot be written ({reason})", where=str(out), hint=hint) from error
 
 
 def _write(

@@ -36,7 +36,7 @@ def read_bank(path: Path) -> Snapshot:
                 return bank.snapshot()
         return Snapshot.read(path)
     except RecordError as error:
-        raise UsageError(error.what, where=error.where, mend=error.mend) from error
+        raise UsageError(error.what, where=error.where, hint=error.hint) from error
 
 
 class Banks:
@@ -98,7 +98,7 @@ class Banks:
                 raise RecordError(
                     f"has taken {len(taken)} of {len(self._tasks)} steps",
                     where=f"stream {root.name}.{seed}",
-                    mend="run the same command again",
+                    hint="run the same command again",
                 )
             return taken[-1].after
         if root.memory.source == "gold":

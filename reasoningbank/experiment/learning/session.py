@@ -122,8 +122,8 @@ class LearningSession:
             UsageError: If nothing could be run.
         """
         if self._waiting and not self._chained:
-            mend = "run these first, or leave --only and --task out"
-            raise UsageError("; ".join(self._waiting), where=str(self._folder.path), mend=mend)
+            hint = "run these first, or leave --only and --task out"
+            raise UsageError("; ".join(self._waiting), where=str(self._folder.path), hint=hint)
         for reason, trials in self._waiting.items():
             self._on_notice(f"{trials} trial{'s' * (trials > 1)} not run: {reason}")
         stopped = [stream.stopped for stream in self._streams.values() if stream.stopped]
@@ -132,7 +132,7 @@ class LearningSession:
             raise EndpointError(
                 f"a stream ended before its last step: {stopped[0]}{more}",
                 where=str(self._folder.path),
-                mend="mend that, then: reasoningbank rerun RUN --status error --missing",
+                hint="mend that, then: reasoningbank rerun RUN --status error --missing",
             )
 
     def _chains(self, jobs: Iterable[Job]) -> list[Iterable[Job]]:

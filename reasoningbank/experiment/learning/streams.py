@@ -145,13 +145,13 @@ class Stream:
             raise RecordError(
                 f"begins from the bank {step.before}, and the step before it ended with {before}",
                 where=str(self.steps.file(number)),
-                mend="move the files of this step and all later ones away, with their trials",
+                hint="move the files of this step and all later ones away, with their trials",
             )
         if step is not None and step.task != task.id:
             raise RecordError(
                 f"is of {step.task}, and this order has {task.id} there",
                 where=str(self.steps.file(number)),
-                mend="go on with the version of this package that the run was begun with",
+                hint="go on with the version of this package that the run was begun with",
             )
         return step
 
@@ -187,7 +187,7 @@ class Stream:
             raise RecordError(
                 f"saw the bank {record.memory or 'of no stream'}, and the stream is at {name}",
                 where=str(self.folder.file(key)),
-                mend="move the file away and run the same command again",
+                hint="move the file away and run the same command again",
             )
         failure: Exception | None = None
         for seconds in itertools.chain([0.0], waits(self.retries)):

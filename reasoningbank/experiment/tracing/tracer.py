@@ -138,7 +138,7 @@ def _checked(uri: str) -> str:
         raise UsageError(
             f"{uri!r} takes no traces",
             where="--mlflow",
-            mend=f"give {DEFAULT_URI}, another database, or a server such as http://127.0.0.1:5000",
+            hint=f"give {DEFAULT_URI}, another database, or a server such as http://127.0.0.1:5000",
         )
     if scheme in _DATABASES:
         need_package("sqlalchemy", "mlflow")

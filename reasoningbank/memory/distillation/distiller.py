@@ -59,7 +59,7 @@ class Distiller:
         unknown = sorted(kinds - _ALL)
         if unknown:
             raise UsageError(
-                f"unknown kind {unknown[0]!r} of items", mend=f"use {', '.join(sorted(_ALL))}"
+                f"unknown kind {unknown[0]!r} of items", hint=f"use {', '.join(sorted(_ALL))}"
             )
         languages = pack.languages if pack is not None else ("en",)
         self._facts = Facts(vocabulary, endpoint, run, languages)
@@ -83,7 +83,7 @@ class Distiller:
             ModelError: If the model cannot be reached.
         """
         if len({experience.task for experience in experiences}) > 1:
-            raise UsageError("attempts at several tasks", mend="distil one task at a time")
+            raise UsageError("attempts at several tasks", hint="distil one task at a time")
         drafts = [d for d in self._drafts(experiences) if d is not None]
         return self._checked([d for d in drafts if _kind(d) in self._kinds])
 

@@ -28,7 +28,7 @@ def exemplar_draft(task: Task, split: SplitName | None, facts: Facts) -> Draft |
         raise UsageError(
             f"exemplars are made of the training split alone; this task is of {split or 'none'}",
             where=task.id,
-            mend="choose tasks of split 'train'",
+            hint="choose tasks of split 'train'",
         )
     if not task.expected_sparql.strip():
         raise UsageError("the task has no gold query", where=task.id)

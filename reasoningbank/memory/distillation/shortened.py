@@ -38,7 +38,7 @@ def shortened(query: str, namespaces: Mapping[str, str]) -> str:
     shape = outline(text)
     start = shape.body[0].start
     if any(token.is_word("BASE") for token in tokenize(text[:start])):
-        raise QueryError("the query has a BASE", mend="write names with prefixes")
+        raise QueryError("the query has a BASE", hint="write names with prefixes")
     declared = {**namespaces, **shape.declared}
     edits, foreign = [], {}
     for token in shape.body:

@@ -211,10 +211,10 @@ def _selects_a_name(tokens: Sequence[Token]) -> bool:
 
 def _mended(error: QueryError) -> Pitfall | None:
     """Return what is said to mend an error; None where nobody knows more than that there is one."""
-    if not error.mend or error.mend.startswith(_VAGUE):
+    if not error.hint or error.hint.startswith(_VAGUE):
         return None
-    mend = _PLACE.sub("", error.mend)
-    title = f"{mend[0].upper()}{mend[1:]}"
+    hint = _PLACE.sub("", error.hint)
+    title = f"{hint[0].upper()}{hint[1:]}"
     return Pitfall(
         title if len(title) <= 110 else f"{title[:109]}…",
         f"{_ANY}: the endpoint refuses what does not parse",

@@ -104,7 +104,7 @@ class ContextBuilder:
         for name in layers:
             if name not in LAYERS:
                 raise UsageError(
-                    f"unknown layer {name!r}", mend=f"choose from {', '.join(sorted(LAYERS))}"
+                    f"unknown layer {name!r}", hint=f"choose from {', '.join(sorted(LAYERS))}"
                 )
         self.layers = tuple(name for name in LAYERS if name in layers)
         self._budgets = budgets

@@ -83,6 +83,6 @@ def _full(name: str, namespaces: Mapping[str, str], file: Path) -> str:
         raise UsageError(
             f"{name!r} is no name with a known prefix",
             where=str(file),
-            mend="write it as the pack's prefixes do, such as rdfs:label",
+            hint="write it as the pack's prefixes do, such as rdfs:label",
         )
     return namespaces[prefix] + local

@@ -60,7 +60,7 @@ def from_rdf(data: bytes, format: RdfName = "turtle", *, where: str = "") -> lis
         if f"<{terms.MEMORY_ITEM}>" in values.get(terms.TYPE, ())
     )
     if not found:
-        raise UsageError("holds no memory item", where=where, mend="is it what `to_rdf` writes?")
+        raise UsageError("holds no memory item", where=where, hint="is it what `to_rdf` writes?")
     wrong = objections(triples)
     if wrong:
         more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
@@ -68,7 +68,7 @@ def from_rdf(data: bytes, format: RdfName = "turtle", *, where: str = "") -> lis
     try:
         return [_item(graph, subject) for subject in found]
     except UsageError as error:
-        raise UsageError(error.what, where=where, mend=error.mend) from error
+        raise UsageError(error.what, where=where, hint=error.hint) from error
 
 
 def _item(graph: Graph, subject: str) -> MemoryItem:

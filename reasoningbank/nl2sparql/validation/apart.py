@@ -29,8 +29,8 @@ def unjoined(facts: Facts) -> Iterator[Problem]:
             shown = " and ".join(_told(facts, part) for part in (one, other))
             what = f"nothing joins {shown}, so each is combined with each"
             found = [*_bridges(facts, one, other), *_bridges(facts, other, one)][:_SHOWN]
-            mend = f"add {' or '.join(found)}" if found else "add the pattern that leads there"
-            yield Problem("semantic", "not-joined", what, mend)
+            hint = f"add {' or '.join(found)}" if found else "add the pattern that leads there"
+            yield Problem("semantic", "not-joined", what, hint)
             return
 
 

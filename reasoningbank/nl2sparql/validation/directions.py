@@ -30,7 +30,7 @@ def wrong_ends(facts: Facts) -> Iterator[Problem]:
                     "semantic",
                     "reversed-direction",
                     f"{rule.name} stands the wrong way round for this question",
-                    rule.mend,
+                    rule.hint,
                 )
 
 

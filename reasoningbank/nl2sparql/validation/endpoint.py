@@ -91,8 +91,8 @@ def validate_endpoint(
     problems: tuple[Problem, ...] = ()
     if result.n_rows == 0:
         what = "triples" if isinstance(result, GraphResult) else "rows"
-        mend = "check names, graphs and directions, or loosen the narrowest condition"
-        problems = (Problem("endpoint", "empty", f"the query executes but gives no {what}", mend),)
+        hint = "check names, graphs and directions, or loosen the narrowest condition"
+        problems = (Problem("endpoint", "empty", f"the query executes but gives no {what}", hint),)
     return EndpointValidation(
         problems,
         executed=True,

@@ -31,7 +31,7 @@ def shared_entries(facts: Facts) -> Iterator[Problem]:
                     "semantic",
                     "one-variable-two-entries",
                     f"?{variable} stands for two entries, {kind} and {other_kind} ({names})",
-                    facts.constraints.entries.mend or "use a variable of its own for each",
+                    facts.constraints.entries.hint or "use a variable of its own for each",
                 )
 
     for name, by in facts.constraints.entries.apart:
@@ -52,7 +52,7 @@ def _apart(facts: Facts, name: str, by: str) -> Iterator[Problem]:
                 "one-variable-two-entries",
                 f"{facts.show(one.subject)} stands for two entries: its two "
                 f"{facts.short(name)} lead to {' and '.join(sorted(kinds[0] | kinds[1]))}",
-                facts.constraints.entries.mend or "use a variable of its own for each",
+                facts.constraints.entries.hint or "use a variable of its own for each",
             )
 
 

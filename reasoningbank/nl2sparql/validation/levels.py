@@ -68,4 +68,4 @@ def validate(
 def _explained(problem: Problem, sparql: str, explain: Explain | None) -> Problem:
     """Return a problem with what is known of its cause in place of a general mend."""
     lines = explain(sparql, problem.code == "empty") if explain is not None else ()
-    return replace(problem, mend="; ".join(lines)) if lines else problem
+    return replace(problem, hint="; ".join(lines)) if lines else problem

@@ -36,7 +36,7 @@ def unnamed(
         >>> [problem] = unnamed('Translate "mare" and "sole".', query)
         >>> print(problem.what)
         the question names "sole", and the query does not
-        >>> print(problem.mend)
+        >>> print(problem.hint)
         write it, where there are several: VALUES ?name { "mare" "sole" }
         >>> list(unnamed("Which organism is P05067 of?", "ASK { uniprotkb:P05067 ?p ?o }"))
         []
@@ -49,11 +49,11 @@ def unnamed(
     if missing:
         listed = ", ".join(_told(missing))
         quoted = _told([one for one in named if one.kind == "quoted"])
-        mend = "name it, as the examples name theirs"
+        hint = "name it, as the examples name theirs"
         if len(quoted) > 1:
-            mend = f"write it, where there are several: VALUES ?name {{ {' '.join(quoted)} }}"
+            hint = f"write it, where there are several: VALUES ?name {{ {' '.join(quoted)} }}"
         what = f"the question names {listed}, and the query does not"
-        yield Problem("semantic", "not-named", what, mend)
+        yield Problem("semantic", "not-named", what, hint)
 
 
 def _names(token: Token, shapes: Mapping[str, re.Pattern[str]]) -> bool:

@@ -119,14 +119,14 @@ def _class(facts: Facts, one: Statement, source: Source) -> Iterator[Problem]:
     if elsewhere is None and name in facts.knowledge.names:
         return
     if elsewhere is not None and elsewhere.address:
-        mend = f"put its pattern inside SERVICE <{elsewhere.address}> {{ … }}"
+        hint = f"put its pattern inside SERVICE <{elsewhere.address}> {{ … }}"
         code = "missing-service"
     elif elsewhere is not None:
-        mend, code = "put its pattern outside of SERVICE", "wrong-service"
+        hint, code = "put its pattern outside of SERVICE", "wrong-service"
     else:
         known = [*source.classes, *facts.knowledge.names]
-        mend, code = facts.near(name, known), "unknown-class"
-    yield Problem("semantic", code, f"there is no class {facts.short(name)} here", mend)
+        hint, code = facts.near(name, known), "unknown-class"
+    yield Problem("semantic", code, f"there is no class {facts.short(name)} here", hint)
 
 
 def _graph(facts: Facts, one: Statement, name: str, source: Source) -> Iterator[Problem]:
@@ -149,8 +149,8 @@ def _graph(facts: Facts, one: Statement, name: str, source: Source) -> Iterator[
         return
     if not any(graph in source.graphs for graph in named):
         near = next(iter(difflib.get_close_matches(named[0], source.graphs, n=1, cutoff=0.6)), "")
-        mend = f"did you mean GRAPH <{near}>?" if near else f"use GRAPH <{homes[0]}>"
-        yield Problem("semantic", "unknown-graph", f"there is no graph <{named[0]}>", mend)
+        hint = f"did you mean GRAPH <{near}>?" if near else f"use GRAPH <{homes[0]}>"
+        yield Problem("semantic", "unknown-graph", f"there is no graph <{named[0]}>", hint)
         return
     outside = " or leave GRAPH out" if source.union else ""
     yield Problem(

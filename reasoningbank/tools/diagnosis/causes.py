@@ -183,9 +183,9 @@ class Explainer:
             return what
         body = failure.body(*failure.before)
         condition = read_condition(failure.unit.shown)
-        mend = "" if condition is None else self._mended(condition, body)
-        if mend:
-            return f"{text} takes every row away; {mend}"
+        hint = "" if condition is None else self._mended(condition, body)
+        if hint:
+            return f"{text} takes every row away; {hint}"
         name = used[0]
         rows = self._prober.rows([name], body)
         value = rows[0][0] if rows else None
