@@ -47,7 +47,9 @@ class TrialRecord:
         status: How the attempt ended.
         sparql: The query submitted; None where there was none.
         answer: The answer in words, if any.
-        error: One line, where something went wrong.
+        error: The findings as one line.
+        findings: Why the attempt did not end with a clean submission: findings as JSON objects
+            with ``code``, ``what`` and ``fields``; empty in records of earlier versions.
         verdict: The judge's verdict; None where the trial ended in an infrastructure error.
         usage: What it consumed.
         trajectory: What the agent did.
@@ -94,6 +96,17 @@ class TrialRecord:
     memory: str = ""
     rollouts: tuple[Mapping[str, Any], ...] = ()
     tokens_wanted: int | None = None
+    findings: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def budget(self) -> str:
+        """The budget that ended the attempt, as a field of `Budget`; empty if none did.
+
+        It can also be ``context_window``.
+        """
+        fields = (one.get("fields", {}) for one in self.findings)
+        spent = next((str(one["budget"]) for one in fields if "budget" in one), "")
+        return spent if self.status == "exhausted" else ""
 
     @property
     def strict(self) -> bool:
@@ -121,6 +134,7 @@ class TrialRecord:
             sparql=attempt.sparql,
             answer=attempt.answer,
             error=attempt.error,
+            findings=tuple(one.to_json() for one in attempt.findings),
             verdict=asdict(verdict) if verdict is not None else None,
             usage=attempt.usage,
             trajectory=attempt.trajectory,
@@ -141,4 +155,5 @@ class TrialRecord:
         rest["wasted"] = Usage(**data.get("wasted", {}))
         rest["trajectory"] = Trajectory.from_json(rest["trajectory"])
         rest["rollouts"] = tuple(rest.get("rollouts", ()))
+        rest["findings"] = tuple(rest.get("findings", ()))
         return cls(key=TrialKey(**data["key"]), usage=Usage(**data["usage"]), **rest)

@@ -1,4 +1,4 @@
-"""Tools as DSPy's: the schemas are made once, the functions are each trial's own."""
+"""What the agents with tools share: tools as DSPy's, and what follows a repeated turn."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import gc
 import weakref
 
 import dspy
+import pytest
 
 from reasoningbank.agents import Budget, Meter
-from reasoningbank.agents import tool_objects as module
-from reasoningbank.agents.tool_objects import tool_objects
+from reasoningbank.agents import tool_loop as module
+from reasoningbank.agents.tool_loop import Repeats, tool_objects
+from reasoningbank.lm import STUCK_TEMPERATURE, make_lm
 
 
 class Shelf:
@@ -52,3 +54,18 @@ def test_what_is_kept_holds_no_trial() -> None:
     del tool, shelf
     gc.collect()
     assert gone() is None
+
+
+@pytest.mark.parametrize(
+    ("name", "raised"),
+    [("openai/gpt-4.1", STUCK_TEMPERATURE), ("openai/gpt-5-mini", None), ("openai/o3", None)],
+)
+def test_a_repeat_raises_the_temperature(
+    name: str, raised: float | None
+) -> None:
+    lm = make_lm(name, api_base="http://127.0.0.1:9/v1")
+    predict = dspy.Predict("question -> code")
+    repeats = Repeats(predict)
+    with dspy.context(lm=lm):
+        assert [repeats.again("look()"), repeats.again("look()")] == [False, True]
+    assert predict.config.get("temperature") == raised
