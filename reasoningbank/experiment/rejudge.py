@@ -25,7 +25,7 @@ __all__ = ["Change", "Rejudged", "rejudge_run"]
 MOST_FAILURES = 3
 
 #: What does not make a verdict another one: how it is worded, and what old ones say of time.
-_NO_DECISION = frozenset({"reason", "seconds"})
+_NO_DECISION = frozenset({"reason", "findings", "seconds"})
 
 
 @dataclass(frozen=True)

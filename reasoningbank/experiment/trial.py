@@ -172,7 +172,7 @@ class Trial:
             "status": attempt.status,
             "error": attempt.error,
             "usage": asdict(attempt.usage),
-            "verdict": asdict(judged.verdict),
+            "verdict": judged.verdict.to_json(),
             "judgements": {},
             "agreed": one.agreed,
             "trajectory": attempt.trajectory.to_json(),
