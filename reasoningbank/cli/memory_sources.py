@@ -184,7 +184,7 @@ def _runs(numbers: Iterable[int]) -> Iterator[str]:
 
 
 def _lasts(run: Path) -> dict[str, str]:
-    """Return the last snapshot of each stream, and the bank of each arm that is given gold queries."""
+    """Return the last snapshot of each stream, and each bank made of gold queries."""
     lasts = {name: steps[-1].after for name, steps in _streams(run).items()}
     for path, note in RunFolder(run).bank_notes():
         if isinstance(note, RecordError):
