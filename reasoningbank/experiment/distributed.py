@@ -30,9 +30,9 @@ from reasoningbank.errors import SetupError, UsageError
 from reasoningbank.experiment.config import Executor, Experiment
 from reasoningbank.experiment.executors import Finished, Job, Started
 from reasoningbank.experiment.interrupts import Stop
+from reasoningbank.experiment.records import TrialRecord
 from reasoningbank.experiment.retrying import Retrier
 from reasoningbank.experiment.trial import Trial
-from reasoningbank.experiment.trial_record import TrialRecord
 from reasoningbank.experiment.world import World, world_at
 from reasoningbank.findings import Finding
 from reasoningbank.judge import GoldStore

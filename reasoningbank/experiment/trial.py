@@ -175,7 +175,7 @@ class Trial:
             "error": attempt.error,
             "findings": [one.to_json() for one in attempt.findings],
             "usage": asdict(attempt.usage),
-            "verdict": asdict(judged.verdict),
+            "verdict": judged.verdict.to_json(),
             "judgements": {},
             "agreed": one.agreed,
             "trajectory": attempt.trajectory.to_json(),

@@ -16,7 +16,7 @@ from reasoningbank.errors import UsageError
 from reasoningbank.experiment import Experiment, RunFolder, parse_experiment, plan_run, rejudge_run
 from reasoningbank.experiment.code_history import DECIDING
 from reasoningbank.experiment.estimate import estimate_run
-from reasoningbank.experiment.steps import StepFolder, streams_of
+from reasoningbank.experiment.records import StepFolder, streams_of
 
 from .orchard import STREAM, TEST
 
