@@ -60,9 +60,7 @@ def test_what_is_kept_holds_no_trial() -> None:
     ("name", "raised"),
     [("openai/gpt-4.1", STUCK_TEMPERATURE), ("openai/gpt-5-mini", None), ("openai/o3", None)],
 )
-def test_a_repeat_raises_the_temperature(
-    name: str, raised: float | None
-) -> None:
+def test_a_repeat_raises_the_temperature(name: str, raised: float | None) -> None:
     lm = make_lm(name, api_base="http://127.0.0.1:9/v1")
     predict = dspy.Predict("question -> code")
     repeats = Repeats(predict)
