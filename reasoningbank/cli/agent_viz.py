@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from reasoningbank.agents.graph import GraphSettings, mermaid_picture, save_picture
 from reasoningbank.cli.output import progress_console
+from reasoningbank.nl2sparql.graph import GraphSettings, mermaid_picture, save_picture
 
 __all__ = ["agent_viz"]
 

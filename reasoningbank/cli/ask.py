@@ -10,7 +10,6 @@ from typing import Annotated
 import typer
 
 from reasoningbank.agents import make_agent
-from reasoningbank.agents.confidence import confidence_in
 from reasoningbank.cli.memory_sources import opened
 from reasoningbank.cli.output import console, print_json, progress_console, seconds
 from reasoningbank.cli.steps import Steps, confidence_line, print_query
@@ -23,6 +22,7 @@ from reasoningbank.experiment.trial import attempt_task
 from reasoningbank.experiment.world import open_world
 from reasoningbank.lm import open_lm, parse_name
 from reasoningbank.nl2sparql import asked_language
+from reasoningbank.nl2sparql.confidence import confidence_in
 from reasoningbank.tools import SPARQLTools
 from reasoningbank.trajectory import Usage
 

@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.syntax import Syntax
 from rich.text import Text
 
-from reasoningbank.agents.confidence import Confidence
 from reasoningbank.cli.output import console, progress_console
+from reasoningbank.nl2sparql.confidence import Confidence
 from reasoningbank.trajectory import Event
 
 __all__ = ["Steps", "confidence_line", "print_query", "print_step"]
