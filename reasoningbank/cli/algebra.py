@@ -21,12 +21,12 @@ from reasoningbank.algebra import (
     operations,
     read_program,
 )
-from reasoningbank.algebra.documentation import agent_prompt, reference, signature, summary
-from reasoningbank.algebra.runtime_writes import Unanswered
-from reasoningbank.algebra.schema import program_schema
+from reasoningbank.algebra.reference import agent_prompt, reference, signature, summary
+from reasoningbank.algebra.writes import Unanswered
+from reasoningbank.algebra.reference import program_schema
 from reasoningbank.algebra.source import parse_program
 from reasoningbank.algebra.terms import scalar
-from reasoningbank.algebra.web_credentials import credentials_from
+from reasoningbank.algebra.addresses import credentials_from
 from reasoningbank.cli.algebra_asking import ask
 from reasoningbank.cli.algebra_model import open_author, open_stage_of
 from reasoningbank.cli.algebra_running import (

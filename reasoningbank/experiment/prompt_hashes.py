@@ -20,7 +20,7 @@ from reasoningbank.agents import (
     rlm,
     turns,
 )
-from reasoningbank.algebra.documentation import agent_prompt
+from reasoningbank.algebra.reference import agent_prompt
 from reasoningbank.experiment.fixed_texts import texts_of
 from reasoningbank.judge.lm_prompt import prompt_hash
 from reasoningbank.lm import STUCK_TEMPERATURE

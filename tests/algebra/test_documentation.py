@@ -17,13 +17,8 @@ from reasoningbank.algebra import (
     operations,
     register,
 )
-from reasoningbank.algebra.arguments import Url
-from reasoningbank.algebra.documentation import (
-    agent_prompt,
-    reference,
-    signature,
-    with_reference,
-)
+from reasoningbank.algebra.operation import Url
+from reasoningbank.algebra.reference import agent_prompt, reference, signature, with_reference
 
 from .in_memory import Memory, op, outcome, text
 

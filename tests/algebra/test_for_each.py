@@ -21,7 +21,7 @@ from reasoningbank.algebra import (
     read_program,
     run_program,
 )
-from reasoningbank.algebra.concurrent import in_order
+from reasoningbank.algebra.evaluation import in_order
 from reasoningbank.errors import BudgetError, EndpointError
 
 from .in_memory import Bounds, Ended, Memory, op, outcome, text, uri, value

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reasoningbank.algebra import mistakes
-from reasoningbank.algebra.prefixes import with_prefixes
+from reasoningbank.algebra.source import with_prefixes
 
 from .in_memory import op
 

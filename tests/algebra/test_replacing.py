@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from reasoningbank.algebra import ProgramError
-from reasoningbank.algebra import replacing as module
-from reasoningbank.algebra.replacing import replace_all
+from reasoningbank.algebra.builtin import strings as module
+from reasoningbank.algebra.builtin.strings import replace_all
 
 from .in_memory import op, outcome, text, value
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rdflib import BNode, Graph, Literal, URIRef
 
 from reasoningbank.algebra import ProgramError, Stream, Table, Value
-from reasoningbank.algebra.restating import as_query
+from reasoningbank.algebra.answers import as_query
 from reasoningbank.algebra.terms import BlankNodes, from_oxigraph
 
 A, B, P = (URIRef(f"http://e/{name}") for name in "abp")

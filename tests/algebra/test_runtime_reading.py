@@ -13,7 +13,7 @@ import pytest
 from rdflib import BNode, Literal, URIRef
 
 from reasoningbank.algebra.runtime import Limits, Runtime
-from reasoningbank.algebra.web_credentials import Credential, credentials_from
+from reasoningbank.algebra.addresses import Credential, credentials_from
 from reasoningbank.errors import (
     BudgetError,
     EndpointError,

@@ -6,7 +6,7 @@ import pytest
 from rdflib import XSD, BNode, Literal, URIRef
 
 from reasoningbank.algebra import ProgramError
-from reasoningbank.algebra.substitution import substitute
+from reasoningbank.algebra.queries import substitute
 from reasoningbank.algebra.terms import Term
 
 from .in_memory import op, outcome, text, uri, value

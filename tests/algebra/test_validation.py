@@ -8,7 +8,7 @@ import pytest
 
 from reasoningbank.algebra import ProgramError, mistakes, read_program
 from reasoningbank.algebra.source import parse_program
-from reasoningbank.algebra.texts import check_query, check_update
+from reasoningbank.algebra.queries import check_query, check_update
 
 from .in_memory import Memory, op, outcome, value
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reasoningbank.algebra.web_address import Addresses, checked, inside, within
+from reasoningbank.algebra.addresses import Addresses, checked, inside, within
 from reasoningbank.errors import UsageError
 
 

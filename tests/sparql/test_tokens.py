@@ -7,8 +7,8 @@ import time
 import pyoxigraph
 import pytest
 
-from reasoningbank.algebra.conditions import Condition
-from reasoningbank.algebra.faults import ProgramError
+from reasoningbank.algebra.queries import Condition
+from reasoningbank.algebra.terms import ProgramError
 from reasoningbank.errors import QueryError
 from reasoningbank.ldp.faults import Refused
 from reasoningbank.ldp.updates import updated

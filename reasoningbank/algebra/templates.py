@@ -1,46 +1,43 @@
-"""Operations inside JSON-LD: what each yields stands in the document as the term that it is."""
+"""JSON-LD documents of a program: operations take the place of values."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from rdflib import BNode, Graph, Literal, URIRef
 
-from reasoningbank.algebra.coercion import told
-from reasoningbank.algebra.contract import Node
-from reasoningbank.algebra.faults import ProgramError, json_path
-from reasoningbank.algebra.jsonld import graph_to_jsonld
-from reasoningbank.algebra.jsonld_check import contexts_of, terms_of
-from reasoningbank.algebra.terms import Term
-from reasoningbank.algebra.values import Value, kept
+from reasoningbank.algebra.jsonld import contexts_of, graph_to_jsonld, terms_of
+from reasoningbank.algebra.terms import ProgramError, Term, json_path
+from reasoningbank.algebra.values import describe_value, kept
 
-__all__ = ["filled"]
+__all__ = ["fill_template"]
 
-#: Under these keys JSON-LD wants strings, not values.
+_PLAIN_LABEL = re.compile(r"[A-Za-z0-9_]+")
+#: Keys whose values are strings, not RDF values.
 _STRINGS = frozenset(
     {"@id", "@type", "@language", "@direction", "@index", "@vocab", "@base", "@value"}
 )
-_PLAIN_LABEL = re.compile(r"[A-Za-z0-9_]+")
-#: Under these stand nodes, so a whole graph can.
+#: Keys whose values are nodes, so a whole graph fits.
 _NODES = frozenset({"@graph", "@included"})
 
 
-def filled(template: Any, path: str, evaluate: Callable[[Node, str], Value]) -> Any:
-    """Return a JSON-LD document with the value of each operation in the operation's place.
+def fill_template(template: Any, path: str, evaluate: Callable[[Any, str], Any]) -> Any:
+    """Return a JSON-LD document with each operation replaced by its value.
 
     A URI becomes a node reference, a literal a value object with its language or datatype, a list
-    several values, and nothing (an unbound variable) no value. A graph may stand where nodes do:
-    in the outermost list and under ``@graph`` or ``@included``.
+    several values, and an unbound variable no value. A graph fits where nodes do: in the outermost
+    list and under ``@graph`` or ``@included``.
 
     Args:
-        template: JSON in which nodes of a program stand for values.
-        path: Where it stands, for errors.
-        evaluate: What a node yields, given the key that it stands under.
+        template: JSON in which nodes of a program take the place of values.
+        path: Its JSON path, for errors.
+        evaluate: Returns the value of a node, given the key that it is under. Streams are read.
 
     Raises:
-        ProgramError: What an operation yields cannot stand in its place.
+        ProgramError: If an operation's value does not fit its place.
     """
     contexts = list(contexts_of(template))
     filling = _Filling(
@@ -52,18 +49,12 @@ def filled(template: Any, path: str, evaluate: Callable[[Node, str], Value]) -> 
     return filling.part(template, path, "@graph")
 
 
+@dataclass(frozen=True)
 class _Filling:
-    def __init__(
-        self,
-        evaluate: Callable[[Node, str], Value],
-        language_maps: frozenset[str],
-        json_terms: frozenset[str],
-        defined: frozenset[str],
-    ) -> None:
-        self._evaluate = evaluate
-        self._language_maps = language_maps
-        self._json_terms = json_terms
-        self._defined = defined
+    evaluate: Callable[[Any, str], Any]
+    language_maps: frozenset[str]
+    json_terms: frozenset[str]
+    defined: frozenset[str]
 
     def part(self, template: Any, path: str, key: str) -> Any:
         if isinstance(template, Mapping):
@@ -77,18 +68,18 @@ class _Filling:
             return found
         if template is None or isinstance(template, str | bool | int | float):
             return template
-        value = kept(self._evaluate(template, key))
-        if key in self._json_terms:
-            what = (
-                f"the context takes what stands under {key!r} for JSON, and {told(value)} is none"
-            )
-            raise ProgramError(what, where=path, hint="define the term without @json")
+        value = kept(self.evaluate(template, key))
+        if key in self.json_terms:
+            what = f"the context declares {key!r} as JSON, and {describe_value(value)} is not JSON"
+            hint = "define the term without @json"
+            raise ProgramError(what, where=path, hint=hint, code="wrong-type")
         for uri in _uris(value):
             scheme, _, rest = str(uri).partition(":")
-            if scheme in self._defined and not rest.startswith("//"):
+            if scheme in self.defined and not rest.startswith("//"):
                 what = f"the context would read {uri} with its prefix {scheme + ':'!r}"
-                raise ProgramError(what, where=path, hint="give the prefix another name")
-        if key in _STRINGS or key in self._language_maps or key == "@context":
+                hint = "give the prefix another name"
+                raise ProgramError(what, where=path, hint=hint, code="prefix-clash")
+        if key in _STRINGS or key in self.language_maps or key == "@context":
             return _string(value, path, key)
         return _json(value, path, key in _NODES)
 
@@ -97,8 +88,8 @@ class _Filling:
             return self.part(template["@value"], json_path(path, "@value"), "")
         made: dict[str, Any] = {}
         for name, member in template.items():
-            # Below a context or a language map, whatever its key, stand strings.
-            strict = key == "@context" or (key in self._language_maps and name[:1] != "@")
+            # Below a context or a language map every key holds strings.
+            strict = key == "@context" or (key in self.language_maps and name[:1] != "@")
             part = self.part(member, json_path(path, name), key if strict else name)
             if part is None and member is not None and name != "@context":
                 if name == "@value":
@@ -108,8 +99,7 @@ class _Filling:
         return made
 
 
-def _uris(value: Value) -> Iterator[URIRef]:
-    """Yield the URIs that a value is, or holds."""
+def _uris(value: Any) -> Iterator[URIRef]:
     if isinstance(value, URIRef):
         yield value
     elif isinstance(value, list):
@@ -117,13 +107,13 @@ def _uris(value: Value) -> Iterator[URIRef]:
             yield from _uris(one)
 
 
-def _json(value: Value, path: str, nodes: bool) -> Any:
+def _json(value: Any, path: str, nodes: bool) -> Any:
     if isinstance(value, URIRef | Literal | BNode):
         return _term(value)
     if value is None:
         return None
     if isinstance(value, Graph) and nodes:
-        # Without the contexts around it, which would change what its keys and strings mean.
+        # Without the contexts around it, which would change the meaning of its keys and strings.
         written = graph_to_jsonld(value)
         context = [None, written.pop("@context", {})]
         found = written["@graph"] if set(written) == {"@graph"} else [written]
@@ -136,7 +126,8 @@ def _json(value: Value, path: str, nodes: bool) -> Any:
             for one in (part if isinstance(part, list) else [] if part is None else [part])
         ]
     hint = "put it under @graph, or Merge it" if isinstance(value, Graph) else "use Value or Str"
-    raise ProgramError(f"{told(value)} cannot stand here", where=path, hint=hint)
+    what = f"{describe_value(value)} does not fit here"
+    raise ProgramError(what, where=path, hint=hint, code="wrong-type")
 
 
 def _term(term: Term) -> dict[str, str]:
@@ -152,12 +143,12 @@ def _term(term: Term) -> dict[str, str]:
 
 
 def _label(term: BNode) -> str:
-    # Some endpoints name blank nodes in ways that JSON-LD does not take (`nodeID://b1`).
+    # Some endpoints name blank nodes in ways that JSON-LD rejects (`nodeID://b1`).
     plain = _PLAIN_LABEL.fullmatch(term) is not None
     return f"_:{term}" if plain else f"_:x{term.encode().hex()}"
 
 
-def _string(value: Value, path: str, key: str) -> Any:
+def _string(value: Any, path: str, key: str) -> Any:
     if isinstance(value, BNode):
         return _label(value)
     if isinstance(value, URIRef | Literal):
@@ -166,4 +157,5 @@ def _string(value: Value, path: str, key: str) -> Any:
         return None
     if isinstance(value, list) and key == "@type":
         return [_string(item, path, "") for item in value]
-    raise ProgramError(f"expected a string for {key}, got {told(value)}", where=path)
+    what = f"expected a string for {key}, got {describe_value(value)}"
+    raise ProgramError(what, where=path, code="wrong-type")

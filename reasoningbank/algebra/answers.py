@@ -1,4 +1,4 @@
-"""The result of a program as a query that returns it, so that it is judged as every answer is."""
+"""The result of a program as a SPARQL query that returns it, so it is judged as any answer is."""
 
 from __future__ import annotations
 
@@ -10,34 +10,33 @@ from typing import Any
 from rdflib import BNode, Literal
 from rdflib.namespace import XSD
 
-from reasoningbank.algebra.faults import ProgramError
-from reasoningbank.algebra.inline_data import values_block
-from reasoningbank.algebra.terms import to_sparql
-from reasoningbank.algebra.values import Graph, Row, Stream, Table, Value, is_term, kept
+from reasoningbank.algebra.queries import values_block
+from reasoningbank.algebra.terms import ProgramError, to_sparql
+from reasoningbank.algebra.values import Graph, Row, Table, Value, is_term, kept
 from reasoningbank.sparql.syntax import MOST_CHARS
 
 __all__ = ["as_query", "is_empty"]
 
-#: The column of a lone value; several values of a row are numbered.
+#: The column of a single value; several values of a row are numbered.
 COLUMN = "value"
 _NO_NAME = re.compile(r"[^A-Za-z0-9_]")
 
 
 def as_query(result: Value, *, several: bool = False) -> str:
-    """Return a SPARQL query that returns what a program returned: data in line, nothing asked.
+    """Return a SPARQL query that returns a program's result as inline data.
 
     A table is a SELECT over VALUES, a graph a CONSTRUCT of its triples, a boolean an ASK. The list
-    of a ForEach is a table where its entries are tables, rows or values: of a table all rows stand
-    below one another, the values of an entry that is a list beside one another. Graphs are merged.
-    Columns get other names where theirs are none of SPARQL's.
+    of a ForEach is a table if its entries are tables, rows or values: rows of tables follow one
+    another, the values of a list are the columns of one row. Graphs are merged. Columns are renamed
+    if SPARQL does not allow their names.
 
     Args:
         result: What `run_program` returned; a stream is read.
-        several: Whether it is the list of what several operations yielded, each of which is a
-            result by itself; they stand below one another.
+        several: Whether it is the list of the results of several operations, each of which is a
+            result by itself; they follow one another.
 
     Raises:
-        ProgramError: It is nothing, tables and graphs at once, holds blank nodes in a table, or is
+        ProgramError: If it is nothing, mixes tables and graphs, holds blank nodes in a table, or is
             longer than a query may be.
 
     Examples:
@@ -51,18 +50,19 @@ def as_query(result: Value, *, several: bool = False) -> str:
     whole = kept(result)
     results = whole if several and isinstance(whole, list) else [whole]
     parts: list[Value] = [part for part in results if part is not None]
-    alone = parts[0] if len(parts) == 1 else None
-    if isinstance(alone, Literal) and alone.datatype == XSD.boolean:
-        return "ASK {}" if alone.value else "ASK { FILTER(false) }"
+    single = parts[0] if len(parts) == 1 else None
+    if isinstance(single, Literal) and single.datatype == XSD.boolean:
+        return "ASK {}" if single.value else "ASK { FILTER(false) }"
     graphs = list(_graphs(parts))
     query = _construct(graphs) if graphs else _select(parts)
     if len(query) > MOST_CHARS:
-        raise ProgramError("the result is longer than a query may be", hint="yield less")
+        what = "the result is longer than a query may be"
+        raise ProgramError(what, hint="return less", code="too-many-rows")
     return query
 
 
 def is_empty(result: Value) -> bool:
-    """Tell whether a result that was read holds no row, no triple and no value.
+    """Return whether a result in memory holds no row, no triple and no value.
 
     Examples:
         >>> is_empty([Table(("x",), []), None]), is_empty(Literal(False))
@@ -80,16 +80,7 @@ def _select(parts: Sequence[Value]) -> str:
     names = dict.fromkeys((*_columns(parts), *(name for row in rows for name in row)))
     if not names:
         hint = "end it with the operation that yields the answer"
-        raise ProgramError("the program yields nothing that could be an answer", hint=hint)
-    known = _variables(names)
-    # A row that binds nothing cannot be told from none at all.
-    said = [{known[name]: term for name, term in row.items()} for row in rows if row]
-    block = values_block(list(known.values()), said)
-    return f"SELECT {' '.join(f'?{name}' for name in known.values())} WHERE {{ {block} }}"
-
-
-def _variables(names: Iterable[str]) -> dict[str, str]:
-    """Return a variable of SPARQL for each name, which may be any text."""
+        raise ProgramError("the program yields no answer", hint=hint, code="no-answer")
     known: dict[str, str] = {}
     for name in names:
         plain = made = _NO_NAME.sub("_", name) or COLUMN
@@ -98,19 +89,21 @@ def _variables(names: Iterable[str]) -> dict[str, str]:
             number += 1
             made = f"{plain}_{number}"
         known[name] = made
-    return known
+    # A row that binds nothing is the same as no row.
+    bound = [{known[name]: term for name, term in row.items()} for row in rows if row]
+    block = values_block(list(known.values()), bound)
+    return f"SELECT {' '.join(f'?{name}' for name in known.values())} WHERE {{ {block} }}"
 
 
 def _graphs(value: Value) -> Iterator[Graph]:
-    """Yield the graphs of a result that is made of graphs; none where it is made of rows."""
+    """Yield the graphs of a result that consists of graphs; none if it consists of rows."""
     if isinstance(value, Graph):
         yield value
     elif isinstance(value, list):
-        entries = [entry for entry in value if not _is_nothing(entry)]
-        inner = [list(_graphs(entry)) for entry in entries]
+        inner = [list(_graphs(entry)) for entry in value if not _is_nothing(entry)]
         if any(inner) and not all(inner):
-            hint = "yield one of the two"
-            raise ProgramError("the result is made of graphs and of other values", hint=hint)
+            what = "the result mixes graphs with other values"
+            raise ProgramError(what, hint="yield one of the two", code="mixed-results")
         yield from (graph for one in inner for graph in one)
 
 
@@ -119,19 +112,18 @@ def _is_nothing(value: Value) -> bool:
 
 
 def _construct(graphs: Sequence[Graph]) -> str:
+    # In a template a label is one new blank node; graphs share none.
     labels: defaultdict[BNode, str] = defaultdict(lambda: f"_:b{len(labels)}")
-    lines = sorted({_triple(triple, labels) for graph in graphs for triple in graph})
-    return "CONSTRUCT {\n" + "".join(lines) + "} WHERE {}"
 
+    def written(part: Any) -> str:
+        return labels[part] if isinstance(part, BNode) else to_sparql(part)
 
-def _triple(triple: Iterable[Any], labels: Mapping[BNode, str]) -> str:
-    # In a template a label stands for one new blank node; graphs share none.
-    parts = (labels[part] if isinstance(part, BNode) else to_sparql(part) for part in triple)
-    return f"  {' '.join(parts)} .\n"
+    lines = {f"  {' '.join(map(written, triple))} .\n" for graph in graphs for triple in graph}
+    return "CONSTRUCT {\n" + "".join(sorted(lines)) + "} WHERE {}"
 
 
 def _columns(value: Value) -> tuple[str, ...]:
-    """Return the columns that a result says it has, with rows or without."""
+    """Return the declared columns of a result, with rows or without."""
     if isinstance(value, Table):
         return value.vars
     if isinstance(value, list):
@@ -140,42 +132,35 @@ def _columns(value: Value) -> tuple[str, ...]:
 
 
 def _rows(value: Value) -> Iterator[Row]:
-    if value is None:
-        return
     if isinstance(value, Table):
         yield from value.rows
     elif is_term(value):
         yield {COLUMN: value}  # type: ignore[dict-item]
     elif isinstance(value, list):
         leaves = list(_leaves(value))
-        columns = _columns_beside(leaves)
+        columns = _value_columns(leaves)
         for leaf in leaves:
             if isinstance(leaf, list):
                 yield {columns[at]: one for at, one in enumerate(leaf) if is_term(one)}
             else:
                 yield from _rows(leaf)
-    elif not isinstance(value, Graph | Stream):
-        yield value  # type: ignore[misc]
+    elif isinstance(value, Mapping):
+        yield value
 
 
 def _leaves(entries: Iterable[Value]) -> Iterator[Value]:
-    """Yield what stands below one another: of lists in lists those of values alone, whole."""
+    """Flatten nested lists, except lists of values, which are one row each."""
     for entry in entries:
-        if isinstance(entry, list) and not _is_beside(entry):
+        if isinstance(entry, list) and not all(one is None or is_term(one) for one in entry):
             yield from _leaves(entry)
         else:
             yield entry
 
 
-def _is_beside(entry: Sequence[Value]) -> bool:
-    return all(one is None or is_term(one) for one in entry)
+def _value_columns(leaves: Iterable[Value]) -> dict[int, str]:
+    """Return the column of each position in rows that are lists of values.
 
-
-def _columns_beside(leaves: Iterable[Value]) -> dict[int, str]:
-    """Return the column of each place in entries that hold values side by side.
-
-    A place that is empty in every entry (a Variable yields nothing) is no column; one that is empty
-    in some keeps its column there.
+    A position that is empty in every row (a Variable yields nothing) has no column.
     """
     places = {
         at
