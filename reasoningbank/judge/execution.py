@@ -19,7 +19,7 @@ from reasoningbank.judge.evidence import Evidence, evidence_of
 from reasoningbank.judge.gold import Gold, GoldStore
 from reasoningbank.judge.sample import Sample, sample_of
 from reasoningbank.sparql import SPARQLClient
-from reasoningbank.sparql.outline import is_update
+from reasoningbank.sparql.tokens import is_update
 
 __all__ = ["ExecutionJudge", "Judgement", "Verdict", "VerdictStatus"]
 
