@@ -1,4 +1,4 @@
-"""The items of a bank's file, found by meaning and by words."""
+"""Hybrid retrieval over the items of a bank's file."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ import numpy as np
 
 from reasoningbank.errors import RecordError
 from reasoningbank.memory.item import MemoryItem
-from reasoningbank.memory.item_text import meaning_of
 from reasoningbank.memory.store import Store
-from reasoningbank.memory.store_rows import item_from, item_of
 from reasoningbank.retrieval import (
     Embedder,
     Match,
@@ -23,23 +21,18 @@ from reasoningbank.retrieval import (
     open_embedder,
 )
 
-__all__ = ["StoreIndex"]
+__all__ = ["BankIndex"]
 
 logger = logging.getLogger(__name__)
 
-#: How vectors lie in the file. Half precision moves a cosine by less than 0.001.
+#: The stored vectors. Half precision moves a cosine by less than 0.001.
 STORED = np.dtype("<f2")
 
 
-class StoreIndex:
-    """Ranks the active items of a bank; follows what this and other processes change.
+class BankIndex:
+    """Ranks the active items of a bank; follows the changes of this and other processes.
 
-    Vectors are kept in the file, under the name of the embedder; here all of them are in memory.
-
-    Args:
-        store: The bank's file.
-        embedder: What turns texts into vectors; by default the one of the package, loaded when it
-            is first needed.
+    Vectors are stored in the file under the embedder's name, and all of them are held in memory.
     """
 
     def __init__(self, store: Store, embedder: Embedder | None) -> None:
@@ -53,7 +46,7 @@ class StoreIndex:
         self._seen = 0
 
     def embed(self) -> None:
-        """Embed the active items that have no vector yet, in batches, and keep the vectors."""
+        """Embed and store the active items that have no vector yet, in batches."""
         with self._lock:
             embedder = self._opened()
             with self._store.reading() as database:
@@ -63,12 +56,16 @@ class StoreIndex:
                     "ORDER BY id",
                     (embedder.name, embedder.dimensions * STORED.itemsize),
                 ).fetchall()
-            missing = [(one, item_from(text)) for one, text in rows if one not in self._unsaved]
+            missing = {
+                one: self._store.parsed(text).dense_text
+                for one, text in rows
+                if one not in self._unsaved
+            }
             if not missing:
                 return
-            # Outside of any transaction: others may read and write meanwhile.
-            vectors = embedder.passages([meaning_of(item) for _, item in missing])
-            made = {one: v.astype(STORED) for (one, _), v in zip(missing, vectors, strict=True)}
+            # Outside of any transaction, so that others may read and write meanwhile.
+            vectors = embedder.passages(list(missing.values()))
+            made = {one: v.astype(STORED) for one, v in zip(missing, vectors, strict=True)}
             try:
                 with self._store.writing() as database:
                     database.executemany(
@@ -76,7 +73,7 @@ class StoreIndex:
                         [(embedder.name, v.tobytes(), one) for one, v in made.items()],
                     )
             except RecordError as error:
-                # Whoever may only read the bank can search it all the same.
+                # A read-only bank can still be searched.
                 logger.info("the embeddings are kept in memory only: %s", error)
                 self._unsaved.update(made)
 
@@ -87,7 +84,7 @@ class StoreIndex:
         weights: tuple[float, float],
         keep: Callable[[MemoryItem], bool] | None,
     ) -> list[tuple[MemoryItem, Match]]:
-        """Return the best active items for a query, best first; equals by id."""
+        """Return the best active items for a query, best first; ties by id."""
         embedder = self._opened()
         vector = embedder.queries([query])[0]
         while True:
@@ -97,7 +94,7 @@ class StoreIndex:
                     scores = self._store.words.scores(query)
                     cosines = self._table.cosines(vector)
                     for match in best_first(self._ids, cosines, scores, weights):
-                        item = item_of(database, match.id)
+                        item = self._store.item(match.id)
                         if item is not None and (keep is None or keep(item)):
                             found.append((item, match))
                             if len(found) == k:
@@ -110,8 +107,8 @@ class StoreIndex:
         return self._embedder
 
     def _follow(self, database: sqlite3.Connection, embedder: Embedder) -> bool:
-        """Take over what was changed since last time; tell whether every item has its vector."""
-        ((last,),) = database.execute("SELECT coalesce(max(number), 0) FROM changes").fetchall()
+        """Load the changes since the last call; return False if an item has no vector yet."""
+        last = self._store.last_change()
         if last == self._seen:
             return True
         changed = "SELECT item_id FROM changes WHERE number > ?"
