@@ -11,9 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from reasoningbank.judge.blanks import local_classes
-from reasoningbank.judge.compare import Contrast
+from reasoningbank.judge.compare import Contrast, blocks_of
 from reasoningbank.judge.encoding import Encoded, Ints
-from reasoningbank.judge.rows import blocks_of
 from reasoningbank.judge.window import Window
 
 __all__ = ["Differing", "differing"]

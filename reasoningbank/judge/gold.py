@@ -16,7 +16,7 @@ import tempfile
 import threading
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ import pyarrow.parquet as pq
 
 from reasoningbank.corpus import Task
 from reasoningbank.errors import QueryError, QueryTimeoutError, RecordError
+from reasoningbank.findings import Finding
 from reasoningbank.judge.answer import Answer
 from reasoningbank.judge.window import Window, read_modifiers
 
@@ -46,16 +47,16 @@ class Gold:
     Attributes:
         answer: Its result; without OFFSET and LIMIT where `window` has them.
         window: What its modifiers leave open.
-        note: How it was computed, where that was not as it should be.
-        defect: Why the task cannot be judged; empty where it can.
-        late: Whether it, or what it is without its LIMIT, took too long.
+        note: Why its LIMIT could not be taken away to compute it; None where all is well.
+        defect: Why the task cannot be judged; None where it can.
+        timed_out: Whether it, with or without its LIMIT, took too long.
     """
 
     answer: Answer
     window: Window = field(default_factory=Window)
-    note: str = ""
-    defect: str = ""
-    late: bool = False
+    note: Finding | None = None
+    defect: Finding | None = None
+    timed_out: bool = False
 
 
 class GoldStore:
@@ -107,18 +108,18 @@ class GoldStore:
             known = self._defects.get(path) or _load(path)
             if known is None:
                 known = _compute(task.expected_sparql, run)
-                if known.late:
-                    # It may have been the machine that was slow, and not the gold.
+                if known.timed_out:
+                    # The machine may have been slow, not the gold.
                     known = _compute(task.expected_sparql, run)
-                if known.late:
+                if known.timed_out:
                     pass
-                elif known.defect:
+                elif known.defect is not None:
                     self._defects[path] = known
                 else:
                     _save(known, path)
         empty = known.answer.is_empty or known.window.size(known.answer.n_rows) == 0
-        if empty and not known.defect:
-            return Gold(known.answer, known.window, known.note, "the gold returns nothing")
+        if empty and known.defect is None:
+            return replace(known, defect=Finding("gold-empty", "the gold returns nothing"))
         return known
 
     def path(self, task: Task) -> Path:
@@ -132,28 +133,36 @@ class GoldStore:
 def _compute(query: str, run: Callable[[str], Answer]) -> Gold:
     nothing = Answer.of_rows([], [])
     if not query.strip():
-        return Gold(nothing, defect="the task has no gold query")
+        return Gold(nothing, defect=Finding("gold-missing", "the task has no gold query"))
     window, unsliced = read_modifiers(query)
-    note = ""
-    late = False
+    note = None
+    timed_out = False
     try:
         if window.is_slice:
             try:
                 whole = _whole(query, unsliced, window, run)
             except QueryError as error:
-                note = f"without its LIMIT the gold cannot be computed ({error})"
-                late = isinstance(error, QueryTimeoutError)
+                what = f"without its LIMIT the gold cannot be computed ({error})"
+                note = Finding("gold-limit-kept", what, fields={"error": error.code})
+                timed_out = isinstance(error, QueryTimeoutError)
             else:
                 if whole is not None:
                     return whole
-                note = "the gold is sorted by what is not in its columns, and then cut"
+                what = "the gold is sorted by what is not in its columns, and then cut"
+                note = Finding("gold-sort-hidden", what)
         answer = run(query)
     except QueryError as error:
-        late = isinstance(error, QueryTimeoutError)
-        return Gold(nothing, defect=f"the gold fails: {error}", late=late)
+        timed_out = isinstance(error, QueryTimeoutError)
+        defect = Finding(
+            "gold-timed-out" if timed_out else "gold-error",
+            f"the gold fails: {error}",
+            fields={"error": error.code},
+        )
+        return Gold(nothing, defect=defect, timed_out=timed_out)
     if answer.truncated:
-        return Gold(nothing, defect="the gold returns more than the caps of the judge allow")
-    return Gold(answer, Window(keys=window.keys), note, late=late)
+        what = "the gold returns more than the caps of the judge allow"
+        return Gold(nothing, defect=Finding("gold-truncated", what))
+    return Gold(answer, Window(keys=window.keys), note, timed_out=timed_out)
 
 
 def _whole(query: str, unsliced: str, window: Window, run: Callable[[str], Answer]) -> Gold | None:
@@ -164,7 +173,7 @@ def _whole(query: str, unsliced: str, window: Window, run: Callable[[str], Answe
     if answer.form == "boolean":
         return Gold(answer)
     if answer.truncated:
-        raise QueryError("more than the caps of the judge allow")
+        raise QueryError("more than the caps of the judge allow", code="result-truncated")
     if answer.form == "graph":
         # LIMIT counts solutions here, not triples; how many triples they make is seen by
         # asking. Triples do not show what solutions were sorted by.
@@ -186,7 +195,7 @@ def _load(path: Path) -> Gold | None:
         keys = facts["window"]["keys"]
         window = Window(**{**facts["window"], "keys": None if keys is None else tuple(keys)})
         answer = Answer(facts["form"], table, facts["n_rows"], facts["value"])
-        return Gold(answer, window, facts["note"])
+        return Gold(answer, window, _note(facts["note"]))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
@@ -194,6 +203,13 @@ def _load(path: Path) -> Gold | None:
         said = str(error).splitlines()[0] if str(error) else type(error).__name__
         logger.warning("%s: cannot be read (%s); it is computed anew", path, said[:200])
         return None
+
+
+def _note(kept: str | dict[str, Any]) -> Finding | None:
+    if isinstance(kept, dict):
+        return Finding.from_json(kept)
+    # Earlier versions kept a sentence.
+    return Finding("gold-limit-kept", kept) if kept else None
 
 
 def _hash(table: pa.Table, facts: dict[str, Any], path: Path) -> str:
@@ -220,7 +236,7 @@ def _save(gold: Gold, path: Path) -> None:
         "n_rows": gold.answer.n_rows,
         "value": gold.answer.value,
         "window": asdict(gold.window),
-        "note": gold.note,
+        "note": "" if gold.note is None else gold.note.to_json(),
     }
     table = gold.answer.table.replace_schema_metadata(None)
     facts["hash"] = _hash(table, facts, path)
