@@ -344,7 +344,10 @@ def import_items(bank: MemoryBank, items: Iterable[MemoryItem], *, reason: str) 
         [0, 0, 1]
     """
     given = list(items)
-    added, merged, same, changed = [], [], [], []
+    added: list[str] = []
+    merged: list[str] = []
+    same: list[str] = []
+    changed: list[MemoryItem] = []
     with bank.holding():
         held = {item.id: item for item in bank.items(status=None)}
         for item in given:

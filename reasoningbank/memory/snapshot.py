@@ -120,36 +120,58 @@ class Snapshot:
         """
         try:
             raw = path.read_bytes()
+        except OSError as error:
+            raise _unreadable(error, str(path)) from error
+        return cls.parse(raw, name=path.name, where=str(path))
+
+    @classmethod
+    def parse(cls, raw: bytes, *, name: str = "", where: str = "") -> Snapshot:
+        """Read the content of a file of JSON lines, compressed or not, as `read` does.
+
+        Args:
+            raw: The content.
+            name: Name of the file; if it is a hash, the content must match it.
+            where: What error messages call the file.
+
+        Raises:
+            RecordError: If it cannot be read, or does not match its name.
+            UsageError: If a line is not a memory item, or an item occurs twice.
+        """
+        try:
             text = (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode("utf-8-sig")
         except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-            raise RecordError(
-                f"cannot be read ({(isinstance(error, OSError) and error.strerror) or error})",
-                where=str(path),
-                hint="name a file of JSON lines, as `reasoningbank memory export` writes it",
-                code="snapshot-unreadable",
-            ) from error
+            raise _unreadable(error, where) from error
         items: dict[str, MemoryItem] = {}
         lines: dict[str, bytes] = {}
         # Not splitlines: a title may contain U+2028, which JSON does not escape.
         for number, line in enumerate(text.split("\n"), 1):
             if line.strip():
-                item = _read_line(line, f"{path}:{number}")
+                item = _read_line(line, f"{where}:{number}")
                 if item.id in items:
-                    raise _twice(item.id, f"{path}:{number}")
+                    raise _twice(item.id, f"{where}:{number}")
                 items[item.id] = item
                 lines[item.id] = f"{line.rstrip()}\n".encode()
         snapshot = cls.of(items.values())
-        named = _HASH_NAME.fullmatch(path.name)
-        written = b"".join(lines[name] for name in sorted(lines))
+        named = _HASH_NAME.fullmatch(name)
+        written = b"".join(lines[one] for one in sorted(lines))
         if named and named[1] not in (snapshot.hash, _hash(written)):
             raise RecordError(
                 f"was changed or truncated: its content hash is {snapshot.hash}",
-                where=str(path),
+                where=where,
                 hint="restore it from a backup, or rename it if the change was intended",
                 code="snapshot-changed",
                 hash=snapshot.hash,
             )
         return snapshot
+
+
+def _unreadable(error: Exception, where: str) -> RecordError:
+    return RecordError(
+        f"cannot be read ({(isinstance(error, OSError) and error.strerror) or error})",
+        where=where,
+        hint="name a file of JSON lines, as `reasoningbank memory export` writes it",
+        code="snapshot-unreadable",
+    )
 
 
 def _twice(item_id: str, where: str = "") -> UsageError:

@@ -198,10 +198,14 @@ class Store:
             ).fetchall()
         return [
             Change(
-                *(*row[:4], self._optional(row[4]), self._optional(row[5]), *row[6:8]),
-                *_cause(row[2], row[6], row[8], row[9]),
+                *head,
+                self._optional(before),
+                self._optional(after),
+                reason,
+                operation,
+                *_cause(head[2], reason, made_by, undoes),
             )
-            for row in rows
+            for *head, before, after, reason, operation, made_by, undoes in rows
         ]
 
     def undone(self) -> dict[int, int]:
