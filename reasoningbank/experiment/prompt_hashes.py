@@ -22,7 +22,7 @@ from reasoningbank.agents import (
 )
 from reasoningbank.algebra.documentation import agent_prompt
 from reasoningbank.experiment.fixed_texts import texts_of
-from reasoningbank.judge.lm_prompt import prompt_hash
+from reasoningbank.judge.lm_judge import prompt_hash
 from reasoningbank.lm import STUCK_TEMPERATURE
 from reasoningbank.sparql import linking
 from reasoningbank.tools import diagnosis
