@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from reasoningbank.experiment.steps import Step
+from reasoningbank.experiment.records import Step
 from reasoningbank.memory import Change, MemoryItem, Provenance
 from reasoningbank.memory.difference import Difference, fields_changed
 

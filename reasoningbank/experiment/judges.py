@@ -13,8 +13,7 @@ from reasoningbank.experiment.config import parse_experiment
 from reasoningbank.experiment.lm_judging import judge_record
 from reasoningbank.experiment.manifest import hash_files, hash_tasks
 from reasoningbank.experiment.plan import Plan, plan_run
-from reasoningbank.experiment.records import RunFolder
-from reasoningbank.experiment.trial_record import TrialRecord
+from reasoningbank.experiment.records import RunFolder, TrialRecord
 from reasoningbank.experiment.world import World, data_files, open_world
 from reasoningbank.judge import rule_verdict
 from reasoningbank.judge.lm_judge import prompt_hash

@@ -128,7 +128,7 @@ def sample(
         try:
             done.append(_looked_at(Rollout(number, made), run))
         except EndpointError as error:
-            spoiled = replace(made, status="error", error=str(error))
+            spoiled = replace(made, status="error", findings=(error.finding,))
             return Sampled(Rollout(number, spoiled), tuple(done))
         if settings.kind == "sequential" and _repeats(done) and _has_rows(done[-1]):
             break

@@ -124,33 +124,55 @@ class Snapshot:
         """
         try:
             raw = path.read_bytes()
+        except OSError as error:
+            raise _unreadable(error, str(path)) from error
+        return cls.parse(raw, name=path.name, where=str(path))
+
+    @classmethod
+    def parse(cls, raw: bytes, *, name: str = "", where: str = "") -> Snapshot:
+        """Read the content of a file of JSON lines, compressed or not.
+
+        Args:
+            raw: The content.
+            name: Name of the file; if it is a hash, the content must have it.
+            where: What error messages call the file.
+
+        Raises:
+            RecordError: If it cannot be read or does not have the hash of its name.
+            UsageError: If a line is not a memory item, or an item occurs twice.
+        """
+        try:
             text = (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode("utf-8-sig")
         except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-            reason = (isinstance(error, OSError) and error.strerror) or str(error)
-            hint = "name a file of JSON lines, as `reasoningbank memory export` writes it"
-            raise RecordError(f"cannot be read ({reason})", where=str(path), hint=hint) from error
+            raise _unreadable(error, where) from error
         items: dict[str, MemoryItem] = {}
         lines: dict[str, bytes] = {}
         # Not splitlines: a title may hold U+2028, which JSON leaves as it is.
         for number, line in enumerate(text.split("\n"), 1):
             if line.strip():
-                item = _read_line(line, f"{path}:{number}")
+                item = _read_line(line, f"{where}:{number}")
                 if item.id in items:
                     raise UsageError(
-                        f"the memory item {item.id} is there twice", where=f"{path}:{number}"
+                        f"the memory item {item.id} is there twice", where=f"{where}:{number}"
                     )
                 items[item.id] = item
                 lines[item.id] = f"{line.rstrip()}\n".encode()
         snapshot = cls.of(items.values())
-        named = _NAMED_BY_CONTENT.fullmatch(path.name)
-        written = b"".join(lines[name] for name in sorted(lines))
+        named = _NAMED_BY_CONTENT.fullmatch(name)
+        written = b"".join(lines[one] for one in sorted(lines))
         if named and named[1] not in (snapshot.hash, _hash(written)):
             raise RecordError(
                 f"was changed or cut: its content is {snapshot.hash}",
-                where=str(path),
+                where=where,
                 hint="take it from a backup, or rename it if the change was meant",
             )
         return snapshot
+
+
+def _unreadable(error: Exception, where: str) -> RecordError:
+    reason = (isinstance(error, OSError) and error.strerror) or str(error)
+    hint = "name a file of JSON lines, as `reasoningbank memory export` writes it"
+    return RecordError(f"cannot be read ({reason})", where=where, hint=hint)
 
 
 def _hash(lines: bytes) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from reasoningbank.experiment.steps import Step, StepFolder
+from reasoningbank.experiment.records import Step, StepFolder
 from reasoningbank.memory import (
     Counters,
     MemoryBank,

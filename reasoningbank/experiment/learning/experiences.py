@@ -11,8 +11,8 @@ from typing import Any
 
 from reasoningbank.corpus import Task
 from reasoningbank.experiment.config import Arm
-from reasoningbank.experiment.trial_record import TrialRecord
-from reasoningbank.judge import findings_of, rule_verdict
+from reasoningbank.experiment.records import TrialRecord
+from reasoningbank.judge import rule_verdict
 from reasoningbank.memory.distillation import Experience
 from reasoningbank.trajectory import Trajectory
 
@@ -116,7 +116,6 @@ def _experiences(record: TrialRecord, arm: Arm, task: Task, metric: str) -> Iter
             trial=f"{record.key.arm}/{record.key.task}.{record.key.seed}",
             model=arm.lm,
             reason=believed.reason,
-            findings=findings_of(said) if arm.memory.judge != "lm" else (),
             time=record.started,
         )
 
