@@ -12,7 +12,7 @@ from reasoningbank import nl2sparql
 from reasoningbank.agents import algebra, direct, graph, react, rlm, tool_loop
 from reasoningbank.algebra.documentation import agent_prompt
 from reasoningbank.experiment.fixed_texts import texts_of
-from reasoningbank.judge.lm_prompt import prompt_hash
+from reasoningbank.judge.lm_judge import prompt_hash
 from reasoningbank.lm import STUCK_TEMPERATURE
 from reasoningbank.sparql import linking
 from reasoningbank.tools import diagnosis
