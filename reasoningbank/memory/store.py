@@ -196,17 +196,7 @@ class Store:
                 f"{made_by}, {undoes} FROM changes {join}WHERE {where} ORDER BY number",
                 values,
             ).fetchall()
-        return [
-            Change(
-                *head,
-                self._optional(before),
-                self._optional(after),
-                reason,
-                operation,
-                *_cause(head[2], reason, made_by, undoes),
-            )
-            for *head, before, after, reason, operation, made_by, undoes in rows
-        ]
+        return [self._change(*row) for row in rows]
 
     def undone(self) -> dict[int, int]:
         """Return, for each operation that is an undo, the operation that it undoes."""
@@ -255,6 +245,23 @@ class Store:
             raise RecordError(
                 what, where=self._where, hint=_REBUILD, code="damaged-item"
             ) from error
+
+    def _change(
+        self,
+        number: int,
+        time: str,
+        action: Action,
+        item_id: str,
+        before: str | None,
+        after: str | None,
+        reason: str,
+        operation: int,
+        made_by: str,
+        undoes: int,
+    ) -> Change:
+        made_by, undoes = _cause(action, reason, made_by, undoes)
+        states = (self._optional(before), self._optional(after))
+        return Change(number, time, action, item_id, *states, reason, operation, made_by, undoes)
 
     def _optional(self, text: str | None) -> MemoryItem | None:
         return None if text is None else self.parsed(text)
@@ -423,10 +430,10 @@ class Operation:
         self._database.execute("DELETE FROM embeddings WHERE item_id = ?", (item_id,))
 
 
-def _cause(action: str, reason: str, made_by: str, undoes: int | None) -> tuple[str, int]:
+def _cause(action: Action, reason: str, made_by: str, undoes: int) -> tuple[str, int]:
     """Return who made a change and what it undoes; for older files from its reason."""
     if made_by or undoes:
-        return made_by, undoes or 0
+        return made_by, undoes
     if action == "undo":
         of = reason.removeprefix(_OLD_UNDO)
         return "", int(of) if of.isdecimal() else 0
