@@ -13,18 +13,13 @@ from reasoningbank.algebra.terms import ProgramError, Term, one_of, to_sparql
 from reasoningbank.algebra.values import Row
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql import STANDARD_PREFIXES, prepare
-from reasoningbank.sparql.edits import Edit, apply_edits, origin
-from reasoningbank.sparql.nesting import check_nesting
-from reasoningbank.sparql.outline import Outline, begins_update, is_update, outline
+from reasoningbank.sparql.tokens import Edit, apply_edits, origin
+from reasoningbank.sparql.tokens import check_nesting
+from reasoningbank.sparql.tree import QueryTree, outline
+from reasoningbank.sparql.tokens import begins_update, is_update
 from reasoningbank.sparql.syntax import MOST_CHARS, refuse_escaped_ascii, syntax_error
 from reasoningbank.sparql.tokens import Token, closing, position, tokenize
-from reasoningbank.sparql.unevaluated import (
-    FAILS,
-    NOWHERE,
-    complaint_of,
-    parsed_alone,
-    reaching_nobody,
-)
+from reasoningbank.sparql.parsers import FAILS, NOWHERE, complaint_of, parsed_alone, reaching_nobody
 
 __all__ = [
     "Condition",
@@ -49,7 +44,7 @@ _CLOSING = frozenset(")},;.]")
 _OPEN = {")": "(", "]": "["}
 
 
-def query_outline(text: str, *forms: str) -> Outline:
+def query_outline(text: str, *forms: str) -> QueryTree:
     """Return the outline of a query of one of the forms.
 
     Raises:
@@ -68,7 +63,7 @@ def query_outline(text: str, *forms: str) -> Outline:
 
 
 @functools.lru_cache(maxsize=512)
-def check_query(text: str, *forms: str) -> Outline:
+def check_query(text: str, *forms: str) -> QueryTree:
     """Check that a text is a query of one of the forms, and return its outline.
 
     Undeclared prefixes are assumed to be known to the endpoint.
@@ -159,7 +154,7 @@ def _update_error(text: str, made: str, edits: Sequence[Edit], message: str) -> 
     if rule is None:
         unclosed = any(token.kind == "other" for token in tokenize(text))
         hint = "" if unclosed else "check the text just before it"
-        return syntax_error(text, offset, "(at char", hint=hint)
+        return syntax_error(text, offset, said="(at char", hint=hint)
     line, column = position(text, offset)
     return QueryError(rule[0], where=f"line {line}, column {column}", code="syntax")
 

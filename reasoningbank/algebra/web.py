@@ -25,7 +25,7 @@ from reasoningbank.algebra.jsonld import graph_from_quads
 from reasoningbank.algebra.web_transport import DeadlineTransport, deadline
 from reasoningbank.errors import BudgetError, EndpointError, ReasoningBankError
 from reasoningbank.sparql.entities import blows_up
-from reasoningbank.sparql.nesting import check_terms
+from reasoningbank.sparql.tokens import check_terms
 from reasoningbank.sparql.transport import retry_after
 
 __all__ = ["ACCEPT", "Lost", "NotSent", "Record", "Spent", "Web", "WebReply", "graph_of"]

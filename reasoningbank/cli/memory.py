@@ -38,8 +38,8 @@ from reasoningbank.cli.memory_text import (
 from reasoningbank.cli.output import console, print_json, print_table, progress_console
 from reasoningbank.errors import UsageError
 from reasoningbank.memory import ItemSource, ItemStatus, MemoryBank, MemoryItem
-from reasoningbank.memory.difference import difference
-from reasoningbank.memory.importing import import_items
+from reasoningbank.memory.bank import import_items
+from reasoningbank.memory.snapshot import difference
 
 __all__ = ["app"]
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import gzip
 import itertools
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from reasoningbank.errors import RecordError, UsageError
-from reasoningbank.experiment.json_files import read_json
-from reasoningbank.experiment.steps import Step, StepFolder
+from reasoningbank.experiment import RunFolder
+from reasoningbank.experiment.learning import Snapshots
+from reasoningbank.experiment.records import Step
 from reasoningbank.memory import MemoryBank, Snapshot
 from reasoningbank.memory.rdf import from_rdf, rdf_name
 
@@ -83,7 +84,7 @@ def read_items(where: Path, snapshot: str = "") -> Snapshot:
     """
     existing(where)
     if where.is_dir():
-        return Snapshot.read(_snapshot_files(where)[_chosen(where, snapshot)])
+        return Snapshots(where).read(_chosen(where, snapshot))
     _no_snapshots(where, snapshot)
     if is_bank(where):
         with MemoryBank(where, readonly=True) as bank:
@@ -94,7 +95,7 @@ def read_items(where: Path, snapshot: str = "") -> Snapshot:
     return Snapshot.read(where)
 
 
-def stream_of(where: Path, snapshot: str) -> list[Step]:
+def stream_of(where: Path, snapshot: str) -> Sequence[Step]:
     """Return the steps of a stream of a run.
 
     Args:
@@ -143,7 +144,7 @@ def _bytes(where: Path) -> bytes:
 
 def _chosen(run: Path, wanted: str) -> str:
     """Return the hash of a snapshot: by its beginning, or by the stream or step it is of."""
-    hashes = list(_snapshot_files(run))
+    hashes = RunFolder(run).snapshots()
     lasts = {name: one for name, one in _lasts(run).items() if one in hashes}
     if not hashes:
         raise UsageError("holds no snapshot of a memory bank", where=str(run))
@@ -182,28 +183,15 @@ def _runs(numbers: Iterable[int]) -> Iterator[str]:
         yield f"{first}-{others[-1]}" if others else str(first)
 
 
-def _snapshot_files(run: Path) -> dict[str, Path]:
-    """Return the snapshots of a run by their hashes, compressed or not."""
-    paths = sorted((run / "memory").glob("*.jsonl.gz")) + sorted((run / "memory").glob("*.jsonl"))
-    return {path.name.split(".")[0]: path for path in paths if not path.name.startswith(".")}
-
-
 def _lasts(run: Path) -> dict[str, str]:
-    """Return the last snapshot of each stream, and the bank of each arm that has exemplars."""
+    """Return the last snapshot of each stream, and each bank made of gold queries."""
     lasts = {name: steps[-1].after for name, steps in _streams(run).items()}
-    for path in sorted((run / "learning").glob("*.bank.json*")):
-        note = read_json(path)
-        if isinstance(note, dict):
-            lasts[path.name.split(".bank.json")[0]] = str(note.get("after", ""))
+    for path, note in RunFolder(run).bank_notes():
+        if isinstance(note, RecordError):
+            raise note
+        lasts[path.name.split(".bank.json")[0]] = str(note.get("after", ""))
     return lasts
 
 
-def _streams(run: Path) -> dict[str, list[Step]]:
-    streams = {}
-    for folder in sorted(path for path in (run / "learning").glob("*.*") if path.is_dir()):
-        arm, _, order = folder.name.rpartition(".")
-        if order.isdigit():
-            steps = list(StepFolder(run, arm, int(order)).taken())
-            if steps:
-                streams[folder.name] = steps
-    return streams
+def _streams(run: Path) -> dict[str, Sequence[Step]]:
+    return {f"{arm}.{order}": steps for (arm, order), steps in RunFolder(run).streams().items()}

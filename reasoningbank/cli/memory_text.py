@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from reasoningbank.experiment.steps import Step
+from reasoningbank.experiment.records import Step
 from reasoningbank.memory import Change, MemoryItem, Provenance
-from reasoningbank.memory.difference import Difference, fields_changed
+from reasoningbank.memory.snapshot import Difference, fields_changed
 
 __all__ = [
     "change_json",

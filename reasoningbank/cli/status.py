@@ -15,7 +15,7 @@ from reasoningbank.cli.progress import notice
 from reasoningbank.cli.summary import print_summary
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment import RunFolder, RunState, TrialRecord, read_state
-from reasoningbank.experiment.steps import StreamProgress, streams_of
+from reasoningbank.experiment.records import StreamProgress, streams_of
 
 __all__ = ["archive", "existing_run", "refuse_leaks", "report_run", "status"]
 

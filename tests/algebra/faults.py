@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -39,6 +39,6 @@ def raises(kind: type[ReasoningBankError], code: str) -> Iterator[pytest.Excepti
         yield failed
     if "SNAP" in os.environ:
         with open(os.environ["SNAP"], "a") as f:
-            f.write(json.dumps(["raises:"+code, failed.value.code, str(failed.value)]) + "\n")
+            f.write(json.dumps(["raises:" + code, failed.value.code, str(failed.value)]) + "\n")
         return
     assert failed.value.code == code

@@ -8,6 +8,7 @@ import pytest
 
 from reasoningbank.errors import QueryError
 
+from .faults import check, raises
 from .in_memory import Memory, op, outcome, value
 
 E = "http://e/sparql"
@@ -128,11 +129,11 @@ def test_what_may_not_be_written(query: str, told: str) -> None:
     program = op("ForEach", select=ASKED, operation=[value("city"), value("name")])
     with pytest.raises(QueryError) as failed:
         outcome(program, Told(query))
-    assert str(failed.value).startswith(f"$.args.select.args.query: {told}")
+    check(failed.value, told)
 
 
 def test_a_written_query_must_fit_its_operation() -> None:
-    with pytest.raises(QueryError, match="expected a SELECT query, got DESCRIBE"):
+    with raises(QueryError, "expected a SELECT query, got DESCRIBE"):
         outcome(ASKED, Told("DESCRIBE <http://e/a>"))
     describe = op("DESCRIBE", endpoint=E, query=op("SPARQLString", question="x"))
     assert outcome(describe, Told("DESCRIBE <http://e/a>"))["http://e/name"] == "A"

@@ -20,6 +20,7 @@ from reasoningbank.algebra import (
 from reasoningbank.algebra.operation import Url
 from reasoningbank.algebra.reference import agent_prompt, reference, signature, with_reference
 
+from .faults import raises
 from .in_memory import Memory, op, outcome, text
 
 operation_module = importlib.import_module("reasoningbank.algebra.operation")
@@ -73,7 +74,7 @@ def test_every_operation_is_told_of() -> None:
     for name, kind in operations().items():
         assert f"### {name}\n" in reference()
         assert signature(kind) in agent_prompt()
-    with pytest.raises(ProgramError, match="there is no operation 'Gte'"):
+    with raises(ProgramError, "there is no operation 'Gte'"):
         reference(["Gte"])
 
 

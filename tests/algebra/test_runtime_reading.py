@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from rdflib import BNode, Literal, URIRef
 
-from reasoningbank.algebra.runtime import Limits, Runtime
 from reasoningbank.algebra.addresses import Credential, credentials_from
+from reasoningbank.algebra.runtime import Limits, Runtime
 from reasoningbank.errors import (
     BudgetError,
     EndpointError,
@@ -23,6 +23,7 @@ from reasoningbank.errors import (
 )
 from reasoningbank.ldp import LDPServer
 
+from .faults import raises
 from .front import CUT, Fault, Front, answer
 
 P = URIRef("http://e/p")
@@ -156,20 +157,20 @@ def test_redirects_lead_only_where_the_run_may_go(front: Front, pauses: list[flo
     ):
         front.script(*[answer(302, Location=target)] * 20)
         runtime = Runtime(allow_read=[front.url], pause=pauses.append)
-        with runtime, pytest.raises(ReasoningBankError, match=told):
+        with runtime, raises(ReasoningBankError, told):
             runtime.get(f"{front.url}loop")
 
 
 def test_only_web_addresses_are_read(runtime: Runtime) -> None:
     for url in ("file:///etc/passwd", "/etc/passwd", "ftp://e/"):
-        with pytest.raises(UsageError, match="not a web address"):
+        with raises(UsageError, "not a web address"):
             runtime.get(url)
 
 
 def test_what_the_run_may_not_read(front: Front) -> None:
     with Runtime(allow_read=["http://ok.example/"]) as runtime:
         for read in (runtime.get, lambda url: runtime.select(url, "SELECT * { ?s ?p ?o }")):
-            with pytest.raises(UsageError, match="may not be read; allowed: http://ok"):
+            with raises(UsageError, "may not be read; allowed: http://ok"):
                 read(front.url)
     assert not front.seen
 
@@ -177,7 +178,7 @@ def test_what_the_run_may_not_read(front: Front) -> None:
 def test_queries_do_not_lead_where_the_run_may_not_read(front: Front) -> None:
     query = "SELECT * { SERVICE <http://elsewhere.example/sparql> { ?s ?p ?o } }"
     runtime = Runtime(allow_read=[front.url])
-    with runtime, pytest.raises(QueryError, match="not among the allowed endpoints"):
+    with runtime, raises(QueryError, "not among the allowed endpoints"):
         runtime.select(f"{front.url}sparql", query)
     assert not front.seen
 
@@ -197,21 +198,21 @@ def test_a_server_that_wants_too_long_a_pause_is_told(
     front: Front, runtime: Runtime, pauses: list[float]
 ) -> None:
     front.script(answer(429, "slow down", Retry_After="3600"))
-    with pytest.raises(EndpointError, match="HTTP 429: slow down"):
+    with raises(EndpointError, "HTTP 429: slow down"):
         runtime.get("http://data.example/d")
     assert pauses == []
 
 
 def test_tries_end(front: Front, runtime: Runtime, pauses: list[float]) -> None:
     front.script(*[CUT] * 9)
-    with pytest.raises(EndpointError, match="the connection was dropped"):
+    with raises(EndpointError, "the connection was dropped"):
         runtime.get("http://data.example/d")
     assert (len(front.seen), len(pauses)) == (4, 3)
 
 
 def test_a_server_that_is_not_there(runtime: Runtime, front: Front) -> None:
     front.close()
-    with pytest.raises(EndpointError, match="no connection"):
+    with raises(EndpointError, "no connection"):
         runtime.get("http://data.example/d")
 
 
@@ -219,7 +220,7 @@ def test_an_endpoint_is_told_by_the_address_that_the_program_has() -> None:
     addresses = {"https://far.example/sparql": "http://127.0.0.1:1/query"}
     with (
         Runtime(addresses=addresses, limits=Limits(tries=1), pause=lambda _: None) as run,
-        pytest.raises(EndpointError, match=r"^https://far\.example/sparql: "),
+        raises(EndpointError, r"^https://far\.example/sparql: "),
     ):
         run.select("https://far.example/sparql", "SELECT ?s WHERE { ?s ?p ?o }")
 
@@ -231,14 +232,14 @@ def test_an_endpoint_is_told_by_the_address_that_the_program_has() -> None:
 def test_a_slow_drip_comes_to_an_end(front: Front, beginning: bytes) -> None:
     front.script(*[Fault("drip", body=beginning)] * 9)
     limits = Limits(request_seconds=1.0, tries=1)
-    with Runtime(limits=limits) as runtime, pytest.raises(EndpointError, match="no whole answer"):
+    with Runtime(limits=limits) as runtime, raises(EndpointError, "no whole answer"):
         runtime.get(front.url)
 
 
 def test_a_huge_document_is_not_read_to_its_end(front: Front) -> None:
     front.script(Fault("drip", body=b"HTTP/1.1 200 OK\r\nContent-Type: text/turtle\r\n\r\n#"))
     limits = Limits(document_bytes=20)
-    with Runtime(limits=limits) as runtime, pytest.raises(EndpointError, match="larger than 20"):
+    with Runtime(limits=limits) as runtime, raises(EndpointError, "larger than 20"):
         runtime.get(front.url)
 
 
@@ -246,7 +247,7 @@ def test_a_document_of_too_many_triples(front: Front) -> None:
     body = "".join(f"<> <http://e/p> {n} ." for n in range(9))
     front.script(answer(200, body, Content_Type="text/turtle"))
     runtime = Runtime(limits=Limits(rows=8))
-    with runtime, pytest.raises(BudgetError, match="more than 8 triples"):
+    with runtime, raises(BudgetError, "more than 8 triples"):
         runtime.get(front.url)
 
 
@@ -255,13 +256,13 @@ def test_budgets_end_a_run(front: Front) -> None:
     front.script(turtle, answer(302, Location="/"), turtle)
     with Runtime(limits=Limits(requests=2)) as runtime:
         runtime.get(front.url)
-        with pytest.raises(BudgetError, match="2 requests are used up"):
+        with raises(BudgetError, "2 requests are used up"):
             runtime.get(front.url)
     runtime = Runtime(limits=Limits(seconds=1e-9))
-    with runtime, pytest.raises(BudgetError, match="seconds are used up"):
+    with runtime, raises(BudgetError, "seconds are used up"):
         runtime.get(front.url)
     assert len(front.seen) == 2
-    with pytest.raises(UsageError, match=r"Limits\.rows: must be above 0"):
+    with raises(UsageError, r"Limits\.rows: must be above 0"):
         Limits(rows=0)
 
 
@@ -315,7 +316,7 @@ def test_credentials_come_from_a_file(tmp_path: Path) -> None:
         ("[", "cannot be read"),
     ):
         file.write_text(text)
-        with pytest.raises(UsageError, match=told):
+        with raises(UsageError, told):
             credentials_from(file, {})
 
 
@@ -349,7 +350,7 @@ def test_tls_is_verified_and_clients_show_certificates(certificates: Path, front
     )
     limits = Limits(tries=1)
     runtime = Runtime(limits=limits)
-    with runtime, pytest.raises(EndpointError, match="certificate verify failed"):
+    with runtime, raises(EndpointError, "certificate verify failed"):
         runtime.get(front.url)
     known = Credential(front.url, authorities=certificates / "server.pem")
     with Runtime(limits=limits, credentials=[known]) as runtime, pytest.raises(EndpointError):
@@ -365,9 +366,9 @@ def test_tls_is_verified_and_clients_show_certificates(certificates: Path, front
         assert len(runtime.get(front.url)) == 1
         rows = list(runtime.select(f"{front.url}sparql", "SELECT ?x { ?s ?p ?x }").rows)
         assert str(rows[0]["x"]) == "1"
-        with pytest.raises(EndpointError, match="redirects from TLS"):
+        with raises(EndpointError, "redirects from TLS"):
             runtime.get(front.url)
-    with pytest.raises(UsageError, match="cannot be read"):
+    with raises(UsageError, "cannot be read"):
         Runtime(credentials=[Credential(front.url, certificate=certificates / "no.pem")]).get(
             front.url
         )

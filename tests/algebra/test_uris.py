@@ -6,6 +6,7 @@ import pytest
 
 from reasoningbank.algebra import ProgramError, mistakes
 
+from .faults import raises
 from .in_memory import op, outcome, text, uri, value
 
 ENCODED = [
@@ -88,7 +89,7 @@ def test_other_schemes() -> None:
 
 
 def test_what_cannot_be_resolved() -> None:
-    with pytest.raises(ProgramError, match="cannot be resolved against http://e/: "):
+    with raises(ProgramError, "cannot be resolved against http://e/: "):
         outcome(op("ResolveURI", base="http://e/", relative="\ufffe"))
 
 
