@@ -13,13 +13,21 @@ from reasoningbank.algebra.terms import ProgramError, Term, one_of, to_sparql
 from reasoningbank.algebra.values import Row
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql import STANDARD_PREFIXES, prepare
-from reasoningbank.sparql.tokens import Edit, apply_edits, origin
-from reasoningbank.sparql.tokens import check_nesting
-from reasoningbank.sparql.tree import QueryTree, outline
-from reasoningbank.sparql.tokens import begins_update, is_update
-from reasoningbank.sparql.syntax import MOST_CHARS, refuse_escaped_ascii, syntax_error
-from reasoningbank.sparql.tokens import Token, closing, position, tokenize
 from reasoningbank.sparql.parsers import FAILS, NOWHERE, complaint_of, parsed_alone, reaching_nobody
+from reasoningbank.sparql.syntax import MOST_CHARS, refuse_escaped_ascii, syntax_error
+from reasoningbank.sparql.tokens import (
+    Edit,
+    Token,
+    apply_edits,
+    begins_update,
+    check_nesting,
+    closing,
+    is_update,
+    origin,
+    position,
+    tokenize,
+)
+from reasoningbank.sparql.tree import QueryTree, outline
 
 __all__ = [
     "Condition",
@@ -111,7 +119,9 @@ def check_update(text: str) -> None:
     edits = []
     for at, token in enumerate(tokens):
         if token.is_word("LOAD"):
-            raise syntax_error(text, token.start, "LOAD is not allowed", hint="GET it, and PUT it")
+            raise syntax_error(
+                text, token.start, "LOAD is not allowed", hint="GET it, and PUT it", code="load"
+            )
         if token.is_word("SERVICE"):
             target = next(t for t in [*tokens[at + 1 :], token] if not t.is_word("SILENT"))
             edits.append(Edit(target.start, target.end, NOWHERE))

@@ -161,11 +161,11 @@ def test_faults_on_the_way_that_pass(
 @pytest.mark.parametrize(
     ("fault", "told"),
     [
-        (answer(200, "<a> <b", Content_Type="text/turtle"), "no valid text/turtle"),
-        (answer(200, "<html>", Content_Type="text/html"), "text/html, not RDF"),
-        (answer(404), "HTTP 404"),
-        (answer(200, "#" * 999, Content_Type="text/turtle"), "larger than 500 bytes"),
-        (answer(302, Location="ftp://e/"), "not a web address"),
+        (answer(200, "<a> <b", Content_Type="text/turtle"), "bad-rdf"),
+        (answer(200, "<html>", Content_Type="text/html"), "not-rdf"),
+        (answer(404), "http"),
+        (answer(200, "#" * 999, Content_Type="text/turtle"), "too-large"),
+        (answer(302, Location="ftp://e/"), "bad-url"),
     ],
 )
 def test_a_document_that_cannot_be_read_ends_the_loop_before_its_write(
@@ -206,7 +206,7 @@ def test_a_result_that_breaks_off_leads_to_no_write(
 def test_a_result_beyond_the_budget_leads_to_no_write(
     make: Callable[..., Runtime], front: Front
 ) -> None:
-    with raises(BudgetError, "more than the 8 rows"):
+    with raises(BudgetError, "budget"):
         ran(APPEND, make(limits=Limits(rows=8)))
     assert front.times("POST") == 0
 
@@ -237,10 +237,10 @@ def test_queries_of_another_form_are_refused_before_they_are_sent(
 ) -> None:
     runtime = make()
     for ask, query, told in (
-        (runtime.select, "ASK {}", "expected a SELECT, got a ASK"),
-        (runtime.graph, "SELECT * {}", "expected a CONSTRUCT or DESCRIBE, got a SELECT"),
-        (runtime.ask, "DESCRIBE <http://e/>", "expected a ASK, got a DESCRIBE"),
-        (runtime.select, "DROP ALL", "UPDATE|update"),
+        (runtime.select, "ASK {}", "wrong-form"),
+        (runtime.graph, "SELECT * {}", "wrong-form"),
+        (runtime.ask, "DESCRIBE <http://e/>", "wrong-form"),
+        (runtime.select, "DROP ALL", "update-refused"),
     ):
         with raises(QueryError, told):
             ask(f"{BASE}sparql", query)

@@ -99,9 +99,9 @@ def test_only_allowed_bases_are_written(
     make: Callable[..., Runtime], front: Front, url: str
 ) -> None:
     runtime = make(allow_write=[f"{BASE}in/"])
-    with raises(UsageError, r"may not be written; allowed: http://data.example/in/"):
+    with raises(UsageError, "write-not-allowed"):
         runtime.send("PUT", url, Graph())
-    with raises(UsageError, "--allow-write"):
+    with raises(UsageError, "write-not-allowed"):
         make(allow_write=[]).send("PUT", DOC, Graph())
     assert not front.seen
     assert runtime.writes == ()
@@ -109,17 +109,17 @@ def test_only_allowed_bases_are_written(
 
 def test_bodies_are_what_methods_take(make: Callable[..., Runtime]) -> None:
     runtime = make()
-    with raises(UsageError, "PATCH takes a SPARQL Update"):
+    with raises(UsageError, "wrong-body"):
         runtime.send("PATCH", DOC, Graph())
-    with raises(UsageError, "PUT takes a graph"):
+    with raises(UsageError, "wrong-body"):
         runtime.send("PUT", DOC, "<a> <b> <c> .")
-    with raises(UsageError, "fragment"):
+    with raises(UsageError, "bad-url"):
         runtime.send("PUT", f"{DOC}#it", Graph())
 
 
 def test_a_dry_run_resumes_nothing(tmp_path: Path) -> None:
     Journal(tmp_path / "j").close()
-    with raises(UsageError, "a dry run resumes nothing"):
+    with raises(UsageError, "exclusive-options"):
         Runtime(dry_run=True, resume=True, journal=tmp_path / "j")
 
 
@@ -206,7 +206,7 @@ def test_an_update_of_which_nobody_knows_ends_the_run_and_is_not_repeated(
     first = make(journal=journal)
     first.send("PUT", DOC, graph(f"<> <{P}> 0 ."))
     front.script(LOSE, methods="PATCH")
-    with raises(EndpointError, "it is not known whether it was done"):
+    with raises(EndpointError, "write-unanswered"):
         first.send("PATCH", DOC, RISE)
     assert states(first) == [("PUT", "done"), ("PATCH", "unanswered")]
     assert values(site)[0].startswith('"1"')
@@ -214,7 +214,7 @@ def test_an_update_of_which_nobody_knows_ends_the_run_and_is_not_repeated(
 
     asking = make(journal=journal, resume=True)
     assert asking.send("PUT", DOC, graph(f"<> <{P}> 0 .")).status == 201
-    with raises(EndpointError, "does not tell whether an earlier PATCH was done"):
+    with raises(EndpointError, "write-unknown"):
         asking.send("PATCH", DOC, RISE)
     asking.close()
     assert values(site)[0].startswith('"1"')
@@ -257,13 +257,13 @@ def test_an_interrupted_write_is_settled_by_what_the_document_is(
     first.send("PUT", DOC, graph(f"<> <{P}> 0 ."))
     # The connection ends, and then nobody can look whether it was done.
     front.script(PASS, LOSE if done else CUT, GONE, methods="HEAD POST PATCH GET")
-    with raises(EndpointError, "cannot be looked at"):
+    with raises(EndpointError, "write-unanswered"):
         first.send(method, DOC, body)
     first.close()
     front.script()
     again = make(journal=tmp_path / "j", resume=True)
     if done and method == "PATCH":
-        with raises(EndpointError, "does not tell"):
+        with raises(EndpointError, "write-unknown"):
             again.send(method, DOC, body)
     else:
         again.send(method, DOC, body)
@@ -281,7 +281,7 @@ def test_a_server_without_etags_is_not_asked_twice_to_add(
     front.script(
         answer(405), CUT, answer(200, "", Content_Type="text/turtle"), methods="HEAD POST GET"
     )
-    with raises(EndpointError, "it is not known whether"):
+    with raises(EndpointError, "write-unanswered"):
         runtime.send("POST", DOC, graph(BLANK))
     assert front.times("POST") == 1
 
@@ -339,10 +339,10 @@ def test_a_308_is_followed_within_the_bases_and_not_out_of_them(
     assert len(values(site, f"{BASE}a/new")) == 1
     assert front.bodies[0] == front.bodies[1] != b""
     front.script(answer(307, Location="/b"), methods="PUT")
-    with raises(EndpointError, "may not be written"):
+    with raises(EndpointError, "write-not-sent"):
         runtime.send("PUT", f"{BASE}a/old", Graph())
     front.script(answer(301, Location="/a/x"), methods="POST")
-    with raises(EndpointError, "redirects to /a/x"):
+    with raises(EndpointError, "write-refused"):
         runtime.send("POST", f"{BASE}a/old", Graph())
     assert states(runtime) == [("PUT", "done"), ("PUT", "not sent"), ("POST", "refused")]
     assert site.documents.read(f"{BASE}b") is None
@@ -351,7 +351,7 @@ def test_a_308_is_followed_within_the_bases_and_not_out_of_them(
 def test_a_refusal_is_told_and_noted(make: Callable[..., Runtime], front: Front) -> None:
     runtime = make()
     front.script(answer(403, "not you"), methods="PUT")
-    with raises(EndpointError, r"d: the PUT was refused: HTTP 403: not you"):
+    with raises(EndpointError, "write-refused"):
         runtime.send("PUT", DOC, Graph())
     write = runtime.writes[0]
     assert (write.state, write.status, write.why) == ("refused", 403, "HTTP 403: not you")
@@ -396,7 +396,7 @@ def test_a_write_that_cannot_be_noted_is_not_sent(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("reasoningbank.algebra.journal.os.fsync", full)
-    with raises(RecordError, "No space left"):
+    with raises(RecordError, "journal-unwritable"):
         runtime.send("PUT", DOC, Graph())
     assert front.times("PUT") == 0
 
@@ -406,7 +406,7 @@ def test_a_budget_that_ends_after_a_lost_answer_leaves_the_write_unanswered(
 ) -> None:
     runtime = make(limits=Limits(requests=1))
     front.script(LOSE, methods="PUT")
-    with raises(BudgetError, "1 requests are used up"):
+    with raises(BudgetError, "budget"):
         runtime.send("PUT", DOC, Graph())
     assert states(runtime) == [("PUT", "unanswered")]
 
@@ -416,7 +416,7 @@ def test_a_budget_that_ends_stops_before_a_write(
 ) -> None:
     runtime = make(limits=Limits(requests=1))
     runtime.send("PUT", DOC, graph(f"<> <{P}> 1 ."))
-    with raises(BudgetError, "1 requests are used up"):
+    with raises(BudgetError, "budget"):
         runtime.send("PUT", f"{BASE}e", Graph())
     assert states(runtime) == [("PUT", "done"), ("PUT", "not sent")]
     assert front.times("PUT") == 1

@@ -433,12 +433,12 @@ class _Properties(_Extracting):
             thing, other = row["thing"], row.get("domain", row.get("range"))
             if isinstance(thing, URIRef) and isinstance(other, URIRef) and str(OWL) not in other:
                 found[thing].add(other)
-        for thing in set(graph.subjects()):
-            if (thing, predicate, None) in graph or not isinstance(thing, URIRef):
+        for named in set(graph.subjects()):
+            if (named, predicate, None) in graph or not isinstance(named, URIRef):
                 continue
-            others = found.get(thing, set())
+            others = found.get(named, set())
             for other in others:
-                graph.add((thing, predicate if len(others) == 1 else _INCLUDES[predicate], other))
+                graph.add((named, predicate if len(others) == 1 else _INCLUDES[predicate], other))
 
 
 @register
