@@ -1,22 +1,27 @@
-"""What the model calls of a trial consumed, counted and recorded as they happen."""
+"""Model calls: what they consumed, recorded as they happen, and what a failed one means."""
 
 from __future__ import annotations
 
+import re
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dspy.utils import exceptions as dspy_errors
 from dspy.utils.callback import BaseCallback
 
+from reasoningbank.errors import BudgetError, ModelError, ReasoningBankError, SetupError
 from reasoningbank.trajectory import Recorder, Usage
 
-__all__ = ["CallUsage", "UsageCounter", "call_usage"]
+__all__ = ["CallUsage", "UsageCounter", "call_usage", "is_timeout", "lm_failure"]
 
-#: Entries of a model's history that are looked at to find a call's own; more than the calls
-#: that one model answers at the same time.
+#: Entries of a model's history that are searched for a call's own; more than one model answers
+#: at the same time.
 _RECENT = 256
+#: LiteLLM puts its own names first: `litellm.APIError: OpenAIException - no`.
+_WRAPPED = re.compile(r"^(?:(?:litellm\.)?\w+(?:Error|Exception)\s*[:-]\s*|error - )+")
 
 
 @dataclass(frozen=True)
@@ -30,8 +35,8 @@ class CallUsage:
         dollars: Price by the price table; None if it has none.
         from_cache: Whether DSPy's response cache answered, at no cost.
         finish_reason: Why the model stopped: ``stop``, ``length``, …; "" if not said.
-        prompt_s: Seconds of reading the prompt, where a local server tells them.
-        generation_s: Seconds of generating, where a local server tells them.
+        prompt_s: Seconds of reading the prompt, if a local server reports them.
+        generation_s: Seconds of generating, if a local server reports them.
     """
 
     prompt_tokens: int | None = None
@@ -45,16 +50,11 @@ class CallUsage:
 
 
 def call_usage(entry: Mapping[str, Any], *, cache_on: bool = False) -> CallUsage:
-    """Read what a call consumed from its entry in a `dspy.LM`'s history.
+    """Return what a call consumed, from its entry in a `dspy.LM`'s history.
 
     Args:
         entry: One entry of ``lm.history``.
-        cache_on: Whether the call might be answered by DSPy's cache, which reports no usage.
-
-    Examples:
-        >>> call_usage({"usage": {"prompt_tokens": 9, "completion_tokens": 2}, "cost": 0.5})
-        CallUsage(prompt_tokens=9, completion_tokens=2, cached_prompt_tokens=0, dollars=0.5, \
-from_cache=False, finish_reason='', prompt_s=None, generation_s=None)
+        cache_on: Whether DSPy's cache, which reports no usage, could have answered.
     """
     usage = entry.get("usage") or {}
     response = entry.get("response")
@@ -75,13 +75,13 @@ from_cache=False, finish_reason='', prompt_s=None, generation_s=None)
 class UsageCounter(BaseCallback):  # type: ignore[misc]
     """Counts the model calls of one trial, and writes each as an ``lm_call`` event.
 
-    Hand it over for the length of the trial with ``dspy.context(callbacks=[counter])``; calls
-    from several threads are told apart. It reads the model's history, so DSPy's
-    ``disable_history`` must stay off; without it calls are counted and their tokens are not.
+    Use it for the length of a trial with ``dspy.context(callbacks=[counter])``; calls from several
+    threads are kept apart. It reads the model's history, so DSPy's ``disable_history`` must stay
+    off: without it calls are counted and their tokens are not.
 
     Args:
         recorder: Where the events go; None to count only.
-        role: Who calls, noted in the events.
+        role: The caller's role, noted in the events.
     """
 
     def __init__(self, recorder: Recorder | None = None, role: str = "solver") -> None:
@@ -106,7 +106,7 @@ class UsageCounter(BaseCallback):  # type: ignore[misc]
             return self._failed
 
     def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
-        """Note the beginning of a call."""
+        """Note the start of a call."""
         with self._lock:
             self._open[call_id] = (time.monotonic(), instance, dict(inputs))
 
@@ -133,17 +133,16 @@ class UsageCounter(BaseCallback):  # type: ignore[misc]
             elif used.from_cache:
                 self._total = replace(total, cached_calls=total.cached_calls + 1)
             else:
+                # A sum with an unknown part is no price.
                 self._priced = self._priced and used.dollars is not None
+                dollars = (total.dollars or 0.0) + (used.dollars or 0.0)
                 self._total = replace(
                     total,
                     lm_calls=total.lm_calls + 1,
                     prompt_tokens=total.prompt_tokens + (used.prompt_tokens or 0),
                     completion_tokens=total.completion_tokens + (used.completion_tokens or 0),
                     cached_prompt_tokens=total.cached_prompt_tokens + used.cached_prompt_tokens,
-                    # A sum with an unknown part would pass for a price; better none.
-                    dollars=(total.dollars or 0.0) + (used.dollars or 0.0)
-                    if self._priced
-                    else None,
+                    dollars=dollars if self._priced else None,
                 )
 
 
@@ -181,7 +180,7 @@ def _event(
 
 
 def _entry_of(lm: Any, outputs: Any) -> Mapping[str, Any]:
-    # The very object that the call returned is in its entry: the one sure mark when several
+    # The entry holds the very object that the call returned: the only sure mark when several
     # threads call the same model.
     for entry in reversed(list(getattr(lm, "history", ())[-_RECENT:])):
         if entry.get("outputs") is outputs or entry.get("response") is outputs:
@@ -216,3 +215,92 @@ def _field(thing: Any, name: str) -> Any:
 
 def _seconds(milliseconds: Any) -> float | None:
     return round(milliseconds / 1000, 4) if isinstance(milliseconds, (int, float)) else None
+
+
+def lm_failure(error: BaseException, model: str = "") -> ReasoningBankError | None:
+    """Return what a failed model call means for a trial.
+
+    Args:
+        error: What a call of a `dspy.LM`, or a module around it, raised.
+        model: The model's name, for the message.
+
+    Returns:
+        A `BudgetError` if the agent's prompt outgrew the context window (what it did is kept); a
+        `SetupError` if the run was set up wrongly (key, model name, unsupported setting); a
+        `ModelError` if the model could not be reached or did not answer properly; None if the
+        error is not a model's.
+
+    Examples:
+        >>> e = dspy_errors.ContextWindowExceededError(model="local", message="9030 tokens")
+        >>> lm_failure(e, "local").code
+        'context-window'
+        >>> lm_failure(ValueError("x")) is None
+        True
+    """
+    for cause in _causes(error):
+        if isinstance(cause, ReasoningBankError):
+            return cause
+        if isinstance(cause, dspy_errors.LMError):
+            return _of_lm_error(cause, model or str(getattr(cause, "model", "") or "model"))
+    return None
+
+
+def is_timeout(error: BaseException) -> bool:
+    """Return whether a model did not answer in time; one that refuses late has answered."""
+    return any(isinstance(cause, dspy_errors.LMTimeoutError) for cause in _causes(error))
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error and its causes (``raise … from``), as DSPy wraps failures.
+
+    Contexts are not followed: an error that was merely being handled is not the cause.
+    """
+    seen: set[int] = set()
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in seen:
+        yield cause
+        seen.add(id(cause))
+        cause = cause.__cause__
+
+
+def _of_lm_error(error: dspy_errors.LMError, model: str) -> ReasoningBankError:
+    said = _first_line(error)
+    if isinstance(error, dspy_errors.ContextWindowExceededError) or _is_overflow(said):
+        return BudgetError(
+            f"the prompt no longer fits the model's context window ({said})",
+            where=model,
+            hint="give the agent fewer turns, shorter tool results or a larger context",
+            code="context-window",
+            budget="context_window",
+        )
+    if isinstance(error, dspy_errors.LMAuthError):
+        hint = "check the API key"
+        return SetupError(f"the key was refused ({said})", where=model, hint=hint, code="bad-key")
+    if isinstance(error, dspy_errors.LMBillingError):
+        return SetupError(f"the account is exhausted ({said})", where=model, hint="check billing")
+    wrong_setting = (
+        dspy_errors.LMUnsupportedModelError,
+        dspy_errors.LMUnsupportedFeatureError,
+        dspy_errors.LMConfigurationError,
+    )
+    if isinstance(error, wrong_setting):
+        return SetupError(said, where=model, hint="check the model's name and settings")
+    if isinstance(error, dspy_errors.LMRateLimitError):
+        return ModelError(
+            f"the rate limit outlasted the retries ({said})",
+            where=model,
+            hint="run the same command later; finished trials are kept",
+            code="rate-limit",
+        )
+    return ModelError(said, where=model, hint="check that the model is up, then run again")
+
+
+def _is_overflow(said: str) -> bool:
+    text = said.lower()
+    return "context" in text and ("exceeds the available" in text or "maximum context" in text)
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(getattr(error, "message", "") or error).strip().splitlines()
+    said = _WRAPPED.sub("", lines[0]).partition(", Received response - ")[0] if lines else ""
+    return said[:300] or type(error).__name__
