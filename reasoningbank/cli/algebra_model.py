@@ -13,8 +13,8 @@ from reasoningbank.corpus import load_pack, open_endpoint
 from reasoningbank.errors import UsageError
 from reasoningbank.lm import ModelHandle, UsageCounter, open_lm
 from reasoningbank.memory.layers import ContextBuilder
+from reasoningbank.schema import Schema
 from reasoningbank.sparql import EndpointConfig
-from reasoningbank.tools import Vocabulary
 from reasoningbank.trajectory import Recorder
 
 __all__ = ["Author", "open_author", "open_stage_of"]
@@ -114,7 +114,7 @@ def open_author(lm: str, stage: Stage | None) -> Iterator[Author]:
         builder = ContextBuilder(
             _LAYERS,
             endpoint=stage.endpoint,
-            vocabulary=Vocabulary.of(stage.endpoint, schema),
+            vocabulary=Schema.of(stage.endpoint, schema),
             pack=stage.pack,
         )
         yield Author(model, stage, lambda asked: builder.build(asked).text)

@@ -11,6 +11,7 @@ from reasoningbank.cli.output import console, print_table
 from reasoningbank.corpus import Pack
 from reasoningbank.corpus.federation import read_registry
 from reasoningbank.memory.layers import sense_card
+from reasoningbank.schema import Schema
 from reasoningbank.sparql import (
     Discovery,
     EndpointConfig,
@@ -20,7 +21,6 @@ from reasoningbank.sparql import (
     discover,
     is_loopback,
 )
-from reasoningbank.tools import Vocabulary
 
 __all__ = ["describe_endpoint", "print_card", "print_description"]
 
@@ -53,7 +53,7 @@ def describe_endpoint(config: EndpointConfig, pack: Pack | None) -> dict[str, An
 
 
 def _card(config: EndpointConfig, found: Discovery, pack: Pack | None) -> dict[str, Any]:
-    vocabulary = Vocabulary.of(config, pack.schema if pack is not None else None)
+    vocabulary = Schema.of(config, pack.schema if pack is not None else None)
     layer = sense_card(config, found, vocabulary, pack=pack)
     return {"text": layer.text, "tokens": layer.tokens}
 

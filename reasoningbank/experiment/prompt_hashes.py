@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from reasoningbank import nl2sparql
+from reasoningbank import nl2sparql, schema
 from reasoningbank.agents import (
     algebra,
     brief,
@@ -25,7 +25,6 @@ from reasoningbank.experiment.fixed_texts import texts_of
 from reasoningbank.judge.lm_prompt import prompt_hash
 from reasoningbank.lm import STUCK_TEMPERATURE
 from reasoningbank.sparql import linking
-from reasoningbank.tools import diagnosis
 
 __all__ = ["prompt_hashes"]
 
@@ -77,7 +76,7 @@ def prompt_hashes(agents: Iterable[str]) -> dict[str, str]:
         "layers": _hash([texts_of(room) for room in (layers, packing, examples, consultation)]),
         "lessons": _hash(texts_of(distillation)),
         "linking": _hash(texts_of(linking)),
-        "outcomes": _hash([texts_of(room) for room in (sampling, diagnosis)]),
+        "outcomes": _hash([texts_of(room) for room in (sampling, schema)]),
         "sampling": _hash([sampling.REFINE, sampling._ROWS, STUCK_TEMPERATURE]),
         "stop rules": _hash(inspect.getsource(repeats)),
     }

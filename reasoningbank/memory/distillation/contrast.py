@@ -13,10 +13,10 @@ from reasoningbank.memory.distillation.question import abstracted
 from reasoningbank.memory.distillation.shortened import shortened
 from reasoningbank.memory.distillation.skeleton import Slot
 from reasoningbank.memory.distillation.success import Lesson, lesson_of, terms_in, why_unsure
+from reasoningbank.schema.names import used_names
 from reasoningbank.sparql.clauses import TriplePattern, WrittenQuery, read_clauses
 from reasoningbank.sparql.outline import outline
 from reasoningbank.sparql.tokens import tokenize
-from reasoningbank.tools.diagnosis.used_names import used_names
 
 __all__ = ["contrast_draft"]
 

@@ -11,8 +11,8 @@ from reasoningbank.judge.prose import without_comments
 from reasoningbank.sparql import compact
 from reasoningbank.sparql.edits import Edit, apply_edits
 from reasoningbank.sparql.outline import outline
+from reasoningbank.sparql.terms import absolute
 from reasoningbank.sparql.tokens import Token, tokenize
-from reasoningbank.tools.diagnosis.used_names import absolute
 
 __all__ = ["shortened"]
 

@@ -24,8 +24,8 @@ from reasoningbank.memory.distillation.turns import turns_of
 from reasoningbank.sparql.clauses import read_clauses
 from reasoningbank.sparql.outline import outline
 from reasoningbank.sparql.query import prepare
+from reasoningbank.sparql.terms import RDF_TYPE
 from reasoningbank.sparql.tokens import tokenize
-from reasoningbank.tools.diagnosis.used_names import TYPE
 
 __all__ = ["Lesson", "lesson_of", "made_skeleton", "success_draft", "terms_in", "why_unsure"]
 
@@ -96,7 +96,7 @@ def terms_in(query: str, facts: Facts) -> tuple[str, ...]:
     for token in tokenize(query):
         if token.kind in ("iri", "name"):
             name = facts.iri_of(token.text)
-            if name is not None and name != TYPE and facts.is_term(name):
+            if name is not None and name != RDF_TYPE and facts.is_term(name):
                 found[token.text] = None
     return tuple(found)
 

@@ -14,14 +14,14 @@ import pytest
 from sparql.faulty import Answer, FaultyServer
 
 from reasoningbank.errors import QueryError, QueryTimeoutError, ToolError
+from reasoningbank.schema import EndpointProfile
+from reasoningbank.schema import profile as module
+from reasoningbank.schema.profile import Way, first_answer
 from reasoningbank.sparql import EndpointConfig
 from reasoningbank.tools import SPARQLTools
-from reasoningbank.tools.exploring import survey as module
-from reasoningbank.tools.exploring.counting import bounded_count
-from reasoningbank.tools.exploring.ladder import Way, climb
-from reasoningbank.tools.exploring.survey import Survey
+from reasoningbank.tools.describing import bounded_count
 
-from ..guard import guarded
+from .guard import guarded
 
 
 @pytest.fixture
@@ -34,8 +34,8 @@ def faulty() -> Iterator[FaultyServer]:
 def test_threads_and_trials_share_what_is_known(trees: EndpointConfig) -> None:
     with guarded(trees.address) as guard:
         config = replace(trees, query_url=guard.url)
-        survey = Survey(config, look=50_000)
-        tools = [SPARQLTools(config, survey=survey) for _ in range(6)]
+        profile = EndpointProfile(config, look=50_000)
+        tools = [SPARQLTools(config, profile=profile) for _ in range(6)]
         threads = [threading.Thread(target=one.sparql_find, args=("oak",)) for one in tools]
         for thread in threads:
             thread.start()
@@ -47,7 +47,7 @@ def test_threads_and_trials_share_what_is_known(trees: EndpointConfig) -> None:
         assert tools[1].sparql_find("oak")["results"]
 
 
-def test_an_own_survey_is_closed_with_the_tools(trees: EndpointConfig) -> None:
+def test_an_own_profile_is_closed_with_the_tools(trees: EndpointConfig) -> None:
     tools = SPARQLTools(trees)
     tools.close()
     with pytest.raises(Exception, match="closed"):
@@ -78,12 +78,12 @@ def test_a_way_that_failed_is_not_gone_again_but_its_reason_is_kept() -> None:
     ways = [Way("all", fails, "all"), Way("some", lambda: None)]
     for _ in range(2):
         with pytest.raises(QueryError, match="timed out"):
-            climb(ways, given_up)
+            first_answer(ways, given_up)
     assert calls == ["fails"]
-    found = climb([*ways, Way("few", lambda: 3)], {})
+    found = first_answer([*ways, Way("few", lambda: 3)], {})
     assert found is not None
     assert (found.value, found.via, found.notes) == (3, "few", ("all: the query timed out",))
-    assert climb([Way("some", lambda: None)], {}) is None
+    assert first_answer([Way("some", lambda: None)], {}) is None
 
 
 def test_a_way_that_a_call_had_no_time_for_is_gone_the_next_time(faulty: FaultyServer) -> None:
@@ -110,7 +110,7 @@ def test_a_way_that_a_call_had_no_time_for_is_gone_the_next_time(faulty: FaultyS
     for given_up in ({"void: classes"}, {"void: classes", "look: classes"}):
         with contextlib.suppress(ToolError):
             tools.sparql_classes()
-        assert set(tools.survey.given_up) == given_up
+        assert set(tools.profile.given_up) == given_up
     assert "http://e/A" in str(tools.sparql_classes())
 
 
@@ -124,11 +124,11 @@ def test_an_endpoint_that_cannot_tell_is_asked_again_where_its_data_are(
     no, truth = (Answer(200, b'{"boolean": %s}' % word, media) for word in (b"false", b"true"))
     faulty.script(Answer(say=hang))
     monkeypatch.setattr(module, "UNSURE_S", 0.2)
-    survey = Survey(EndpointConfig(faulty.url, "Slow", timeout_s=1, retries=0))
-    assert (survey.in_graphs, survey.in_graphs, len(faulty.seen)) == (False, False, 1)
+    profile = EndpointProfile(EndpointConfig(faulty.url, "Slow", timeout_s=1, retries=0))
+    assert (profile.in_graphs, profile.in_graphs, len(faulty.seen)) == (False, False, 1)
     time.sleep(0.3)
     faulty.script(no, truth)
-    assert (survey.in_graphs, survey.in_graphs, len(faulty.seen)) == (True, True, 3)
+    assert (profile.in_graphs, profile.in_graphs, len(faulty.seen)) == (True, True, 3)
 
 
 @pytest.mark.parametrize(

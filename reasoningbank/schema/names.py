@@ -1,7 +1,7 @@
-"""The nearest real names to one that does not exist: what the writer probably meant.
+"""The names in a query, and the nearest existing names to one that does not exist.
 
-Names are compared by the words in them (camelCase and underscores undone), words by their
-spelling, and rare words weigh more than common ones; labels and comments count for less.
+Names are compared by their words (camelCase and underscores split), words by their spelling. Rare
+words weigh more than common ones; labels and comments count less.
 """
 
 from __future__ import annotations
@@ -9,37 +9,49 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
 from functools import lru_cache
 from typing import Literal
 
-from reasoningbank.tools.contents import NamedTerm
-from reasoningbank.tools.vocabulary import Vocabulary
+from pyoxigraph import NamedNode
+
+from reasoningbank.schema.schema import NamedTerm, Schema
+from reasoningbank.sparql import STANDARD_PREFIXES, PreparedQuery, compact
+from reasoningbank.sparql.clauses import Clause, Group, TriplePattern, WrittenQuery
+from reasoningbank.sparql.outline import outline
+from reasoningbank.sparql.terms import RDF_TYPE, absolute
+from reasoningbank.sparql.tokens import Token, tokenize
 
 __all__ = [
     "Role",
-    "calls",
+    "UsedName",
+    "is_label",
     "local_name",
     "namespace_of",
     "nearest_names",
     "nearest_prefixes",
+    "shown",
+    "spelling",
+    "used_names",
     "words",
+    "wrong_prefixes",
 ]
 
 Role = Literal["class", "property", "resource"]
 
-#: Names below this likeness are not worth telling.
-LEAST_LIKENESS = 0.5
-#: Names this much below the best are left out.
+_SUBCLASS = STANDARD_PREFIXES["rdfs"] + "subClassOf"
+#: Names below this similarity are not suggested.
+LEAST_SIMILARITY = 0.5
+#: Names this far below the best are left out.
 WIDEST_GAP = 0.25
 #: Words that say nothing about what a name means.
 _EMPTY = frozenset(
     ("has", "have", "is", "of", "the", "a", "an", "get", "in", "by", "to", "with", "and", "or",
      "id", "iri", "uri", "value", "type", "number")
 )  # fmt: skip
-#: Words for what a thing is called.
+#: Words that name a label property.
 _CALLED = frozenset(("label", "name", "title"))
 #: How much a word found only in the label, or only in the comment, counts.
 _LABEL, _COMMENT = 0.8, 0.65
@@ -67,7 +79,7 @@ def local_name(iri: str) -> str:
 
 
 def words(text: str) -> tuple[str, ...]:
-    """Return the telling words of a name or sentence, in lower case and singular.
+    """Return the significant words of a name or sentence, in lower case and singular.
 
     Examples:
         >>> words("hasProteinNames"), words("Disease_Annotation"), words("hasEC")
@@ -77,12 +89,12 @@ def words(text: str) -> tuple[str, ...]:
     return tuple(word for word in found if word not in _EMPTY) or found
 
 
-def calls(iri: str) -> bool:
-    """Say whether a property tells what a thing is called, by its own name.
+def is_label(iri: str) -> bool:
+    """Return whether a property is, by its own name, a label property.
 
     Examples:
-        >>> calls("http://e/scientificName"), calls("http://e/prefLabel"), calls("http://e/mass")
-        (True, True, False)
+        >>> [is_label("http://e/" + name) for name in ("scientificName", "prefLabel", "mass")]
+        [True, True, False]
     """
     return not _CALLED.isdisjoint(words(local_name(iri)))
 
@@ -95,7 +107,7 @@ def _singular(word: str) -> str:
 
 @lru_cache(maxsize=65536)
 def _alike(one: str, other: str) -> float:
-    """Say how alike two words are, 0 to 1; 0 for words that only share some letters."""
+    """Return the similarity of two words, 0 to 1; 0 for words that only share some letters."""
     if one == other:
         return 1.0
     if one in _CALLED and other in _CALLED:
@@ -114,7 +126,7 @@ def _alike(one: str, other: str) -> float:
 
 @dataclass(frozen=True)
 class _Index:
-    """The words of all names, and how telling each is."""
+    """The words of all names, and how much each one distinguishes."""
 
     weights: Mapping[str, float]
     rarest: float
@@ -129,11 +141,11 @@ class _Index:
     def weight(self, word: str) -> float:
         return self.weights.get(word, self.rarest)
 
-    def likeness(self, wanted: tuple[str, ...], term: NamedTerm) -> float:
+    def similarity(self, wanted: tuple[str, ...], term: NamedTerm) -> float:
         name = words(local_name(term.iri))
         if not wanted or not name:
             return 0.0
-        # What a property leads to names it as well: a taxon is reached by up:organism.
+        # The range names a property as well: up:organism leads to a taxon.
         targets = " ".join(local_name(target) for target in term.range if "XMLSchema" not in target)
         label, comment = words(f"{term.label} {targets}"), words(term.comment)
 
@@ -155,14 +167,14 @@ class _Index:
 
 def nearest_names(
     iri: str,
-    vocabulary: Vocabulary,
+    schema: Schema,
     *,
     role: Role = "resource",
     classes: Iterable[str] = (),
     among: Collection[str] | None = None,
     most: int = 3,
 ) -> tuple[NamedTerm, ...]:
-    """Return the classes or properties that an unknown name was probably meant to be.
+    """Return the classes or properties that an unknown name probably means.
 
     A name that differs only in case, in ``http`` or ``https``, in ``#`` or ``/``, or in its
     namespace comes first. Where a class or property is wanted, the other kind follows only if
@@ -170,15 +182,15 @@ def nearest_names(
 
     Args:
         iri: The unknown IRI.
-        vocabulary: The names there are.
+        schema: The existing names.
         role: How the name is used in the query.
-        classes: The classes its subject has, whose properties are preferred.
-        among: The only names to choose from; all where None.
-        most: Most names to return.
+        classes: The classes of its subject, whose properties are preferred.
+        among: The only names to choose from; None for all.
+        most: Maximum number of names.
 
     Examples:
         >>> core = "http://e/core/"
-        >>> names = Vocabulary.of_terms(
+        >>> names = Schema.of_terms(
         ...     [core + "Protein"], [core + "mass", core + "organism", core + "fullName"]
         ... )
         >>> [t.iri for t in nearest_names(core + "hasMass", names, role="property")]
@@ -189,39 +201,39 @@ def nearest_names(
         ()
     """
     kinds: dict[str, Mapping[str, NamedTerm]] = {
-        "class": vocabulary.classes,
-        "property": vocabulary.properties,
+        "class": schema.classes,
+        "property": schema.properties,
     }
     every = [(kind, term) for kind, terms in kinds.items() for term in terms.values()]
     index = _Index.of(term for _, term in every)
     wanted = words(local_name(iri))
-    homely = {p for name in classes for p in vocabulary.properties_of(name)}
+    own = {p for name in classes for p in schema.properties_of(name)}
 
     def score(kind: str, term: NamedTerm) -> float:
-        likeness = spelling(iri, term.iri) or index.likeness(wanted, term)
-        likeness -= 0.2 if role in kinds and kind != role else 0.0
-        likeness -= 0.1 if vocabulary.complete and not term.in_data else 0.0
-        likeness += 0.03 if namespace_of(term.iri) == namespace_of(iri) else 0.0
-        likeness += 0.2 if term.iri in homely else 0.0
-        return likeness + 0.005 * math.log1p(term.count or 0)
+        similarity = spelling(iri, term.iri) or index.similarity(wanted, term)
+        similarity -= 0.2 if role in kinds and kind != role else 0.0
+        similarity -= 0.1 if schema.complete and not term.in_data else 0.0
+        similarity += 0.03 if namespace_of(term.iri) == namespace_of(iri) else 0.0
+        similarity += 0.2 if term.iri in own else 0.0
+        return similarity + 0.005 * math.log1p(term.count or 0)
 
     chosen = [(k, t) for k, t in every if among is None or t.iri in among]
     ranked = sorted(((score(k, t), t) for k, t in chosen), key=lambda item: (-item[0], item[1].iri))
-    # A class that is spelt so must not hide the properties that lead to it.
+    # A class with the same spelling must not hide the properties that lead to it.
     fitting = [value for value, t in ranked if role not in kinds or t.iri in kinds[role]]
-    least = max(LEAST_LIKENESS, (fitting[0] if fitting else 0.0) - WIDEST_GAP)
+    least = max(LEAST_SIMILARITY, (fitting[0] if fitting else 0.0) - WIDEST_GAP)
     kept = [term for value, term in ranked if value >= least]
     spelt = [
         t for t in kept if spelling(iri, t.iri) and (role not in kinds or t.iri in kinds[role])
     ]
     if spelt:
-        # Nobody who misspelt the case or the namespace meant another word.
+        # A wrong case or namespace is a typo, not another word.
         kept = spelt
     return tuple(kept[:most])
 
 
 def spelling(one: str, other: str) -> float:
-    """Return how sure it is that two IRIs differ only as people write them; 0 where not."""
+    """Return the similarity of two IRIs that differ only in spelling; 0 for others."""
     mine, theirs = local_name(one), local_name(other)
     plain = re.sub(r"[\W_]", "", mine.lower())
     if not plain or plain != re.sub(r"[\W_]", "", theirs.lower()):
@@ -237,13 +249,13 @@ def _bare(namespace: str) -> str:
 def nearest_prefixes(
     prefix: str, namespaces: Mapping[str, str], *, namespace: str = "", most: int = 3
 ) -> tuple[str, ...]:
-    """Return the known prefixes that an unknown one was probably meant to be.
+    """Return the known prefixes that an unknown one probably means.
 
     Args:
         prefix: The unknown prefix, without its colon.
         namespaces: The known ones.
-        namespace: The namespace that the query declares for it, where it does.
-        most: Most prefixes to return.
+        namespace: The namespace that the query declares for it, if any.
+        most: Maximum number of prefixes.
 
     Examples:
         >>> known = {"up": "http://e/core/", "uniprotkb": "http://e/uniprot/", "go": "http://g/"}
@@ -278,3 +290,87 @@ def nearest_prefixes(
 def _abbreviates(short: str, long: str) -> bool:
     letters = iter(long)
     return short[0] == long[0] and len(short) < 4 and all(letter in letters for letter in short)
+
+
+def shown(name: str, namespaces: Mapping[str, str]) -> str:
+    """Return an IRI as an agent reads it."""
+    return str(compact(NamedNode(name), namespaces))
+
+
+@dataclass(frozen=True)
+class UsedName:
+    """An IRI of a query.
+
+    Attributes:
+        iri: The IRI.
+        written: As the query writes it.
+        role: What it is used as.
+        pattern: The triple pattern it is in.
+    """
+
+    iri: str
+    written: str
+    role: Role
+    pattern: TriplePattern
+
+
+@dataclass(frozen=True)
+class WrongPrefix:
+    """A prefix that a query declares differently from the endpoint."""
+
+    prefix: str
+    declared: str
+    known: str
+
+
+def used_names(query: WrittenQuery) -> tuple[UsedName, ...]:
+    """Return the names in a query's patterns, once per role, in written order.
+
+    The patterns inside SERVICE are left out: they are another endpoint's.
+    """
+    declared = outline(query.text).declared
+    found: dict[tuple[str, Role], UsedName] = {}
+    groups = (*((query.where,) if query.where else ()), *query.others)
+    for clause in (clause for group in groups for clause in _own(group)):
+        for pattern in clause.patterns:
+            for token, role in _roles(pattern, declared):
+                iri = absolute(token, declared)
+                if iri is not None:
+                    found.setdefault((iri, role), UsedName(iri, token, role, pattern))
+    return tuple(found.values())
+
+
+def _own(group: Group) -> Iterator[Clause]:
+    for clause in group.clauses:
+        yield clause
+        if clause.kind != "service":
+            for inner in clause.groups:
+                yield from _own(inner)
+
+
+def _roles(pattern: TriplePattern, declared: Mapping[str, str]) -> Iterator[tuple[str, Role]]:
+    steps = [t for t in tokenize(pattern.predicate) if _is_name(t)]
+    for step in steps:
+        yield step.text, "property"
+    path = [absolute(step.text, declared) for step in steps]
+    typed = RDF_TYPE in path and set(path) <= {RDF_TYPE, _SUBCLASS}
+    yield pattern.subject, "resource"
+    yield pattern.object, "class" if typed and "^" not in pattern.predicate else "resource"
+
+
+def _is_name(token: Token) -> bool:
+    return token.kind in ("iri", "name") or token.text == "a"
+
+
+def wrong_prefixes(
+    prepared: PreparedQuery, namespaces: Mapping[str, str]
+) -> tuple[WrongPrefix, ...]:
+    """Return the prefixes that a query uses for a namespace other than the endpoint's."""
+    shape = outline(prepared.original or prepared.text)
+    used = {token.text.partition(":")[0] for token in shape.body if token.kind == "name"}
+    known = set(namespaces.values())
+    return tuple(
+        WrongPrefix(prefix, space, namespaces[prefix])
+        for prefix, space in shape.declared.items()
+        if prefix in used and prefix in namespaces and space not in known
+    )

@@ -10,9 +10,9 @@ import pytest
 
 from reasoningbank.corpus import Pack
 from reasoningbank.errors import UsageError
+from reasoningbank.schema import Schema
+from reasoningbank.schema.profile import side_client
 from reasoningbank.sparql import EndpointConfig
-from reasoningbank.tools.side_client import bounded_client
-from reasoningbank.tools.vocabulary import Vocabulary
 
 UP = "http://purl.uniprot.org/core/"
 DEAD = EndpointConfig("http://127.0.0.1:9/sparql", "Nobody", retries=0)
@@ -21,7 +21,7 @@ DEAD = EndpointConfig("http://127.0.0.1:9/sparql", "Nobody", retries=0)
 def test_a_pack_joins_what_the_schema_tells_with_what_statistics_count(
     sample: EndpointConfig, uniprot: Pack
 ) -> None:
-    names = Vocabulary.of(sample, uniprot.schema)
+    names = Schema.of(sample, uniprot.schema)
     protein, mass = names.classes[UP + "Protein"], names.properties[UP + "mass"]
     assert (names.via, names.complete) == ("schema and void", True)
     assert protein.label == "protein"
@@ -37,14 +37,14 @@ def test_a_pack_joins_what_the_schema_tells_with_what_statistics_count(
 
 
 def test_statistics_alone_suffice(sample: EndpointConfig) -> None:
-    names = Vocabulary.of(sample)
+    names = Schema.of(sample)
     assert (names.via, names.complete) == ("void", True)
     assert UP + "Protein" in names.classes
     assert UP + "organism" in names.properties_of(UP + "Protein")
 
 
 def test_a_small_store_without_both_is_looked_at_whole(trees: EndpointConfig) -> None:
-    names = Vocabulary.of(trees)
+    names = Schema.of(trees)
     assert names.via.startswith("all ")
     assert names.complete
     assert {"http://e/Tree", "http://e/Moss"} <= set(names.classes)
@@ -53,27 +53,27 @@ def test_a_small_store_without_both_is_looked_at_whole(trees: EndpointConfig) ->
 
 def test_a_schema_by_itself_is_not_complete(uniprot: Pack) -> None:
     assert uniprot.schema is not None
-    names = Vocabulary.of_schema(uniprot.schema)
+    names = Schema.of_files(uniprot.schema)
     assert (names.via, names.complete) == ("schema", False)
     assert names.term(UP + "Protein") is not None
     assert names.term(UP + "protein") is None
 
 
 def test_an_endpoint_that_is_down_leaves_the_schema(uniprot: Pack) -> None:
-    names = Vocabulary.of(DEAD, uniprot.schema)
+    names = Schema.of(DEAD, uniprot.schema)
     assert (names.via, names.complete) == ("schema", False)
     assert UP + "Protein" in names.classes
 
 
 def test_an_endpoint_that_is_down_and_has_no_schema_gives_nothing() -> None:
-    names = Vocabulary.of(DEAD)
+    names = Schema.of(DEAD)
     assert not names.classes
     assert not names.complete
 
 
 def test_it_is_computed_once_by_whoever_asks_first() -> None:
     filled = 0
-    contents = Vocabulary.of_terms(["http://e/A"], [])._fill()
+    contents = Schema.of_terms(["http://e/A"], [])._fill()
 
     def fill() -> object:
         nonlocal filled
@@ -81,7 +81,7 @@ def test_it_is_computed_once_by_whoever_asks_first() -> None:
         filled += 1
         return contents
 
-    names = Vocabulary(fill)  # type: ignore[arg-type]
+    names = Schema(fill)  # type: ignore[arg-type]
     assert filled == 0
     threads = [threading.Thread(target=lambda: names.classes) for _ in range(8)]
     for thread in threads:
@@ -97,10 +97,11 @@ def test_a_schema_that_is_no_turtle_is_said(tmp_path: Path) -> None:
     broken = tmp_path / "schema.ttl"
     broken.write_text("a b", encoding="utf-8")
     for file in (broken, tmp_path / "missing.ttl"):
-        with pytest.raises(UsageError, match="schema cannot be read"):
-            list(Vocabulary.of_schema(file).classes)
+        with pytest.raises(UsageError) as error:
+            list(Schema.of_files(file).classes)
+        assert error.value.code == "unreadable-file"
 
 
 def test_side_questions_are_not_tried_twice() -> None:
-    config = bounded_client(EndpointConfig("https://e.example/", timeout_s=60), 3).config
+    config = side_client(EndpointConfig("https://e.example/", timeout_s=60), 3).config
     assert (config.retries, config.timeout_s, config.deadline_s) == (0, 3, 3)

@@ -1,7 +1,7 @@
-"""Vocabulary without scanning: published statistics, the pack's schema, or a bounded look.
+"""Class and property counts without a full scan: statistics, the schema, or a bounded look.
 
-Each result names its way (`via`). A bounded look counts what it sees: everything in a small
-store, the first so many triples of a large one.
+Each result says where it comes from (`via`). A bounded look counts what it sees: everything in a
+small store, the first so many triples of a large one.
 """
 
 from __future__ import annotations
@@ -12,19 +12,18 @@ from dataclasses import dataclass, replace
 from pyoxigraph import Literal, NamedNode
 
 from reasoningbank.errors import QueryError
+from reasoningbank.schema.profile import Ask, EndpointProfile, Found, Way, first_answer
 from reasoningbank.sparql import STANDARD_PREFIXES, TableResult, iri, values
-from reasoningbank.tools.exploring.ladder import Found, Way, climb
-from reasoningbank.tools.exploring.survey import Ask, Survey
 
 __all__ = ["Counted", "classes", "properties", "properties_of"]
 
 _VOID = "PREFIX void: <http://rdfs.org/ns/void#>\n"
-#: Where a whole look is not answered in time, this many triples.
+#: Triples looked at where a whole look times out.
 FEW = 1_000
 #: Instances looked at for the properties of one class, and triples of theirs.
 INSTANCES = 200
 TRIPLES = 20_000
-#: Names taken of one look; Virtuoso sorts no more than 10,000 rows.
+#: Names taken from one look; Virtuoso sorts at most 10,000 rows.
 MOST_NAMES = 1_000
 #: How further classes are reached from those of a sample: steps, and in each the classes, their
 #: instances, and the links of those on either side that are followed.
@@ -32,7 +31,7 @@ STEPS = 3
 STEP_CLASSES = 8
 STEP_INSTANCES = 50
 STEP_LINKS = 1_000
-#: Names that a store declares, of one kind, which are checked for use.
+#: Declared names of one kind that are checked for use.
 MOST_DECLARED = 200
 
 _RDF, _RDFS, _OWL = (STANDARD_PREFIXES[prefix] for prefix in ("rdf", "rdfs", "owl"))
@@ -45,36 +44,38 @@ class Counted:
     """Names with how often they occur.
 
     Attributes:
-        items: Full IRI and count, most frequent first; the count is None where nobody counted.
-        via: The way it was found out.
+        items: Full IRI and count, most frequent first; the count is None if unknown.
+        via: Where they come from.
         notes: What could not be found out, and why.
+        whole: Whether all data were looked at.
     """
 
     items: tuple[tuple[str, int | None], ...]
     via: str
     notes: tuple[str, ...] = ()
+    whole: bool = False
 
 
-def classes(survey: Survey, limit: int) -> Counted:
+def classes(profile: EndpointProfile, limit: int) -> Counted:
     """Return the most frequent classes.
 
     Raises:
-        QueryError: No way was answered.
-        EndpointError: The endpoint is down.
+        QueryError: If the endpoint answers no query in time.
+        EndpointError: If the endpoint is down.
     """
     statistics = "?part void:class ?name ; void:entities ?n"
-    return _names(survey, "classes", (statistics, "SUM"), "?s a ?name", limit)
+    return _names(profile, "classes", (statistics, "SUM"), "?s a ?name", limit)
 
 
-def properties(survey: Survey, limit: int) -> Counted:
+def properties(profile: EndpointProfile, limit: int) -> Counted:
     """Return the most frequent properties; raises as `classes` does."""
     statistics = "?part void:property ?name ; void:triples ?n"
-    return _names(survey, "properties", (statistics, "MAX"), "?s ?name ?o", limit)
+    return _names(profile, "properties", (statistics, "MAX"), "?s ?name ?o", limit)
 
 
-def properties_of(survey: Survey, class_iri: str, limit: int) -> Counted:
+def properties_of(profile: EndpointProfile, class_iri: str, limit: int) -> Counted:
     """Return the most frequent properties of one class; raises as `classes` does."""
-    ask = survey.ask()
+    ask = profile.ask()
     statistics = (
         f"?of void:class {iri(class_iri)} ; void:propertyPartition ?part . "
         "?part void:property ?name ; void:triples ?n"
@@ -85,16 +86,16 @@ def properties_of(survey: Survey, class_iri: str, limit: int) -> Counted:
         return _published(ask, statistics, "SUM", limit)
 
     def sample() -> Counted | None:
-        instances = survey.within(f"?s a {iri(class_iri)}")
+        instances = profile.within(f"?s a {iri(class_iri)}")
         triples = (
             f"{{ SELECT ?s WHERE {{ {instances} }} LIMIT {INSTANCES} }} "
-            f"{survey.within('?s ?name ?o')}"
+            f"{profile.within('?s ?name ?o')}"
         )
         seen = _look(ask, triples, TRIPLES)[:limit]
         return Counted(seen, sampled) if seen else None
 
     def declared() -> Counted | None:
-        names = () if survey.declared is None else survey.declared.properties_of(class_iri)
+        names = () if profile.declared is None else profile.declared.properties_of(class_iri)
         return Counted(tuple((name, None) for name in names[:limit]), "schema") if names else None
 
     ways = [
@@ -102,36 +103,36 @@ def properties_of(survey: Survey, class_iri: str, limit: int) -> Counted:
         Way(sampled, sample),
         Way("schema", declared),
     ]
-    found = climb(ways, survey.given_up)
+    found = first_answer(ways, profile.given_up)
     return Counted((), sampled) if found is None else _with_notes(found)
 
 
 def _names(
-    survey: Survey, what: str, statistics: tuple[str, str], pattern: str, limit: int
+    profile: EndpointProfile, what: str, statistics: tuple[str, str], pattern: str, limit: int
 ) -> Counted:
-    ask = survey.ask()
+    ask = profile.ask()
     of_classes = what == "classes"
-    schema = survey.declared
+    schema = profile.declared
     known = () if schema is None else tuple(schema.classes if of_classes else schema.properties)
 
     def published() -> Counted | None:
         return _published(ask, *statistics, limit)
 
     def look(most: int) -> Counted | None:
-        seen = _look(ask, survey.within(pattern), most)
+        seen = _look(ask, profile.within(pattern), most)
         total = sum(count for _, count in seen)
         # As many names as were asked for may not be all there are.
         if total < most and len(seen) < MOST_NAMES:
-            return Counted(seen[:limit], f"all {total:,} triples")
+            return Counted(seen[:limit], f"all {total:,} triples", whole=True)
         if known:
             return Counted(_in_order(known, seen)[:limit], "schema")
         found: dict[str, int | None] = dict(seen)
         via = f"sample of {most:,} triples"
         if len(found) < limit:
             # A sample follows the order of an index, which may have one class for a long way.
-            near = _reached(ask, survey, found) if of_classes else []
+            near = _reached(ask, profile, found) if of_classes else []
             types = _CLASS_TYPES if of_classes else _PROPERTY_TYPES
-            stated = [*near, *_stated(ask, survey, types, pattern)]
+            stated = [*near, *_stated(ask, profile, types, pattern)]
             via += ", neighbours and declarations" if set(stated) - set(found) else ""
             found = {**dict.fromkeys(stated), **found}
             found = {**{name: found[name] for name, _ in seen}, **found}
@@ -143,12 +144,12 @@ def _names(
 
     ways = [
         Way("void", published, f"void: {what}"),
-        Way(f"look at {survey.look:,} triples", lambda: look(survey.look), f"look: {what}"),
+        Way(f"look at {profile.look:,} triples", lambda: look(profile.look), f"look: {what}"),
         Way("schema", declared),
         Way(f"look at {FEW:,} triples", lambda: look(FEW), f"few: {what}"),
     ]
-    found = climb(ways, survey.given_up)
-    return Counted((), "nothing could be asked") if found is None else _with_notes(found)
+    found = first_answer(ways, profile.given_up)
+    return Counted((), "no query was possible") if found is None else _with_notes(found)
 
 
 def _with_notes(found: Found[Counted]) -> Counted:
@@ -180,10 +181,10 @@ def _look(ask: Ask, pattern: str, most: int) -> tuple[tuple[str, int], ...]:
     )
 
 
-def _stated(ask: Ask, survey: Survey, types: Sequence[str], use: str) -> list[str]:
+def _stated(ask: Ask, profile: EndpointProfile, types: Sequence[str], use: str) -> list[str]:
     """Return names that the store itself declares and uses, in no order."""
     branches = " UNION ".join(
-        f"{{ SELECT ?name WHERE {{ {survey.within(f'?name a {iri(kind)}')} }} "
+        f"{{ SELECT ?name WHERE {{ {profile.within(f'?name a {iri(kind)}')} }} "
         f"LIMIT {MOST_DECLARED} }}"
         for kind in types
     )
@@ -192,14 +193,14 @@ def _stated(ask: Ask, survey: Survey, types: Sequence[str], use: str) -> list[st
         names = dict.fromkeys(row[0] for row in rows if isinstance(row[0], NamedNode))
         if not names:
             return []
-        used = f"FILTER EXISTS {{ {survey.within(use)} }}"
+        used = f"FILTER EXISTS {{ {profile.within(use)} }}"
         rows = ask(f"SELECT ?name WHERE {{ {values('name', names)} {used} }}").rows()
     except QueryError:
         return []
     return [row[0].value for row in rows if isinstance(row[0], NamedNode)]
 
 
-def _reached(ask: Ask, survey: Survey, seen: Iterable[str]) -> list[str]:
+def _reached(ask: Ask, profile: EndpointProfile, seen: Iterable[str]) -> list[str]:
     """Return the classes of what instances of the seen classes are linked with, and so on."""
     known = dict.fromkeys(seen)
     todo = list(known)[:STEP_CLASSES]
@@ -207,9 +208,9 @@ def _reached(ask: Ask, survey: Survey, seen: Iterable[str]) -> list[str]:
         for _ in range(STEPS):
             branches = " UNION ".join(
                 f"{{ SELECT DISTINCT ?name WHERE {{ {{ SELECT ?x WHERE {{ {{ SELECT ?s WHERE {{ "
-                f"{survey.within(f'?s a {iri(name)}')} }} LIMIT {STEP_INSTANCES} }} "
-                f"{survey.within(link)} }} LIMIT {STEP_LINKS} }} "
-                f"{survey.within('?x a ?name')} }} }}"
+                f"{profile.within(f'?s a {iri(name)}')} }} LIMIT {STEP_INSTANCES} }} "
+                f"{profile.within(link)} }} LIMIT {STEP_LINKS} }} "
+                f"{profile.within('?x a ?name')} }} }}"
                 for name in todo
                 for link in ("?s ?p ?x", "?x ?p ?s")
             )

@@ -5,19 +5,19 @@ from __future__ import annotations
 import pytest
 
 from reasoningbank.corpus import Pack
+from reasoningbank.schema import Schema, nearest_names
+from reasoningbank.schema.names import Role, nearest_prefixes
 from reasoningbank.sparql import compact
 from reasoningbank.sparql.terms import NamedNode
-from reasoningbank.tools.diagnosis.names import Role, nearest_names, nearest_prefixes
-from reasoningbank.tools.vocabulary import Vocabulary
 
 UP = "http://purl.uniprot.org/core/"
 
 
 @pytest.fixture(scope="module")
-def names(uniprot: Pack) -> Vocabulary:
+def names(uniprot: Pack) -> Schema:
     """The names of the schema, without an endpoint."""
     assert uniprot.schema is not None
-    return Vocabulary.of_schema(uniprot.schema)
+    return Schema.of_files(uniprot.schema)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def names(uniprot: Pack) -> Vocabulary:
     ],
 )
 def test_what_was_meant_is_among_the_nearest(
-    written: str, role: Role, meant: str, names: Vocabulary, uniprot: Pack
+    written: str, role: Role, meant: str, names: Schema, uniprot: Pack
 ) -> None:
     found = nearest_names(written, names, role=role)
     shown = [compact(NamedNode(term.iri), uniprot.prefixes) for term in found]
@@ -55,11 +55,11 @@ def test_what_was_meant_is_among_the_nearest(
     assert len(shown) <= 3
 
 
-def test_nothing_is_better_than_anything(names: Vocabulary) -> None:
+def test_nothing_is_better_than_anything(names: Schema) -> None:
     assert nearest_names(UP + "qwertz", names, role="property") == ()
 
 
-def test_properties_of_the_class_at_hand_go_first(names: Vocabulary) -> None:
+def test_properties_of_the_class_at_hand_go_first(names: Schema) -> None:
     near = nearest_names(UP + "hasName", names, role="property", classes=[UP + "Taxon"])
     assert {term.iri for term in near} <= set(names.properties_of(UP + "Taxon"))
     assert UP + "scientificName" in {term.iri for term in near}

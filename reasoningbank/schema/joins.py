@@ -7,99 +7,119 @@ from dataclasses import dataclass
 
 from pyoxigraph import NamedNode
 
+from reasoningbank.findings import Finding
+from reasoningbank.schema.lookups import Lookups, Typed, read_literal, variants
+from reasoningbank.schema.names import is_label, nearest_names
+from reasoningbank.schema.schema import Schema
 from reasoningbank.sparql import Term
 from reasoningbank.sparql.clauses import TriplePattern
 from reasoningbank.sparql.probing import Failure
-from reasoningbank.sparql.units import Unit, is_fresh, ordered_variables, told
-from reasoningbank.tools.diagnosis.literals import read_literal, variants
-from reasoningbank.tools.diagnosis.lookups import Lookups, Typed
-from reasoningbank.tools.diagnosis.names import nearest_names
-from reasoningbank.tools.diagnosis.used_names import TYPE, absolute
-from reasoningbank.tools.vocabulary import Vocabulary
+from reasoningbank.sparql.terms import RDF_TYPE, absolute
+from reasoningbank.sparql.units import Unit, is_fresh, ordered_variables
+from reasoningbank.sparql.units import told as written_text
 
 __all__ = ["Joins", "short"]
 
-#: Values that a missing step is looked for from, and properties that are told of a class.
+#: Values that a missing step is looked for from, and properties that are listed of a class.
 _JOINED, _LISTED = 200, 5
-#: Patterns before the one that fails that are tried the other way round.
+#: Earlier patterns that are tried the other way round.
 _TURNED = 2
 
 
 @dataclass(frozen=True)
 class Joins:
-    """Explains parts that have rows, but none with what stands before them.
+    """Explains parts that have rows, but none together with what comes before them.
 
     Attributes:
         look: Looks texts and resources up.
-        names: The endpoint's vocabulary.
+        schema: The endpoint's schema.
         declared: Prefix → namespace of the query.
     """
 
     look: Lookups
-    names: Vocabulary
+    schema: Schema
     declared: Mapping[str, str]
 
-    def explain(self, failure: Failure) -> str:
-        """Return a line on the part."""
+    def explain(self, failure: Failure) -> Finding:
+        """Return a finding on the part."""
         unit = failure.unit
-        text = short(told(unit.shown if unit.pattern is None else str(unit.pattern)))
+        text = short(written_text(unit.shown if unit.pattern is None else str(unit.pattern)))
         shared = [
             name
             for name in ordered_variables(unit.text)
             if any(name in other.variables for other in failure.before)
         ]
         if not shared:
-            return f"{text} leaves no row"
+            return Finding("misfit", f"{text} leaves no row", fields={"pattern": text})
         name = min(shared, key=is_fresh)
         here = self._sample(name, failure.body(*failure.before))
         if unit.pattern is not None:
             found = self._pattern(failure, name, unit.pattern, here)
-            if found:
+            if found is not None:
                 return found
         there = self._sample(name, failure.body(unit))
         called = _called(name, failure)
+        fields = {"variable": name, "pattern": text}
         if here is None or there is None:
-            return f"{text} matches, but with no {called} that comes before it"
-        return (
-            f"{called} does not fit {text}: before it, it is {self._told(here)}, "
-            f"there {self._told(there)}"
+            what = f"{text} matches, but not for any {called} of the patterns before it"
+            return Finding("misfit", what, fields=fields)
+        first, second = self._typed(here), self._typed(there)
+        return Finding(
+            "misfit",
+            f"{called} does not fit {text}: before it, it is {first}, there {second}",
+            fields={**fields, "here": first, "there": second},
         )
 
     def _pattern(
         self, failure: Failure, name: str, pattern: TriplePattern, here: Typed | None
-    ) -> str:
-        text = told(str(pattern))
+    ) -> Finding | None:
+        text = written_text(str(pattern))
         turned = self.turned(failure, failure.before)
         if turned:
-            return f"{told(failure.unit.shown)} points the wrong way: write {turned}"
+            return _turn(failure.unit, turned)
         earlier = self._earlier_turned(failure, name)
-        if earlier:
+        if earlier is not None:
             return earlier
-        if absolute(pattern.predicate, self.declared) == TYPE:
+        fields = {"variable": name, "pattern": text}
+        if absolute(pattern.predicate, self.declared) == RDF_TYPE:
             if here is None or here.kind is None:
-                return ""
-            return f"{_called(name, failure)} is {self._told(here)} here, so {text} does not fit"
+                return None
+            value = self._typed(here)
+            what = f"{_called(name, failure)} is {value} here, so {text} does not fit"
+            return Finding("wrong-class", what, fields={**fields, "here": value})
         values = self._values(failure, pattern)
         written = self._written(failure, pattern, values)
         if written:
-            return f"{text} does not fit: write {written}"
-        mended = (
+            fields["instead"] = written
+            what = f"{text} does not fit"
+            return Finding("value-form", what, hint=f"write {written}", fields=fields)
+        fixed = (
             self._split(failure, pattern)
             or self._with_step(failure, pattern)
             or self._step_back(failure, pattern)
         )
-        if mended:
-            return f"{text} does not fit what stands before it: write {mended}"
+        if fixed is not None:
+            instead, steps = fixed
+            # A resource next to this one has a label too: it need not be the one that is meant.
+            guess = any(name is not None and is_label(name) for name in steps)
+            return Finding(
+                "missing-step",
+                f"{text} does not fit the patterns before it",
+                hint=f"write {instead}",
+                fields={**fields, "instead": instead, "guess": guess},
+            )
         if values:
-            listed = ", ".join(dict.fromkeys(self.look.literal(value) for value in values))
+            listed = list(dict.fromkeys(self.look.literal(value) for value in values))
             subject = _called(pattern.subject[1:], failure)
-            return f"no {subject} so far has {pattern.predicate} {pattern.object}, but {listed}"
+            what = f"no {subject} so far has {pattern.predicate} {pattern.object}"
+            hint = f"it has {', '.join(listed)}"
+            return Finding("other-value", what, hint=hint, fields={**fields, "values": listed})
         if here is not None and pattern.subject == f"?{name}":
             return self._lacking(_called(name, failure), here, pattern)
-        return ""
+        return None
 
-    def _earlier_turned(self, failure: Failure, name: str) -> str:
-        """Return the pattern before that gives the shared variable, if turning it mends all."""
+    def _earlier_turned(self, failure: Failure, name: str) -> Finding | None:
+        """Return the earlier pattern with the shared variable, if turning it round helps."""
         linking = [
             unit
             for unit in failure.before
@@ -114,11 +134,11 @@ class Joins:
             swapped = TriplePattern(unit.pattern.object, unit.pattern.predicate, unit.pattern[0])
             others = [other for other in failure.before if other is not unit]
             if self.look.prober.ask(failure.body(*others, f"{swapped} .", failure.unit)):
-                return f"{told(unit.shown)} points the wrong way: write {told(str(swapped))}"
-        return ""
+                return _turn(unit, written_text(str(swapped)))
+        return None
 
     def turned(self, failure: Failure, before: Sequence[Unit]) -> str:
-        """Return the part's pattern turned round, whole path and all, if it matches so."""
+        """Return the part's pattern turned round, whole path included, if that matches."""
         unit = failure.unit
         for pattern in (unit.pattern, unit.whole):
             if pattern is None or not self._can_turn(pattern):
@@ -126,16 +146,16 @@ class Joins:
             swapped = TriplePattern(pattern.object, pattern.predicate, pattern.subject)
             others = [u for u in before if pattern is unit.pattern or u.whole != pattern]
             if self.look.prober.ask(failure.body(*others, f"{swapped} .")):
-                return told(str(swapped))
+                return written_text(str(swapped))
         return ""
 
     def _can_turn(self, pattern: TriplePattern) -> bool:
         predicate = absolute(pattern.predicate, self.declared)
         resource = pattern.object[:1] in "?$<" or absolute(pattern.object, self.declared)
-        return bool(resource) and predicate != TYPE and pattern.predicate[:1] not in "?$"
+        return bool(resource) and predicate != RDF_TYPE and pattern.predicate[:1] not in "?$"
 
     def _values(self, failure: Failure, pattern: TriplePattern) -> list[Term | None]:
-        """Return what a pattern with a constant has in its place where the rest holds."""
+        """Return what takes the place of a pattern's constant where the rest holds."""
         if pattern.object[:1] in "?$":
             return []
         body = failure.body(*failure.before, f"{pattern.subject} {pattern.predicate} ?value .")
@@ -153,7 +173,9 @@ class Joins:
         rows = self.look.prober.rows(["value"], f"VALUES ?value {{ {forms} }} {body}")
         return f"{pattern.predicate} {self.look.literal(rows[0][0])}" if rows else ""
 
-    def _with_step(self, failure: Failure, pattern: TriplePattern) -> str:
+    def _with_step(
+        self, failure: Failure, pattern: TriplePattern
+    ) -> tuple[str, list[str | None]] | None:
         """Return the pattern with one more step in its path, if it then joins."""
         subject, predicate, object_ = pattern
         for end in (subject, object_):
@@ -167,13 +189,16 @@ class Joins:
                 first, *others = steps
                 path = f"{first}/{predicate}" if end == subject else f"{predicate}/{first}"
                 also = f" (or {', '.join(others)} for {first})" if others else ""
-                return told(f"{subject} {path} {object_}") + also
-        return ""
+                text = written_text(f"{subject} {path} {object_}") + also
+                return text, self._iris(*steps, predicate)
+        return None
 
-    def _split(self, failure: Failure, pattern: TriplePattern) -> str:
-        """Return a path before split at its last step, if the pattern fits what stands there.
+    def _split(
+        self, failure: Failure, pattern: TriplePattern
+    ) -> tuple[str, list[str | None]] | None:
+        """Return an earlier path split at its last step, if the pattern fits what is there.
 
-        ``?p up:encodedBy/skos:prefLabel ?gene`` gives the name, and the gene is asked on.
+        ``?p up:encodedBy/skos:prefLabel ?gene`` binds the name, and the gene is asked on.
         """
         for unit in failure.before:
             step, whole = unit.pattern, unit.whole
@@ -185,23 +210,30 @@ class Joins:
             if self.look.prober.ask(failure.body(*failure.before, f"{step.subject} {on} .")):
                 path = whole.predicate.removesuffix(step.predicate).rstrip().removesuffix("/")
                 between = _unused(failure)
-                return told(
+                text = written_text(
                     f"{whole.subject} {path} {between} . "
                     f"{between} {step.predicate} {step.object} ; {on}"
                 )
-        return ""
+                return text, self._iris(step.predicate, pattern.predicate)
+        return None
 
-    def _step_back(self, failure: Failure, pattern: TriplePattern) -> str:
+    def _step_back(
+        self, failure: Failure, pattern: TriplePattern
+    ) -> tuple[str, list[str | None]] | None:
         """Return the pattern asked of what leads to its subject, if that joins."""
         if not self._joins(pattern.subject, failure):
-            return ""
+            return None
         later = f"?between {pattern.predicate} {pattern.object} ."
         steps = self._links(failure, pattern.subject, f"?between ?link {pattern.subject} . {later}")
         if not steps:
-            return ""
+            return None
         other = _unused(failure)
-        back = told(f"{other} {steps[0]} {pattern.subject}")
-        return f"{back} . {told(f'{other} {pattern.predicate} {pattern.object}')}"
+        back = written_text(f"{other} {steps[0]} {pattern.subject}")
+        text = f"{back} . {written_text(f'{other} {pattern.predicate} {pattern.object}')}"
+        return text, self._iris(steps[0], pattern.predicate)
+
+    def _iris(self, *names: str) -> list[str | None]:
+        return [absolute(name, {**self.declared, **self.look.namespaces}) for name in names]
 
     def _joins(self, end: str, failure: Failure) -> bool:
         return end[:1] in "?$" and any(end[1:] in unit.variables for unit in failure.before)
@@ -213,27 +245,42 @@ class Joins:
         rows = self.look.prober.rows(["link"], f"{few} {failure.body(link)}", 3, distinct=True)
         return [self.look.show(row[0]) for row in rows or []]
 
-    def _lacking(self, called: str, here: Typed, pattern: TriplePattern) -> str:
-        """Say what the class of the values so far has instead of a property it lacks."""
+    def _lacking(self, called: str, here: Typed, pattern: TriplePattern) -> Finding | None:
+        """Return what the class of the values so far has instead of a property it lacks."""
         predicate = absolute(pattern.predicate, self.declared)
         if not isinstance(here.kind, NamedNode) or predicate is None:
-            return ""
-        has = self.names.properties_of(here.kind.value)
+            return None
+        has = self.schema.properties_of(here.kind.value)
         if not has or predicate in has:
-            return ""
-        near = nearest_names(predicate, self.names, role="property", among=has, most=_LISTED)
+            return None
+        near = nearest_names(predicate, self.schema, role="property", among=has, most=_LISTED)
         ranked = dict.fromkeys((*(term.iri for term in near), *has))
-        listed = ", ".join(self.look.show(p) for p in [p for p in ranked if p != TYPE][:_LISTED])
+        listed = [self.look.show(p) for p in [p for p in ranked if p != RDF_TYPE][:_LISTED]]
         kind = self.look.show(here.kind)
-        return f"{called} is a {kind} here, which has no {pattern.predicate} but {listed}, …"
+        what = f"{called} is a {kind} here, which has no {pattern.predicate} but "
+        return Finding(
+            "class-lacks-property",
+            f"{what}{', '.join(listed)}, …",
+            fields={"class": kind, "property": pattern.predicate, "has": listed},
+        )
 
     def _sample(self, name: str, body: str) -> Typed | None:
         rows = self.look.prober.rows([name, "class"], f"{body} OPTIONAL {{ ?{name} a ?class }}")
         return Typed(*rows[0]) if rows and rows[0][0] is not None else None
 
-    def _told(self, sample: Typed) -> str:
+    def _typed(self, sample: Typed) -> str:
         kind = f" (a {self.look.show(sample.kind)})" if sample.kind is not None else ""
         return f"{self.look.literal(sample.value)}{kind}"
+
+
+def _turn(unit: Unit, instead: str) -> Finding:
+    pattern = written_text(unit.shown)
+    return Finding(
+        "reversed-direction",
+        f"{pattern} points the wrong way",
+        hint=f"write {instead}",
+        fields={"pattern": pattern, "instead": instead},
+    )
 
 
 def _unused(failure: Failure) -> str:
@@ -244,7 +291,7 @@ def _unused(failure: Failure) -> str:
 
 
 def _called(name: str, failure: Failure) -> str:
-    """Return a variable as the writer knows it: a step's value by the step that leads there."""
+    """Return a variable as the query writes it; a path's inner one by the step that binds it."""
     if is_fresh(name):
         for unit in failure.before:
             if unit.pattern is not None and unit.pattern.object == f"?{name}":

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from reasoningbank.schema import EndpointProfile, sampling
 from reasoningbank.sparql import EndpointConfig, OxigraphServer
-from reasoningbank.tools.exploring import schema_queries
-from reasoningbank.tools.exploring.survey import Survey
 
 VOID = """
 @prefix : <http://e/> .
@@ -39,40 +38,40 @@ def published(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Endpoi
 
 
 def test_published_statistics_are_taken_and_summed(published: EndpointConfig) -> None:
-    survey = Survey(published)
-    classes = schema_queries.classes(survey, 10)
-    properties = schema_queries.properties(survey, 10)
+    profile = EndpointProfile(published)
+    classes = sampling.classes(profile, 10)
+    properties = sampling.properties(profile, 10)
     assert classes.via == properties.via == "void"
     assert classes.items == (("http://e/Tree", 3005), ("http://e/Moss", 70))
     assert properties.items == (("http://e/height", 2900),)
-    of_trees = schema_queries.properties_of(survey, "http://e/Tree", 10)
+    of_trees = sampling.properties_of(profile, "http://e/Tree", 10)
     assert (of_trees.items, of_trees.via) == ((("http://e/height", 2900),), "void")
 
 
 def test_without_statistics_a_small_store_is_counted_whole(trees: EndpointConfig) -> None:
-    survey = Survey(trees)
-    classes = schema_queries.classes(survey, 1)
+    profile = EndpointProfile(trees)
+    classes = sampling.classes(profile, 1)
     assert (classes.items, classes.via, classes.notes) == (
         (("http://e/Tree", 3),),
         "all 4 triples",
         (),
     )
-    of_moss = schema_queries.properties_of(survey, "http://e/Moss", 10)
+    of_moss = sampling.properties_of(profile, "http://e/Moss", 10)
     assert {iri.rpartition("#")[2]: count for iri, count in of_moss.items} == {
         "label": 1,
         "type": 1,
     }
     assert of_moss.via == "sample of 200 instances"
-    assert schema_queries.properties_of(survey, "http://e/Fern", 10).items == ()
+    assert sampling.properties_of(profile, "http://e/Fern", 10).items == ()
 
 
 def test_a_large_store_is_sampled_and_its_declared_names_are_added(tmp_path: Path) -> None:
     file = tmp_path / "declared.ttl"
     file.write_text(DECLARED, encoding="utf-8")
     with OxigraphServer([file]) as server:
-        survey = Survey(EndpointConfig(server.url), look=30)
-        classes = schema_queries.classes(survey, 10)
-        properties = schema_queries.properties(survey, 10)
+        profile = EndpointProfile(EndpointConfig(server.url), look=30)
+        classes = sampling.classes(profile, 10)
+        properties = sampling.properties(profile, 10)
     counts = dict(classes.items)
     assert classes.via.startswith("sample of 30 triples")
     assert "http://e/Rare" in counts
@@ -87,7 +86,7 @@ def test_classes_out_of_the_samples_sight_are_reached(tmp_path: Path) -> None:
     lines += [f":z{i} a :Last ." for i in range(90)]
     file.write_text("@prefix : <http://e/> .\n" + "\n".join(lines), encoding="utf-8")
     with OxigraphServer([file]) as server:
-        found = schema_queries.classes(Survey(EndpointConfig(server.url), look=40), 10)
+        found = sampling.classes(EndpointProfile(EndpointConfig(server.url), look=40), 10)
     assert dict(found.items).keys() == {"http://e/First", "http://e/Last"}
     assert found.via in (
         "sample of 40 triples, neighbours and declarations",
@@ -96,5 +95,5 @@ def test_classes_out_of_the_samples_sight_are_reached(tmp_path: Path) -> None:
 
 
 def test_the_numbers_of_names_is_bounded(trees: EndpointConfig) -> None:
-    survey = Survey(trees)
-    assert len(schema_queries.properties(survey, 2).items) == 2
+    profile = EndpointProfile(trees)
+    assert len(sampling.properties(profile, 2).items) == 2

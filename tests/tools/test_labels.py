@@ -9,12 +9,10 @@ from pathlib import Path
 import pytest
 from pyoxigraph import Literal, NamedNode, RdfFormat, Triple, serialize
 
+from reasoningbank.schema import EndpointProfile
 from reasoningbank.sparql import EndpointConfig, OxigraphServer
-from reasoningbank.tools import SPARQLTools
-from reasoningbank.tools.exploring import labels
-from reasoningbank.tools.exploring.labels import Match
-from reasoningbank.tools.exploring.survey import Survey
-from reasoningbank.tools.exploring.text_search import DIALECTS, words_of
+from reasoningbank.tools import SPARQLTools, labels
+from reasoningbank.tools.labels import DIALECTS, Match, words_of
 
 LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
 ODD = {
@@ -58,7 +56,7 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EndpointConfig]:
 @pytest.fixture(params=[1_000_000, 20])
 def tools(request: pytest.FixtureRequest, odd: EndpointConfig) -> SPARQLTools:
     """The tools where all labels can be looked at, and where only five of each property can."""
-    return SPARQLTools(odd, survey=Survey(odd, look=request.param))
+    return SPARQLTools(odd, profile=EndpointProfile(odd, look=request.param))
 
 
 @pytest.mark.parametrize("key", ODD)
@@ -89,7 +87,7 @@ def test_the_best_is_not_lost_among_more_hits_than_are_fetched(odd: EndpointConf
     assert found["results"][0]["uri"] == "e:n399"
     many = SPARQLTools(odd).sparql_find("oaken", 50)
     assert many["count"] == 50
-    assert "more than 300 labels hold this" in many["note"]
+    assert "more than 300 labels contain this" in many["note"]
 
 
 def test_only_label_properties_are_searched(odd: EndpointConfig) -> None:
@@ -107,7 +105,7 @@ def test_a_label_property_that_is_no_iri_never_reaches_a_query(odd: EndpointConf
 
 
 def test_an_incomplete_search_says_what_it_did(odd: EndpointConfig) -> None:
-    tools = SPARQLTools(odd, survey=Survey(odd, look=20))
+    tools = SPARQLTools(odd, profile=EndpointProfile(odd, look=20))
     found = tools.sparql_find("thing 39")
     assert found["via"] == "whole labels, the first 5 labels"
     assert "parts of labels only in the first 5 labels" in found["note"]
@@ -115,7 +113,7 @@ def test_an_incomplete_search_says_what_it_did(odd: EndpointConfig) -> None:
 
 
 def test_text_search_is_used_where_an_engine_has_it(foreign: EndpointConfig) -> None:
-    tools = SPARQLTools(foreign, survey=Survey(foreign, look=70))
+    tools = SPARQLTools(foreign, profile=EndpointProfile(foreign, look=70))
     found = tools.sparql_find("sapiens homo")
     assert found["via"] == "text search (Virtuoso)"
     assert found["results"][0]["uri"] == "taxon:9606"
@@ -125,8 +123,8 @@ def test_text_search_is_used_where_an_engine_has_it(foreign: EndpointConfig) -> 
 
 
 def test_an_engine_without_text_search_is_not_taken_for_one(odd: EndpointConfig) -> None:
-    survey = Survey(odd, look=20)
-    assert survey.text_search(survey.ask()) is None
+    profile = EndpointProfile(odd, look=20)
+    assert labels.text_search(profile, profile.ask()) is None
 
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda d: d.engine)
@@ -137,8 +135,8 @@ def test_no_dialect_can_be_broken_out_of(
     words = words_of(text)
     assert all(word.isalnum() for word in words)
     pattern = dialect.pattern(words, LABEL)  # type: ignore[attr-defined]
-    survey = Survey(odd)
-    assert survey.ask()(f"SELECT ?uri ?label {{ {pattern} }} LIMIT 5").n_rows == 0
+    profile = EndpointProfile(odd)
+    assert profile.ask()(f"SELECT ?uri ?label {{ {pattern} }} LIMIT 5").n_rows == 0
 
 
 def test_the_whole_label_comes_first_then_its_beginning_then_a_word() -> None:
