@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from statistics import median
 from typing import Annotated
@@ -41,7 +40,7 @@ def compare_files(
     Example: reasoningbank judge compare gold.srj predicted.srj --ordered
     """
     verdict = compare_results(gold, predicted, bag=bag, ordered=ordered, lenient=lenient)
-    print_json(asdict(verdict))
+    print_json(verdict.to_json())
 
 
 @app.command("run")

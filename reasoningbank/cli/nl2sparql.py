@@ -31,7 +31,7 @@ from reasoningbank.cli.output import console, print_json, print_table, progress_
 from reasoningbank.cli.steps import confidence_line, print_query, print_step
 from reasoningbank.corpus import load_pack, open_endpoint
 from reasoningbank.errors import ReasoningBankError, UsageError
-from reasoningbank.experiment.json_files import write_atomically
+from reasoningbank.experiment.storage import write_atomically
 from reasoningbank.lm import UsageCounter
 from reasoningbank.nl2sparql import NL2SPARQL, validate_endpoint
 from reasoningbank.retrieval import (

@@ -177,3 +177,23 @@ def position(text: str, offset: int) -> tuple[int, int]:
     """
     before = text[:offset]
     return before.count("\n") + 1, offset - before.rfind("\n")
+
+
+_COMMENT = re.compile(r"#[^\r\n]*")
+_BLANK_LINES = re.compile(r"[ \t\r]*\n(?:[ \t\r]*\n)*")
+
+
+def without_comments(query: str) -> str:
+    """Return a query without its comments; strings and IRIs stay as they are.
+
+    Examples:
+        >>> without_comments('ASK { ?s <http://e/#p> "# 1" } # this is certainly right')
+        'ASK { ?s <http://e/#p> "# 1" }'
+    """
+    parts = []
+    end = 0
+    for token in tokenize(query):
+        gap = query[end : token.start]
+        parts += [_BLANK_LINES.sub("\n", _COMMENT.sub("", gap)), token.text]
+        end = token.end
+    return "".join(parts).strip()

@@ -21,13 +21,8 @@ _MOST_CAUSES = 2
 _TOOL = "sparql_"
 _OF_NAMES = ("there is no ", "PREFIX ")
 _MISFIT = "does not fit what stands before it"
-#: What the execution judge says where the form or the columns are wrong.
-_FORM = re.compile(r"the right answer is a (boolean|graph|table), this is a (\w+)")
-_COLUMNS = re.compile(r"(\d+) of (\d+) columns missing")
-_EXTRA = re.compile(r"columns not asked for: (.+?)(?:;|$)")
 _CODE = re.compile(r"[A-Za-z.].*\d|\d.*[A-Za-z.]")
 _NAME = re.compile(r"[A-Z][a-z]{2,}")
-_ORDER = "the right rows in the wrong order"
 
 _FORMS = {
     "boolean": (
@@ -64,9 +59,9 @@ def result_pitfalls(
         facts: What is known of the endpoint's names.
         known: Whether all its names exist; only then is it asked why there are no rows.
     """
-    form = _FORM.search(experience.execution_reason)
+    form = experience.finding("form-mismatch")
     if form is not None:
-        yield Pitfall(*_FORMS[form[1]], tags=("form",))
+        yield Pitfall(*_FORMS[form.fields["gold"]], tags=("form",))
         return
     if not experience.rows and known:
         yield from _empty(experience, prepared, facts)
@@ -106,9 +101,7 @@ def _worth_telling(cause: str, facts: Facts) -> str:
 
 
 def _columns(experience: Experience, prepared: PreparedQuery) -> Iterator[Pitfall]:
-    missing = _COLUMNS.search(experience.execution_reason)
-    extra = _EXTRA.search(experience.execution_reason)
-    if missing is not None:
+    if experience.finding("columns-missing"):
         yield Pitfall(
             "A column for everything the question asks to be given",
             'Questions that say "Give the …, the … and the …", or "List the … with …"',
@@ -117,7 +110,7 @@ def _columns(experience: Experience, prepared: PreparedQuery) -> Iterator[Pitfal
             "that are asked for.",
             tags=("columns",),
         )
-    elif extra is not None:
+    elif experience.finding("columns-extra"):
         yield Pitfall(
             "No column that the question does not ask for",
             "Questions that name what they want to be given",
@@ -125,7 +118,7 @@ def _columns(experience: Experience, prepared: PreparedQuery) -> Iterator[Pitfal
             "WHERE.\nSign: more columns than things that are asked for.",
             tags=("columns",),
         )
-    elif _ORDER in experience.execution_reason:
+    elif experience.finding("wrong-order"):
         yield Pitfall(
             "The order that the question names takes ORDER BY",
             'Questions that say "the largest first", "by name", "the five most …"',

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from reasoningbank.corpus import query_features
 from reasoningbank.errors import QueryError
 from reasoningbank.judge.case import executed_queries
-from reasoningbank.judge.prose import without_comments
 from reasoningbank.memory.distillation.experience import Draft, Experience, Rejected
 from reasoningbank.memory.distillation.facts import Facts
 from reasoningbank.memory.distillation.grounding import services_names
@@ -24,7 +23,7 @@ from reasoningbank.memory.distillation.turns import turns_of
 from reasoningbank.sparql.clauses import read_clauses
 from reasoningbank.sparql.outline import outline
 from reasoningbank.sparql.query import prepare
-from reasoningbank.sparql.tokens import tokenize
+from reasoningbank.sparql.tokens import tokenize, without_comments
 from reasoningbank.tools.diagnosis.used_names import TYPE
 
 __all__ = ["Lesson", "lesson_of", "made_skeleton", "success_draft", "terms_in", "why_unsure"]
