@@ -31,10 +31,10 @@ from reasoningbank.experiment import (
     run_experiment,
 )
 from reasoningbank.experiment.estimate import estimate_run
-from reasoningbank.experiment.json_files import write_atomically
 from reasoningbank.experiment.memory_config import seeds_of
+from reasoningbank.experiment.records import streams_of
 from reasoningbank.experiment.state import check_free
-from reasoningbank.experiment.steps import streams_of
+from reasoningbank.experiment.storage import write_atomically
 from reasoningbank.lm.names import parse_name
 
 __all__ = ["archive", "compare", "rerun", "run", "status"]
