@@ -26,7 +26,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -191,7 +191,7 @@ def _judged(world: World, task: Task, record: TrialRecord) -> TrialRecord:
     judged = world.judge.examine(task, record.sparql)
     return replace(
         record,
-        verdict=asdict(judged.verdict),
+        verdict=judged.verdict.to_json(),
         evidence=judged.evidence.to_json(),
         gold=task.expected_sparql,
         group=task.group,

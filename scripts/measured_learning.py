@@ -19,7 +19,7 @@ from reasoningbank.analysis.tables import Table, titled
 from reasoningbank.corpus.sampling import shuffle_key
 from reasoningbank.experiment import RunFolder
 from reasoningbank.experiment.learning import Snapshots
-from reasoningbank.experiment.steps import StepFolder
+from reasoningbank.experiment.records import StepFolder
 from reasoningbank.memory import MemoryItem
 
 RESULTS = Path(__file__).resolve().parent.parent / "experiments" / "results"

@@ -181,7 +181,7 @@ def _folders(runs: Runs) -> list[RunFolder]:
     many = [runs] if isinstance(runs, (str, Path, RunFolder)) else list(runs)
     folders = [run if isinstance(run, RunFolder) else RunFolder(Path(run)) for run in many]
     for folder in folders:
-        if not ((folder.path / "manifest.json").exists() or (folder.path / "trials").is_dir()):
+        if not (folder.path / "manifest.json").exists() and not folder.trial_names():
             hint = "give a folder with manifest.json"
             raise UsageError("holds no run", where=str(folder.path), hint=hint)
     return folders

@@ -8,17 +8,16 @@ snapshots fits into memory.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from reasoningbank.errors import RecordError
 from reasoningbank.experiment import RunFolder
-from reasoningbank.experiment.json_files import read_json
-from reasoningbank.experiment.steps import Step
+from reasoningbank.experiment.records import Step
 
-__all__ = ["BankCounts", "Exemplars", "MemoryRecords", "Origin", "Stream", "read_steps"]
+__all__ = ["BankCounts", "Exemplars", "MemoryRecords", "Origin", "Stream"]
 
 
 class Origin(NamedTuple):
@@ -105,7 +104,7 @@ class MemoryRecords:
         damaged: list[tuple[Path, str]] = []
         lost: list[tuple[Path, str]] = []
         steps: dict[tuple[str, int], dict[int, Step]] = defaultdict(dict)
-        for path, step in read_steps(folder):
+        for path, step in folder.read_steps():
             if isinstance(step, Step):
                 steps[step.arm, step.order][step.step] = step
             else:
@@ -138,32 +137,18 @@ class MemoryRecords:
             for name in {*active, *others}
         }
         made: dict[str, Exemplars] = {}
-        for path in sorted((folder.path / "learning").glob("*.bank.json*")):
+        for path, note in folder.bank_notes():
             try:
-                arm, exemplars = _exemplars(path)
+                if isinstance(note, RecordError):
+                    raise note
+                arm, exemplars = _exemplars(path, note)
                 made[arm] = exemplars
             except RecordError as error:
                 lost.append((path, error.what))
         return cls(streams, banks, origins, made, tuple(damaged), tuple(lost))
 
 
-def read_steps(folder: RunFolder) -> Iterator[tuple[Path, Step | RecordError]]:
-    """Yield each file of a step with the step, or with the error of reading it."""
-    found = set((folder.path / "learning").glob("*/*.json"))
-    for path in (folder.path / "learning").glob("*/*.json.gz"):
-        if path.with_suffix("") not in found:
-            found.add(path)
-    for path in sorted(found):
-        try:
-            yield path, Step.from_json(read_json(path))
-        except RecordError as error:
-            yield path, error
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            yield path, RecordError(f"is no step of a stream ({error!r})", where=str(path))
-
-
-def _exemplars(path: Path) -> tuple[str, Exemplars]:
-    data = read_json(path)
+def _exemplars(path: Path, data: Mapping[str, Any]) -> tuple[str, Exemplars]:
     try:
         rejected = tuple(dict(one) for one in data.get("rejected") or ())
         return str(data["arm"]), Exemplars(str(data["after"]), len(data["added"]), rejected)

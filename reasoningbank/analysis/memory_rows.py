@@ -8,7 +8,7 @@ from typing import Any
 
 from reasoningbank.analysis.cell_text import error_form, text_of
 from reasoningbank.experiment import TrialRecord
-from reasoningbank.experiment.steps import Step
+from reasoningbank.experiment.records import Step
 from reasoningbank.trajectory import Event
 
 __all__ = ["item_row", "retrieval_rows", "shown_items", "step_rows"]

@@ -19,7 +19,7 @@ from reasoningbank.agents.confidence import confidence_in
 from reasoningbank.corpus import Pack, load_pack, query_features
 from reasoningbank.errors import QueryError, RecordError, UsageError
 from reasoningbank.experiment import RunFolder, TrialRecord
-from reasoningbank.experiment.json_files import read_json
+from reasoningbank.experiment.storage import read_json
 from reasoningbank.nl2sparql import (
     Example,
     load_examples,

@@ -14,12 +14,11 @@ from reasoningbank.experiment.config import (
     parse_experiment,
 )
 from reasoningbank.experiment.plan import Plan, plan_run, plan_trials, select_tasks
-from reasoningbank.experiment.records import RunFolder
+from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
 from reasoningbank.experiment.rejudge import Rejudged, rejudge_run
 from reasoningbank.experiment.runner import Observer, Progress, run_experiment
 from reasoningbank.experiment.state import RunState, read_state
 from reasoningbank.experiment.trial import run_trial
-from reasoningbank.experiment.trial_record import TrialKey, TrialRecord
 from reasoningbank.experiment.world import World, open_world
 
 __all__ = [

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from reasoningbank.agents import Attempt, Budget, Episode, Meter, make_agent
+from reasoningbank.agents import Attempt, Budget, Episode, Meter, failure_of, make_agent
 from reasoningbank.corpus import Task
 from reasoningbank.errors import (
     ReasoningBankError,
@@ -20,6 +20,7 @@ from reasoningbank.errors import (
 from reasoningbank.experiment.config import Arm, Experiment
 from reasoningbank.experiment.recall import NOTHING, Recall
 from reasoningbank.experiment.world import World
+from reasoningbank.findings import Finding
 from reasoningbank.lm import UsageCounter
 from reasoningbank.refs import RefStore
 from reasoningbank.tools import EndpointTools, SPARQLTools
@@ -129,8 +130,8 @@ def attempt_task(
         except Exception as error:
             return _errored(episode, error)
     if attempt.sparql is None and _endpoint_was_gone(attempt.trajectory):
-        gone = "the endpoint failed, and no query came out"
-        return replace(attempt, status="error", error=gone)
+        gone = Finding("endpoint", "the endpoint failed, and the agent gave no query")
+        return replace(attempt, status="error", findings=(gone,))
     return attempt
 
 
@@ -156,7 +157,8 @@ def _errored(episode: Episode, error: Exception) -> Attempt:
     # What is none of ours is a mistake of the harness or of a library: its place is recorded.
     unforeseen = not isinstance(error, ReasoningBankError)
     logger.warning("a trial ended in an error: %s", said)
-    data: dict[str, Any] = {"error": said, "type": type(error).__name__}
+    finding = failure_of(error)
+    data: dict[str, Any] = {"error": said, "code": finding.code, "type": type(error).__name__}
     if unforeseen:
         # Names of files alone: records are shared, and where they were made is nobody's matter.
         frames = traceback.extract_tb(error.__traceback__)
@@ -170,13 +172,10 @@ def _errored(episode: Episode, error: Exception) -> Attempt:
         status="error",
         usage=episode.meter.usage(),
         trajectory=episode.recorder.trajectory(),
-        error=said,
+        findings=(finding,),
     )
 
 
 def told(error: Exception) -> str:
     """Return an error in one line."""
-    if isinstance(error, ReasoningBankError):
-        return str(error)
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0][:300]}" if lines else type(error).__name__
+    return str(failure_of(error))

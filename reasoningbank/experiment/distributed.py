@@ -30,10 +30,11 @@ from reasoningbank.errors import SetupError, UsageError
 from reasoningbank.experiment.config import Executor, Experiment
 from reasoningbank.experiment.executors import Finished, Job, Started
 from reasoningbank.experiment.interrupts import Stop
+from reasoningbank.experiment.records import TrialRecord
 from reasoningbank.experiment.retrying import Retrier
 from reasoningbank.experiment.trial import Trial
-from reasoningbank.experiment.trial_record import TrialRecord
 from reasoningbank.experiment.world import World, world_at
+from reasoningbank.findings import Finding
 from reasoningbank.judge import GoldStore
 from reasoningbank.lm import ModelHandle
 from reasoningbank.sparql import EndpointConfig, is_loopback
@@ -137,8 +138,8 @@ def _record(distributed: Any, future: Any, job: Job) -> TrialRecord:
     try:
         return TrialRecord.from_json(future.result())
     except distributed.KilledWorker:
-        error = "the workers that ran it died, each time"
-        attempt = Attempt(None, "", "error", Usage(), Trajectory(), error=error)
+        died = Finding("worker-died", "every worker that ran the trial died")
+        attempt = Attempt(None, "", "error", Usage(), Trajectory(), findings=(died,))
         started = datetime.now(UTC).isoformat(timespec="milliseconds")
         return TrialRecord.of(job.key, job.task, attempt, None, started=started, model={})
 

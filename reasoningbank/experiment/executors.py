@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from reasoningbank.corpus import Task
 from reasoningbank.experiment.config import Arm
-from reasoningbank.experiment.trial_record import TrialKey, TrialRecord
+from reasoningbank.experiment.records import TrialKey, TrialRecord
 
 __all__ = ["Finished", "Job", "Started", "in_chains", "in_threads"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reasoningbank.corpus import Task
@@ -13,11 +13,10 @@ from reasoningbank.experiment.config import parse_experiment
 from reasoningbank.experiment.lm_judging import judge_record
 from reasoningbank.experiment.manifest import hash_files, hash_tasks
 from reasoningbank.experiment.plan import Plan, plan_run
-from reasoningbank.experiment.records import RunFolder
-from reasoningbank.experiment.trial_record import TrialRecord
+from reasoningbank.experiment.records import RunFolder, TrialRecord
 from reasoningbank.experiment.world import World, data_files, open_world
 from reasoningbank.judge import rule_verdict
-from reasoningbank.judge.lm_prompt import prompt_hash
+from reasoningbank.judge.lm_judge import prompt_hash
 from reasoningbank.lm import open_lm, parse_name
 
 __all__ = ["OpenJudge", "check_judge", "open_judge"]
@@ -124,13 +123,13 @@ def _by_execution(world: World, plan: Plan, record: TrialRecord) -> TrialRecord:
     task = _task(plan, record)
     judged = world.judge.examine(task, record.sparql)
     others = (
-        {**one, "verdict": asdict(world.judge.examine(task, one.get("sparql")).verdict)}
+        {**one, "verdict": world.judge.examine(task, one.get("sparql")).verdict.to_json()}
         for one in record.rollouts
     )
     return replace(
         record,
         rollouts=tuple(others),
-        verdict=asdict(judged.verdict),
+        verdict=judged.verdict.to_json(),
         evidence=judged.evidence.to_json(),
         gold=task.expected_sparql,
         judge_seconds=judged.seconds,

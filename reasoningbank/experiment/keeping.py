@@ -12,10 +12,9 @@ from reasoningbank.errors import EndpointError, ReasoningBankError, RecordError
 from reasoningbank.experiment.config import Retries
 from reasoningbank.experiment.executors import Finished, Job, Started
 from reasoningbank.experiment.interrupts import Stop
-from reasoningbank.experiment.records import RunFolder
+from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
 from reasoningbank.experiment.retrying import write_patiently
 from reasoningbank.experiment.state import StateWriter
-from reasoningbank.experiment.trial_record import TrialKey, TrialRecord
 
 __all__ = ["Keeper", "Observer", "Progress"]
 

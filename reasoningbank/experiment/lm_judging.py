@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from reasoningbank.errors import QueryError
-from reasoningbank.experiment.trial_record import TrialRecord
+from reasoningbank.experiment.records import TrialRecord
 from reasoningbank.experiment.world import World
 from reasoningbank.judge import LMJudge, Sample, case_of
 from reasoningbank.judge.lm_judge import MAX_REPLY_TOKENS

@@ -13,10 +13,9 @@ from typing import Any
 
 from reasoningbank.corpus import Pack, Task
 from reasoningbank.errors import RecordError, UsageError
-from reasoningbank.experiment.bank_file import bank_file
 from reasoningbank.experiment.code_history import code_hashes, hash_files, with_code
 from reasoningbank.experiment.config import Experiment, parse_experiment
-from reasoningbank.experiment.memory_config import seeds_of
+from reasoningbank.experiment.memory_config import MemorySettings, find_bank, seeds_of
 from reasoningbank.experiment.prompt_hashes import prompt_hashes
 from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
 
@@ -104,7 +103,7 @@ def open_run(
     """
     old = folder.manifest
     if old is None:
-        if any((folder.path / "trials").glob("*/*.json*")):
+        if folder.trial_names():
             raise UsageError(
                 "holds trials and no manifest, so that nothing says which run they are of",
                 where=str(folder.path),
@@ -200,8 +199,8 @@ def memory_hashes(experiment: Experiment, pack: Pack, stream: Sequence[Task]) ->
     arms = experiment.arms
     hints = [file for file in pack.hints.rglob("*") if file.is_file()] if pack.hints else []
     banks = {
-        " ".join(filter(None, (arm.memory.bank, arm.memory.stream))): hash_files(
-            {bank_file(arm.memory, seed) for seed in seeds_of(experiment, arm)}
+        " ".join(filter(None, (arm.memory.bank, arm.memory.stream))): _hash_banks(
+            arm.memory, seeds_of(experiment, arm)
         )
         for arm in arms
         if arm.memory.bank
@@ -212,6 +211,16 @@ def memory_hashes(experiment: Experiment, pack: Pack, stream: Sequence[Task]) ->
         "prompts": prompt_hashes(arm.agent for arm in arms),
         **({"banks": banks} if banks else {}),
     }
+
+
+def _hash_banks(memory: MemorySettings, seeds: Iterable[int]) -> str:
+    found = {
+        (storage.root, name): storage for storage, name in (find_bank(memory, s) for s in seeds)
+    }
+    digest = hashlib.sha256()
+    for (_, name), storage in sorted(found.items(), key=lambda one: one[0]):
+        digest.update(hashlib.sha256(storage.read(name)).digest())
+    return digest.hexdigest()[:16]
 
 
 def _fingerprint(manifest: Mapping[str, Any]) -> str:

@@ -12,8 +12,7 @@ from reasoningbank.agents import make_agent
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment.config import Arm, Experiment, parse_experiment
 from reasoningbank.experiment.memory_config import seeds_of
-from reasoningbank.experiment.records import RunFolder
-from reasoningbank.experiment.trial_record import TrialKey, TrialRecord
+from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
 
 __all__ = [
     "Basis",

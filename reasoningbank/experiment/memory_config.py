@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, model_validator
 
+from reasoningbank.errors import UsageError
+from reasoningbank.experiment.records import StepFolder
 from reasoningbank.experiment.settings import Strict, TaskSelection
+from reasoningbank.experiment.storage import RunStorage
 
 if TYPE_CHECKING:
     from reasoningbank.experiment.config import Arm, Experiment
@@ -20,6 +24,7 @@ __all__ = [
     "bank_arm",
     "check_arms",
     "control_of",
+    "find_bank",
     "seeds_of",
 ]
 
@@ -158,6 +163,31 @@ class LearningSettings(Strict):
 def seeds_of(experiment: Experiment, arm: Arm) -> tuple[int, ...]:
     """Return the seeds of an arm: its own, or the experiment's."""
     return arm.seeds or experiment.seeds
+
+
+def find_bank(memory: MemorySettings, seed: int) -> tuple[RunStorage, str]:
+    """Return where the bank lies that `memory.bank` names for a seed: a storage and a name in it.
+
+    Raises:
+        UsageError: If there is no such bank.
+        RecordError: If a step of the earlier run is damaged.
+    """
+    where = Path(memory.bank)
+    storage, name = RunStorage(where.parent), where.name
+    if memory.stream:
+        taken = StepFolder(where, memory.stream, seed).taken()
+        if not taken:
+            what = f"there is no stream {memory.stream}.{seed} in {memory.bank}"
+            hint = "name a run in mode 'learn', its arm, and seeds it had"
+            raise UsageError(what, hint=hint, code="no-stream")
+        storage, name = RunStorage(where), f"memory/{taken[-1].after}.jsonl"
+    if where.is_dir() and not memory.stream:
+        hint = "name the arm whose stream is meant as memory.stream"
+        raise UsageError(f"{where} is a folder, not a bank", hint=hint, code="not-a-bank")
+    if not storage.exists(name):
+        hint = "name a file that `reasoningbank memory export` wrote, or a bank"
+        raise UsageError(f"there is no bank {storage.path(name)}", hint=hint, code="no-bank")
+    return storage, name
 
 
 def bank_arm(arms: Mapping[str, Arm], arm: Arm) -> Arm:

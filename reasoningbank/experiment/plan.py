@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from reasoningbank.agents import make_agent
 from reasoningbank.corpus import (
@@ -18,15 +19,22 @@ from reasoningbank.corpus import (
     split_tasks,
 )
 from reasoningbank.corpus.sampling import shuffle_key
-from reasoningbank.errors import UsageError
-from reasoningbank.experiment.bank_file import bank_file
+from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment.config import Arm, Experiment, TaskSelection
 from reasoningbank.experiment.executors import Job
-from reasoningbank.experiment.memory_config import seeds_of
-from reasoningbank.experiment.trial_record import TrialKey
+from reasoningbank.experiment.memory_config import find_bank, seeds_of
+from reasoningbank.experiment.records import StepFolder, TrialKey
 from reasoningbank.lm import parse_name
 
-__all__ = ["Plan", "hidden_tasks", "plan_run", "plan_trials", "select_tasks", "stream_order"]
+__all__ = [
+    "Plan",
+    "hidden_tasks",
+    "plan_run",
+    "plan_trials",
+    "select_tasks",
+    "step_is_taken",
+    "stream_order",
+]
 
 
 @dataclass(frozen=True)
@@ -80,9 +88,12 @@ def plan_run(
         make_agent(arm.agent, **arm.options)
         for seed in seeds_of(experiment, arm) if arm.memory.bank else ():
             try:
-                bank_file(arm.memory, seed)
+                find_bank(arm.memory, seed)
             except UsageError as error:
-                raise UsageError(error.what, where=f"arm {arm.name}", hint=error.hint) from error
+                where = f"arm {arm.name}"
+                raise UsageError(
+                    error.what, where=where, hint=error.hint, code=error.code
+                ) from error
         if arm.memory.distiller != "rules":
             try:
                 parse_name(arm.memory.distiller)
@@ -236,3 +247,13 @@ def hidden_tasks(corpus: Sequence[Task], tasks: Sequence[Task]) -> frozenset[str
         if ids & run:
             test |= ids
     return frozenset(test)
+
+
+def step_is_taken(run: Path, job: Job) -> bool:
+    """Return whether what a trial of a stream teaches is on disk and readable."""
+    if job.step is None:
+        return False
+    try:
+        return StepFolder(run, job.key.arm, job.key.seed).read(job.step) is not None
+    except RecordError:
+        return False

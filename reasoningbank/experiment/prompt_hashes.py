@@ -8,23 +8,14 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from reasoningbank import nl2sparql, schema
-from reasoningbank.agents import (
-    algebra,
-    brief,
-    direct,
-    graph,
-    react,
-    react_turns,
-    repeats,
-    rlm,
-    turns,
-)
+from reasoningbank import nl2sparql
+from reasoningbank.agents import algebra, direct, graph, react, rlm, tool_loop
 from reasoningbank.algebra.documentation import agent_prompt
 from reasoningbank.experiment.fixed_texts import texts_of
-from reasoningbank.judge.lm_prompt import prompt_hash
+from reasoningbank.judge.lm_judge import prompt_hash
 from reasoningbank.lm import STUCK_TEMPERATURE
 from reasoningbank.sparql import linking
+from reasoningbank.tools import diagnosis
 
 __all__ = ["prompt_hashes"]
 
@@ -54,12 +45,12 @@ def prompt_hashes(agents: Iterable[str]) -> dict[str, str]:
         "rlm": [
             rlm.INSTRUCTIONS,
             rlm.SUB_CALLS,
-            brief.TASK,
-            turns._REPEATED,
-            turns._NO_CODE,
-            turns._CUT,
+            tool_loop.TASK,
+            rlm.REPEATED,
+            rlm.NO_CODE,
+            rlm.CUT,
         ],
-        "react": [react.INSTRUCTIONS, react.FINISH, brief.TASK, inspect.getsource(react_turns)],
+        "react": [react.INSTRUCTIONS, react.FINISH, tool_loop.TASK, inspect.getsource(react)],
     }
     wanted = set(agents)
     if "rag" in wanted:
@@ -76,9 +67,9 @@ def prompt_hashes(agents: Iterable[str]) -> dict[str, str]:
         "layers": _hash([texts_of(room) for room in (layers, packing, examples, consultation)]),
         "lessons": _hash(texts_of(distillation)),
         "linking": _hash(texts_of(linking)),
-        "outcomes": _hash([texts_of(room) for room in (sampling, schema)]),
+        "outcomes": _hash([texts_of(room) for room in (sampling, diagnosis)]),
         "sampling": _hash([sampling.REFINE, sampling._ROWS, STUCK_TEMPERATURE]),
-        "stop rules": _hash(inspect.getsource(repeats)),
+        "stop rules": _hash(inspect.getsource(tool_loop)),
     }
 
 

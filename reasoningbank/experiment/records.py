@@ -1,143 +1,310 @@
-"""Records on disk: one folder a run, one file a trial, each written whole or not at all.
+"""Records on disk: one folder per run, one file per trial and per learning step.
 
-`runs/<run>/manifest.json` says what was run on what; `trials/<arm>/<task>.<seed>.json` holds
-one trial each. A trial file that exists is done: that is all there is to resuming.
+`runs/<run>/manifest.json` describes the run and `trials/<arm>/<task>.<seed>.json` holds one trial
+each. A trial whose file exists is done, which is all that resuming needs. An archived run keeps
+everything but manifest and summary in `records.tar.xz`; `RunFolder` reads both forms.
 """
 
 from __future__ import annotations
 
-import gzip
+import hashlib
 import json
+import re
 import shutil
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
 
+from reasoningbank.agents import Attempt, AttemptStatus
 from reasoningbank.errors import RecordError, UsageError
-from reasoningbank.experiment.json_files import read_json, write_atomically
-from reasoningbank.experiment.trial_record import TrialKey, TrialRecord
+from reasoningbank.experiment.storage import RunStorage, write_atomically
+from reasoningbank.judge import Verdict
+from reasoningbank.trajectory import Trajectory, Usage
 
-__all__ = ["RunFolder", "TrialKey", "TrialRecord"]
+__all__ = [
+    "RunFolder",
+    "Step",
+    "StepFolder",
+    "StreamProgress",
+    "TrialKey",
+    "TrialRecord",
+    "streams_of",
+]
+
+VERSION = 1
+_TRIALS = r"trials/[^/]+/[^/]+\.json"
+_STEPS = r"learning/[^/]+/\d+\.json"
+_BANK_NOTES = r"learning/[^/]+\.bank\.json"
+_SNAPSHOTS = r"memory/[^/]+\.jsonl"
+
+
+@dataclass(frozen=True, order=True)
+class TrialKey:
+    """Identifies a trial: an arm on a task with a seed."""
+
+    arm: str
+    task: str
+    seed: int
+
+    @property
+    def path(self) -> str:
+        """Path of the trial's file within the run's folder, unique per task."""
+        task = re.sub(r"[^A-Za-z0-9_.-]", "_", self.task)
+        if task != self.task:
+            task += f"-{hashlib.sha256(self.task.encode()).hexdigest()[:8]}"
+        return f"trials/{self.arm}/{task}.{self.seed}.json"
+
+    def __str__(self) -> str:
+        return f"{self.arm}/{self.task}.{self.seed}"
+
+
+@dataclass(frozen=True)
+class TrialRecord:
+    """One trial: the question, what the agent did, and how it was judged.
+
+    Attributes:
+        key: Which trial.
+        question: The task's question.
+        complexity: The task's complexity class.
+        form: The query form of the gold.
+        group: The task's group.
+        status: How the attempt ended.
+        sparql: The submitted query; None if there was none.
+        answer: The answer in words, if any.
+        error: The findings as one line.
+        findings: Why the attempt did not end with a clean submission: findings as JSON objects
+            with ``code``, ``what`` and ``fields``; empty in records of earlier versions.
+        verdict: The execution judge's verdict; None if the trial ended in an infrastructure error.
+        usage: What the trial consumed.
+        trajectory: What the agent did.
+        started: Start, ISO 8601 in UTC.
+        model: Fingerprint of the model, e.g. its name and the hash of its weights; may be empty.
+        gold: The gold query.
+        evidence: What the verdict rests on, for readers: columns and a few rows of gold and
+            prediction, and rows that differ; empty if nothing was compared.
+        judgements: What other judges found, by judge, e.g. ``lm:local``.
+        judge_seconds: Duration of judging.
+        tries: How often the trial was run, infrastructure errors included.
+        wasted: What the earlier tries consumed; not part of `usage`.
+        step: Position in a learning stream, from 0; None outside one. The seed is then the number
+            of the task permutation.
+        memory: Hash of the bank snapshot that the agent could see; empty without memory.
+        rollouts: The other attempts of a sampled trial, each with `number` (from 0), `sparql`,
+            `status`, `error`, `usage`, `verdict`, `judgements`, `agreed` (how many attempts
+            returned its result, itself included) and `trajectory`. `usage` includes them.
+        tokens_wanted: In a token-matched control, the tokens to spend on this task; else None.
+    """
+
+    key: TrialKey
+    question: str
+    complexity: str
+    form: str
+    group: str
+    status: AttemptStatus
+    sparql: str | None
+    answer: str
+    error: str
+    verdict: Mapping[str, Any] | None
+    usage: Usage
+    trajectory: Trajectory
+    started: str
+    model: Mapping[str, Any]
+    gold: str = ""
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+    judgements: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    judge_seconds: float = 0.0
+    tries: int = 1
+    wasted: Usage = field(default_factory=Usage)
+    step: int | None = None
+    memory: str = ""
+    rollouts: tuple[Mapping[str, Any], ...] = ()
+    tokens_wanted: int | None = None
+    findings: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def budget(self) -> str:
+        """The budget that ended the attempt: a field of `Budget`, or ``context_window``.
+
+        Empty if none did.
+        """
+        fields = (one.get("fields", {}) for one in self.findings)
+        spent = next((str(one["budget"]) for one in fields if "budget" in one), "")
+        return spent if self.status == "exhausted" else ""
+
+    @property
+    def strict(self) -> bool:
+        """Whether the result matched strictly; False for an unjudged trial."""
+        return bool(self.verdict and self.verdict.get("strict"))
+
+    @property
+    def f1(self) -> float:
+        """Row F1 of the result; 0 if there was none."""
+        return float(self.verdict.get("f1") or 0.0) if self.verdict else 0.0
+
+    @classmethod
+    def of(
+        cls, key: TrialKey, task: Any, attempt: Attempt, verdict: Verdict | None, **rest: Any
+    ) -> TrialRecord:
+        """Return the record of an attempt at `task` and its verdict."""
+        return cls(
+            key=key,
+            question=task.query,
+            complexity=task.complexity,
+            form=task.form,
+            group=task.group,
+            gold=task.expected_sparql,
+            status=attempt.status,
+            sparql=attempt.sparql,
+            answer=attempt.answer,
+            error=attempt.error,
+            findings=tuple(one.to_json() for one in attempt.findings),
+            verdict=asdict(verdict) if verdict is not None else None,
+            usage=attempt.usage,
+            trajectory=attempt.trajectory,
+            **rest,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record as JSON-able data."""
+        data = {k: getattr(self, k) for k in self.__dataclass_fields__ if k != "trajectory"}
+        data["key"], data["usage"] = asdict(self.key), asdict(self.usage)
+        data["wasted"] = asdict(self.wasted)
+        return {"version": VERSION, **data, "trajectory": self.trajectory.to_json()}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> TrialRecord:
+        """Read what `to_json` wrote."""
+        rest = {k: v for k, v in data.items() if k not in {"version", "key", "usage", "wasted"}}
+        rest["wasted"] = Usage(**data.get("wasted", {}))
+        rest["trajectory"] = Trajectory.from_json(rest["trajectory"])
+        rest["rollouts"] = tuple(rest.get("rollouts", ()))
+        rest["findings"] = tuple(rest.get("findings", ()))
+        return cls(key=TrialKey(**data["key"]), usage=Usage(**data["usage"]), **rest)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a learning stream: what was learned from one trial.
+
+    Attributes:
+        arm: The arm.
+        order: Number of the task permutation: the trial's seed.
+        step: Position in the stream, from 0.
+        task: The task.
+        trial: The trial, as ``arm/task.order``.
+        before: Snapshot of the bank that the trial saw.
+        after: Snapshot of the bank afterwards.
+        retrieved: Ids of the items that the trial was shown.
+        added: Ids of new items.
+        merged: Ids of existing items whose evidence grew.
+        rejected: Distilled items that were not stored: title, reason, kind, text.
+        changes: What consolidation changed.
+        judges: Verdict of each judge on the trial; None if it did not decide.
+        used: The judge whose verdict was learned from.
+        success: That verdict; None if nothing could be learned.
+        control: The trial without memory used for comparison; empty if there was none.
+        usage: What the distiller's model consumed.
+        seconds: Duration of judging, distillation and consolidation.
+    """
+
+    arm: str
+    order: int
+    step: int
+    task: str
+    trial: str
+    before: str
+    after: str
+    retrieved: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    merged: tuple[str, ...] = ()
+    rejected: tuple[Mapping[str, Any], ...] = ()
+    changes: tuple[Mapping[str, Any], ...] = ()
+    judges: Mapping[str, bool | None] = field(default_factory=dict)
+    used: str = ""
+    success: bool | None = None
+    control: str = ""
+    usage: Usage = field(default_factory=Usage)
+    seconds: float = 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the step as JSON-able data."""
+        return {"version": VERSION, **asdict(self)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Step:
+        """Read what `to_json` wrote."""
+        rest = {name: value for name, value in data.items() if name != "version"}
+        for name in ("retrieved", "added", "merged", "rejected", "changes"):
+            rest[name] = tuple(rest.get(name) or ())
+        return cls(**{**rest, "usage": Usage(**rest.get("usage", {}))})
 
 
 class RunFolder:
-    """The folder of one run."""
+    """The records of one run, in a folder or in an archive within it.
+
+    Args:
+        path: Folder of the run.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.storage = RunStorage(path)
 
     @property
     def manifest(self) -> dict[str, Any] | None:
-        """What the run is about; None before its first trial.
+        """The manifest; None before the run's first trial.
 
         Raises:
-            RecordError: If the file is damaged, or something else.
+            RecordError: If the file is damaged or not a manifest.
         """
         path = self.path / "manifest.json"
         if not path.exists():
             return None
         hint = "restore it, or move it away: the records stay as they are"
         try:
-            data = read_json(path)
+            data = self.storage.read_json("manifest.json")
         except RecordError as error:
             raise RecordError(error.what, where=error.where, hint=hint) from error
         if not isinstance(data, dict) or "experiment" not in data:
-            raise RecordError("is no manifest", where=str(path), hint=hint)
+            raise RecordError("is not a manifest", where=str(path), hint=hint)
         return data
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
-        """Store what the run is about."""
+        """Write the manifest."""
         write_atomically(self.path / "manifest.json", manifest)
 
     def write(self, record: TrialRecord) -> Path:
-        """Store a trial; it is on disk, whole, when this returns."""
-        path = self.path / record.key.path
-        write_atomically(path, record.to_json())
-        path.with_name(f"{path.name}.gz").unlink(missing_ok=True)
-        return path
+        """Write a trial; it is completely on disk when this returns."""
+        return self.storage.write_json(record.key.path, record.to_json())
 
     def done(self, key: TrialKey) -> bool:
-        """Tell whether a trial is on disk, compressed or not."""
-        return self.file(key).exists()
+        """Return whether a trial is on disk."""
+        return self.storage.exists(key.path)
 
     def read(self, key: TrialKey) -> TrialRecord:
         """Return one trial.
 
         Raises:
-            RecordError: If the file is missing or damaged.
+            RecordError: If it is missing or damaged.
         """
-        return _trial(self.file(key))
+        return self._trial(key.path)
+
+    def file(self, key: TrialKey) -> Path:
+        """Return where a trial lies or would lie."""
+        return self.storage.path(key.path)
+
+    def trial_names(self) -> list[str]:
+        """Return the names of the trial files, such as ``trials/rlm/001.0.json``."""
+        return self.storage.names(_TRIALS)
 
     def keys(self) -> Iterator[TrialKey]:
-        """Yield the keys of the trials on disk that can be read."""
+        """Yield the keys of the readable trials."""
         for trial in self.trials(skip_damaged=True):
             yield trial.key
 
-    def file(self, key: TrialKey) -> Path:
-        """Return where a trial lies, or would lie compressed."""
-        path = self.path / key.path
-        return path if path.exists() else path.with_name(f"{path.name}.gz")
-
-    def need_no_other(self, copy: RunFolder) -> None:
-        """Make sure that a folder holds a copy of this run, or none.
-
-        Args:
-            copy: Where a copy is to go.
-
-        Raises:
-            UsageError: If it holds another run, be it of the same experiment.
-        """
-        there = copy.manifest
-        if there is not None and _made(there) != _made(self.manifest or {}):
-            hint = "choose another folder, or remove this one"
-            raise UsageError("holds another run", where=str(copy.path), hint=hint)
-
-    def archive(
-        self, target: Path, *, on_damaged: Callable[[Path], None] = lambda _: None
-    ) -> RunFolder:
-        """Copy the run to `target`, compressed; gold results and damaged files are left out.
-
-        The copy is a run like any other: it can be read, summarised and continued. The same
-        records give the same bytes.
-
-        Args:
-            target: The folder of the copy.
-            on_damaged: Told each trial file that cannot be read.
-
-        Raises:
-            UsageError: If the target holds another run.
-            RecordError: If a file cannot be read or written.
-        """
-        self.need_no_other(RunFolder(target))
-        damaged = set(self.damaged())
-        for path in sorted(damaged):
-            on_damaged(path)
-        files = [path for path in self._trial_files() if path not in damaged]
-        try:
-            target.mkdir(parents=True, exist_ok=True)
-            for name in ("manifest.json", "summary.json"):
-                if (self.path / name).exists():
-                    shutil.copyfile(self.path / name, target / name)
-            steps = [
-                path
-                for path in self.path.glob("learning/**/*.json*")
-                if path.suffix != ".damaged" and not path.name.startswith(".")
-            ]
-            for path in (*files, *sorted([*self._snapshot_files(), *steps])):
-                copy = target / path.relative_to(self.path)
-                copy.parent.mkdir(parents=True, exist_ok=True)
-                if path.suffix == ".gz":
-                    shutil.copyfile(path, copy)
-                else:
-                    packed = gzip.compress(path.read_bytes(), 9, mtime=0)
-                    copy.with_name(f"{copy.name}.gz").write_bytes(packed)
-        except OSError as error:
-            raise RecordError(f"cannot be copied ({error})", where=str(target)) from error
-        return RunFolder(target)
-
     def trials(self, *, skip_damaged: bool = False) -> Iterator[TrialRecord]:
-        """Yield the trials on disk, ordered by arm, task and seed.
+        """Yield the trials, ordered by arm, task and seed.
 
         Args:
             skip_damaged: Leave out files that cannot be read; `damaged` names them.
@@ -152,92 +319,273 @@ class RunFolder:
                 raise found
 
     def read_all(self) -> Iterator[tuple[Path, TrialRecord | RecordError]]:
-        """Yield each trial file with its trial, or with the error of reading it, in one pass."""
-        for path in self._trial_files():
+        """Yield the path of each trial with the trial, or with the error of reading it."""
+        for name in self.trial_names():
             try:
-                yield path, _trial(path)
+                yield self.storage.path(name), self._trial(name)
             except RecordError as error:
-                yield path, error
+                yield self.storage.path(name), error
 
     def damaged(self) -> Iterator[Path]:
-        """Yield the trial files that cannot be read."""
+        """Yield the paths of the trials that cannot be read."""
         for path, found in self.read_all():
             if isinstance(found, RecordError):
                 yield path
 
     def set_damaged_aside(self, damaged: Iterable[Path]) -> list[Path]:
-        """Rename trial files that cannot be read, so that their trials are run again.
+        """Rename damaged trial files so that their trials are run again.
 
         Args:
-            damaged: What `damaged` found.
+            damaged: Paths that `damaged` yielded.
 
         Returns:
-            The new names, each with ``.damaged`` at its end.
+            The new paths, ending in ``.damaged``.
 
         Raises:
             RecordError: If one cannot be renamed.
         """
-        moved = []
-        for path in damaged:
-            aside = path.with_name(f"{path.name}.damaged")
+        names = (path.relative_to(self.path).as_posix().removesuffix(".gz") for path in damaged)
+        return [self.storage.set_aside(name) for name in names]
+
+    def read_steps(self) -> Iterator[tuple[Path, Step | RecordError]]:
+        """Yield the path of each learning step with the step, or with the error of reading it."""
+        for name in self.storage.names(_STEPS):
+            path = self.storage.path(name)
             try:
-                moved.append(path.replace(aside))
-            except OSError as error:
-                raise RecordError(f"cannot be set aside ({error})", where=str(path)) from error
-        return moved
+                yield path, _step(self.storage, name)
+            except RecordError as error:
+                yield path, error
+
+    def streams(self) -> dict[tuple[str, int], Sequence[Step]]:
+        """Return the steps of each stream, by arm and task permutation.
+
+        Raises:
+            RecordError: If a step is damaged.
+        """
+        folders = {PurePosixPath(name).parent.name for name in self.storage.names(_STEPS)}
+        found: dict[tuple[str, int], Sequence[Step]] = {}
+        for folder in sorted(folders):
+            arm, _, order = folder.rpartition(".")
+            if order.isdigit() and (steps := StepFolder(self.path, arm, int(order)).taken()):
+                found[arm, int(order)] = steps
+        return found
+
+    def bank_notes(self) -> Iterator[tuple[Path, Mapping[str, Any] | RecordError]]:
+        """Yield what was recorded of each bank built from gold queries, or the error of reading it.
+
+        A note has `arm`, `after` (the snapshot), `added` and `rejected`.
+        """
+        for name in self.storage.names(_BANK_NOTES):
+            path = self.storage.path(name)
+            try:
+                note = self.storage.read_json(name)
+                if not isinstance(note, dict):
+                    raise RecordError("is not a note of a bank", where=str(path))
+                yield path, note
+            except RecordError as error:
+                yield path, error
+
+    def snapshots(self) -> list[str]:
+        """Return the hashes of the bank snapshots, sorted."""
+        return [_hash_of(name) for name in self.storage.names(_SNAPSHOTS)]
 
     def memory_items(
         self, on_damaged: Callable[[RecordError], None] | None = None
     ) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield every memory item of every snapshot, with the snapshot's name.
+        """Yield every memory item of every snapshot, with the snapshot's hash.
 
         Args:
-            on_damaged: Told each snapshot that cannot be read; the others are read all the same.
+            on_damaged: Called with the error of each snapshot that cannot be read.
 
         Raises:
-            RecordError: If a snapshot is damaged and nobody is told.
+            RecordError: If a snapshot is damaged and `on_damaged` is None.
         """
-        for path in self._snapshot_files():
+        for name in self.storage.names(_SNAPSHOTS):
             try:
-                raw = path.read_bytes()
-                text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode()
                 # Not splitlines: a title may hold U+2028, which JSON leaves as it is.
-                items = [dict(json.loads(line)) for line in text.split("\n") if line.strip()]
-            except (OSError, ValueError, TypeError, EOFError, zlib.error) as error:
-                damage = RecordError(f"cannot be read ({error})", where=str(path))
+                lines = self.storage.read(name).decode().split("\n")
+                items = [dict(json.loads(line)) for line in lines if line.strip()]
+            except (RecordError, ValueError, TypeError) as error:
+                where = str(self.storage.path(name))
+                damage = RecordError(f"cannot be read ({error})", where=where)
                 if on_damaged is None:
                     raise damage from error
                 on_damaged(damage)
                 continue
             for item in items:
-                yield path.name.partition(".jsonl")[0], item
+                yield _hash_of(name), item
 
-    def _snapshot_files(self) -> list[Path]:
-        """Return the snapshots, without what a killed process left half written."""
-        found = (self.path / "memory").glob("*.jsonl*")
-        return sorted(p for p in found if p.suffix != ".damaged" and not p.name.startswith("."))
+    def require_same_run(self, copy: RunFolder) -> None:
+        """Check that a folder holds a copy of this run, or no run.
 
-    def _trial_files(self) -> list[Path]:
-        found = set((self.path / "trials").glob("*/*.json"))
-        for path in (self.path / "trials").glob("*/*.json.gz"):
-            # A kill between the writing of a new record and the end of the old leaves both.
-            if path.with_suffix("") not in found:
-                found.add(path)
-        return sorted(found)
+        Raises:
+            UsageError: If it holds another run, even of the same experiment.
+        """
+        there = copy.manifest
+        if there is not None and _identity(there) != _identity(self.manifest or {}):
+            hint = "choose another folder, or remove this one"
+            raise UsageError(
+                "holds another run", where=str(copy.path), hint=hint, code="another-run"
+            )
+
+    def archive(
+        self, target: Path, *, on_damaged: Callable[[Path], None] = lambda _: None
+    ) -> RunFolder:
+        """Copy the run to `target` with its records in one compressed archive.
+
+        Gold results and damaged files are left out. The copy can be read, summarised and resumed
+        like any other run. The same records give the same bytes.
+
+        Args:
+            target: The folder of the copy.
+            on_damaged: Called with the path of each trial that cannot be read.
+
+        Raises:
+            UsageError: If the target holds another run.
+            RecordError: If a file cannot be read or written.
+        """
+        copy = RunFolder(target)
+        self.require_same_run(copy)
+        damaged = set()
+        for name in self.trial_names():
+            try:
+                self._trial(name)
+            except RecordError:
+                damaged.add(name)
+                on_damaged(self.storage.path(name))
+        patterns = (_TRIALS, _STEPS, _BANK_NOTES, _SNAPSHOTS)
+        names = {name for pattern in patterns for name in self.storage.names(pattern)} - damaged
+        self.storage.pack(target, names)
+        try:
+            for name in ("manifest.json", "summary.json"):
+                if (self.path / name).exists() and target.resolve() != self.path.resolve():
+                    shutil.copyfile(self.path / name, target / name)
+            for name in names:
+                # The archive holds them now; loose files would take precedence.
+                for file in (target / name, target / f"{name}.gz"):
+                    file.unlink(missing_ok=True)
+        except OSError as error:
+            raise RecordError(f"cannot be copied ({error})", where=str(target)) from error
+        return copy
+
+    def _trial(self, name: str) -> TrialRecord:
+        path = self.storage.path(name)
+        hint = "delete the file and run the same command again"
+        try:
+            trial = TrialRecord.from_json(self.storage.read_json(name))
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            what = f"is not a trial ({error!r})"
+            raise RecordError(what, where=str(path), hint=hint, code="not-a-trial") from error
+        if trial.key.path != name:
+            what = f"holds another trial ({trial.key})"
+            raise RecordError(what, where=str(path), hint=hint, code="another-trial")
+        return trial
 
 
-def _made(manifest: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return what tells a run from every other one."""
-    return manifest.get("fingerprint"), manifest.get("created")
+class StepFolder:
+    """The steps of one stream: `learning/<arm>.<order>/<step>.json`, each written last.
+
+    Trial, snapshot of the bank and step are written in this order, each atomically, so that a run
+    that was killed resumes after its last complete step.
+
+    Args:
+        run: Folder of the run.
+        arm: The arm.
+        order: Number of the task permutation.
+    """
+
+    def __init__(self, run: Path, arm: str, order: int) -> None:
+        self._storage = RunStorage(run)
+        self._stream = (arm, order)
+
+    def file(self, step: int) -> Path:
+        """Return where a step lies or would lie."""
+        return self._storage.path(self._name(step))
+
+    def read(self, step: int) -> Step | None:
+        """Return a step; None if it was not taken yet.
+
+        Raises:
+            RecordError: If its file is damaged or holds another step.
+        """
+        name = self._name(step)
+        if not self._storage.exists(name):
+            return None
+        found = _step(self._storage, name)
+        if (found.arm, found.order, found.step) != (*self._stream, step):
+            raise RecordError("holds another step", where=str(self._storage.path(name)))
+        return found
+
+    def write(self, step: Step) -> None:
+        """Write a step; it is completely on disk when this returns."""
+        self._storage.write_json(self._name(step.step), step.to_json())
+
+    def set_aside(self, step: int) -> Path:
+        """Rename the file of a step so that the step is taken again."""
+        return self._storage.set_aside(self._name(step))
+
+    def taken(self) -> list[Step]:
+        """Return the steps from the first one on, while each begins where its predecessor ended.
+
+        Raises:
+            RecordError: If a file is damaged.
+        """
+        found: list[Step] = []
+        while (step := self.read(len(found))) is not None:
+            if found and step.before != found[-1].after:
+                break
+            found.append(step)
+        return found
+
+    def _name(self, step: int) -> str:
+        arm, order = self._stream
+        return f"learning/{arm}.{order}/{step:04}.json"
 
 
-def _trial(path: Path) -> TrialRecord:
-    hint = "delete the file and run the same command again"
+class StreamProgress(NamedTuple):
+    """Progress of a stream.
+
+    Attributes:
+        arm: Its arm.
+        order: Number of its task permutation.
+        taken: Steps taken.
+        total: Steps in all.
+    """
+
+    arm: str
+    order: int
+    taken: int
+    total: int
+
+
+def streams_of(run: Path, manifest: Mapping[str, Any]) -> list[StreamProgress]:
+    """Return the progress of each stream of a run, including streams that have not begun."""
+    experiment = manifest.get("experiment") or {}
+    steps = RunStorage(run).names(_STEPS)
+    found = []
+    for arm in experiment.get("arms") or ():
+        memory = arm.get("memory") or {}
+        source = memory.get("source") if isinstance(memory, Mapping) else memory
+        if source != "learned" or (isinstance(memory, Mapping) and memory.get("of")):
+            continue
+        for order in arm.get("seeds") or experiment.get("seeds") or (0,):
+            taken = sum(name.startswith(f"learning/{arm['name']}.{order}/") for name in steps)
+            total = len(manifest.get("stream") or ())
+            found.append(StreamProgress(str(arm["name"]), int(order), taken, total))
+    return found
+
+
+def _step(storage: RunStorage, name: str) -> Step:
     try:
-        trial = TrialRecord.from_json(read_json(path))
-        belongs = path.name.removesuffix(".gz") == Path(trial.key.path).name
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise RecordError(f"is no trial ({error!r})", where=str(path), hint=hint) from error
-    if not belongs or path.parent.name != trial.key.arm:
-        raise RecordError(f"holds another trial ({trial.key})", where=str(path), hint=hint)
-    return trial
+        return Step.from_json(storage.read_json(name))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        where = str(storage.path(name))
+        raise RecordError(f"is not a step of a stream ({error!r})", where=where) from error
+
+
+def _hash_of(snapshot: str) -> str:
+    return PurePosixPath(snapshot).name.partition(".jsonl")[0]
+
+
+def _identity(manifest: Mapping[str, Any]) -> tuple[Any, ...]:
+    return manifest.get("fingerprint"), manifest.get("created")

@@ -7,16 +7,15 @@ versions wrote get their gold and evidence so.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from reasoningbank.errors import RecordError, SetupError, UsageError
 from reasoningbank.experiment.judges import OpenJudge, check_judge, open_judge
-from reasoningbank.experiment.records import RunFolder
+from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
 from reasoningbank.experiment.state import hold_run
-from reasoningbank.experiment.trial_record import TrialKey, TrialRecord
+from reasoningbank.experiment.storage import write_bytes_atomically
 from reasoningbank.judge import Agreement, agreement_with
 from reasoningbank.trajectory import Trajectory
 
@@ -26,7 +25,7 @@ __all__ = ["Change", "Rejudged", "rejudge_run"]
 MOST_FAILURES = 3
 
 #: What does not make a verdict another one: how it is worded, and what old ones say of time.
-_NO_DECISION = frozenset({"reason", "seconds"})
+_NO_DECISION = frozenset({"reason", "findings", "seconds"})
 
 
 @dataclass(frozen=True)
@@ -139,9 +138,9 @@ def rejudge_run(
     _check_arms(arms, manifest)
     in_place = out is None or out.path.resolve() == folder.path.resolve()
     target = folder if out is None or in_place else out
-    if in_place and any((folder.path / "trials").glob("*/*.json.gz")):
+    if in_place and folder.storage.is_archived:
         raise UsageError(
-            "its trials are compressed", where=str(folder.path), hint="name a folder with --out"
+            "its records are in an archive", where=str(folder.path), hint="name a folder with --out"
         )
     with hold_run(target):
         if not in_place:
@@ -168,12 +167,13 @@ def _copy(
     on_notice: Callable[[str], None],
 ) -> None:
     """Copy what is not there yet, or was run again since; damaged trials stay behind."""
-    folder.need_no_other(target)
+    folder.require_same_run(target)
     if target.manifest is None:
         target.write_manifest(manifest)
-    for name in ("memory", "learning"):
-        if (folder.path / name).is_dir():
-            shutil.copytree(folder.path / name, target.path / name, dirs_exist_ok=True)
+    for part in ("memory", "learning"):
+        for name in folder.storage.names(f"{part}/.*"):
+            if not target.storage.exists(name):
+                write_bytes_atomically(target.path / name, folder.storage.read(name))
     for path, trial in folder.read_all():
         if isinstance(trial, RecordError):
             on_notice(f"{path}: cannot be read and is left out")

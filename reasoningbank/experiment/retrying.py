@@ -10,8 +10,7 @@ from pathlib import Path
 
 from reasoningbank.errors import RecordError
 from reasoningbank.experiment.config import Retries
-from reasoningbank.experiment.records import RunFolder
-from reasoningbank.experiment.trial_record import TrialRecord
+from reasoningbank.experiment.records import RunFolder, TrialRecord
 from reasoningbank.trajectory import Usage
 
 __all__ = ["Retrier", "waits", "write_patiently"]

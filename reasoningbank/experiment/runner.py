@@ -22,13 +22,11 @@ from reasoningbank.experiment.manifest import (
     open_run,
     replacements,
 )
-from reasoningbank.experiment.plan import Plan, plan_run
-from reasoningbank.experiment.records import RunFolder
+from reasoningbank.experiment.plan import Plan, plan_run, step_is_taken
+from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
 from reasoningbank.experiment.retrying import Retrier
 from reasoningbank.experiment.state import StateWriter, hold_run
-from reasoningbank.experiment.steps import step_is_taken
 from reasoningbank.experiment.trial import Trial
-from reasoningbank.experiment.trial_record import TrialKey, TrialRecord
 from reasoningbank.experiment.world import (
     World,
     data_files,

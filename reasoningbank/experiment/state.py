@@ -18,8 +18,8 @@ from typing import Any, Literal
 from filelock import FileLock, Timeout
 
 from reasoningbank.errors import RecordError, UsageError
-from reasoningbank.experiment.json_files import read_json, write_atomically
 from reasoningbank.experiment.records import RunFolder, TrialKey
+from reasoningbank.experiment.storage import read_json, write_atomically
 
 __all__ = [
     "RunState",

@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from reasoningbank.agents import Attempt, Budget, make_agent
+from reasoningbank.agents import Attempt, Budget, failure_of, make_agent
 from reasoningbank.corpus import Task
-from reasoningbank.experiment.attempting import ENDS_THE_RUN, attempt_task, told
+from reasoningbank.experiment.attempting import ENDS_THE_RUN, attempt_task
 from reasoningbank.experiment.config import Arm, Experiment
 from reasoningbank.experiment.lm_judging import judge_record
 from reasoningbank.experiment.recall import NOTHING, Recall
@@ -87,7 +87,7 @@ class Trial:
             except ENDS_THE_RUN:
                 raise
             except Exception as failure:
-                attempt = replace(attempt, status="error", error=told(failure))
+                attempt = replace(attempt, status="error", findings=(failure_of(failure),))
                 judged = None
         model = self.world.models.get(self.arm.lm) if agent.uses_lm else None
         record = TrialRecord.of(
@@ -128,7 +128,9 @@ class Trial:
             raise
         except Exception as failure:
             # What memory needs of the endpoint, and what sampling does, can fail as a trial can.
-            attempt = Attempt(None, "", "error", Usage(), Trajectory(), error=told(failure))
+            attempt = Attempt(
+                None, "", "error", Usage(), Trajectory(), findings=(failure_of(failure),)
+            )
             return Sampled(Rollout(0, attempt))
 
     def _attempt(
@@ -171,8 +173,9 @@ class Trial:
             "sparql": attempt.sparql,
             "status": attempt.status,
             "error": attempt.error,
+            "findings": [one.to_json() for one in attempt.findings],
             "usage": asdict(attempt.usage),
-            "verdict": asdict(judged.verdict),
+            "verdict": judged.verdict.to_json(),
             "judgements": {},
             "agreed": one.agreed,
             "trajectory": attempt.trajectory.to_json(),

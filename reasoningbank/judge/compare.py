@@ -1,54 +1,133 @@
 """Whether two answers are the same answer.
 
-`compare` is the judge's core: cells by meaning, columns by content, rows as a set or a bag,
-order where it counts, and what a LIMIT leaves open. It knows no query and no endpoint.
+`compare` is the core of the execution judge: cells by value, columns by content, rows as a set or
+a bag, order where it counts, and what a LIMIT leaves open. It knows no query and no endpoint.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
 
-from reasoningbank.judge.answer import Answer
-from reasoningbank.judge.blanks import isomorphic, local_classes
+import numpy as np
+
+from reasoningbank.findings import Finding
+from reasoningbank.judge.answer import Answer, read_answer
+from reasoningbank.judge.blanks import isomorphic, local_classes, signature_classes
+from reasoningbank.judge.cells import Encoded, Ints, encode, pair_ids
 from reasoningbank.judge.columns import Found, Leaf, best_mapping
-from reasoningbank.judge.encoding import Encoded, encode
-from reasoningbank.judge.rows import DIFFERENT_BLANKS, Rows, shared
-from reasoningbank.judge.window import Window
 
-__all__ = ["Comparison", "Contrast", "compare", "contrast"]
+__all__ = [
+    "Comparison",
+    "Contrast",
+    "Scores",
+    "Window",
+    "blocks_of",
+    "compare",
+    "compare_files",
+    "contrast",
+    "findings_of",
+]
+
+_ORDER = Finding("wrong-order", "the right rows in the wrong order")
+_BLANKS = Finding(
+    "blank-nodes-differ", "the rows are alike, but blank nodes connect them differently"
+)
+_INCOMPLETE = Finding("search-incomplete", "not every mapping of columns was tried")
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """How an answer compares with the right one.
+class Window:
+    """What the outermost modifiers of a gold query leave open.
+
+    A query with a LIMIT returns one of many right answers wherever its ORDER BY does not decide.
+    So the gold is computed without its LIMIT, and an answer is right if it takes the right number
+    of rows from each group of rows that the ORDER BY leaves tied. Without ORDER BY all rows are
+    one such group.
 
     Attributes:
-        match: Whether it counts as right, by the reading that was asked for.
-        strict: Whether it is the same answer with no column too many.
-        lenient: Whether it is the same answer when columns that do not change the number of
-            rows are looked over.
-        precision: Share of its rows that are right, in [0, 1].
-        recall: Share of the right rows that it has, in [0, 1].
-        f1: Harmonic mean of the two, in [0, 1].
-        column_mapping: Its column for each gold column that has one.
-        reason: What decided, in a line.
-        n_gold: Rows (triples) the right answer has.
-        n_predicted: Rows (triples) it has.
-        extra_columns: Its columns that stand for nothing in the gold.
+        start: OFFSET, in rows.
+        length: LIMIT, in rows; None where there is none.
+        keys: The variables that the rows are sorted by, most important first; empty if nothing
+            sorts them, None if they are sorted by something that is no column, so that every row
+            has its own place.
     """
 
-    match: bool
-    strict: bool
-    lenient: bool
-    precision: float
-    recall: float
-    f1: float
+    start: int = 0
+    length: int | None = None
+    keys: tuple[str, ...] | None = None
+
+    @property
+    def is_slice(self) -> bool:
+        """Whether rows are left out."""
+        return self.start > 0 or self.length is not None
+
+    def size(self, n_rows: int) -> int:
+        """Return how many of `n_rows` rows are inside."""
+        left = max(0, n_rows - self.start)
+        return left if self.length is None else min(self.length, left)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scores:
+    """How an answer scores against the right one.
+
+    Attributes:
+        strict: Whether it is the same answer without an extra column: the headline.
+        lenient: Whether it is the same answer when extra columns that add no rows are ignored.
+        precision: Share of its rows that are right, in [0, 1].
+        recall: Share of the right rows that it has, in [0, 1].
+        f1: Harmonic mean of the two, in [0, 1]; of triples for a graph.
+        column_mapping: Its column for each gold column that has one.
+        findings: What differs, by code; `reasoningbank.judge` lists the codes.
+        n_gold: Rows (triples) of the right answer.
+        n_predicted: Rows (triples) it has; repeated rows are counted as the task does.
+        extra_columns: Its columns that match no gold column.
+    """
+
+    strict: bool = False
+    lenient: bool = False
+    precision: float = 0.0
+    recall: float = 0.0
+    f1: float = 0.0
     column_mapping: Mapping[str, str] = field(default_factory=dict)
-    reason: str = ""
+    findings: tuple[Finding, ...] = ()
     n_gold: int = 0
     n_predicted: int = 0
     extra_columns: tuple[str, ...] = ()
+
+    @property
+    def reason(self) -> str:
+        """What decided, in one line for people; code reads `findings`."""
+        return "; ".join([*(["equal"] if self.strict else []), *map(str, self.findings)])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything as a JSON object, the rendered reason included."""
+        data = {one.name: getattr(self, one.name) for one in fields(self)}
+        return data | {
+            "column_mapping": dict(self.column_mapping),
+            "findings": [finding.to_json() for finding in self.findings],
+            "extra_columns": list(self.extra_columns),
+            "reason": self.reason,
+        }
+
+
+def findings_of(verdict: Mapping[str, Any]) -> tuple[Finding, ...]:
+    """Return the findings of a verdict as records keep it; none for records of old versions."""
+    return tuple(Finding.from_json(one) for one in verdict.get("findings") or ())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison(Scores):
+    """How two answers compare.
+
+    Attributes:
+        match: Whether the answer counts as right, strictly or leniently as asked.
+    """
+
+    match: bool = False
 
 
 @dataclass(frozen=True)
@@ -92,9 +171,9 @@ def compare(
 
     Returns:
         The comparison. Precision, recall and F1 are of rows (of triples for graphs), under
-        the mapping of columns that makes most rows right; where a blank node is in a row,
-        the row is right for them when some gold row has a blank node in its place. They do
-        not depend on order. Two empty answers are the same.
+        the mapping of columns that makes most rows right, and ignore order. A row with a blank
+        node counts as right for them if some gold row has a blank node in its place. Two empty
+        answers are the same.
 
     Examples:
         >>> gold = Answer.of_rows(["x", "n"], [["<http://e/a>", "1"], ["<http://e/b>", "2.0"]])
@@ -102,11 +181,29 @@ def compare(
         >>> result = compare(gold, mine)
         >>> result.strict, result.column_mapping
         (True, {'x': 'id', 'n': 'c'})
-        >>> compare(gold, mine, ordered=True).reason
-        'the right rows in the wrong order'
+        >>> [finding.code for finding in compare(gold, mine, ordered=True).findings]
+        ['wrong-order']
     """
     found = contrast(gold, predicted, bag=bag, ordered=ordered, window=window).comparison
     return replace(found, match=found.lenient if lenient else found.strict)
+
+
+def compare_files(
+    gold: Path,
+    predicted: Path,
+    *,
+    bag: bool = False,
+    ordered: bool = False,
+    lenient: bool = False,
+) -> Comparison:
+    """Compare two files of results or two graphs; see `compare` and `read_answer`.
+
+    Raises:
+        UsageError: If a file cannot be read.
+    """
+    return compare(
+        read_answer(gold), read_answer(predicted), bag=bag, ordered=ordered, lenient=lenient
+    )
 
 
 def contrast(
@@ -121,114 +218,122 @@ def contrast(
     window = window or Window()
     ours, theirs = encode(gold, predicted)
     if gold.form == predicted.form == "table":
-        found = _compare_tables(ours, theirs, bag, ordered, window)
-        compared = replace(found.comparison, match=found.comparison.strict)
-        return replace(found, comparison=compared)
+        return _compare_tables(ours, theirs, bag, ordered, window)
     ours, theirs = ours.distinct(), theirs.distinct()
     mapping: tuple[int, ...] | None = None
     if gold.form != predicted.form:
-        reason = f"the right answer is a {gold.form}, this is a {predicted.form}"
-        compared = _scored(0, gold.n_rows, predicted.n_rows, reason=reason)
+        wrong_form = Finding(
+            "form-mismatch",
+            f"the right answer is a {gold.form}, this is a {predicted.form}",
+            fields={"gold": gold.form, "predicted": predicted.form},
+        )
+        compared = _scored(0, gold.n_rows, predicted.n_rows, wrong_form)
     elif gold.form == "graph":
         mapping = (0, 1, 2)
         compared = _compare_graphs(ours, theirs, window)
+    elif gold.value is predicted.value:
+        mapping = ()
+        compared = _scored(1, 1, 1, accepted=True)
     else:
-        same = gold.value is predicted.value
-        mapping = () if same else None
-        reason = "equal" if same else f"{str(gold.value).lower()} was right"
-        compared = _scored(int(same), 1, 1, reason=reason)
-        compared = replace(compared, match=same, strict=same, lenient=same)
+        value = Finding(
+            "wrong-boolean",
+            f"the right answer is {str(gold.value).lower()}",
+            fields={"gold": gold.value},
+        )
+        compared = _scored(0, 1, 1, value)
     return Contrast(compared, ours, theirs, mapping, window)
 
 
 def _compare_graphs(ours: Encoded, theirs: Encoded, window: Window) -> Comparison:
-    classes = local_classes(ours, theirs)
     size = window.size(ours.n_rows)
-    right = min(shared(*classes), size)
-    same = right == size == theirs.n_rows
-    reason = _difference(right, size, theirs.n_rows, "triples")
-    if same and not window.is_slice and (ours.has_blanks or theirs.has_blanks):
-        same = isomorphic(ours, theirs)
-        reason = reason if same else DIFFERENT_BLANKS
-    found = _scored(right, size, theirs.n_rows, reason=reason)
-    return replace(found, match=same, strict=same, lenient=same)
+    right = min(_shared(*local_classes(ours, theirs)), size)
+    findings = _differences(right, size, theirs.n_rows, "triples")
+    blanks = ours.has_blanks or theirs.has_blanks
+    if not findings and blanks and not window.is_slice and not isomorphic(ours, theirs):
+        findings = [_BLANKS]
+    return _scored(right, size, theirs.n_rows, *findings, accepted=not findings)
 
 
 def _compare_tables(
     ours: Encoded, theirs: Encoded, bag: bool, ordered: bool, window: Window
 ) -> Contrast:
     if bag:
-        return _read(ours, theirs, ordered, window)
-    found = _read(ours.distinct(), theirs.distinct(), ordered, window)
+        return _compare_rows(ours, theirs, ordered, window)
+    found = _compare_rows(ours.distinct(), theirs.distinct(), ordered, window)
     if window.is_slice and not found.comparison.lenient:
-        # Rows are repeated and then cut in the gold too: that is as right as cutting
-        # distinct rows.
-        repeated = _read(ours, theirs, ordered, window)
+        # The gold cuts repeated rows too, so cutting them is as right as cutting distinct rows.
+        repeated = _compare_rows(ours, theirs, ordered, window)
         if repeated.comparison.lenient or repeated.comparison.f1 > found.comparison.f1:
             return repeated
     return found
 
 
-def _read(gold: Encoded, predicted: Encoded, ordered: bool, window: Window) -> Contrast:
+def _compare_rows(gold: Encoded, predicted: Encoded, ordered: bool, window: Window) -> Contrast:
     """Compare two tables row for row."""
     size = window.size(gold.n_rows)
-    missing = len(gold.values) - len(predicted.values)
+    n_columns = len(gold.variables)
+    missing = n_columns - len(predicted.variables)
     needed = size if predicted.n_rows == size else None
-    rows = Rows(gold, predicted, ordered, window)
+    rows = _RowJudge(gold, predicted, ordered, window)
     if needed == 0 and missing <= 0:
-        found = Found(tuple(range(len(gold.values))), Leaf(0, True))
+        found = Found(tuple(range(n_columns)), Leaf(0, True))
     else:
         found = best_mapping(gold, predicted, rows.evaluate, needed)
     leaf = found.leaf or Leaf(0, False)
-    named = {
-        gold.variables[g]: predicted.variables[p] for g, p in enumerate(found.mapping) if p >= 0
-    }
-    if missing > 0:
-        reason = f"{missing} of {len(gold.values)} columns missing"
-    elif leaf.right == size == predicted.n_rows and not leaf.accepted:
-        reason = rows.objection
+    names = predicted.variables
+    extra = tuple(name for at, name in enumerate(names) if at not in found.mapping)
+    if leaf.accepted:
+        findings = [_extra_columns(extra)] if extra else []
+    elif missing > 0:
+        findings = [_missing_columns(missing, n_columns)]
+    elif leaf.right == size == predicted.n_rows:
+        findings = [rows.objection] if rows.objection else []
     else:
-        reason = _difference(leaf.right, size, predicted.n_rows, "rows")
+        findings = _differences(leaf.right, size, predicted.n_rows, "rows")
     if not found.complete and not leaf.accepted:
-        reason += "; not every mapping of columns was tried"
-    compared = _reported(leaf, found.mapping, gold, predicted, size, reason, named)
-    mapping = found.mapping if found.leaf else None
-    return Contrast(compared, gold, predicted, mapping, window)
-
-
-def _difference(right: int, size: int, n_predicted: int, what: str) -> str:
-    if right == size == n_predicted:
-        return "equal"
-    parts = []
-    if size > right:
-        parts.append(f"{size - right} of {size} {what} missing")
-    if n_predicted > right:
-        parts.append(f"{n_predicted - right} of {n_predicted} {what} wrong or too many")
-    return ", ".join(parts)
-
-
-def _reported(
-    leaf: Leaf,
-    mapping: tuple[int, ...],
-    gold: Encoded,
-    predicted: Encoded,
-    size: int,
-    reason: str,
-    named: dict[str, str],
-) -> Comparison:
-    extra = tuple(name for at, name in enumerate(predicted.variables) if at not in mapping)
-    if leaf.accepted and extra:
-        reason = f"columns not asked for: {', '.join(extra)}"
-    return replace(
-        _scored(leaf.right, size, predicted.n_rows, reason=reason),
+        findings.append(_INCOMPLETE)
+    compared = replace(
+        _scored(leaf.right, size, predicted.n_rows, *findings, accepted=leaf.accepted),
         strict=leaf.accepted and not extra,
-        lenient=leaf.accepted,
-        column_mapping=named,
+        match=leaf.accepted and not extra,
+        column_mapping={
+            gold.variables[ours]: names[theirs]
+            for ours, theirs in enumerate(found.mapping)
+            if theirs >= 0
+        },
         extra_columns=extra,
     )
+    return Contrast(compared, gold, predicted, found.mapping if found.leaf else None, window)
 
 
-def _scored(right: int, n_gold: int, n_predicted: int, *, reason: str) -> Comparison:
+def _extra_columns(names: tuple[str, ...]) -> Finding:
+    what = f"columns not asked for: {', '.join(names)}"
+    return Finding("columns-extra", what, fields={"columns": list(names)})
+
+
+def _missing_columns(missing: int, n_columns: int) -> Finding:
+    what = f"{missing} of {n_columns} columns missing"
+    return Finding("columns-missing", what, fields={"missing": missing, "of": n_columns})
+
+
+def _differences(right: int, size: int, n_predicted: int, unit: str) -> list[Finding]:
+    found = []
+    if size > right:
+        missing = size - right
+        what = f"{missing} of {size} {unit} missing"
+        facts = {"missing": missing, "of": size, "unit": unit}
+        found.append(Finding("rows-missing", what, fields=facts))
+    if n_predicted > right:
+        extra = n_predicted - right
+        what = f"{extra} of {n_predicted} {unit} wrong or too many"
+        facts = {"extra": extra, "of": n_predicted, "unit": unit}
+        found.append(Finding("rows-extra", what, fields=facts))
+    return found
+
+
+def _scored(
+    right: int, n_gold: int, n_predicted: int, *findings: Finding, accepted: bool = False
+) -> Comparison:
     if n_gold == n_predicted == 0:
         precision = recall = f1 = 1.0
     else:
@@ -236,13 +341,94 @@ def _scored(right: int, n_gold: int, n_predicted: int, *, reason: str) -> Compar
         recall = right / n_gold if n_gold else 0.0
         f1 = 2 * right / (n_gold + n_predicted)
     return Comparison(
-        match=False,
-        strict=False,
-        lenient=False,
+        match=accepted,
+        strict=accepted,
+        lenient=accepted,
         precision=precision,
         recall=recall,
         f1=f1,
-        reason=reason,
+        findings=findings,
         n_gold=n_gold,
         n_predicted=n_predicted,
     )
+
+
+class _RowJudge:
+    """Counts the right rows of a table under a mapping of its columns.
+
+    A window that leaves several answers right is a quota: of each group of gold rows that its
+    ORDER BY leaves tied, so many rows belong in the answer.
+    """
+
+    def __init__(self, gold: Encoded, predicted: Encoded, ordered: bool, window: Window) -> None:
+        self._gold = gold
+        self._predicted = predicted
+        self._ordered = ordered
+        self._window = window
+        self._size = window.size(gold.n_rows)
+        self._blocks = blocks_of(gold, window.keys)
+        self._has_blanks = gold.has_blanks or predicted.has_blanks
+        self.objection: Finding | None = None
+
+    def evaluate(self, mapping: tuple[int, ...], ours: Ints, theirs: Ints) -> Leaf:
+        """Count the right rows; see `columns.best_mapping`."""
+        if self._has_blanks:
+            mapped = self._predicted.select(mapping)
+            ours, theirs = local_classes(self._gold, mapped)
+        right = self._right(ours, theirs)
+        if not right == self._size == self._predicted.n_rows:
+            return Leaf(right, False)
+        if self._has_blanks and not self._window.is_slice:
+            ours, theirs = signature_classes(self._gold, mapped)
+            if _shared(ours, theirs) < self._size:
+                self.objection = _BLANKS
+                return Leaf(right, False)
+        if self._ordered and not self._in_order(ours, theirs):
+            self.objection = _ORDER
+            return Leaf(right, False)
+        return Leaf(right, True)
+
+    def _right(self, ours: Ints, theirs: Ints) -> int:
+        if not self._window.is_slice:
+            return _shared(ours, theirs)
+        # Each group of tied rows gives as many rows as it has inside the window.
+        kinds = 1 + int(max(ours.max(initial=0), theirs.max(initial=0)))
+        possible = np.minimum(
+            np.bincount(ours, minlength=kinds), np.bincount(theirs[theirs >= 0], minlength=kinds)
+        )
+        block_of = np.zeros(kinds, dtype=np.int64)
+        block_of[ours] = self._blocks
+        n_blocks = 1 + int(self._blocks.max(initial=0))
+        taken = np.bincount(block_of, weights=possible, minlength=n_blocks)
+        quota = np.bincount(self._inside(), minlength=n_blocks)
+        return int(np.minimum(taken, quota).sum())
+
+    def _inside(self) -> Ints:
+        start = self._window.start
+        return self._blocks[start : start + self._size]
+
+    def _in_order(self, ours: Ints, theirs: Ints) -> bool:
+        """Whether each place holds a row of the group that belongs there."""
+        kinds = 1 + int(max(ours.max(initial=0), theirs.max(initial=0)))
+        have = self._blocks * kinds + ours
+        want = self._inside() * kinds + theirs
+        return _shared(have, want) == len(want)
+
+
+def blocks_of(gold: Encoded, keys: tuple[str, ...] | None) -> Ints:
+    """Number the groups of gold rows that the sort keys leave tied."""
+    if keys is None or not set(keys) <= set(gold.variables):
+        return np.arange(gold.n_rows, dtype=np.int64)
+    ids = np.zeros(gold.n_rows, dtype=np.int64)
+    for key in keys:
+        ids = pair_ids(ids, gold.values[gold.variables.index(key)])
+    return ids
+
+
+def _shared(ours: Ints, theirs: Ints) -> int:
+    """Count the members that two multisets share; negative ones match nothing."""
+    theirs = theirs[theirs >= 0]
+    values, counts = np.unique(ours, return_counts=True)
+    others, other_counts = np.unique(theirs, return_counts=True)
+    _, left, right = np.intersect1d(values, others, assume_unique=True, return_indices=True)
+    return int(np.minimum(counts[left], other_counts[right]).sum())

@@ -1,25 +1,25 @@
-"""The execution judge: a query is right when it returns what the gold returns.
+"""The execution judge: a query is right if it returns what the gold returns.
 
-An update, of an instruction that writes, is right when it leaves documents as the gold does.
+An update is right if it leaves documents as the gold does.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
 from typing import Literal
 
 from reasoningbank.corpus import Task
 from reasoningbank.errors import QueryError, QueryTimeoutError
+from reasoningbank.findings import Finding
 from reasoningbank.judge.answer import Answer, answer_of
-from reasoningbank.judge.compare import Comparison, Contrast, contrast
+from reasoningbank.judge.compare import Comparison, Scores, contrast
 from reasoningbank.judge.documents import DocumentChanges
-from reasoningbank.judge.evidence import Evidence, evidence_of
+from reasoningbank.judge.evidence import Evidence, Sample, evidence_of, sample_of
 from reasoningbank.judge.gold import Gold, GoldStore
-from reasoningbank.judge.sample import Sample, sample_of
 from reasoningbank.sparql import SPARQLClient
-from reasoningbank.sparql.outline import is_update
+from reasoningbank.sparql.tokens import is_update
 
 __all__ = ["ExecutionJudge", "Judgement", "Verdict", "VerdictStatus"]
 
@@ -28,38 +28,18 @@ VerdictStatus = Literal[
 ]
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """What the execution judge says of a submitted query.
+@dataclass(frozen=True, kw_only=True)
+class Verdict(Scores):
+    """What the execution judge decides about a submitted query.
 
     The same answer always gets the same verdict, byte for byte.
 
     Attributes:
-        strict: Whether it returns the right answer and nothing besides: the headline.
-        lenient: Whether it does when columns that add no rows are looked over.
-        precision: Share of its rows that are right, in [0, 1].
-        recall: Share of the right rows that it returns, in [0, 1].
-        f1: Harmonic mean of the two, in [0, 1]; for a graph, of triples.
         status: `judged`, or why there was nothing to compare. All but `gold_defect` count.
-        reason: What decided, in a line.
-        n_gold: Rows of the right answer.
-        n_predicted: Rows that the query returned, repeated ones counted as the task does.
-        column_mapping: Its column for each gold column that has one.
-        extra_columns: Its columns that were not asked for.
-        truncated: Whether the caps of the judge cut its result.
+        truncated: Whether the judge's caps cut its result.
     """
 
-    strict: bool
-    lenient: bool
-    precision: float
-    recall: float
-    f1: float
-    status: VerdictStatus
-    reason: str
-    n_gold: int = 0
-    n_predicted: int = 0
-    column_mapping: Mapping[str, str] = field(default_factory=dict)
-    extra_columns: tuple[str, ...] = ()
+    status: VerdictStatus = "judged"
     truncated: bool = False
 
     @property
@@ -70,12 +50,12 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Judgement:
-    """A verdict with what it rests on.
+    """A verdict with its evidence.
 
     Attributes:
         verdict: What was decided.
         evidence: Rows of both answers, and rows that differ.
-        seconds: How long judging took, computing the gold included where it was not frozen yet.
+        seconds: How long judging took, including computing the gold if it was not frozen yet.
     """
 
     verdict: Verdict
@@ -86,8 +66,7 @@ class Judgement:
 class ExecutionJudge:
     """Judges submitted queries by their results.
 
-    Queries run without the caps that agents see, under these alone, and under the byte cap of
-    the client.
+    Queries run without the caps that agents see: only these limits and the client's byte cap hold.
 
     Args:
         client: Speaks to the endpoint of the tasks.
@@ -95,7 +74,7 @@ class ExecutionJudge:
         timeout_s: Seconds a query may take. Golds get no more, so that a gold that an oracle
             could not submit is a defect of its task.
         max_rows: Most rows that are read of a result.
-        documents: Runs the updates of tasks that write; None where no task does.
+        documents: Runs the updates of tasks that write; None if no task does.
     """
 
     def __init__(
@@ -127,24 +106,19 @@ class ExecutionJudge:
 
         Args:
             task: The task, with its gold query.
-            query: The submitted query; None where there is none.
+            query: The submitted query; None if there is none.
 
         Returns:
             The verdict. A query that fails or takes too long scores 0.
 
         Raises:
-            EndpointError: If the endpoint fails: nothing can be said about the query.
+            EndpointError: If the endpoint fails, so that nothing is known about the query.
             RecordError: If the gold cannot be kept.
         """
         return self.examine(task, query).verdict
 
     def examine(self, task: Task, query: str | None) -> Judgement:
-        """Judge as `judge` does, and say what the verdict rests on.
-
-        Raises:
-            EndpointError: If the endpoint fails: nothing can be said about the query.
-            RecordError: If the gold cannot be kept.
-        """
+        """Judge as `judge` does, and return the evidence too."""
         began = time.monotonic()
         verdict, evidence = self._examine(task, query)
         return Judgement(verdict, evidence, round(time.monotonic() - began, 4))
@@ -170,38 +144,41 @@ class ExecutionJudge:
 
     def _examine(self, task: Task, query: str | None) -> tuple[Verdict, Evidence]:
         gold = self.gold(task)
-        if gold.defect:
-            return _zero("gold_defect", gold.defect), Evidence()
+        if gold.defect is not None:
+            return Verdict(status="gold_defect", findings=(gold.defect,)), Evidence()
         n_gold = gold.window.size(gold.answer.n_rows)
+
+        def failed(status: VerdictStatus, finding: Finding) -> tuple[Verdict, Evidence]:
+            verdict = Verdict(status=status, findings=(finding,), n_gold=n_gold)
+            return verdict, evidence_of(gold, bag=task.bag, ordered=task.ordered)
+
         if query is None or not query.strip():
-            return _zero("no_query", "no query was submitted", n_gold), _evidence(gold, task)
+            return failed("no_query", Finding("no-query", "no query was submitted"))
         began = time.monotonic()
         try:
             answer = self._runner(task)(query)
         except QueryError as error:
-            # The engine can have less patience than the judge; the error then says so.
-            late = time.monotonic() - began >= self._timeout_s or isinstance(
-                error, QueryTimeoutError
-            )
-            status: VerdictStatus = "query_timeout" if late else "query_error"
-            return _zero(status, str(error), n_gold), _evidence(gold, task)
+            # The engine's own limit can be shorter than the judge's; its error says so.
+            overran = time.monotonic() - began >= self._timeout_s
+            if overran or isinstance(error, QueryTimeoutError):
+                return failed("query_timeout", _of_error("timed-out", error))
+            return failed("query_error", _of_error("query-error", error))
         found = contrast(
-            gold.answer,
-            answer,
-            bag=task.bag,
-            ordered=task.ordered,
-            window=gold.window,
+            gold.answer, answer, bag=task.bag, ordered=task.ordered, window=gold.window
         )
-        verdict = _verdict(found.comparison, gold, answer)
-        return verdict, _evidence(gold, task, answer, found)
+        evidence = evidence_of(gold, answer, found, bag=task.bag, ordered=task.ordered)
+        return _verdict(found.comparison, gold, answer), evidence
 
     def _runner(self, task: Task) -> Callable[[str], Answer]:
         return self._change if task.form == "UPDATE" else self._run
 
     def _change(self, update: str) -> Answer:
         if self._documents is None:
-            hint = "write [documents] into its pack.toml"
-            raise QueryError("the pack has no documents that an update can change", hint=hint)
+            raise QueryError(
+                "the pack has no documents that an update can change",
+                hint="add [documents] to its pack.toml",
+                code="no-documents",
+            )
         return self._documents.answer(update, timeout_s=self._timeout_s)
 
     def _run(self, query: str) -> Answer:
@@ -210,43 +187,20 @@ class ExecutionJudge:
         )
 
 
-def _evidence(
-    gold: Gold, task: Task, answer: Answer | None = None, found: Contrast | None = None
-) -> Evidence:
-    return evidence_of(gold, answer, found, bag=task.bag, ordered=task.ordered)
+def _of_error(code: str, error: QueryError) -> Finding:
+    return replace(error.finding, code=code, fields={**error.fields, "error": error.code})
 
 
 def _verdict(found: Comparison, gold: Gold, answer: Answer) -> Verdict:
-    notes = [found.reason]
+    scores = {one.name: getattr(found, one.name) for one in fields(Scores)}
+    findings = list(found.findings)
     if answer.truncated:
-        notes.append("the result was cut at the judge's cap")
-    if gold.note:
-        notes.append(gold.note)
-    whole = not answer.truncated
+        findings.append(Finding("result-truncated", "the result was cut at the judge's cap"))
+        scores |= {"strict": False, "lenient": False}
+    if gold.note is not None:
+        findings.append(gold.note)
     return Verdict(
-        strict=found.strict and whole,
-        lenient=found.lenient and whole,
-        precision=found.precision,
-        recall=found.recall,
-        f1=found.f1,
+        **{**scores, "findings": tuple(findings)},
         status="judged" if answer.form == gold.answer.form else "wrong_form",
-        reason="; ".join(notes),
-        n_gold=found.n_gold,
-        n_predicted=found.n_predicted,
-        column_mapping=dict(found.column_mapping),
-        extra_columns=found.extra_columns,
         truncated=answer.truncated,
-    )
-
-
-def _zero(status: VerdictStatus, reason: str, n_gold: int = 0) -> Verdict:
-    return Verdict(
-        strict=False,
-        lenient=False,
-        precision=0.0,
-        recall=0.0,
-        f1=0.0,
-        status=status,
-        reason=reason,
-        n_gold=n_gold,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +104,7 @@ def test_the_verdict_of_the_execution_judge_makes_no_difference(world: World) ->
             TASK.query,
             MINE,
             Recorder().trajectory(),
-            verdict=asdict(judged.verdict),
+            verdict=judged.verdict.to_json(),
             evidence=judged.evidence.to_json(),
         )
         prompts += model.asked

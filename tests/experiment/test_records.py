@@ -13,7 +13,7 @@ import pytest
 
 from reasoningbank.errors import RecordError
 from reasoningbank.experiment import RunFolder, TrialKey, TrialRecord
-from reasoningbank.experiment.json_files import write_atomically
+from reasoningbank.experiment.storage import ARCHIVE, write_atomically
 
 
 def test_a_trial_comes_back_as_it_was_written(
@@ -80,8 +80,9 @@ def test_a_trial_with_a_field_missing_is_damaged(
     data = json.loads(path.read_text(encoding="utf-8"))
     del data["question"]
     path.write_text(json.dumps(data), encoding="utf-8")
-    with pytest.raises(RecordError, match="is no trial"):
+    with pytest.raises(RecordError) as caught:
         folder.read(written.key)
+    assert caught.value.code == "not-a-trial"
 
 
 def test_a_damaged_manifest_is_named(tmp_path: Path) -> None:
@@ -132,9 +133,38 @@ def test_an_archived_run_is_a_run(tmp_path: Path, record: Callable[..., TrialRec
     assert copy.done(made.key)
     assert copy.read(made.key) == made
     assert list(copy.trials()) == [made]
-    first = {p.name: p.read_bytes() for p in (tmp_path / "copy").rglob("*.gz")}
+    assert sorted(p.name for p in copy.path.iterdir()) == ["manifest.json", ARCHIVE]
     folder.archive(tmp_path / "again")
-    assert first == {p.name: p.read_bytes() for p in (tmp_path / "again").rglob("*.gz")}
+    first, again = ((tmp_path / run / ARCHIVE).read_bytes() for run in ("copy", "again"))
+    assert first == again
+
+
+def test_a_loose_record_takes_precedence_over_the_archive(
+    tmp_path: Path, record: Callable[..., TrialRecord]
+) -> None:
+    folder = RunFolder(tmp_path / "run")
+    folder.write_manifest({"version": 1, "experiment": {}})
+    old, new = record(), record(error="run again")
+    folder.write(old)
+    folder.archive(folder.path)
+    assert not folder.path.joinpath(old.key.path).exists()
+    assert folder.read(old.key) == old
+    folder.write(new)
+    folder.write(record(task="t2"))
+    assert [trial.error for trial in folder.trials()] == ["run again", ""]
+    folder.archive(folder.path)
+    assert folder.read(old.key) == new
+
+
+def test_a_damaged_archive_is_named(tmp_path: Path, record: Callable[..., TrialRecord]) -> None:
+    folder = RunFolder(tmp_path)
+    folder.write(record())
+    folder.archive(tmp_path)
+    raw = (tmp_path / ARCHIVE).read_bytes()
+    (tmp_path / ARCHIVE).write_bytes(raw[: len(raw) // 2])
+    with pytest.raises(RecordError) as caught:
+        list(folder.trials())
+    assert caught.value.where.endswith(ARCHIVE)
 
 
 def test_a_colleague_may_read_what_is_written(tmp_path: Path) -> None:

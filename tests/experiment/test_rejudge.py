@@ -16,9 +16,9 @@ from dspy.utils.exceptions import LMServerError
 
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment import Experiment, RunFolder, TrialRecord, run_experiment
-from reasoningbank.experiment.json_files import write_atomically
 from reasoningbank.experiment.rejudge import rejudge_run
 from reasoningbank.experiment.state import hold_run
+from reasoningbank.experiment.storage import write_atomically
 
 YES = {"checked": "all", "reason": "Fine.", "success": "yes", "confidence": "0.9"}
 NO = {**YES, "success": "no"}
@@ -113,7 +113,7 @@ def test_a_verdict_that_changed_is_told_and_kept(run: RunFolder) -> None:
 def test_a_copy_is_judged_and_the_run_stays_as_it_was(run: RunFolder, tmp_path: Path) -> None:
     archived = run.archive(tmp_path / "archived")
     held = {p: p.read_bytes() for p in archived.path.rglob("*") if p.is_file()}
-    with pytest.raises(UsageError, match=r"compressed.*--out"):
+    with pytest.raises(UsageError, match="--out"):
         rejudge_run(archived, "rule")
     out = RunFolder(tmp_path / "copy")
     outcome = rejudge_run(archived, "execution", out=out, arms=("oracle",), limit=2)

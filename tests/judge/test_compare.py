@@ -16,6 +16,10 @@ def table(names: str, *rows: Sequence[str | None]) -> Answer:
     return Answer.of_rows(names.split(), rows)
 
 
+def codes(found: Comparison) -> dict[str, dict[str, object]]:
+    return {finding.code: dict(finding.fields) for finding in found.findings}
+
+
 def scores(found: Comparison) -> tuple[bool, float, float, float]:
     return found.strict, found.precision, found.recall, found.f1
 
@@ -55,6 +59,7 @@ def test_a_predicted_column_stands_for_one_gold_column_only() -> None:
     assert compare(gold, table("x y", (A, A), (B, B))).strict
     found = compare(gold, table("x", (A,), (B,)))
     assert scores(found) == (False, 0.0, 0.0, 0.0)
+    assert codes(found) == {"columns-missing": {"missing": 1, "of": 2}}
     assert found.reason == "1 of 2 columns missing"
     assert not compare(gold, table("x y", (A, C), (B, D))).strict
 
@@ -65,7 +70,7 @@ def test_an_extra_column_fails_strictly_and_passes_leniently() -> None:
     found = compare(gold, wider)
     assert (found.match, found.strict, found.lenient, found.f1) == (False, False, True, 1.0)
     assert found.extra_columns == ("label",)
-    assert found.reason == "columns not asked for: label"
+    assert codes(found) == {"columns-extra": {"columns": ["label"]}}
     assert compare(gold, wider, lenient=True).match
 
 
@@ -175,14 +180,14 @@ def test_sums_in_another_order_are_the_same_sum() -> None:
 def test_forms_must_agree() -> None:
     found = compare(table("x", (A,)), Answer.of_boolean(True))
     assert scores(found) == (False, 0.0, 0.0, 0.0)
-    assert found.reason == "the right answer is a table, this is a boolean"
+    assert codes(found) == {"form-mismatch": {"gold": "table", "predicted": "boolean"}}
 
 
 def test_booleans() -> None:
     assert scores(compare(Answer.of_boolean(False), Answer.of_boolean(False)))[0]
     found = compare(Answer.of_boolean(False), Answer.of_boolean(True))
     assert scores(found) == (False, 0.0, 0.0, 0.0)
-    assert found.reason == "false was right"
+    assert codes(found) == {"wrong-boolean": {"gold": False}}
 
 
 # Blank nodes
@@ -198,7 +203,7 @@ def test_blank_nodes_shared_across_rows() -> None:
     assert compare(gold, table("x n", ("_:q", "2"), ("_:q", "1"), ("_:r", "3"))).strict
     found = compare(gold, table("x n", ("_:q", "1"), ("_:r", "2"), ("_:r", "3")))
     assert not found.strict
-    assert found.reason == "the rows are alike, but blank nodes connect them differently"
+    assert codes(found) == {"blank-nodes-differ": {}}
     assert found.f1 == 1.0
     assert not compare(gold, table("x n", ("_:q", "1"), ("_:r", "2"), ("_:s", "3"))).strict
 
@@ -240,7 +245,7 @@ def test_order_counts_only_where_it_is_asked_for() -> None:
     assert compare(gold, turned).strict
     found = compare(gold, turned, ordered=True)
     assert scores(found) == (False, 1.0, 1.0, 1.0)
-    assert found.reason == "the right rows in the wrong order"
+    assert codes(found) == {"wrong-order": {}}
     assert compare(gold, gold, ordered=True).strict
 
 

@@ -77,39 +77,36 @@ def test_every_form_survives_the_file(tmp_path: Path, answer: Answer) -> None:
 )
 def test_an_empty_gold_is_a_defect(tmp_path: Path, answer: Answer) -> None:
     for _ in range(2):
-        assert GoldStore(tmp_path, "h").gold(TASK, Engine(answer)).defect == (
-            "the gold returns nothing"
-        )
+        assert defect(GoldStore(tmp_path, "h").gold(TASK, Engine(answer))) == "gold-empty"
 
 
 def test_a_failing_gold_is_a_defect_and_tried_again_by_the_next_store(tmp_path: Path) -> None:
-    # An error that speaks of time is not late for that.
     engine = Engine(QueryError("'timed out' does not parse", where="E"))
     golds = GoldStore(tmp_path, "h")
     for _ in range(3):
-        assert golds.gold(TASK, engine).defect == "the gold fails: E: 'timed out' does not parse"
+        assert defect(golds.gold(TASK, engine)) == "gold-error"
     assert len(engine.asked) == 1
     assert not list(tmp_path.iterdir())
     assert not GoldStore(tmp_path, "h").gold(TASK, Engine(ROWS)).defect
 
 
 def test_a_gold_that_a_busy_machine_made_late_is_no_defect_for_ever(tmp_path: Path) -> None:
-    late = Engine(QueryTimeoutError("the query timed out", where="E"))
+    slow = Engine(QueryTimeoutError("the query timed out", where="E"))
     golds = GoldStore(tmp_path, "h")
-    assert golds.gold(TASK, late).defect == "the gold fails: E: the query timed out"
-    assert len(late.asked) == 2
+    assert defect(golds.gold(TASK, slow)) == "gold-timed-out"
+    assert len(slow.asked) == 2
     assert not golds.gold(TASK, Engine(ROWS)).defect
 
 
 def test_a_gold_that_the_caps_cut_is_a_defect(tmp_path: Path) -> None:
     found = GoldStore(tmp_path, "h").gold(TASK, Engine(replace(ROWS, truncated=True)))
-    assert found.defect == "the gold returns more than the caps of the judge allow"
+    assert defect(found) == "gold-truncated"
 
 
 def test_a_task_without_gold_is_a_defect(tmp_path: Path) -> None:
     engine = Engine(ROWS)
     found = GoldStore(tmp_path, "h").gold(TASK.blind(), engine)
-    assert found.defect == "the task has no gold query"
+    assert defect(found) == "gold-missing"
     assert not engine.asked
 
 
@@ -120,6 +117,10 @@ def test_an_endpoint_that_fails_says_nothing_about_the_gold(tmp_path: Path) -> N
     assert not golds.gold(TASK, Engine(ROWS)).defect
 
 
+def defect(gold: Gold) -> str:
+    return gold.defect.code if gold.defect else ""
+
+
 def limited(modifiers: str) -> Task:
     return replace(TASK, expected_sparql=f"SELECT ?x ?n {{ ?x ?p ?n }} {modifiers}")
 
@@ -128,7 +129,7 @@ def test_a_limit_is_taken_off(tmp_path: Path) -> None:
     engine = Engine(ROWS, LIMIT=QueryError("asked with its LIMIT"))
     for _ in range(2):
         found = GoldStore(tmp_path, "h").gold(limited("ORDER BY ?n LIMIT 1 OFFSET 1"), engine)
-        assert (found.answer.n_rows, found.window, found.note) == (2, Window(1, 1, ("n",)), "")
+        assert (found.answer.n_rows, found.window, found.note) == (2, Window(1, 1, ("n",)), None)
     assert len(engine.asked) == 1
 
 
@@ -142,12 +143,19 @@ def fallen_back(folder: Path, modifiers: str, engine: Callable[[str], Answer]) -
 def test_a_gold_too_large_without_its_limit_is_used_as_it_is(tmp_path: Path) -> None:
     one = Answer.of_rows(["x", "n"], [["<http://e/a>", "1"]])
     cut = Engine(replace(ROWS, truncated=True), LIMIT=one)
-    assert "more than the caps" in fallen_back(tmp_path / "a", "LIMIT 1", cut).note
+    kept = fallen_back(tmp_path / "a", "LIMIT 1", cut).note
+    assert kept is not None
+    assert (kept.code, kept.fields["error"]) == ("gold-limit-kept", "result-truncated")
     slow = Engine(QueryTimeoutError("the query timed out"), LIMIT=one)
-    assert "the query timed out" in fallen_back(tmp_path / "b", "LIMIT 1", slow).note
+    kept = fallen_back(tmp_path / "b", "LIMIT 1", slow).note
+    assert kept is not None
+    assert kept.fields["error"] == "query-timeout"
     for keys in ("ORDER BY STR(?n)", "ORDER BY ?other"):
         whole = Engine(ROWS, LIMIT=one)
-        assert "sorted by what is not" in fallen_back(tmp_path / "c", f"{keys} LIMIT 1", whole).note
+        for _ in range(2):
+            note = fallen_back(tmp_path / "c", f"{keys} LIMIT 1", whole).note
+            assert note is not None
+            assert note.code == "gold-sort-hidden"
 
 
 def test_the_limit_of_a_graph_counts_solutions(tmp_path: Path) -> None:
@@ -161,7 +169,7 @@ def test_the_limit_of_a_graph_counts_solutions(tmp_path: Path) -> None:
 
 def test_an_offset_beyond_the_end_is_an_empty_gold(tmp_path: Path) -> None:
     found = GoldStore(tmp_path, "h").gold(limited("LIMIT 1 OFFSET 5"), Engine(ROWS))
-    assert found.defect == "the gold returns nothing"
+    assert defect(found) == "gold-empty"
 
 
 def test_half_a_file_is_computed_anew(tmp_path: Path) -> None:
@@ -202,7 +210,10 @@ def test_a_gold_that_is_late_without_its_limit_is_not_frozen(tmp_path: Path) -> 
         return ROWS
 
     golds = GoldStore(tmp_path, "h")
-    assert "timed out" in golds.gold(task, busy).note
+    found = golds.gold(task, busy)
+    assert found.timed_out
+    assert found.note is not None
+    assert found.note.code == "gold-limit-kept"
     assert not list(tmp_path.iterdir())
     assert golds.gold(task, Engine(ROWS)).window.length == 2
 

@@ -42,7 +42,15 @@ def test_graphs_without_blank_nodes_are_sets() -> None:
     assert strict(one, [(A, Q, '"x"@en'), (A, P, "1.0"), (A, P, "1.0")])
     found = compare(Answer.of_triples(one), Answer.of_triples([(A, P, "1"), (A, P, "2")]))
     assert (found.strict, found.precision, found.recall, found.f1) == (False, 0.5, 0.5, 0.5)
-    assert found.reason == "1 of 2 triples missing, 1 of 2 triples wrong or too many"
+    missing, extra = found.findings
+    assert (missing.code, dict(missing.fields)) == (
+        "rows-missing",
+        {"missing": 1, "of": 2, "unit": "triples"},
+    )
+    assert (extra.code, dict(extra.fields)) == (
+        "rows-extra",
+        {"extra": 1, "of": 2, "unit": "triples"},
+    )
 
 
 def test_subject_and_object_are_no_columns_to_be_swapped() -> None:
@@ -76,7 +84,7 @@ def test_blank_nodes_that_are_merged_or_split_are_noticed() -> None:
     crossed = [("_:x", P, "1"), ("_:x", Q, "4"), ("_:y", P, "3"), ("_:y", Q, "2")]
     found = compare(Answer.of_triples(one), Answer.of_triples(crossed))
     assert (found.strict, found.f1) == (False, 1.0)
-    assert found.reason == "the rows are alike, but blank nodes connect them differently"
+    assert [finding.code for finding in found.findings] == ["blank-nodes-differ"]
 
 
 def test_triple_f1_stands_beside_isomorphism() -> None:

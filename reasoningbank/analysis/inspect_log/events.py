@@ -31,7 +31,7 @@ from reasoningbank.analysis.inspect_log.messages import (
 )
 from reasoningbank.analysis.inspect_log.text import as_text, identity, moment
 from reasoningbank.experiment import TrialRecord
-from reasoningbank.experiment.plain_json import plain
+from reasoningbank.experiment.storage import plain
 from reasoningbank.trajectory import Event
 
 __all__ = ["Transcript", "call_usage"]

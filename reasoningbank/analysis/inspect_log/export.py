@@ -139,6 +139,5 @@ def _readable(folder: RunFolder, damaged: list[Path]) -> Iterator[TrialRecord]:
 
 
 def _seeds(run: Path) -> set[int]:
-    names = (path.name for path in (run / "trials").glob("*/*.json*"))
-    found = (re.search(r"\.(-?\d+)\.json(\.gz)?$", name) for name in names)
+    found = (re.search(r"\.(-?\d+)\.json$", name) for name in RunFolder(run).trial_names())
     return {int(match[1]) for match in found if match}

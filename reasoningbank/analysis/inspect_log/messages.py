@@ -16,7 +16,7 @@ from inspect_ai.tool import ToolCall, ToolCallError
 
 from reasoningbank.analysis.inspect_log.text import as_text, identity
 from reasoningbank.experiment import TrialRecord
-from reasoningbank.experiment.plain_json import plain
+from reasoningbank.experiment.storage import plain
 from reasoningbank.trajectory import Event
 
 __all__ = ["PYTHON", "Conversation", "call_id", "prompt_messages"]

@@ -16,7 +16,7 @@ from reasoningbank.analysis.inspect_log.messages import Conversation
 from reasoningbank.analysis.inspect_log.scores import scores_of
 from reasoningbank.analysis.inspect_log.text import identity, moment
 from reasoningbank.experiment import TrialRecord
-from reasoningbank.experiment.plain_json import plain
+from reasoningbank.experiment.storage import plain
 
 __all__ = ["sample_of"]
 

@@ -8,7 +8,7 @@ from typing import Any
 from inspect_ai.scorer import CORRECT, INCORRECT, Score
 
 from reasoningbank.experiment import TrialRecord
-from reasoningbank.experiment.plain_json import plain
+from reasoningbank.experiment.storage import plain
 
 __all__ = ["VERDICT_SCORERS", "scores_of"]
 

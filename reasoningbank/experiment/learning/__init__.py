@@ -10,6 +10,6 @@ from reasoningbank.experiment.learning.learner import Learner
 from reasoningbank.experiment.learning.session import LearningSession
 from reasoningbank.experiment.learning.snapshots import Snapshots
 from reasoningbank.experiment.learning.streams import Stream
-from reasoningbank.experiment.steps import Step, StepFolder
+from reasoningbank.experiment.records import Step, StepFolder
 
 __all__ = ["Learner", "LearningSession", "Snapshots", "Step", "StepFolder", "Stream"]

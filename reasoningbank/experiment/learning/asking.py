@@ -11,7 +11,7 @@ from reasoningbank.experiment.learning.parts import Parts
 from reasoningbank.experiment.learning.recalling import Recalls
 from reasoningbank.experiment.plan import Plan
 from reasoningbank.experiment.recall import Recall
-from reasoningbank.experiment.trial_record import TrialKey
+from reasoningbank.experiment.records import TrialKey
 from reasoningbank.experiment.world import World
 from reasoningbank.memory import MemoryBank
 

@@ -2,41 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 from reasoningbank.corpus import Task
-from reasoningbank.errors import RecordError, UsageError
-from reasoningbank.experiment.bank_file import bank_file
+from reasoningbank.errors import RecordError
 from reasoningbank.experiment.config import Arm, Experiment
-from reasoningbank.experiment.json_files import read_json, write_atomically
-from reasoningbank.experiment.learning.snapshots import Snapshots
+from reasoningbank.experiment.learning.snapshots import Snapshots, read_bank
 from reasoningbank.experiment.memory_config import bank_arm
-from reasoningbank.experiment.steps import StepFolder
+from reasoningbank.experiment.records import StepFolder
+from reasoningbank.experiment.storage import RunStorage
 from reasoningbank.memory import MemoryBank, Snapshot
 from reasoningbank.memory.distillation import Distilled
 
-__all__ = ["Banks", "read_bank"]
-
-
-def read_bank(path: Path) -> Snapshot:
-    """Return what a bank on file holds.
-
-    Args:
-        path: A snapshot (.jsonl, .jsonl.gz) or a bank (.sqlite).
-
-    Raises:
-        UsageError: If it is empty, or something else.
-    """
-    try:
-        if path.suffix in (".sqlite", ".db"):
-            with MemoryBank(path, readonly=True) as bank:
-                return bank.snapshot()
-        return Snapshot.read(path)
-    except RecordError as error:
-        raise UsageError(error.what, where=error.where, hint=error.hint) from error
+__all__ = ["Banks"]
 
 
 class Banks:
@@ -103,29 +85,26 @@ class Banks:
             return taken[-1].after
         if root.memory.source == "gold":
             return self._of_gold(root)
-        snapshot = read_bank(bank_file(root.memory, seed))
+        snapshot = read_bank(root.memory, seed)
         self._snapshots.write(snapshot)
         return snapshot.hash
 
     def _of_gold(self, root: Arm) -> str:
         """Return the name of the training tasks' exemplars: made once, and read from then on."""
-        note = self._run / "learning" / f"{root.name}.bank.json"
-        note = note if note.exists() else note.with_name(f"{note.name}.gz")
-        if note.exists():
-            try:
-                name = str(read_json(note)["after"])
+        storage, note = RunStorage(self._run), f"learning/{root.name}.bank.json"
+        if storage.exists(note):
+            # Either file can be made again: golds do not change in a run.
+            with contextlib.suppress(RecordError, KeyError, TypeError):
+                name = str(storage.read_json(note)["after"])
                 self._snapshots.read(name)
                 return name
-            except (RecordError, KeyError, TypeError):
-                # Either file can be made again: golds do not change in a run.
-                note.unlink()
         made = [self._exemplars(root, task) for task in self._tasks]
         with self._open_bank(Snapshot.of(())) as bank:
             added = bank.add([item for one in made for item in one.items], reason="gold")
             snapshot = bank.snapshot()
         self._snapshots.write(snapshot)
-        write_atomically(
-            self._run / "learning" / f"{root.name}.bank.json",
+        storage.write_json(
+            note,
             {
                 "version": 1,
                 "arm": root.name,

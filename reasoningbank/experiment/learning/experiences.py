@@ -11,7 +11,7 @@ from typing import Any
 
 from reasoningbank.corpus import Task
 from reasoningbank.experiment.config import Arm
-from reasoningbank.experiment.trial_record import TrialRecord
+from reasoningbank.experiment.records import TrialRecord
 from reasoningbank.judge import rule_verdict
 from reasoningbank.memory.distillation import Experience
 from reasoningbank.trajectory import Trajectory

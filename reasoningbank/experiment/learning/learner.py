@@ -15,8 +15,7 @@ from reasoningbank.experiment.learning.experiences import (
     outcome_of,
     retrieved_in,
 )
-from reasoningbank.experiment.steps import Step
-from reasoningbank.experiment.trial_record import TrialRecord
+from reasoningbank.experiment.records import Step, TrialRecord
 from reasoningbank.memory import Counters
 from reasoningbank.trajectory import Usage
 

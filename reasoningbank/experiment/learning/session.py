@@ -9,24 +9,21 @@ from dataclasses import replace
 from functools import partial
 
 from reasoningbank.errors import EndpointError, RecordError, UsageError
-from reasoningbank.experiment.bank_file import bank_file
 from reasoningbank.experiment.config import Arm, Experiment
 from reasoningbank.experiment.executors import Job
 from reasoningbank.experiment.interrupts import Stop
-from reasoningbank.experiment.learning.banks import Banks, read_bank
+from reasoningbank.experiment.learning.banks import Banks
 from reasoningbank.experiment.learning.learner import Learner
 from reasoningbank.experiment.learning.parts import Parts
 from reasoningbank.experiment.learning.recalling import Recalls
-from reasoningbank.experiment.learning.snapshots import Snapshots
+from reasoningbank.experiment.learning.snapshots import Snapshots, read_bank
 from reasoningbank.experiment.learning.streams import Stream
 from reasoningbank.experiment.learning.waves import Levels
 from reasoningbank.experiment.lm_judging import judge_attempts
 from reasoningbank.experiment.memory_config import bank_arm, control_of, seeds_of
 from reasoningbank.experiment.plan import Plan, stream_order
-from reasoningbank.experiment.records import RunFolder
-from reasoningbank.experiment.steps import StepFolder
+from reasoningbank.experiment.records import RunFolder, StepFolder, TrialKey, TrialRecord
 from reasoningbank.experiment.trial import Trial
-from reasoningbank.experiment.trial_record import TrialKey, TrialRecord
 from reasoningbank.experiment.world import World
 from reasoningbank.memory import MemoryBank, Snapshot
 
@@ -211,7 +208,7 @@ class LearningSession:
     def _stream(self, arm: Arm, order: int) -> Stream:
         begin = Snapshot.of(())
         if arm.memory.bank:
-            begin = read_bank(bank_file(arm.memory, order))
+            begin = read_bank(arm.memory, order)
         steps = sum(job.teaches and _place(job) == (arm.name, order) for job in self._plan.jobs)
         return Stream(
             Learner(

@@ -1,34 +1,35 @@
-"""The snapshots of a run's banks: `memory/<hash>.jsonl`, compressed or not."""
+"""The bank snapshots of a run, and the banks that experiment files name."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from reasoningbank.errors import RecordError, UsageError
-from reasoningbank.experiment.bank_file import snapshot_file
-from reasoningbank.memory import Snapshot
+from reasoningbank.experiment.memory_config import MemorySettings, find_bank
+from reasoningbank.experiment.storage import RunStorage
+from reasoningbank.memory import MemoryBank, Snapshot
 
-__all__ = ["Snapshots"]
+__all__ = ["Snapshots", "read_bank"]
 
 
 class Snapshots:
-    """The snapshots of a run.
+    """The snapshots of a run: `memory/<hash>.jsonl`.
 
     Args:
         run: Folder of the run.
     """
 
     def __init__(self, run: Path) -> None:
-        self.folder = run / "memory"
+        self._storage = RunStorage(run)
 
     def file(self, name: str) -> Path:
-        """Return where a snapshot lies, or would lie compressed."""
-        return snapshot_file(self.folder.parent, name)
+        """Return where a snapshot lies or would lie."""
+        return self._storage.path(f"memory/{name}.jsonl")
 
     def write(self, snapshot: Snapshot) -> None:
-        """Store a snapshot, unless it is there."""
-        if not self.file(snapshot.hash).exists():
-            snapshot.write(self.folder)
+        """Write a snapshot unless it exists."""
+        if not self._storage.exists(f"memory/{snapshot.hash}.jsonl"):
+            snapshot.write(self._storage.root / "memory")
 
     def read(self, name: str) -> Snapshot:
         """Return a snapshot by its hash.
@@ -38,13 +39,30 @@ class Snapshots:
         """
         path = self.file(name)
         try:
-            return Snapshot.read(path)
+            raw = self._storage.read(f"memory/{name}.jsonl")
+            return Snapshot.parse(raw, name=f"{name}.jsonl", where=str(path))
         except UsageError as error:
             raise RecordError(f"is damaged ({error.what})", where=str(path)) from error
 
     def set_aside(self, name: str) -> Path | None:
-        """Rename a damaged snapshot, so that it is made again; None where there is none."""
-        path = self.file(name)
-        if not path.exists():
+        """Rename a damaged snapshot so that it is made again; return None if there is none."""
+        if not self._storage.exists(f"memory/{name}.jsonl"):
             return None
-        return path.replace(path.with_name(f"{path.name}.damaged"))
+        return self._storage.set_aside(f"memory/{name}.jsonl")
+
+
+def read_bank(memory: MemorySettings, seed: int) -> Snapshot:
+    """Return the content of the bank that an arm names.
+
+    Raises:
+        UsageError: If it is missing, empty or not a bank.
+    """
+    storage, name = find_bank(memory, seed)
+    path = storage.path(name)
+    try:
+        if path.suffix in (".sqlite", ".db"):
+            with MemoryBank(path, readonly=True) as bank:
+                return bank.snapshot()
+        return Snapshot.parse(storage.read(name), name=path.name, where=str(path))
+    except RecordError as error:
+        raise UsageError(error.what, where=error.where, hint=error.hint) from error

@@ -13,10 +13,8 @@ from reasoningbank.experiment.config import Retries
 from reasoningbank.experiment.executors import Job
 from reasoningbank.experiment.learning.learner import Learner
 from reasoningbank.experiment.learning.snapshots import Snapshots
-from reasoningbank.experiment.records import RunFolder
+from reasoningbank.experiment.records import RunFolder, Step, StepFolder, TrialKey, TrialRecord
 from reasoningbank.experiment.retrying import waits
-from reasoningbank.experiment.steps import Step, StepFolder
-from reasoningbank.experiment.trial_record import TrialKey, TrialRecord
 from reasoningbank.memory import MemoryBank, Snapshot
 
 __all__ = ["Stream"]

@@ -12,8 +12,8 @@ from typing import Any
 from mlflow.entities import Span, SpanType
 from mlflow.tracing.constant import CostKey, SpanAttributeKey, TokenUsageKey
 
-from reasoningbank.experiment.plain_json import plain
-from reasoningbank.experiment.trial_record import TrialRecord
+from reasoningbank.experiment.records import TrialRecord
+from reasoningbank.experiment.storage import plain
 from reasoningbank.trajectory import Event
 
 __all__ = ["nanoseconds", "spans_of", "token_usage"]

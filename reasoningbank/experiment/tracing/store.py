@@ -11,7 +11,8 @@ from mlflow import MlflowClient
 from mlflow.entities import Metric, Param, RunStatus, RunTag
 from mlflow.tracing.client import TracingClient
 
-from reasoningbank.experiment.plain_json import plain
+from reasoningbank.experiment.records import TrialRecord
+from reasoningbank.experiment.storage import plain
 from reasoningbank.experiment.tracing.spans import spans_of
 from reasoningbank.experiment.tracing.tally import Tally
 from reasoningbank.experiment.tracing.trace import (
@@ -23,7 +24,6 @@ from reasoningbank.experiment.tracing.trace import (
     trace_info,
     trial_name,
 )
-from reasoningbank.experiment.trial_record import TrialRecord
 
 __all__ = ["TraceStore"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from statistics import fmean, median
 
-from reasoningbank.experiment.trial_record import TrialKey, TrialRecord
+from reasoningbank.experiment.records import TrialKey, TrialRecord
 
 __all__ = ["Tally"]
 

@@ -19,9 +19,9 @@ from mlflow.entities import (
 )
 from mlflow.tracing.constant import TraceMetadataKey, TraceTagKey
 
-from reasoningbank.experiment.plain_json import plain
+from reasoningbank.experiment.records import TrialKey, TrialRecord
+from reasoningbank.experiment.storage import plain
 from reasoningbank.experiment.tracing.spans import nanoseconds, token_usage
-from reasoningbank.experiment.trial_record import TrialKey, TrialRecord
 
 __all__ = ["EDITION_TAG", "RUN_TAG", "TRIAL_TAG", "trace_digits", "trace_info", "trial_name"]
 

@@ -10,8 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 
 from reasoningbank.errors import UsageError, need_package
-from reasoningbank.experiment.records import RunFolder
-from reasoningbank.experiment.trial_record import TrialKey, TrialRecord
+from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
 
 __all__ = ["mlflow_tracer"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from reasoningbank.findings import Finding
 from reasoningbank.memory.item import ABSENT, ItemSource, MemoryItem, Provenance, Scope, Turn
 from reasoningbank.trajectory import Trajectory, Usage
 
@@ -30,6 +31,7 @@ class Experience:
         trial: The trial, as ``arm/task.seed``.
         model: Name of the model whose attempt it was.
         reason: What decided, in the judge's words; never text of a gold query.
+        findings: What the execution judge found, by code; empty where its verdict is not used.
         time: When, ISO 8601 in UTC.
     """
 
@@ -47,20 +49,12 @@ class Experience:
     trial: str = ""
     model: str = ""
     reason: str = ""
+    findings: tuple[Finding, ...] = ()
     time: str = ""
 
-    @property
-    def execution_reason(self) -> str:
-        """What decided, where the execution judge said it; empty where another judge's words are.
-
-        Where two judges must agree, the reason is that of the execution judge, the first.
-
-        Examples:
-            >>> one = Experience("t", "", "", "?", None, False, "lm:local", reason="no columns")
-            >>> one.execution_reason, replace(one, judge="execution and lm:local").execution_reason
-            ('', 'no columns')
-        """
-        return self.reason if self.judge.partition(" and ")[0] == "execution" else ""
+    def finding(self, code: str) -> Finding | None:
+        """Return the execution judge's finding with this code; None if there is none."""
+        return next((one for one in self.findings if one.code == code), None)
 
     def provenance(self, author: str) -> Provenance:
         """Return where an item of this attempt comes from.

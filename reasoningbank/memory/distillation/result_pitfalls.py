@@ -5,29 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from reasoningbank.findings import Finding
 from reasoningbank.memory.distillation.experience import Experience
 from reasoningbank.memory.distillation.facts import Facts
 from reasoningbank.memory.distillation.grounding import names_in
 from reasoningbank.memory.distillation.syntax_pitfalls import Pitfall
-from reasoningbank.schema import explain_empty
 from reasoningbank.sparql import PreparedQuery
 from reasoningbank.sparql.tokens import tokenize
+from reasoningbank.tools.diagnosis import diagnose
+from reasoningbank.tools.diagnosis.names import calls
 
 __all__ = ["result_pitfalls"]
 
 #: Causes told of one empty result.
 _MOST_CAUSES = 2
-#: Characters of one cause.
-_MOST_CAUSE = 200
-_OF_NAMES = ("unknown-class", "unknown-property", "wrong-prefix")
-#: What the execution judge says where the form or the columns are wrong.
-_FORM = re.compile(r"the right answer is a (boolean|graph|table), this is a (\w+)")
-_COLUMNS = re.compile(r"(\d+) of (\d+) columns missing")
-_EXTRA = re.compile(r"columns not asked for: (.+?)(?:;|$)")
+_TOOL = "sparql_"
+_OF_NAMES = ("there is no ", "PREFIX ")
+_MISFIT = "does not fit what stands before it"
 _CODE = re.compile(r"[A-Za-z.].*\d|\d.*[A-Za-z.]")
 _NAME = re.compile(r"[A-Z][a-z]{2,}")
-_ORDER = "the right rows in the wrong order"
 
 _FORMS = {
     "boolean": (
@@ -64,9 +59,9 @@ def result_pitfalls(
         facts: What is known of the endpoint's names.
         known: Whether all its names exist; only then is it asked why there are no rows.
     """
-    form = _FORM.search(experience.execution_reason)
+    form = experience.finding("form-mismatch")
     if form is not None:
-        yield Pitfall(*_FORMS[form[1]], tags=("form",))
+        yield Pitfall(*_FORMS[form.fields["gold"]], tags=("form",))
         return
     if not experience.rows and known:
         yield from _empty(experience, prepared, facts)
@@ -76,8 +71,8 @@ def result_pitfalls(
 
 
 def _empty(experience: Experience, prepared: PreparedQuery, facts: Facts) -> Iterator[Pitfall]:
-    causes = explain_empty(prepared, facts.vocabulary, facts.run, namespaces=facts.namespaces)
-    told = [line for cause in causes if (line := _worth_telling(cause))][:_MOST_CAUSES]
+    causes = diagnose(prepared, facts.run, facts.vocabulary, namespaces=facts.namespaces)
+    told = [line for cause in causes if (line := _worth_telling(cause, facts))][:_MOST_CAUSES]
     if not told:
         return
     lines = "\n".join(f"- {line}" for line in told)
@@ -90,22 +85,23 @@ def _empty(experience: Experience, prepared: PreparedQuery, facts: Facts) -> Ite
     )
 
 
-def _worth_telling(cause: Finding) -> str:
-    """Return what of a cause is worth remembering; empty if nothing is.
+def _worth_telling(cause: str, facts: Facts) -> str:
+    """Return what of a cause is worth remembering; empty where nothing is.
 
-    A name that exists nowhere has an item of its own, and a label near a resource need not be the
-    one that was meant.
+    One that was cut may end in the middle of a name; not every agent has tools; a name that
+    exists nowhere is told as such or not at all; and that something else near has a label does
+    not make it the one that was wanted.
     """
-    if cause.code in _OF_NAMES:
+    if cause.endswith("…") or _TOOL in cause or cause.startswith(_OF_NAMES):
         return ""
-    line = cause.what if cause.fields.get("guess") else str(cause)
-    return line if len(line) <= _MOST_CAUSE else ""
+    said, _, instead = cause.partition(": write ")
+    names = [facts.iri_of(name) for name in names_in(instead)]
+    guessed = said.endswith(_MISFIT) and any(name is not None and calls(name) for name in names)
+    return said if guessed else cause
 
 
 def _columns(experience: Experience, prepared: PreparedQuery) -> Iterator[Pitfall]:
-    missing = _COLUMNS.search(experience.execution_reason)
-    extra = _EXTRA.search(experience.execution_reason)
-    if missing is not None:
+    if experience.finding("columns-missing"):
         yield Pitfall(
             "A column for everything the question asks to be given",
             'Questions that say "Give the …, the … and the …", or "List the … with …"',
@@ -114,7 +110,7 @@ def _columns(experience: Experience, prepared: PreparedQuery) -> Iterator[Pitfal
             "that are asked for.",
             tags=("columns",),
         )
-    elif extra is not None:
+    elif experience.finding("columns-extra"):
         yield Pitfall(
             "No column that the question does not ask for",
             "Questions that name what they want to be given",
@@ -122,7 +118,7 @@ def _columns(experience: Experience, prepared: PreparedQuery) -> Iterator[Pitfal
             "WHERE.\nSign: more columns than things that are asked for.",
             tags=("columns",),
         )
-    elif _ORDER in experience.execution_reason:
+    elif experience.finding("wrong-order"):
         yield Pitfall(
             "The order that the question names takes ORDER BY",
             'Questions that say "the largest first", "by name", "the five most …"',

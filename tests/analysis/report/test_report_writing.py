@@ -19,7 +19,7 @@ from reasoningbank.analysis.report.index import TrialIndex
 from reasoningbank.analysis.report.markup import element
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment import RunFolder
-from reasoningbank.experiment.json_files import write_atomically
+from reasoningbank.experiment.storage import write_atomically
 
 from .handmade import HOSTILE, MANIFEST, record, records, trajectory
 

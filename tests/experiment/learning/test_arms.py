@@ -17,7 +17,7 @@ from reasoningbank.errors import UsageError
 from reasoningbank.experiment import Experiment, RunFolder, TrialKey, TrialRecord
 from reasoningbank.experiment.learning.snapshots import Snapshots
 from reasoningbank.experiment.plan import plan_run
-from reasoningbank.experiment.steps import StepFolder
+from reasoningbank.experiment.records import StepFolder
 from reasoningbank.memory import MemoryItem, Provenance, Snapshot, Turn
 from reasoningbank.trajectory import Usage
 

@@ -9,7 +9,8 @@ import pytest
 from hashed_words import HashedWords
 
 from reasoningbank.errors import UsageError
-from reasoningbank.experiment.learning.banks import read_bank
+from reasoningbank.experiment import MemorySettings
+from reasoningbank.experiment.learning.snapshots import read_bank
 from reasoningbank.memory import MemoryBank, MemoryItem
 
 
@@ -23,7 +24,7 @@ def test_a_bank_is_read_and_left_as_it_is(tmp_path: Path) -> None:
         database.execute("DROP TABLE words")
     database.close()
     before = path.read_bytes()
-    assert read_bank(path) == wanted
+    assert read_bank(MemorySettings(source="bank", bank=str(path)), 0) == wanted
     assert path.read_bytes() == before
 
 
@@ -32,5 +33,5 @@ def test_an_empty_file_is_no_empty_bank(tmp_path: Path, name: str) -> None:
     """A run would begin without a memory, and without a word of it."""
     (tmp_path / name).touch()
     with pytest.raises(UsageError, match="is empty, so it is no memory bank"):
-        read_bank(tmp_path / name)
+        read_bank(MemorySettings(source="bank", bank=str(tmp_path / name)), 0)
     assert (tmp_path / name).stat().st_size == 0

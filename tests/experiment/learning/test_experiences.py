@@ -15,7 +15,7 @@ from reasoningbank.experiment import trial as trials
 from reasoningbank.experiment.learning import session as sessions
 from reasoningbank.experiment.learning.experiences import experiences_of, outcome_of, retrieved_in
 from reasoningbank.experiment.learning.snapshots import Snapshots
-from reasoningbank.experiment.steps import StepFolder
+from reasoningbank.experiment.records import StepFolder
 from reasoningbank.trajectory import Recorder
 
 TASK = Task("t1", "Which?", "SELECT ?the_gold {}", "http://e/", group="g", corpus="Trees")

@@ -11,7 +11,7 @@ import pytest
 from faults_of_runs.nursery import Done, begin
 
 from reasoningbank.experiment import RunFolder
-from reasoningbank.experiment.steps import StepFolder
+from reasoningbank.experiment.records import StepFolder
 from reasoningbank.sparql import EndpointConfig
 
 from .kills import dies_before_the_step, dies_in_mid_snapshot, dies_in_mid_step

@@ -13,10 +13,11 @@ import pytest
 from reasoningbank.agents import AGENTS, Attempt, Episode
 from reasoningbank.corpus import Task
 from reasoningbank.errors import EndpointError, RecordError
-from reasoningbank.experiment import Experiment, RunFolder, TrialKey, json_files, read_state
+from reasoningbank.experiment import Experiment, RunFolder, TrialKey, read_state, storage
 from reasoningbank.experiment.learning import Learner
 from reasoningbank.experiment.learning.snapshots import Snapshots
-from reasoningbank.experiment.steps import StepFolder
+from reasoningbank.experiment.records import StepFolder
+from reasoningbank.experiment.storage import ARCHIVE
 from reasoningbank.memory import Snapshot
 from reasoningbank.memory.distillation import Distiller
 
@@ -84,7 +85,7 @@ def undisturbed() -> dict[str, Any]:
         (StepFolder, "write", 3, True),  # the step is written, the next trial not begun
         (StepFolder, "write", 1, True),
         (StepFolder, "write", len(STREAM), True),  # before the evaluation
-        (json_files.Path, "replace", 9, False),  # written, and no name yet
+        (storage.Path, "replace", 9, False),  # written, and no name yet
         (RunFolder, "write", len(STREAM) + 2, True),  # in mid evaluation
     ],
     ids=lambda value: getattr(value, "__name__", str(value)),
@@ -280,8 +281,7 @@ def test_an_archive_carries_the_streams_and_goes_on(
 ) -> None:
     whole = left_by(run(learning(), "whole"))
     copy = run(learning(), limit=3).archive(tmp_path / "copy")
-    packed = {path.suffix for path in copy.path.glob("*/**/*") if path.is_file()}
-    assert packed == {".gz"}
+    assert {path.name for path in copy.path.iterdir()} == {"manifest.json", ARCHIVE}
     run(learning(), "copy")
     assert _end(copy) == whole["learning/learned.0/0005.json"]["after"]
     again = copy.archive(tmp_path / "again")

@@ -13,7 +13,7 @@ from reasoningbank.errors import UsageError
 from reasoningbank.experiment import Experiment, RunFolder, TrialKey
 from reasoningbank.experiment.learning import Snapshots
 from reasoningbank.experiment.plan import plan_run, stream_order
-from reasoningbank.experiment.steps import StepFolder
+from reasoningbank.experiment.records import StepFolder
 
 from .orchard import STREAM, TEST
 

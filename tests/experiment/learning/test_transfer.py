@@ -10,7 +10,7 @@ import pytest
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment import Experiment, RunFolder, TrialKey
 from reasoningbank.experiment.plan import plan_run
-from reasoningbank.experiment.steps import StepFolder
+from reasoningbank.experiment.records import StepFolder
 
 Make = Callable[..., Experiment]
 Run = Callable[..., RunFolder]
@@ -71,10 +71,12 @@ def test_compressed_records_do_as_well_and_others_are_refused(
 
 def test_what_is_not_there_is_told_before_anything_runs(learning: Make, before: RunFolder) -> None:
     third = evaluated(learning, *transfer(before)[:2], seeds=(0, 1, 2))
-    with pytest.raises(UsageError, match=r"arm learned: there is no stream learned\.2 in "):
+    with pytest.raises(UsageError) as caught:
         plan_run(third)
-    with pytest.raises(UsageError, match=r"name the arm whose streams are meant"):
+    assert (caught.value.code, caught.value.where) == ("no-stream", "arm learned")
+    with pytest.raises(UsageError) as caught:
         plan_run(evaluated(learning, *transfer(before, stream="")[:2]))
+    assert caught.value.code == "not-a-bank"
     with pytest.raises(UsageError, match="stream is for source = 'bank'"):
         evaluated(learning, *transfer(before, source="learned")[:2])
     missing = [*transfer(before)[:2], {**transfer(before)[2], "seeds": [0, 7]}]

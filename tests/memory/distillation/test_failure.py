@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from reasoningbank.corpus import Task
+from reasoningbank.findings import Finding
 from reasoningbank.judge import ExecutionJudge, GoldStore
 from reasoningbank.memory import MemoryItem
 from reasoningbank.memory.distillation import Distiller
@@ -181,34 +180,29 @@ def test_what_the_judge_says_of_form_and_columns_is_understood(
     with SPARQLClient(endpoint) as client:
         verdict = ExecutionJudge(client, GoldStore(tmp_path, "store")).judge(task, query)  # type: ignore[arg-type]
     assert not verdict.strict
-    found = pitfalls(distiller, query, ran=True, rows=verdict.n_predicted, reason=verdict.reason)
+    found = pitfalls(
+        distiller, query, ran=True, rows=verdict.n_predicted, findings=verdict.findings
+    )
 
     assert [item for item in found if title in item.title]
 
 
 @pytest.mark.parametrize(
-    "reason",
+    ("code", "fields"),
     [
-        "I think 1 of 2 columns missing",
-        "columns not asked for: ?mass",
-        "the right answer is a boolean, this is a table",
-        "the right rows in the wrong order",
+        ("columns-missing", {}),
+        ("columns-extra", {}),
+        ("form-mismatch", {"gold": "boolean"}),
+        ("wrong-order", {}),
     ],
 )
-def test_a_models_words_are_not_read(distiller: Distiller, reason: str) -> None:
-    (by_model, by_execution, by_both) = (
-        distiller.distil([replace(attempt(MASS, reason=reason), judge=judge)]).items
-        for judge in ("lm:local", "execution", "execution and lm:local")
-    )
+def test_findings_are_read_and_reasons_are_not(
+    distiller: Distiller, code: str, fields: dict[str, str]
+) -> None:
+    finding = Finding(code, "1 of 2 columns missing", fields=fields)
 
-    assert not by_model
-    assert [item.title for item in by_execution] == [item.title for item in by_both] != []
-
-
-def test_no_gold_and_no_verdict_is_told(distiller: Distiller) -> None:
-    query, reason = "ASK { uniprotkb:P04637 ?p ?o }", "false was right; 3 of 9 rows missing"
-
-    assert not pitfalls(distiller, query, ran=True, rows=1, reason=reason)
+    assert not pitfalls(distiller, MASS, ran=True, rows=1, reason=finding.what)
+    assert pitfalls(distiller, MASS, ran=True, rows=1, findings=(finding,))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,256 @@
+"""Files of a run: JSON written atomically, loose, gzip-compressed, or in one archive per run.
+
+`records.tar.xz` beside `manifest.json` holds the trials, memory snapshots and learning steps of an
+archived run. A loose file takes precedence over a member of the archive with the same name.
+"""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import io
+import json
+import lzma
+import os
+import re
+import tarfile
+import threading
+import zlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from reasoningbank.errors import RecordError
+
+__all__ = [
+    "ARCHIVE",
+    "RunStorage",
+    "plain",
+    "read_json",
+    "write_atomically",
+    "write_bytes_atomically",
+]
+
+#: Name of the archive within the folder of a run.
+ARCHIVE = "records.tar.xz"
+_RERUN = "delete the file and run the same command again"
+
+
+def write_atomically(path: Path, data: Any, *, durable: bool = True) -> None:
+    """Write JSON so that a reader sees the old file or the new one, never a part.
+
+    Args:
+        path: The file; its folder is created.
+        data: JSON-able data.
+        durable: Whether to return only after the data reached the disk.
+
+    Raises:
+        RecordError: If the disk is full or the folder cannot be written.
+    """
+    # Models and agents' code write lone surrogates; they must not cost a trial.
+    text = json.dumps(data, ensure_ascii=False, indent=1)
+    write_bytes_atomically(path, text.encode("utf-8", "surrogatepass"), durable=durable)
+
+
+def write_bytes_atomically(path: Path, data: bytes, *, durable: bool = True) -> None:
+    """Write a file whole or not at all; see `write_atomically`."""
+    temporary: Path | None = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # `tempfile` would create a file that colleagues on a shared disk cannot read.
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
+        with temporary.open("wb") as file:
+            file.write(data)
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
+        temporary.replace(path)
+        temporary = None
+    except OSError as error:
+        reason = error.strerror or str(error)
+        hint = "free space or choose another folder with --out"
+        raise RecordError(f"cannot be written ({reason})", where=str(path), hint=hint) from error
+    finally:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+
+
+def read_json(path: Path) -> Any:
+    """Return the content of a JSON file, compressed or not.
+
+    Raises:
+        RecordError: If the file is missing or damaged.
+    """
+    try:
+        return json.loads(_unpacked(path))
+    except ValueError as error:
+        raise _unreadable(path, error) from error
+
+
+def plain(value: Any) -> Any:
+    r"""Return JSON-able data with lone surrogates escaped.
+
+    Records keep lone surrogates, which models write; databases and most JSON parsers refuse them.
+
+    Examples:
+        >>> plain({"text": ("\ud83d", 1)})
+        {'text': ['\\ud83d', 1]}
+    """
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(value, Mapping):
+        return {plain(str(k)): plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(v) for v in value]
+    return value
+
+
+class RunStorage:
+    """Read and write the files of one run by name, such as ``trials/rlm/001.0.json``.
+
+    Args:
+        root: Folder of the run.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def exists(self, name: str) -> bool:
+        """Return whether a file exists, loose, compressed or archived."""
+        return self._loose(name) is not None or name in self._members()
+
+    def path(self, name: str) -> Path:
+        """Return where a file lies; for a member of the archive, its path below the archive."""
+        loose = self._loose(name)
+        if loose is None and name in self._members():
+            return self.root / ARCHIVE / name
+        return loose or self.root / name
+
+    def read(self, name: str) -> bytes:
+        """Return the uncompressed content of a file.
+
+        Raises:
+            RecordError: If the file is missing or damaged.
+        """
+        loose = self._loose(name)
+        if loose is None and (found := self._members().get(name)) is not None:
+            return found
+        return _unpacked(loose or self.root / name)
+
+    def read_json(self, name: str) -> Any:
+        """Return the content of a JSON file.
+
+        Raises:
+            RecordError: If the file is missing or damaged.
+        """
+        try:
+            return json.loads(self.read(name))
+        except ValueError as error:
+            raise _unreadable(self.path(name), error) from error
+
+    def write_json(self, name: str, data: Any) -> Path:
+        """Write a JSON file atomically and return its path.
+
+        Raises:
+            RecordError: If it cannot be written.
+        """
+        path = self.root / name
+        write_atomically(path, data)
+        path.with_name(f"{path.name}.gz").unlink(missing_ok=True)
+        return path
+
+    def names(self, pattern: str) -> list[str]:
+        """Return the sorted names of the files that match a regular expression.
+
+        Temporary files, lock files and files renamed to ``.damaged`` are left out.
+        """
+        part = pattern.partition("/")[0]
+        loose = (
+            path.relative_to(self.root).as_posix().removesuffix(".gz")
+            for path in (self.root / part).rglob("*")
+            if not path.name.startswith(".") and path.is_file()
+        )
+        matches = re.compile(pattern).fullmatch
+        return sorted({name for name in (*loose, *self._members()) if matches(name)})
+
+    def set_aside(self, name: str) -> Path:
+        """Rename a loose file to ``….damaged`` and return its new path.
+
+        Raises:
+            RecordError: If it cannot be renamed, or is a member of the archive.
+        """
+        path = self._loose(name)
+        if path is None:
+            raise RecordError(
+                "is inside an archive and cannot be renamed", where=str(self.path(name))
+            )
+        try:
+            return path.replace(path.with_name(f"{path.name}.damaged"))
+        except OSError as error:
+            raise RecordError(f"cannot be set aside ({error})", where=str(path)) from error
+
+    @property
+    def is_archived(self) -> bool:
+        """Whether the run has an archive."""
+        return (self.root / ARCHIVE).exists()
+
+    def pack(self, target: Path, names: Iterable[str]) -> Path:
+        """Write an archive of these files into the folder `target`.
+
+        The same files give the same bytes.
+
+        Raises:
+            RecordError: If a file cannot be read or the archive not written.
+        """
+        buffer = io.BytesIO()
+        with tarfile.open(fileobj=buffer, mode="w:xz", preset=6) as archive:
+            for name in sorted(names):
+                content = self.read(name)
+                entry = tarfile.TarInfo(name)
+                entry.size = len(content)
+                archive.addfile(entry, io.BytesIO(content))
+        path = target / ARCHIVE
+        write_bytes_atomically(path, buffer.getvalue())
+        return path
+
+    def _loose(self, name: str) -> Path | None:
+        path = self.root / name
+        for found in (path, path.with_name(f"{path.name}.gz")):
+            if found.exists():
+                return found
+        return None
+
+    def _members(self) -> Mapping[str, bytes]:
+        path = self.root / ARCHIVE
+        try:
+            state = path.stat()
+        except OSError:
+            return {}
+        return _members(path, state.st_mtime_ns, state.st_size)
+
+
+@functools.lru_cache(maxsize=4)
+def _members(path: Path, changed: int, size: int) -> Mapping[str, bytes]:
+    """Return the content of an archive by name; read once while the file stays the same."""
+    found: dict[str, bytes] = {}
+    try:
+        with tarfile.open(path, mode="r:xz") as archive:
+            for entry in archive:
+                if entry.isfile() and (file := archive.extractfile(entry)) is not None:
+                    found[entry.name] = file.read()
+    except (OSError, EOFError, tarfile.TarError, lzma.LZMAError) as error:
+        hint = "restore it from a backup or from version control"
+        raise RecordError(f"cannot be read ({error})", where=str(path), hint=hint) from error
+    return found
+
+
+def _unpacked(path: Path) -> bytes:
+    try:
+        raw = path.read_bytes()
+        return gzip.decompress(raw) if path.suffix == ".gz" else raw
+    except (OSError, EOFError, zlib.error) as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: Exception) -> RecordError:
+    return RecordError(f"cannot be read ({error})", where=str(path), hint=_RERUN)
