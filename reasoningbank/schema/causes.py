@@ -15,13 +15,11 @@ from reasoningbank.schema.lookups import Condition, Lookups, read_condition
 from reasoningbank.schema.names import nearest_names
 from reasoningbank.schema.schema import Schema
 from reasoningbank.sparql import PreparedQuery, compact, full, iri
-from reasoningbank.sparql.clauses import TriplePattern, WrittenQuery
-from reasoningbank.sparql.prober import Prober
-from reasoningbank.sparql.probing import Failure
+from reasoningbank.sparql.probing import Failure, Prober, Unit
+from reasoningbank.sparql.probing import as_written as written_text
 from reasoningbank.sparql.terms import absolute
-from reasoningbank.sparql.tokens import tokenize
-from reasoningbank.sparql.units import Unit, ordered_variables
-from reasoningbank.sparql.units import told as written_text
+from reasoningbank.sparql.tokens import tokenize, variables_in
+from reasoningbank.sparql.tree import QueryTree, TriplePattern
 
 __all__ = ["Causes"]
 
@@ -70,7 +68,7 @@ class Causes:
         what = f"nothing matches {text}, even by itself"
         return Finding("no-match", what, fields={"pattern": text})
 
-    def elsewhere(self, prepared: PreparedQuery, query: WrittenQuery) -> list[Finding]:
+    def elsewhere(self, prepared: PreparedQuery, query: QueryTree) -> list[Finding]:
         """Return what is wrong where all patterns together have rows."""
         if prepared.form == "DESCRIBE" and query.where is None:
             names = [t.text for t in tokenize(query.text) if t.kind in ("iri", "name")]
@@ -198,7 +196,7 @@ class Causes:
     def _filter(self, failure: Failure) -> Finding:
         text = short(failure.unit.shown)
         bound = {name for unit in failure.before for name in unit.variables}
-        used = ordered_variables(failure.unit.text)
+        used = variables_in(failure.unit.text)
         removes = f"the patterns match, but {text} removes all rows"
         code, fields = "filter-removes-all", {"filter": text}
         exists = bool(failure.unit.clause.groups)

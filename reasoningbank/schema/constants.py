@@ -14,10 +14,10 @@ from reasoningbank.schema.lookups import Lookups, Written, read_literal, variant
 from reasoningbank.schema.names import local_name, namespace_of
 from reasoningbank.schema.schema import Schema
 from reasoningbank.sparql import Term, full, iri
-from reasoningbank.sparql.clauses import TriplePattern
 from reasoningbank.sparql.probing import Failure
+from reasoningbank.sparql.probing import as_written as written_text
 from reasoningbank.sparql.terms import RDF_TYPE, absolute
-from reasoningbank.sparql.units import told as written_text
+from reasoningbank.sparql.tree import TriplePattern
 
 __all__ = ["Constants"]
 

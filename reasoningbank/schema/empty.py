@@ -35,14 +35,11 @@ from reasoningbank.sparql import (
     Result,
     SPARQLClient,
 )
-from reasoningbank.sparql.clauses import TriplePattern, WrittenQuery, read_clauses
-from reasoningbank.sparql.outline import outline
-from reasoningbank.sparql.prober import MOST_PROBES, MOST_SECONDS, Prober
-from reasoningbank.sparql.probing import find_failures
+from reasoningbank.sparql.probing import MOST_PROBES, MOST_SECONDS, Prober, Unit, find_failures
 from reasoningbank.sparql.syntax import MOST_CHARS as LONGEST_QUERY
 from reasoningbank.sparql.terms import RDF_TYPE, absolute
 from reasoningbank.sparql.tokens import Token, tokenize
-from reasoningbank.sparql.units import Unit
+from reasoningbank.sparql.tree import QueryTree, TriplePattern, outline, read_query
 
 __all__ = [
     "explain_empty",
@@ -113,7 +110,7 @@ def explain_empty(
     """
     findings = unbound_columns(prepared)
     try:
-        query = read_clauses(prepared.text)
+        query = read_query(prepared.text)
     except QueryError:
         return findings
     prober = Prober(query, run, most=MOST_PROBES, seconds=MOST_SECONDS)
@@ -234,7 +231,7 @@ def _unknown_in_text(
     return list(found.values())
 
 
-def _nothing_outside_graphs(query: WrittenQuery, prober: Prober) -> bool:
+def _nothing_outside_graphs(query: QueryTree, prober: Prober) -> bool:
     if query.where is None or query.dataset:
         return False
     if any(clause.kind == "graph" for clause in query.where.clauses):

@@ -12,11 +12,11 @@ from reasoningbank.schema.lookups import Lookups, Typed, read_literal, variants
 from reasoningbank.schema.names import is_label, nearest_names
 from reasoningbank.schema.schema import Schema
 from reasoningbank.sparql import Term
-from reasoningbank.sparql.clauses import TriplePattern
-from reasoningbank.sparql.probing import Failure
+from reasoningbank.sparql.probing import Failure, Unit, is_generated
+from reasoningbank.sparql.probing import as_written as written_text
 from reasoningbank.sparql.terms import RDF_TYPE, absolute
-from reasoningbank.sparql.units import Unit, is_fresh, ordered_variables
-from reasoningbank.sparql.units import told as written_text
+from reasoningbank.sparql.tokens import variables_in
+from reasoningbank.sparql.tree import TriplePattern
 
 __all__ = ["Joins", "short"]
 
@@ -46,12 +46,12 @@ class Joins:
         text = short(written_text(unit.shown if unit.pattern is None else str(unit.pattern)))
         shared = [
             name
-            for name in ordered_variables(unit.text)
+            for name in variables_in(unit.text)
             if any(name in other.variables for other in failure.before)
         ]
         if not shared:
             return Finding("misfit", f"{text} leaves no row", fields={"pattern": text})
-        name = min(shared, key=is_fresh)
+        name = min(shared, key=is_generated)
         here = self._sample(name, failure.body(*failure.before))
         if unit.pattern is not None:
             found = self._pattern(failure, name, unit.pattern, here)
@@ -204,7 +204,7 @@ class Joins:
             step, whole = unit.pattern, unit.whole
             if step is None or whole is None or step.object != pattern.subject:
                 continue
-            if not is_fresh(step.subject[1:]) or not whole.predicate.endswith(step.predicate):
+            if not is_generated(step.subject[1:]) or not whole.predicate.endswith(step.predicate):
                 continue
             on = f"{pattern.predicate} {pattern.object}"
             if self.look.prober.ask(failure.body(*failure.before, f"{step.subject} {on} .")):
@@ -292,7 +292,7 @@ def _unused(failure: Failure) -> str:
 
 def _called(name: str, failure: Failure) -> str:
     """Return a variable as the query writes it; a path's inner one by the step that binds it."""
-    if is_fresh(name):
+    if is_generated(name):
         for unit in failure.before:
             if unit.pattern is not None and unit.pattern.object == f"?{name}":
                 return f"the value of {unit.pattern.predicate}"

@@ -13,9 +13,8 @@ from reasoningbank.findings import Finding
 from reasoningbank.schema.schema import Schema
 from reasoningbank.schema.unknown import find_unknown
 from reasoningbank.sparql import PreparedQuery, Result
-from reasoningbank.sparql.clauses import read_clauses
-from reasoningbank.sparql.outline import outline
-from reasoningbank.sparql.prober import Prober
+from reasoningbank.sparql.probing import Prober
+from reasoningbank.sparql.tree import outline, read_query
 
 __all__ = ["as_lines", "lint", "unbound_columns"]
 
@@ -46,7 +45,7 @@ def lint(
     """
     findings = unbound_columns(prepared)
     try:
-        query = read_clauses(prepared.text)
+        query = read_query(prepared.text)
     except QueryError:
         return findings
     prober = Prober(query, run or _refuse, most=1 if run else 0)

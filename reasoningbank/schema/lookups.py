@@ -13,7 +13,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode
 from reasoningbank.schema.names import is_label, local_name
 from reasoningbank.schema.schema import Schema
 from reasoningbank.sparql import Term, compact, full, iri, values
-from reasoningbank.sparql.prober import Prober
+from reasoningbank.sparql.probing import Prober
 from reasoningbank.sparql.tokens import Token, tokenize
 
 __all__ = ["Condition", "Lookups", "Owner", "Typed", "Written", "read_condition", "read_literal",

@@ -19,10 +19,9 @@ from pyoxigraph import NamedNode
 
 from reasoningbank.schema.schema import NamedTerm, Schema
 from reasoningbank.sparql import STANDARD_PREFIXES, PreparedQuery, compact
-from reasoningbank.sparql.clauses import Clause, Group, TriplePattern, WrittenQuery
-from reasoningbank.sparql.outline import outline
 from reasoningbank.sparql.terms import RDF_TYPE, absolute
 from reasoningbank.sparql.tokens import Token, tokenize
+from reasoningbank.sparql.tree import Clause, Group, QueryTree, TriplePattern, outline
 
 __all__ = [
     "Role",
@@ -323,7 +322,7 @@ class WrongPrefix:
     known: str
 
 
-def used_names(query: WrittenQuery) -> tuple[UsedName, ...]:
+def used_names(query: QueryTree) -> tuple[UsedName, ...]:
     """Return the names in a query's patterns, once per role, in written order.
 
     The patterns inside SERVICE are left out: they are another endpoint's.

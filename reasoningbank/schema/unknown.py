@@ -23,10 +23,9 @@ from reasoningbank.schema.names import (
 )
 from reasoningbank.schema.schema import NamedTerm, Schema
 from reasoningbank.sparql import STANDARD_PREFIXES, PreparedQuery, iri
-from reasoningbank.sparql.clauses import WrittenQuery
-from reasoningbank.sparql.outline import outline
-from reasoningbank.sparql.prober import Prober
+from reasoningbank.sparql.probing import Prober
 from reasoningbank.sparql.terms import RDF_TYPE, absolute
+from reasoningbank.sparql.tree import QueryTree, outline
 
 __all__ = ["NameFindings", "find_unknown"]
 
@@ -51,7 +50,7 @@ class NameFindings:
 
 def find_unknown(
     prepared: PreparedQuery,
-    query: WrittenQuery,
+    query: QueryTree,
     schema: Schema,
     prober: Prober,
     namespaces: Mapping[str, str],
@@ -111,7 +110,7 @@ def _classes(
 
 
 def _classes_of_resources(
-    unknown: Sequence[UsedName], query: WrittenQuery, look: Lookups
+    unknown: Sequence[UsedName], query: QueryTree, look: Lookups
 ) -> dict[str, tuple[str, ...]]:
     """Look up the classes of the resources that an unknown property is asked of."""
     declared = outline(query.text).declared

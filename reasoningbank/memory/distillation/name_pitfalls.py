@@ -11,13 +11,13 @@ from reasoningbank.errors import EndpointError, QueryError
 from reasoningbank.memory.distillation.facts import Facts
 from reasoningbank.memory.distillation.grounding import names_in
 from reasoningbank.memory.distillation.syntax_pitfalls import Pitfall
+from reasoningbank.schema import is_label, local_name, words
+from reasoningbank.schema.unknown import find_unknown
 from reasoningbank.sparql import PreparedQuery, iri, prepare
 from reasoningbank.sparql.probing import Prober
+from reasoningbank.sparql.terms import RDF_TYPE, absolute
 from reasoningbank.sparql.tokens import tokenize
 from reasoningbank.sparql.tree import outline, read_query
-from reasoningbank.tools.diagnosis.names import calls, local_name, words
-from reasoningbank.tools.diagnosis.unknown import find_unknown
-from reasoningbank.tools.diagnosis.used_names import TYPE, absolute
 
 __all__ = ["name_pitfall", "written_names"]
 
@@ -152,7 +152,7 @@ def _name_of(kind: str, facts: Facts) -> str:
     """Return the property that tells what instances of a class are called, the best there is."""
     has = facts.vocabulary.properties_of(kind)
     best = (p for p in facts.endpoint.label_properties if p in has)
-    return next(best, "") or next((p for p in has if calls(p)), "")
+    return next(best, "") or next((p for p in has if is_label(p)), "")
 
 
 def _holder(path: str, facts: Facts) -> str:
@@ -197,7 +197,7 @@ def _typed(prepared: PreparedQuery, facts: Facts) -> PreparedQuery:
         if resource is not None and pattern.subject not in kinds:
             kinds[pattern.subject] = facts.kind_of(resource)
     for pattern in patterns:
-        if absolute(pattern.predicate, declared) == TYPE:
+        if absolute(pattern.predicate, declared) == RDF_TYPE:
             kinds.pop(pattern.subject, None)
     said = "".join(f" {subject} a {iri(kind)} ." for subject, kind in kinds.items() if kind)
     at = query.where.start + 1
@@ -224,9 +224,9 @@ def written_names(query: str, facts: Facts) -> dict[tuple[str, bool], None]:
         if token.kind != "name" or token.text.endswith(":") or before.is_word("PREFIX"):
             continue
         name = facts.iri_of(token.text)
-        if name is None or name == TYPE or name[: -len(local_name(name))] not in facts.homes:
+        if name is None or name == RDF_TYPE or name[: -len(local_name(name))] not in facts.homes:
             continue
-        typed = before.text == "a" or absolute(before.text, facts.namespaces) == TYPE
+        typed = before.text == "a" or absolute(before.text, facts.namespaces) == RDF_TYPE
         found[token.text, typed] = None
     return found
 

@@ -9,10 +9,9 @@ from reasoningbank.memory.distillation.experience import Experience
 from reasoningbank.memory.distillation.facts import Facts
 from reasoningbank.memory.distillation.grounding import names_in
 from reasoningbank.memory.distillation.syntax_pitfalls import Pitfall
+from reasoningbank.schema import explain_empty, is_label
 from reasoningbank.sparql import PreparedQuery
 from reasoningbank.sparql.tokens import tokenize
-from reasoningbank.tools.diagnosis import diagnose
-from reasoningbank.tools.diagnosis.names import calls
 
 __all__ = ["result_pitfalls"]
 
@@ -71,7 +70,7 @@ def result_pitfalls(
 
 
 def _empty(experience: Experience, prepared: PreparedQuery, facts: Facts) -> Iterator[Pitfall]:
-    causes = diagnose(prepared, facts.run, facts.vocabulary, namespaces=facts.namespaces)
+    causes = explain_empty(prepared, facts.run, facts.vocabulary, namespaces=facts.namespaces)
     told = [line for cause in causes if (line := _worth_telling(cause, facts))][:_MOST_CAUSES]
     if not told:
         return
@@ -96,7 +95,7 @@ def _worth_telling(cause: str, facts: Facts) -> str:
         return ""
     said, _, instead = cause.partition(": write ")
     names = [facts.iri_of(name) for name in names_in(instead)]
-    guessed = said.endswith(_MISFIT) and any(name is not None and calls(name) for name in names)
+    guessed = said.endswith(_MISFIT) and any(name is not None and is_label(name) for name in names)
     return said if guessed else cause
 
 
