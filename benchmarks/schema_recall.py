@@ -29,16 +29,9 @@ from reasoningbank.memory.layers import SchemaCard, SchemaIndex, SchemaMap, load
 from reasoningbank.memory.layers.schema_probe import look, unsure
 from reasoningbank.schema import Schema
 from reasoningbank.sparql import EndpointConfig, SPARQLClient, compact, discover
-<<<<<<< HEAD
-from reasoningbank.sparql.outline import outline
 from reasoningbank.sparql.terms import RDF_TYPE, absolute
 from reasoningbank.sparql.tokens import tokenize
-=======
-from reasoningbank.sparql.tokens import tokenize
 from reasoningbank.sparql.tree import outline
-from reasoningbank.tools import Vocabulary
-from reasoningbank.tools.diagnosis.used_names import TYPE, absolute
->>>>>>> main
 
 BUDGETS = (200, 400, 800)
 

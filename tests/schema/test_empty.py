@@ -108,7 +108,8 @@ WRONG: list[tuple[str, list[tuple[str, dict[str, Any]]]]] = [
             (
                 "missing-step",
                 {
-                    "instead": "uniprotkb:P04637 up:encodedBy ?other . ?other skos:prefLabel ?g ; skos:altLabel ?s"
+                    "instead": "uniprotkb:P04637 up:encodedBy ?other . "
+                    "?other skos:prefLabel ?g ; skos:altLabel ?s"
                 },
             )
         ],
