@@ -9,7 +9,8 @@ from functools import lru_cache
 
 from reasoningbank.corpus import Task
 from reasoningbank.findings import Finding
-from reasoningbank.memory.fingerprint import Prefixes, queries_in, query_hashes, template_hash
+from reasoningbank.sparql.extraction import queries_in
+from reasoningbank.sparql.shape import Prefixes, query_hashes, shape_hash
 from reasoningbank.memory.item import MemoryItem
 
 __all__ = ["LeakageFilter"]
@@ -40,7 +41,7 @@ class LeakageFilter:
         evaluation_groups: Their groups.
         corpus: Name of the pack or folder of these ids; an item of another corpus may have the
             same id by chance.
-        gold_hashes: `query_hashes` of the gold queries, and their `template_hash`, which is
+        gold_hashes: `query_hashes` of the gold queries, and their `shape_hash`, which is
             compared with items without provenance.
         questions: The questions of these golds.
         prefixes: Prefixes that a query of an item need not declare.
@@ -86,7 +87,7 @@ class LeakageFilter:
         for one in every:
             if one.expected_sparql:
                 hashes |= query_hashes(one.expected_sparql, known)
-                hashes.add(template_hash(one.expected_sparql, known))
+                hashes.add(shape_hash(one.expected_sparql, known))
         return cls(
             task=task.id if task is not None else "",
             group=task.group if task is not None else "",
@@ -128,7 +129,7 @@ class LeakageFilter:
                 if not self.gold_hashes.isdisjoint(query_hashes(query, self.prefixes)):
                     what = f"gold query: its {part} contains one of the evaluation"
                     return Finding("gold-query", what, fields={"part": part})
-                if nameless and template_hash(query, self.prefixes) in self.gold_hashes:
+                if nameless and shape_hash(query, self.prefixes) in self.gold_hashes:
                     what = f"gold query: its {part} has the shape of one of the evaluation"
                     return Finding("gold-shape", what, fields={"part": part})
         for part, text in _texts(item) if self.questions else ():

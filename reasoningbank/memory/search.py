@@ -17,7 +17,7 @@ from reasoningbank.memory.item import Counters, ItemSource, MemoryItem, Scope
 from reasoningbank.memory.leakage import LeakageFilter
 from reasoningbank.memory.packing import Found, example_of, pack, pack_examples
 from reasoningbank.sparql.endpoint import same_address
-from reasoningbank.sparql.outline import Form, outline
+from reasoningbank.sparql.tree import Form, outline
 
 if TYPE_CHECKING:
     from reasoningbank.memory.demonstrations import ShownDemonstration

@@ -8,9 +8,8 @@ from pyoxigraph import NamedNode
 
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql import compact
-from reasoningbank.sparql.edits import Edit, apply_edits
-from reasoningbank.sparql.outline import outline
-from reasoningbank.sparql.tokens import Token, tokenize, without_comments
+from reasoningbank.sparql.tokens import Edit, Token, apply_edits, tokenize, without_comments
+from reasoningbank.sparql.tree import outline
 from reasoningbank.tools.diagnosis.used_names import absolute
 
 __all__ = ["shortened"]

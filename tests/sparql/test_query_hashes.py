@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reasoningbank.memory.fingerprint import queries_in, query_hashes, template_hash
+from reasoningbank.sparql.extraction import queries_in
+from reasoningbank.sparql.shape import query_hashes, shape_hash
 
 PREFIXES = (("up", "http://purl.uniprot.org/core/"), ("taxon", "http://t/"))
 GOLD = """
@@ -93,9 +94,9 @@ def test_every_form_has_its_hashes(form: str) -> None:
 
 def test_a_template_has_slots_for_its_constants() -> None:
     skeleton = GOLD.replace("<http://t/9606>", "<<taxon>>")
-    assert template_hash(skeleton) == template_hash(GOLD) != ""
-    assert template_hash(GOLD.replace("up:mass", "up:version")) != template_hash(GOLD)
-    assert template_hash("no query") == ""
+    assert shape_hash(skeleton) == shape_hash(GOLD) != ""
+    assert shape_hash(GOLD.replace("up:mass", "up:version")) != shape_hash(GOLD)
+    assert shape_hash("no query") == ""
 
 
 @pytest.mark.parametrize(
@@ -113,14 +114,14 @@ def test_a_template_has_slots_for_its_constants() -> None:
 def test_a_shape_is_without_constants_and_with_all_else(
     what: str, instead: str, same: bool
 ) -> None:
-    assert (template_hash(GOLD.replace(what, instead)) == template_hash(GOLD)) is same
+    assert (shape_hash(GOLD.replace(what, instead)) == shape_hash(GOLD)) is same
 
 
 def test_a_shape_keeps_classes_and_no_number_of_rows() -> None:
     query = "SELECT ?p { VALUES ?n { 'a' 'b' } ?p a up:Protein ; up:name ?n }"
     other = query.replace("'b'", "'c' 'd'")
-    assert template_hash(query, PREFIXES) == template_hash(other, PREFIXES)
-    assert template_hash(query, PREFIXES) != template_hash(
+    assert shape_hash(query, PREFIXES) == shape_hash(other, PREFIXES)
+    assert shape_hash(query, PREFIXES) != shape_hash(
         query.replace("up:Protein", "up:Gene"), PREFIXES
     )
 
@@ -161,7 +162,7 @@ def test_prose_holds_no_query(text: str) -> None:
 def test_no_text_breaks_it(text: str) -> None:
     for query in queries_in(f"SELECT {text}"):
         query_hashes(query)
-        template_hash(query)
+        shape_hash(query)
 
 
 def test_long_prose_is_read_fast() -> None:
@@ -210,7 +211,7 @@ def test_what_variables_are_called_and_the_order_of_triples_is_no_part_of_a_hash
     hashes = {query_hashes(query, PREFIXES) for query in queries}
     assert len(hashes) == 1
     assert len(hashes.pop()) == 2
-    assert len({template_hash(query, PREFIXES) for query in queries}) == 1
+    assert len({shape_hash(query, PREFIXES) for query in queries}) == 1
 
 
 def test_one_of_two_that_look_alike_is_not_the_other() -> None:

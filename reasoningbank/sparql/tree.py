@@ -1,31 +1,49 @@
-"""The graph patterns of a query as it is written: its groups, their clauses, their triples.
+"""The tree of a query as written: prologue, form, columns, groups, clauses, triple patterns.
 
-rdflib's algebra cannot be written back as SPARQL faithfully, so whoever takes a query apart reads
-this tree, whose parts know where they stand in the text. Abbreviations with ``;``, ``,`` and
-``[]`` are undone in the triple patterns.
-Grammar: SPARQL 1.1 Query Language, rules 52 to 106.
+Every part has its position in the text, so a query is taken apart and edited faithfully; rdflib's
+algebra cannot be written back as SPARQL. Abbreviations with ``;``, ``,`` and ``[]`` are expanded
+in the triple patterns. Grammar: SPARQL 1.1 Query Language, rules 52 to 106.
+
+`outline` reads what limits and allowed addresses need. It works for what rdflib cannot parse too,
+so these checks have no gap. `read_query` reads the patterns as well.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import Literal, NamedTuple
+from functools import cached_property, lru_cache
+from typing import Literal, NamedTuple, cast
 
 from reasoningbank.errors import QueryError
-from reasoningbank.sparql.tokens import Token, tokenize
+from reasoningbank.sparql.syntax import syntax_error
+from reasoningbank.sparql.tokens import UPDATE_WORDS, Token, check_query_size, prologue, tokenize
 
-__all__ = ["Clause", "ClauseKind", "Group", "TriplePattern", "WrittenQuery", "read_clauses"]
+__all__ = [
+    "Clause",
+    "ClauseKind",
+    "Form",
+    "Group",
+    "Limit",
+    "QueryTree",
+    "TriplePattern",
+    "outline",
+    "read_query",
+]
 
+Form = Literal["SELECT", "ASK", "CONSTRUCT", "DESCRIBE"]
 ClauseKind = Literal[
     "triples", "filter", "bind", "values", "optional", "minus", "union", "graph", "service",
     "subselect",
 ]  # fmt: skip
 
+_FORMS = ("SELECT", "ASK", "CONSTRUCT", "DESCRIBE")
+#: Digits of a LIMIT.
+MOST_DIGITS = 18
+
 
 class TriplePattern(NamedTuple):
-    """One triple pattern as it is written; its predicate may be a path."""
+    """One triple pattern as written; its predicate may be a path."""
 
     subject: str
     predicate: str
@@ -40,11 +58,11 @@ class Clause:
     """One clause of a group.
 
     Attributes:
-        kind: What it is; a group by itself is a ``union`` of one.
+        kind: Its kind; a group by itself is a ``union`` of one.
         start: Offset of its first character.
-        end: Offset behind its last one; a statement's final period belongs to it.
+        end: Offset after its last one; a statement's final period belongs to it.
         patterns: The triple patterns of a statement.
-        groups: The groups it holds, those of EXISTS in an expression included.
+        groups: The groups in it, including those of EXISTS in an expression.
         target: The name or variable of GRAPH and SERVICE, as written.
     """
 
@@ -58,7 +76,7 @@ class Clause:
 
 @dataclass(frozen=True)
 class Group:
-    """What stands between two braces, which `start` and `end` enclose."""
+    """A group in braces, from offset `start` to `end`."""
 
     start: int
     end: int
@@ -73,22 +91,73 @@ class Group:
 
 
 @dataclass(frozen=True)
-class WrittenQuery:
-    """A query taken apart.
+class Limit:
+    """The LIMIT of the outermost level: its number and position, or where to insert one."""
+
+    start: int
+    end: int
+    value: int | None = None
+
+
+class _Patterns(NamedTuple):
+    where: Group | None
+    dataset: str
+    values: Clause | None
+    others: tuple[Group, ...]
+
+
+@dataclass(frozen=True)
+class QueryTree:
+    """A parsed query.
+
+    The attributes come from its tokens alone. The properties raise `QueryError` where the patterns
+    cannot be read: syntax beyond SPARQL 1.1, or a collection.
 
     Attributes:
         text: The whole query.
-        where: Its WHERE group; None for a DESCRIBE without one.
-        dataset: Its FROM and FROM NAMED clauses, as one text.
-        values: The VALUES clause at its end; None where there is none.
-        others: Groups outside of WHERE: EXISTS in the projection, HAVING or ORDER BY.
+        form: The query form.
+        body: The tokens after the prologue.
+        limit: The outermost LIMIT.
+        prefix_at: Offset where further PREFIX lines go.
+        declared: Prefix → namespace of the prologue.
+        projected: Columns that the outermost SELECT names.
+        star: Whether that SELECT is ``*``.
+        service_targets: The token after each SERVICE (SILENT).
     """
 
     text: str = field(repr=False)
-    where: Group | None = None
-    dataset: str = ""
-    values: Clause | None = None
-    others: tuple[Group, ...] = ()
+    form: Form
+    body: tuple[Token, ...] = field(repr=False)
+    limit: Limit
+    prefix_at: int = 0
+    declared: Mapping[str, str] = field(default_factory=dict)
+    projected: tuple[str, ...] = ()
+    star: bool = False
+    service_targets: tuple[Token, ...] = ()
+
+    @cached_property
+    def _patterns(self) -> _Patterns:
+        return _Reader(self.text, self.body).read()
+
+    @property
+    def where(self) -> Group | None:
+        """Its WHERE group; None for a DESCRIBE without one."""
+        return self._patterns.where
+
+    @property
+    def dataset(self) -> str:
+        """Its FROM and FROM NAMED clauses, as one text."""
+        return self._patterns.dataset
+
+    @property
+    def values(self) -> Clause | None:
+        """The VALUES clause at its end; None if there is none."""
+        return self._patterns.values
+
+    @property
+    def others(self) -> tuple[Group, ...]:
+        """Groups outside WHERE: EXISTS in the projection, HAVING or ORDER BY."""
+        return self._patterns.others
 
     def statements(self) -> list[Clause]:
         """Return the clauses that hold triple patterns, in written order."""
@@ -96,37 +165,142 @@ class WrittenQuery:
         ordered = sorted(groups, key=lambda group: group.start)
         return [c for group in ordered for c in group.walk() if c.kind == "triples"]
 
+    def triple_patterns(self) -> list[TriplePattern]:
+        """Return all triple patterns, in written order; the template of CONSTRUCT is left out."""
+        return [pattern for clause in self.statements() for pattern in clause.patterns]
 
-@lru_cache(maxsize=64)
-def read_clauses(query: str) -> WrittenQuery:
-    """Take a query apart.
 
-    Args:
-        query: A SELECT, ASK, CONSTRUCT or DESCRIBE query that parses.
+@lru_cache(maxsize=256)
+def outline(query: str) -> QueryTree:
+    """Parse a query as far as its tokens reach; its patterns are read when they are asked for.
 
     Raises:
-        QueryError: The query is no SPARQL 1.1, or has a collection in a pattern.
+        QueryError: If it is not a query (an update, prose, an open string), or is too complex.
 
     Examples:
-        >>> found = read_clauses("ASK { ?p a up:Protein ; up:mass 3 . FILTER(?p != 4) }")
-        >>> [clause.kind for clause in found.where.clauses]
+        >>> tree = outline("PREFIX e: <http://e/> SELECT ?a { ?a e:b ?c } LIMIT 5 VALUES ?c {1}")
+        >>> tree.form, tree.declared, tree.limit.value
+        ('SELECT', {'e': 'http://e/'}, 5)
+    """
+    tokens = tokenize(query)
+    declared, start = prologue(tokens)
+    body = tokens[start:]
+    form = _form(query, body)
+    odd = next((token for token in body if token.kind == "other"), None)
+    if odd is not None:
+        raise syntax_error(query, odd.start, "")
+    outer = check_query_size(body)
+    star, projected = _projection(body)
+    return QueryTree(
+        text=query,
+        form=form,
+        body=body,
+        limit=_limit(query, outer),
+        prefix_at=tokens[0].start,
+        declared=declared,
+        projected=projected if form == "SELECT" else (),
+        star=star,
+        service_targets=tuple(_targets(body)),
+    )
+
+
+def read_query(query: str) -> QueryTree:
+    """Parse a query and its patterns.
+
+    Args:
+        query: A SELECT, ASK, CONSTRUCT or DESCRIBE query.
+
+    Raises:
+        QueryError: If it is not SPARQL 1.1, or has a collection in a pattern.
+
+    Examples:
+        >>> tree = read_query("ASK { ?p a up:Protein ; up:mass 3 . FILTER(?p != 4) }")
+        >>> [clause.kind for clause in tree.where.clauses]
         ['triples', 'filter']
-        >>> [str(pattern) for pattern in found.where.clauses[0].patterns]
+        >>> [str(pattern) for pattern in tree.triple_patterns()]
         ['?p a up:Protein', '?p up:mass 3']
     """
-    return _Reader(query).read()
+    tree = outline(query)
+    _ = tree.where
+    return tree
+
+
+def _form(query: str, body: Sequence[Token]) -> Form:
+    if not body:
+        raise QueryError(
+            "the query is empty",
+            hint="write a SELECT, ASK, CONSTRUCT or DESCRIBE",
+            code="empty-query",
+        )
+    first = body[0]
+    if first.is_word(*UPDATE_WORDS):
+        raise syntax_error(
+            query,
+            first.start,
+            f"{first.text.upper()} is an update, and only queries are allowed",
+            hint="ask with SELECT, ASK, CONSTRUCT or DESCRIBE",
+            code="update-refused",
+        )
+    if not first.is_word(*_FORMS):
+        raise syntax_error(query, first.start, "")
+    return cast(Form, first.text.upper())
+
+
+def _projection(body: Sequence[Token]) -> tuple[bool, tuple[str, ...]]:
+    names: list[str] = []
+    depth = 0
+    previous: Token | None = None
+    for token in body[1:]:
+        if token.text == "{" or token.is_word("WHERE", "FROM"):
+            break
+        if token.text in ("(", ")"):
+            depth += 1 if token.text == "(" else -1
+        elif token.kind == "variable" and (
+            depth == 0 or (depth == 1 and previous is not None and previous.is_word("AS"))
+        ):
+            names.append(token.text[1:])
+        elif token.text == "*" and depth == 0:
+            return True, ()
+        previous = token
+    return False, tuple(names)
+
+
+def _targets(body: Sequence[Token]) -> list[Token]:
+    targets = []
+    for at, token in enumerate(body):
+        if token.is_word("SERVICE"):
+            following = [t for t in body[at + 1 : at + 3] if not t.is_word("SILENT")][:1]
+            targets += [t for t in following if t.kind in ("iri", "name", "variable")]
+    return targets
+
+
+def _limit(query: str, outer: Sequence[Token]) -> Limit:
+    closed = next((at for at, token in enumerate(outer) if token.text == "}"), len(outer) - 1)
+    end = outer[-1].end
+    for at in range(closed + 1, len(outer)):
+        token = outer[at]
+        if token.is_word("LIMIT") and at + 1 < len(outer) and outer[at + 1].kind == "number":
+            number = outer[at + 1]
+            if not number.text.isdigit() or len(number.text) > MOST_DIGITS:
+                what = f"LIMIT takes a whole number of at most {MOST_DIGITS} digits"
+                raise syntax_error(query, number.start, what)
+            return Limit(number.start, number.end, int(number.text))
+        if token.is_word("VALUES"):
+            end = outer[at - 1].end
+            break
+    return Limit(end, end)
 
 
 class _Reader:
-    """Walks the tokens of a query by its grammar, as far as graph patterns need it."""
+    """Reads the groups of a query from its tokens by the grammar, as far as patterns need it."""
 
-    def __init__(self, query: str) -> None:
+    def __init__(self, query: str, tokens: Sequence[Token]) -> None:
         self.query = query
-        self.tokens = tokenize(query)
+        self.tokens = tokens
         self.at = 0
         self.fresh = 0
 
-    def read(self) -> WrittenQuery:
+    def read(self) -> _Patterns:
         where: Group | None = None
         dataset: list[str] = []
         values: Clause | None = None
@@ -150,13 +324,13 @@ class _Reader:
                     others.append(group)
             else:
                 self.at += 1
-        return WrittenQuery(self.query, where, " ".join(dataset), values, tuple(others))
+        return _Patterns(where, " ".join(dataset), values, tuple(others))
 
-    # -- where we are ---------------------------------------------------------------------
+    # -- position -------------------------------------------------------------------------
 
     def _token(self) -> Token:
         if self.at >= len(self.tokens):
-            raise QueryError("the query ends in the middle of a pattern")
+            raise QueryError("the query ends in the middle of a pattern", code="unreadable")
         return self.tokens[self.at]
 
     def _text(self) -> str:
@@ -168,8 +342,11 @@ class _Reader:
     def _take(self, text: str) -> None:
         token = self._token()
         if token.text != text:
-            raise QueryError(f"{token.text!r} stands at offset {token.start} where {text!r} should")
+            raise self._unreadable(token, f"expected {text!r}")
         self.at += 1
+
+    def _unreadable(self, token: Token, what: str) -> QueryError:
+        return QueryError(f"{what}, got {token.text!r} at offset {token.start}", code="unreadable")
 
     def _step(self) -> None:
         self._token()
@@ -304,7 +481,7 @@ class _Reader:
         while True:
             verb = self._span(self._verb)
             while True:
-                # What hangs on a nested blank node comes behind the pattern that leads there.
+                # What belongs to a nested blank node follows the pattern that leads to it.
                 nested: list[TriplePattern] = []
                 patterns.append(TriplePattern(subject, verb, self._term(nested)))
                 patterns.extend(nested)
@@ -321,8 +498,8 @@ class _Reader:
     def _verb(self) -> None:
         if self._token().kind == "variable":
             self.at += 1
-            return
-        self._path()
+        else:
+            self._path()
 
     def _path(self) -> None:
         while True:
@@ -334,25 +511,22 @@ class _Reader:
                     self._path()
                 self._take(")")
             else:
-                self._iri()
+                token = self._token()
+                if token.kind not in ("iri", "name") and token.text != "a":
+                    raise self._unreadable(token, "expected a property")
+                self.at += 1
             if self._text() in ("?", "*", "+"):
                 self.at += 1
             if self._text() not in ("/", "|"):
                 return
             self.at += 1
 
-    def _iri(self) -> None:
-        token = self._token()
-        if token.kind not in ("iri", "name") and token.text != "a":
-            raise QueryError(f"{token.text!r} at offset {token.start} is no property")
-        self.at += 1
-
     def _term(self, patterns: list[TriplePattern]) -> str:
         token = self._token()
         if token.text == "[":
             return self._bracket(patterns)
         if token.text == "(":
-            raise QueryError("collections in triple patterns are not read")
+            raise QueryError("collections in triple patterns are not supported", code="unreadable")
         self.at += 1
         if token.text in ("+", "-") and self._token().kind == "number":
             self.at += 1
@@ -364,7 +538,7 @@ class _Reader:
         elif token.kind not in ("iri", "name", "blank", "variable", "number") and (
             token.text not in ("true", "false")
         ):
-            raise QueryError(f"{token.text!r} at offset {token.start} is no term")
+            raise self._unreadable(token, "expected a term")
         return self.query[token.start : self._end()]
 
     def _bracket(self, patterns: list[TriplePattern]) -> str:

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from reasoningbank.corpus import load_shacl_tasks, split_tasks
-from reasoningbank.memory.consolidation.shape import pattern_key
+from reasoningbank.sparql.shape import names_in, pattern_key, pattern_names
 
 ONE = "SELECT ?p ?n { ?p up:mass <<m>> ; up:name ?n . ?p up:organism ?o . ?o a up:Taxon }"
 
@@ -163,3 +163,63 @@ def test_any_names_and_any_order_of_triples_give_one_key(seed: int) -> None:
         return f"SELECT ?{called[names[2]]} {{ {body} FILTER({told}) }} ORDER BY ?{called[first]}"
 
     assert len({pattern_key(written()) for _ in range(10)}) == 1
+
+
+UP = {"up": "http://purl.uniprot.org/core/"}
+SLOTS = "SELECT ?p WHERE { ?p a up:Protein ; up:mass <<mass>> . } LIMIT <<limit>>"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "SELECT ?x WHERE { ?x a up:Protein ; up:mass <<weight>> . } LIMIT <<n>>",
+        "select $x\n{\n  $x a up:Protein ;\n  up:mass << heavy one >>\n}\nlimit <<n>> # five",
+        "PREFIX c: <http://purl.uniprot.org/core/>\n"
+        "SELECT ?p { ?p rdf:type c:Protein ; <http://purl.uniprot.org/core/mass> <<m>> }"
+        " LIMIT <<l>>",
+    ],
+)
+def test_wording_does_not_count(other: str) -> None:
+    assert pattern_key(SLOTS, UP) == pattern_key(other, UP)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "SELECT ?p WHERE { ?p a up:Protein ; up:mass ?mass . } LIMIT <<limit>>",
+        "SELECT ?p WHERE { ?p a up:Protein ; up:mass <<mass>> . } LIMIT <<mass>>",
+        "SELECT ?p ?m WHERE { ?p a up:Protein ; up:mass <<mass>> . } LIMIT <<limit>>",
+        "SELECT ?p WHERE { ?p a up:Gene ; up:mass <<mass>> . } LIMIT <<limit>>",
+        "SELECT ?p WHERE { ?p a up:Protein ; up:mass 7 . } LIMIT <<limit>>",
+        "",
+    ],
+)
+def test_everything_else_does(other: str) -> None:
+    assert pattern_key(SLOTS, UP) != pattern_key(other, UP)
+
+
+def test_two_variables_are_not_one() -> None:
+    swapped = pattern_key("SELECT ?a { ?a up:p ?b . ?b up:q ?a }")
+    assert swapped != pattern_key("SELECT ?a { ?a up:p ?b . ?a up:q ?b }")
+    assert swapped == pattern_key("SELECT ?b { ?b up:p ?a . ?a up:q ?b }")
+
+
+def test_slots_within_strings_and_names_are_slots() -> None:
+    first = 'ASK { ?x up:name "a <<name>>" ; up:is <http://e/<<id>>> }'
+    second = 'ASK { ?y up:name "a <<label>>" ; up:is <http://e/<<number>>> }'
+    assert pattern_key(first) == pattern_key(second)
+    assert pattern_key(first) != pattern_key(first.replace("<<id>>", "<<name>>"))
+
+
+def test_code_is_compared_word_by_word() -> None:
+    first = 'rows = sparql_query("""SELECT ?x { ?x up:mass <<mass>> }""")\nSUBMIT(<<mass>>)'
+    second = 'rows = sparql_query("""SELECT ?x { ?x up:mass <<m>> }""")\n\n  SUBMIT(<<m>>)'
+    assert pattern_key(first) == pattern_key(second)
+    assert pattern_key(first) != pattern_key(first.replace("rows", "found"))
+
+
+def test_names_of_a_pattern_and_of_a_text() -> None:
+    assert pattern_names(SLOTS, UP) == {UP["up"] + "Protein", UP["up"] + "mass"}
+    text = "Never use up:weight, nor <http://e/w> (note: slow)."
+    assert names_in(text, UP) == {UP["up"] + "weight", "http://e/w"}
+    assert names_in(text) == {"up:weight", "http://e/w"}

@@ -9,7 +9,7 @@ from itertools import combinations, permutations
 
 import pytest
 
-from reasoningbank.memory.naming import Bag, Name, Node, Row, words_of
+from reasoningbank.sparql.shape import Bag, Name, Node, Row, canonical_words
 
 Links = frozenset[tuple[str, str]]
 
@@ -29,7 +29,7 @@ def test_all_graphs_of_three_names_are_told_apart_by_their_words_alone() -> None
     graphs = [frozenset(some) for n in range(len(every) + 1) for some in combinations(every, n)]
     by_words: dict[tuple[str, ...], set[Links]] = {}
     for links in graphs:
-        by_words.setdefault(words_of(tree(links)), set()).add(links)
+        by_words.setdefault(canonical_words(tree(links)), set()).add(links)
     for alike in by_words.values():
         one = min(alike, key=sorted)
         assert alike <= {renamed(one, names, others) for others in permutations(names)}
@@ -41,11 +41,11 @@ def test_any_names_in_any_order_give_the_same_words(seed: int) -> None:
     chance = random.Random(seed)
     names = "abcdefghij"[: chance.randrange(3, 11)]
     links = [(chance.choice(names), chance.choice(names)) for _ in range(chance.randrange(3, 14))]
-    told = words_of(tree(links))
+    told = canonical_words(tree(links))
     for _ in range(8):
         others = dict(zip(names, chance.sample("klmnopqrstuvwxyz", len(names)), strict=True))
         shuffled = chance.sample(links, len(links))
-        assert words_of(tree((others[a], others[b]) for a, b in shuffled)) == told
+        assert canonical_words(tree((others[a], others[b]) for a, b in shuffled)) == told
 
 
 def ring(names: str) -> list[tuple[str, str]]:
@@ -54,16 +54,18 @@ def ring(names: str) -> list[tuple[str, str]]:
 
 def test_what_places_alone_do_not_tell_apart_is_told_apart() -> None:
     six, threes = ring("abcdef"), ring("abc") + ring("def")
-    assert words_of(tree(six)) != words_of(tree(threes))
+    assert canonical_words(tree(six)) != canonical_words(tree(threes))
     both = [*ring("abc"), *ring("def"), *ring("ghijkl")]
     turned = [*ring("lkjihg"), *ring("fab"), *ring("cde")]
-    assert words_of(tree(both)) == words_of(tree(turned))
+    assert canonical_words(tree(both)) == canonical_words(tree(turned))
 
 
 def test_kinds_of_names_and_the_order_of_rows_count() -> None:
-    assert words_of(Row((Name("a"), Name("b", "<<")))) == ("?0", "<<1")
-    assert words_of(Row(("x", Name("a")))) != words_of(Row((Name("a"), "x")))
-    assert words_of(Bag(("x", "y", Name("a")))) == words_of(Bag((Name("b"), "y", "x")))
+    assert canonical_words(Row((Name("a"), Name("b", "<<")))) == ("?0", "<<1")
+    assert canonical_words(Row(("x", Name("a")))) != canonical_words(Row((Name("a"), "x")))
+    assert canonical_words(Bag(("x", "y", Name("a")))) == canonical_words(
+        Bag((Name("b"), "y", "x"))
+    )
 
 
 @pytest.mark.parametrize(
@@ -78,6 +80,6 @@ def test_kinds_of_names_and_the_order_of_rows_count() -> None:
 )
 def test_a_thousand_names_that_look_alike_take_no_time(links: list[tuple[str, str]]) -> None:
     began = time.process_time()
-    words = words_of(tree(links))
+    words = canonical_words(tree(links))
     assert time.process_time() - began < 5
     assert len(set(words)) == 1 + len({name for link in links for name in link})
