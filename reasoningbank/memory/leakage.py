@@ -9,9 +9,9 @@ from functools import lru_cache
 
 from reasoningbank.corpus import Task
 from reasoningbank.findings import Finding
+from reasoningbank.memory.item import MemoryItem
 from reasoningbank.sparql.extraction import queries_in
 from reasoningbank.sparql.shape import Prefixes, query_hashes, shape_hash
-from reasoningbank.memory.item import MemoryItem
 
 __all__ = ["LeakageFilter"]
 
