@@ -18,7 +18,7 @@ from pathlib import Path
 
 from reasoningbank.analysis.statistics.bootstrap import bootstrap_mean
 from reasoningbank.corpus import load_pack, load_shacl_tasks, open_endpoint, split_tasks
-from reasoningbank.memory import Guard, MemoryItem, Ranking, Scope, retrieve
+from reasoningbank.memory import LeakageFilter, MemoryItem, Ranking, Scope, retrieve
 from reasoningbank.memory.bank import MemoryBank
 from reasoningbank.memory.distillation import Distiller
 from reasoningbank.memory.search import without_identifiers
@@ -131,7 +131,7 @@ def as_shown(ranking: Ranking) -> Way:
         found = retrieve(
             bank,
             asked.question,
-            guard=Guard(),
+            leakage=LeakageFilter(),
             k=DEEPEST,
             tokens=10**9,
             scope=scope,

@@ -37,7 +37,7 @@ def prompt_hashes(agents: Iterable[str]) -> dict[str, str]:
     """
     # A run without memory loads none of it.
     from reasoningbank.experiment import sampling
-    from reasoningbank.memory import consultation, distillation, examples, layers, packing
+    from reasoningbank.memory import consultation, distillation, layers, packing
 
     said: dict[str, Any] = {
         "direct": direct.INSTRUCTIONS,
@@ -63,7 +63,7 @@ def prompt_hashes(agents: Iterable[str]) -> dict[str, str]:
         **told,
         "distiller": distillation.prompt_hash(),
         "judge": prompt_hash(),
-        "layers": _hash([texts_of(room) for room in (layers, packing, examples, consultation)]),
+        "layers": _hash([texts_of(room) for room in (layers, packing, packing, consultation)]),
         "lessons": _hash(texts_of(distillation)),
         "linking": _hash(texts_of(linking)),
         "outcomes": _hash([texts_of(room) for room in (sampling, schema)]),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from reasoningbank.corpus import query_features
 from reasoningbank.errors import QueryError
 from reasoningbank.judge.case import executed_queries
+from reasoningbank.memory.demonstrations import turns_of
 from reasoningbank.memory.distillation.experience import Draft, Experience, Rejected
 from reasoningbank.memory.distillation.facts import Facts
 from reasoningbank.memory.distillation.grounding import services_names
@@ -19,7 +20,6 @@ from reasoningbank.memory.distillation.question import (
 )
 from reasoningbank.memory.distillation.shortened import shortened
 from reasoningbank.memory.distillation.skeleton import Skeleton, dummies, skeleton_of
-from reasoningbank.memory.distillation.turns import turns_of
 from reasoningbank.sparql.query import prepare
 from reasoningbank.sparql.terms import RDF_TYPE
 from reasoningbank.sparql.tokens import tokenize, without_comments
@@ -122,7 +122,7 @@ def success_draft(experience: Experience, facts: Facts) -> Draft | Rejected:
         constants=lesson.constants,
         question=experience.question,
         query=shortened(query, facts.namespaces),
-        turns=turns_of(experience),
+        turns=turns_of(experience.trajectory, query),
     )
 
 

@@ -9,13 +9,13 @@ import pytest
 
 from reasoningbank.agents.rlm import turn_examples
 from reasoningbank.lm.tokens import count_tokens
-from reasoningbank.memory import Guard, MemoryBank, MemoryItem, Provenance, Retrieval, Turn
-from reasoningbank.memory.demonstrating import (
+from reasoningbank.memory import LeakageFilter, MemoryBank, MemoryItem, Provenance, Retrieval, Turn
+from reasoningbank.memory.demonstrations import (
     MOST_TOKENS,
-    Demonstrated,
-    deal_demonstration,
-    demonstrated,
-    worked,
+    ShownDemonstration,
+    random_demonstration,
+    shown_demonstration,
+    shown_demonstrations,
 )
 
 LOOK = Turn("Which names are there?", 'print(schema_search("height"))', "t:height: metres\n" * 20)
@@ -30,8 +30,8 @@ def item(name: str, *turns: Turn, task: str = "") -> MemoryItem:
     )  # fmt: skip
 
 
-def found(of: MemoryItem, tokens: int = MOST_TOKENS) -> Demonstrated:
-    one = demonstrated(of, tokens)
+def found(of: MemoryItem, tokens: int = MOST_TOKENS) -> ShownDemonstration:
+    one = shown_demonstration(of, tokens)
     assert one is not None
     return one
 
@@ -82,9 +82,11 @@ def test_a_long_one_is_shortened_to_its_last_turns() -> None:
 
 def test_one_that_would_only_submit_is_left_out() -> None:
     wide = Turn("Now I ask.", RUN.code, "a row of the result\n" * 300)
-    assert demonstrated(item("oak", LOOK, wide, SUBMIT)) is None
-    assert demonstrated(item("oak")) is None
-    shown = worked([item("oak"), item("elm", LOOK, wide, SUBMIT), item("ash", RUN, SUBMIT)], 1)
+    assert shown_demonstration(item("oak", LOOK, wide, SUBMIT)) is None
+    assert shown_demonstration(item("oak")) is None
+    shown = shown_demonstrations(
+        [item("oak"), item("elm", LOOK, wide, SUBMIT), item("ash", RUN, SUBMIT)], 1
+    )
     assert [one.item.title for one in shown] == ["ash"]
 
 
@@ -94,12 +96,16 @@ def test_the_placebo_is_one_of_the_nearest_and_not_the_one_found(bank: MemoryBan
     far = [item(f"bush {n}", LOOK, RUN, SUBMIT) for n in range(5)]
     bank.add([of, *near, *far, item("without turns")])
     dealt = [
-        deal_demonstration(bank, found(of), guard=Guard(task="t"), seed=seed)[0].item.title
+        random_demonstration(bank, found(of), leakage=LeakageFilter(task="t"), seed=seed)[
+            0
+        ].item.title
         for seed in range(60)
     ]
     assert set(dealt) == {one.title for one in near}
     again = [
-        deal_demonstration(bank, found(of), guard=Guard(task="t"), seed=seed)[0].item.title
+        random_demonstration(bank, found(of), leakage=LeakageFilter(task="t"), seed=seed)[
+            0
+        ].item.title
         for seed in range(60)
     ]
     assert again == dealt
@@ -108,9 +114,12 @@ def test_the_placebo_is_one_of_the_nearest_and_not_the_one_found(bank: MemoryBan
 def test_the_placebo_is_guarded_and_keeps_to_kinds(bank: MemoryBank) -> None:
     of, leak = item("oak", RUN, SUBMIT), item("elm", RUN, SUBMIT, task="t")
     bank.add([of, leak, item("ash", LOOK, RUN, SUBMIT)])
-    one, withheld = deal_demonstration(bank, found(of), guard=Guard(task="t"))
+    one, withheld = random_demonstration(bank, found(of), leakage=LeakageFilter(task="t"))
     assert one.item.title == "ash"
-    assert withheld == ((leak.id, "own task: rests on t"),)
+    assert [(one, why.code) for one, why in withheld] == [(leak.id, "own-task")]
     # Where no other can be dealt, tokens are matched by the one that was found.
     kinds = frozenset({"gold"})
-    assert deal_demonstration(bank, found(of), guard=Guard(), kinds=kinds) == (found(of), ())  # type: ignore[arg-type]
+    assert random_demonstration(bank, found(of), leakage=LeakageFilter(), kinds=kinds) == (
+        found(of),
+        (),
+    )  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from reasoningbank.corpus import Split, Task, load_pack, load_shacl_tasks, split_tasks
-from reasoningbank.memory import Guard, MemoryItem, Provenance, Turn
+from reasoningbank.memory import LeakageFilter, MemoryItem, Provenance, Turn
 
 PACK = load_pack("uniprot")
 HONEST = Provenance(task="t-train", group="trains", corpus="uniprot", trial="a/t-train.0")
@@ -31,8 +31,8 @@ HELD = Task(
 
 
 @pytest.fixture(scope="module")
-def guard() -> Guard:
-    return Guard.of(TASK, [HELD], prefixes=PACK.prefixes)
+def leakage() -> LeakageFilter:
+    return LeakageFilter.of(TASK, [HELD], prefixes=PACK.prefixes)
 
 
 @pytest.fixture(scope="module")
@@ -47,32 +47,40 @@ def item(**parts: object) -> MemoryItem:
     return replace(plain, **parts)  # type: ignore[arg-type]
 
 
-def test_an_honest_item_passes(guard: Guard) -> None:
+def reason_of(leakage: LeakageFilter, leak: MemoryItem) -> tuple[str, str | None]:
+    found = leakage.finding(leak)
+    assert found is not None
+    return found.code, found.fields.get("part")
+
+
+def test_an_honest_item_passes(leakage: LeakageFilter) -> None:
     other = HELD.expected_sparql.replace("31033", "9606")
-    assert guard.objection(item()) == ""
-    assert guard.objection(item(pattern=other, question="Which enzymes of humans are there?")) == ""
+    assert leakage.finding(item()) is None
+    assert (
+        leakage.finding(item(pattern=other, question="Which enzymes of humans are there?")) is None
+    )
 
 
 @pytest.mark.parametrize(
     ("origin", "reason"),
     [
-        (Provenance(task="t-own", corpus="uniprot"), "own task: rests on t-own"),
-        (Provenance(task="t-own"), "own task"),
-        (Provenance(task="other", group="own-group"), "own group"),
-        (Provenance(group="own-group"), "own group"),
-        (Provenance(task="t-held", corpus="uniprot"), "evaluation split: rests on the task t-held"),
-        (Provenance(task="other", group="held-group"), "evaluation split: rests on a task of"),
+        (Provenance(task="t-own", corpus="uniprot"), "own-task"),
+        (Provenance(task="t-own"), "own-task"),
+        (Provenance(task="other", group="own-group"), "own-group"),
+        (Provenance(group="own-group"), "own-group"),
+        (Provenance(task="t-held", corpus="uniprot"), "evaluation-task"),
+        (Provenance(task="other", group="held-group"), "evaluation-group"),
     ],
 )
 def test_provenance_of_task_group_or_evaluation_is_withheld(
-    guard: Guard, origin: Provenance, reason: str
+    leakage: LeakageFilter, origin: Provenance, reason: str
 ) -> None:
-    assert guard.objection(item(provenance=origin)).startswith(reason)
-    assert guard.objection(item(evidence=(origin,))).startswith(reason), "merged evidence"
+    assert reason_of(leakage, item(provenance=origin)) == (reason, None)
+    assert reason_of(leakage, item(evidence=(origin,))) == (reason, None), "merged evidence"
 
 
-def test_the_same_id_in_another_corpus_is_another_task(guard: Guard) -> None:
-    assert guard.objection(item(provenance=Provenance(task="t-own", corpus="trees"))) == ""
+def test_the_same_id_in_another_corpus_is_another_task(leakage: LeakageFilter) -> None:
+    assert leakage.finding(item(provenance=Provenance(task="t-own", corpus="trees"))) is None
 
 
 def in_other_words(query: str) -> str:
@@ -85,7 +93,7 @@ def in_other_words(query: str) -> str:
 @pytest.mark.parametrize("origin", [HONEST, Provenance()], ids=["wrong", "missing"])
 @pytest.mark.parametrize("task", [TASK, HELD], ids=["own", "evaluation"])
 def test_the_text_of_a_gold_is_caught_whatever_the_provenance(
-    guard: Guard, task: Task, origin: Provenance
+    leakage: LeakageFilter, task: Task, origin: Provenance
 ) -> None:
     gold = in_other_words(task.expected_sparql)
     assert gold not in task.expected_sparql
@@ -98,20 +106,20 @@ def test_the_text_of_a_gold_is_caught_whatever_the_provenance(
         "tags": item(tags=("up:enzyme", gold), provenance=origin),
     }
     for where, leak in leaks.items():
-        assert guard.objection(leak) == f"gold query: its {where} holds one of the evaluation"
+        assert reason_of(leakage, leak) == ("gold-query", where)
 
 
-def test_the_where_clause_of_a_gold_under_another_head_is_caught(guard: Guard) -> None:
+def test_the_where_clause_of_a_gold_under_another_head_is_caught(leakage: LeakageFilter) -> None:
     for head, tail in (("SELECT (COUNT(?p) AS ?n)", ""), ("SELECT DISTINCT ?p ?e", " LIMIT 5")):
         pattern = HELD.expected_sparql.replace("SELECT ?p", head, 1) + tail
-        assert guard.objection(item(pattern=pattern)).startswith("gold query")
+        assert reason_of(leakage, item(pattern=pattern)) == ("gold-query", "pattern")
 
 
-def test_a_skeleton_of_a_gold_needs_a_provenance_to_pass(guard: Guard) -> None:
+def test_a_skeleton_of_a_gold_needs_a_provenance_to_pass(leakage: LeakageFilter) -> None:
     skeleton = HELD.expected_sparql.replace("taxon:31033", "<<taxon>>")
-    assert guard.objection(item(pattern=skeleton)) == ""
-    reason = guard.objection(item(pattern=skeleton, provenance=Provenance()))
-    assert reason == "gold query: its pattern has the shape of one of the evaluation"
+    assert leakage.finding(item(pattern=skeleton)) is None
+    reason = reason_of(leakage, item(pattern=skeleton, provenance=Provenance()))
+    assert reason == ("gold-shape", "pattern")
 
 
 @pytest.mark.parametrize(
@@ -123,10 +131,10 @@ def test_a_skeleton_of_a_gold_needs_a_provenance_to_pass(guard: Guard) -> None:
         "Tell me which enzymes in Takifugu rubripes catalyse two or more reactions, please",
     ],
 )
-def test_a_question_nearly_word_for_word_is_caught(guard: Guard, text: str) -> None:
+def test_a_question_nearly_word_for_word_is_caught(leakage: LeakageFilter, text: str) -> None:
     for where in ("question", "description", "content", "title", "tags"):
-        reason = guard.objection(item(**{where: (text,) if where == "tags" else text}))
-        assert reason == f"question: its {where} holds one of the evaluation"
+        leak = item(**{where: (text,) if where == "tags" else text})
+        assert reason_of(leakage, leak) == ("question", where)
 
 
 _TWO = "Look at the enzymes of Takifugu rubripes. Which of them catalyse two or more reactions?"
@@ -141,11 +149,11 @@ _TWO = "Look at the enzymes of Takifugu rubripes. Which of them catalyse two or 
     ],
 )
 def test_a_question_of_two_sentences_is_caught_among_others(text: str) -> None:
-    guard = Guard.of(None, [Task("t", _TWO, "", "")])
+    leakage = LeakageFilter.of(None, [Task("t", _TWO, "", "")])
     for leak in (item(content=text), item(tags=(text,))):
-        assert guard.objection(leak).startswith("question")
+        assert reason_of(leakage, leak)[0] == "question"
     for one in _TWO.split(". "):
-        assert guard.objection(item(content=one)) == "", "half of it is not the question"
+        assert leakage.finding(item(content=one)) is None, "half of it is not the question"
 
 
 @pytest.mark.parametrize(
@@ -156,38 +164,41 @@ def test_a_question_of_two_sentences_is_caught_among_others(text: str) -> None:
         "Which proteins of Takifugu rubripes are enzymes?",
     ],
 )
-def test_another_question_is_none(guard: Guard, text: str) -> None:
-    assert guard.objection(item(question=text)) == ""
+def test_another_question_is_none(leakage: LeakageFilter, text: str) -> None:
+    assert leakage.finding(item(question=text)) is None
 
 
 def test_a_question_with_another_number_is_another() -> None:
-    guard = Guard.of(None, [Task("t", "What is the mass of the protein P05067 here?", "", "")])
-    assert guard.objection(item(question="What is the mass of the protein P05067 here?"))
-    assert guard.objection(item(question="What is the mass of the protein P04637 here?")) == ""
+    leakage = LeakageFilter.of(
+        None, [Task("t", "What is the mass of the protein P05067 here?", "", "")]
+    )
+    leak = item(question="What is the mass of the protein P05067 here?")
+    assert reason_of(leakage, leak) == ("question", "question")
+    assert leakage.finding(item(question="What is the mass of the protein P04637 here?")) is None
 
 
 def test_without_a_task_nothing_is_withheld() -> None:
-    assert Guard().objection(item(provenance=Provenance(task="t-own"))) == ""
+    assert LeakageFilter().finding(item(provenance=Provenance(task="t-own"))) is None
 
 
 def test_no_third_training_task_of_the_pack_is_taken_for_one_of_the_evaluation(
     split: Split,
 ) -> None:
-    guard = Guard.of(None, (*split.dev, *split.test), prefixes=PACK.prefixes)
+    leakage = LeakageFilter.of(None, (*split.dev, *split.test), prefixes=PACK.prefixes)
     for task in split.train[::3]:
         exemplar = _exemplar(task, Provenance())
-        assert guard.objection(exemplar) == "", task.id
+        assert leakage.finding(exemplar) is None, task.id
 
 
 def test_every_fourth_task_of_the_evaluation_is_caught_without_its_provenance(split: Split) -> None:
     held = (*split.dev, *split.test)[::4]
-    guard = Guard.of(None, held, prefixes=PACK.prefixes)
+    leakage = LeakageFilter.of(None, held, prefixes=PACK.prefixes)
     wrong = Provenance(task=split.train[0].id, group=split.train[0].group, corpus="uniprot")
     for task in held:
         query = replace(_exemplar(task, wrong), question="")
-        assert guard.objection(query).startswith("gold query"), task.id
+        assert reason_of(leakage, query)[0] == "gold-query", task.id
         asked = replace(_exemplar(task, wrong), pattern="")
-        assert guard.objection(asked).startswith("question"), task.id
+        assert reason_of(leakage, asked)[0] == "question", task.id
 
 
 def _exemplar(task: Task, origin: Provenance) -> MemoryItem:
