@@ -21,8 +21,7 @@ from reasoningbank.judge.answer import Answer, term_text
 from reasoningbank.ldp.faults import Refused
 from reasoningbank.ldp.updates import expanded
 from reasoningbank.sparql import OxigraphServer
-from reasoningbank.sparql.nesting import check_nesting
-from reasoningbank.sparql.tokens import tokenize
+from reasoningbank.sparql.tokens import check_nesting, tokenize
 
 __all__ = ["DocumentChanges"]
 

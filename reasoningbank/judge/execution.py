@@ -19,7 +19,7 @@ from reasoningbank.judge.documents import DocumentChanges
 from reasoningbank.judge.evidence import Evidence, Sample, evidence_of, sample_of
 from reasoningbank.judge.gold import Gold, GoldStore
 from reasoningbank.sparql import SPARQLClient
-from reasoningbank.sparql.outline import is_update
+from reasoningbank.sparql.tokens import is_update
 
 __all__ = ["ExecutionJudge", "Judgement", "Verdict", "VerdictStatus"]
 
