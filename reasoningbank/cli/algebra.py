@@ -42,11 +42,16 @@ from reasoningbank.algebra import (
     read_program,
     run_program,
 )
-from reasoningbank.algebra.documentation import agent_prompt, reference, signature, summary
-from reasoningbank.algebra.schema import program_schema
+from reasoningbank.algebra.addresses import credentials_from
+from reasoningbank.algebra.reference import (
+    agent_prompt,
+    program_schema,
+    reference,
+    signature,
+    summary,
+)
 from reasoningbank.algebra.source import parse_program
 from reasoningbank.algebra.terms import scalar
-from reasoningbank.algebra.web_credentials import credentials_from
 from reasoningbank.cli.options import (
     AllowWrite,
     AsJson,
