@@ -14,7 +14,7 @@ import typer
 
 from reasoningbank.analysis import TranslationRow, translation_figures
 from reasoningbank.analysis.nl2sparql_tables import METRICS_SHOWN, metric_cells
-from reasoningbank.cli.agent_viz import agent_viz
+from reasoningbank.cli.ask import agent_viz
 from reasoningbank.cli.nl2sparql_evaluating import Asked, LeftOut, answered, questions_of
 from reasoningbank.cli.nl2sparql_runs import calibration, tables
 from reasoningbank.cli.output import console, print_json, print_table, progress_console, seconds
@@ -35,9 +35,8 @@ from reasoningbank.retrieval import (
     open_embedder,
     open_index,
 )
+from reasoningbank.schema import Schema, explainer
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
-from reasoningbank.tools import Vocabulary
-from reasoningbank.tools.diagnosis import explainer
 from reasoningbank.trajectory import Usage
 
 __all__ = ["app"]
@@ -105,7 +104,7 @@ def translate(
             lm,
             endpoint=client,
             timeout=endpoint.timeout_s,
-            explain=explainer(client, Vocabulary.of(endpoint, found_pack.schema)),
+            explain=explainer(client, Schema.of(endpoint, found_pack.schema)),
             retriever=shown.retriever if shown else None,
             top_k=top_k,
             max_fixes=max_fixes,

@@ -25,7 +25,7 @@ from reasoningbank.nl2sparql.graph.translator import open_tiers
 from reasoningbank.nl2sparql.hybrid import shown_examples
 from reasoningbank.nl2sparql.rag import translation_confidence
 from reasoningbank.retrieval import DEFAULT_EMBEDDER, DEFAULT_INDEX
-from reasoningbank.tools.diagnosis import explainer
+from reasoningbank.schema import explainer
 
 __all__ = ["Asked", "LeftOut", "answered", "questions_of"]
 

@@ -16,7 +16,7 @@ from reasoningbank.experiment.plan import Plan, plan_run
 from reasoningbank.experiment.records import RunFolder, TrialRecord
 from reasoningbank.experiment.world import World, data_files, open_world
 from reasoningbank.judge import rule_verdict
-from reasoningbank.judge.lm_prompt import prompt_hash
+from reasoningbank.judge.lm_judge import prompt_hash
 from reasoningbank.lm import open_lm, parse_name
 
 __all__ = ["OpenJudge", "check_judge", "open_judge"]

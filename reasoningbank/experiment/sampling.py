@@ -17,7 +17,7 @@ from reasoningbank.errors import EndpointError, QueryError
 from reasoningbank.experiment.memory_config import SamplingSettings
 from reasoningbank.judge import Answer, compare
 from reasoningbank.judge.case import shown_row
-from reasoningbank.judge.sample import sample_of
+from reasoningbank.judge.evidence import sample_of
 from reasoningbank.lm import STUCK_TEMPERATURE
 from reasoningbank.trajectory import Usage
 
