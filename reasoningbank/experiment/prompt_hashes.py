@@ -9,11 +9,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from reasoningbank import nl2sparql, schema
-from reasoningbank.agents import algebra, direct, graph, react, rlm, tool_loop
+from reasoningbank.agents import algebra, direct, react, rlm, tool_loop
 from reasoningbank.algebra.reference import agent_prompt
 from reasoningbank.experiment.fixed_texts import texts_of
 from reasoningbank.judge.lm_judge import prompt_hash
 from reasoningbank.lm import STUCK_TEMPERATURE
+from reasoningbank.nl2sparql import graph
 from reasoningbank.sparql import linking
 
 __all__ = ["prompt_hashes"]

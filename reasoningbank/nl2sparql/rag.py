@@ -18,8 +18,7 @@ from reasoningbank.nl2sparql.hybrid import shown_examples
 from reasoningbank.nl2sparql.pipeline import NL2SPARQL, Translation
 from reasoningbank.nl2sparql.validation import LEVELS
 from reasoningbank.retrieval import DEFAULT_EMBEDDER, DEFAULT_INDEX
-from reasoningbank.tools import Vocabulary
-from reasoningbank.tools.diagnosis import explainer
+from reasoningbank.schema import Schema, explainer
 
 __all__ = ["RAGAgent", "translation_confidence"]
 
@@ -103,7 +102,7 @@ class RAGAgent:
             episode.recorder.add("step", {"step": name, **detail})
 
         client = RecordedClient(episode)
-        vocabulary = Vocabulary.of(client.config, pack.schema)
+        vocabulary = Schema.of(client.config, pack.schema)
         try:
             with asking(episode), client:
                 found = NL2SPARQL(

@@ -10,6 +10,7 @@ from rdflib.term import URIRef
 
 from reasoningbank.errors import QueryError
 from reasoningbank.nl2sparql.walking import Statement, walk_query
+from reasoningbank.schema import Schema, explain_empty, probe_run
 from reasoningbank.sparql import (
     STANDARD_PREFIXES,
     EndpointConfig,
@@ -17,8 +18,6 @@ from reasoningbank.sparql import (
     compact,
     string_literal,
 )
-from reasoningbank.tools.diagnosis import diagnose, probe_run
-from reasoningbank.tools.vocabulary import Vocabulary
 
 __all__ = ["Explored", "explore"]
 
@@ -81,8 +80,8 @@ def explore(
             else:
                 with open_client(endpoint) as other:
                     _Probes(other, classes, properties).around(own)
-    names = Vocabulary.of(config, schema)
-    why = diagnose(prepared, probe_run(config), names, namespaces=config.namespaces)
+    names = Schema.of(config, schema)
+    why = explain_empty(prepared, probe_run(config), names, namespaces=config.namespaces)
     return Explored(tuple(classes)[:MOST_KEPT], tuple(properties)[:MOST_KEPT], why)
 
 
