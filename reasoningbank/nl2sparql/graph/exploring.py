@@ -9,6 +9,7 @@ from pathlib import Path
 from rdflib.term import URIRef
 
 from reasoningbank.errors import QueryError
+from reasoningbank.findings import Finding
 from reasoningbank.nl2sparql.walking import Statement, walk_query
 from reasoningbank.schema import Schema, explain_empty, probe_run
 from reasoningbank.sparql import (
@@ -37,7 +38,7 @@ class Explored:
 
     classes: tuple[str, ...] = ()
     properties: tuple[str, ...] = ()
-    findings: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
 
 def explore(
@@ -80,9 +81,9 @@ def explore(
             else:
                 with open_client(endpoint) as other:
                     _Probes(other, classes, properties).around(own)
-    names = Schema.of(config, schema)
-    why = explain_empty(prepared, probe_run(config), names, namespaces=config.namespaces)
-    return Explored(tuple(classes)[:MOST_KEPT], tuple(properties)[:MOST_KEPT], why)
+    known = Schema.of(config, schema)
+    why = explain_empty(prepared, known, probe_run(config), namespaces=config.namespaces)
+    return Explored(tuple(classes)[:MOST_KEPT], tuple(properties)[:MOST_KEPT], tuple(why))
 
 
 def _by_endpoint(

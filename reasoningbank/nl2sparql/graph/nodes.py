@@ -31,6 +31,7 @@ from reasoningbank.nl2sparql.graph.state import (
 from reasoningbank.nl2sparql.hybrid import Retrieved, ShownExamples, shown_examples
 from reasoningbank.nl2sparql.patterns import PatternSet, load_patterns
 from reasoningbank.nl2sparql.validation import validate
+from reasoningbank.schema import as_lines
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
 
 __all__ = ["Node", "Nodes", "Parts", "asked"]
@@ -323,7 +324,7 @@ class Nodes:
             "explored": True,
             "discovered_classes": list(found.classes),
             "discovered_properties": list(found.properties),
-            "findings": list(found.findings),
+            "findings": as_lines(found.findings),
             **without_attempt(),
         }
 
