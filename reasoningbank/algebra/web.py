@@ -21,7 +21,7 @@ from reasoningbank.algebra.web_address import Addresses, checked, inside
 from reasoningbank.algebra.web_credentials import Credential, tls_context
 from reasoningbank.algebra.web_transport import DeadlineTransport, deadline
 from reasoningbank.errors import EndpointError
-from reasoningbank.sparql.transport import retry_after
+from reasoningbank.http import retry_after
 
 __all__ = ["Lost", "NotSent", "Web", "WebReply"]
 

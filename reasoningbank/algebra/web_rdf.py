@@ -14,7 +14,7 @@ from reasoningbank.algebra.jsonld import graph_from_quads
 from reasoningbank.algebra.terms import to_oxigraph
 from reasoningbank.algebra.web import WebReply
 from reasoningbank.errors import BudgetError, EndpointError, ReasoningBankError
-from reasoningbank.sparql.entities import blows_up
+from reasoningbank.sparql.formats import blows_up
 from reasoningbank.sparql.tokens import check_terms
 
 __all__ = ["ACCEPT", "TURTLE", "digest", "graph_of", "written"]
