@@ -59,7 +59,7 @@ class Desk:
                 store=self.store,
                 client=opened.client,
                 vocabulary=opened.vocabulary,
-                survey=opened.survey,
+                profile=opened.survey,
             )
 
         return self._once("sparql", make)
