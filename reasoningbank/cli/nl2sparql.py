@@ -24,7 +24,7 @@ from reasoningbank.agents.rag import translation_confidence
 from reasoningbank.agents.shown_examples import shown_examples
 from reasoningbank.analysis import TranslationRow, translation_figures
 from reasoningbank.analysis.nl2sparql_tables import METRICS_SHOWN, metric_cells
-from reasoningbank.cli.agent_viz import agent_viz
+from reasoningbank.cli.ask import agent_viz
 from reasoningbank.cli.nl2sparql_evaluating import Asked, LeftOut, answered, questions_of
 from reasoningbank.cli.nl2sparql_runs import calibration, tables
 from reasoningbank.cli.output import console, print_json, print_table, progress_console, seconds
@@ -40,9 +40,8 @@ from reasoningbank.retrieval import (
     open_embedder,
     open_index,
 )
+from reasoningbank.schema import Schema, explainer
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
-from reasoningbank.tools import Vocabulary
-from reasoningbank.tools.diagnosis import explainer
 from reasoningbank.trajectory import Usage
 
 __all__ = ["app"]
@@ -110,7 +109,7 @@ def translate(
             lm,
             endpoint=client,
             timeout=endpoint.timeout_s,
-            explain=explainer(client, Vocabulary.of(endpoint, found_pack.schema)),
+            explain=explainer(client, Schema.of(endpoint, found_pack.schema)),
             retriever=shown.retriever if shown else None,
             top_k=top_k,
             max_fixes=max_fixes,

@@ -8,14 +8,13 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from reasoningbank import nl2sparql
+from reasoningbank import nl2sparql, schema
 from reasoningbank.agents import algebra, direct, graph, react, rlm, tool_loop
-from reasoningbank.algebra.documentation import agent_prompt
+from reasoningbank.algebra.reference import agent_prompt
 from reasoningbank.experiment.fixed_texts import texts_of
 from reasoningbank.judge.lm_judge import prompt_hash
 from reasoningbank.lm import STUCK_TEMPERATURE
 from reasoningbank.sparql import linking
-from reasoningbank.tools import diagnosis
 
 __all__ = ["prompt_hashes"]
 
@@ -38,7 +37,7 @@ def prompt_hashes(agents: Iterable[str]) -> dict[str, str]:
     """
     # A run without memory loads none of it.
     from reasoningbank.experiment import sampling
-    from reasoningbank.memory import consultation, distillation, examples, layers, packing
+    from reasoningbank.memory import consultation, distillation, layers, packing
 
     said: dict[str, Any] = {
         "direct": direct.INSTRUCTIONS,
@@ -64,10 +63,10 @@ def prompt_hashes(agents: Iterable[str]) -> dict[str, str]:
         **told,
         "distiller": distillation.prompt_hash(),
         "judge": prompt_hash(),
-        "layers": _hash([texts_of(room) for room in (layers, packing, examples, consultation)]),
+        "layers": _hash([texts_of(room) for room in (layers, packing, packing, consultation)]),
         "lessons": _hash(texts_of(distillation)),
         "linking": _hash(texts_of(linking)),
-        "outcomes": _hash([texts_of(room) for room in (sampling, diagnosis)]),
+        "outcomes": _hash([texts_of(room) for room in (sampling, schema)]),
         "sampling": _hash([sampling.REFINE, sampling._ROWS, STUCK_TEMPERATURE]),
         "stop rules": _hash(inspect.getsource(tool_loop)),
     }

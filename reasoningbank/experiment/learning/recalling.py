@@ -16,14 +16,18 @@ from reasoningbank.experiment.recall import NOTHING, Recall
 from reasoningbank.experiment.world import World
 from reasoningbank.memory import (
     Consultation,
-    Guard,
+    LeakageFilter,
     MemoryBank,
     Retrieval,
     Scope,
-    deal_at_random,
     retrieve,
+    retrieve_random,
 )
-from reasoningbank.memory.demonstrating import Demonstrated, deal_demonstration, worked
+from reasoningbank.memory.demonstrations import (
+    ShownDemonstration,
+    random_demonstration,
+    shown_demonstrations,
+)
 from reasoningbank.sparql import Linker
 from reasoningbank.tools import MemoryTools
 from reasoningbank.trajectory import Recorder
@@ -40,8 +44,8 @@ MOST_DEMONSTRATIONS = 1
 class Recalls:
     """Finds what a trial is given of memory. Several threads may use it.
 
-    Nothing that the evaluation rests on is ever shown: the guard of each trial withholds items of
-    its own task and group, and of all tasks of the evaluation and of the corpus' test split.
+    Nothing that the evaluation rests on is ever shown: the leakage filter of each trial removes
+    items of its own task and group, and of all tasks of the evaluation and of the test split.
 
     Args:
         world: What trials share.
@@ -79,13 +83,13 @@ class Recalls:
         tools: Callable[[Recorder], Mapping[str, Callable[..., Any]]] | None = None
         if arm.memory.source != "none":
             name, bank = self._bank(job)
-            guard = self.guard(job.task)
+            leakage = self.leakage(job.task)
             if arm.memory.in_context:
                 began = time.monotonic()
-                found = self._retrieved(job, bank, guard)
+                found = self._retrieved(job, bank, leakage)
                 seconds = time.monotonic() - began
             if arm.memory.as_tools:
-                tools = self._tools(job, bank, guard)
+                tools = self._tools(job, bank, leakage)
         text = ""
         if arm.layers or arm.memory.in_context:
             context = self._builder(arm).build(job.task.query, found)
@@ -104,60 +108,66 @@ class Recalls:
             seconds=seconds,
         )
 
-    def guard(self, task: Task) -> Guard:
+    def leakage(self, task: Task) -> LeakageFilter:
         """Return what a trial on a task must not be shown."""
-        return Guard.of(task, self._held_out, prefixes=self._world.endpoint.prefixes)
+        return LeakageFilter.of(task, self._held_out, prefixes=self._world.endpoint.prefixes)
 
-    def _retrieved(self, job: Job, bank: MemoryBank, guard: Guard) -> Retrieval:
+    def _retrieved(self, job: Job, bank: MemoryBank, leakage: LeakageFilter) -> Retrieval:
         memory, question = job.arm.memory, job.task.query
         shown: dict[str, Any] = {
             "examples": takes_examples(job.arm.agent),
-            "linked": self._linker.linked if job.arm.linking else None,
+            "link": self._linker.linked if job.arm.linking else None,
         }
         found = retrieve(
             bank,
             question,
-            guard=guard,
+            leakage=leakage,
             k=memory.items,
             tokens=memory.tokens,
             kinds=_kinds(job.arm),
             scope=self._scope,
             **shown,
-            kinds_named=self._linker.kinds if job.arm.linking else None,
+            entity_classes=self._linker.kinds if job.arm.linking else None,
         )
-        turns: tuple[Demonstrated, ...] = ()
+        turns: tuple[ShownDemonstration, ...] = ()
         if memory.demonstrations:
-            turns = worked((one.item for one in found.found), MOST_DEMONSTRATIONS)
+            turns = shown_demonstrations((one.item for one in found.found), MOST_DEMONSTRATIONS)
         if memory.source != "placebo":
             return replace(found, demonstrations=turns)
-        chance: dict[str, Any] = {"guard": guard, "seed": job.key.seed, "kinds": _kinds(job.arm)}
+        chance: dict[str, Any] = {
+            "leakage": leakage,
+            "seed": job.key.seed,
+            "kinds": _kinds(job.arm),
+        }
         answered = sum(one.tokens for one in found.found if one.example is not None)
-        dealt = deal_at_random(
-            bank, question, like=found.tokens, answered=answered, **shown, **chance
+        dealt = retrieve_random(
+            bank, question, tokens=found.tokens, example_tokens=answered, **shown, **chance
         )
-        kept = dict(dealt.withheld)
+        kept = dict(dealt.filtered_out)
         worked_by_others = []
         for turn in turns:
-            one, withheld = deal_demonstration(bank, turn, **chance)
+            one, filtered_out = random_demonstration(bank, turn, **chance)
             worked_by_others.append(one)
-            kept |= dict(withheld)
-        return replace(dealt, demonstrations=tuple(worked_by_others), withheld=tuple(kept.items()))
+            kept |= dict(filtered_out)
+        return replace(
+            dealt, demonstrations=tuple(worked_by_others), filtered_out=tuple(kept.items())
+        )
 
     def _tools(
-        self, job: Job, bank: MemoryBank, guard: Guard
+        self, job: Job, bank: MemoryBank, leakage: LeakageFilter
     ) -> Callable[[Recorder], Mapping[str, Callable[..., Any]]]:
         deal = job.key.seed if job.arm.memory.source == "placebo" else None
 
         def make(recorder: Recorder) -> Mapping[str, Callable[..., Any]]:
             consultation = Consultation(
                 bank,
-                guard=guard,
+                leakage=leakage,
                 recorder=recorder,
                 scope=self._scope,
                 kinds=_kinds(job.arm),
                 items=job.arm.memory.items,
                 tokens=job.arm.memory.tokens,
-                deal=deal,
+                random_seed=deal,
             )
             return MemoryTools(consultation).as_dspy_tools()
 
