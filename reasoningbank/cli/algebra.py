@@ -432,7 +432,7 @@ def _write(
         if not draft.problems:
             break
         notice(f"invalid: {draft.problems[0]}")
-        draft = writing.mended(draft, draft.problems)
+        draft = writing.repaired(draft, draft.problems)
     # An invalid program may be nested too deeply to be serialised again.
     valid = not draft.problems
     text = json.dumps(draft.program, ensure_ascii=False, indent=2) if valid else draft.text
