@@ -7,7 +7,7 @@ import threading
 from reasoningbank.corpus import Pack
 from reasoningbank.errors import UsageError
 from reasoningbank.mcp.shared import Opened
-from reasoningbank.memory.layers import Budgets, ContextBuilder
+from reasoningbank.memory.context import Budgets, ContextBuilder
 
 __all__ = ["Cards"]
 

@@ -15,8 +15,9 @@ from reasoningbank.experiment.plan import Plan
 from reasoningbank.experiment.world import World
 from reasoningbank.memory import MemoryBank, Snapshot
 from reasoningbank.memory.consolidate import consolidate
+from reasoningbank.memory.context import Budgets, ContextBuilder
 from reasoningbank.memory.distillation import Distilled, Distiller
-from reasoningbank.memory.layers import Budgets, ContextBuilder, SchemaCard
+from reasoningbank.memory.layers import SchemaCard
 from reasoningbank.schema import Schema
 from reasoningbank.sparql import Discovery, discover
 

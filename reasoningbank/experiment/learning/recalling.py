@@ -33,7 +33,7 @@ from reasoningbank.tools import MemoryTools
 from reasoningbank.trajectory import Recorder
 
 if TYPE_CHECKING:
-    from reasoningbank.memory.layers import ContextBuilder
+    from reasoningbank.memory.context import ContextBuilder
 
 __all__ = ["Recalls"]
 
