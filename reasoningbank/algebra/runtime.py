@@ -29,8 +29,6 @@ from reasoningbank.sparql import (
     TableResult,
 )
 
-__all__ = ["Compose", "Planned", "Runtime"]
-
 #: Question, endpoint (or empty) and the variables that the query must project → query.
 Compose = Callable[[str, str, frozenset[str]], str]
 _BLOCK = 1_000

@@ -28,8 +28,6 @@ from reasoningbank.sparql.entities import blows_up
 from reasoningbank.sparql.tokens import check_terms
 from reasoningbank.sparql.transport import retry_after
 
-__all__ = ["ACCEPT", "Lost", "NotSent", "Record", "Spent", "Web", "WebReply", "graph_of"]
-
 USER_AGENT = "reasoningbank/0.1 (Web Algebra)"
 #: The formats that are read fastest and with least loss come first. Other formats are rejected, so
 #: they are not asked for: servers without RDF then say so.
@@ -77,11 +75,7 @@ class Spent:
         return self._limits.seconds - (time.monotonic() - self._began)
 
     def request(self, url: str) -> None:
-        """Count a request that is about to be sent.
-
-        Raises:
-            BudgetError: If the run may send no more.
-        """
+        """Count a request that is about to be sent."""
         with self._lock:
             most = self._limits.requests
             if self.left_s <= 0:
@@ -98,14 +92,7 @@ class Spent:
 
 @dataclass(frozen=True)
 class WebReply:
-    """The reply to a request.
-
-    Attributes:
-        status: The HTTP status.
-        url: The public address that replied, redirects followed.
-        headers: Its headers.
-        body: Its body.
-    """
+    """The reply to a request."""
 
     status: int
     url: str
@@ -130,16 +117,7 @@ class WebReply:
 
 
 class Web:
-    """Sends the requests of one run; threads may share it.
-
-    Args:
-        limits: The limits of one request.
-        spent: Counts requests.
-        addresses: Public and real addresses.
-        credentials: The identities of the run.
-        record: Called with an event for each request.
-        pause: Waits so many seconds; tests replace it.
-    """
+    """Sends the requests of one run; threads may share it."""
 
     def __init__(
         self,
@@ -185,24 +163,7 @@ class Web:
         body: bytes = b"",
         may_follow: Callable[[str], None] = lambda _: None,
     ) -> WebReply:
-        """Send a request until there is a reply to it.
-
-        Reading is repeated also when its reply is lost; for writing the caller decides that.
-
-        Args:
-            method: GET or HEAD, which follow redirects; others follow 307 and 308 only.
-            url: The address, as `checked` returns it.
-            headers: The headers.
-            body: The body.
-            may_follow: Raises if the address of a redirect may not be asked.
-
-        Raises:
-            Lost: If a write was sent, and its reply was lost.
-            NotSent: If there is no connection, after all tries.
-            EndpointError: If reading got no reply, a redirect leads nowhere, or a body is too
-                large.
-            BudgetError: If the run may send no more.
-        """
+        """Send a request until there is a reply to it."""
         until = time.monotonic() + min(self._limits.wait_seconds, max(0.0, self._spent.left_s))
         for _ in range(_MOST_REDIRECTS + 1):
             reply = self._replied(method, url, headers, body, until)
@@ -326,18 +287,7 @@ class Web:
 
 
 def graph_of(reply: WebReply, most: int | None = None) -> Graph:
-    """Return the graph of a document, including the statements of its named graphs.
-
-    Relative IRIs are resolved against the address that replied.
-
-    Args:
-        reply: The reply.
-        most: Most triples.
-
-    Raises:
-        EndpointError: If it is not RDF, or not the format that it claims to be.
-        BudgetError: If it holds more triples.
-    """
+    """Return the graph of a document, including the statements of its named graphs."""
     declared = reply.media_type
     kind = _MISNAMED.get(declared) or (RdfFormat.from_media_type(declared) if declared else None)
 

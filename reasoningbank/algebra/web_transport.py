@@ -16,8 +16,6 @@ from typing import Any
 import httpcore
 import httpx
 
-__all__ = ["DeadlineTransport", "deadline"]
-
 _until: ContextVar[float] = ContextVar("until")
 
 
@@ -91,14 +89,7 @@ class _Body(httpx.SyncByteStream):
 
 
 class DeadlineTransport(httpx.BaseTransport):
-    """A transport for `httpx.Client` that minds `deadline`.
-
-    Its failures are httpcore's exceptions.
-
-    Args:
-        context: How TLS is spoken.
-        connections: Most connections at once.
-    """
+    """A transport for `httpx.Client` that minds `deadline`."""
 
     def __init__(self, context: ssl.SSLContext, connections: int = 16) -> None:
         self._pool = httpcore.ConnectionPool(
