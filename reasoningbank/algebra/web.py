@@ -24,9 +24,9 @@ from reasoningbank.algebra.evaluation import Limits
 from reasoningbank.algebra.jsonld import graph_from_quads
 from reasoningbank.algebra.web_transport import DeadlineTransport, deadline
 from reasoningbank.errors import BudgetError, EndpointError, ReasoningBankError
-from reasoningbank.sparql.entities import blows_up
+from reasoningbank.http import retry_after
+from reasoningbank.sparql.formats import blows_up
 from reasoningbank.sparql.tokens import check_terms
-from reasoningbank.sparql.transport import retry_after
 
 USER_AGENT = "reasoningbank/0.1 (Web Algebra)"
 #: The formats that are read fastest and with least loss come first. Other formats are rejected, so

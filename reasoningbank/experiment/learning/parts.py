@@ -14,7 +14,7 @@ from reasoningbank.experiment.memory_config import LEARNED
 from reasoningbank.experiment.plan import Plan
 from reasoningbank.experiment.world import World
 from reasoningbank.memory import MemoryBank, Snapshot
-from reasoningbank.memory.consolidation import consolidate
+from reasoningbank.memory.consolidate import consolidate
 from reasoningbank.memory.distillation import Distilled, Distiller
 from reasoningbank.memory.layers import Budgets, ContextBuilder, SchemaCard
 from reasoningbank.schema import Schema
