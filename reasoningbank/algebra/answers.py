@@ -7,12 +7,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from rdflib import BNode, Literal
+from rdflib import BNode, Graph, Literal
 from rdflib.namespace import XSD
 
 from reasoningbank.algebra.queries import values_block
 from reasoningbank.algebra.terms import ProgramError, to_sparql
-from reasoningbank.algebra.values import Graph, Row, Table, Value, is_term, kept
+from reasoningbank.algebra.values import Row, Table, Value, is_term, kept
 from reasoningbank.sparql.syntax import MOST_CHARS
 
 #: The column of a single value; several values of a row are numbered.

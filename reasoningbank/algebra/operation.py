@@ -38,8 +38,8 @@ from rdflib import Graph, Literal, URIRef
 from reasoningbank.algebra import values as convert
 from reasoningbank.algebra.evaluation import Block as BlockOf
 from reasoningbank.algebra.evaluation import Evaluation
-from reasoningbank.algebra.terms import ProgramError, at_path, one_of
-from reasoningbank.algebra.values import Items, Row, Table, Term, Value, kept
+from reasoningbank.algebra.terms import ProgramError, Term, at_path, one_of
+from reasoningbank.algebra.values import Items, Row, Table, Value, kept
 
 #: What an operation yields. `any` is known at run time only.
 Yield = OneOf["text", "uri", "term", "row", "table", "graph", "list", "nothing", "any"]

@@ -25,8 +25,9 @@ from rdflib.term import Node
 from reasoningbank.algebra.evaluation import Method, Sent
 from reasoningbank.algebra.journal import Journal, State, Write
 from reasoningbank.algebra.terms import to_oxigraph
-from reasoningbank.algebra.web import ACCEPT, Lost, NotSent, Web, WebReply, graph_of
+from reasoningbank.algebra.web import ACCEPT, Lost, NotSent, Web, graph_of, summary
 from reasoningbank.errors import BudgetError, EndpointError, ReasoningBankError, UsageError
+from reasoningbank.http import Reply
 
 #: What to do with a write of an earlier run whose outcome is unknown.
 Unanswered = Literal["ask", "done", "again"]
@@ -179,7 +180,7 @@ class Writer:
                 # After a lost reply, the lost request itself may have changed it.
                 if reply.status not in _UNCLEAR and not (changed and lost):
                     return self._ended(order, write, reply)
-                lost = reply.summary
+                lost = summary(reply)
             if self._done_despite(order, write, condition, lost):
                 self._journal.end(write, "done", status=200, why=f"seen after: {lost}")
                 return Sent(200, order.url)
@@ -198,7 +199,7 @@ class Writer:
         self._journal.end(write, state, why=lost or str(error))
         return error if isinstance(error, BudgetError) else _failure(order, state, f"{error}")
 
-    def _ended(self, order: _Order, write: Write, reply: WebReply) -> Sent:
+    def _ended(self, order: _Order, write: Write, reply: Reply) -> Sent:
         if reply.status == 303 or 200 <= reply.status < 300:
             at = order.url
             named = reply.headers.get("Location")
@@ -207,7 +208,7 @@ class Writer:
             noted = "" if at == order.url else at
             self._journal.end(write, "done", status=reply.status, at=noted)
             return Sent(reply.status, at)
-        what = reply.summary
+        what = summary(reply)
         if 300 <= reply.status < 400:
             what = f"HTTP {reply.status} redirects to {reply.headers.get('Location', 'nowhere')}"
         self._journal.end(write, "refused", status=reply.status, why=what)
@@ -263,7 +264,7 @@ class Writer:
         if reply.status in (404, 410):
             return False
         if reply.status >= 300:
-            raise EndpointError(reply.summary, where=order.url, code="http", status=reply.status)
+            raise EndpointError(summary(reply), where=order.url, code="http", status=reply.status)
         return entails(graph_of(reply), wanted)
 
 
