@@ -145,7 +145,7 @@ class TrialRecord:
             sparql=attempt.sparql,
             answer=attempt.answer,
             error=attempt.error,
-            verdict=asdict(verdict) if verdict is not None else None,
+            verdict=verdict.to_json() if verdict is not None else None,
             usage=attempt.usage,
             trajectory=attempt.trajectory,
             **rest,
