@@ -28,8 +28,8 @@ from reasoningbank.lm.tokens import count_tokens
 from reasoningbank.memory.layers import SchemaCard, SchemaIndex, SchemaMap, load_notes
 from reasoningbank.memory.layers.schema_probe import look, unsure
 from reasoningbank.sparql import EndpointConfig, SPARQLClient, compact, discover
-from reasoningbank.sparql.outline import outline
 from reasoningbank.sparql.tokens import tokenize
+from reasoningbank.sparql.tree import outline
 from reasoningbank.tools import Vocabulary
 from reasoningbank.tools.diagnosis.used_names import TYPE, absolute
 

@@ -7,6 +7,7 @@ what it collects is stored with the trial and read by judges, distillation and a
 from __future__ import annotations
 
 import hashlib
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -128,7 +129,25 @@ class Trajectory:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Trajectory:
         """Read what `to_json` wrote."""
-        return cls(tuple(Event(**e) for e in data.get("events", ())), dict(data["payloads"]))
+        events = tuple(Event(**_with_ref(e)) for e in data.get("events", ()))
+        return cls(events, dict(data["payloads"]))
+
+
+#: A handle as records of earlier versions keep it, without the `ref` field.
+_OLD_REF = re.compile(r"Ref\('([^']*)', '([^']*)', (\d+) items from (.*)\)")
+
+
+def _with_ref(event: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return an event of an earlier version with the `ref` field that it lacks."""
+    data = event["data"]
+    if event["kind"] != "tool_result" or "ref" in data:
+        return event
+    found = _OLD_REF.fullmatch(str(data.get("result")))
+    if found is None:
+        return event
+    key, dtype, rows, source = found.groups()
+    ref = {"key": key, "dtype": dtype, "rows": int(rows), "sz": 0, "source": source}
+    return {**event, "data": {**data, "ref": ref}}
 
 
 class Recorder:

@@ -16,11 +16,10 @@ from rdflib.term import Variable
 from reasoningbank.corpus import load_pack
 from reasoningbank.nl2sparql import load_examples, validate_semantic, validate_syntax
 from reasoningbank.nl2sparql.walking import walk_query
-from reasoningbank.sparql.edits import Edit, apply_edits
-from reasoningbank.sparql.outline import outline
-from reasoningbank.sparql.parsing import parse_algebra
+from reasoningbank.sparql.parsers import parse_algebra
 from reasoningbank.sparql.query import prepare
-from reasoningbank.sparql.tokens import Token
+from reasoningbank.sparql.tokens import Edit, Token, apply_edits
+from reasoningbank.sparql.tree import outline
 
 PACKS = {"UniProt": ("uniprot",), "LiITA": ("liita", "liita-test")}
 #: What leads from an entry to its lemma: two entries of one lemma are two things.

@@ -1,18 +1,26 @@
-"""The systems that answer questions: one protocol, one kind of record.
+"""Agents that answer questions: one protocol, one kind of record.
 
-`oracle` submits the gold (the ceiling), `direct` asks the model once (the floor), `rlm` is
-`dspy.RLM` with the tools in the sandbox, `react` is `dspy.ReAct` with the same tools. `rag` is
-the retrieval-augmented pipeline of `nl2sparql`, `graph` the self-correcting one. `algebra` writes
-Web Algebra programs and runs them.
+`oracle` submits the gold query (the ceiling), `direct` asks the model once (the floor), `rlm` is
+`dspy.RLM` with the tools in the sandbox, `react` is `dspy.ReAct` with the same tools, `algebra`
+writes Web Algebra programs and runs them. `rag` and `graph` are the retrieval-augmented pipeline
+and the self-correcting graph of `reasoningbank.nl2sparql`.
 """
 
 from reasoningbank.agents.budget import Budget, Meter
 from reasoningbank.agents.demonstrations import Call, Demonstration, Turn, load_demonstrations
-from reasoningbank.agents.protocol import Agent, Attempt, AttemptStatus, Episode, Example
+from reasoningbank.agents.protocol import (
+    Agent,
+    Attempt,
+    AttemptStatus,
+    Episode,
+    Example,
+    failure_of,
+)
 from reasoningbank.agents.registry import AGENTS, asks_model, make_agent, takes_examples
 
 __all__ = [
     "AGENTS",
+    "PROMPT_VERSION",
     "Agent",
     "Attempt",
     "AttemptStatus",
@@ -24,7 +32,11 @@ __all__ = [
     "Meter",
     "Turn",
     "asks_model",
+    "failure_of",
     "load_demonstrations",
     "make_agent",
     "takes_examples",
 ]
+
+#: Version of all fixed texts that agents read; part of a run's manifest.
+PROMPT_VERSION = "2"

@@ -1,7 +1,7 @@
-"""What a trial may consume, and the meter that ends it.
+"""Limits of one trial, and the meter that enforces them.
 
-Budgets that decide verdicts are counted in turns, calls and tokens; seconds only guard
-against hanging. What was done up to the limit is kept and judged.
+Budgets that affect verdicts count turns, calls and tokens; the limit in seconds only stops a
+trial that hangs. What was done before a limit was reached is kept and judged.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ class Budget(BaseModel):
 
     Attributes:
         iterations: Turns of the agent's loop.
-        lm_calls: Calls to a model, sub-calls included.
-        tool_calls: Tool calls in all.
+        lm_calls: Model calls, sub-calls included.
+        tool_calls: Tool calls in total.
         tool_calls_each: Calls of any one tool.
         tokens: Tokens sent and generated.
-        seconds: Wall time; a guard against hanging.
-        dollars: Price by the model's price table.
+        seconds: Wall-clock time; stops a trial that hangs.
+        dollars: Cost by the model's price table.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -47,20 +47,24 @@ class Budget(BaseModel):
 
 
 class Meter:
-    """Counts what a trial consumes and says when a budget is used up.
+    """Counts what a trial consumes and raises when a budget is used up.
+
+    The error's fields name the budget: `budget` (a field of `Budget`) and `limit`.
 
     Args:
         budget: The limits.
-        usage: Returns what the models consumed so far.
+        usage: Returns what the models have consumed so far.
 
     Examples:
         >>> meter = Meter(Budget(tool_calls=1))
         >>> look = meter.metered({"look": lambda: "seen"})["look"]
         >>> look()
         'seen'
-        >>> look()  # doctest: +ELLIPSIS
-        Traceback (most recent call last):
-        reasoningbank.errors.ToolError: the budget of 1 tool calls is used up; ...
+        >>> try:
+        ...     look()
+        ... except ToolError as error:
+        ...     print(error.code, error.fields["budget"], error.fields["limit"])
+        budget tool_calls 1
     """
 
     def __init__(self, budget: Budget, usage: Callable[[], Usage] = Usage) -> None:
@@ -72,40 +76,46 @@ class Meter:
         self._lock = threading.Lock()
 
     def turn(self) -> None:
-        """Count one turn about to begin.
+        """Count one turn that is about to begin.
 
         Raises:
-            BudgetError: If a budget other than the turns' is used up.
+            BudgetError: If a budget other than `iterations` is used up.
         """
         self.check()
         self._iterations += 1
 
     def check(self) -> None:
-        """Tell whether a model may be asked once more.
+        """Check that the model may be called once more.
 
         Raises:
-            BudgetError: If a budget other than the turns' is used up.
+            BudgetError: If a budget other than `iterations` is used up.
         """
         usage, budget = self.usage(), self.budget
-        spent: list[tuple[str, float, float | None]] = [
-            ("LM calls", usage.lm_calls + usage.cached_calls, budget.lm_calls),
-            ("tokens", usage.tokens, budget.tokens),
-            ("seconds", usage.seconds, budget.seconds),
-            ("dollars", usage.dollars or 0.0, budget.dollars),
-        ]
         if budget.dollars is not None and usage.unpriced:
-            what = f"of {budget.dollars:g} dollars cannot be kept: a call has no known price"
-            raise BudgetError(f"the budget {what}")
-        for name, used, limit in spent:
+            raise BudgetError(
+                f"the budget of {budget.dollars:g} dollars cannot be enforced: "
+                "a call has no known price",
+                code="unknown-price",
+                budget="dollars",
+                limit=budget.dollars,
+            )
+        spent = {
+            "lm_calls": usage.lm_calls + usage.cached_calls,
+            "tokens": usage.tokens,
+            "seconds": usage.seconds,
+            "dollars": usage.dollars or 0.0,
+        }
+        for name, used in spent.items():
+            limit = getattr(budget, name)
             if limit is not None and used >= limit:
-                raise BudgetError(f"the budget of {limit:g} {name} is used up")
+                raise used_up(name, limit)
 
     def metered(self, tools: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
-        """Return the tools, each counted against the budget, with names and signatures kept."""
+        """Return the tools with their calls counted, names and signatures kept."""
         return {name: self._meter(name, tool) for name, tool in tools.items()}
 
     def usage(self) -> Usage:
-        """Return what the trial consumed so far."""
+        """Return what the trial has consumed so far."""
         return replace(
             self._usage(),
             tool_calls=self._tools.total(),
@@ -127,10 +137,25 @@ class Meter:
         every, each = self.budget.tool_calls, self.budget.tool_calls_each
         if every is not None and self._tools.total() >= every:
             raise ToolError(
-                f"the budget of {every} tool calls is used up", hint="submit your best query now"
+                f"the budget of {every} tool calls is used up",
+                hint="submit your best query now",
+                code="budget",
+                budget="tool_calls",
+                limit=every,
             )
         if each is not None and self._tools[name] >= each:
             raise ToolError(
                 f"the budget of {each} calls of {name} is used up",
                 hint="use another tool or submit your best query",
+                code="budget",
+                budget="tool_calls_each",
+                limit=each,
+                tool=name,
             )
+
+
+def used_up(budget: str, limit: float) -> BudgetError:
+    """Return the error of a used-up budget, named as a field of `Budget`."""
+    unit = budget.replace("lm_calls", "LM calls").replace("_", " ")
+    what = f"the budget of {limit:g} {unit} is used up"
+    return BudgetError(what, budget=budget, limit=limit)

@@ -3,33 +3,32 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import dspy
 from dspy.utils.exceptions import AdapterParseError
 
+from reasoningbank.agents.budget import used_up
 from reasoningbank.agents.protocol import Episode
-from reasoningbank.errors import BudgetError, ModelError
+from reasoningbank.errors import ModelError
 from reasoningbank.lm import lm_failure
 from reasoningbank.lm.failures import is_timeout
+from reasoningbank.sparql import EndpointConfig
 
-__all__ = ["asking"]
+__all__ = ["ask_once", "asking", "prefix_names"]
 
 
 @contextlib.contextmanager
-def asking(
-    episode: Episode, *callbacks: Any, adapter: dspy.Adapter | None = None
-) -> Iterator[None]:
+def asking(episode: Episode, *callbacks: Any) -> Iterator[None]:
     """Run DSPy modules with the episode's model; nothing outside the block is configured.
 
-    A reply that cannot be parsed is not asked for a second time in another format, so that a
-    prediction is one call.
+    A reply that cannot be parsed is not requested again in another format, so that a prediction
+    is one call.
 
     Args:
         episode: Whose model and callbacks to use.
         *callbacks: Further DSPy callbacks.
-        adapter: How calls are written; `dspy.ChatAdapter` by default.
 
     Raises:
         BudgetError: If the prompt outgrew the model's context window, or the model had not
@@ -37,20 +36,75 @@ def asking(
         ModelError: If the model cannot be reached.
         AdapterParseError: If a reply cannot be parsed.
     """
-    adapter = adapter or dspy.ChatAdapter(use_json_adapter_fallback=False)
     active = [*episode.callbacks, *callbacks]
-    with dspy.context(lm=episode.lm, adapter=adapter, callbacks=active):
+    with dspy.context(lm=episode.lm, adapter=_adapter(), callbacks=active):
         try:
-            yield
-        except AdapterParseError:
-            raise
-        except Exception as error:
-            failure = lm_failure(error)
+            with _our_errors():
+                yield
+        except ModelError as error:
             limit = episode.budget.seconds
-            late = limit is not None and episode.meter.usage().seconds >= limit
-            if late and isinstance(failure, ModelError) and is_timeout(error):
-                # A model that hangs: the guard ends the trial, and what was done is judged.
-                raise BudgetError(f"the budget of {limit:g} seconds is used up") from error
-            if failure is None or failure is error:
-                raise
-            raise failure from error
+            out_of_time = limit is not None and episode.meter.usage().seconds >= limit
+            if limit is not None and out_of_time and is_timeout(error):
+                # The model hangs: the time limit ends the trial, and what was done is judged.
+                raise used_up("seconds", limit) from error
+            raise
+
+
+def ask_once(
+    signature: Any,
+    inputs: Mapping[str, Any],
+    *,
+    lm: dspy.BaseLM | None = None,
+    adapter: dspy.Adapter | None = None,
+    demos: Sequence[dspy.Example] = (),
+    config: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Make one prediction and return its outputs by name.
+
+    Args:
+        signature: A DSPy signature.
+        inputs: The inputs by name.
+        lm: The model; that of the `dspy.context` by default.
+        adapter: How the call is written; `dspy.ChatAdapter` by default.
+        demos: Few-shot examples, as turns before the question.
+        config: Settings of this call, e.g. ``temperature``.
+
+    Returns:
+        The outputs; empty if the reply cannot be parsed.
+
+    Raises:
+        ModelError: If the model cannot be reached.
+        BudgetError: If the prompt does not fit the model's context window.
+        SetupError: If the model's key or name is wrong.
+    """
+    predict = dspy.Predict(signature, **(config or {}))
+    predict.demos = list(demos)
+    given = {"lm": lm} if lm is not None else {}
+    with dspy.context(adapter=adapter or _adapter(), **given), _our_errors():
+        try:
+            said = predict(**inputs)
+        except AdapterParseError:
+            return {}
+    return {name: said[name] for name in predict.signature.output_fields}
+
+
+def prefix_names(endpoint: EndpointConfig) -> str:
+    """Return the endpoint's own prefixes as a prompt lists them, always in the same order."""
+    return ", ".join(f"{prefix}:" for prefix in sorted(endpoint.prefixes)) or "none"
+
+
+def _adapter() -> dspy.Adapter:
+    return dspy.ChatAdapter(use_json_adapter_fallback=False)
+
+
+@contextlib.contextmanager
+def _our_errors() -> Iterator[None]:
+    try:
+        yield
+    except AdapterParseError:
+        raise
+    except Exception as error:
+        failure = lm_failure(error)
+        if failure is None or failure is error:
+            raise
+        raise failure from error

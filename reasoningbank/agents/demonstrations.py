@@ -7,17 +7,19 @@ returned on the pack's data; a test runs them again and compares.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from reasoningbank.agents.listed import load_listed
+from reasoningbank.errors import UsageError
 
-__all__ = ["Call", "Demonstration", "Turn", "load_demonstrations"]
+__all__ = ["Call", "Demonstration", "Turn", "load_demonstrations", "load_listed"]
+
+_Item = TypeVar("_Item", bound=BaseModel)
 
 
 class Turn(BaseModel):
-    """One turn: why, the code, and what it printed."""
+    """One turn: the reason, the code, and what it printed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -27,7 +29,7 @@ class Turn(BaseModel):
 
 
 class Call(BaseModel):
-    """One tool call: why, which tool with which arguments, and what it returned."""
+    """One tool call: the reason, the tool with its arguments, and what it returned."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -48,9 +50,25 @@ class Demonstration(BaseModel):
 
 
 def load_demonstrations(path: Path) -> tuple[Demonstration, ...]:
-    """Read demonstrations from a JSON file; a file that does not exist holds none.
+    """Read demonstrations from a JSON file; a missing file holds none.
 
     Raises:
         UsageError: If the file is not a list of demonstrations.
     """
     return load_listed(path, Demonstration)
+
+
+def load_listed(path: Path, kind: type[_Item]) -> tuple[_Item, ...]:
+    """Read a JSON file that is a list of items of a kind; a missing file holds none.
+
+    Raises:
+        UsageError: If the file is not a list of them.
+    """
+    if not path.exists():
+        return ()
+    try:
+        return TypeAdapter(tuple[kind, ...]).validate_json(path.read_bytes())  # type: ignore[valid-type]
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = "/".join(map(str, first["loc"]))
+        raise UsageError(f"{first['msg']} at {where or 'the top'}", where=str(path)) from error

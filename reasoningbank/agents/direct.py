@@ -1,23 +1,20 @@
-"""One prediction from the question to the query: the floor that every agent must beat."""
+"""The two bounds: `oracle` submits the gold (ceiling), `direct` asks the model once (floor)."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import dspy
-from dspy.utils.exceptions import AdapterParseError
 
-from reasoningbank.agents.brief import prefix_names
-from reasoningbank.agents.calling import asking
-from reasoningbank.agents.conclusion import conclude
-from reasoningbank.agents.protocol import Attempt, AttemptStatus, Episode
+from reasoningbank.agents.calling import ask_once, asking, prefix_names
+from reasoningbank.agents.protocol import Attempt, AttemptStatus, Episode, conclude
 from reasoningbank.corpus import Task
 from reasoningbank.errors import BudgetError
+from reasoningbank.findings import Finding
 from reasoningbank.lm import PlainAdapter
 from reasoningbank.lm.reply import query_in
 
-__all__ = ["DirectAgent", "written_query"]
-
+__all__ = ["DirectAgent", "OracleAgent", "written_query"]
 
 #: Prefixes are named, not written out: a small model copies their lines, or invents them, until
 #: its tokens run out. The client declares those that a query leaves undeclared.
@@ -28,45 +25,29 @@ Begin with SELECT; ASK for yes or no. Ask for exactly the columns the question n
 Reply with the query alone."""
 
 
-def _signature(episode: Episode) -> type[dspy.Signature]:
-    """Return the signature: what is known beforehand are instructions, the same part first."""
-    endpoint = episode.endpoint
-    told = INSTRUCTIONS.format(name=endpoint.name or endpoint.url, prefixes=prefix_names(endpoint))
-    fields: dict[str, Any] = {
-        "question": (str, dspy.InputField()),
-        "sparql": (str, dspy.OutputField(desc="the query alone")),
-    }
-    signature: type[dspy.Signature] = dspy.Signature(
-        fields, "\n\n".join(filter(None, (told, episode.context)))
-    )
-    return signature
+class OracleAgent:
+    """Submits the gold query: the test of corpus, endpoint and judge.
 
-
-def written_query(episode: Episode, question: str) -> str | None:
-    """Ask the model once for the query that answers a question; None where it wrote none.
-
-    Raises:
-        BudgetError: The prompt outgrew the model's context, or it did not answer in time.
-        ModelError: The model cannot be reached.
+    It must score 1.0 on every task of a sound corpus.
     """
-    predict = dspy.Predict(_signature(episode))
-    predict.demos = [
-        dspy.Example(question=shown.question, sparql=shown.query).with_inputs("question")
-        for shown in reversed(episode.examples)
-    ]
-    try:
-        with asking(episode, adapter=PlainAdapter()):
-            return query_in(predict(question=question).sparql)
-    except AdapterParseError:
-        # An empty reply: the model was asked, and gave nothing.
-        return None
+
+    name = "oracle"
+    uses_lm = False
+    sees_gold = True
+
+    def solve(self, task: Task, episode: Episode) -> Attempt:
+        """Return the task's gold query as the attempt."""
+        episode.meter.turn()
+        episode.recorder.add("submit", {"sparql": task.expected_sparql})
+        usage, trajectory = episode.meter.usage(), episode.recorder.trajectory()
+        return Attempt(task.expected_sparql, "", "submitted", usage, trajectory)
 
 
 class DirectAgent:
     """Asks the model once and submits what it wrote, unexecuted.
 
-    Answered questions that it is given stand before the question as turns of the conversation,
-    the nearest last: a small model does as it sees itself have done.
+    Few-shot examples come before the question as turns of the conversation, the nearest last: a
+    small model imitates its own earlier turns.
     """
 
     name = "direct"
@@ -79,14 +60,43 @@ class DirectAgent:
         Raises:
             ModelError: If the model cannot be reached.
         """
-        sparql: str | None = None
-        error = ""
         status: AttemptStatus = "submitted"
         try:
             episode.meter.turn()
             sparql = written_query(episode, task.query)
-        except BudgetError as spent:
-            status, error = "exhausted", str(spent)
-        if sparql is None and status == "submitted":
-            error = "the reply holds no query"
-        return conclude(episode, sparql, status, error)
+        except BudgetError as error:
+            return conclude(episode, None, "exhausted", [error])
+        nothing = [] if sparql else [Finding("no-query", "the reply contains no query")]
+        return conclude(episode, sparql, status, nothing)
+
+
+def written_query(episode: Episode, question: str) -> str | None:
+    """Ask the model once for the query that answers a question; None if it wrote none.
+
+    Raises:
+        BudgetError: If the prompt outgrew the model's context, or it did not answer in time.
+        ModelError: If the model cannot be reached.
+    """
+    demos = [
+        dspy.Example(question=shown.question, sparql=shown.query).with_inputs("question")
+        for shown in reversed(episode.examples)
+    ]
+    with asking(episode):
+        said = ask_once(
+            _signature(episode), {"question": question}, adapter=PlainAdapter(), demos=demos
+        )
+    return query_in(said["sparql"]) if said else None
+
+
+def _signature(episode: Episode) -> type[dspy.Signature]:
+    """Return the signature; its instructions begin with what is the same for all questions."""
+    endpoint = episode.endpoint
+    head = INSTRUCTIONS.format(name=endpoint.name or endpoint.url, prefixes=prefix_names(endpoint))
+    fields: dict[str, Any] = {
+        "question": (str, dspy.InputField()),
+        "sparql": (str, dspy.OutputField(desc="the query alone")),
+    }
+    signature: type[dspy.Signature] = dspy.Signature(
+        fields, "\n\n".join(filter(None, (head, episode.context)))
+    )
+    return signature

@@ -2,36 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
-
-import dspy
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from reasoningbank.agents.budget import Budget, Meter
 from reasoningbank.corpus import Pack, Task
+from reasoningbank.errors import ReasoningBankError
+from reasoningbank.findings import Finding
 from reasoningbank.sparql import EndpointConfig
 from reasoningbank.trajectory import Recorder, Trajectory, Usage
 
-__all__ = ["Agent", "Attempt", "AttemptStatus", "Episode", "Example"]
+if TYPE_CHECKING:
+    import dspy
+
+__all__ = [
+    "Agent",
+    "Attempt",
+    "AttemptStatus",
+    "Episode",
+    "Example",
+    "conclude",
+    "failure_of",
+    "last_query_with_rows",
+]
 
 #: submitted: the agent gave its query. fallback: its loop ended and a query was extracted.
 #: exhausted: a budget ended it. refused: the model gave no query. error: the harness or the
-#: infrastructure failed, which is never counted as the agent's failure.
+#: infrastructure failed, which never counts as the agent's failure.
 AttemptStatus = Literal["submitted", "fallback", "exhausted", "refused", "error"]
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """What an agent made of a task.
+    """The result of an agent's work on a task.
 
     Attributes:
-        sparql: The query it answers with; None where it gave none.
-        answer: Its answer in words, where it was asked for one.
+        sparql: The query it answers with; None if it gave none.
+        answer: Its answer in words, if it was asked for one.
         status: How the attempt ended.
         usage: What it consumed.
         trajectory: What it did.
-        error: One line, where something went wrong.
+        findings: Why it did not end with a clean submission, e.g. the code ``budget`` with the
+            fields ``budget`` (a field of `Budget`, or ``context_window``) and ``limit``.
     """
 
     sparql: str | None
@@ -39,7 +52,21 @@ class Attempt:
     status: AttemptStatus
     usage: Usage
     trajectory: Trajectory
-    error: str = ""
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def error(self) -> str:
+        """The findings as one line."""
+        return "; ".join(map(str, self.findings))
+
+    @property
+    def budget(self) -> str:
+        """The budget that ended the attempt, as a field of `Budget`; empty if none did."""
+        if self.status != "exhausted":
+            return ""
+        return next(
+            (str(one.fields["budget"]) for one in self.findings if "budget" in one.fields), ""
+        )
 
 
 @dataclass(frozen=True)
@@ -57,14 +84,14 @@ class Example:
 
 @dataclass
 class Episode:
-    """All that one attempt may use.
+    """Everything that one attempt may use.
 
     Attributes:
         endpoint: The endpoint the task asks about.
         tools: What the agent may call, by name.
         lm: The model, with its temperature and seed; None for agents without one.
         extractor: The same model for the extract step; a local server keeps that step's prompt in
-            a slot of its own, so that it does not evict the turns' cached beginning.
+            a slot of its own, so that it does not evict the cached prefix of the turns.
         budget: Limits of the attempt.
         recorder: Where events go.
         meter: Counts against the budget.
@@ -73,7 +100,7 @@ class Episode:
         callbacks: DSPy callbacks active during the attempt.
         demonstrations: Worked examples of turns, from the pack.
         examples: Answered questions, the nearest first, for agents that write a query at once.
-        pack: The domain pack, for agents that retrieve from its examples and follow its rules.
+        pack: The domain pack, for agents that retrieve its examples and follow its rules.
         hidden: Ids of the pack's tasks of which no example may be shown.
     """
 
@@ -99,7 +126,7 @@ class Agent(Protocol):
     Attributes:
         name: Name in experiment files and records.
         uses_lm: Whether it needs a model.
-        sees_gold: Whether it is handed the gold; true of the oracle alone.
+        sees_gold: Whether it is given the gold query; only the oracle is.
     """
 
     name: str
@@ -114,3 +141,64 @@ class Agent(Protocol):
             ModelError: If the model cannot be reached.
         """
         ...
+
+
+def conclude(
+    episode: Episode,
+    sparql: str | None,
+    status: AttemptStatus,
+    findings: Iterable[Finding | ReasoningBankError] = (),
+) -> Attempt:
+    """Return the attempt; without a query, use the last one that ran and had rows.
+
+    Args:
+        episode: The episode that ended.
+        sparql: The query that was submitted or extracted; None if there is none.
+        status: How the loop ended.
+        findings: What went wrong.
+    """
+    found = [one if isinstance(one, Finding) else one.finding for one in findings]
+    if sparql is None:
+        sparql = last_query_with_rows(episode.recorder.trajectory())
+        if sparql is None and status != "exhausted":
+            status = "refused"
+            found = found or [Finding("no-query", "no query was submitted or could be extracted")]
+        elif status == "submitted":
+            status = "fallback"
+    if sparql is not None:
+        episode.recorder.add("submit", {"sparql": sparql, "status": status})
+    return Attempt(
+        sparql=sparql,
+        answer="",
+        status=status,
+        usage=episode.meter.usage(),
+        trajectory=episode.recorder.trajectory(),
+        findings=tuple(found),
+    )
+
+
+def last_query_with_rows(trajectory: Trajectory) -> str | None:
+    """Return the last query that the agent ran and that had rows; None if there is none."""
+    found: str | None = None
+    calls = {e.index: e.data for e in trajectory.of("tool_call")}
+    for event in trajectory.of("tool_result"):
+        call = calls.get(event.parent if event.parent is not None else -1)
+        ref = event.data.get("ref")
+        if call is not None and call["tool"] == "sparql_query" and ref and ref["rows"]:
+            found = str(trajectory.resolve(call["arguments"]).get("query") or "") or found
+    return found
+
+
+def failure_of(error: BaseException) -> Finding:
+    """Return any exception as a finding; one that is not ours has the code ``unexpected``.
+
+    Examples:
+        >>> str(failure_of(ValueError("first\\nsecond")))
+        'ValueError: first'
+    """
+    if isinstance(error, ReasoningBankError):
+        return error.finding
+    name = type(error).__name__
+    lines = str(error).strip().splitlines()
+    what = f"{name}: {lines[0][:300]}" if lines else name
+    return Finding("unexpected", what, fields={"type": name})

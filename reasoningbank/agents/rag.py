@@ -6,14 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from reasoningbank.agents.budget import used_up
 from reasoningbank.agents.calling import asking
-from reasoningbank.agents.conclusion import conclude
 from reasoningbank.agents.confidence import Confidence, confidence_score, load_calibration
-from reasoningbank.agents.protocol import Attempt, AttemptStatus, Episode
-from reasoningbank.agents.recorded_client import RecordedClient
+from reasoningbank.agents.protocol import Attempt, AttemptStatus, Episode, conclude
+from reasoningbank.agents.recording import RecordedClient
 from reasoningbank.agents.shown_examples import pack_of, shown_examples
 from reasoningbank.corpus import Pack, Task
 from reasoningbank.errors import BudgetError, UsageError
+from reasoningbank.findings import Finding
 from reasoningbank.nl2sparql import LEVELS, NL2SPARQL, Translation
 from reasoningbank.retrieval import DEFAULT_EMBEDDER, DEFAULT_INDEX
 from reasoningbank.tools import Vocabulary
@@ -97,10 +98,10 @@ class RAGAgent:
         fixes = min(self._max_fixes, episode.budget.iterations - 1)
         watch = _Watch(episode, fixes)
         status: AttemptStatus = "submitted"
-        error = ""
+        findings: list[Finding] = []
         sparql: str | None = None
+        client = RecordedClient(episode)
         try:
-            client = RecordedClient(episode)
             with asking(episode), client:
                 found = NL2SPARQL(
                     pack,
@@ -128,14 +129,15 @@ class RAGAgent:
             episode.recorder.add("step", {"step": "output", **asdict(trust)})
             if not found.is_valid:
                 status = "fallback"
-                error = "; ".join(filter(None, (found.stopped, *map(str, found.problems))))
-            watch.spent = watch.spent or client.spent
-        except BudgetError as spent:
-            watch.spent = watch.spent or str(spent)
+                findings = [Finding("stopped", found.stopped)] if found.stopped else []
+                findings += (Finding(p.code, p.what, hint=p.hint) for p in found.problems)
+            spent = watch.spent or client.exhausted
+        except BudgetError as error:
+            spent = watch.spent or error
             sparql = watch.best
-        if watch.spent:
-            status, error = "exhausted", watch.spent
-        return conclude(episode, sparql, status, error)
+        if spent is not None:
+            return conclude(episode, sparql, "exhausted", [spent])
+        return conclude(episode, sparql, status, findings)
 
 
 def translation_confidence(found: Translation, pack: Pack, model: str = "") -> Confidence:
@@ -178,13 +180,13 @@ class _Watch:
     """Follows the pipeline: records its steps, and asks the meter before each round.
 
     Attributes:
-        spent: Which budget was used up; empty where none was.
+        spent: The error of the budget that was used up, if one was.
         best: The query with the fewest problems so far, kept where a budget ends the pipeline.
     """
 
     episode: Episode
     max_fixes: int
-    spent: str = ""
+    spent: BudgetError | None = None
     best: str | None = None
     _made: str = ""
     _how: str = ""
@@ -222,12 +224,12 @@ class _Watch:
         meter, turns = self.episode.meter, self.episode.budget.iterations
         if meter.usage().iterations >= turns:
             # A query that was exchanged is a turn that no round of fixing knows of.
-            raise BudgetError(f"the budget of {turns} iterations is used up")
+            raise used_up("iterations", turns)
         meter.turn()
 
     def _within(self, step: Callable[[], None]) -> None:
         try:
             step()
         except BudgetError as spent:
-            self.spent = str(spent)
+            self.spent = spent
             raise

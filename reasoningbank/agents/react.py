@@ -1,29 +1,38 @@
-"""The ReAct agent: one tool call a turn, and the query is extracted from what was seen."""
+"""The ReAct agent: one tool call a turn; the query is extracted from what was seen."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import dspy
-from dspy.utils.exceptions import AdapterParseError
+from dspy.primitives.repl_types import REPLEntry
+from dspy.utils.exceptions import AdapterParseError, ContextWindowExceededError
 
-from reasoningbank.agents.brief import inputs_of, prefix_names, task_signature
-from reasoningbank.agents.calling import asking
-from reasoningbank.agents.conclusion import conclude
+from reasoningbank.agents.budget import Meter
+from reasoningbank.agents.calling import asking, prefix_names
 from reasoningbank.agents.demonstrations import Demonstration
-from reasoningbank.agents.protocol import Attempt, AttemptStatus, Episode
-from reasoningbank.agents.react_turns import RecordedReAct
+from reasoningbank.agents.protocol import Attempt, AttemptStatus, Episode, conclude
 from reasoningbank.agents.recording import ToolRecorder
-from reasoningbank.agents.tool_lines import tool_lines
-from reasoningbank.agents.tool_objects import tool_objects
+from reasoningbank.agents.tool_loop import (
+    UNREADABLE,
+    Repeats,
+    inputs_of,
+    task_signature,
+    tool_lines,
+    tool_objects,
+)
 from reasoningbank.corpus import Task
-from reasoningbank.errors import BudgetError
+from reasoningbank.errors import BudgetError, EndpointError, ToolError
+from reasoningbank.findings import Finding
+from reasoningbank.lm import lm_failure
 from reasoningbank.lm.reply import query_in
+from reasoningbank.trajectory import Recorder
 
 __all__ = ["ReActAgent"]
 
-#: As far as the loops allow, word for word what `rlm` is told.
+#: As far as the loops allow, the same words as those of `rlm`.
 INSTRUCTIONS = """\
 Write the SPARQL query that answers the question over the endpoint {name}.
 Each turn you call one tool, and you see what it returns.
@@ -38,11 +47,23 @@ Tools, called by name with next_tool_args as a JSON object:"""
 
 FINISH = "- `finish()`: Ends the task."
 
+REPEATED = (
+    "[Repeated] You already made this call; its observation is above and it was not made again. "
+    "Do something else now: another tool, another query, or finish."
+)
+NO_TOOL = (
+    "[Error] The reply names no tool. Answer with the three fields next_thought, "
+    "next_tool_name and next_tool_args (JSON)."
+)
+_FINISH = "finish"
+#: Called for a reply that names no tool; the model never sees it among the tools.
+_UNREADABLE = "unreadable"
+
 
 class ReActAgent:
-    """`dspy.ReAct` (Yao et al., arXiv 2210.03629) with the very tools and records of `rlm`.
+    """`dspy.ReAct` (Yao et al., arXiv 2210.03629) with the tools and records of `rlm`.
 
-    It is the control for `rlm`: the same tools, budget, hints and worked questions, but calls
+    It is the control for `rlm`: the same tools, budget, hints and demonstrations, but calls
     instead of code.
 
     Args:
@@ -65,24 +86,19 @@ class ReActAgent:
         """
         calls = ToolRecorder(episode.recorder)
         react = self._program(episode)
-        sparql: str | None = None
-        status: AttemptStatus = "fallback"
-        error = ""
         try:
             with asking(episode, calls):
                 sparql = query_in(react(**inputs_of(task, episode)).sparql)
         except AdapterParseError as failure:
             # Only the extract step raises it: a turn that cannot be parsed is a failed turn.
             sparql = query_in(failure.lm_response)
-        except BudgetError as spent:
-            status, error = "exhausted", str(spent)
-        if status != "exhausted" and react.finished:
-            status = "submitted"
-        repeated = "a call repeated an earlier one" if react.repeated else ""
-        return conclude(episode, sparql, status, error or repeated)
+        except BudgetError as error:
+            return conclude(episode, None, "exhausted", [error])
+        status: AttemptStatus = "submitted" if react.finished else "fallback"
+        repeated = [Finding("repeated", "a call repeated an earlier one")] if react.repeated else []
+        return conclude(episode, sparql, status, repeated)
 
     def _program(self, episode: Episode) -> RecordedReAct:
-        endpoint = episode.endpoint
         react = RecordedReAct(
             task_signature(episode),
             tool_objects(episode.tools),
@@ -91,8 +107,8 @@ class ReActAgent:
             recorder=episode.recorder,
             max_output_chars=self._max_output_chars,
         )
-        prefixes = prefix_names(endpoint)
-        head = INSTRUCTIONS.format(name=endpoint.source, prefixes=prefixes)
+        endpoint = episode.endpoint
+        head = INSTRUCTIONS.format(name=endpoint.source, prefixes=prefix_names(endpoint))
         step = react.react
         step.signature = step.signature.with_instructions(
             f"{head}\n{tool_lines(episode.tools)}\n{FINISH}"
@@ -104,6 +120,101 @@ class ReActAgent:
         ]
         react.extract.predict.lm = episode.extractor
         return react
+
+
+class RecordedReAct(dspy.ReAct):  # type: ignore[misc]
+    """`dspy.ReAct` with the rules of `RecordedRLM`, so that only the loop differs.
+
+    An observation is the text that the sandbox would have printed, cut at the same length; a
+    tool's failure is its one line. A reply that cannot be parsed is a failed turn, not the end. A
+    call that was already made is answered with a hint, and the temperature rises; the second such
+    call ends the loop. A prompt that no longer fits the model's context ends the attempt; DSPy
+    would drop the oldest calls instead.
+
+    Args:
+        signature: Inputs and outputs.
+        tools: The tools; each call reaches DSPy's callbacks.
+        max_iters: Turns.
+        meter: Counts turns and raises when a budget is used up.
+        recorder: Where failed replies are recorded; calls are recorded by the callbacks.
+        max_output_chars: Characters of an observation that the model sees.
+    """
+
+    def __init__(
+        self,
+        signature: Any,
+        tools: list[dspy.Tool],
+        max_iters: int,
+        *,
+        meter: Meter,
+        recorder: Recorder,
+        max_output_chars: int,
+    ) -> None:
+        super().__init__(signature, tools, max_iters)
+        self.tools: dict[str, Callable[..., Any]] = {
+            tool.name: self._observed(tool.name, tool) for tool in tools
+        }
+        self.tools |= {_FINISH: self._finish, _UNREADABLE: lambda: NO_TOOL}
+        self._meter = meter
+        self._recorder = recorder
+        self._most_chars = max_output_chars
+        self._repeats = Repeats(self.react)
+        self._finished = False
+
+    @property
+    def finished(self) -> bool:
+        """Whether the model itself ended the loop."""
+        return self._finished and not self.repeated
+
+    @property
+    def repeated(self) -> bool:
+        """Whether the loop ended because it repeated itself."""
+        return self._repeats.too_many
+
+    def _call_with_potential_trajectory_truncation(
+        self, module: Any, trajectory: dict[str, Any], **inputs: Any
+    ) -> Any:
+        if module is not self.react:
+            self._meter.check()
+            return self._asked(module, trajectory, inputs)
+        if self.repeated:
+            # The way out of DSPy's loop; the model made no turn, and none is counted.
+            return dspy.Prediction(next_thought="", next_tool_name=_FINISH, next_tool_args={})
+        self._meter.turn()
+        try:
+            return self._asked(module, trajectory, inputs)
+        except AdapterParseError as failure:
+            said = str(failure.lm_response)
+            self._recorder.add("error", UNREADABLE | {"reply": said})
+            self._repeats.again(said)
+            return dspy.Prediction(
+                next_thought=said[-500:], next_tool_name=_UNREADABLE, next_tool_args={}
+            )
+
+    def _asked(self, module: Any, trajectory: dict[str, Any], inputs: dict[str, Any]) -> Any:
+        try:
+            return module(**inputs, trajectory=self._format_trajectory(trajectory))
+        except ContextWindowExceededError as error:
+            raise lm_failure(error) or error from error
+
+    def _observed(self, name: str, tool: Callable[..., Any]) -> Callable[..., str]:
+        def call(**arguments: Any) -> str:
+            done = f"{name} {json.dumps(arguments, sort_keys=True, default=str)}"
+            if self._repeats.again(done):
+                return REPEATED
+            try:
+                return str(REPLEntry.format_output(str(tool(**arguments)), self._most_chars))
+            except (ToolError, ValueError, TypeError) as error:
+                if isinstance(error.__cause__, EndpointError):
+                    self._repeats.forget(done)
+                # DSPy's Tool raises ValueError for a wrong argument.
+                return f"[Error] {' '.join(str(error).split())}"
+
+        return call
+
+    def _finish(self, **_: Any) -> str:
+        self._finished = True
+        return "Completed."
 
 
 def call_examples(demonstration: Demonstration, react: RecordedReAct) -> list[dspy.Example]:

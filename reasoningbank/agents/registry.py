@@ -1,33 +1,25 @@
-"""Agents by name."""
+"""Agents by name; the module of an agent is imported when the agent is made."""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
-from reasoningbank.agents.algebra import AlgebraAgent
-from reasoningbank.agents.direct import DirectAgent
-from reasoningbank.agents.graph.solver import GraphAgent
-from reasoningbank.agents.oracle import OracleAgent
 from reasoningbank.agents.protocol import Agent
-from reasoningbank.agents.rag import RAGAgent
-from reasoningbank.agents.react import ReActAgent
-from reasoningbank.agents.rlm import RLMAgent
 from reasoningbank.errors import UsageError
 
 __all__ = ["AGENTS", "asks_model", "make_agent", "takes_examples"]
 
-AGENTS: dict[str, Callable[..., Agent]] = {
-    agent.name: agent
-    for agent in (
-        OracleAgent,
-        DirectAgent,
-        RAGAgent,
-        GraphAgent,
-        RLMAgent,
-        ReActAgent,
-        AlgebraAgent,
-    )
+#: Name → ``module:Class``, or what makes the agent.
+AGENTS: dict[str, str | Callable[..., Agent]] = {
+    "oracle": "reasoningbank.agents.direct:OracleAgent",
+    "direct": "reasoningbank.agents.direct:DirectAgent",
+    "rag": "reasoningbank.agents.rag:RAGAgent",
+    "graph": "reasoningbank.agents.graph.solver:GraphAgent",
+    "rlm": "reasoningbank.agents.rlm:RLMAgent",
+    "react": "reasoningbank.agents.react:ReActAgent",
+    "algebra": "reasoningbank.agents.algebra:AlgebraAgent",
 }
 
 
@@ -35,8 +27,8 @@ def make_agent(name: str, **options: Any) -> Agent:
     """Return a new agent.
 
     Args:
-        name: Its name.
-        **options: What it is made with, e.g. `RAGAgent`'s or those of `GraphSettings`.
+        name: Its name, a key of `AGENTS`.
+        **options: Its settings, e.g. those of `RAGAgent` or `GraphSettings`.
 
     Raises:
         UsageError: If there is no agent of that name, or it has no such option.
@@ -49,31 +41,42 @@ def make_agent(name: str, **options: Any) -> Agent:
         reasoningbank.errors.UsageError: unknown agent 'orcale'; choose oracle, ...
     """
     if name not in AGENTS:
-        raise UsageError(f"unknown agent {name!r}", hint=f"choose {', '.join(AGENTS)}")
+        hint = f"choose {', '.join(AGENTS)}"
+        raise UsageError(f"unknown agent {name!r}", hint=hint, code="unknown-agent")
+    make = AGENTS[name]
+    if isinstance(make, str):
+        module, _, attribute = make.partition(":")
+        make = cast("Callable[..., Agent]", getattr(importlib.import_module(module), attribute))
     try:
-        return AGENTS[name](**options)
+        return make(**options)
     except TypeError as error:
         if not options:
             raise
-        known = ", ".join(options)
-        raise UsageError(f"it cannot be made with {known}: {error}", where=name) from error
+        raise UsageError(
+            f"cannot be made with the options {', '.join(options)}: {error}",
+            where=name,
+            code="unknown-option",
+        ) from error
 
 
 def asks_model(name: str) -> bool:
-    """Tell whether an agent needs a model; one that this version does not know needs none.
+    """Return whether an agent needs a model; an unknown agent does not.
 
     Examples:
         >>> asks_model("oracle"), asks_model("rlm")
         (False, True)
     """
-    return name in AGENTS and AGENTS[name]().uses_lm
+    # Of those that come with the package only the oracle asks none.
+    if isinstance(AGENTS.get(name), str):
+        return name != "oracle"
+    return name in AGENTS and make_agent(name).uses_lm
 
 
 def takes_examples(name: str) -> bool:
-    """Tell whether an agent is shown answered questions as turns of its own, not as text.
+    """Return whether an agent is shown few-shot examples as turns, not as text.
 
     Examples:
         >>> takes_examples("direct"), takes_examples("rlm")
         (True, False)
     """
-    return name == DirectAgent.name
+    return name == "direct"

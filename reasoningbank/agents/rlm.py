@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -9,21 +10,27 @@ import dspy
 from dspy.primitives.repl_types import REPLHistory, REPLVariable
 from dspy.utils.exceptions import AdapterParseError
 
-from reasoningbank.agents.brief import inputs_of, prefix_names, task_signature
-from reasoningbank.agents.calling import asking
-from reasoningbank.agents.conclusion import conclude
+from reasoningbank.agents.budget import Meter
+from reasoningbank.agents.calling import asking, prefix_names
 from reasoningbank.agents.demonstrations import Demonstration
-from reasoningbank.agents.protocol import Attempt, AttemptStatus, Episode
+from reasoningbank.agents.protocol import Attempt, AttemptStatus, Episode, conclude
 from reasoningbank.agents.recording import ToolRecorder
 from reasoningbank.agents.sandbox import Sandbox
-from reasoningbank.agents.tool_lines import tool_lines
-from reasoningbank.agents.tool_objects import tool_objects
-from reasoningbank.agents.turns import RecordedRLM
+from reasoningbank.agents.tool_loop import (
+    UNREADABLE,
+    Repeats,
+    inputs_of,
+    task_signature,
+    tool_lines,
+    tool_objects,
+)
 from reasoningbank.corpus import Task
 from reasoningbank.errors import BudgetError
+from reasoningbank.findings import Finding
 from reasoningbank.lm.reply import query_in
+from reasoningbank.trajectory import Recorder
 
-__all__ = ["RLMAgent"]
+__all__ = ["RLMAgent", "turn_examples"]
 
 INSTRUCTIONS = """\
 Write the SPARQL query that answers the question over the endpoint {name}.
@@ -39,6 +46,13 @@ The question is in the variable `question`. `SUBMIT(sparql)` ends the task.
 Tools:"""
 
 SUB_CALLS = "\n- `llm_query(prompt)`: ask a language model; at most {calls} times."
+
+REPEATED = (
+    "[Repeated] You already ran this code; its output is above and it was not run again. "
+    "Do something else now: another tool, another query, or SUBMIT."
+)
+NO_CODE = "[Error] The reply contains no code. Answer with the two fields reasoning and code."
+CUT = "\n[Cut] The reply reached the length limit before its code ended: write less."
 
 
 class RLMAgent:
@@ -70,8 +84,7 @@ class RLMAgent:
         calls = ToolRecorder(episode.recorder)
         rlm = self._program(episode, calls)
         sparql: str | None = None
-        status: AttemptStatus = "submitted"
-        error = ""
+        status: AttemptStatus = "fallback"
         try:
             with asking(episode, calls):
                 prediction = rlm(**inputs_of(task, episode))
@@ -79,18 +92,13 @@ class RLMAgent:
             status = "fallback" if rlm.fell_back else "submitted"
         except AdapterParseError as failure:
             # Only the extract step raises it: a turn that cannot be parsed is a failed turn.
-            sparql, status = query_in(failure.lm_response), "fallback"
-        except BudgetError as spent:
-            status, error = "exhausted", str(spent)
-        return conclude(
-            episode,
-            sparql,
-            status,
-            error or ("a turn repeated an earlier one" if rlm.repeated else ""),
-        )
+            sparql = query_in(failure.lm_response)
+        except BudgetError as error:
+            return conclude(episode, None, "exhausted", [error])
+        repeated = [Finding("repeated", "a turn repeated an earlier one")] if rlm.repeated else []
+        return conclude(episode, sparql, status, repeated)
 
     def _program(self, episode: Episode, calls: ToolRecorder) -> RecordedRLM:
-        endpoint = episode.endpoint
         factory: Callable[[], Any] = episode.sandbox or Sandbox
         rlm = RecordedRLM(
             meter=episode.meter,
@@ -103,19 +111,128 @@ class RLMAgent:
             max_output_chars=self._max_output_chars,
             interpreter_factory=factory,
         )
-        tools = tool_lines(episode.tools)
-        prefixes = prefix_names(endpoint)
-        head = INSTRUCTIONS.format(name=endpoint.source, prefixes=prefixes)
+        endpoint = episode.endpoint
+        head = INSTRUCTIONS.format(name=endpoint.source, prefixes=prefix_names(endpoint))
         sub_calls = SUB_CALLS.format(calls=self._max_sub_calls) if self._max_sub_calls else ""
+        instructions = f"{head}\n{tool_lines(episode.tools)}{sub_calls}"
         rlm.extract.lm = episode.extractor
         action = rlm.generate_action
-        action.signature = action.signature.with_instructions(f"{head}\n{tools}{sub_calls}")
-        rlm.generate_action.demos = [
+        action.signature = action.signature.with_instructions(instructions)
+        action.demos = [
             example
             for demonstration in episode.demonstrations
             for example in turn_examples(demonstration, episode.budget.iterations)
         ]
         return rlm
+
+
+class RecordedRLM(dspy.RLM):  # type: ignore[misc]
+    """`dspy.RLM` that is metered and recorded, and ends when it repeats itself.
+
+    A reply that cannot be parsed is a failed turn, not the end; if it was cut at the token limit,
+    the model is shown that. Code that was already run is answered with a hint, not run again, and
+    the temperature rises; the second such turn ends the loop, and the extract step answers.
+
+    Args:
+        meter: Counts turns and raises when a budget is used up.
+        recorder: Where turns are recorded.
+        calls: Records tool calls, under the turn they belong to.
+        **options: As for `dspy.RLM`.
+
+    Attributes:
+        fell_back: Whether the answer was extracted instead of submitted.
+    """
+
+    def __init__(
+        self, *, meter: Meter, recorder: Recorder, calls: ToolRecorder, **options: Any
+    ) -> None:
+        super().__init__(**options)
+        self._meter = meter
+        self._recorder = recorder
+        self._calls = calls
+        self._repeats = Repeats(self.generate_action)
+        self._action: Any = None
+        self.fell_back = False
+
+    @property
+    def repeated(self) -> bool:
+        """Whether the loop ended because it repeated itself."""
+        return self._repeats.too_many
+
+    def _execute_iteration(
+        self,
+        repl: Any,
+        variables: list[Any],
+        history: REPLHistory,
+        *args: Any,
+        **kwargs: Any,
+    ) -> Any:
+        self._meter.turn()
+        try:
+            result = super()._execute_iteration(repl, variables, history, *args, **kwargs)
+        except AdapterParseError as failure:
+            said = str(failure.lm_response)
+            self._recorder.add("error", UNREADABLE | {"reply": said})
+            self._repeats.again(said)
+            result = history.append(code=said[-500:], output=NO_CODE + self._cut())
+        if isinstance(result, REPLHistory) and self.repeated:
+            return self._extract_fallback(variables, result, list(self.signature.output_fields))
+        return result
+
+    def _action_signature_for_current_factory(self, *args: Any) -> Any:
+        # It is the same in every turn; each new one would be a new class.
+        if self._action is None:
+            self._action = super()._action_signature_for_current_factory(*args)
+        return self._action
+
+    def _build_variables(self, **inputs: Any) -> list[REPLVariable]:
+        # DSPy would show 500 characters of each end, which cuts memory items apart.
+        fields = self.signature.input_fields
+        return [
+            REPLVariable.from_value(name, value, fields.get(name), preview_chars=len(str(value)))
+            for name, value in inputs.items()
+        ]
+
+    def _setup_facade(self, repl: Any, *args: Any) -> str:
+        # Sub-agents built inside the sandbox would escape the meter.
+        return ""
+
+    def _prepare_serializable_vars(self, input_args: dict[str, Any], repl: Any) -> Any:
+        # The inputs are texts, which are sent with each turn's code.
+        begin = getattr(repl, "begin", None)
+        if begin is None:
+            return super()._prepare_serializable_vars(input_args, repl)
+        begin()
+        return input_args
+
+    def _execute_code(self, repl: Any, code: str, input_args: dict[str, Any]) -> Any:
+        index = self._recorder.add("code", {"code": code})
+        if self._repeats.again(code):
+            self._recorder.extend(index, {"output": REPEATED})
+            return REPEATED
+        self._calls.parent = index
+        began, failures = time.monotonic(), self._calls.infrastructure_failures
+        try:
+            result = super()._execute_code(repl, code, input_args)
+        finally:
+            self._calls.parent = None
+        if self._calls.infrastructure_failures > failures:
+            self._repeats.forget(code)
+        # DSPy marks a failed execution so.
+        if isinstance(result, str) and result.startswith("[Error]"):
+            result += self._cut()
+        output = "\n".join(map(str, result)) if isinstance(result, list) else str(result or "")
+        self._recorder.extend(index, {"output": output}, seconds=time.monotonic() - began)
+        return result
+
+    def _cut(self) -> str:
+        calls = self._recorder.trajectory().of("lm_call")
+        return CUT if calls and calls[-1].data.get("finish_reason") == "length" else ""
+
+    def _extract_fallback(self, *args: Any, **kwargs: Any) -> Any:
+        self._meter.check()
+        self.fell_back = True
+        return super()._extract_fallback(*args, **kwargs)
 
 
 def turn_examples(demonstration: Demonstration, iterations: int) -> list[dspy.Example]:

@@ -9,8 +9,8 @@ from reasoningbank.algebra.faults import ProgramError
 from reasoningbank.algebra.terms import to_sparql
 from reasoningbank.algebra.values import Row
 from reasoningbank.sparql import STANDARD_PREFIXES
-from reasoningbank.sparql.outline import outline
 from reasoningbank.sparql.tokens import tokenize
+from reasoningbank.sparql.tree import outline
 
 __all__ = ["Condition"]
 

@@ -15,8 +15,7 @@ from reasoningbank.algebra.faults import ProgramError, one_of
 from reasoningbank.algebra.terms import Term, to_sparql
 from reasoningbank.algebra.texts import check_text
 from reasoningbank.errors import QueryError
-from reasoningbank.sparql.edits import Edit, apply_edits
-from reasoningbank.sparql.tokens import Token, closing, position, tokenize
+from reasoningbank.sparql.tokens import Edit, Token, apply_edits, closing, position, tokenize
 
 __all__ = ["substitute"]
 

@@ -8,18 +8,20 @@ from collections.abc import Sequence
 
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql import prepare
-from reasoningbank.sparql.edits import Edit, apply_edits, origin
-from reasoningbank.sparql.nesting import check_nesting
-from reasoningbank.sparql.outline import Outline, begins_update, is_update, outline
+from reasoningbank.sparql.parsers import FAILS, NOWHERE, complaint_of, parsed_alone, reaching_nobody
 from reasoningbank.sparql.syntax import refuse_escaped_ascii, syntax_error
-from reasoningbank.sparql.tokens import Token, position, tokenize
-from reasoningbank.sparql.unevaluated import (
-    FAILS,
-    NOWHERE,
-    complaint_of,
-    parsed_alone,
-    reaching_nobody,
+from reasoningbank.sparql.tokens import (
+    Edit,
+    Token,
+    apply_edits,
+    begins_update,
+    check_nesting,
+    is_update,
+    origin,
+    position,
+    tokenize,
 )
+from reasoningbank.sparql.tree import QueryTree, outline
 
 __all__ = ["check_query", "check_text", "check_update", "is_update", "query_outline"]
 
@@ -32,7 +34,7 @@ _RULE = re.compile(r"(?:Variables|Blank nodes)[a-z ]* are not allowed in [A-Z ]+
 _BASE = "http://document.invalid/"
 
 
-def query_outline(text: str, *forms: str) -> Outline:
+def query_outline(text: str, *forms: str) -> QueryTree:
     """Return the outline of a query of one of the forms.
 
     Raises:
@@ -55,7 +57,7 @@ def query_outline(text: str, *forms: str) -> Outline:
 
 
 @functools.lru_cache(maxsize=512)
-def check_query(text: str, *forms: str) -> Outline:
+def check_query(text: str, *forms: str) -> QueryTree:
     """Check that a text is a query of one of the forms, and return its outline.
 
     Prefixes that it does not declare are taken to be known to the endpoint.
@@ -141,7 +143,7 @@ def _update_error(text: str, made: str, edits: Sequence[Edit], told: str) -> Que
     if rule is None:
         unclosed = any(token.kind == "other" for token in tokenize(text))
         hint = "" if unclosed else "check what stands just before it"
-        return syntax_error(text, offset, "(at char", hint=hint)
+        return syntax_error(text, offset, said="(at char", hint=hint)
     line, column = position(text, offset)
     return QueryError(rule[0], where=f"line {line}, column {column}")
 

@@ -15,7 +15,7 @@ from reasoningbank.algebra.terms import to_oxigraph
 from reasoningbank.algebra.web import WebReply
 from reasoningbank.errors import BudgetError, EndpointError, ReasoningBankError
 from reasoningbank.sparql.entities import blows_up
-from reasoningbank.sparql.nesting import check_terms
+from reasoningbank.sparql.tokens import check_terms
 
 __all__ = ["ACCEPT", "TURTLE", "digest", "graph_of", "written"]
 

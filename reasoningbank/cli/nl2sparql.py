@@ -24,7 +24,7 @@ from reasoningbank.agents.rag import translation_confidence
 from reasoningbank.agents.shown_examples import shown_examples
 from reasoningbank.analysis import TranslationRow, translation_figures
 from reasoningbank.analysis.nl2sparql_tables import METRICS_SHOWN, metric_cells
-from reasoningbank.cli.agent_viz import agent_viz
+from reasoningbank.cli.ask import agent_viz
 from reasoningbank.cli.nl2sparql_evaluating import Asked, LeftOut, answered, questions_of
 from reasoningbank.cli.nl2sparql_runs import calibration, tables
 from reasoningbank.cli.output import console, print_json, print_table, progress_console, seconds

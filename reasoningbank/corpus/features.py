@@ -19,8 +19,8 @@ from rdflib.plugins.sparql.parserutils import CompValue
 
 from reasoningbank.corpus.feature_cache import FeatureCache
 from reasoningbank.corpus.task import Complexity
-from reasoningbank.corpus.template import template_of, triples_of
-from reasoningbank.sparql.parsing import parse_algebra
+from reasoningbank.sparql.parsers import parse_algebra
+from reasoningbank.sparql.shape import group_id, triples_of
 from reasoningbank.sparql.tokens import tokenize
 
 __all__ = ["FEATURES", "QueryFeatures", "query_features"]
@@ -165,7 +165,7 @@ def _compute(query: str) -> QueryFeatures:
     try:
         for node in _nodes(algebra):
             _count(node, counts)
-        template = template_of(algebra)
+        template = group_id(algebra)
     except RecursionError:
         return _from_keywords(query)
     return _scored(counts, template, parsed=True)

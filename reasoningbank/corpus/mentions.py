@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql import address_key
-from reasoningbank.sparql.outline import outline
 from reasoningbank.sparql.tokens import Token
+from reasoningbank.sparql.tree import outline
 
 __all__ = ["Scope", "mentions"]
 

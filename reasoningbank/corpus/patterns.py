@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reasoningbank.errors import QueryError
-from reasoningbank.sparql.clauses import TriplePattern, read_clauses
+from reasoningbank.sparql.tree import TriplePattern, read_query
 
 __all__ = ["TriplePattern", "triple_patterns", "without_pattern"]
 
@@ -25,7 +25,7 @@ def triple_patterns(query: str) -> list[TriplePattern]:
         ?p up:organism/up:rank ?r
         ?p up:organism/up:rank ?q
     """
-    return [pattern for clause in read_clauses(query).statements() for pattern in clause.patterns]
+    return [pattern for clause in read_query(query).statements() for pattern in clause.patterns]
 
 
 def without_pattern(query: str, index: int) -> str:
@@ -43,7 +43,7 @@ def without_pattern(query: str, index: int) -> str:
         'ASK { ?p up:mass 3 . FILTER(?p != 4) }'
     """
     left = index
-    for clause in read_clauses(query).statements():
+    for clause in read_query(query).statements():
         if 0 <= left < len(clause.patterns):
             rest = [pattern for i, pattern in enumerate(clause.patterns) if i != left]
             text = " ".join(f"{pattern} ." for pattern in rest)

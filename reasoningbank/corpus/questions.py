@@ -14,10 +14,10 @@ from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.plugins.sparql.sparql import Query
 from rdflib.term import Literal, URIRef
 
-from reasoningbank.corpus.template import triples_of
 from reasoningbank.corpus.vocabulary import RDF_TYPE
 from reasoningbank.errors import QueryError
-from reasoningbank.sparql.parsing import parse_algebra
+from reasoningbank.sparql.parsers import parse_algebra
+from reasoningbank.sparql.shape import triples_of
 
 __all__ = ["constants_of", "schema_names_in", "unmentioned"]
 

@@ -10,9 +10,8 @@ from reasoningbank.corpus.prefixes import complete_prefixes, declared_prefixes
 from reasoningbank.corpus.task import Task
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql import STANDARD_PREFIXES, PreparedQuery, address_key, prepare
-from reasoningbank.sparql.parsing import parse_algebra, parse_update
+from reasoningbank.sparql.parsers import FAILS, parse_algebra, parse_update, parsed_alone
 from reasoningbank.sparql.tokens import tokenize
-from reasoningbank.sparql.unevaluated import FAILS, parsed_alone
 
 __all__ = ["CheckedQuery", "check_query"]
 

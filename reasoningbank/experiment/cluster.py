@@ -34,6 +34,7 @@ from reasoningbank.experiment.records import TrialRecord
 from reasoningbank.experiment.settings import Executor
 from reasoningbank.experiment.state import Stop
 from reasoningbank.experiment.trial import Trial
+from reasoningbank.findings import Finding
 from reasoningbank.judge import GoldStore
 from reasoningbank.lm import ModelHandle
 from reasoningbank.sparql import EndpointConfig, is_loopback
@@ -143,8 +144,8 @@ def _record(future: Any, job: Job) -> TrialRecord:
     try:
         return TrialRecord.from_json(future.result())
     except distributed.KilledWorker:
-        error = "every worker that ran it died"
-        attempt = Attempt(None, "", "error", Usage(), Trajectory(), error=error)
+        died = Finding("worker-died", "every worker that ran the trial died")
+        attempt = Attempt(None, "", "error", Usage(), Trajectory(), findings=(died,))
         started = datetime.now(UTC).isoformat(timespec="milliseconds")
         return TrialRecord.of(job.key, job.task, attempt, None, started=started, model={})
 

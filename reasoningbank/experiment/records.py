@@ -72,7 +72,9 @@ class TrialRecord:
         status: How the attempt ended.
         sparql: The submitted query; None if there was none.
         answer: The answer in words, if any.
-        error: One line, if something went wrong.
+        error: The findings as one line.
+        findings: Why the attempt did not end with a clean submission: findings as JSON objects
+            with ``code``, ``what`` and ``fields``; empty in records of earlier versions.
         verdict: The execution judge's verdict; None if the trial ended in an infrastructure error.
         usage: What the trial consumed.
         trajectory: What the agent did.
@@ -118,6 +120,17 @@ class TrialRecord:
     memory: str = ""
     rollouts: tuple[Mapping[str, Any], ...] = ()
     tokens_wanted: int | None = None
+    findings: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def budget(self) -> str:
+        """The budget that ended the attempt: a field of `Budget`, or ``context_window``.
+
+        Empty if none did.
+        """
+        fields = (one.get("fields", {}) for one in self.findings)
+        spent = next((str(one["budget"]) for one in fields if "budget" in one), "")
+        return spent if self.status == "exhausted" else ""
 
     @property
     def strict(self) -> bool:
@@ -145,6 +158,7 @@ class TrialRecord:
             sparql=attempt.sparql,
             answer=attempt.answer,
             error=attempt.error,
+            findings=tuple(one.to_json() for one in attempt.findings),
             verdict=verdict.to_json() if verdict is not None else None,
             usage=attempt.usage,
             trajectory=attempt.trajectory,
@@ -165,6 +179,7 @@ class TrialRecord:
         rest["wasted"] = Usage(**data.get("wasted", {}))
         rest["trajectory"] = Trajectory.from_json(rest["trajectory"])
         rest["rollouts"] = tuple(rest.get("rollouts", ()))
+        rest["findings"] = tuple(rest.get("findings", ()))
         return cls(key=TrialKey(**data["key"]), usage=Usage(**data["usage"]), **rest)
 
 

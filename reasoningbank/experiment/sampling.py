@@ -17,7 +17,7 @@ from reasoningbank.errors import EndpointError, QueryError
 from reasoningbank.experiment.settings import SamplingSettings
 from reasoningbank.judge import Answer, compare
 from reasoningbank.judge.case import shown_row
-from reasoningbank.judge.sample import sample_of
+from reasoningbank.judge.evidence import sample_of
 from reasoningbank.lm import STUCK_TEMPERATURE
 from reasoningbank.trajectory import Usage
 
@@ -120,7 +120,7 @@ def sample(
         try:
             done.append(_looked_at(Rollout(number, made), run))
         except EndpointError as error:
-            spoiled = replace(made, status="error", error=str(error))
+            spoiled = replace(made, status="error", findings=(error.finding,))
             return Sampled(Rollout(number, spoiled), tuple(done))
         if settings.kind == "sequential" and _repeats(done) and _has_rows(done[-1]):
             break

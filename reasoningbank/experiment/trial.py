@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from reasoningbank.agents import Attempt, Budget, Episode, Meter, make_agent
+from reasoningbank.agents import Attempt, Budget, Episode, Meter, failure_of, make_agent
 from reasoningbank.corpus import Task
 from reasoningbank.errors import (
     QueryError,
@@ -24,6 +24,7 @@ from reasoningbank.experiment.context import NOTHING, Recall, RunContext
 from reasoningbank.experiment.records import TrialKey, TrialRecord
 from reasoningbank.experiment.sampling import Rollout, Sampled, rollout_seed, sample
 from reasoningbank.experiment.settings import LearnedMemory
+from reasoningbank.findings import Finding
 from reasoningbank.judge import Judgement, LMJudge, Sample, case_of
 from reasoningbank.judge.lm_judge import MAX_REPLY_TOKENS
 from reasoningbank.lm import UsageCounter, asked_as, parse_name, takes_temperature
@@ -151,7 +152,7 @@ class Trial:
             failure, judged = error, None
         attempt = sampled.attempt if sampled else Attempt(None, "", "error", Usage(), Trajectory())
         if failure is not None:
-            attempt = replace(attempt, status="error", error=one_line(failure))
+            attempt = replace(attempt, status="error", findings=(failure_of(failure),))
         model = self.context.models.get(self.arm.lm) if agent.uses_lm else None
         record = TrialRecord.of(
             self.key,
@@ -244,8 +245,8 @@ class Trial:
                 return _errored(episode, error)
         results = attempt.trajectory.of("tool_result")
         if attempt.sparql is None and results and results[-1].data.get("infrastructure"):
-            gone = "the endpoint failed and there is no query"
-            return replace(attempt, status="error", error=gone)
+            gone = Finding("endpoint", "the endpoint failed, and the agent gave no query")
+            return replace(attempt, status="error", findings=(gone,))
         return attempt
 
     def _tools(self, store: RefStore, recorder: Recorder) -> dict[str, Any]:
@@ -307,6 +308,7 @@ class Trial:
             "sparql": attempt.sparql,
             "status": attempt.status,
             "error": attempt.error,
+            "findings": [one.to_json() for one in attempt.findings],
             "usage": asdict(attempt.usage),
             "verdict": judged.verdict.to_json(),
             "judgements": {},
@@ -330,12 +332,12 @@ class Trial:
 
 
 def _errored(episode: Episode, error: Exception) -> Attempt:
-    said = one_line(error)
-    logger.warning("a trial ended in an error: %s", said)
-    data: dict[str, Any] = {"error": said, "type": type(error).__name__}
-    if isinstance(error, ReasoningBankError):
-        data["code"] = error.code
-    else:
+    finding = failure_of(error)
+    logger.warning("a trial ended in an error: %s", finding)
+    data: dict[str, Any] = {
+        "error": str(finding), "code": finding.code, "type": type(error).__name__,
+    }  # fmt: skip
+    if not isinstance(error, ReasoningBankError):
         # A mistake of the harness or of a library: record its place, by file names alone since
         # records are shared.
         frames = traceback.extract_tb(error.__traceback__)
@@ -349,16 +351,8 @@ def _errored(episode: Episode, error: Exception) -> Attempt:
         status="error",
         usage=episode.meter.usage(),
         trajectory=episode.recorder.trajectory(),
-        error=said,
+        findings=(finding,),
     )
-
-
-def one_line(error: Exception) -> str:
-    """Return an error as one line."""
-    if isinstance(error, ReasoningBankError):
-        return str(error)
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0][:300]}" if lines else type(error).__name__
 
 
 def _judged_by_lm(context: RunContext, model: str, record: TrialRecord) -> TrialRecord:

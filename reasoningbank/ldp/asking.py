@@ -24,7 +24,7 @@ from reasoningbank.ldp.documents import Documents
 from reasoningbank.ldp.faults import Refused
 from reasoningbank.ldp.negotiation import GRAPH_FORMATS, best, written
 from reasoningbank.ldp.updates import expanded
-from reasoningbank.sparql.outline import outline
+from reasoningbank.sparql.tree import outline
 
 __all__ = ["Results", "asked", "described"]
 

@@ -9,8 +9,7 @@ from pyoxigraph import DefaultGraph, Quad, Store, Triple
 
 from reasoningbank.errors import QueryError
 from reasoningbank.ldp.faults import Refused
-from reasoningbank.sparql.nesting import check_nesting
-from reasoningbank.sparql.tokens import tokenize
+from reasoningbank.sparql.tokens import check_nesting, tokenize
 
 __all__ = ["expanded", "updated"]
 

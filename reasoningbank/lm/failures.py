@@ -70,6 +70,8 @@ def _of_lm_error(error: dspy_errors.LMError, model: str) -> ReasoningBankError:
             f"the prompt no longer fits the model's context window ({said})",
             where=model,
             hint="give the agent fewer turns, shorter tool results or a larger context",
+            code="context-window",
+            budget="context_window",
         )
     if isinstance(error, dspy_errors.LMAuthError):
         return SetupError(f"the key was refused ({said})", where=model, hint="check the API key")

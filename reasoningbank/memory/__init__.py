@@ -6,9 +6,9 @@ keeps a bank useful.
 """
 
 from reasoningbank.memory.bank import MemoryBank
-from reasoningbank.memory.changes import Action, Change
 from reasoningbank.memory.consultation import Consultation
 from reasoningbank.memory.guard import Guard
+from reasoningbank.memory.history import Action, Change
 from reasoningbank.memory.item import (
     Counters,
     ItemSource,

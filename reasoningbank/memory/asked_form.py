@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 
 from reasoningbank.errors import QueryError
-from reasoningbank.sparql.outline import Form, outline
+from reasoningbank.sparql.tree import Form, outline
 
 __all__ = ["asked_form", "pattern_form"]
 

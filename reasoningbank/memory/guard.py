@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from reasoningbank.corpus import Task
-from reasoningbank.memory.fingerprint import Prefixes, queries_in, query_hashes, template_hash
 from reasoningbank.memory.item import MemoryItem
+from reasoningbank.sparql.extraction import queries_in
+from reasoningbank.sparql.shape import Prefixes, query_hashes, shape_hash
 
 __all__ = ["Guard"]
 
@@ -85,7 +86,7 @@ class Guard:
         for one in all_:
             if one.expected_sparql:
                 hashes |= query_hashes(one.expected_sparql, known)
-                hashes.add(template_hash(one.expected_sparql, known))
+                hashes.add(shape_hash(one.expected_sparql, known))
         return cls(
             task=task.id if task is not None else "",
             group=task.group if task is not None else "",
@@ -119,7 +120,7 @@ class Guard:
                 for query in queries_in(text):
                     if not self.gold_hashes.isdisjoint(query_hashes(query, self.prefixes)):
                         return f"gold query: its {where} holds one of the evaluation"
-                    if nameless and template_hash(query, self.prefixes) in self.gold_hashes:
+                    if nameless and shape_hash(query, self.prefixes) in self.gold_hashes:
                         return f"gold query: its {where} has the shape of one of the evaluation"
         if self.questions:
             for where, text in _texts(item):

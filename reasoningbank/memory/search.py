@@ -16,7 +16,7 @@ from reasoningbank.memory.guard import Guard
 from reasoningbank.memory.item import Counters, ItemSource, MemoryItem, Scope
 from reasoningbank.memory.packing import Found, item_text, pack, pack_answered
 from reasoningbank.sparql.endpoint import same_address
-from reasoningbank.sparql.outline import Form
+from reasoningbank.sparql.tree import Form
 
 if TYPE_CHECKING:
     from reasoningbank.memory.demonstrating import Demonstrated

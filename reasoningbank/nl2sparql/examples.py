@@ -11,7 +11,7 @@ from rdflib.term import URIRef
 from reasoningbank.corpus import Pack, Task, load_corpus, load_pack, query_features
 from reasoningbank.nl2sparql.patterns import PatternSet, QuerySign, load_patterns
 from reasoningbank.nl2sparql.walking import WalkedQuery, walk_query
-from reasoningbank.sparql.parsing import parse_once
+from reasoningbank.sparql.parsers import parse_once
 
 __all__ = ["Example", "example_pack", "examples_of", "load_examples", "patterns_of_query"]
 

@@ -18,7 +18,7 @@ from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.plugins.sparql.sparql import Query
 from rdflib.term import BNode, Identifier, Literal, Variable
 
-from reasoningbank.corpus.template import triples_of
+from reasoningbank.sparql.shape import triples_of
 
 __all__ = ["Statement", "WalkedQuery", "walk_query"]
 

@@ -7,10 +7,10 @@ from hashlib import blake2b
 import pyarrow as pa
 from pyoxigraph import RdfFormat, parse
 
-from reasoningbank.sparql.nesting import check_terms
 from reasoningbank.sparql.readers import graph_failure
 from reasoningbank.sparql.results import GRAPH_COLUMNS, chars_of, columns
 from reasoningbank.sparql.terms import full
+from reasoningbank.sparql.tokens import check_terms
 from reasoningbank.spill import GrowingTable
 
 __all__ = ["NTriplesReader"]

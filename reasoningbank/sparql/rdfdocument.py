@@ -6,7 +6,7 @@ from pyoxigraph import RdfFormat, Triple, parse
 
 from reasoningbank.sparql.entities import blows_up
 from reasoningbank.sparql.faults import is_html
-from reasoningbank.sparql.nesting import check_terms
+from reasoningbank.sparql.tokens import check_terms
 from reasoningbank.sparql.transport import Reply
 
 __all__ = ["ACCEPT", "ACCEPT_XML", "document_triples"]

@@ -11,10 +11,10 @@ import pyarrow as pa
 from pyoxigraph import QueryResultsFormat, RdfFormat, Triple, parse, parse_query_results
 
 from reasoningbank.sparql.entities import blows_up
-from reasoningbank.sparql.nesting import check_terms
 from reasoningbank.sparql.results import columns
 from reasoningbank.sparql.terms import full
 from reasoningbank.sparql.termtext import term_text
+from reasoningbank.sparql.tokens import check_terms
 
 __all__ = ["Broken", "Unfaithful", "graph_failure", "read_boolean", "read_graph", "read_table"]
 

@@ -1,4 +1,4 @@
-"""Syntax errors a writer can act on: where it is, what is wrong, the likely mend."""
+"""Syntax errors: where the mistake is, what is wrong, and the likely fix."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from reasoningbank.sparql.tokens import Token, position, tokenize
 
 __all__ = ["refuse_escaped_ascii", "refuse_unreadable", "syntax_error"]
 
-#: Longer queries take seconds to parse; long VALUES lists belong into several queries.
+#: Longer queries take seconds to parse; split long VALUES lists over several queries.
 MOST_CHARS = 50_000
 
-#: With a backslash before it, too: readers differ in whether that is an escape.
+#: Also after a backslash: parsers differ in whether that is an escape.
 _ESCAPE = re.compile(r"\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
 _PAIRS = {"(": ")", "{": "}", "[": "]"}
 _AGGREGATES = ("COUNT", "SUM", "AVG", "MIN", "MAX", "SAMPLE", "GROUP_CONCAT")
@@ -31,38 +31,62 @@ TRIPLE ISTRIPLE SUBJECT PREDICATE OBJECT LANGDIR HASLANG HASLANGDIR STRLANGDIR
 _BEFORE_PARENTHESES = """
 FILTER BIND SELECT DISTINCT REDUCED BY HAVING ASC DESC IN NOT VALUES AS WHERE EXISTS A SEPARATOR
 """
+#: Words in the message of a parser, what they mean, and what to do.
+_SAID = (
+    (
+        "unbound",
+        "a selected variable is neither grouped nor aggregated",
+        "add GROUP BY with every selected variable that is not inside an aggregate",
+    ),
+    (
+        "overrides an existing variable",
+        "SELECT gives a value to a variable that the pattern binds already",
+        "select the variable as it is, without (... AS ?name), or use another name after AS",
+    ),
+)
 _MODIFIERS = ("GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "VALUES")
 
 
 def refuse_unreadable(query: str) -> None:
-    """Refuse what is not worth parsing.
+    """Refuse a text that is empty, too long, or hides characters.
 
     Raises:
-        QueryError: No text, an empty one, one that is too long, or that hides what it is.
+        QueryError: If it is one of these.
     """
     if not isinstance(query, str):
-        raise QueryError(f"{query!r:.60} is not a query", hint="give its text")
+        raise QueryError(f"{query!r:.60} is not a query", hint="give its text", code="no-query")
     if not query.strip():
-        raise QueryError("the query is empty", hint="write a SELECT, ASK, CONSTRUCT or DESCRIBE")
+        raise QueryError(
+            "the query is empty",
+            hint="write a SELECT, ASK, CONSTRUCT or DESCRIBE",
+            code="empty-query",
+        )
     if any("\ud800" <= character <= "\udfff" for character in query):
-        raise QueryError("the query holds half of a character", hint="write it as UTF-8 text")
+        raise QueryError(
+            "the query contains half of a character",
+            hint="write it as UTF-8 text",
+            code="bad-character",
+        )
     refuse_escaped_ascii(query)
     if len(query) > MOST_CHARS:
         raise QueryError(
             f"the query has {len(query):,} characters, more than {MOST_CHARS:,}",
             hint="split it, or put fewer VALUES into it",
+            code="too-long",
+            chars=len(query),
+            most=MOST_CHARS,
         )
 
 
 def refuse_escaped_ascii(text: str) -> None:
     r"""Refuse a query or update that writes visible ASCII or line ends as codepoint escapes.
 
-    They are expanded before the grammar is applied (SPARQL 1.1, section 19.2), so that ``\u0022``
-    ends a string and ``\u000A`` a comment, and what follows is a pattern: a SERVICE, say. Parsers
-    that expand them later, as this package's, see a string. No such character needs one.
+    They are expanded before the grammar is applied (SPARQL 1.1, section 19.2): ``\u0022`` ends a
+    string and ``\u000A`` a comment, and the text after it is a pattern, such as a SERVICE. A
+    parser that expands them later, as this package's, sees a string. No such character needs one.
 
     Raises:
-        QueryError: There is one.
+        QueryError: If there is one.
 
     Examples:
         >>> refuse_escaped_ascii(r'ASK { ?s ?p "caff\u00e8" }')
@@ -73,44 +97,62 @@ def refuse_escaped_ascii(text: str) -> None:
     """
     for found in _ESCAPE.finditer(text):
         character = chr(min(int(found[1] or found[2], 16), 0x80))
-        # Other control characters mean nothing to a grammar, and cannot be seen as they are.
+        # Other control characters mean nothing to the grammar, and are invisible unescaped.
         if character in "\n\r" or " " <= character < "\x7f":
             line, column = position(text, found.start())
             raise QueryError(
                 f"line {line}, column {column}: {found[0]} hides the character {character!r}",
                 hint='write the character itself; in a string \\" and \\n',
+                code="escaped-ascii",
             )
 
 
-def syntax_error(query: str, offset: int, message: str, *, hint: str = "") -> QueryError:
-    """Build the error for a place in a query.
+def syntax_error(
+    query: str,
+    offset: int,
+    what: str = "",
+    *,
+    said: str = "",
+    hint: str = "",
+    code: str = "syntax-error",
+    **fields: object,
+) -> QueryError:
+    """Build the error for a position in a query.
 
     Args:
         query: The author's text.
         offset: Where parsing stopped, in characters.
-        message: What is wrong, or the parser's own complaint, which is put into plain words.
-        hint: What to do; guessed from the text where empty.
+        what: What is wrong; worked out from the text and `said` if empty.
+        said: A parser's own message.
+        hint: What to do; guessed from the text if empty.
+        code: Code of the error; its fields get ``line`` and ``column``.
+        **fields: Further fields of the error.
     """
     tokens = tokenize(query)
-    vague = not message or "xpected" in message or "(at char" in message
-    if vague and message:
-        # Parsers report the furthest place they reached, which is past the culprit.
+    # pyparsing's and Oxigraph's lists of what they expected, which help nobody.
+    expected = bool(said) and ("xpected" in said or "(at char" in said)
+    if expected and not what:
+        # Parsers report the furthest position they reached, which is past the mistake.
         found = next((t for t in reversed(tokens) if t.start < offset), None)
     else:
         found = next((t for t in tokens if t.end > offset), None)
     at = min(offset, len(query)) if found is None else found.start
     line, column = position(query, at)
-    what = message
-    if vague and message:
-        what = f"the query cannot be parsed near {_near(tokens, at)}"
-        if "unbound" in message:
-            what = "a selected variable is neither grouped nor aggregated"
-        elif "overrides an existing variable" in message:
-            what = "SELECT gives a value to a variable that the pattern binds already"
-    elif vague and found is not None:
-        what = f"unexpected {found.text[:60]!r}"
+    if not what:
+        about, advice = next((pair for sign, *pair in _SAID if sign in said), ("", ""))
+        hint = hint or advice
+        if about and expected:
+            what = about
+        elif said:
+            what = f"the query cannot be parsed near {_near(tokens, at)}" if expected else said
+        elif found is not None:
+            what = f"unexpected {found.text[:60]!r}"
     return QueryError(
-        what, where=f"line {line}, column {column}", hint=hint or _mend(query, tokens, at, message)
+        what,
+        where=f"line {line}, column {column}",
+        hint=hint or _guess(query, tokens, at),
+        code=code,
+        **{"line": line, "column": column, **fields},
     )
 
 
@@ -120,29 +162,29 @@ def _near(tokens: Sequence[Token], offset: int) -> str:
     return repr(" ".join(words[max(0, at - 4) : at + 2]))
 
 
-def _mend(query: str, tokens: Sequence[Token], offset: int, message: str) -> str:
+def _guess(query: str, tokens: Sequence[Token], offset: int) -> str:
     guesses = (_fence, _marker, _quote, _start, _brackets)
-    for guess in (*guesses, _aggregate, _grouping, _foreign, _function, _order):
-        hint = guess(query, tokens, offset, message)
+    for guess in (*guesses, _aggregate, _foreign, _function, _order):
+        hint = guess(query, tokens, offset)
         if hint:
             return hint
     return (
-        "check what stands just before it: triples end with ' .', "
+        "check the text just before it: triples end with ' .', "
         "FILTER and BIND take parentheses, blocks take { }"
     )
 
 
-def _fence(query: str, tokens: Sequence[Token], offset: int, message: str) -> str:
+def _fence(query: str, tokens: Sequence[Token], offset: int) -> str:
     return "send the query alone, without ``` fences" if "```" in query else ""
 
 
-def _marker(query: str, tokens: Sequence[Token], offset: int, message: str) -> str:
-    # DSPy's field markers, which small models put behind the query.
+def _marker(query: str, tokens: Sequence[Token], offset: int) -> str:
+    # DSPy's field markers, which small models write after the query.
     found = re.search(r"\[\[ ## \w+ ## \]\]", query)
-    return f"send the query alone: remove {found[0]} and what follows" if found else ""
+    return f"send the query alone: remove {found[0]} and the text after it" if found else ""
 
 
-def _quote(query: str, tokens: Sequence[Token], offset: int, message: str) -> str:
+def _quote(query: str, tokens: Sequence[Token], offset: int) -> str:
     odd = next((t for t in tokens if t.kind == "other"), None)
     if odd is None:
         return ""
@@ -157,7 +199,7 @@ def _quote(query: str, tokens: Sequence[Token], offset: int, message: str) -> st
     return f"remove the character {odd.text!r} {where}"
 
 
-def _start(query: str, tokens: Sequence[Token], offset: int, message: str) -> str:
+def _start(query: str, tokens: Sequence[Token], offset: int) -> str:
     forms = ("SELECT", "ASK", "CONSTRUCT", "DESCRIBE")
     if not any(t.is_word(*forms) for t in tokens):
         return "begin the query with SELECT, ASK, CONSTRUCT or DESCRIBE"
@@ -168,10 +210,10 @@ def _start(query: str, tokens: Sequence[Token], offset: int, message: str) -> st
         if tokens[0].is_word("PREFIX") and offset < first.start:
             return "write each prefix as PREFIX name: <namespace>, without a final period"
         return ""
-    return f"send the query alone: remove what stands before {first.text.upper()}"
+    return f"send the query alone: remove the text before {first.text.upper()}"
 
 
-def _brackets(query: str, tokens: Sequence[Token], offset: int, message: str) -> str:
+def _brackets(query: str, tokens: Sequence[Token], offset: int) -> str:
     opened: list[Token] = []
     for token in tokens:
         if token.kind != "punct":
@@ -190,7 +232,7 @@ def _brackets(query: str, tokens: Sequence[Token], offset: int, message: str) ->
     return f"add the {close!r} that closes the {opened[-1].text!r} at line {line}, column {column}"
 
 
-def _aggregate(query: str, tokens: Sequence[Token], offset: int, message: str) -> str:
+def _aggregate(query: str, tokens: Sequence[Token], offset: int) -> str:
     depth = 0
     for at, token in enumerate(tokens):
         if token.is_word("SELECT"):
@@ -205,29 +247,21 @@ def _aggregate(query: str, tokens: Sequence[Token], offset: int, message: str) -
     return ""
 
 
-def _grouping(query: str, tokens: Sequence[Token], offset: int, message: str) -> str:
-    if "unbound" in message:
-        return "add GROUP BY with every selected variable that is not inside an aggregate"
-    if "overrides an existing variable" in message:
-        return "select the variable as it is, without (... AS ?name), or take another name after AS"
-    return ""
-
-
-def _order(query: str, tokens: Sequence[Token], offset: int, message: str) -> str:
+def _order(query: str, tokens: Sequence[Token], offset: int) -> str:
     depth = 0
     last = -1
     for token in tokens:
         depth += (token.text == "{") - (token.text == "}")
         if depth == 0 and token.is_word(*_MODIFIERS):
             rank = _MODIFIERS.index(token.text.upper())
-            # LIMIT and OFFSET may come either way round.
+            # LIMIT and OFFSET may come in either order.
             if rank < last and not (rank == 3 and last == 4):
                 return "put the clauses in the order GROUP BY, HAVING, ORDER BY, LIMIT, OFFSET"
             last = max(rank, last)
     return ""
 
 
-def _foreign(query: str, tokens: Sequence[Token], offset: int, message: str) -> str:
+def _foreign(query: str, tokens: Sequence[Token], offset: int) -> str:
     for before, token in pairwise(tokens):
         if before.is_word("FILTER") and (token.kind == "variable" or token.kind == "string"):
             return "put the condition of FILTER into parentheses: FILTER(...)"
@@ -249,7 +283,7 @@ def _foreign(query: str, tokens: Sequence[Token], offset: int, message: str) -> 
     return ""
 
 
-def _function(query: str, tokens: Sequence[Token], offset: int, message: str) -> str:
+def _function(query: str, tokens: Sequence[Token], offset: int) -> str:
     functions = _FUNCTIONS.split()
     known = (*functions, *_AGGREGATES, *_BEFORE_PARENTHESES.split())
     for token, after in pairwise(tokens):

@@ -14,8 +14,10 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 from reasoningbank.errors import QueryError
 
 __all__ = [
+    "RDF_TYPE",
     "STANDARD_PREFIXES",
     "Term",
+    "absolute",
     "compact",
     "cut",
     "full",
@@ -39,6 +41,8 @@ STANDARD_PREFIXES: Mapping[str, str] = {
     "sd": "http://www.w3.org/ns/sparql-service-description#",
     "void": "http://rdfs.org/ns/void#",
 }
+
+RDF_TYPE = STANDARD_PREFIXES["rdf"] + "type"
 
 _INTEGERS = frozenset(
     XSD + name
@@ -124,6 +128,35 @@ def to_iri(text: str, prefixes: Mapping[str, str] = STANDARD_PREFIXES) -> NamedN
     raise QueryError(
         what, where=text[:200] or "''", hint=f"give a full IRI, or use a known prefix ({known})"
     )
+
+
+def absolute(written: str, declared: Mapping[str, str]) -> str | None:
+    """Return the IRI that ``<…>``, a prefixed name or ``a`` means; None for other terms.
+
+    Examples:
+        >>> absolute("e:a\\\\.b", {"e": "http://e/"}), absolute("?x", {})
+        ('http://e/a.b', None)
+    """
+    if written == "a":
+        return RDF_TYPE
+    if written.startswith("<"):
+        name = written[1:-1]
+    elif written[:1] in "?$\"'_+-" or written[:1].isdigit():
+        return None
+    else:
+        prefix, colon, local = written.partition(":")
+        if not colon or prefix not in declared:
+            return None
+        name = declared[prefix] + unescape(local)
+    try:
+        return iri(name)[1:-1]
+    except QueryError:
+        return None  # relative, or with characters that no IRI contains
+
+
+def unescape(local: str) -> str:
+    """Return the local part of a prefixed name without its backslashes."""
+    return re.sub(r"\\(.)", r"\1", local)
 
 
 def string_literal(text: str, language: str | None = None) -> str:

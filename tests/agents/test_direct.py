@@ -1,17 +1,18 @@
-"""The direct agent: one call, and the query found in whatever came back."""
+"""The two bounds: the oracle gives the gold, the direct agent asks once."""
 
 from __future__ import annotations
 
 import json
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from dspy.utils import DummyLM
 from dspy.utils.exceptions import LMRateLimitError, LMTimeoutError
 
-from reasoningbank.agents import Episode, Example, make_agent
+from reasoningbank.agents import AGENTS, Episode, Example, make_agent
 from reasoningbank.corpus import Task
 from reasoningbank.errors import ModelError
 from reasoningbank.lm import make_lm
@@ -71,7 +72,7 @@ def test_a_reply_without_a_query_is_a_refusal(
 ) -> None:
     attempt = make_agent("direct").solve(TASK, episode(reply))
     assert (attempt.sparql, attempt.status) == (None, "refused")
-    assert attempt.error
+    assert [one.code for one in attempt.findings] == ["no-query"]
     assert not attempt.trajectory.of("submit")
 
 
@@ -103,4 +104,18 @@ def test_a_refusal_is_no_hanging_however_late_it_comes(episode: Callable[..., Ep
         make_agent("direct").solve(TASK, episode(lm=Late(refused), seconds=0.05))
     silent = LMTimeoutError(model="m", message="no answer")
     attempt = make_agent("direct").solve(TASK, episode(lm=Late(silent), seconds=0.05))
-    assert (attempt.status, attempt.error) == ("exhausted", "the budget of 0.05 seconds is used up")
+    assert (attempt.status, attempt.budget) == ("exhausted", "seconds")
+    assert attempt.error == "the budget of 0.05 seconds is used up"
+
+
+def test_the_oracle_submits_the_gold_without_a_model(episode: Callable[..., Episode]) -> None:
+    gold = replace(TASK, expected_sparql=QUERY)
+    attempt = make_agent("oracle").solve(gold, episode())
+    assert (attempt.sparql, attempt.status) == (QUERY, "submitted")
+    assert (attempt.usage.lm_calls, attempt.usage.tool_calls, attempt.usage.iterations) == (0, 0, 1)
+    assert [event.kind for event in attempt.trajectory.events] == ["submit"]
+
+
+def test_only_the_oracle_sees_the_gold() -> None:
+    assert [name for name in AGENTS if make_agent(name).sees_gold] == ["oracle"]
+    assert [name for name in AGENTS if not make_agent(name).uses_lm] == ["oracle"]

@@ -78,7 +78,7 @@ def test_a_repeated_call_gets_a_hint_and_a_second_one_ends_the_loop(
     attempt = solve(episode(RUN, RUN, RUN, EXTRACTED, iterations=6))
     assert (attempt.sparql, attempt.status) == (QUERY, "fallback")
     assert attempt.usage.iterations == 3
-    assert "repeated" in attempt.error
+    assert [one.code for one in attempt.findings] == ["repeated"]
     assert len(attempt.trajectory.of("tool_call")) == 1
     assert "You already made this call" in prompts(attempt)[2]
 
@@ -117,7 +117,7 @@ def test_without_an_extracted_query_the_last_with_rows_stands_in(
 def test_a_budget_ends_it_and_what_was_done_is_kept(episode: Callable[..., Episode]) -> None:
     attempt = solve(episode(RUN, call("sparql_classes"), lm_calls=1))
     assert (attempt.sparql, attempt.status) == (QUERY, "exhausted")
-    assert "LM calls" in attempt.error
+    assert attempt.budget == "lm_calls"
 
 
 def test_the_last_answer_is_a_call_within_the_budget_too(episode: Callable[..., Episode]) -> None:
@@ -142,7 +142,7 @@ def test_a_prompt_that_no_longer_fits_ends_it_with_no_call_left_out(
     long = [call("sparql_query", query=QUERY + " " * 1_500 * n) for n in range(1, 6)]
     attempt = solve(episode(lm=Narrow([RUN, *long, FINISH, EXTRACTED])))
     assert attempt.status == "exhausted"
-    assert "context window" in attempt.error
+    assert attempt.budget == "context_window"
     assert len(prompts(attempt)) > 2
     assert all("observation_0" in one for one in prompts(attempt)[1:])
 

@@ -92,7 +92,7 @@ def test_a_repeated_turn_gets_a_hint_and_a_second_one_ends_the_loop(
     attempt = solve(episode(*script, iterations=6))
     assert (attempt.sparql, attempt.status) == (QUERY, "fallback")
     assert attempt.usage.iterations == 3
-    assert "repeated" in attempt.error
+    assert [one.code for one in attempt.findings] == ["repeated"]
     assert [text.startswith("[Repeated]") for text in outputs(attempt)] == [False, True, True]
     assert len(attempt.trajectory.of("tool_call")) == 2
 
@@ -163,7 +163,7 @@ def test_the_lm_call_budget_ends_it_and_what_was_done_is_kept(
     empty = f"print(sparql_query('{EMPTY}'))"
     attempt = solve(episode(turn(RUN), turn(empty), turn("print(3)"), lm_calls=2))
     assert (attempt.sparql, attempt.status) == (QUERY, "exhausted")
-    assert "2 LM calls" in attempt.error
+    assert attempt.budget == "lm_calls"
     assert attempt.usage.lm_calls == 2
     assert attempt.trajectory.of("submit")[0].data["sparql"] == QUERY
 

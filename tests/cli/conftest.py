@@ -27,11 +27,12 @@ lm = "{lm}"
 
 @dataclass(frozen=True)
 class Said:
-    """How a command ended and what it wrote."""
+    """How a command ended and what it wrote; `code` is that of its error."""
 
     status: int
     out: str
     err: str
+    code: str = ""
 
 
 @dataclass
@@ -85,13 +86,14 @@ def cli(
     def run(*words: object) -> Said:
         monkeypatch.setattr(sys, "argv", ["reasoningbank", *map(str, words)])
         capsys.readouterr()
-        status = 0
+        status, code = 0, ""
         try:
             main()
         except SystemExit as ended:
             status = int(ended.code or 0)
+            code = getattr(ended.__cause__, "code", "")
         said = capsys.readouterr()
-        return Said(status, said.out, said.err)
+        return Said(status, said.out, said.err, code)
 
     return run
 

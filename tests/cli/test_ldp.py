@@ -11,7 +11,7 @@ import httpx
 import pytest
 from typer.testing import CliRunner
 
-from reasoningbank.cli.ldp import app
+from reasoningbank.cli.servers import app
 from reasoningbank.errors import UsageError
 
 TURTLE = {"Content-Type": "text/turtle"}
@@ -19,7 +19,7 @@ TURTLE = {"Content-Type": "text/turtle"}
 
 def start(*words: str) -> tuple[subprocess.Popen[str], str]:
     """Start a server and return it with the address it prints."""
-    code = "from reasoningbank.cli.ldp import app; app()"
+    code = "from reasoningbank.cli.servers import app; app()"
     process = subprocess.Popen(
         [sys.executable, "-c", code, "serve", *words], stdout=subprocess.PIPE, text=True
     )

@@ -138,10 +138,10 @@ def test_what_stands_in_a_service_is_part_of_the_shape_and_not_of_the_text() -> 
 
 def test_all_columns_are_the_same_in_every_process() -> None:
     code = (
-        "from reasoningbank.corpus.template import template_of\n"
+        "from reasoningbank.sparql.shape import group_id\n"
         "from reasoningbank.sparql import prepare\n"
         "q = 'SELECT * { ?aa <p:p> ?bb . ?bb <p:q> ?cc . ?cc <p:r> ?dd }'\n"
-        "print(template_of(prepare(q).parsed.algebra))"
+        "print(group_id(prepare(q).parsed.algebra))"
     )
     said = {
         subprocess.run(

@@ -32,7 +32,7 @@ from reasoningbank.corpus import (
 from reasoningbank.corpus.questions import schema_names_in, unmentioned
 from reasoningbank.corpus.schema_names import schema_names
 from reasoningbank.sparql.datafiles import open_data
-from reasoningbank.sparql.parsing import parse_algebra
+from reasoningbank.sparql.parsers import parse_algebra
 
 PACK = load_pack("liita")
 COMPLIT = "https://klab.ilc.cnr.it/graphdb-compl-it/"

@@ -150,7 +150,7 @@ patterns = ["KIND"]
 
 [entries]
 text = "Measured and mapped trees are two things."
-mend = "use two variables"
+hint = "use two variables"
 [entries.patterns]
 HEIGHT = ["measured"]
 NEIGHBOUR = ["mapped"]
@@ -169,7 +169,7 @@ text = "Neighbours go both ways."
 pattern = "NEIGHBOUR"
 property = "w:near"
 named = "subject"
-mend = "write ?named w:near ?other"
+hint = "write ?named w:near ?other"
 """
 
 HEAD = """

@@ -89,7 +89,7 @@ def test_liita_tells_of_two_entries_where_two_are_needed() -> None:
     [
         ('[[rule]]\ntitle = "a"\ntext = "b"\npatterns = ["NOPE"]\n', "unknown pattern 'NOPE'"),
         ('[[property]]\nname = "height"\nuse = "x"\n', "no name with a known prefix"),
-        ('[[direction]]\npattern = "A"\nproperty = "w:x"\nnamed = "left"\nmend = "m"\n', "named"),
+        ('[[direction]]\npattern = "A"\nproperty = "w:x"\nnamed = "left"\nhint = "m"\n', "named"),
         ("[base]\ntxt = 1\n", "base.txt"),
     ],
 )

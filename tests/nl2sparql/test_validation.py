@@ -19,7 +19,7 @@ from reasoningbank.nl2sparql import (
 from reasoningbank.nl2sparql.validation.named import unnamed
 from reasoningbank.nl2sparql.walking import walk_query
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
-from reasoningbank.sparql.parsing import parse_algebra
+from reasoningbank.sparql.parsers import parse_algebra
 
 COMPLIT = "https://klab.ilc.cnr.it/graphdb-compl-it/"
 SICILIAN = "http://liita.it/data/id/DialettoSiciliano/lemma/LemmaBank"

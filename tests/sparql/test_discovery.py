@@ -25,7 +25,7 @@ from reasoningbank.sparql import (
     void_description,
     void_store,
 )
-from reasoningbank.sparql.outline import outline
+from reasoningbank.sparql.tree import outline
 
 from .faulty import Answer, FaultyServer
 

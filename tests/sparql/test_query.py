@@ -137,7 +137,7 @@ def test_a_second_statement_cannot_hide_behind_a_query() -> None:
         ("SELECT COUNT(?s) { ?s ?p ?o }", "(COUNT(...) AS ?name)"),
         ("SELECT * { ?s ?p ?o } LIMIT 5 ORDER BY ?s", "GROUP BY, HAVING, ORDER BY, LIMIT"),
         ("```sparql\nSELECT * {}\n```", "without ``` fences"),
-        ("Here it is: SELECT * {}", "remove what stands before SELECT"),
+        ("Here it is: SELECT * {}", "remove the text before SELECT"),
         ("the largest tree", "begin the query with SELECT"),
         ("SELECT * { ?s ?p ?o FILTER(?o LIKE 'x') }", "no LIKE"),
         ("SELECT * { ?s ?p ?o } ORDER BY ?o DESC", "write ORDER BY DESC(?o)"),

@@ -10,9 +10,8 @@ from typing import Any
 from reasoningbank.agents.algebra.shown import shown_programs
 from reasoningbank.agents.algebra.stage import Scene, Stage, open_stage
 from reasoningbank.agents.algebra.writing import Writing
-from reasoningbank.agents.conclusion import conclude
 from reasoningbank.agents.direct import written_query
-from reasoningbank.agents.protocol import Attempt, AttemptStatus, Episode
+from reasoningbank.agents.protocol import Attempt, AttemptStatus, Episode, conclude
 from reasoningbank.algebra import Program, operations, read_program, run_program
 from reasoningbank.algebra.builtin.queries import ASKING
 from reasoningbank.algebra.jsonld import PREFIXES
@@ -27,6 +26,7 @@ from reasoningbank.errors import (
     ReasoningBankError,
     UsageError,
 )
+from reasoningbank.findings import Finding
 from reasoningbank.sparql import EndpointConfig
 
 __all__ = ["AlgebraAgent", "composer", "naming_columns"]
@@ -137,8 +137,8 @@ class AlgebraAgent:
                     if left:
                         draft = writing.mended(draft, problems)
         except BudgetError as spent:
-            return conclude(episode, best, "exhausted", str(spent))
-        return conclude(episode, best, status, "; ".join(problems))
+            return conclude(episode, best, "exhausted", [spent])
+        return conclude(episode, best, status, [Finding("invalid", one) for one in problems])
 
 
 def naming_columns(question: str, names: Collection[str]) -> str:

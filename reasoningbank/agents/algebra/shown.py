@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from reasoningbank.agents.listed import load_listed
+from reasoningbank.agents.demonstrations import load_listed
 from reasoningbank.corpus import Pack
 
 __all__ = ["LEAD", "ShownProgram", "load_shown_programs", "shown_programs"]

@@ -9,11 +9,9 @@ from functools import cache
 from typing import Any
 
 import dspy
-from dspy.utils.exceptions import AdapterParseError
 
 from reasoningbank.agents.algebra.shown import ShownProgram
-from reasoningbank.agents.brief import prefix_names
-from reasoningbank.agents.calling import asking
+from reasoningbank.agents.calling import ask_once, asking, prefix_names
 from reasoningbank.agents.protocol import Episode
 from reasoningbank.algebra import mistakes, operations
 from reasoningbank.algebra.documentation import agent_prompt
@@ -90,7 +88,8 @@ class Writing:
         if constrained and getattr(episode.lm, "supports_response_schema", False):
             config["response_format"] = _response_format(told)
         self.is_constrained = bool(config)
-        self._predict = dspy.Predict(_signature(episode, told), **config)
+        self._signature = _signature(episode, told)
+        self._config = config
         self._said = instruction
         self._written: set[str] = set()
         self._shown = [
@@ -129,15 +128,16 @@ class Writing:
     def _asked(self, text: str, temperature: float | None = None) -> Draft:
         self._said = text
         self._episode.meter.turn()
-        self._predict.demos = list(self._turns)
-        warmer = {} if temperature is None else {"config": {"temperature": temperature}}
-        try:
-            with asking(self._episode, adapter=PlainAdapter()):
-                reply = str(self._predict(instruction=text, **warmer).program)
-        except AdapterParseError:
-            # An empty reply: the model was asked, and gave nothing.
-            reply = ""
-        return self._read(reply)
+        config = self._config | ({} if temperature is None else {"temperature": temperature})
+        with asking(self._episode):
+            said = ask_once(
+                self._signature,
+                {"instruction": text},
+                adapter=PlainAdapter(),
+                demos=self._turns,
+                config=config,
+            )
+        return self._read(str(said.get("program", "")))
 
     def _read(self, reply: str) -> Draft:
         text = json_in(reply)

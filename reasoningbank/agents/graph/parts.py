@@ -9,7 +9,7 @@ from typing import Any
 from reasoningbank.agents.confidence import Calibration, load_calibration
 from reasoningbank.agents.graph.settings import GraphSettings
 from reasoningbank.agents.protocol import Episode
-from reasoningbank.agents.recorded_client import RecordedClient
+from reasoningbank.agents.recording import RecordedClient
 from reasoningbank.agents.shown_examples import ShownExamples, pack_of, shown_examples
 from reasoningbank.corpus import Pack
 from reasoningbank.errors import UsageError

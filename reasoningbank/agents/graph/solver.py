@@ -6,16 +6,16 @@ from dataclasses import replace
 from typing import Any
 
 from reasoningbank.agents.calling import asking
-from reasoningbank.agents.conclusion import conclude
 from reasoningbank.agents.graph.attempts import attempt_of, best_attempt
 from reasoningbank.agents.graph.build import build_graph
 from reasoningbank.agents.graph.parts import Parts
 from reasoningbank.agents.graph.running import configured, steps_of
 from reasoningbank.agents.graph.settings import GraphSettings
 from reasoningbank.agents.graph.state import NL2SPARQLState, initial_state
-from reasoningbank.agents.protocol import Attempt, AttemptStatus, Episode
+from reasoningbank.agents.protocol import Attempt, AttemptStatus, Episode, conclude
 from reasoningbank.corpus import Task
 from reasoningbank.errors import BudgetError, UsageError
+from reasoningbank.findings import Finding
 
 __all__ = ["GraphAgent"]
 
@@ -66,12 +66,13 @@ class GraphAgent:
                 for _, reached in steps_of(build_graph(parts), state, configured(settings)):
                     state = reached
         except BudgetError as spent:
-            return conclude(episode, _best(state), "exhausted", str(spent))
+            return conclude(episode, _best(state), "exhausted", [spent])
         sparql = state["final_sparql"] or None
-        error = ""
+        findings: list[Finding] = []
         if not state["is_valid"]:
-            status, error = "fallback", "; ".join(state["validation_errors"])
-        return conclude(episode, sparql, status, error)
+            status = "fallback"
+            findings = [Finding("invalid", text) for text in state["validation_errors"]]
+        return conclude(episode, sparql, status, findings)
 
 
 def _best(state: NL2SPARQLState) -> str | None:

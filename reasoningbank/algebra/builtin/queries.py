@@ -17,7 +17,7 @@ from reasoningbank.algebra.texts import check_query, query_outline
 from reasoningbank.algebra.values import Value
 from reasoningbank.algebra.visible import Visible
 from reasoningbank.errors import QueryError
-from reasoningbank.sparql.outline import Outline
+from reasoningbank.sparql.tree import QueryTree
 
 __all__ = ["ASK", "ASKING", "CONSTRUCT", "DESCRIBE", "SELECT", "SPARQLString"]
 
@@ -62,7 +62,7 @@ class SPARQLString(Operation):
         return Literal(text)
 
 
-def _describes_all(shape: Outline) -> bool:
+def _describes_all(shape: QueryTree) -> bool:
     return shape.form == "DESCRIBE" and len(shape.body) > 1 and shape.body[1].text == "*"
 
 
@@ -79,7 +79,7 @@ class _Asking(Operation):
             _checked(given["query"], cls.form)
 
 
-def _checked(query: str, form: str) -> Outline:
+def _checked(query: str, form: str) -> QueryTree:
     try:
         return check_query(query, form)
     except QueryError as error:

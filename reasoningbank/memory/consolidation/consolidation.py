@@ -7,18 +7,19 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from reasoningbank.memory.bank import MemoryBank
-from reasoningbank.memory.changes import Change
 from reasoningbank.memory.consolidation.closeness import closeness_by
 from reasoningbank.memory.consolidation.contradictions import beats, contradictions, opposed, turn
 from reasoningbank.memory.consolidation.duplicates import NEAR, DuplicateRule, duplicates
 from reasoningbank.memory.consolidation.harm import HarmRule
+from reasoningbank.memory.history import Change
 from reasoningbank.memory.item import MemoryItem
 from reasoningbank.retrieval import Embedder, open_embedder
 
 __all__ = ["consolidate"]
 
-#: Begins the reason of every change made here.
-BY = "consolidation: "
+#: Who made the changes here, see `Change.made_by`; their reasons begin with it.
+MADE_BY = "consolidation"
+BY = f"{MADE_BY}: "
 
 
 def consolidate(
@@ -109,7 +110,7 @@ class _Work:
             for item in sorted(superseded, key=lambda one: turn(one, self._prefixes)):
                 item = self._items[item.id]
                 if reason := self._unopposed(item):
-                    self._bank.restore(item.id, reason=BY + reason)
+                    self._bank.restore(item.id, reason=BY + reason, made_by=MADE_BY)
                     self._take_over()
                     back.append(item.id)
         return frozenset(back)
@@ -147,7 +148,7 @@ class _Work:
             for item in self._active():
                 reason = rule.says(item.counters)
                 if reason and not self._put_back(item):
-                    self._bank.retire(item.id, reason=BY + reason)
+                    self._bank.retire(item.id, reason=BY + reason, made_by=MADE_BY)
                     self._take_over()
 
     def _active(self) -> list[MemoryItem]:
@@ -185,12 +186,12 @@ class _Work:
 
     def _put_back(self, item: MemoryItem) -> bool:
         """Tell whether a person has put an item back that had been put away."""
-        reason = self._bank.put_back(item.id)
-        return reason is not None and not reason.startswith(BY)
+        change = self._bank.reinstated_by(item.id)
+        return change is not None and change.made_by != MADE_BY
 
     def _replace(self, gone: Sequence[str], kept: MemoryItem, reason: str) -> None:
         # An item that is among what it replaces becomes what is given; nothing is added twice.
-        self._bank.replace([kept.id, *gone], kept, reason=BY + reason)
+        self._bank.replace([kept.id, *gone], kept, reason=BY + reason, made_by=MADE_BY)
         self._take_over()
 
     def _take_over(self) -> None:

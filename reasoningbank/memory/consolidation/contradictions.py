@@ -11,10 +11,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from reasoningbank.memory.consolidation.canonical import names_in, names_used
 from reasoningbank.memory.consolidation.evidence import by_evidence, evidence_of
-from reasoningbank.memory.consolidation.shape import pattern_key
 from reasoningbank.memory.item import ABSENT, MemoryItem, Scope
+from reasoningbank.sparql.shape import names_in, pattern_key, pattern_names
 
 __all__ = ["Superseding", "beats", "contradictions", "opposed", "turn"]
 
@@ -30,6 +29,13 @@ class Superseding(NamedTuple):
     loser: MemoryItem
     winner: MemoryItem
     reason: str
+
+
+def names_used(item: MemoryItem, prefixes: Prefixes = None) -> frozenset[str]:
+    """Return the names that an item is about: those of its pattern, or else of its text."""
+    if item.pattern.strip():
+        return pattern_names(item.pattern, prefixes)
+    return names_in("\n".join((item.title, item.description, item.content)), prefixes)
 
 
 def contradictions(items: Sequence[MemoryItem], prefixes: Prefixes = None) -> list[Superseding]:

@@ -12,10 +12,9 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from reasoningbank.memory.consolidation.canonical import names_in
 from reasoningbank.memory.consolidation.evidence import by_evidence
-from reasoningbank.memory.consolidation.shape import pattern_key
 from reasoningbank.memory.item import MemoryItem, Scope
+from reasoningbank.sparql.shape import names_in, pattern_key
 
 __all__ = ["NEAR", "Closeness", "DuplicateRule", "Merge", "duplicates", "merged"]
 

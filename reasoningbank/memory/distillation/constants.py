@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from reasoningbank.sparql import STANDARD_PREFIXES
-from reasoningbank.sparql.clauses import read_clauses
-from reasoningbank.sparql.outline import outline
 from reasoningbank.sparql.tokens import Token, tokenize
+from reasoningbank.sparql.tree import outline, read_query
 from reasoningbank.tools.diagnosis.names import calls, local_name
 from reasoningbank.tools.diagnosis.used_names import TYPE, absolute
 
@@ -75,7 +74,7 @@ class _Finder:
         self._tokens = shape.body
         self._declared = {**namespaces, **shape.declared}
         self._terms = terms
-        self._patterns = [p for c in read_clauses(query).statements() for p in c.patterns]
+        self._patterns = [p for c in read_query(query).statements() for p in c.patterns]
         self._verbs = {
             token.text for pattern in self._patterns for token in tokenize(pattern.predicate)
         }

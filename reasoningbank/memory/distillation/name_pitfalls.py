@@ -12,10 +12,9 @@ from reasoningbank.memory.distillation.facts import Facts
 from reasoningbank.memory.distillation.grounding import names_in
 from reasoningbank.memory.distillation.syntax_pitfalls import Pitfall
 from reasoningbank.sparql import PreparedQuery, iri, prepare
-from reasoningbank.sparql.clauses import read_clauses
-from reasoningbank.sparql.outline import outline
-from reasoningbank.sparql.prober import Prober
+from reasoningbank.sparql.probing import Prober
 from reasoningbank.sparql.tokens import tokenize
+from reasoningbank.sparql.tree import outline, read_query
 from reasoningbank.tools.diagnosis.names import calls, local_name, words
 from reasoningbank.tools.diagnosis.unknown import find_unknown
 from reasoningbank.tools.diagnosis.used_names import TYPE, absolute
@@ -169,7 +168,7 @@ def _holder(path: str, facts: Facts) -> str:
 def _told(prepared: PreparedQuery, facts: Facts) -> list[str]:
     try:
         prepared = _typed(prepared, facts)
-        query = read_clauses(prepared.text)
+        query = read_query(prepared.text)
         prober = Prober(query, facts.run, most=2)
         found = find_unknown(prepared, query, facts.vocabulary, prober, facts.namespaces)
     except (QueryError, EndpointError):
@@ -183,7 +182,7 @@ def _typed(prepared: PreparedQuery, facts: Facts) -> PreparedQuery:
     A property that exists tells the class of what has it; a resource has one in the data. With
     its class known, the path from there to what was wanted can be found.
     """
-    query = read_clauses(prepared.text)
+    query = read_query(prepared.text)
     declared = outline(prepared.text).declared
     if query.where is None:
         return prepared

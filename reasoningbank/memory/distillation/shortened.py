@@ -7,11 +7,9 @@ from collections.abc import Mapping
 from pyoxigraph import NamedNode
 
 from reasoningbank.errors import QueryError
-from reasoningbank.judge.prose import without_comments
 from reasoningbank.sparql import compact
-from reasoningbank.sparql.edits import Edit, apply_edits
-from reasoningbank.sparql.outline import outline
-from reasoningbank.sparql.tokens import Token, tokenize
+from reasoningbank.sparql.tokens import Edit, Token, apply_edits, tokenize, without_comments
+from reasoningbank.sparql.tree import outline
 from reasoningbank.tools.diagnosis.used_names import absolute
 
 __all__ = ["shortened"]

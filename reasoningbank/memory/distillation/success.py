@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from reasoningbank.corpus import query_features
 from reasoningbank.errors import QueryError
 from reasoningbank.judge.case import executed_queries
-from reasoningbank.judge.prose import without_comments
 from reasoningbank.memory.distillation.experience import Draft, Experience, Rejected
 from reasoningbank.memory.distillation.facts import Facts
 from reasoningbank.memory.distillation.grounding import services_names
@@ -21,10 +20,9 @@ from reasoningbank.memory.distillation.question import (
 from reasoningbank.memory.distillation.shortened import shortened
 from reasoningbank.memory.distillation.skeleton import Skeleton, dummies, skeleton_of
 from reasoningbank.memory.distillation.turns import turns_of
-from reasoningbank.sparql.clauses import read_clauses
-from reasoningbank.sparql.outline import outline
 from reasoningbank.sparql.query import prepare
-from reasoningbank.sparql.tokens import tokenize
+from reasoningbank.sparql.tokens import tokenize, without_comments
+from reasoningbank.sparql.tree import outline, read_query
 from reasoningbank.tools.diagnosis.used_names import TYPE
 
 __all__ = ["Lesson", "lesson_of", "made_skeleton", "success_draft", "terms_in", "why_unsure"]
@@ -139,7 +137,7 @@ def title_of(query: str) -> str:
     columns = " ".join(f"?{name}" for name in shape.projected)
     head = columns if shape.form == "SELECT" and columns else shape.form
     paths: dict[str, None] = {}
-    for clause in read_clauses(query).statements():
+    for clause in read_query(query).statements():
         for pattern in clause.patterns:
             part = pattern.object if pattern.predicate in ("a", "rdf:type") else pattern.predicate
             if part[:1] not in "?$<":

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 from reasoningbank.agents.demonstrations import Demonstration
 from reasoningbank.agents.demonstrations import Turn as ShownTurn
-from reasoningbank.judge.prose import without_comments
 from reasoningbank.memory.distillation.experience import Experience
 from reasoningbank.memory.item import MemoryItem, Turn
-from reasoningbank.sparql.tokens import tokenize
+from reasoningbank.sparql.tokens import tokenize, without_comments
 from reasoningbank.trajectory import Event, Trajectory
 
 __all__ = ["MOST_TURNS", "demonstrations_of", "turns_of"]

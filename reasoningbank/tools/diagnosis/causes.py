@@ -9,11 +9,9 @@ from dataclasses import replace
 from pyoxigraph import Literal, NamedNode
 
 from reasoningbank.sparql import PreparedQuery, compact, full, iri
-from reasoningbank.sparql.clauses import TriplePattern, WrittenQuery
-from reasoningbank.sparql.prober import Prober
-from reasoningbank.sparql.probing import Failure
-from reasoningbank.sparql.tokens import tokenize
-from reasoningbank.sparql.units import Unit, ordered_variables, told
+from reasoningbank.sparql.probing import Failure, Prober, Unit, as_written
+from reasoningbank.sparql.tokens import tokenize, variables_in
+from reasoningbank.sparql.tree import QueryTree, TriplePattern
 from reasoningbank.tools.diagnosis.constants import Constants
 from reasoningbank.tools.diagnosis.filters import Condition, read_condition
 from reasoningbank.tools.diagnosis.joins import Joins, short
@@ -68,7 +66,7 @@ class Explainer:
             return self._pattern(failure, unit.pattern)
         return f"nothing matches {short(unit.shown)}, even by itself"
 
-    def elsewhere(self, prepared: PreparedQuery, query: WrittenQuery) -> list[str]:
+    def elsewhere(self, prepared: PreparedQuery, query: QueryTree) -> list[str]:
         """Return what is wrong where all patterns together have rows."""
         if prepared.form == "DESCRIBE" and query.where is None:
             return self._described(query)
@@ -90,7 +88,7 @@ class Explainer:
     def _pattern(self, failure: Failure, pattern: TriplePattern) -> str:
         given = self._bound(failure)
         pattern = given.pattern or pattern
-        head = f"nothing matches {told(str(pattern))}"
+        head = f"nothing matches {as_written(str(pattern))}"
         if pattern.subject == pattern.object:
             return f"{head}: its subject and its object are the same variable"
         turned = self._joins.turned(Failure(given, context=failure.context), ())
@@ -158,7 +156,7 @@ class Explainer:
             return ""
         found = self._look.show(rows[0][0])
         if not named:
-            return f"outside of graphs: write GRAPH {found} {{ {told(str(pattern))} }}"
+            return f"outside of graphs: write GRAPH {found} {{ {as_written(str(pattern))} }}"
         place = f"GRAPH {graph[1]}" if graph is not None else "the graphs of FROM"
         return f"in {place}: it is in {found}"
 
@@ -172,7 +170,7 @@ class Explainer:
     def _filter(self, failure: Failure) -> str:
         text = short(failure.unit.shown)
         bound = {name for unit in failure.before for name in unit.variables}
-        used = ordered_variables(failure.unit.text)
+        used = variables_in(failure.unit.text)
         if failure.unit.clause.groups:  # EXISTS
             return f"the patterns match, but {text} takes every row away"
         unbound = [name for name in used if name not in bound]
@@ -218,7 +216,7 @@ class Explainer:
                 return ""
         return self._look.owner([text, full(Literal(condition.text, language="en"))])
 
-    def _described(self, query: WrittenQuery) -> list[str]:
+    def _described(self, query: QueryTree) -> list[str]:
         names = [t.text for t in tokenize(query.text) if t.kind in ("iri", "name")]
         written = names[-1:]
         lines = []

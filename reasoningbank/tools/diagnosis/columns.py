@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from reasoningbank.sparql import PreparedQuery
-from reasoningbank.sparql.outline import outline
+from reasoningbank.sparql.tree import outline
 
 __all__ = ["unbound_columns"]
 

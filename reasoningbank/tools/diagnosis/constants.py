@@ -9,9 +9,8 @@ from difflib import SequenceMatcher
 from pyoxigraph import BlankNode, Literal, NamedNode
 
 from reasoningbank.sparql import Term, full, iri
-from reasoningbank.sparql.clauses import TriplePattern
-from reasoningbank.sparql.probing import Failure
-from reasoningbank.sparql.units import told
+from reasoningbank.sparql.probing import Failure, as_written
+from reasoningbank.sparql.tree import TriplePattern
 from reasoningbank.tools.diagnosis.literals import Written, read_literal, variants
 from reasoningbank.tools.diagnosis.lookups import Lookups
 from reasoningbank.tools.diagnosis.names import local_name, namespace_of
@@ -103,7 +102,7 @@ class Constants:
             return ""
         link, value = rows[0]
         path = f"{pattern.predicate}/{self.look.show(link)}"
-        return told(f"{pattern.subject} {path} {self.look.literal(value)}")
+        return as_written(f"{pattern.subject} {path} {self.look.literal(value)}")
 
     def _resource(self, pattern: TriplePattern, literal: Written, resources: bool) -> str:
         """Return the resource that a text such as an accession is the name of."""
@@ -120,7 +119,9 @@ class Constants:
         if not place:
             return ""
         shown = self.look.show(found.value)
-        return f"{shown} is a {self.look.show(found.kind)}, write that in place of {told(place)}"
+        return (
+            f"{shown} is a {self.look.show(found.kind)}, write that in place of {as_written(place)}"
+        )
 
     def _nearest(self, failure: Failure, pattern: TriplePattern, text: str) -> Term | None:
         lower = full(Literal(text.lower()))
@@ -162,13 +163,15 @@ class Constants:
             body = f"{iri(subject)} {pattern.predicate} ?value"
             values = self.look.prober.rows(["value"], body, _SAMPLE) or []
             shown = ", ".join(self.look.show(value) for (value,) in values)
-            return told(f"{pattern.subject} {pattern.predicate} is {shown}, not {pattern.object}")
-        what = told(f"{pattern.subject} has no {pattern.predicate}")
+            return as_written(
+                f"{pattern.subject} {pattern.predicate} is {shown}, not {pattern.object}"
+            )
+        what = as_written(f"{pattern.subject} has no {pattern.predicate}")
         body = f"{iri(subject)} ?link ?between . ?between {pattern.predicate} {pattern.object} ."
         links = self.look.prober.rows(["link"], body)
         if links:
             path = f"{self.look.show(links[0][0])}/{pattern.predicate}"
-            return told(f"{what}: write {pattern.subject} {path} {pattern.object}")
+            return as_written(f"{what}: write {pattern.subject} {path} {pattern.object}")
         listed = ", ".join(self.look.show(p) for p in has if p.value != TYPE)
         return f"{what}; it has {listed}"
 

@@ -24,13 +24,10 @@ from reasoningbank.sparql import (
     PreparedQuery,
     Result,
 )
-from reasoningbank.sparql.clauses import TriplePattern, WrittenQuery, read_clauses
-from reasoningbank.sparql.outline import outline
-from reasoningbank.sparql.prober import MOST_PROBES, MOST_SECONDS, Prober
-from reasoningbank.sparql.probing import find_failures
+from reasoningbank.sparql.probing import MOST_PROBES, MOST_SECONDS, Prober, Unit, find_failures
 from reasoningbank.sparql.syntax import MOST_CHARS as LONGEST_QUERY
 from reasoningbank.sparql.tokens import Token, tokenize
-from reasoningbank.sparql.units import Unit
+from reasoningbank.sparql.tree import QueryTree, TriplePattern, outline, read_query
 from reasoningbank.tools.diagnosis.causes import Explainer
 from reasoningbank.tools.diagnosis.columns import unbound_columns
 from reasoningbank.tools.diagnosis.names import (
@@ -119,7 +116,7 @@ def diagnose(
     """
     lines = list(unbound_columns(prepared))
     try:
-        query = read_clauses(prepared.text)
+        query = read_query(prepared.text)
     except QueryError:
         return tuple(lines)
     prober = Prober(query, run, most=MOST_PROBES, seconds=MOST_SECONDS)
@@ -159,7 +156,7 @@ def unknown_names(
     """
     lines = list(unbound_columns(prepared))
     try:
-        query = read_clauses(prepared.text)
+        query = read_query(prepared.text)
     except QueryError:
         return tuple(lines)
     prober = Prober(query, run, most=1)
@@ -254,7 +251,7 @@ def _unknown_in_text(
     return list(found.values())
 
 
-def _nothing_outside_graphs(query: WrittenQuery, prober: Prober) -> bool:
+def _nothing_outside_graphs(query: QueryTree, prober: Prober) -> bool:
     if query.where is None or query.dataset:
         return False
     if any(clause.kind == "graph" for clause in query.where.clauses):

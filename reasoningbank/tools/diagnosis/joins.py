@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pyoxigraph import NamedNode
 
 from reasoningbank.sparql import Term
-from reasoningbank.sparql.clauses import TriplePattern
-from reasoningbank.sparql.probing import Failure
-from reasoningbank.sparql.units import Unit, is_fresh, ordered_variables, told
+from reasoningbank.sparql.probing import Failure, Unit, as_written, is_generated
+from reasoningbank.sparql.tokens import variables_in
+from reasoningbank.sparql.tree import TriplePattern
 from reasoningbank.tools.diagnosis.literals import read_literal, variants
 from reasoningbank.tools.diagnosis.lookups import Lookups, Typed
 from reasoningbank.tools.diagnosis.names import nearest_names
@@ -42,15 +42,15 @@ class Joins:
     def explain(self, failure: Failure) -> str:
         """Return a line on the part."""
         unit = failure.unit
-        text = short(told(unit.shown if unit.pattern is None else str(unit.pattern)))
+        text = short(as_written(unit.shown if unit.pattern is None else str(unit.pattern)))
         shared = [
             name
-            for name in ordered_variables(unit.text)
+            for name in variables_in(unit.text)
             if any(name in other.variables for other in failure.before)
         ]
         if not shared:
             return f"{text} leaves no row"
-        name = min(shared, key=is_fresh)
+        name = min(shared, key=is_generated)
         here = self._sample(name, failure.body(*failure.before))
         if unit.pattern is not None:
             found = self._pattern(failure, name, unit.pattern, here)
@@ -68,10 +68,10 @@ class Joins:
     def _pattern(
         self, failure: Failure, name: str, pattern: TriplePattern, here: Typed | None
     ) -> str:
-        text = told(str(pattern))
+        text = as_written(str(pattern))
         turned = self.turned(failure, failure.before)
         if turned:
-            return f"{told(failure.unit.shown)} points the wrong way: write {turned}"
+            return f"{as_written(failure.unit.shown)} points the wrong way: write {turned}"
         earlier = self._earlier_turned(failure, name)
         if earlier:
             return earlier
@@ -114,7 +114,8 @@ class Joins:
             swapped = TriplePattern(unit.pattern.object, unit.pattern.predicate, unit.pattern[0])
             others = [other for other in failure.before if other is not unit]
             if self.look.prober.ask(failure.body(*others, f"{swapped} .", failure.unit)):
-                return f"{told(unit.shown)} points the wrong way: write {told(str(swapped))}"
+                better = as_written(str(swapped))
+                return f"{as_written(unit.shown)} points the wrong way: write {better}"
         return ""
 
     def turned(self, failure: Failure, before: Sequence[Unit]) -> str:
@@ -126,7 +127,7 @@ class Joins:
             swapped = TriplePattern(pattern.object, pattern.predicate, pattern.subject)
             others = [u for u in before if pattern is unit.pattern or u.whole != pattern]
             if self.look.prober.ask(failure.body(*others, f"{swapped} .")):
-                return told(str(swapped))
+                return as_written(str(swapped))
         return ""
 
     def _can_turn(self, pattern: TriplePattern) -> bool:
@@ -167,7 +168,7 @@ class Joins:
                 first, *others = steps
                 path = f"{first}/{predicate}" if end == subject else f"{predicate}/{first}"
                 also = f" (or {', '.join(others)} for {first})" if others else ""
-                return told(f"{subject} {path} {object_}") + also
+                return as_written(f"{subject} {path} {object_}") + also
         return ""
 
     def _split(self, failure: Failure, pattern: TriplePattern) -> str:
@@ -179,13 +180,13 @@ class Joins:
             step, whole = unit.pattern, unit.whole
             if step is None or whole is None or step.object != pattern.subject:
                 continue
-            if not is_fresh(step.subject[1:]) or not whole.predicate.endswith(step.predicate):
+            if not is_generated(step.subject[1:]) or not whole.predicate.endswith(step.predicate):
                 continue
             on = f"{pattern.predicate} {pattern.object}"
             if self.look.prober.ask(failure.body(*failure.before, f"{step.subject} {on} .")):
                 path = whole.predicate.removesuffix(step.predicate).rstrip().removesuffix("/")
                 between = _unused(failure)
-                return told(
+                return as_written(
                     f"{whole.subject} {path} {between} . "
                     f"{between} {step.predicate} {step.object} ; {on}"
                 )
@@ -200,8 +201,8 @@ class Joins:
         if not steps:
             return ""
         other = _unused(failure)
-        back = told(f"{other} {steps[0]} {pattern.subject}")
-        return f"{back} . {told(f'{other} {pattern.predicate} {pattern.object}')}"
+        back = as_written(f"{other} {steps[0]} {pattern.subject}")
+        return f"{back} . {as_written(f'{other} {pattern.predicate} {pattern.object}')}"
 
     def _joins(self, end: str, failure: Failure) -> bool:
         return end[:1] in "?$" and any(end[1:] in unit.variables for unit in failure.before)
@@ -245,7 +246,7 @@ def _unused(failure: Failure) -> str:
 
 def _called(name: str, failure: Failure) -> str:
     """Return a variable as the writer knows it: a step's value by the step that leads there."""
-    if is_fresh(name):
+    if is_generated(name):
         for unit in failure.before:
             if unit.pattern is not None and unit.pattern.object == f"?{name}":
                 return f"the value of {unit.pattern.predicate}"

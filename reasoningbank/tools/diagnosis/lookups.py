@@ -10,7 +10,7 @@ from typing import NamedTuple
 from pyoxigraph import BlankNode, Literal, NamedNode
 
 from reasoningbank.sparql import Term, compact, full, iri, values
-from reasoningbank.sparql.prober import Prober
+from reasoningbank.sparql.probing import Prober
 from reasoningbank.tools.diagnosis.names import calls, local_name
 from reasoningbank.tools.vocabulary import Vocabulary
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from pyoxigraph import NamedNode
 
 from reasoningbank.sparql import STANDARD_PREFIXES, PreparedQuery, compact, iri
-from reasoningbank.sparql.clauses import WrittenQuery
-from reasoningbank.sparql.outline import outline
-from reasoningbank.sparql.prober import Prober
+from reasoningbank.sparql.probing import Prober
+from reasoningbank.sparql.tree import QueryTree, outline
 from reasoningbank.tools.contents import NamedTerm
 from reasoningbank.tools.diagnosis.lookups import Lookups
 from reasoningbank.tools.diagnosis.names import (
@@ -61,7 +60,7 @@ def shown(name: str, namespaces: Mapping[str, str]) -> str:
 
 def find_unknown(
     prepared: PreparedQuery,
-    query: WrittenQuery,
+    query: QueryTree,
     names: Vocabulary,
     prober: Prober,
     namespaces: Mapping[str, str],
@@ -118,7 +117,7 @@ def _classes(
 
 
 def _classes_of_resources(
-    unknown: Sequence[UsedName], query: WrittenQuery, look: Lookups
+    unknown: Sequence[UsedName], query: QueryTree, look: Lookups
 ) -> dict[str, tuple[str, ...]]:
     """Look up the classes of the resources that an unknown property is asked of."""
     declared = outline(query.text).declared

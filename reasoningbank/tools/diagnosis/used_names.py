@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql import STANDARD_PREFIXES, PreparedQuery, iri
-from reasoningbank.sparql.clauses import Clause, Group, TriplePattern, WrittenQuery
-from reasoningbank.sparql.outline import outline
 from reasoningbank.sparql.tokens import Token, tokenize
+from reasoningbank.sparql.tree import Clause, Group, QueryTree, TriplePattern, outline
 from reasoningbank.tools.diagnosis.names import Role
 
 __all__ = ["TYPE", "UsedName", "WrongPrefix", "absolute", "used_names", "wrong_prefixes"]
@@ -71,7 +70,7 @@ def _checked(name: str) -> str | None:
         return None  # relative, or with characters that no IRI holds
 
 
-def used_names(query: WrittenQuery) -> tuple[UsedName, ...]:
+def used_names(query: QueryTree) -> tuple[UsedName, ...]:
     """Return the names in a query's patterns, each once a role, in written order.
 
     What stands in SERVICE is another endpoint's and is left out.

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from reasoningbank.agents import repeats, rlm
+from reasoningbank.agents import rlm, tool_loop
 from reasoningbank.cli.app import app
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment import Experiment, RunFolder, parse_experiment, plan_run, rejudge_run
@@ -57,7 +57,7 @@ def test_changed_hints_prompts_and_stop_rules_are_named(
         with pytest.raises(UsageError, match="memory prompts changed"):
             run(experiment, only=["learned"])
     with monkeypatch.context() as patched:
-        patched.setattr(repeats, "MOST_REPEATS", 3)
+        patched.setattr(tool_loop, "MOST_REPEATS", 3)
         patched.setattr("inspect.getsource", lambda _: "changed")
         with pytest.raises(UsageError, match="memory prompts changed"):
             run(experiment, only=["learned"])
