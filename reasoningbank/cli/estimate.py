@@ -15,6 +15,7 @@ _BASIS = {
     "own": "{n} trials of this run",
     "same": "{n} trials with the same settings, of {runs}",
     "similar": "{n} trials of {runs} with other settings",
+    "model": "{n} trials of {runs} with another model, whose time says nothing here",
     "none": "the budget, an upper bound: no such trial was measured",
 }
 

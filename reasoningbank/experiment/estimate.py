@@ -26,8 +26,9 @@ from reasoningbank.lm import parse_name, price_of
 __all__ = ["ArmEstimate", "MatchLevel", "RunEstimate", "estimate_run"]
 
 #: own: the arm's trials in this run. same: trials of other runs with the same agent, model and
-#: settings. similar: the same agent and model with other settings. none: nothing was measured.
-MatchLevel = Literal["own", "same", "similar", "none"]
+#: settings. similar: the same agent and model with other settings. model: the same agent with
+#: another model. none: nothing was measured.
+MatchLevel = Literal["own", "same", "similar", "model", "none"]
 
 AMOUNTS = ("lm_calls", "prompt_tokens", "completion_tokens", "seconds", "dollars", "requests")
 #: At most this many trials of one arm are read, evenly spaced.
@@ -212,8 +213,9 @@ def _estimate_arm(
     notes = []
     if trials:
         means = _means([_amounts(trial) for trial in trials])
-        if match == "similar":
-            notes.append(f"{arm.name}: measured with other settings")
+        if match == "model":
+            # Another model is faster or slower, and its price does not apply.
+            means |= {"seconds": None, "dollars": None}
     else:
         means = _bounds(experiment, arm, uses_lm=uses_lm)
     if means["dollars"] is None:
@@ -231,7 +233,8 @@ def _estimate_judge(
     experiment: Experiment, arm: Arm, counts: tuple[int, int], runs: Sequence[_PastRun]
 ) -> ArmEstimate:
     """Return what the LM judge of an arm will take: one call per trial, after the attempt."""
-    lm, names = arm.judge_lm, ()
+    lm = arm.judge_lm
+    names: tuple[str, ...] = ()
     measured: list[dict[str, float | None]] = []
     for run in runs:
         for other in run.experiment.arms:
@@ -256,7 +259,9 @@ def _measured(
     experiment: Experiment, arm: Arm, folder: RunFolder, runs: Sequence[_PastRun]
 ) -> tuple[MatchLevel, list[TrialRecord], tuple[str, ...]]:
     """Return the most similar measured trials, at what level, and their runs."""
-    found: dict[MatchLevel, list[tuple[_PastRun, Arm]]] = {"own": [], "same": [], "similar": []}
+    found: dict[MatchLevel, list[tuple[_PastRun, Arm]]] = {
+        "own": [], "same": [], "similar": [], "model": [],
+    }  # fmt: skip
     for run in runs:
         for other in run.experiment.arms:
             level = _match_level(experiment, arm, run.experiment, other)
@@ -271,7 +276,7 @@ def _measured(
     reached: MatchLevel = "none"
     for level, arms in found.items():
         for run, other in arms:
-            if len(trials) >= _ENOUGH:
+            if len(trials) >= _ENOUGH or (trials and level == "model"):
                 break
             if new := list(_trials(run, other)):
                 reached, trials = level, trials + new
@@ -281,8 +286,10 @@ def _measured(
 
 def _match_level(experiment: Experiment, arm: Arm, other: Experiment, theirs: Arm) -> MatchLevel:
     uses_lm = make_agent(arm.agent).uses_lm
-    if theirs.agent != arm.agent or (uses_lm and theirs.lm != arm.lm):
+    if theirs.agent != arm.agent:
         return "none"
+    if uses_lm and theirs.lm != arm.lm:
+        return "model"
     ignored = {"name", "tasks", "first", "budget", "judge_lm", "seeds", "stream"}
     if not uses_lm:
         ignored |= {"lm", "temperature", "max_tokens", "demonstrations"}

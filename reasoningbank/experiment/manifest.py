@@ -124,7 +124,9 @@ def open_run(
     for name, fingerprint in now.pop("models").items():
         if models.setdefault(name, fingerprint) != fingerprint:
             differs.append(f"model {name}")
-    differs += [name for part, value in now.items() for name in _changed(part, was.get(part), value)]
+    differs += [
+        name for part, value in now.items() for name in _changed(part, was.get(part), value)
+    ]
     if differs:
         raise UsageError(
             f"holds the records of another run ({', '.join(differs)} changed)",
@@ -160,9 +162,7 @@ def _resumed(
         )
     if not _differing(last, code):
         return manifest
-    on_notice(
-        f"resumed with other code: {_code_name(code)}, begun with {_code_name(states[0][1])}"
-    )
+    on_notice(f"resumed with other code: {_code_name(code)}, begun with {_code_name(states[0][1])}")
     entry = {"time": _now(), "code": dict(code)}
     return {**manifest, "code_history": [*(manifest.get("code_history") or ()), entry]}
 

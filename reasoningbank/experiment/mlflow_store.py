@@ -54,7 +54,6 @@ __all__ = ["TraceStore", "metrics_by_arm", "nanoseconds", "spans_of", "trace_inf
 _BATCH, _VALUE, _PAGE = 100, 500, 500
 
 
-
 class TraceStore:
     """Logs the trials of one run in MLflow, each once.
 
@@ -181,6 +180,7 @@ def _flat(data: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]
         elif value is not None and value != "":
             yield f"{before}{key}", str(plain(value))[:_VALUE]
 
+
 #: Tags that identify traces.
 RUN_TAG = "reasoningbank.run"
 TRIAL_TAG = "reasoningbank.trial"
@@ -300,6 +300,7 @@ def _assessments(record: TrialRecord, at_ms: int) -> Iterator[Assessment]:
 
 def _times(at_ms: int) -> dict[str, int]:
     return {"create_time_ms": at_ms, "last_update_time_ms": at_ms}
+
 
 _OK, _ERROR = "STATUS_CODE_OK", "STATUS_CODE_ERROR"
 
@@ -511,6 +512,7 @@ def _text(value: Any) -> str:
 
 def _base64(raw: bytes) -> str:
     return base64.b64encode(raw).decode()
+
 
 def metrics_by_arm(records: Iterable[TrialRecord]) -> dict[str, float]:
     """Return the metrics of each arm as `arm/name`, of its stream as `arm/stream/name`.

@@ -19,7 +19,12 @@ from reasoningbank.experiment.config import Arm, Experiment, bank_arm
 from reasoningbank.experiment.context import NOTHING, Recall, RunContext
 from reasoningbank.experiment.plan import Job, Plan
 from reasoningbank.experiment.records import StepFolder, TrialKey
-from reasoningbank.experiment.settings import DISTILLED, LearnedMemory, RandomMemory, RetrievedMemory
+from reasoningbank.experiment.settings import (
+    DISTILLED,
+    LearnedMemory,
+    RandomMemory,
+    RetrievedMemory,
+)
 from reasoningbank.experiment.storage import RunStorage
 from reasoningbank.experiment.streams import Snapshots, read_bank
 from reasoningbank.memory import (
@@ -368,9 +373,7 @@ class Recalls:
             one, kept = deal_demonstration(bank, turn, **chance)
             random_turns.append(one)
             withheld |= dict(kept)
-        return replace(
-            dealt, demonstrations=tuple(random_turns), withheld=tuple(withheld.items())
-        )
+        return replace(dealt, demonstrations=tuple(random_turns), withheld=tuple(withheld.items()))
 
     def _tools(
         self, job: Job, memory: RetrievedMemory, bank: MemoryBank, guard: Guard

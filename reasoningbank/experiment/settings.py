@@ -23,8 +23,8 @@ __all__ = [
     "MemorySettings",
     "NoMemory",
     "RandomMemory",
-    "RetrievedMemory",
     "Retries",
+    "RetrievedMemory",
     "SamplingSettings",
     "SharedMemory",
     "Strict",
@@ -48,7 +48,7 @@ DISTILLED: tuple[ItemKind, ...] = ("success", "failure", "contrast")
 
 def invalid(code: str, message: str) -> PydanticCustomError:
     """Return a validation error with a code of its own."""
-    return PydanticCustomError(code, message)  # type: ignore[arg-type]
+    return PydanticCustomError(code, message)
 
 
 class Strict(BaseModel):

@@ -158,9 +158,7 @@ def _judge_of(arm: Arm) -> str:
     return arm.memory.judge if isinstance(arm.memory, LearnedMemory) else "execution"
 
 
-def experiences_of(
-    record: TrialRecord, arm: Arm, task: Task, metric: str
-) -> Iterator[Experience]:
+def experiences_of(record: TrialRecord, arm: Arm, task: Task, metric: str) -> Iterator[Experience]:
     """Yield the attempts of a trial that can be learned from, the chosen one first.
 
     A record holds the gold; an experience does not.
