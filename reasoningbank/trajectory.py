@@ -129,17 +129,20 @@ class Trajectory:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Trajectory:
         """Read what `to_json` wrote."""
-        events = tuple(Event(**_with_ref(e)) for e in data.get("events", ()))
+        events = tuple(Event(**_upgraded(e)) for e in data.get("events", ()))
         return cls(events, dict(data["payloads"]))
 
 
-#: A handle as records of earlier versions keep it, without the `ref` field.
+#: Repeated code and handles in records of earlier versions, without the fields.
+_OLD_REPEATED = "[Repeated]"
 _OLD_REF = re.compile(r"Ref\('([^']*)', '([^']*)', (\d+) items from (.*)\)")
 
 
-def _with_ref(event: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return an event of an earlier version with the `ref` field that it lacks."""
+def _upgraded(event: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return an event of an earlier version with the fields that it lacks."""
     data = event["data"]
+    if event["kind"] == "code" and str(data.get("output")).startswith(_OLD_REPEATED):
+        return {**event, "data": {"repeated": True, **data}}
     if event["kind"] != "tool_result" or "ref" in data:
         return event
     found = _OLD_REF.fullmatch(str(data.get("result")))

@@ -17,8 +17,7 @@ from reasoningbank.errors import BudgetError, UsageError
 from reasoningbank.findings import Finding
 from reasoningbank.nl2sparql import LEVELS, NL2SPARQL, Translation
 from reasoningbank.retrieval import DEFAULT_EMBEDDER, DEFAULT_INDEX
-from reasoningbank.tools import Vocabulary
-from reasoningbank.tools.diagnosis import explainer
+from reasoningbank.schema import Schema, explainer
 
 __all__ = ["RAGAgent", "translation_confidence"]
 
@@ -114,7 +113,7 @@ class RAGAgent:
                     max_fixes=fixes,
                     levels=self._levels,
                     timeout=episode.endpoint.timeout_s,
-                    explain=explainer(client, Vocabulary.of(client.config, pack.schema))
+                    explain=explainer(client, Schema.of(client.config, pack.schema))
                     if self._diagnose
                     else None,
                 ).translate(

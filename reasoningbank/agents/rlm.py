@@ -208,7 +208,7 @@ class RecordedRLM(dspy.RLM):  # type: ignore[misc]
     def _execute_code(self, repl: Any, code: str, input_args: dict[str, Any]) -> Any:
         index = self._recorder.add("code", {"code": code})
         if self._repeats.again(code):
-            self._recorder.extend(index, {"output": REPEATED})
+            self._recorder.extend(index, {"output": REPEATED, "repeated": True})
             return REPEATED
         self._calls.parent = index
         began, failures = time.monotonic(), self._calls.infrastructure_failures

@@ -40,9 +40,8 @@ from reasoningbank.retrieval import (
     open_embedder,
     open_index,
 )
+from reasoningbank.schema import Schema, explainer
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
-from reasoningbank.tools import Vocabulary
-from reasoningbank.tools.diagnosis import explainer
 from reasoningbank.trajectory import Usage
 
 __all__ = ["app"]
@@ -110,7 +109,7 @@ def translate(
             lm,
             endpoint=client,
             timeout=endpoint.timeout_s,
-            explain=explainer(client, Vocabulary.of(endpoint, found_pack.schema)),
+            explain=explainer(client, Schema.of(endpoint, found_pack.schema)),
             retriever=shown.retriever if shown else None,
             top_k=top_k,
             max_fixes=max_fixes,

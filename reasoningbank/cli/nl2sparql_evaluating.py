@@ -25,7 +25,7 @@ from reasoningbank.experiment.context import open_context
 from reasoningbank.lm import UsageCounter
 from reasoningbank.nl2sparql import NL2SPARQL, load_examples, validate_syntax
 from reasoningbank.retrieval import DEFAULT_EMBEDDER, DEFAULT_INDEX
-from reasoningbank.tools.diagnosis import explainer
+from reasoningbank.schema import explainer
 
 __all__ = ["Asked", "LeftOut", "answered", "questions_of"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pyoxigraph import NamedNode, RdfFormat, Triple, parse, serialize
 
 from reasoningbank.ldp.faults import Refused
-from reasoningbank.sparql.entities import blows_up
+from reasoningbank.sparql.formats import blows_up
 from reasoningbank.sparql.tokens import check_terms
 
 __all__ = ["GRAPH_FORMATS", "Conditions", "best", "read_triples", "written"]

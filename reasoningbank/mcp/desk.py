@@ -59,7 +59,7 @@ class Desk:
                 store=self.store,
                 client=opened.client,
                 vocabulary=opened.vocabulary,
-                survey=opened.survey,
+                profile=opened.survey,
             )
 
         return self._once("sparql", make)
@@ -84,15 +84,15 @@ class Desk:
 
         def make() -> MemoryTools:
             # Memory needs what agents need, which is slow to load.
-            from reasoningbank.memory import Consultation, Guard, Scope
+            from reasoningbank.memory import Consultation, LeakageFilter, Scope
             from reasoningbank.trajectory import Recorder
 
             pack = self.shared.settings.pack
-            guard = Guard.of(None, self.shared.evaluation(), prefixes=pack.prefixes)
+            leakage = LeakageFilter.of(None, self.shared.evaluation(), prefixes=pack.prefixes)
             return MemoryTools(
                 Consultation(
                     self.shared.bank(),
-                    guard=guard,
+                    leakage=leakage,
                     recorder=Recorder(),
                     scope=Scope(pack=pack.key, endpoint=pack.endpoint),
                 )

@@ -9,11 +9,19 @@ from typing import Any, Literal
 
 from rdflib import Graph
 
-from reasoningbank.algebra import Planned, Sent, Table, from_json, mistakes, read_program
-from reasoningbank.algebra.interpreter import run_program
-from reasoningbank.algebra.runtime import Limits, Runtime
+from reasoningbank.algebra import (
+    Limits,
+    Planned,
+    Runtime,
+    Sent,
+    Table,
+    from_json,
+    mistakes,
+    read_program,
+)
+from reasoningbank.algebra.addresses import credentials_from
+from reasoningbank.algebra.program import run_program
 from reasoningbank.algebra.source import parse_program
-from reasoningbank.algebra.web_credentials import credentials_from
 from reasoningbank.errors import BudgetError, ReasoningBankError, ToolError
 from reasoningbank.mcp.desk import Desk
 from reasoningbank.mcp.outcome import Outcome, gather

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from reasoningbank.corpus import Task, load_shacl_tasks, open_endpoint, split_tasks
 from reasoningbank.errors import SetupError
 from reasoningbank.mcp.settings import Settings
+from reasoningbank.schema import EndpointProfile, Schema
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
-from reasoningbank.tools import Survey, Vocabulary
 
 if TYPE_CHECKING:
     from reasoningbank.mcp.asking import Asker
@@ -35,8 +35,8 @@ class Opened:
 
     endpoint: EndpointConfig
     client: SPARQLClient
-    vocabulary: Vocabulary
-    survey: Survey
+    vocabulary: Schema
+    survey: EndpointProfile
 
 
 class Shared:
@@ -159,12 +159,12 @@ class Shared:
     def _open(self) -> Opened:
         pack = self.settings.pack
         endpoint = self._stack.enter_context(open_endpoint(pack, self.settings.url))
-        declared = Vocabulary.of_schema(pack.schema) if pack.schema else None
+        declared = Schema.of_files(pack.schema) if pack.schema else None
         return Opened(
             endpoint=endpoint,
             client=self._stack.enter_context(SPARQLClient(endpoint)),
-            vocabulary=Vocabulary.of(endpoint, pack.schema),
+            vocabulary=Schema.of(endpoint, pack.schema),
             survey=self._stack.enter_context(
-                contextlib.closing(Survey(endpoint, declared=declared))
+                contextlib.closing(EndpointProfile(endpoint, declared=declared))
             ),
         )

@@ -10,6 +10,7 @@ from rdflib.term import URIRef
 
 from reasoningbank.errors import QueryError
 from reasoningbank.nl2sparql import Statement, walk_query
+from reasoningbank.schema import Schema, as_lines, explain_empty, probe_run
 from reasoningbank.sparql import (
     STANDARD_PREFIXES,
     EndpointConfig,
@@ -17,8 +18,6 @@ from reasoningbank.sparql import (
     compact,
     string_literal,
 )
-from reasoningbank.tools.diagnosis import diagnose, probe_run
-from reasoningbank.tools.vocabulary import Vocabulary
 
 __all__ = ["Explored", "explore"]
 
@@ -90,9 +89,10 @@ def explore(
                     found = _Look(other).around(own)
             classes.update(dict.fromkeys(found.classes))
             properties.update(dict.fromkeys(found.properties))
-    names = Vocabulary.of(config, schema)
-    told = diagnose(prepared, probe_run(config), names, namespaces=config.namespaces)
-    return Explored(tuple(classes)[:MOST_KEPT], tuple(properties)[:MOST_KEPT], told)
+    names = Schema.of(config, schema)
+    told = explain_empty(prepared, names, probe_run(config), namespaces=config.namespaces)
+    kept = tuple(classes)[:MOST_KEPT], tuple(properties)[:MOST_KEPT]
+    return Explored(*kept, as_lines(told))
 
 
 def _by_endpoint(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from reasoningbank.corpus import query_features
 from reasoningbank.errors import QueryError
 from reasoningbank.judge.case import executed_queries
+from reasoningbank.memory.demonstrations import turns_of
 from reasoningbank.memory.distillation.experience import Draft, Experience, Rejected
 from reasoningbank.memory.distillation.facts import Facts
 from reasoningbank.memory.distillation.grounding import services_names
@@ -19,11 +20,10 @@ from reasoningbank.memory.distillation.question import (
 )
 from reasoningbank.memory.distillation.shortened import shortened
 from reasoningbank.memory.distillation.skeleton import Skeleton, dummies, skeleton_of
-from reasoningbank.memory.distillation.turns import turns_of
 from reasoningbank.sparql.query import prepare
+from reasoningbank.sparql.terms import RDF_TYPE
 from reasoningbank.sparql.tokens import tokenize, without_comments
 from reasoningbank.sparql.tree import outline, read_query
-from reasoningbank.tools.diagnosis.used_names import TYPE
 
 __all__ = ["Lesson", "lesson_of", "made_skeleton", "success_draft", "terms_in", "why_unsure"]
 
@@ -94,7 +94,7 @@ def terms_in(query: str, facts: Facts) -> tuple[str, ...]:
     for token in tokenize(query):
         if token.kind in ("iri", "name"):
             name = facts.iri_of(token.text)
-            if name is not None and name != TYPE and facts.is_term(name):
+            if name is not None and name != RDF_TYPE and facts.is_term(name):
                 found[token.text] = None
     return tuple(found)
 
@@ -122,7 +122,7 @@ def success_draft(experience: Experience, facts: Facts) -> Draft | Rejected:
         constants=lesson.constants,
         question=experience.question,
         query=shortened(query, facts.namespaces),
-        turns=turns_of(experience),
+        turns=turns_of(experience.trajectory, query),
     )
 
 

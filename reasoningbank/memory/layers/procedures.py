@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from reasoningbank.lm.tokens import count_tokens
 from reasoningbank.memory.layers.lines import Layer
+from reasoningbank.memory.packing import over_budget
 from reasoningbank.memory.search import Retrieval
 
 __all__ = ["procedures"]
@@ -35,7 +36,7 @@ def procedures(retrieval: Retrieval | None, budget: int = 600) -> tuple[Layer, R
             shown.append(found)
             left -= found.tokens
         else:
-            skipped.append((found.item.id, f"{found.tokens} tokens, {left} left in the layer"))
+            skipped.append((found.item.id, over_budget(found.tokens, budget, left)))
     if len(shown) < len(retrieval.found):
         tokens = sum(found.tokens for found in shown)
         retrieval = replace(retrieval, found=tuple(shown), skipped=tuple(skipped), tokens=tokens)
