@@ -29,21 +29,26 @@ from reasoningbank.experiment.storage import RunStorage
 from reasoningbank.experiment.streams import Snapshots, read_bank
 from reasoningbank.memory import (
     Consultation,
-    Guard,
+    LeakageFilter,
     MemoryBank,
     Retrieval,
     Scope,
     Snapshot,
-    deal_at_random,
     retrieve,
+    retrieve_random,
 )
-from reasoningbank.memory.consolidation import consolidate
-from reasoningbank.memory.demonstrating import Demonstrated, deal_demonstration, worked
+from reasoningbank.memory.consolidate import consolidate
+from reasoningbank.memory.demonstrations import (
+    ShownDemonstration,
+    random_demonstration,
+    shown_demonstrations,
+)
 from reasoningbank.memory.distillation import Distilled, Distiller
 from reasoningbank.memory.layers import Budgets, ContextBuilder, SchemaCard
 from reasoningbank.retrieval import Embedder, Vectors, open_embedder
+from reasoningbank.schema import Schema
 from reasoningbank.sparql import Discovery, Linker, discover
-from reasoningbank.tools import MemoryTools, Vocabulary
+from reasoningbank.tools import MemoryTools
 from reasoningbank.trajectory import Recorder
 
 __all__ = ["Banks", "MemoryParts", "Recalls", "recalled"]
@@ -173,7 +178,7 @@ class MemoryParts:
             tools=arm.agent != "direct",
         )
 
-    def _vocabulary(self, arm: Arm) -> Vocabulary:
+    def _vocabulary(self, arm: Arm) -> Schema:
         if self._context.vocabulary is None:
             raise UsageError("memory needs the endpoint's vocabulary", where=f"arm {arm.name}")
         return self._context.vocabulary
@@ -334,12 +339,12 @@ class Recalls:
             seconds=seconds,
         )
 
-    def guard(self, task: Task) -> Guard:
+    def guard(self, task: Task) -> LeakageFilter:
         """Return the leakage filter of a trial on a task."""
-        return Guard.of(task, self._held_out, prefixes=self._context.endpoint.prefixes)
+        return LeakageFilter.of(task, self._held_out, prefixes=self._context.endpoint.prefixes)
 
     def _retrieved(
-        self, job: Job, memory: RetrievedMemory, bank: MemoryBank, guard: Guard
+        self, job: Job, memory: RetrievedMemory, bank: MemoryBank, guard: LeakageFilter
     ) -> Retrieval:
         question, linking = job.task.query, job.arm.entity_linking
         shown: dict[str, Any] = {
@@ -357,26 +362,26 @@ class Recalls:
             **shown,
             kinds_named=self._linker.kinds if linking else None,
         )
-        turns: tuple[Demonstrated, ...] = ()
+        turns: tuple[ShownDemonstration, ...] = ()
         if memory.demonstrations:
-            turns = worked((one.item for one in found.found), MOST_DEMONSTRATIONS)
+            turns = shown_demonstrations((one.item for one in found.found), MOST_DEMONSTRATIONS)
         if not isinstance(memory, RandomMemory):
             return replace(found, demonstrations=turns)
         chance: dict[str, Any] = {"guard": guard, "seed": job.key.seed, "kinds": _kinds(memory)}
         answered = sum(one.tokens for one in found.found if one.example is not None)
-        dealt = deal_at_random(
+        dealt = retrieve_random(
             bank, question, like=found.tokens, answered=answered, **shown, **chance
         )
         withheld = dict(dealt.withheld)
         random_turns = []
         for turn in turns:
-            one, kept = deal_demonstration(bank, turn, **chance)
+            one, kept = random_demonstration(bank, turn, **chance)
             random_turns.append(one)
             withheld |= dict(kept)
         return replace(dealt, demonstrations=tuple(random_turns), withheld=tuple(withheld.items()))
 
     def _tools(
-        self, job: Job, memory: RetrievedMemory, bank: MemoryBank, guard: Guard
+        self, job: Job, memory: RetrievedMemory, bank: MemoryBank, guard: LeakageFilter
     ) -> Callable[[Recorder], Mapping[str, Callable[..., Any]]]:
         def make(recorder: Recorder) -> Mapping[str, Callable[..., Any]]:
             consultation = Consultation(

@@ -29,8 +29,8 @@ from reasoningbank.judge import Judgement, LMJudge, Sample, case_of
 from reasoningbank.judge.lm_judge import MAX_REPLY_TOKENS
 from reasoningbank.lm import UsageCounter, asked_as, parse_name, takes_temperature
 from reasoningbank.refs import RefStore
+from reasoningbank.schema import explainer
 from reasoningbank.tools import EndpointTools, SPARQLTools
-from reasoningbank.tools.diagnosis import explainer
 from reasoningbank.trajectory import Event, Recorder, Trajectory, Usage
 
 __all__ = [
