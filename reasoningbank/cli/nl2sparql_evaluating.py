@@ -140,7 +140,7 @@ def _rag(asked: Asked, world: RunContext, lms: _LMs, task: Task, hidden: frozens
             retriever=shown.retriever,
             detector=shown.detector,
             timeout=world.endpoint.timeout_s,
-            explain=explainer(world.client, world.vocabulary),
+            explain=explainer(world.client, world.schema),
         ).translate(task.query, without_groups=shown.without_groups, without_ids=shown.without_ids)
     detected = tuple(one.pattern for one in found.patterns)
     trust = translation_confidence(found, asked.pack, getattr(lms[0], "model", ""))

@@ -43,8 +43,8 @@ class RunContext:
         client: The connection to it.
         judge: Judges attempts.
         pack: The domain pack; None in a context made by hand.
-        vocabulary: The names that the endpoint knows, looked up once for all trials.
-        survey: How the endpoint can be explored, found out once for all trials.
+        schema: The endpoint's classes and properties, looked up once for all trials.
+        profile: How the endpoint can be explored, probed once for all trials.
         models: Open models by name.
         sandboxes: Where agents' code runs.
         demonstrations: Worked turns of the pack.
@@ -55,8 +55,8 @@ class RunContext:
     client: SPARQLClient
     judge: ExecutionJudge
     pack: Pack | None = None
-    vocabulary: Schema | None = None
-    survey: EndpointProfile | None = None
+    schema: Schema | None = None
+    profile: EndpointProfile | None = None
     models: Mapping[str, ModelHandle] = field(default_factory=dict)
     sandboxes: SandboxPool | None = None
     demonstrations: tuple[Demonstration, ...] = ()
@@ -146,18 +146,20 @@ def context_at(
     with contextlib.ExitStack() as stack:
         client = stack.enter_context(SPARQLClient(config))
         sandboxes = stack.enter_context(SandboxPool(spare=spare_sandboxes))
-        declared = Schema.of_schema(pack.schema) if pack.schema else None
+        declared = Schema.of_files(pack.schema) if pack.schema else None
         if declared is not None:
             # Report a broken schema now, not from a tool in the middle of a trial.
             _ = declared.classes
-        survey = stack.enter_context(contextlib.closing(EndpointProfile(config, declared=declared)))
+        profile = stack.enter_context(
+            contextlib.closing(EndpointProfile(config, declared=declared))
+        )
         yield RunContext(
             endpoint=config,
             client=client,
             judge=ExecutionJudge(client, golds, documents=DocumentChanges.of(pack)),
             pack=pack,
-            vocabulary=Schema.of(config, pack.schema),
-            survey=survey,
+            schema=Schema.of(config, pack.schema),
+            profile=profile,
             models=models or {},
             sandboxes=sandboxes,
             demonstrations=tuple(

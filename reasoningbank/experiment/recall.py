@@ -179,9 +179,9 @@ class MemoryParts:
         )
 
     def _vocabulary(self, arm: Arm) -> Schema:
-        if self._context.vocabulary is None:
+        if self._context.schema is None:
             raise UsageError("memory needs the endpoint's vocabulary", where=f"arm {arm.name}")
-        return self._context.vocabulary
+        return self._context.schema
 
 
 class Banks:
@@ -314,13 +314,13 @@ class Recalls:
         tools: Callable[[Recorder], Mapping[str, Callable[..., Any]]] | None = None
         if isinstance(memory, RetrievedMemory):
             name, bank = self._bank(job)
-            guard = self.guard(job.task)
+            leakage = self.leakage(job.task)
             if memory.in_context:
                 began = time.monotonic()
-                found = self._retrieved(job, memory, bank, guard)
+                found = self._retrieved(job, memory, bank, leakage)
                 seconds = time.monotonic() - began
             if memory.as_tools:
-                tools = self._tools(job, memory, bank, guard)
+                tools = self._tools(job, memory, bank, leakage)
         text = ""
         if arm.layers or memory.in_context:
             context = self._builder(arm).build(job.task.query, found)
@@ -339,60 +339,62 @@ class Recalls:
             seconds=seconds,
         )
 
-    def guard(self, task: Task) -> LeakageFilter:
+    def leakage(self, task: Task) -> LeakageFilter:
         """Return the leakage filter of a trial on a task."""
         return LeakageFilter.of(task, self._held_out, prefixes=self._context.endpoint.prefixes)
 
     def _retrieved(
-        self, job: Job, memory: RetrievedMemory, bank: MemoryBank, guard: LeakageFilter
+        self, job: Job, memory: RetrievedMemory, bank: MemoryBank, leakage: LeakageFilter
     ) -> Retrieval:
         question, linking = job.task.query, job.arm.entity_linking
         shown: dict[str, Any] = {
             "examples": takes_examples(job.arm.agent),
-            "linked": self._linker.linked if linking else None,
+            "link": self._linker.linked if linking else None,
         }
         found = retrieve(
             bank,
             question,
-            guard=guard,
+            leakage=leakage,
             k=memory.items,
             tokens=memory.tokens,
             kinds=_kinds(memory),
             scope=self._scope,
             **shown,
-            kinds_named=self._linker.kinds if linking else None,
+            entity_classes=self._linker.kinds if linking else None,
         )
         turns: tuple[ShownDemonstration, ...] = ()
         if memory.demonstrations:
             turns = shown_demonstrations((one.item for one in found.found), MOST_DEMONSTRATIONS)
         if not isinstance(memory, RandomMemory):
             return replace(found, demonstrations=turns)
-        chance: dict[str, Any] = {"guard": guard, "seed": job.key.seed, "kinds": _kinds(memory)}
+        chance: dict[str, Any] = {"leakage": leakage, "seed": job.key.seed, "kinds": _kinds(memory)}
         answered = sum(one.tokens for one in found.found if one.example is not None)
         dealt = retrieve_random(
-            bank, question, like=found.tokens, answered=answered, **shown, **chance
+            bank, question, tokens=found.tokens, example_tokens=answered, **shown, **chance
         )
-        withheld = dict(dealt.withheld)
+        filtered_out = dict(dealt.filtered_out)
         random_turns = []
         for turn in turns:
-            one, kept = random_demonstration(bank, turn, **chance)
+            one, removed = random_demonstration(bank, turn, **chance)
             random_turns.append(one)
-            withheld |= dict(kept)
-        return replace(dealt, demonstrations=tuple(random_turns), withheld=tuple(withheld.items()))
+            filtered_out |= dict(removed)
+        return replace(
+            dealt, demonstrations=tuple(random_turns), filtered_out=tuple(filtered_out.items())
+        )
 
     def _tools(
-        self, job: Job, memory: RetrievedMemory, bank: MemoryBank, guard: LeakageFilter
+        self, job: Job, memory: RetrievedMemory, bank: MemoryBank, leakage: LeakageFilter
     ) -> Callable[[Recorder], Mapping[str, Callable[..., Any]]]:
         def make(recorder: Recorder) -> Mapping[str, Callable[..., Any]]:
             consultation = Consultation(
                 bank,
-                guard=guard,
+                leakage=leakage,
                 recorder=recorder,
                 scope=self._scope,
                 kinds=_kinds(memory),
                 items=memory.items,
                 tokens=memory.tokens,
-                deal=job.key.seed if isinstance(memory, RandomMemory) else None,
+                random_seed=job.key.seed if isinstance(memory, RandomMemory) else None,
             )
             return MemoryTools(consultation).as_dspy_tools()
 

@@ -255,8 +255,8 @@ class Trial:
             context.endpoint,
             store=store,
             client=context.client,
-            vocabulary=context.vocabulary,
-            survey=context.survey,
+            vocabulary=context.schema,
+            profile=context.profile,
         )
         packs = [context.pack] if context.pack else []
         endpoint_tools = EndpointTools(
@@ -296,7 +296,7 @@ class Trial:
             budget=self.arm.budget or self.experiment.budget,
             tokens=self.tokens,
             prefixes=self.context.endpoint.prefixes,
-            explain=explainer(self.context.client, self.context.vocabulary),
+            explain=explainer(self.context.client, self.context.schema),
         )
 
     def _judge(self, one: Rollout) -> dict[str, Any]:
@@ -454,7 +454,7 @@ def judge_with_lm(
         trajectory,
         result=result,
         failure=failure,
-        known=context.vocabulary,
+        known=context.schema,
         prefixes=context.endpoint.prefixes,
     )
     lm = context.models[model].lm(role="judge", temperature=0.0, max_tokens=reply_tokens(model))

@@ -63,7 +63,7 @@ def world(trees: EndpointConfig, tmp_path: Path) -> Iterator[RunContext]:
     with SPARQLClient(trees) as client:
         judge = ExecutionJudge(client, GoldStore(tmp_path / "gold", "h"))
         known = Schema.of_terms(["http://e/Tree"], ["http://e/height"])
-        yield RunContext(trees, client, judge, vocabulary=known)
+        yield RunContext(trees, client, judge, schema=known)
 
 
 @pytest.fixture

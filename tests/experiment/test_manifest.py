@@ -13,6 +13,7 @@ from reasoningbank.analysis import summarise
 from reasoningbank.corpus import Task
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment import Experiment, RunFolder
+from reasoningbank.experiment.context import hash_files
 from reasoningbank.experiment.manifest import (
     build_manifest,
     code_changes,
