@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 
 from reasoningbank.agents import Attempt, Episode, make_agent
-from reasoningbank.agents.graph import GraphAgent, GraphSettings
-from reasoningbank.agents.graph.attempts import attempt_of
-from reasoningbank.agents.graph.specialists import _earlier
-from reasoningbank.agents.graph.state import initial_state
 from reasoningbank.corpus import Pack, Task
 from reasoningbank.errors import UsageError
 from reasoningbank.judge.case import executed_queries
+from reasoningbank.nl2sparql.graph import GraphAgent, GraphSettings
+from reasoningbank.nl2sparql.graph.build import failed_queries
+from reasoningbank.nl2sparql.graph.state import attempt_of, initial_state
 
 from .replies import (
     BROKEN,
@@ -125,9 +124,9 @@ def test_where_no_example_is_shown_none_is_named(episode: Make, forest: Pack) ->
 def test_confidence_is_by_what_was_retrieved_for_the_answer() -> None:
     near, far = ([{"id": "e", "score": score}] for score in (0.9, 0.2))
     state = initial_state("?") | {"generated_sparql": "ASK {}", "retrieved_examples": near}
-    assert attempt_of(state, "refine")["likeness"] == 0.9
+    assert attempt_of(state, "refine")["similarity"] == 0.9
     state |= {"retrieved_examples": far}
-    assert attempt_of(state, "refine")["likeness"] == 0.2
+    assert attempt_of(state, "refine")["similarity"] == 0.2
 
 
 def test_an_empty_result_is_explored_and_what_was_found_is_told(
@@ -152,7 +151,7 @@ def test_an_empty_result_is_explored_and_what_was_found_is_told(
 def test_as_many_explored_names_are_told_as_there_is_room_for_and_each_whole(
     episode: Make, forest: Pack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reasoningbank.agents.graph.specialists.MOST_NAMES", 18)
+    monkeypatch.setattr("reasoningbank.nl2sparql.graph.build.MOST_NAMES", 18)
     attempt = solve(
         episode(analysis("KIND"), written(EMPTY), written(QUERY), verified(), pack=forest)
     )
@@ -177,7 +176,7 @@ def test_what_was_explored_is_told_of_the_query_it_is_about() -> None:
         (second, [("B", "broken"), ("A", "no such way\nempty")]),
     ):
         state = initial_state("?") | {"refinement_history": tried, "findings": ["no such way"]}
-        assert _earlier(state) == expected  # type: ignore[arg-type]
+        assert failed_queries(state) == expected  # type: ignore[arg-type]
 
 
 def test_an_objection_of_the_reader_is_refined(episode: Make, forest: Pack) -> None:
@@ -203,7 +202,7 @@ def test_after_the_last_attempt_the_best_one_is_given_with_its_errors(
         episode(analysis("KIND"), written(BROKEN), written(EMPTY), written(BROKEN), pack=forest)
     )
     assert (attempt.sparql, attempt.status) == (EMPTY, "fallback")
-    assert "gives no rows" in attempt.error
+    assert "empty" in [one.code for one in attempt.findings]
     last = told(attempt, "output")[0]
     assert (last["is_valid"], last["final_sparql"]) == (False, EMPTY)
     assert last["confidence"] < 0.5
@@ -298,7 +297,7 @@ def test_a_budget_ends_it_and_what_was_done_is_kept(
 
 
 def test_who_is_to_be_asked_back_is_not_there_in_a_trial() -> None:
-    with pytest.raises(UsageError, match="nobody can be asked back"):
+    with pytest.raises(UsageError, match="nobody to ask back"):
         GraphAgent(GraphSettings(human=True))
 
 

@@ -1,7 +1,7 @@
-"""An example that is nearly the question: how near it is, and its query with other entities.
+"""Reusing the query of a similar example: how similar, and the query with other entities.
 
-Where two questions differ in nothing but what they name, the example's query is right with the
-names exchanged; no model needs to be asked.
+If two questions differ only in the entities they name, the example's query with the entities
+swapped is right; no model is needed.
 """
 
 from __future__ import annotations
@@ -10,67 +10,70 @@ import re
 from collections.abc import Sequence
 
 from reasoningbank.nl2sparql.examples import Example
-from reasoningbank.nl2sparql.languages import language_of
-from reasoningbank.nl2sparql.words import Token, folded, masked, read_tokens, stream, telling
+from reasoningbank.nl2sparql.words import (
+    Token,
+    content_words,
+    folded,
+    language_of,
+    masked,
+    read_tokens,
+    stream,
+)
 from reasoningbank.sparql import string_literal
 from reasoningbank.sparql.tokens import Token as QueryToken
 from reasoningbank.sparql.tokens import tokenize
 
-__all__ = ["NEAR", "exchanged", "likeness", "nearest_question"]
+__all__ = ["NEAR", "nearest_question", "question_similarity", "swap_entities"]
 
-#: From here the example's query is changed, rather than one written from several examples.
+#: From here a model changes the example's query instead of writing a new one.
 NEAR = 0.8
 
 _MARKS = ("^", "$")
 _QUOTES = re.compile(r"\"{3}|'{3}|\"|'")
 _ESCAPE = re.compile(r"\\([tnrbf\"'\\])")
-#: Where a comparison ends.
+#: Tokens that end a comparison.
 _ENDS = ("&&", "||", "{", "}", ";", ".")
 _ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "b": "\b", "f": "\f"}
-#: What a regular expression means otherwise than it is written.
+#: Special characters of a regular expression.
 _SIGNS = re.compile(r"[\\.\[\]{}()*+?^$|]")
 _SIGN = re.compile(r"\\(.)")
 
 
-def likeness(one: str, other: str) -> float:
+def question_similarity(one: str, other: str) -> float:
     """Return the share of words that two questions have in common, entities masked: 0 to 1.
 
     Examples:
-        >>> likeness('Qual è la polarità di "guaio"?', 'La polarità di "nonna", qual è?')
+        >>> question_similarity('Qual è la polarità di "guaio"?', 'La polarità di "nonna", qual è?')
         1.0
-        >>> likeness("Which genes encode P05067?", "Which diseases involve P05067?")
+        >>> question_similarity("Which genes encode P05067?", "Which diseases involve P05067?")
         0.0
     """
-    first, second = (set(telling(masked(text)).split()) - {"x"} for text in (one, other))
+    first, second = (set(content_words(masked(text)).split()) - {"x"} for text in (one, other))
     if not first or not second:
         return 0.0
     return round(2 * len(first & second) / (len(first) + len(second)), 6)
 
 
 def nearest_question(question: str, example: Example) -> tuple[str, float]:
-    """Return the form of an example's question that is most like a question, and how much."""
+    """Return the form of an example's question most similar to a question, and the similarity."""
     texts = [text for _, text in example.questions] or [example.nl]
-    best = max(texts, key=lambda text: likeness(question, text))
-    return best, likeness(question, best)
+    best = max(texts, key=lambda text: question_similarity(question, text))
+    return best, question_similarity(question, best)
 
 
-def exchanged(question: str, example: Example) -> str | None:
-    """Return an example's query with the entities of a question in place of its own.
-
-    Args:
-        question: A question.
-        example: An example whose question says the same of other entities.
+def swap_entities(question: str, example: Example) -> str | None:
+    """Return an example's query with the entities of a question instead of its own.
 
     Returns:
-        The query; None where the questions differ in more than quoted entities, codes and numbers
-        (*from X to Y* is not *from Y to X*), where an entity of the example cannot be found in its
-        query, or where a number is there more than once or counts rows, behind LIMIT or OFFSET.
+        The query; None if the questions differ in more than quoted entities, codes and numbers
+        (*from X to Y* is not *from Y to X*), if an entity of the example does not occur in its
+        query, or if a number occurs twice or counts rows, after LIMIT or OFFSET.
 
     Examples:
         >>> first = Example("1", 'Sensi di "cane"?', 'SELECT ?s { ?w rdfs:label "cane"@it }')
-        >>> exchanged('Sensi di "gatto"?', first)
+        >>> swap_entities('Sensi di "gatto"?', first)
         'SELECT ?s { ?w rdfs:label "gatto"@it }'
-        >>> exchanged('Iperonimi di "gatto"?', first) is None
+        >>> swap_entities('Iperonimi di "gatto"?', first) is None
         True
     """
     asked, like = nearest_question(question, example)
@@ -89,7 +92,7 @@ def exchanged(question: str, example: Example) -> str | None:
 
 
 def _wording(question: str) -> list[str]:
-    """Return all words in their order: small ones and their places tell who does what to whom."""
+    """Return all words in order; function words and positions matter here."""
     plain = masked(question)
     return [word for _, word in stream(read_tokens(plain), language_of(plain))]
 
@@ -121,7 +124,7 @@ def _with(query: str, pairs: dict[str, str], numbers: frozenset[str]) -> str | N
 
 
 def _changed(tokens: Sequence[QueryToken], place: int, before: str, after: str) -> str | None:
-    """Return a token of a query with another entity in it; None where it holds not this one."""
+    """Return a token of a query with another entity in it; None if it contains another one."""
     token = tokens[place]
     if token.kind == "string":
         return _text(tokens, place, before.strip("-"), after.strip("-"))
@@ -135,7 +138,7 @@ def _changed(tokens: Sequence[QueryToken], place: int, before: str, after: str) 
 
 
 def _text(tokens: Sequence[QueryToken], place: int, before: str, after: str) -> str | None:
-    """Return a string with another text in it, as the function wants it that it is given to."""
+    """Return a string with another text in it, in the form that its function needs."""
     text = _content(tokens[place].text)
     bare = text.removeprefix(_MARKS[0]).removesuffix(_MARKS[1])
     called, beside = _around(tokens, place)
@@ -143,7 +146,7 @@ def _text(tokens: Sequence[QueryToken], place: int, before: str, after: str) -> 
     plain = _SIGN.sub(r"\1", bare) if expression else bare
     if folded(plain) != folded(before):
         return None
-    # Written in small letters where the query compares small letters.
+    # Lower case if the query compares lower case.
     small = plain == plain.lower() and before != before.lower()
     if small or any(token.is_word("LCASE") for token in beside):
         after = after.lower()
@@ -156,23 +159,22 @@ def _text(tokens: Sequence[QueryToken], place: int, before: str, after: str) -> 
 
 
 def _content(written: str) -> str:
-    """Return what a string of a query holds."""
+    """Return the content of a string of a query."""
     quotes = _QUOTES.match(written)
-    assert quotes is not None, "a string begins with quotes"
+    assert quotes is not None
     inside = written[quotes.end() : -quotes.end()]
     return _ESCAPE.sub(lambda found: _ESCAPED.get(found[1], found[1]), inside)
 
 
 def _around(tokens: Sequence[QueryToken], place: int) -> tuple[QueryToken, list[QueryToken]]:
-    """Return the word before the brackets that a token stands in, and what it is compared with."""
+    """Return the word before the brackets around a token, and what it is compared with."""
     beside: list[QueryToken] = []
     depth = 0
     for at in range(place - 1, 0, -1):
         token = tokens[at]
         listed = token.text == "(" and tokens[at - 1].is_word("IN")
         if token.text == "(" and not depth and not listed:
-            # Behind it, until what it is compared with ends.
-            return tokens[at - 1], [*beside, *_behind(tokens, place)]
+            return tokens[at - 1], [*beside, *_after(tokens, place)]
         if not depth and token.text in _ENDS:
             break
         depth += (token.text == ")") - (token.text == "(" and not (listed and not depth))
@@ -180,7 +182,7 @@ def _around(tokens: Sequence[QueryToken], place: int) -> tuple[QueryToken, list[
     return tokens[place], []
 
 
-def _behind(tokens: Sequence[QueryToken], place: int) -> list[QueryToken]:
+def _after(tokens: Sequence[QueryToken], place: int) -> list[QueryToken]:
     beside: list[QueryToken] = []
     depth = 0
     for token in tokens[place + 1 :]:

@@ -8,14 +8,10 @@ from pathlib import Path
 import pytest
 from dspy.utils import DummyLM
 
-from reasoningbank.agents.graph import (
-    NL2SPARQLAgent,
-    confidence_score,
-    fit_calibration,
-    load_calibration,
-)
 from reasoningbank.corpus import Pack
 from reasoningbank.errors import UsageError
+from reasoningbank.nl2sparql.confidence import confidence_score, fit_calibration, load_calibration
+from reasoningbank.nl2sparql.graph import NL2SPARQLAgent
 from reasoningbank.sparql import EndpointConfig
 
 from .replies import QUERY, QUESTION, analysis, verified, written
@@ -40,10 +36,10 @@ def test_of_nothing_no_table_is_made() -> None:
 
 
 def test_a_score_rises_with_what_speaks_for_a_query() -> None:
-    worst = confidence_score(valid=False, likeness=0.2, attempts=3)
-    later = confidence_score(valid=True, likeness=0.2, attempts=3)
-    first = confidence_score(valid=True, likeness=0.2, attempts=1)
-    assert worst < later < first < confidence_score(valid=True, likeness=0.9, attempts=1)
+    worst = confidence_score(valid=False, similarity=0.2, attempts=3)
+    later = confidence_score(valid=True, similarity=0.2, attempts=3)
+    first = confidence_score(valid=True, similarity=0.2, attempts=1)
+    assert worst < later < first < confidence_score(valid=True, similarity=0.9, attempts=1)
 
 
 def test_a_packs_table_gives_the_confidence(

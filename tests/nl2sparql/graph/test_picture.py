@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from reasoningbank.agents.graph import GraphSettings, mermaid_picture, save_picture
-from reasoningbank.agents.graph.specialists import families_of
 from reasoningbank.corpus import Pack
 from reasoningbank.errors import SetupError, UsageError
 from reasoningbank.nl2sparql import Pattern, PatternSet
+from reasoningbank.nl2sparql.graph import GraphSettings, mermaid_picture, save_picture
+from reasoningbank.nl2sparql.graph.build import families_of
 
 EDGES = (
     "__start__ --> analyze", "analyze --> plan", "plan --> retrieve", "retrieve --> generate",
@@ -66,7 +66,7 @@ def test_a_form_that_cannot_be_drawn_is_told(forest: Pack, tmp_path: Path) -> No
 
 def test_langgraph_is_not_loaded_with_the_agents() -> None:
     code = (
-        "import sys, reasoningbank.agents, reasoningbank.agents.graph\n"
+        "import sys, reasoningbank.agents, reasoningbank.nl2sparql\n"
         "print([m for m in sys.modules if m.startswith('langgraph') or m == 'mermaid_render'])"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -75,6 +75,6 @@ def test_langgraph_is_not_loaded_with_the_agents() -> None:
 
 @pytest.mark.parametrize("family", ["general", "a:b"])
 def test_a_family_that_cannot_be_a_node_is_told(family: str) -> None:
-    patterns = PatternSet((Pattern("A", family=family),))
+    patterns = PatternSet(patterns=(Pattern(name="A", family=family),))
     with pytest.raises(UsageError, match="the family of A cannot be called"):
         families_of(patterns)

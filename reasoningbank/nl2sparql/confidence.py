@@ -1,9 +1,9 @@
-"""How probable it is that a query is right: a score, and a table that says what it is worth.
+"""The probability that a query is right: a score, and its calibration.
 
-The score only orders; it does not count rows. What a score is worth is measured: `fit_calibration`
-takes the scores of judged trials and their verdicts. A pack keeps a table an agent, in
-``hints/calibration.json`` (graph) and ``hints/calibration_rag.json``. What an agent thinks of its
-own answer is a `Confidence` in its trajectory; `confidence_in` reads it.
+The score only ranks; it does not count rows. `fit_calibration` calibrates it on the scores and
+verdicts of judged trials. A pack keeps one table an agent, in ``hints/calibration.json`` (graph)
+and ``hints/calibration_rag.json``. An agent records the `Confidence` in its own answer in its
+trajectory; `confidence_in` reads it.
 """
 
 from __future__ import annotations
@@ -14,9 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
-from scipy.optimize import isotonic_regression
 
 from reasoningbank.corpus import Pack
 from reasoningbank.errors import UsageError
@@ -38,13 +36,13 @@ FILES = MappingProxyType({"graph": "calibration.json", "rag": "calibration_rag.j
 
 @dataclass(frozen=True)
 class Confidence:
-    """What an agent thinks of its own answer.
+    """An agent's confidence in its own answer.
 
     Attributes:
-        score: What speaks for the query, from 0 to 1.
-        confidence: How probable it is that it is right, from 0 to 1.
-        calibrated: Whether that was measured on judged trials; else it is the score.
-        explanation: How the query came about, and why it is trusted or not.
+        score: The evidence for the query, from 0 to 1.
+        confidence: The probability that it is right, from 0 to 1.
+        calibrated: Whether that was measured on judged trials; otherwise it is the score.
+        explanation: How the query was made, and what is wrong with it.
     """
 
     score: float
@@ -54,19 +52,19 @@ class Confidence:
 
     @classmethod
     def of(cls, score: float, table: Calibration | None, explanation: str) -> Confidence:
-        """Return the confidence that a score has by a table; by none, the score itself."""
+        """Return the confidence of a score by a table; without one, the score itself."""
         rate = score if table is None else table.rate(score)
         return cls(score, rate, table is not None, explanation)
 
 
 class Calibration(BaseModel):
-    """What scores turned out to be worth.
+    """The measured share of right queries at each score.
 
     Attributes:
-        scores: Scores in rising order.
+        scores: Scores in ascending order.
         rates: The share of right queries at each.
-        trials: Judged trials that it was measured on.
-        model: Of which model, as `reasoningbank.lm.asked_as` names it; empty for any.
+        trials: Number of judged trials.
+        model: The model, as `reasoningbank.lm.asked_as` names it; empty for any.
 
     Examples:
         >>> table = Calibration(scores=(0.2, 0.8), rates=(0.1, 0.5), trials=40)
@@ -85,55 +83,60 @@ class Calibration(BaseModel):
     def _is_a_table(self) -> Calibration:
         rising = all(a < b for a, b in zip(self.scores, self.scores[1:], strict=False))
         if len(self.scores) != len(self.rates) or not rising:
-            raise ValueError("scores rise, and there is one rate for each")
+            raise ValueError("scores must ascend, with one rate for each")
         if not all(0 <= rate <= 1 for rate in self.rates):
-            raise ValueError("a rate is from 0 to 1")
+            raise ValueError("a rate must be from 0 to 1")
         return self
 
     def rate(self, score: float) -> float:
-        """Return the share of right queries at a score; between two, in proportion."""
+        """Return the share of right queries at a score, interpolated linearly."""
+        import numpy as np
+
         return float(np.interp(score, self.scores, self.rates))
 
 
-def confidence_score(*, valid: bool, likeness: float, attempts: int) -> float:
-    """Return what speaks for a query, from 0 to 1.
+def confidence_score(*, valid: bool, similarity: float, attempts: int) -> float:
+    """Return the evidence for a query, from 0 to 1.
 
     Args:
-        valid: Whether nothing was found against it.
-        likeness: Retrieval score of the nearest example, from 0 to 1.
+        valid: Whether validation found nothing wrong.
+        similarity: Retrieval score of the nearest example, from 0 to 1.
         attempts: Queries that were written; a first one is more often right than a third.
 
     Examples:
-        >>> confidence_score(valid=True, likeness=1.0, attempts=1)
+        >>> confidence_score(valid=True, similarity=1.0, attempts=1)
         1.0
-        >>> confidence_score(valid=False, likeness=0.5, attempts=3)
+        >>> confidence_score(valid=False, similarity=0.5, attempts=3)
         0.2167
     """
-    near = min(1.0, max(0.0, likeness))
+    near = min(1.0, max(0.0, similarity))
     return round(0.5 * valid + 0.3 * near + 0.2 / max(1, attempts), 4)
 
 
 def fit_calibration(judged: Iterable[tuple[float, bool]], model: str = "") -> Calibration:
-    """Measure what scores are worth: isotonic regression (Zadrozny & Elkan, KDD 2002).
+    """Calibrate scores by isotonic regression (Zadrozny & Elkan, KDD 2002).
 
-    Scores that it pools are a block of trials; its rate is the mean of Jeffreys' posterior, so that
-    a few trials never say 0 or 1.
+    The rate of each pooled block of trials is the mean of Jeffreys' posterior, so that a few trials
+    never give 0 or 1.
 
     Args:
-        judged: Score of a trial, and whether its query was right.
+        judged: Score of each trial, and whether its query was right.
         model: The model that was asked.
 
     Raises:
-        UsageError: There is no trial.
+        UsageError: If there is no trial.
 
     Examples:
         >>> table = fit_calibration([(0.2, False), (0.3, False), (0.9, True), (0.9, True)])
         >>> table.scores, [round(rate, 2) for rate in table.rates], table.trials
         ((0.2, 0.3, 0.9), [0.17, 0.17, 0.83], 4)
     """
+    import numpy as np
+    from scipy.optimize import isotonic_regression
+
     pairs = [(float(score), float(right)) for score, right in judged]
     if not pairs:
-        raise UsageError("there is no judged trial to calibrate on", where="fit_calibration")
+        raise UsageError("no judged trial to calibrate on", where="fit_calibration")
     scores = sorted({score for score, _ in pairs})
     groups = [[right for score, right in pairs if score == one] for one in scores]
     fitted = isotonic_regression(
@@ -145,7 +148,7 @@ def fit_calibration(judged: Iterable[tuple[float, bool]], model: str = "") -> Ca
         block = [right for group in groups[first:end] for right in group]
         rate = (sum(block) + 0.5) / (len(block) + 1)
         rates |= dict.fromkeys((scores[first], scores[end - 1]), rate)
-    # A small block is drawn to the middle more than a large one beside it.
+    # The posterior shrinks a small block more than a large one: keep the rates ascending.
     rising = np.maximum.accumulate(list(rates.values()))
     return Calibration(
         scores=tuple(rates),
@@ -156,20 +159,10 @@ def fit_calibration(judged: Iterable[tuple[float, bool]], model: str = "") -> Ca
 
 
 def confidence_in(trajectory: Trajectory) -> Confidence | None:
-    """Return what an agent thought of its answer; None where it does not say.
+    """Return an agent's confidence in its answer; None if it recorded none.
 
-    `rag` and `graph` say it with their last step, ``output``. An attempt that a budget ended
-    before that has none.
-
-    Examples:
-        >>> from reasoningbank.trajectory import Recorder
-        >>> recorder = Recorder()
-        >>> confidence_in(recorder.trajectory()) is None
-        True
-        >>> said = {"score": 0.5, "confidence": 0.25, "calibrated": True, "explanation": "Near."}
-        >>> _ = recorder.add("step", {"step": "output", **said})
-        >>> confidence_in(recorder.trajectory()).confidence
-        0.25
+    `rag` and `graph` record it with their last step, ``output``, which an attempt that a budget
+    ended does not reach.
     """
     for event in reversed(trajectory.of("step")):
         said = trajectory.resolve(event.data)
@@ -184,15 +177,15 @@ def confidence_in(trajectory: Trajectory) -> Confidence | None:
 
 
 def load_calibration(pack: Pack, agent: str = "graph", model: str = "") -> Calibration | None:
-    """Return a pack's table of an agent; None where nothing was measured with the model.
+    """Return a pack's calibration of an agent; None if there is none for the model.
 
     Args:
         pack: The pack.
-        agent: ``graph`` or ``rag``: what a score is worth differs.
-        model: Who is asked, as `reasoningbank.lm.asked_as` names it; empty to take any table.
+        agent: ``graph`` or ``rag``.
+        model: The model, as `reasoningbank.lm.asked_as` names it; empty for any.
 
     Raises:
-        UsageError: The file cannot be read or is no table.
+        UsageError: If the file cannot be read or is invalid.
     """
     file = (pack.hints or Path()) / FILES[agent]
     if pack.hints is None or not file.is_file():

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from dspy.utils import DummyLM
 
-from reasoningbank.agents.graph import NL2SPARQLAgent
 from reasoningbank.corpus import Pack, load_pack, open_endpoint
 from reasoningbank.nl2sparql import NL2SPARQL
+from reasoningbank.nl2sparql.graph import NL2SPARQLAgent
 from reasoningbank.sparql import EndpointConfig
 
 from .replies import analysis, verified, written

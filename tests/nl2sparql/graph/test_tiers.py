@@ -7,11 +7,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from reasoningbank.agents.graph import NL2SPARQLAgent, Tiers, tiers_for
-from reasoningbank.agents.graph import tiers as module
-from reasoningbank.agents.graph.tiers import open_tiers
 from reasoningbank.corpus import Pack
 from reasoningbank.errors import SetupError, UsageError
+from reasoningbank.nl2sparql.graph import NL2SPARQLAgent, Tiers, tiers_for
+from reasoningbank.nl2sparql.graph import translator as module
+from reasoningbank.nl2sparql.graph.translator import open_tiers
 from reasoningbank.sparql import EndpointConfig
 
 SECRET = "sk-never-to-be-shown"
@@ -61,7 +61,7 @@ def test_a_whole_name_is_taken_as_it_is(provider: str, model: str, whole: str) -
             "openai/gpt-4.1 and anthropic/claude-haiku-4-5: "
             "one key cannot be for anthropic and openai",
         ),
-        (Tiers("local", "local-small"), "a key is of no use to a local model"),
+        (Tiers("local", "local-small"), "a local model takes no key"),
     ],
 )
 def test_a_key_that_is_not_one_providers_is_refused(tiers: Tiers, told: str) -> None:
@@ -86,7 +86,7 @@ def test_beside_a_local_model_the_key_is_the_hosted_ones(monkeypatch: pytest.Mon
 def test_a_missing_key_and_a_nameless_provider_are_told() -> None:
     with pytest.raises(SetupError), contextlib.ExitStack() as stack:
         open_tiers(tiers_for("openai"), stack)
-    with pytest.raises(UsageError, match="no default model of 'nobody'"):
+    with pytest.raises(UsageError, match="no default model is known for 'nobody'"):
         tiers_for("nobody")
 
 

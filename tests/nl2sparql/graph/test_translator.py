@@ -20,10 +20,10 @@ import dspy
 import pytest
 from dspy.utils import DummyLM
 
-from reasoningbank.agents.graph import GraphSettings, NL2SPARQLAgent, NL2SPARQLState, translator
-from reasoningbank.agents.graph.checkpoints import open_saver
 from reasoningbank.corpus import Pack
 from reasoningbank.errors import SetupError, UsageError
+from reasoningbank.nl2sparql.graph import GraphSettings, NL2SPARQLAgent, NL2SPARQLState, translator
+from reasoningbank.nl2sparql.graph.translator import open_saver
 from reasoningbank.sparql import EndpointConfig
 
 from .replies import BROKEN, EMPTY, QUERY, QUESTION, analysis, verified, written
@@ -149,7 +149,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from dspy.utils import DummyLM
-from reasoningbank.agents.graph import NL2SPARQLAgent
+from reasoningbank.nl2sparql.graph import NL2SPARQLAgent
 from reasoningbank.corpus import load_pack
 from reasoningbank.sparql import EndpointConfig
 
@@ -204,7 +204,7 @@ def test_a_thread_goes_on_as_it_was_begun_or_not_at_all(
 ) -> None:
     file = tmp_path / "c.sqlite"
     agent(*SOUND, checkpoints=file).translate(QUESTION, thread="t")
-    with pytest.raises(UsageError, match="waits for no answer"):
+    with pytest.raises(UsageError, match="does not wait for an answer"):
         agent(checkpoints=file).resume("t", "the oak")
     elsewhere = replace(forest, key="other")
     with pytest.raises(UsageError, match="was begun with the pack"):
@@ -265,7 +265,7 @@ def test_a_thread_that_exists_is_refused_before_a_model_is_opened(
 
 def test_a_file_that_cannot_hold_checkpoints_is_told(agent: Make, tmp_path: Path) -> None:
     (tmp_path / "c.sqlite").write_text("no database, but long enough to look like one\n" * 20)
-    with pytest.raises(SetupError, match="checkpoints cannot be kept there"):
+    with pytest.raises(SetupError, match="checkpoints cannot be stored there"):
         agent(*SOUND, checkpoints=tmp_path / "c.sqlite").translate(QUESTION)
 
 
