@@ -317,6 +317,7 @@ def test_trials_without_a_manifest_are_nobodys(
     (tmp_path / "run" / "manifest.json").unlink()
     with pytest.raises(UsageError) as caught:
         run_experiment(experiment, folder)
+    assert caught.value.code == "no-manifest"
     assert len(list(folder.trials())) == 2
 
 
