@@ -18,8 +18,8 @@ from reasoningbank.memory import LeakageFilter, MemoryBank, Scope, retrieve
 from reasoningbank.memory.distillation import Distiller
 from reasoningbank.memory.distillation.facts import Facts
 from reasoningbank.memory.distillation.success import terms_in
+from reasoningbank.schema import Schema
 from reasoningbank.sparql.query import prepare
-from reasoningbank.tools import Vocabulary
 
 SHOWN = (1, 3, 5, 8, 12)
 Names = Callable[[str], frozenset[str]]
@@ -31,7 +31,7 @@ def main(file: str = "experiments/uniprot_memory_gate.toml") -> None:
     pack = load_pack(plan.pack.key)
     tasks = plan.tasks
     with open_endpoint(pack) as endpoint, MemoryBank() as bank:
-        vocabulary = Vocabulary.of(endpoint)
+        vocabulary = Schema.of(endpoint)
         facts = Facts(vocabulary, endpoint)
         distiller = Distiller(vocabulary=vocabulary, endpoint=endpoint, pack=pack)
         split = split_tasks(load_corpus(pack).tasks)

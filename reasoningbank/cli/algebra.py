@@ -42,11 +42,16 @@ from reasoningbank.algebra import (
     read_program,
     run_program,
 )
-from reasoningbank.algebra.documentation import agent_prompt, reference, signature, summary
-from reasoningbank.algebra.schema import program_schema
+from reasoningbank.algebra.addresses import credentials_from
+from reasoningbank.algebra.reference import (
+    agent_prompt,
+    program_schema,
+    reference,
+    signature,
+    summary,
+)
 from reasoningbank.algebra.source import parse_program
 from reasoningbank.algebra.terms import scalar
-from reasoningbank.algebra.web_credentials import credentials_from
 from reasoningbank.cli.options import (
     AllowWrite,
     AsJson,
@@ -70,8 +75,8 @@ from reasoningbank.errors import ReasoningBankError, UsageError
 from reasoningbank.lm import ModelHandle, UsageCounter, open_lm
 from reasoningbank.lm.names import parse_name
 from reasoningbank.memory.layers import ContextBuilder
+from reasoningbank.schema import Schema
 from reasoningbank.sparql import EndpointConfig
-from reasoningbank.tools import Vocabulary
 from reasoningbank.trajectory import Recorder
 
 __all__ = ["app"]
@@ -408,7 +413,7 @@ def _open_author(lm: str, stage: Stage | None) -> Iterator[Author]:
         builder = ContextBuilder(
             ("L1", "L3"),
             endpoint=stage.endpoint,
-            vocabulary=Vocabulary.of(stage.endpoint, schema),
+            vocabulary=Schema.of(stage.endpoint, schema),
             pack=stage.pack,
         )
         yield Author(model, stage, lambda question: builder.build(question).text)

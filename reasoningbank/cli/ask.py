@@ -11,8 +11,6 @@ from typing import Annotated, Any
 import typer
 
 from reasoningbank.agents import make_agent
-from reasoningbank.agents.confidence import confidence_in
-from reasoningbank.agents.graph import GraphSettings, mermaid_picture, save_picture
 from reasoningbank.cli.memory_sources import opened
 from reasoningbank.cli.options import AsJson, Lm, PackName, Url
 from reasoningbank.cli.output import notice, print_json, say, seconds
@@ -26,6 +24,8 @@ from reasoningbank.experiment.trial import attempt_task
 from reasoningbank.experiment.world import World, open_world
 from reasoningbank.lm import open_lm, parse_name
 from reasoningbank.nl2sparql import asked_language
+from reasoningbank.nl2sparql.confidence import confidence_in
+from reasoningbank.nl2sparql.graph import GraphSettings, mermaid_picture, save_picture
 from reasoningbank.tools import SPARQLTools
 from reasoningbank.trajectory import Usage
 

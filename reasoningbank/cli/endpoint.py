@@ -22,6 +22,7 @@ from reasoningbank.cli.output import (
 from reasoningbank.corpus import Pack, endpoint_config, load_pack, open_endpoint
 from reasoningbank.corpus.federation import read_registry
 from reasoningbank.memory.layers import sense_card
+from reasoningbank.schema import Schema
 from reasoningbank.sparql import (
     Discovery,
     EndpointConfig,
@@ -31,7 +32,7 @@ from reasoningbank.sparql import (
     is_loopback,
     prepare,
 )
-from reasoningbank.tools import SPARQLTools, Vocabulary
+from reasoningbank.tools import SPARQLTools
 
 __all__ = ["app"]
 
@@ -208,7 +209,7 @@ def _description(config: EndpointConfig, pack: Pack | None) -> dict[str, Any]:
     with SPARQLClient(config) as client:
         found = discover(client)
     service = found.service
-    vocabulary = Vocabulary.of(config, pack.schema if pack is not None else None)
+    vocabulary = Schema.of(config, pack.schema if pack is not None else None)
     card = sense_card(config, found, vocabulary, pack=pack)
     federated = [] if pack is None else read_registry(pack).endpoints
     return {

@@ -12,10 +12,6 @@ from typing import Literal
 
 import dspy
 
-from reasoningbank.agents.graph import GraphSettings, NL2SPARQLAgent, Tiers
-from reasoningbank.agents.graph.tiers import open_tiers
-from reasoningbank.agents.rag import translation_confidence
-from reasoningbank.agents.shown_examples import shown_examples
 from reasoningbank.analysis import TranslationRow
 from reasoningbank.analysis.nl2sparql_rows import matched
 from reasoningbank.corpus import Pack, Task, groups_of, load_corpus, sample_tasks
@@ -24,8 +20,12 @@ from reasoningbank.experiment import World
 from reasoningbank.experiment.world import open_world
 from reasoningbank.lm import UsageCounter
 from reasoningbank.nl2sparql import NL2SPARQL, load_examples, validate_syntax
+from reasoningbank.nl2sparql.graph import GraphSettings, NL2SPARQLAgent, Tiers
+from reasoningbank.nl2sparql.graph.translator import open_tiers
+from reasoningbank.nl2sparql.hybrid import shown_examples
+from reasoningbank.nl2sparql.rag import translation_confidence
 from reasoningbank.retrieval import DEFAULT_EMBEDDER, DEFAULT_INDEX
-from reasoningbank.tools.diagnosis import explainer
+from reasoningbank.schema import explainer
 
 __all__ = ["Asked", "LeftOut", "answered", "questions_of"]
 

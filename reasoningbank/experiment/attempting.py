@@ -94,7 +94,7 @@ def attempt_task(
             store=store,
             client=world.client,
             vocabulary=world.vocabulary,
-            survey=world.survey,
+            profile=world.survey,
         )
         packs = [world.pack] if world.pack else []
         endpoint_tools = EndpointTools(

@@ -8,14 +8,14 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from reasoningbank import nl2sparql
-from reasoningbank.agents import algebra, direct, graph, react, rlm, tool_loop
-from reasoningbank.algebra.documentation import agent_prompt
+from reasoningbank import nl2sparql, schema
+from reasoningbank.agents import algebra, direct, react, rlm, tool_loop
+from reasoningbank.algebra.reference import agent_prompt
 from reasoningbank.experiment.fixed_texts import texts_of
 from reasoningbank.judge.lm_judge import prompt_hash
 from reasoningbank.lm import STUCK_TEMPERATURE
+from reasoningbank.nl2sparql import graph
 from reasoningbank.sparql import linking
-from reasoningbank.tools import diagnosis
 
 __all__ = ["prompt_hashes"]
 
@@ -67,7 +67,7 @@ def prompt_hashes(agents: Iterable[str]) -> dict[str, str]:
         "layers": _hash([texts_of(room) for room in (layers, packing, packing, consultation)]),
         "lessons": _hash(texts_of(distillation)),
         "linking": _hash(texts_of(linking)),
-        "outcomes": _hash([texts_of(room) for room in (sampling, diagnosis)]),
+        "outcomes": _hash([texts_of(room) for room in (sampling, schema)]),
         "sampling": _hash([sampling.REFINE, sampling._ROWS, STUCK_TEMPERATURE]),
         "stop rules": _hash(inspect.getsource(tool_loop)),
     }

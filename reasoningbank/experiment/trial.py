@@ -19,7 +19,7 @@ from reasoningbank.experiment.sampling import Rollout, Sampled, rollout_seed, sa
 from reasoningbank.experiment.world import World
 from reasoningbank.judge import Judgement
 from reasoningbank.lm import asked_as, takes_temperature
-from reasoningbank.tools.diagnosis import explainer
+from reasoningbank.schema import explainer
 from reasoningbank.trajectory import Trajectory, Usage
 
 __all__ = ["Trial", "attempt_task", "judged_by_lm", "run_trial"]

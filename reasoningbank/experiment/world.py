@@ -16,8 +16,8 @@ from reasoningbank.experiment.config import EndpointSettings
 from reasoningbank.experiment.manifest import hash_files
 from reasoningbank.judge import DocumentChanges, ExecutionJudge, GoldStore
 from reasoningbank.lm import ModelHandle
+from reasoningbank.schema import EndpointProfile, Schema
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
-from reasoningbank.tools import Survey, Vocabulary
 
 __all__ = [
     "World",
@@ -51,8 +51,8 @@ class World:
     client: SPARQLClient
     judge: ExecutionJudge
     pack: Pack | None = None
-    vocabulary: Vocabulary | None = None
-    survey: Survey | None = None
+    vocabulary: Schema | None = None
+    survey: EndpointProfile | None = None
     models: Mapping[str, ModelHandle] = field(default_factory=dict)
     sandboxes: SandboxPool | None = None
     demonstrations: tuple[Demonstration, ...] = ()
@@ -109,17 +109,17 @@ def world_at(
     with contextlib.ExitStack() as stack:
         client = stack.enter_context(SPARQLClient(config))
         sandboxes = stack.enter_context(SandboxPool(spare=spare_sandboxes))
-        declared = Vocabulary.of_schema(pack.schema) if pack.schema else None
+        declared = Schema.of_files(pack.schema) if pack.schema else None
         if declared is not None:
             # A schema that is broken is told now, and not by a tool in the midst of a trial.
             _ = declared.classes
-        survey = stack.enter_context(contextlib.closing(Survey(config, declared=declared)))
+        survey = stack.enter_context(contextlib.closing(EndpointProfile(config, declared=declared)))
         yield World(
             endpoint=config,
             client=client,
             judge=ExecutionJudge(client, golds, documents=DocumentChanges.of(pack)),
             pack=pack,
-            vocabulary=Vocabulary.of(config, pack.schema),
+            vocabulary=Schema.of(config, pack.schema),
             survey=survey,
             models=models or {},
             sandboxes=sandboxes,

@@ -16,8 +16,8 @@ from reasoningbank.corpus import Task
 from reasoningbank.experiment import Experiment, TrialKey, World, run_trial
 from reasoningbank.experiment.lm_judging import judge_attempts, judge_with_lm
 from reasoningbank.judge import ExecutionJudge, GoldStore
+from reasoningbank.schema import Schema
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
-from reasoningbank.tools import Vocabulary
 from reasoningbank.trajectory import Recorder
 
 GOLD = 'SELECT ?giraffe WHERE { ?giraffe t:height ?h . FILTER("giraffe" != "") }'
@@ -62,7 +62,7 @@ class Model:
 def world(trees: EndpointConfig, tmp_path: Path) -> Iterator[World]:
     with SPARQLClient(trees) as client:
         judge = ExecutionJudge(client, GoldStore(tmp_path / "gold", "h"))
-        known = Vocabulary.of_terms(["http://e/Tree"], ["http://e/height"])
+        known = Schema.of_terms(["http://e/Tree"], ["http://e/height"])
         yield World(trees, client, judge, vocabulary=known)
 
 

@@ -13,9 +13,9 @@ from reasoningbank.agents.algebra.writing import Writing
 from reasoningbank.agents.direct import written_query
 from reasoningbank.agents.protocol import Attempt, AttemptStatus, Episode, conclude
 from reasoningbank.algebra import Program, operations, read_program, run_program
-from reasoningbank.algebra.builtin.queries import ASKING
+from reasoningbank.algebra.answers import as_query, is_empty
+from reasoningbank.algebra.builtin.endpoints import ASKING
 from reasoningbank.algebra.jsonld import PREFIXES
-from reasoningbank.algebra.restating import as_query, is_empty
 from reasoningbank.algebra.values import kept
 from reasoningbank.corpus import Task
 from reasoningbank.corpus.prefixes import complete_prefixes

@@ -14,11 +14,9 @@ from reasoningbank.agents.algebra.shown import ShownProgram
 from reasoningbank.agents.calling import ask_once, asking, prefix_names
 from reasoningbank.agents.protocol import Episode
 from reasoningbank.algebra import mistakes, operations
-from reasoningbank.algebra.documentation import agent_prompt
-from reasoningbank.algebra.faults import ProgramError
-from reasoningbank.algebra.prefixes import with_prefixes
-from reasoningbank.algebra.schema import program_schema
-from reasoningbank.algebra.source import parse_program
+from reasoningbank.algebra.reference import agent_prompt, program_schema
+from reasoningbank.algebra.source import parse_program, with_prefixes
+from reasoningbank.algebra.terms import ProgramError
 from reasoningbank.lm import PlainAdapter, stuck_temperature
 from reasoningbank.lm.reply import json_in
 

@@ -1,25 +1,5 @@
-"""The operations, each one small class; importing this package registers them."""
+"""The operations; importing this package registers them."""
 
-from reasoningbank.algebra.builtin import (  # in the order of the documentation
-    control,
-    documents,
-    extraction,
-    graphs,
-    queries,
-    rows,
-    strings,
-    substituting,
-    uris,
-)  # isort: skip
+from reasoningbank.algebra.builtin import control, documents, endpoints, strings
 
-__all__ = [
-    "control",
-    "documents",
-    "extraction",
-    "graphs",
-    "queries",
-    "rows",
-    "strings",
-    "substituting",
-    "uris",
-]
+__all__ = ["control", "documents", "endpoints", "strings"]

@@ -14,11 +14,11 @@ from reasoningbank.experiment.memory_config import LEARNED
 from reasoningbank.experiment.plan import Plan
 from reasoningbank.experiment.world import World
 from reasoningbank.memory import MemoryBank, Snapshot
-from reasoningbank.memory.consolidation import consolidate
+from reasoningbank.memory.consolidate import consolidate
 from reasoningbank.memory.distillation import Distilled, Distiller
 from reasoningbank.memory.layers import Budgets, ContextBuilder, SchemaCard
+from reasoningbank.schema import Schema
 from reasoningbank.sparql import Discovery, discover
-from reasoningbank.tools import Vocabulary
 
 __all__ = ["Parts"]
 
@@ -105,7 +105,7 @@ class Parts:
             tools=arm.agent != "direct",
         )
 
-    def _vocabulary(self, arm: Arm) -> Vocabulary:
+    def _vocabulary(self, arm: Arm) -> Schema:
         if self._world.vocabulary is None:
             raise UsageError("memory needs the endpoint's vocabulary", where=f"arm {arm.name}")
         return self._world.vocabulary

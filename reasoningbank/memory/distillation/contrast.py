@@ -13,9 +13,9 @@ from reasoningbank.memory.distillation.question import abstracted
 from reasoningbank.memory.distillation.shortened import shortened
 from reasoningbank.memory.distillation.skeleton import Slot
 from reasoningbank.memory.distillation.success import Lesson, lesson_of, terms_in, why_unsure
+from reasoningbank.schema.names import used_names
 from reasoningbank.sparql.tokens import tokenize
 from reasoningbank.sparql.tree import QueryTree, TriplePattern, outline, read_query
-from reasoningbank.tools.diagnosis.used_names import used_names
 
 __all__ = ["contrast_draft"]
 

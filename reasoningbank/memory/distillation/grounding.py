@@ -15,11 +15,11 @@ from reasoningbank.memory.distillation.experience import Draft
 from reasoningbank.memory.distillation.facts import Facts
 from reasoningbank.memory.distillation.secrets import secret_in
 from reasoningbank.memory.distillation.skeleton import slot_names
+from reasoningbank.schema import namespace_of
+from reasoningbank.schema.names import used_names
 from reasoningbank.sparql.query import PreparedQuery
 from reasoningbank.sparql.tokens import tokenize
 from reasoningbank.sparql.tree import outline, read_query
-from reasoningbank.tools.diagnosis.names import namespace_of
-from reasoningbank.tools.diagnosis.used_names import used_names
 
 __all__ = ["MOST_CHARS", "Grounding", "names_in", "services_names"]
 

@@ -8,9 +8,9 @@ from pyoxigraph import NamedNode
 
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql import compact
+from reasoningbank.sparql.terms import absolute
 from reasoningbank.sparql.tokens import Edit, Token, apply_edits, tokenize, without_comments
 from reasoningbank.sparql.tree import outline
-from reasoningbank.tools.diagnosis.used_names import absolute
 
 __all__ = ["shortened"]
 

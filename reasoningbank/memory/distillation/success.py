@@ -21,9 +21,9 @@ from reasoningbank.memory.distillation.question import (
 from reasoningbank.memory.distillation.shortened import shortened
 from reasoningbank.memory.distillation.skeleton import Skeleton, dummies, skeleton_of
 from reasoningbank.sparql.query import prepare
+from reasoningbank.sparql.terms import RDF_TYPE
 from reasoningbank.sparql.tokens import tokenize, without_comments
 from reasoningbank.sparql.tree import outline, read_query
-from reasoningbank.tools.diagnosis.used_names import TYPE
 
 __all__ = ["Lesson", "lesson_of", "made_skeleton", "success_draft", "terms_in", "why_unsure"]
 
@@ -94,7 +94,7 @@ def terms_in(query: str, facts: Facts) -> tuple[str, ...]:
     for token in tokenize(query):
         if token.kind in ("iri", "name"):
             name = facts.iri_of(token.text)
-            if name is not None and name != TYPE and facts.is_term(name):
+            if name is not None and name != RDF_TYPE and facts.is_term(name):
                 found[token.text] = None
     return tuple(found)
 

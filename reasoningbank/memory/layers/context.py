@@ -17,8 +17,8 @@ from reasoningbank.memory.layers.schema_card import SchemaCard
 from reasoningbank.memory.layers.sense_card import sense_card
 from reasoningbank.memory.search import Retrieval
 from reasoningbank.retrieval import Embedder
+from reasoningbank.schema import Schema
 from reasoningbank.sparql import Discovery, EndpointConfig, SPARQLClient, discover
-from reasoningbank.tools import Vocabulary
 
 __all__ = ["LAYERS", "Budgets", "Context", "ContextBuilder"]
 
@@ -92,7 +92,7 @@ class ContextBuilder:
         layers: Collection[str],
         *,
         endpoint: EndpointConfig,
-        vocabulary: Vocabulary,
+        vocabulary: Schema,
         pack: Pack | None = None,
         discovery: Discovery | None = None,
         embedder: Embedder | None = None,

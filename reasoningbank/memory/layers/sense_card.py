@@ -14,8 +14,8 @@ from pyoxigraph import NamedNode
 from reasoningbank.corpus import Pack
 from reasoningbank.corpus.federation import read_registry
 from reasoningbank.memory.layers.lines import Entry, Layer, Line, about, pack_lines
+from reasoningbank.schema import Schema
 from reasoningbank.sparql import STANDARD_PREFIXES, Discovery, EndpointConfig, NamedGraph, compact
-from reasoningbank.tools import Vocabulary
 
 __all__ = ["sense_card"]
 
@@ -32,7 +32,7 @@ _OF_SCHEMAS = tuple(STANDARD_PREFIXES[name] for name in ("rdf", "rdfs", "owl"))
 def sense_card(
     endpoint: EndpointConfig,
     discovery: Discovery | None,
-    vocabulary: Vocabulary,
+    vocabulary: Schema,
     *,
     pack: Pack | None = None,
     hidden: Collection[str] = (),
@@ -83,7 +83,7 @@ def _size(endpoint: EndpointConfig, discovery: Discovery | None, pack: Pack | No
     return Line(f"{endpoint.source} <{endpoint.url}>: {', '.join(said)}.", rank=0)
 
 
-def _classes(endpoint: EndpointConfig, vocabulary: Vocabulary, short: Callable[[str], str]) -> Line:
+def _classes(endpoint: EndpointConfig, vocabulary: Schema, short: Callable[[str], str]) -> Line:
     """Name the classes that questions are about, with their numbers of instances.
 
     Those whose instances have names come first, then those that most can be said about.
@@ -111,7 +111,7 @@ def _classes(endpoint: EndpointConfig, vocabulary: Vocabulary, short: Callable[[
 
 
 def _labels(
-    endpoint: EndpointConfig, vocabulary: Vocabulary, short: Callable[[str], str]
+    endpoint: EndpointConfig, vocabulary: Schema, short: Callable[[str], str]
 ) -> Line | None:
     """Say which properties name things, and of which classes."""
     known, classes = vocabulary.properties, vocabulary.classes

@@ -10,8 +10,8 @@ from towns import write_towns
 from reasoningbank.agents.algebra import load_shown_programs, open_stage, shown_programs
 from reasoningbank.agents.algebra.shown import LEAD
 from reasoningbank.algebra import mistakes, read_program, run_program
-from reasoningbank.algebra.prefixes import with_prefixes
-from reasoningbank.algebra.restating import as_query
+from reasoningbank.algebra.answers import as_query
+from reasoningbank.algebra.source import with_prefixes
 from reasoningbank.corpus import load_pack, load_shacl_tasks, open_endpoint
 from reasoningbank.errors import UsageError
 

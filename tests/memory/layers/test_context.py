@@ -16,8 +16,8 @@ from reasoningbank.memory import MemoryItem
 from reasoningbank.memory.layers import Budgets, ContextBuilder, SchemaCard, load_notes, procedures
 from reasoningbank.memory.packing import Found, item_text
 from reasoningbank.memory.search import Retrieval
+from reasoningbank.schema import Schema
 from reasoningbank.sparql import EndpointConfig
-from reasoningbank.tools import Vocabulary
 
 from .conftest import Known
 
@@ -125,7 +125,7 @@ def test_hashes_follow_what_they_are_of(uniprot: Known, whole: ContextBuilder) -
 
 
 def test_an_endpoint_without_a_pack(trees: EndpointConfig) -> None:
-    bare = ContextBuilder(("L0", "L1", "L2", "L3"), endpoint=trees, vocabulary=Vocabulary.of(trees))
+    bare = ContextBuilder(("L0", "L1", "L2", "L3"), endpoint=trees, vocabulary=Schema.of(trees))
     context = bare.build("Which trees are the highest?")
     assert context.text.startswith("Trees <https://trees.example/sparql/>: its size is not told.")
     assert "t:height" in context.text
@@ -135,10 +135,10 @@ def test_an_endpoint_without_a_pack(trees: EndpointConfig) -> None:
 SCRIPT = """
 from reasoningbank.corpus import load_pack, open_endpoint
 from reasoningbank.memory.layers import ContextBuilder
-from reasoningbank.tools import Vocabulary
+from reasoningbank.schema import Schema
 pack = load_pack("uniprot")
 with open_endpoint(pack) as endpoint:
-    vocabulary = Vocabulary.of(endpoint, pack.schema)
+    vocabulary = Schema.of(endpoint, pack.schema)
     builder = ContextBuilder(
         ["L0", "L1", "L3"], endpoint=endpoint, vocabulary=vocabulary, pack=pack
     )
