@@ -357,9 +357,7 @@ class Documents:
         try:
             self._make_containers([self.base])
         except Refused as refused:
-            raise UsageError(
-                f"cannot be used: {refused.why}", where=str(folder)
-            ) from refused
+            raise UsageError(f"cannot be used: {refused.why}", where=str(folder)) from refused
 
     def close(self) -> None:
         """Release the store, so that another server can open it."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pyoxigraph import DefaultGraph, NamedNode, Quad, RdfFormat, Store, Triple, parse, serialize
 
 from reasoningbank.errors import QueryError
-from reasoningbank.sparql.entities import blows_up
+from reasoningbank.sparql.formats import blows_up
 from reasoningbank.sparql.tokens import check_nesting, check_terms, tokenize
 
 __all__ = [

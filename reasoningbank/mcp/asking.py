@@ -131,9 +131,7 @@ class Asker:
         own = self._world.endpoint
         if endpoint and not own.is_at(endpoint):
             hint = f"write the query itself, or ask {own.url}"
-            raise UsageError(
-                "not the server's endpoint", where=endpoint, hint=hint
-            )
+            raise UsageError("not the server's endpoint", where=endpoint, hint=hint)
         return self._attempt(naming_columns(question, names)).sparql or ""
 
     def _attempt(self, question: str, stop: threading.Event | None = None) -> Attempt:

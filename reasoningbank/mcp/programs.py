@@ -21,10 +21,10 @@ from reasoningbank.algebra import (
     read_program,
     to_json,
 )
-from reasoningbank.algebra.interpreter import run_program
+from reasoningbank.algebra.addresses import credentials_from
+from reasoningbank.algebra.program import run_program
 from reasoningbank.algebra.runtime import Limits, Runtime
 from reasoningbank.algebra.source import parse_program
-from reasoningbank.algebra.web_credentials import credentials_from
 from reasoningbank.errors import BudgetError, ReasoningBankError, ToolError
 from reasoningbank.mcp.sessions import Session
 from reasoningbank.sparql.terms import cut

@@ -108,12 +108,12 @@ def read_page(shared: Shared, uri: str) -> tuple[str, str]:
 
 def _operations() -> str:
     # Slow to load.
-    from reasoningbank.algebra.documentation import reference
+    from reasoningbank.algebra.reference import reference
 
     return reference()
 
 
 def _schema() -> str:
-    from reasoningbank.algebra.schema import program_schema
+    from reasoningbank.algebra.reference import program_schema
 
     return json.dumps(program_schema(), ensure_ascii=False, indent=1)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from reasoningbank.corpus import Pack, Task, load_shacl_tasks, open_endpoint, split_tasks
 from reasoningbank.errors import SetupError
+from reasoningbank.schema import EndpointProfile, Schema
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
-from reasoningbank.tools import Survey, Vocabulary
 
 if TYPE_CHECKING:
     from reasoningbank.mcp.asking import Asker, Cards
@@ -91,8 +91,8 @@ class Opened:
 
     endpoint: EndpointConfig
     client: SPARQLClient
-    vocabulary: Vocabulary
-    survey: Survey
+    vocabulary: Schema
+    survey: EndpointProfile
 
 
 class Shared:
@@ -215,13 +215,13 @@ class Shared:
     def _open(self) -> Opened:
         pack = self.settings.pack
         endpoint = self._stack.enter_context(open_endpoint(pack, self.settings.url))
-        declared = Vocabulary.of_schema(pack.schema) if pack.schema else None
+        declared = Schema.of_schema(pack.schema) if pack.schema else None
         return Opened(
             endpoint=endpoint,
             client=self._stack.enter_context(SPARQLClient(endpoint)),
-            vocabulary=Vocabulary.of(endpoint, pack.schema),
+            vocabulary=Schema.of(endpoint, pack.schema),
             survey=self._stack.enter_context(
-                contextlib.closing(Survey(endpoint, declared=declared))
+                contextlib.closing(EndpointProfile(endpoint, declared=declared))
             ),
         )
 
