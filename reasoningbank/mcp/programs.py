@@ -23,7 +23,7 @@ from reasoningbank.algebra import (
 )
 from reasoningbank.algebra.addresses import credentials_from
 from reasoningbank.algebra.program import run_program
-from reasoningbank.algebra.runtime import Limits, Runtime
+from reasoningbank.algebra import Limits, Runtime
 from reasoningbank.algebra.source import parse_program
 from reasoningbank.errors import BudgetError, ReasoningBankError, ToolError
 from reasoningbank.mcp.sessions import Session

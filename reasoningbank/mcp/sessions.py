@@ -92,7 +92,7 @@ class Opened:
     endpoint: EndpointConfig
     client: SPARQLClient
     vocabulary: Schema
-    survey: EndpointProfile
+    profile: EndpointProfile
 
 
 class Shared:
@@ -215,12 +215,12 @@ class Shared:
     def _open(self) -> Opened:
         pack = self.settings.pack
         endpoint = self._stack.enter_context(open_endpoint(pack, self.settings.url))
-        declared = Schema.of_schema(pack.schema) if pack.schema else None
+        declared = Schema.of_files(pack.schema) if pack.schema else None
         return Opened(
             endpoint=endpoint,
             client=self._stack.enter_context(SPARQLClient(endpoint)),
             vocabulary=Schema.of(endpoint, pack.schema),
-            survey=self._stack.enter_context(
+            profile=self._stack.enter_context(
                 contextlib.closing(EndpointProfile(endpoint, declared=declared))
             ),
         )
@@ -264,7 +264,7 @@ class Session:
                 store=self.store,
                 client=opened.client,
                 vocabulary=opened.vocabulary,
-                survey=opened.survey,
+                profile=opened.profile,
             )
 
         return self._once("sparql", make)
