@@ -11,7 +11,9 @@ from typing import Any, Literal
 from rdflib import Graph
 
 from reasoningbank.algebra import (
+    Limits,
     Planned,
+    Runtime,
     Sent,
     Stream,
     Table,
@@ -23,7 +25,6 @@ from reasoningbank.algebra import (
 )
 from reasoningbank.algebra.addresses import credentials_from
 from reasoningbank.algebra.program import run_program
-from reasoningbank.algebra import Limits, Runtime
 from reasoningbank.algebra.source import parse_program
 from reasoningbank.errors import BudgetError, ReasoningBankError, ToolError
 from reasoningbank.mcp.sessions import Session
