@@ -15,7 +15,6 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 from rdflib.term import URIRef
 
-from reasoningbank.agents.confidence import confidence_in
 from reasoningbank.corpus import Pack, load_pack, query_features
 from reasoningbank.errors import QueryError, RecordError, UsageError
 from reasoningbank.experiment import RunFolder, TrialRecord
@@ -28,8 +27,9 @@ from reasoningbank.nl2sparql import (
     validate_syntax,
     walk_query,
 )
-from reasoningbank.nl2sparql.hints import namespaces_of
-from reasoningbank.nl2sparql.languages import asked_language
+from reasoningbank.nl2sparql.confidence import confidence_in
+from reasoningbank.nl2sparql.patterns import namespaces_of
+from reasoningbank.nl2sparql.words import asked_language
 from reasoningbank.sparql import STANDARD_PREFIXES, prepare
 from reasoningbank.trajectory import Trajectory
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from reasoningbank.corpus import load_pack, open_endpoint
 from reasoningbank.errors import QueryError
-from reasoningbank.nl2sparql.hints import DEFAULT_PACK
+from reasoningbank.nl2sparql.patterns import DEFAULT_PACK
 from reasoningbank.nl2sparql.problems import Problem, Validation
 from reasoningbank.sparql import (
     BooleanResult,

@@ -11,8 +11,8 @@ from rdflib.term import Identifier, URIRef, Variable
 
 from reasoningbank.corpus import Pack
 from reasoningbank.nl2sparql.constraints import Constraints, PropertyRow, load_constraints
-from reasoningbank.nl2sparql.hints import namespaces_of
 from reasoningbank.nl2sparql.knowledge import Knowledge, load_knowledge
+from reasoningbank.nl2sparql.patterns import namespaces_of
 from reasoningbank.nl2sparql.walking import WalkedQuery
 from reasoningbank.sparql import STANDARD_PREFIXES, compact
 

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from reasoningbank.corpus import Pack, load_pack
 from reasoningbank.errors import QueryError
-from reasoningbank.nl2sparql.hints import DEFAULT_PACK, namespaces_of
-from reasoningbank.nl2sparql.patterns import load_patterns
+from reasoningbank.nl2sparql.patterns import DEFAULT_PACK, load_patterns, namespaces_of
 from reasoningbank.nl2sparql.problems import Problem, Validation
 from reasoningbank.nl2sparql.validation.apart import unjoined
 from reasoningbank.nl2sparql.validation.classes import misplaced_classes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reasoningbank.corpus import Pack, load_pack
 from reasoningbank.errors import QueryError
-from reasoningbank.nl2sparql.hints import DEFAULT_PACK, namespaces_of
+from reasoningbank.nl2sparql.patterns import DEFAULT_PACK, namespaces_of
 from reasoningbank.nl2sparql.problems import Problem, Validation
 from reasoningbank.sparql import STANDARD_PREFIXES, prepare
 
