@@ -74,7 +74,7 @@ from reasoningbank.corpus import load_pack, open_endpoint
 from reasoningbank.errors import ReasoningBankError, UsageError
 from reasoningbank.lm import ModelHandle, UsageCounter, open_lm
 from reasoningbank.lm.names import parse_name
-from reasoningbank.memory.layers import ContextBuilder
+from reasoningbank.memory.context import ContextBuilder
 from reasoningbank.schema import Schema
 from reasoningbank.sparql import EndpointConfig
 from reasoningbank.trajectory import Recorder

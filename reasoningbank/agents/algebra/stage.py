@@ -18,7 +18,7 @@ from reasoningbank.algebra.addresses import checked
 from reasoningbank.corpus import DocumentSpace, Pack
 from reasoningbank.errors import UsageError
 from reasoningbank.ldp import LDPServer
-from reasoningbank.ldp.names import checked_base, checked_document
+from reasoningbank.ldp.documents import checked_base, checked_document
 from reasoningbank.sparql import EndpointConfig
 from reasoningbank.sparql.datafiles import open_data
 from reasoningbank.sparql.terms import full

@@ -14,8 +14,8 @@ import pytest
 from reasoningbank.corpus import load_pack
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment import Experiment, RunFolder, run_experiment
+from reasoningbank.experiment.cluster import _check_reach, _divided, packed
 from reasoningbank.experiment.config import Executor
-from reasoningbank.experiment.distributed import _check_reach, _shared, packed
 from reasoningbank.lm import ModelHandle
 from reasoningbank.sparql import EndpointConfig
 
@@ -66,10 +66,12 @@ def test_loopback_is_refused_to_workers_of_another_machine() -> None:
     there = EndpointConfig("https://e/sparql")
     remote = Executor(kind="dask", scheduler="tcp://10.1.2.3:8786")
     local_model = {"local": ModelHandle("local", api_base="http://127.0.0.1:2/v1")}
-    with pytest.raises(UsageError, match=r"cannot reach http://127.0.0.1:1/query"):
+    with pytest.raises(UsageError) as caught:
         _check_reach(remote, here, {})
-    with pytest.raises(UsageError, match=r"cannot reach http://127.0.0.1:2/v1"):
+    assert caught.value.fields["address"] == "http://127.0.0.1:1/query"
+    with pytest.raises(UsageError) as caught:
         _check_reach(remote, there, local_model)
+    assert caught.value.fields["address"] == "http://127.0.0.1:2/v1"
     _check_reach(remote, there, {})
     _check_reach(_at(remote, "tcp://127.0.0.1:8786"), here, local_model)
 
@@ -81,8 +83,8 @@ def _at(executor: Executor, address: str) -> Executor:
 def test_politeness_is_divided_among_workers() -> None:
     public = EndpointConfig("https://e/sparql", min_interval_s=1.0, max_connections=4)
     public = replace(public, federated=(replace(public, url="https://f/sparql"),))
-    shared = _shared(public, 4)
+    shared = _divided(public, 4)
     assert (shared.min_interval_s, shared.max_connections) == (4.0, 1)
     assert shared.federated[0].min_interval_s == 4.0
     embedded = EndpointConfig("https://e/", query_url="http://127.0.0.1:1/", max_connections=4)
-    assert _shared(embedded, 4) == embedded
+    assert _divided(embedded, 4) == embedded

@@ -1,4 +1,7 @@
-"""Tracing a run while it goes on, without holding it up and without ending it."""
+"""Trace a run in MLflow while it goes on, without delaying or ending it.
+
+`mlflow` is imported only when a run is traced, and no global setting is changed.
+"""
 
 from __future__ import annotations
 
@@ -33,17 +36,17 @@ def mlflow_tracer(
 ) -> Iterator[Callable[[TrialRecord], None]]:
     """Trace a run in MLflow for the length of a block.
 
-    Traces are made from the records on disk, by a thread of their own: trials that are on disk and
-    not in MLflow are caught up with first, so a run that was killed, or that ran without tracing,
-    is made whole; none is logged twice. When the block ends, the numbers of each arm are logged as
-    metrics. Whatever fails in MLflow is told once and ends the tracing, never the run.
+    Traces are made from the records on disk by a separate thread. Trials on disk that are not in
+    MLflow are logged first, so the traces of a run that was killed, or ran untraced, are completed.
+    When the block ends, metrics of each arm are logged. A failure of MLflow is reported once and
+    ends the tracing, never the run.
 
     Args:
         uri: A database (``sqlite:///mlflow.db``, ``postgresql://…``) or a server
             (``http://127.0.0.1:5000``). None or empty: the environment's
             ``MLFLOW_TRACKING_URI``, else ``sqlite:///mlflow.db``.
         folder: The run.
-        on_failure: Told in one line if tracing fails.
+        on_failure: Called with one line if tracing fails.
         patience_s: Seconds to wait at the end for traces not yet written.
 
     Yields:
@@ -51,7 +54,7 @@ def mlflow_tracer(
 
     Raises:
         SetupError: If the extra is not installed.
-        UsageError: If the address is none that takes traces.
+        UsageError: If the address cannot store traces.
     """
     address = _checked(uri or os.environ.get("MLFLOW_TRACKING_URI") or DEFAULT_URI)
     tracer = _Tracer(address, folder, on_failure)
@@ -91,7 +94,7 @@ class _Tracer:
         if self._thread.is_alive():
             self._failed = True
             self._on_failure(
-                f"MLflow at {_shown(self._uri)} takes long, and not every trial is traced; "
+                f"MLflow at {_shown(self._uri)} is slow, and not every trial is traced; "
                 "the same command traces what is missing"
             )
 
@@ -99,7 +102,7 @@ class _Tracer:
         try:
             self._trace()
         except Exception as error:
-            # Whatever MLflow, its database driver or the network raise: the run goes on.
+            # MLflow, its database driver and the network may raise anything: the run goes on.
             logger.debug("tracing failed", exc_info=True)
             if not self._failed:
                 reason = " ".join(str(error).split())[:300] or type(error).__name__
@@ -117,8 +120,8 @@ class _Tracer:
         manifest = self._folder.manifest
         if manifest is None:
             return
-        # Only here: the package takes seconds to import, and a new database as long to be made.
-        from reasoningbank.experiment.tracing.store import TraceStore
+        # The package takes seconds to import, and a new database as long to create.
+        from reasoningbank.experiment.mlflow_store import TraceStore
 
         store = TraceStore(self._uri, manifest, self._folder.path.resolve().name)
         for record in self._folder.trials(skip_damaged=True):
@@ -135,7 +138,7 @@ def _checked(uri: str) -> str:
     scheme = uri.partition(":")[0].partition("+")[0]
     if scheme not in _SCHEMES:
         raise UsageError(
-            f"{uri!r} takes no traces",
+            f"{uri!r} cannot store traces",
             where="--mlflow",
             hint=f"give {DEFAULT_URI}, another database, or a server such as http://127.0.0.1:5000",
         )
@@ -145,7 +148,7 @@ def _checked(uri: str) -> str:
 
 
 def _shown(uri: str) -> str:
-    """Return an address without the password that it may carry."""
+    """Return an address without its password."""
     head, at, tail = uri.rpartition("@")
     scheme, slashes, _ = head.partition("://")
     return f"{scheme}{slashes}…@{tail}" if at else uri

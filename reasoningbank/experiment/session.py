@@ -1,48 +1,41 @@
-"""One invocation of a run whose arms remember: which trials can run when, and with what."""
+"""One invocation of a run whose arms use memory: which trials can run when, and with what."""
 
 from __future__ import annotations
 
 import contextlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
 from reasoningbank.errors import EndpointError, RecordError, UsageError
-from reasoningbank.experiment.config import Arm, Experiment
-from reasoningbank.experiment.executors import Job
-from reasoningbank.experiment.interrupts import Stop
-from reasoningbank.experiment.learning.banks import Banks
-from reasoningbank.experiment.learning.learner import Learner
-from reasoningbank.experiment.learning.parts import Parts
-from reasoningbank.experiment.learning.recalling import Recalls
-from reasoningbank.experiment.learning.snapshots import Snapshots, read_bank
-from reasoningbank.experiment.learning.streams import Stream
-from reasoningbank.experiment.learning.waves import Levels
-from reasoningbank.experiment.lm_judging import judge_attempts
-from reasoningbank.experiment.memory_config import bank_arm, control_of, seeds_of
-from reasoningbank.experiment.plan import Plan, stream_order
+from reasoningbank.experiment.config import Arm, Experiment, bank_arm, control_of, seeds_of
+from reasoningbank.experiment.context import RunContext
+from reasoningbank.experiment.plan import Job, Plan, named_bank, permuted
+from reasoningbank.experiment.recall import Banks, MemoryParts, Recalls
 from reasoningbank.experiment.records import RunFolder, StepFolder, TrialKey, TrialRecord
-from reasoningbank.experiment.trial import Trial
-from reasoningbank.experiment.world import World
+from reasoningbank.experiment.settings import LearnedMemory
+from reasoningbank.experiment.state import Stop
+from reasoningbank.experiment.streams import Learner, Snapshots, Stream, read_bank
+from reasoningbank.experiment.trial import Trial, judge_attempts
 from reasoningbank.memory import MemoryBank, Snapshot
 
 __all__ = ["LearningSession"]
 
 
 class LearningSession:
-    """Runs the trials of arms with memory, layers or sampling, and those beside them, in order.
+    """Orders the trials of a run with memory, context layers or sampling, and equips them.
 
     Args:
         experiment: The experiment.
         plan: Its plan.
         folder: The run.
-        world: What trials share.
+        context: What trials share.
         todo: The trials to run, and the steps to take.
-        again: Trials that are run although they are on disk.
+        again: Trials to run even if they are on disk.
         missing: Whether trials that are not on disk are run.
-        stop: Says when no further trial shall begin.
-        on_notice: Told what a person should know.
+        stop: Set when no further trial may begin.
+        on_notice: Called with one line for people.
     """
 
     def __init__(
@@ -50,7 +43,7 @@ class LearningSession:
         experiment: Experiment,
         plan: Plan,
         folder: RunFolder,
-        world: World,
+        context: RunContext,
         todo: Sequence[Job],
         *,
         again: Collection[TrialKey],
@@ -61,28 +54,24 @@ class LearningSession:
         self._experiment = experiment
         self._plan = plan
         self._folder = folder
-        self._world = world
+        self._context = context
         self._todo = todo
         self._again = again
         self._missing = missing
         self._stop = stop
         self._on_notice = on_notice
-        self._arms: Mapping[str, Arm] = {arm.name: arm for arm in experiment.arms}
-        self._parts = Parts(world, plan)
-        self._banks = Banks(
-            experiment, folder.path, plan.stream, self._parts.exemplars, self._parts.open_bank
-        )
-        self._recalls = Recalls(world, plan, self._bank, self._parts.builder)
+        self._parts = MemoryParts(context, plan)
+        self._banks = Banks(experiment, folder.path, plan.stream, self._parts)
+        self._recalls = Recalls(context, plan, self._bank, self._parts.builder)
         self._streams: dict[tuple[str, int], Stream] = {}
         self._waiting: Counter[str] = Counter()
         self._chained = False
 
     def waves(self) -> Iterator[list[Iterable[Job]]]:
-        """Yield what can run side by side, each wave once the one before it has ended."""
-        levels = Levels(self._experiment)
+        """Yield the chains that can run side by side, one wave after the other."""
         waves: dict[int, list[Job]] = defaultdict(list)
         for job in [*self._lost(), *self._todo]:
-            waves[levels.of(job)].append(job)
+            waves[self._level(job)].append(job)
         for level in sorted(waves):
             chains = self._chains(waves[level])
             self._chained = self._chained or bool(chains)
@@ -90,11 +79,10 @@ class LearningSession:
                 yield chains
 
     def trial(self, job: Job, worker: int) -> Trial:
-        """Return a trial, ready to be run."""
-        sampling = job.arm.sampling
-        matched = sampling is not None and sampling.tokens_of != "" and job.step is None
+        """Return a trial with what it is given of memory."""
+        matched = bool(job.arm.tokens_from) and job.step is None
         return Trial(
-            self._world,
+            self._context,
             self._experiment,
             job.arm,
             job.task,
@@ -112,7 +100,7 @@ class LearningSession:
             stream.close()
 
     def finish(self) -> None:
-        """Tell what could not be run.
+        """Report what could not be run.
 
         Raises:
             EndpointError: If a stream stopped before its end.
@@ -129,7 +117,7 @@ class LearningSession:
             raise EndpointError(
                 f"a stream ended before its last step: {stopped[0]}{more}",
                 where=str(self._folder.path),
-                hint="mend that, then: reasoningbank rerun RUN --status error --missing",
+                hint="fix the cause, then: reasoningbank rerun RUN --status error --missing",
             )
 
     def _chains(self, jobs: Iterable[Job]) -> list[Iterable[Job]]:
@@ -151,13 +139,13 @@ class LearningSession:
         return chains
 
     def _lost(self) -> list[Job]:
-        """Return the last steps of streams that ended with a bank that cannot be read any more."""
+        """Return the last steps of streams whose final bank can no longer be read."""
         lost: list[Job] = []
         snapshots = Snapshots(self._folder.path)
         roots = {
-            (bank_arm(self._arms, job.arm).name, job.key.seed)
+            (bank_arm(self._experiment, job.arm).name, job.key.seed)
             for job in self._todo
-            if job.step is None and bank_arm(self._arms, job.arm).memory.learns
+            if job.step is None and bank_arm(self._experiment, job.arm).learns
         }
         for name, order in sorted(roots):
             steps = StepFolder(self._folder.path, name, order)
@@ -176,22 +164,40 @@ class LearningSession:
         return lost
 
     def _waits_for(self, job: Job) -> str:
-        """Return what a trial rests on that is not there yet; empty for nothing."""
-        root = bank_arm(self._arms, job.arm)
-        if root.memory.learns and job.step is None:
+        """Return what a trial depends on that does not exist yet; empty for nothing."""
+        root = bank_arm(self._experiment, job.arm)
+        if root.learns and job.step is None:
             taken = len(StepFolder(self._folder.path, root.name, job.key.seed).taken())
             if taken < len(self._plan.stream):
                 place = f"{root.name}.{job.key.seed}"
                 return f"stream {place} is at step {taken} of {len(self._plan.stream)}"
-        sampling = job.arm.sampling
-        if sampling and sampling.tokens_of and job.step is None and self._tokens(job) is None:
-            return f"{sampling.tokens_of}, whose tokens {job.key.arm} matches, lacks their tasks"
+        if job.arm.tokens_from and job.step is None and self._tokens(job) is None:
+            return f"{job.arm.tokens_from}, whose tokens {job.key.arm} matches, lacks their tasks"
         return ""
 
+    def _level(self, job: Job) -> int:
+        """Return the wave in which a trial runs, from 0: after the trials it depends on.
+
+        A stream comes after the trials of its control; the evaluation of an arm after the stream
+        of its bank, and after the arm whose tokens it matches.
+        """
+        if job.step is None:
+            return self._evaluation_level(job.arm)
+        return self._stream_level(job.arm) if job.teaches else 0
+
+    def _stream_level(self, arm: Arm) -> int:
+        return 0 if control_of(self._experiment, arm) is None else 1
+
+    def _evaluation_level(self, arm: Arm) -> int:
+        root = bank_arm(self._experiment, arm)
+        level = self._stream_level(root) + 1 if root.learns else 0
+        if arm.tokens_from:
+            other = self._experiment.arms_by_name[arm.tokens_from]
+            level = max(level, self._evaluation_level(other) + 1)
+        return level
+
     def _tokens(self, job: Job) -> int | None:
-        assert job.arm.sampling is not None
-        key = replace(job.key, arm=job.arm.sampling.tokens_of)
-        found = self._read(key)
+        found = self._read(replace(job.key, arm=job.arm.tokens_from))
         return None if found is None or found.status == "error" else found.usage.tokens
 
     def _read(self, key: TrialKey) -> TrialRecord | None:
@@ -207,8 +213,8 @@ class LearningSession:
 
     def _stream(self, arm: Arm, order: int) -> Stream:
         begin = Snapshot.of(())
-        if arm.memory.bank:
-            begin = read_bank(arm.memory, order)
+        if named_bank(arm):
+            begin = read_bank(arm, order)
         steps = sum(job.teaches and _place(job) == (arm.name, order) for job in self._plan.jobs)
         return Stream(
             Learner(
@@ -218,7 +224,7 @@ class LearningSession:
                 self._parts.consolidate if self._experiment.learning.consolidate else None,
             ),
             order,
-            stream_order(self._plan.stream, order),
+            permuted(self._plan.stream, order),
             self._folder,
             lambda: begin,
             self._parts.open_bank,
@@ -233,10 +239,10 @@ class LearningSession:
         )
 
     def _judged(self, arm: Arm, record: TrialRecord) -> TrialRecord:
-        """Return a record with the judgements that its arm believes, asked for if need be."""
-        if arm.memory.judge == "execution":
+        """Return a record with the judgements that its arm learns from."""
+        if not isinstance(arm.memory, LearnedMemory) or arm.memory.judge == "execution":
             return record
-        judged = judge_attempts(self._world, arm.judge_lm, record)
+        judged = judge_attempts(self._context, arm.judge_lm, record)
         if judged is not record:
             self._folder.write(judged)
         return judged
