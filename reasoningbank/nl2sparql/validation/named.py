@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from reasoningbank.nl2sparql.problems import Problem
-from reasoningbank.nl2sparql.words import Token, folded, read_tokens
+from reasoningbank.nl2sparql.words import QuestionToken, folded, read_tokens
 from reasoningbank.sparql.tokens import tokenize
 
 __all__ = ["unnamed"]
@@ -56,7 +56,7 @@ def unnamed(
         yield Problem("semantic", "not-named", what, hint)
 
 
-def _names(token: Token, shapes: Mapping[str, re.Pattern[str]]) -> bool:
+def _names(token: QuestionToken, shapes: Mapping[str, re.Pattern[str]]) -> bool:
     """Say whether a token of a question is the name of something."""
     if token.kind != "code":
         return token.kind == "quoted"
@@ -69,6 +69,6 @@ def _plain(text: str) -> str:
     return folded(text).replace("\\", "")
 
 
-def _told(tokens: Iterable[Token]) -> list[str]:
+def _told(tokens: Iterable[QuestionToken]) -> list[str]:
     texts = (f'"{one.text}"' if one.kind == "quoted" else one.text for one in tokens)
     return list(dict.fromkeys(texts))
