@@ -42,14 +42,12 @@ from reasoningbank.nl2sparql.validation import (
     EndpointValidation,
     Explain,
     Level,
-    Problem,
     Validation,
     validate,
     validate_endpoint,
     validate_semantic,
     validate_syntax,
 )
-from reasoningbank.nl2sparql.walking import Statement, WalkedQuery, walk_query
 from reasoningbank.nl2sparql.writing import adapt_query, same_query, write_query
 
 __all__ = [
@@ -72,17 +70,14 @@ __all__ = [
     "PatternDetector",
     "PatternReport",
     "PatternSet",
-    "Problem",
     "PrototypeDetector",
     "RandomRetriever",
     "Rate",
     "Retrieved",
     "Retriever",
     "Rule",
-    "Statement",
     "Translation",
     "Validation",
-    "WalkedQuery",
     "adapt_query",
     "asked_language",
     "best_candidate",
@@ -104,7 +99,6 @@ __all__ = [
     "validate_endpoint",
     "validate_semantic",
     "validate_syntax",
-    "walk_query",
     "write_query",
 ]
 

@@ -17,7 +17,6 @@ from reasoningbank.nl2sparql.hybrid import HybridRetriever, Retrieved, Retriever
 from reasoningbank.nl2sparql.languages import asked_language
 from reasoningbank.nl2sparql.nearness import NEAR, exchanged, nearest_question
 from reasoningbank.nl2sparql.patterns import load_patterns
-from reasoningbank.nl2sparql.problems import Level
 from reasoningbank.nl2sparql.prompting import MOST_CHARS, build_constraints
 from reasoningbank.nl2sparql.translation import (
     Candidate,
@@ -26,7 +25,7 @@ from reasoningbank.nl2sparql.translation import (
     Translation,
     best_candidate,
 )
-from reasoningbank.nl2sparql.validation import LEVELS, Explain, validate
+from reasoningbank.nl2sparql.validation import LEVELS, Explain, Level, validate
 from reasoningbank.nl2sparql.writing import adapt_query, same_query, write_query
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from reasoningbank.findings import Finding
 from reasoningbank.nl2sparql.detection import Detected
 from reasoningbank.nl2sparql.hybrid import Retrieved
-from reasoningbank.nl2sparql.problems import Problem
 from reasoningbank.nl2sparql.validation import EndpointValidation
 
 __all__ = ["Candidate", "How", "OnStep", "Translation", "best_candidate"]
@@ -33,7 +33,7 @@ class Candidate:
 
     sparql: str
     how: How
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[Finding, ...] = ()
     checked: EndpointValidation | None = None
 
     @property
@@ -43,7 +43,7 @@ class Candidate:
         Then fewer problems decide.
         """
         executed = self.checked is not None and self.checked.executed
-        levels = {problem.level for problem in self.problems}
+        levels = {problem.fields["level"] for problem in self.problems}
         return (
             not self.problems,
             executed and self.checked is not None and self.checked.rows > 0,
@@ -73,7 +73,7 @@ class Translation:
     question: str
     sparql: str | None
     is_valid: bool = False
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[Finding, ...] = ()
     patterns: tuple[Detected, ...] = ()
     retrieved: tuple[Retrieved, ...] = ()
     rules: str = field(default="", repr=False)

@@ -9,8 +9,14 @@ from pathlib import Path
 from rdflib.term import URIRef
 
 from reasoningbank.errors import QueryError
-from reasoningbank.nl2sparql import Statement, walk_query
-from reasoningbank.schema import Schema, as_lines, explain_empty, probe_run
+from reasoningbank.schema import (
+    Schema,
+    Statement,
+    as_lines,
+    explain_empty,
+    probe_run,
+    read_statements,
+)
 from reasoningbank.sparql import (
     STANDARD_PREFIXES,
     EndpointConfig,
@@ -78,7 +84,7 @@ def explore(
             return Explored()
         if prepared.parsed is None:
             return Explored()
-        statements = walk_query(prepared.parsed).statements
+        statements = read_statements(prepared.text).statements
         classes: dict[str, None] = {}
         properties: dict[str, None] = {}
         for endpoint, own in _by_endpoint(statements, config):

@@ -114,7 +114,7 @@ class Nodes:
             form = ""
             with contextlib.suppress(QueryError):
                 form = client.prepare(sparql).form
-        told = [_problem(one.level, one.code, str(one)) for one in problems]
+        told = [_problem(one.fields["level"], one.code, str(one)) for one in problems]
         if state["repeated"]:
             said = "this query was tried before; write another one"
             told.append(_problem("semantic", "repeated", said))
