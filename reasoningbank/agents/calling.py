@@ -13,7 +13,7 @@ from reasoningbank.agents.budget import used_up
 from reasoningbank.agents.protocol import Episode
 from reasoningbank.errors import ModelError
 from reasoningbank.lm import lm_failure
-from reasoningbank.lm.failures import is_timeout
+from reasoningbank.lm.calls import is_timeout
 from reasoningbank.sparql import EndpointConfig
 
 __all__ = ["ask_once", "asking", "prefix_names"]
