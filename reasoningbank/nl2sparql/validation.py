@@ -29,8 +29,7 @@ from reasoningbank.nl2sparql.constraints import (
     PropertyRow,
     load_constraints,
 )
-from reasoningbank.nl2sparql.hints import DEFAULT_PACK, namespaces_of
-from reasoningbank.nl2sparql.patterns import load_patterns
+from reasoningbank.nl2sparql.patterns import DEFAULT_PACK, load_patterns, namespaces_of
 from reasoningbank.nl2sparql.words import Token, folded, read_tokens
 from reasoningbank.schema import Schema, Statement, Statements, lint, read_statements
 from reasoningbank.schema.structure import Structure
