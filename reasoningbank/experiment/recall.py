@@ -38,13 +38,14 @@ from reasoningbank.memory import (
     retrieve_random,
 )
 from reasoningbank.memory.consolidate import consolidate
+from reasoningbank.memory.context import Budgets, ContextBuilder
 from reasoningbank.memory.demonstrations import (
     ShownDemonstration,
     random_demonstration,
     shown_demonstrations,
 )
 from reasoningbank.memory.distillation import Distilled, Distiller
-from reasoningbank.memory.layers import Budgets, ContextBuilder, SchemaCard
+from reasoningbank.memory.layers import SchemaCard
 from reasoningbank.retrieval import Embedder, Vectors, open_embedder
 from reasoningbank.schema import Schema
 from reasoningbank.sparql import Discovery, Linker, discover
