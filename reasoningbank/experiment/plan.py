@@ -160,7 +160,7 @@ def named_bank(arm: Arm) -> str:
 
 
 def find_bank(arm: Arm, seed: int) -> tuple[RunStorage, str]:
-    """Return where the bank that `memory.bank` names for a seed lies: a storage and a name in it."""
+    """Return a storage and the name in it of the bank that `memory.bank` names for a seed."""
     where = Path(named_bank(arm))
     stream = arm.memory.stream if isinstance(arm.memory, BankMemory) else ""
     storage, name = RunStorage(where.parent), where.name
@@ -283,9 +283,7 @@ def hidden_tasks(corpus: Sequence[Task], tasks: Sequence[Task]) -> frozenset[str
     return frozenset(hidden)
 
 
-def _hidden_by_task(
-    experiment: Experiment, corpus: Sequence[Task]
-) -> dict[str, frozenset[str]]:
+def _hidden_by_task(experiment: Experiment, corpus: Sequence[Task]) -> dict[str, frozenset[str]]:
     """Return what is hidden of each task if that is not the same for all of the run."""
     if experiment.leave_out == "run":
         return {}

@@ -203,9 +203,7 @@ class _Run:
         if executor.kind == "dask":
             from reasoningbank.experiment.cluster import on_dask
 
-            remote = on_dask(
-                self.todo, experiment, config, plan, models, stop, self.on_notice
-            )
+            remote = on_dask(self.todo, experiment, config, plan, models, stop, self.on_notice)
             with contextlib.closing(remote) as events:
                 self.writer.write_all(events, state, stop)
             return

@@ -217,9 +217,7 @@ class Trial:
             return replace(attempt, status="error", findings=(gone,))
         return attempt
 
-    def _tools(
-        self, store: RefStore, recorder: Recorder, hidden: frozenset[str]
-    ) -> dict[str, Any]:
+    def _tools(self, store: RefStore, recorder: Recorder, hidden: frozenset[str]) -> dict[str, Any]:
         context, wanted = self.context, self.arm.tools
         query_tools = SPARQLTools(
             context.endpoint,
@@ -229,9 +227,7 @@ class Trial:
             profile=context.profile,
         )
         packs = [context.pack] if context.pack else []
-        endpoint_tools = EndpointTools(
-            [context.endpoint], store=store, packs=packs, hidden=hidden
-        )
+        endpoint_tools = EndpointTools([context.endpoint], store=store, packs=packs, hidden=hidden)
         tools = query_tools.as_dspy_tools() | endpoint_tools.as_dspy_tools()
         for name in wanted or ():
             if name not in tools:
