@@ -168,7 +168,7 @@ def _over_stdio(shared: Shared) -> None:
 
 def _over_http(shared: Shared, bound: socket.socket) -> None:
     from reasoningbank.mcp import serve_http
-    from reasoningbank.mcp.transports import PATH
+    from reasoningbank.mcp.server import PATH
 
     host, port = bound.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host

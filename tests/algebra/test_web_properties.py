@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from reasoningbank.algebra.addresses import checked, inside
 from reasoningbank.algebra.writes import digest
 from reasoningbank.errors import UsageError
-from reasoningbank.ldp.names import document_url
+from reasoningbank.ldp.documents import document_url
 
 BASE = "http://e/mine/"
 NODES = st.sampled_from(["_:a", "_:b", "_:c", "<http://e/x>", '"y"@en'])

@@ -10,8 +10,7 @@ import pytest
 from reasoningbank.algebra.queries import Condition
 from reasoningbank.algebra.terms import ProgramError
 from reasoningbank.errors import QueryError
-from reasoningbank.ldp.faults import Refused
-from reasoningbank.ldp.updates import updated
+from reasoningbank.ldp.exchange import Refused, updated
 from reasoningbank.sparql import prepare
 from reasoningbank.sparql.tokens import tokenize
 
