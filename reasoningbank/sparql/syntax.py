@@ -23,89 +23,17 @@ _PAIRS = {"(": ")", "{": "}", "[": "]"}
 _FORMS = ("SELECT", "ASK", "CONSTRUCT", "DESCRIBE")
 _AGGREGATES = ("COUNT", "SUM", "AVG", "MIN", "MAX", "SAMPLE", "GROUP_CONCAT")
 #: Built-in functions of SPARQL 1.1 (section 17.4), then those that SPARQL 1.2 adds.
-_FUNCTIONS = [
-    "ABS",
-    "BNODE",
-    "BOUND",
-    "CEIL",
-    "COALESCE",
-    "CONCAT",
-    "CONTAINS",
-    "DATATYPE",
-    "DAY",
-    "ENCODE_FOR_URI",
-    "FLOOR",
-    "HOURS",
-    "IF",
-    "IRI",
-    "ISBLANK",
-    "ISIRI",
-    "ISLITERAL",
-    "ISNUMERIC",
-    "ISURI",
-    "LANG",
-    "LANGMATCHES",
-    "LCASE",
-    "MD5",
-    "MINUTES",
-    "MONTH",
-    "NOW",
-    "RAND",
-    "REGEX",
-    "REPLACE",
-    "ROUND",
-    "SAMETERM",
-    "SECONDS",
-    "SHA1",
-    "SHA256",
-    "SHA384",
-    "SHA512",
-    "STR",
-    "STRAFTER",
-    "STRBEFORE",
-    "STRDT",
-    "STRENDS",
-    "STRLANG",
-    "STRLEN",
-    "STRSTARTS",
-    "STRUUID",
-    "SUBSTR",
-    "TIMEZONE",
-    "TZ",
-    "UCASE",
-    "URI",
-    "UUID",
-    "YEAR",
-    "TRIPLE",
-    "ISTRIPLE",
-    "SUBJECT",
-    "PREDICATE",
-    "OBJECT",
-    "LANGDIR",
-    "HASLANG",
-    "HASLANGDIR",
-    "STRLANGDIR",
-]
+_FUNCTIONS = """
+ABS BNODE BOUND CEIL COALESCE CONCAT CONTAINS DATATYPE DAY ENCODE_FOR_URI FLOOR HOURS IF IRI
+ISBLANK ISIRI ISLITERAL ISNUMERIC ISURI LANG LANGMATCHES LCASE MD5 MINUTES MONTH NOW RAND
+REGEX REPLACE ROUND SAMETERM SECONDS SHA1 SHA256 SHA384 SHA512 STR STRAFTER STRBEFORE STRDT
+STRENDS STRLANG STRLEN STRSTARTS STRUUID SUBSTR TIMEZONE TZ UCASE URI UUID YEAR
+TRIPLE ISTRIPLE SUBJECT PREDICATE OBJECT LANGDIR HASLANG HASLANGDIR STRLANGDIR
+"""
 #: Words that parentheses follow without being functions.
-_BEFORE_PARENTHESES = [
-    "FILTER",
-    "BIND",
-    "SELECT",
-    "DISTINCT",
-    "REDUCED",
-    "BY",
-    "HAVING",
-    "ASC",
-    "DESC",
-    "IN",
-    "NOT",
-    "VALUES",
-    "AS",
-    "WHERE",
-    "EXISTS",
-    "A",
-    "SEPARATOR",
-]
+_BEFORE_PARENTHESES = """
+FILTER BIND SELECT DISTINCT REDUCED BY HAVING ASC DESC IN NOT VALUES AS WHERE EXISTS A SEPARATOR
+"""
 _MODIFIERS = ("GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "VALUES")
 #: Words in the message of a parser, the code of the fix, what they mean, and what to do.
 _SAID = (
