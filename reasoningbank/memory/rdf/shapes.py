@@ -12,7 +12,7 @@ from rdflib import RDF, BNode, Graph, Literal, URIRef
 from rdflib.namespace import SH
 from rdflib.term import Node
 
-from reasoningbank.corpus.validation_shapes import shapes_file
+from reasoningbank.corpus.validation import shapes_file
 from reasoningbank.memory.rdf import terms
 from reasoningbank.sparql import STANDARD_PREFIXES
 

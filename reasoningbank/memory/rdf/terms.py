@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import quote, unquote
 
-from reasoningbank.corpus.vocabulary import RB, RDF_TYPE, RDFS
+from reasoningbank.corpus.examples import RB, RDF_TYPE, RDFS
 from reasoningbank.sparql import STANDARD_PREFIXES
 
 __all__ = [
