@@ -13,6 +13,8 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
+from reasoningbank.errors import UsageError
+
 __all__ = ["DiskCache", "cache_dir", "open_database"]
 
 logger = logging.getLogger(__name__)
@@ -23,6 +25,7 @@ _PARTS = ("", "-wal", "-shm")
 _TABLE = """
 PRAGMA synchronous=OFF;
 CREATE TABLE IF NOT EXISTS entries (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+SELECT 1 FROM entries LIMIT 1;
 """
 #: SQLite always accepts this many values in a statement.
 _AT_ONCE = 900
@@ -38,11 +41,15 @@ def cache_dir() -> Path:
 class DiskCache:
     """Bytes by key in a SQLite file, shared by all threads and processes of a user.
 
-    It never raises: if the file cannot be read or written, or an entry was changed on disk, the
-    entry is missing. A damaged file is set aside.
+    Reading and writing never raise: an entry that cannot be read, or was changed on disk, is
+    missing. A damaged file is set aside.
 
     Args:
         file: The file; its folder is created.
+        required: Whether a file that cannot be opened is an error.
+
+    Raises:
+        UsageError: If it is `required` and cannot be opened.
 
     Examples:
         >>> import tempfile
@@ -54,18 +61,29 @@ class DiskCache:
         {'a': b'1'}
     """
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, *, required: bool = False) -> None:
         self._lock = threading.Lock()
         self._database: sqlite3.Connection | None = None
         try:
             self._database = open_database(file, _TABLE, timeout_s=2.0)
         except (OSError, sqlite3.Error) as error:
+            if required:
+                raise UsageError(
+                    f"the cache cannot be opened: {error}",
+                    where=str(file),
+                    hint="name a writable file, or set no cache",
+                ) from None
             logger.warning("%s: cannot be used as a cache (%s)", file, error)
 
     @staticmethod
     def of_user(name: str) -> DiskCache:
         """Return the cache called `name` in `cache_dir`, opened once per process."""
-        return _opened_cache(cache_dir() / f"{name}.sqlite", os.getpid())
+        return DiskCache.shared(cache_dir() / f"{name}.sqlite")
+
+    @staticmethod
+    def shared(file: Path, *, required: bool = False) -> DiskCache:
+        """Return the cache of a file, opened once per process."""
+        return _opened_cache(file, required, os.getpid())
 
     def get(self, keys: Iterable[str]) -> dict[str, bytes]:
         """Return the entries that exist."""
@@ -115,9 +133,9 @@ def _digest(key: str, value: bytes) -> bytes:
 
 
 @functools.cache
-def _opened_cache(file: Path, _pid: int) -> DiskCache:
+def _opened_cache(file: Path, required: bool, _pid: int) -> DiskCache:
     # A connection must not cross a fork, hence one per process.
-    return DiskCache(file)
+    return DiskCache(file, required=required)
 
 
 def open_database(file: Path, script: str, *, timeout_s: float) -> sqlite3.Connection:

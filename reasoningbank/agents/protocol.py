@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from reasoningbank.agents.budget import Budget, Meter
 from reasoningbank.corpus import Pack, Task
-from reasoningbank.errors import ReasoningBankError
+from reasoningbank.errors import ReasoningBankError, UsageError
 from reasoningbank.findings import Finding
 from reasoningbank.sparql import EndpointConfig
 from reasoningbank.trajectory import Recorder, Trajectory, Usage
@@ -118,6 +118,21 @@ class Episode:
     examples: tuple[Example, ...] = ()
     pack: Pack | None = None
     hidden: frozenset[str] = frozenset()
+
+    def required_pack(self, agent: str) -> Pack:
+        """Return the pack.
+
+        Raises:
+            UsageError: If there is none, and so neither examples nor rules.
+        """
+        if self.pack is None:
+            raise UsageError(
+                "needs a domain pack, for its examples and rules",
+                where=f"agent {agent}",
+                hint="run it over a pack, or choose direct, react or rlm",
+                code="no-pack",
+            )
+        return self.pack
 
 
 class Agent(Protocol):

@@ -1,9 +1,8 @@
-"""A journal on disk of the writes of a run: each is there before it is sent, and again after.
+"""A journal on disk of the writes of a run: each is recorded before it is sent, and again after.
 
-So whatever ends a run, the journal tells which writes were done, which were not, and of which
-nobody knows; a run that is resumed does none of the done ones again. It is a file of JSON lines;
-a line that was not written whole stands for a request that was not sent, or an outcome that is
-not known.
+So after any failure the journal says which writes were done, which were not, and which are
+unknown; a resumed run repeats none of the done ones. It is a file of JSON lines; an incomplete
+line is a request that was not sent, or an outcome that is unknown.
 """
 
 from __future__ import annotations
@@ -25,8 +24,6 @@ from filelock import FileLock, Timeout
 
 from reasoningbank.errors import RecordError, UsageError
 
-__all__ = ["Journal", "State", "Write"]
-
 State = Literal["done", "refused", "not sent", "unanswered"]
 _FORMAT = "reasoningbank algebra journal 1"
 
@@ -36,17 +33,17 @@ class Write:
     """A write of a run.
 
     Attributes:
-        number: Its place in the journal, from 1.
+        number: Its position in the journal, from 1.
         method: PUT, POST or PATCH.
         url: The document.
-        digest: What tells its body from others.
-        condition: The request headers by which the server could tell a repetition.
-        state: How it ended: ``done``; ``refused`` by the server; ``not sent``; ``unanswered``:
-            it was sent, and nobody knows whether it was done.
-        status: The HTTP status, 0 where there is none.
-        at: The document that the server named, where it is another one.
-        why: What went wrong, in one line.
-        earlier: Whether a run before this one did it.
+        digest: Identifies its body.
+        condition: The request headers by which the server can detect a repetition.
+        state: Its outcome: ``done``; ``refused`` by the server; ``not sent``; ``unanswered``: it
+            was sent, and it is unknown whether it was done.
+        status: The HTTP status, 0 if there is none.
+        at: The document that the server named, if it is another one.
+        why: The failure, in one line.
+        earlier: Whether an earlier run did it.
     """
 
     number: int
@@ -60,24 +57,19 @@ class Write:
     why: str = ""
     earlier: bool = False
 
-    @property
-    def key(self) -> tuple[str, str, str]:
-        """What makes two writes the same."""
-        return self.method, self.url, self.digest
-
 
 class Journal:
-    """The writes of one run, in memory and, where a file is given, on disk.
+    """The writes of one run, in memory and, if a file is given, on disk.
 
     Args:
-        file: Where; None keeps them in memory alone.
-        program: What tells the program from others; a journal is resumed by the same one only.
-        resume: Whether to go on with a journal that is there.
+        file: The file; None keeps them in memory only.
+        program: Identifies the program; only the same program can resume a journal.
+        resume: Whether to continue an existing journal.
 
     Raises:
-        UsageError: There is a journal and it is not to be resumed, or the other way round; it is of
-            another program, or in use.
-        RecordError: It cannot be read or written.
+        UsageError: If there is a journal and it is not to be resumed, or the other way round; or
+            it belongs to another program, or is in use.
+        RecordError: If it cannot be read or written.
 
     Examples:
         >>> journal = Journal()
@@ -101,7 +93,7 @@ class Journal:
         if file is not None:
             self._open(file, program, resume)
         elif resume:
-            raise UsageError("no run can be resumed without its journal", hint="name the journal")
+            raise _unusable("a run cannot be resumed without its journal", hint="name the journal")
 
     def __enter__(self) -> Journal:
         return self
@@ -120,31 +112,29 @@ class Journal:
                 self._held = None
 
     def earlier(self, method: str, url: str, digest: str) -> Write | None:
-        """Take the write of an earlier run that this one would repeat; each is taken once.
+        """Return the done or unanswered write of an earlier run that this one would repeat.
 
-        Returns:
-            It, where it was done or is unanswered; None for what is to be done.
+        Each is returned once; None if the write is to be done.
         """
         with self._lock:
             waiting = self._known[method, url, digest]
             return waiting.popleft() if waiting else None
 
     def begin(self, method: str, url: str, digest: str, condition: Mapping[str, str]) -> Write:
-        """Note a write that is about to be sent; it is on disk when this returns.
+        """Record a write that is about to be sent; it is on disk when this returns.
 
         Raises:
-            RecordError: The disk does not take it, so it must not be sent.
+            RecordError: If it cannot be written to disk; it must not be sent then.
         """
         with self._lock:
             number = len(self._writes) + 1
             write = Write(number, method, url, digest, condition)
-            line = {key: value for key, value in asdict(write).items() if value and key != "state"}
-            self._note(line)
+            self._note({key: v for key, v in asdict(write).items() if v and key != "state"})
             self._writes[number] = write
             return write
 
     def again(self, write: Write, condition: Mapping[str, str]) -> Write:
-        """Note that an unanswered write is about to be sent once more; see `begin`."""
+        """Record that an unanswered write is about to be sent once more; see `begin`."""
         with self._lock:
             self._note({"number": write.number, "condition": dict(condition)})
             repeated = replace(write, condition=condition, earlier=False)
@@ -154,38 +144,37 @@ class Journal:
     def end(
         self, write: Write, state: State, *, status: int = 0, at: str = "", why: str = ""
     ) -> None:
-        """Note how a write ended.
+        """Record the outcome of a write.
 
         Raises:
-            RecordError: The disk does not take it; a later run then holds it for unanswered.
+            RecordError: If it cannot be written to disk; a later run takes it for unanswered then.
         """
         with self._lock:
-            ended = replace(write, state=state, status=status, at=at, why=why)
-            self._writes[write.number] = ended
+            self._writes[write.number] = replace(write, state=state, status=status, at=at, why=why)
             line = {"number": write.number, "state": state, "status": status, "at": at, "why": why}
             self._note({key: value for key, value in line.items() if value})
 
     def writes(self) -> tuple[Write, ...]:
-        """Return all writes, those of the runs before this one among them."""
+        """Return all writes, including those of earlier runs."""
         with self._lock:
             return tuple(self._writes[number] for number in sorted(self._writes))
 
     def draw(self, place: str = "") -> str:
-        """Return a random UUID; a run that is resumed draws the same ones at the same places.
+        """Return a random UUID; a resumed run draws the same ones at the same places.
 
         Args:
-            place: What draws: which operation, for which row. Rows that are worked on at the same
-                time draw in another order each time.
+            place: Which operation draws it, for which row, since rows that are processed at the
+                same time draw in another order each time.
         """
         with self._lock:
             self._drawn[place] += 1
             text = f"{self._seed} {place} {self._drawn[place]}"
-            made = hashlib.sha256(text.encode()).digest()[:16]
-        return str(uuid.UUID(bytes=made, version=4))
+        return str(uuid.UUID(bytes=hashlib.sha256(text.encode()).digest()[:16], version=4))
 
     def _open(self, file: Path, program: str, resume: bool) -> None:
+        missing = _unusable("there is no journal to resume", file)
         if resume and not file.exists():
-            raise UsageError("there is no journal to resume", where=str(file))
+            raise missing
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             self._held = FileLock(f"{file}.lock", timeout=0)
@@ -194,64 +183,60 @@ class Journal:
             there = file.exists() and file.stat().st_size > 0
             if there and not resume:
                 hint = "resume it, or name another file"
-                raise UsageError("there is a journal already", where=str(file), hint=hint)
+                raise _unusable("there is a journal already", file, hint, "journal-exists")
             if resume and not there:
-                raise UsageError("there is no journal to resume", where=str(file))
+                raise missing
             size = self._read(file, program) if there else 0
             self._out = file.open("r+b" if there else "wb", buffering=0)
             if there:
-                # What was not written whole goes.
+                # An incomplete last line is removed.
                 self._out.truncate(size)
                 self._out.seek(size)
             else:
                 self._note({"journal": _FORMAT, "program": program, "seed": self._seed})
         except Timeout:
             self._held = None
-            raise UsageError("another run is writing it", where=str(file)) from None
+            raise _unusable("another run is writing it", file, code="journal-in-use") from None
         except OSError as error:
             self.close()
             what = f"the journal cannot be opened: {error.strerror or error}"
-            raise RecordError(what, where=str(file)) from None
+            raise RecordError(what, where=str(file), code="journal-unreadable") from None
         except BaseException:
             self.close()
             raise
 
     def _read(self, file: Path, program: str) -> int:
-        """Read what earlier runs noted; returns where the last whole line ends."""
+        """Read the lines of earlier runs; return where the last complete line ends."""
         size = 0
-        for number, (line, end) in enumerate(_whole_lines(file)):
+        for number, (line, end) in enumerate(_complete_lines(file)):
             size = end
-            if number == 0:
-                if line.get("journal") != _FORMAT:
-                    raise UsageError("not a journal of writes", where=str(file))
-                if line.get("program") != program:
-                    hint = "resume with the program, variables and options that it was begun with"
-                    raise UsageError("it is the journal of another run", where=str(file), hint=hint)
-                self._seed = str(line.get("seed", ""))
+            if number:
+                self._take(line, file)
                 continue
-            self._take(line, file)
+            if line.get("journal") != _FORMAT:
+                raise _unusable("not a journal of writes", file, code="not-a-journal")
+            if line.get("program") != program:
+                hint = "resume with the program, variables and options that it was started with"
+                raise _unusable("it is the journal of another run", file, hint, "other-journal")
+            self._seed = str(line.get("seed", ""))
         if not size:
-            raise UsageError("not a journal of writes", where=str(file))
-        for write in self._writes.values():
-            if write.state in ("done", "unanswered"):
-                self._known[write.key].append(write)
-        for waiting in self._known.values():
-            # Of equal writes those that were done are not repeated, whichever came first.
-            ordered = sorted(waiting, key=lambda write: write.state != "done")
-            waiting.clear()
-            waiting.extend(ordered)
+            raise _unusable("not a journal of writes", file, code="not-a-journal")
+        # Of equal writes the done ones come first, since they are not repeated.
+        for state in ("done", "unanswered"):
+            for write in self._writes.values():
+                if write.state == state:
+                    self._known[write.method, write.url, write.digest].append(write)
         return size
 
     def _take(self, line: Mapping[str, Any], file: Path) -> None:
         try:
             number = int(line["number"])
             if "method" in line:
-                known = {"condition": {}, **line, "earlier": True}
-                self._writes[number] = Write(**known)
+                self._writes[number] = Write(**{"condition": {}, **line, "earlier": True})
             else:
                 self._writes[number] = replace(self._writes[number], **line)
         except (KeyError, TypeError, ValueError):
-            raise RecordError("a line of the journal cannot be read", where=str(file)) from None
+            raise _unreadable(file) from None
 
     def _note(self, line: Mapping[str, Any]) -> None:
         if self._out is None:
@@ -264,21 +249,36 @@ class Journal:
             os.fsync(self._out.fileno())
         except OSError as error:
             with contextlib.suppress(OSError):
-                # A line that is not whole would hide all that are noted behind it.
+                # An incomplete line would hide all lines after it.
                 self._out.truncate(before)
                 self._out.seek(before)
             raise RecordError(
                 f"the journal cannot be written: {error.strerror or error}",
                 where=str(self._file),
-                hint="free space there; resume the run then",
+                hint="free space there, then resume the run",
+                code="journal-unwritable",
             ) from None
 
 
-def _whole_lines(file: Path) -> Iterator[tuple[dict[str, Any], int]]:
+def _unusable(
+    what: str, file: Path | str = "", hint: str = "", code: str = "no-journal"
+) -> UsageError:
+    return UsageError(what, where=str(file), hint=hint, code=code)
+
+
+def _unreadable(file: Path) -> RecordError:
+    # A write that was done would be done again if its line were skipped.
+    hint = "look at what was written, and start a new journal"
+    what = "a line of the journal cannot be read"
+    return RecordError(what, where=str(file), hint=hint, code="journal-unreadable")
+
+
+def _complete_lines(file: Path) -> Iterator[tuple[dict[str, Any], int]]:
+    """Yield each complete line and where it ends."""
     end = 0
     with file.open("rb") as source:
         for text in source:
-            # Lines end only as the last thing that is written of them.
+            # The newline is the last byte that is written of a line.
             if not text.endswith(b"\n"):
                 return
             try:
@@ -288,10 +288,6 @@ def _whole_lines(file: Path) -> Iterator[tuple[dict[str, Any], int]]:
             if not isinstance(line, dict):
                 if end == 0:
                     return
-                # What was done would be done again if it were left out.
-                hint = "look at what was written, and begin a new journal"
-                raise RecordError(
-                    "a line of the journal cannot be read", where=str(file), hint=hint
-                )
+                raise _unreadable(file)
             end += len(text)
             yield line, end

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from reasoningbank.agents.confidence import fit_calibration
 from reasoningbank.analysis.nl2sparql_rows import TranslationRow
 from reasoningbank.analysis.statistics import Interval, bootstrap_mean, wilson
 from reasoningbank.nl2sparql import pattern_report
+from reasoningbank.nl2sparql.confidence import fit_calibration
 
 __all__ = ["calibration_figures", "translation_figures", "translation_metrics"]
 

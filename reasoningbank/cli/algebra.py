@@ -42,11 +42,16 @@ from reasoningbank.algebra import (
     read_program,
     run_program,
 )
-from reasoningbank.algebra.documentation import agent_prompt, reference, signature, summary
-from reasoningbank.algebra.schema import program_schema
+from reasoningbank.algebra.addresses import credentials_from
+from reasoningbank.algebra.reference import (
+    agent_prompt,
+    program_schema,
+    reference,
+    signature,
+    summary,
+)
 from reasoningbank.algebra.source import parse_program
 from reasoningbank.algebra.terms import scalar
-from reasoningbank.algebra.web_credentials import credentials_from
 from reasoningbank.cli.options import (
     AllowWrite,
     AsJson,
@@ -69,7 +74,7 @@ from reasoningbank.corpus import load_pack, open_endpoint
 from reasoningbank.errors import ReasoningBankError, UsageError
 from reasoningbank.lm import ModelHandle, UsageCounter, open_lm
 from reasoningbank.lm.names import parse_name
-from reasoningbank.memory.layers import ContextBuilder
+from reasoningbank.memory.context import ContextBuilder
 from reasoningbank.schema import Schema
 from reasoningbank.sparql import EndpointConfig
 from reasoningbank.trajectory import Recorder
@@ -427,7 +432,7 @@ def _write(
         if not draft.problems:
             break
         notice(f"invalid: {draft.problems[0]}")
-        draft = writing.mended(draft, draft.problems)
+        draft = writing.repaired(draft, draft.problems)
     # An invalid program may be nested too deeply to be serialised again.
     valid = not draft.problems
     text = json.dumps(draft.program, ensure_ascii=False, indent=2) if valid else draft.text

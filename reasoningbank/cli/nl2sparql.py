@@ -12,16 +12,6 @@ from typing import Annotated, Any, Literal
 import dspy
 import typer
 
-from reasoningbank.agents.confidence import Confidence
-from reasoningbank.agents.graph import (
-    GraphSettings,
-    GraphTranslation,
-    NL2SPARQLAgent,
-    tiers_for,
-)
-from reasoningbank.agents.graph.tiers import open_tiers
-from reasoningbank.agents.rag import translation_confidence
-from reasoningbank.agents.shown_examples import shown_examples
 from reasoningbank.analysis import TranslationRow, translation_figures
 from reasoningbank.analysis.nl2sparql_tables import METRICS_SHOWN, metric_cells
 from reasoningbank.cli.ask import agent_viz
@@ -34,6 +24,11 @@ from reasoningbank.errors import ReasoningBankError, UsageError
 from reasoningbank.experiment.storage import write_atomically
 from reasoningbank.lm import UsageCounter
 from reasoningbank.nl2sparql import NL2SPARQL, validate_endpoint
+from reasoningbank.nl2sparql.confidence import Confidence
+from reasoningbank.nl2sparql.graph import GraphSettings, GraphTranslation, NL2SPARQLAgent, tiers_for
+from reasoningbank.nl2sparql.graph.translator import open_tiers
+from reasoningbank.nl2sparql.hybrid import shown_examples
+from reasoningbank.nl2sparql.rag import translation_confidence
 from reasoningbank.retrieval import (
     DEFAULT_EMBEDDER,
     DEFAULT_INDEX,
@@ -130,7 +125,7 @@ def translate(
         )  # fmt: skip
     if as_json and found.sparql is not None:
         return
-    _show(found.sparql, rows, total, errors or [found.stopped])
+    _show(found.sparql, rows, total, errors or [str(found.stopped or "")])
     console.print(trust.explanation, soft_wrap=True)
     console.print(f"{confidence_line(trust)} · {_cost(counter.usage)}")
 

@@ -12,18 +12,18 @@ from typing import Literal
 
 import dspy
 
-from reasoningbank.agents.graph import GraphSettings, NL2SPARQLAgent, Tiers
-from reasoningbank.agents.graph.tiers import open_tiers
-from reasoningbank.agents.rag import translation_confidence
-from reasoningbank.agents.shown_examples import shown_examples
 from reasoningbank.analysis import TranslationRow
 from reasoningbank.analysis.nl2sparql_rows import matched
 from reasoningbank.corpus import Pack, Task, groups_of, load_corpus, sample_tasks
 from reasoningbank.errors import UsageError
-from reasoningbank.experiment import World
-from reasoningbank.experiment.world import open_world
+from reasoningbank.experiment import RunContext
+from reasoningbank.experiment.context import open_context
 from reasoningbank.lm import UsageCounter
 from reasoningbank.nl2sparql import NL2SPARQL, load_examples, validate_syntax
+from reasoningbank.nl2sparql.graph import GraphSettings, NL2SPARQLAgent, Tiers
+from reasoningbank.nl2sparql.graph.translator import open_tiers
+from reasoningbank.nl2sparql.hybrid import shown_examples
+from reasoningbank.nl2sparql.rag import translation_confidence
 from reasoningbank.retrieval import DEFAULT_EMBEDDER, DEFAULT_INDEX
 from reasoningbank.schema import explainer
 
@@ -90,7 +90,7 @@ def answered(asked: Asked, tasks: list[Task]) -> Iterator[TranslationRow]:
     with ExitStack() as stack:
         lms = open_tiers(asked.tiers, stack)
         scratch = Path(stack.enter_context(TemporaryDirectory()))
-        world = stack.enter_context(open_world(asked.pack, scratch))
+        world = stack.enter_context(open_context(asked.pack, scratch))
         corpus = load_corpus(asked.pack).tasks
         groups = {
             task.id: frozenset(one.id for one in members)
@@ -120,10 +120,10 @@ class _Made:
 
 
 _LMs = tuple[dspy.BaseLM, dspy.BaseLM]
-_Translate = Callable[[Asked, World, _LMs, Task, frozenset[str]], _Made]
+_Translate = Callable[[Asked, RunContext, _LMs, Task, frozenset[str]], _Made]
 
 
-def _rag(asked: Asked, world: World, lms: _LMs, task: Task, hidden: frozenset[str]) -> _Made:
+def _rag(asked: Asked, world: RunContext, lms: _LMs, task: Task, hidden: frozenset[str]) -> _Made:
     shown = shown_examples(
         asked.pack,
         hidden,
@@ -140,7 +140,7 @@ def _rag(asked: Asked, world: World, lms: _LMs, task: Task, hidden: frozenset[st
             retriever=shown.retriever,
             detector=shown.detector,
             timeout=world.endpoint.timeout_s,
-            explain=explainer(world.client, world.vocabulary),
+            explain=explainer(world.client, world.schema),
         ).translate(task.query, without_groups=shown.without_groups, without_ids=shown.without_ids)
     detected = tuple(one.pattern for one in found.patterns)
     trust = translation_confidence(found, asked.pack, getattr(lms[0], "model", ""))
@@ -156,7 +156,7 @@ def _rag(asked: Asked, world: World, lms: _LMs, task: Task, hidden: frozenset[st
     )
 
 
-def _graph(asked: Asked, world: World, lms: _LMs, task: Task, hidden: frozenset[str]) -> _Made:
+def _graph(asked: Asked, world: RunContext, lms: _LMs, task: Task, hidden: frozenset[str]) -> _Made:
     agent = NL2SPARQLAgent(
         pack=asked.pack,
         lms=lms,
@@ -183,7 +183,7 @@ def _graph(asked: Asked, world: World, lms: _LMs, task: Task, hidden: frozenset[
 
 
 def _judged(
-    asked: Asked, world: World, task: Task, made: _Made, seconds: float, needs: tuple[str, ...]
+    asked: Asked, world: RunContext, task: Task, made: _Made, seconds: float, needs: tuple[str, ...]
 ) -> TranslationRow:
     verdict = world.judge.examine(task, made.sparql).verdict
     return TranslationRow(

@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 
 import typer
 
-from reasoningbank.agents.confidence import fit_calibration
 from reasoningbank.analysis.nl2sparql_figures import calibration_figures, translation_figures
 from reasoningbank.analysis.nl2sparql_rows import ArmRows, read_translations
 from reasoningbank.analysis.nl2sparql_tables import (
@@ -23,6 +22,7 @@ from reasoningbank.analysis.tables import Table
 from reasoningbank.cli.output import console, print_json, progress_console, show
 from reasoningbank.errors import UsageError
 from reasoningbank.lm import asked_as
+from reasoningbank.nl2sparql.confidence import fit_calibration
 
 __all__ = ["calibration", "tables"]
 

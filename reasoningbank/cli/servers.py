@@ -97,8 +97,7 @@ def mcp(
     """
     # The protocol's library is slow to load, and no other command needs it.
     need_package("mcp", "mcp")
-    from reasoningbank.algebra.web_address import checked
-    from reasoningbank.algebra.web_credentials import credentials_from
+    from reasoningbank.algebra.addresses import checked, credentials_from
     from reasoningbank.mcp import ProgramLimits, Settings, Shared, listening
 
     # Report mistakes now, not to a client later.
@@ -169,7 +168,7 @@ def _over_stdio(shared: Shared) -> None:
 
 def _over_http(shared: Shared, bound: socket.socket) -> None:
     from reasoningbank.mcp import serve_http
-    from reasoningbank.mcp.transports import PATH
+    from reasoningbank.mcp.server import PATH
 
     host, port = bound.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host

@@ -8,8 +8,8 @@ from typing import Any
 from rich.console import Console
 from rich.syntax import Syntax
 
-from reasoningbank.agents.confidence import Confidence
 from reasoningbank.cli.output import console, progress_console, say
+from reasoningbank.nl2sparql.confidence import Confidence
 from reasoningbank.trajectory import Event
 
 __all__ = ["Steps", "confidence_line", "print_query", "print_step"]

@@ -159,7 +159,7 @@ class TrialRecord:
             answer=attempt.answer,
             error=attempt.error,
             findings=tuple(one.to_json() for one in attempt.findings),
-            verdict=asdict(verdict) if verdict is not None else None,
+            verdict=verdict.to_json() if verdict is not None else None,
             usage=attempt.usage,
             trajectory=attempt.trajectory,
             **rest,

@@ -16,7 +16,7 @@ from reasoningbank.errors import EndpointError
 from reasoningbank.judge.evidence import Row, Sample
 from reasoningbank.judge.known_names import KnownNames, lines_on
 from reasoningbank.sparql import Term, compact
-from reasoningbank.sparql.termtext import read_term
+from reasoningbank.sparql.terms import read_term
 from reasoningbank.sparql.tokens import tokenize, without_comments
 from reasoningbank.trajectory import Trajectory
 

@@ -18,8 +18,7 @@ from pyoxigraph import Literal, NamedNode, QueryResultsFormat, QuerySolutions, p
 from reasoningbank.corpus import DocumentSpace, Pack
 from reasoningbank.errors import EndpointError, QueryError, QueryTimeoutError
 from reasoningbank.judge.answer import Answer, term_text
-from reasoningbank.ldp.faults import Refused
-from reasoningbank.ldp.updates import expanded
+from reasoningbank.ldp.exchange import Refused, expanded
 from reasoningbank.sparql import OxigraphServer
 from reasoningbank.sparql.tokens import check_nesting, tokenize
 

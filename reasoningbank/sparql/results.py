@@ -1,4 +1,4 @@
-"""Results: Arrow columns of term texts, decoded into RDF terms only where somebody looks."""
+"""Results: Arrow columns of term texts, decoded into RDF terms only when they are read."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyoxigraph import BlankNode, NamedNode, QueryResultsFormat, Triple, parse_query_results
 
-from reasoningbank.sparql.terms import Term, full
-from reasoningbank.sparql.termtext import LONG, read_term
+from reasoningbank.sparql.terms import LONG, Term, full, read_term
 
 __all__ = ["BooleanResult", "GraphResult", "Result", "TableResult"]
 
@@ -24,13 +23,13 @@ class TableResult:
     """The answer of a SELECT.
 
     Attributes:
-        table: One string column a variable; cells hold terms as SPARQL TSV writes them, null
+        table: One string column per variable; cells are terms as SPARQL TSV writes them, null
             is unbound. Without columns Arrow counts no rows: see `n_rows`.
         n_rows: Number of rows.
-        truncated: Whether the endpoint had more rows than were taken.
+        truncated: Whether the endpoint had more rows than were read.
         seconds: Wall time of the request, retries included.
         source: Name of the endpoint.
-        n_chars: Characters of all cells, counted when they came; see `chars`.
+        n_chars: Characters of all cells, counted on arrival; see `chars`.
 
     Examples:
         >>> result = TableResult.of(["x"], [[NamedNode("http://e/a")], [None]])
@@ -71,7 +70,7 @@ class TableResult:
         return chars_of(self.table) if self.n_chars is None else self.n_chars
 
     def rows(self, start: int = 0, stop: int | None = None) -> list[tuple[Term | None, ...]]:
-        """Decode the rows `start` to `stop`, as a slice would take them; default all."""
+        """Decode the rows `start` to `stop`, as a slice does; all by default."""
         span = range(self.n_rows)[start:stop]
         return decode(self.table.slice(span.start, len(span)), len(span))
 
@@ -80,7 +79,7 @@ class TableResult:
 class GraphResult:
     """The answer of a CONSTRUCT or DESCRIBE; the fields are those of `TableResult`.
 
-    The columns of `table` are ``subject``, ``predicate`` and ``object``; no triple comes twice.
+    The columns of `table` are ``subject``, ``predicate`` and ``object``; triples are distinct.
     """
 
     table: pa.Table = field(repr=False)
@@ -120,11 +119,11 @@ class GraphResult:
         return chars_of(self.table) if self.n_chars is None else self.n_chars
 
     def triples(self, start: int = 0, stop: int | None = None) -> list[Triple]:
-        """Decode the triples `start` to `stop`, as a slice would take them; default all."""
+        """Decode the triples `start` to `stop`, as a slice does; all by default."""
         return [_triple(*row) for row in self.rows(start, stop)]
 
     def rows(self, start: int = 0, stop: int | None = None) -> list[tuple[Term | None, ...]]:
-        """Like `triples`, as rows of three terms."""
+        """Decode the triples `start` to `stop` as rows of three terms."""
         span = range(self.n_rows)[start:stop]
         return decode(self.table.slice(span.start, len(span)), len(span))
 
@@ -145,13 +144,13 @@ Result = TableResult | GraphResult | BooleanResult
 
 
 def columns(variables: Sequence[str], rows: Sequence[Sequence[str | None]]) -> pa.Table:
-    """Turn rows of term texts into string columns."""
+    """Return rows of term texts as string columns."""
     arrays = [pa.array([row[at] for row in rows], pa.string()) for at in range(len(variables))]
     return pa.table(arrays, names=list(variables))
 
 
 def chars_of(table: pa.Table, *, ascii_only: bool = False) -> int:
-    """Return the characters of all cells; those that hold ASCII alone are counted faster."""
+    """Return the characters of all cells; `ascii_only` counts bytes, which is faster."""
     length = pc.binary_length if ascii_only else pc.utf8_length
     return sum(pc.sum(length(column)).as_py() or 0 for column in table.columns)
 
@@ -167,7 +166,7 @@ def decode(table: Any, n_rows: int) -> list[tuple[Term | None, ...]]:
     text = "\n".join((head, *lines, "")).encode()
     if max(map(len, lines), default=0) <= LONG:
         try:
-            # No name for them: an error would keep it, and only this thread may drop them.
+            # The solutions get no name: an error would keep it, and only this thread may drop them.
             return list(map(tuple, cast("Any", parse_query_results(text, QueryResultsFormat.TSV))))
         except SyntaxError:
             pass

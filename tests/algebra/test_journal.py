@@ -11,6 +11,8 @@ import pytest
 from reasoningbank.algebra.journal import Journal
 from reasoningbank.errors import RecordError, UsageError
 
+from .faults import raises
+
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
@@ -92,20 +94,20 @@ def test_a_journal_that_broke_off_anywhere_can_be_resumed(file: Path, cut: int) 
 
 
 def test_journals_are_not_mixed_up(file: Path) -> None:
-    with Journal(file, program="p"), pytest.raises(UsageError, match="another run is writing it"):
+    with Journal(file, program="p"), raises(UsageError, "journal-in-use"):
         Journal(file, program="p", resume=True)
-    with pytest.raises(UsageError, match="there is a journal already"):
+    with raises(UsageError, "journal-exists"):
         Journal(file, program="p")
-    with pytest.raises(UsageError, match="of another run"):
+    with raises(UsageError, "other-journal"):
         Journal(file, program="q", resume=True)
-    with pytest.raises(UsageError, match="no journal to resume"):
+    with raises(UsageError, "no-journal"):
         Journal(file.parent / "other", resume=True)
-    with pytest.raises(UsageError, match="without its journal"):
+    with raises(UsageError, "no-journal"):
         Journal(resume=True)
     notes = file.parent / "notes.txt"
     for text in ("not a journal\n", "[1]\n", '{"journal": 2}\n', '{"journal":'):
         notes.write_text(text)
-        with pytest.raises(UsageError, match="not a journal"):
+        with raises(UsageError, "not-a-journal"):
             Journal(notes, resume=True)
         assert notes.read_text() == text
 
@@ -114,7 +116,7 @@ def test_lines_that_make_no_sense_are_told(file: Path) -> None:
     Journal(file).close()
     with file.open("a") as out:
         out.write('{"number": 9, "state": "done"}\n')
-    with pytest.raises(RecordError, match="cannot be read"):
+    with raises(RecordError, "journal-unreadable"):
         Journal(file, resume=True)
 
 
@@ -124,7 +126,7 @@ def test_a_line_that_is_spoiled_hides_none_behind_it(file: Path) -> None:
             journal.end(journal.begin("POST", url, "d", {}), "done")
     spoiled = file.read_bytes().replace(b'"number": 1,', b'"number: 1,', 1)
     file.write_bytes(spoiled)
-    with pytest.raises(RecordError, match="a line of the journal cannot be read"):
+    with raises(RecordError, "journal-unreadable"):
         Journal(file, resume=True)
     assert file.read_bytes() == spoiled
 
@@ -135,7 +137,7 @@ def test_a_line_that_the_disk_takes_in_part_is_taken_back(file: Path) -> None:
         soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (len(whole) + 20, hard))
         try:
-            with pytest.raises(RecordError, match="cannot be written"):
+            with raises(RecordError, "journal-unwritable"):
                 journal.begin("POST", "http://e/1", "d", {})
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
@@ -148,7 +150,7 @@ def test_a_line_that_the_disk_takes_in_part_is_taken_back(file: Path) -> None:
 def test_what_the_disk_does_not_take_is_not_sent(tmp_path: Path) -> None:
     full = tmp_path / "full"
     full.symlink_to("/dev/full")
-    with pytest.raises(RecordError, match="cannot be written: No space left"):
+    with raises(RecordError, "journal-unwritable"):
         Journal(full)
 
 

@@ -51,7 +51,7 @@ def test_another_base_is_told_with_its_address(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_served(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="one of these"):
+    with pytest.raises(UsageError, match="give one of"):
         CliRunner().invoke(
             app,
             ["serve", "--folder", str(tmp_path), "--store", str(tmp_path)],

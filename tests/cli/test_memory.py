@@ -21,7 +21,7 @@ from reasoningbank.memory import (
     Snapshot,
     Turn,
 )
-from reasoningbank.memory.consolidation import consolidate
+from reasoningbank.memory.consolidate import consolidate
 
 from .conftest import Said
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from forest import write_forest
 
-from reasoningbank.agents.graph import tiers
 from reasoningbank.cli import nl2sparql_main
 from reasoningbank.cli.nl2sparql_evaluating import questions_of
 from reasoningbank.corpus import Pack, load_pack
+from reasoningbank.nl2sparql.graph import translator
 
 from .conftest import Said, scripting
 
@@ -33,7 +33,7 @@ def forest(tmp_path_factory: pytest.TempPathFactory, trees_file: Path) -> Pack:
 
 @pytest.fixture
 def replies(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    return scripting(monkeypatch, tiers)
+    return scripting(monkeypatch, translator)
 
 
 @pytest.fixture
@@ -121,7 +121,7 @@ def test_what_cannot_be_gone_on_with_is_told_before_anything_is_opened(
     [
         (("agent", " "), "the question is empty"),
         (("agent", "--resume"), "a thread and its checkpoints are needed"),
-        (("agent", "x", "-p", "nobody"), "no default model of 'nobody' is known"),
+        (("agent", "x", "-p", "nobody"), "no default model is known for 'nobody'"),
         (("translate", "x", "--pack", "nowhere"), "nowhere"),
         (("evaluate", "-o", "no/such/folder/report.json"), "there is no such folder"),
         (("translate", "x", "--index", "annoy"), "unknown index of vectors 'annoy'"),

@@ -177,7 +177,7 @@ class Scripted(DummyLM):  # type: ignore[misc]
 def models(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Models]:
     def script(*replies: Any) -> Models:
         made = Models(list(replies))
-        monkeypatch.setattr("reasoningbank.experiment.judges.open_lm", made.open)
+        monkeypatch.setattr("reasoningbank.experiment.rejudge.open_lm", made.open)
         return made
 
     return script

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from reasoningbank.memory import Counters, MemoryBank, MemoryItem
-from reasoningbank.memory.consolidation import consolidate, evidence_of
+from reasoningbank.memory.consolidate import consolidate
+from reasoningbank.memory.contradictions import evidence_of
 from reasoningbank.memory.store import Store
 from reasoningbank.retrieval import Vectors
 
