@@ -18,7 +18,7 @@ from reasoningbank.corpus import (
     sample_tasks,
     split_tasks,
 )
-from reasoningbank.corpus.sampling import shuffle_key
+from reasoningbank.corpus.task import shuffle_key
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment.config import Arm, Experiment, seeds_of
 from reasoningbank.experiment.records import StepFolder, TrialKey
