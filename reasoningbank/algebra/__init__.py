@@ -4,6 +4,8 @@
 runtime, which makes every request. Each operation is one small class (`Operation`).
 """
 
+from rdflib import Graph
+
 import reasoningbank.algebra.builtin  # noqa: F401 - registers the operations
 from reasoningbank.algebra.addresses import Credential, credentials_from
 from reasoningbank.algebra.answers import as_query, is_empty
@@ -21,7 +23,6 @@ from reasoningbank.algebra.runtime import Planned, Runtime
 from reasoningbank.algebra.source import parse_program, with_prefixes
 from reasoningbank.algebra.terms import ProgramError, Term
 from reasoningbank.algebra.values import (
-    Graph,
     Row,
     Stream,
     Table,

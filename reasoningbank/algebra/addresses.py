@@ -17,40 +17,13 @@ import httpx
 
 from reasoningbank.errors import UsageError
 
-__all__ = [
-    "Addresses",
-    "Credential",
-    "checked",
-    "credentials_from",
-    "inside",
-    "tls_context",
-    "within",
-]
-
 #: Dot segments, and what some servers take for them: with parameters (``..;x``), and between
 #: slashes that are percent-encoded or backslashes.
 _DOTS = re.compile(r"(?:/|%2f|\\|%5c)(?:\.|%2e){1,2}(?:;[^/]*)?(?:/|%2f|\\|%5c|$)", re.IGNORECASE)
 
 
 def checked(url: str, *, exactly: bool = False) -> str:
-    """Return an address as it is sent: percent-encoded, without dot segments and fragment.
-
-    Args:
-        url: The address; an IRI may hold any character that IRIs may hold.
-        exactly: Whether it must name a document as it is written: without a fragment, and without
-            dot segments, which would make it another document. Writes require it.
-
-    Raises:
-        UsageError: If it is not an http or https address.
-
-    Examples:
-        >>> checked("HTTP://Example.org:80/a/../Malmö#this")
-        'http://example.org/Malm%C3%B6'
-        >>> checked("file:///etc/passwd")
-        Traceback (most recent call last):
-        ...
-        reasoningbank.errors.UsageError: file:///etc/passwd: not a web address; ...
-    """
+    """Return an address as it is sent: percent-encoded, without dot segments and fragment."""
     try:
         parsed = httpx.URL(url.strip())
     except (httpx.InvalidURL, ValueError, UnicodeError) as error:
@@ -77,14 +50,7 @@ def _bad(what: str, url: str, hint: str = "") -> UsageError:
 
 
 def inside(base: str, url: str) -> bool:
-    """Return whether an address is `base` or below it; both as `checked` returns them.
-
-    Examples:
-        >>> inside("http://e/a", "http://e/a/b"), inside("http://e/a", "http://e/ab")
-        (True, False)
-        >>> inside("http://e/", "http://e.evil/"), inside("http://e/a/", "http://e/a/?x")
-        (False, True)
-    """
+    """Return whether an address is `base` or below it; both as `checked` returns them."""
     one, other = httpx.URL(base), httpx.URL(url)
     if (one.scheme, one.host, one.port) != (other.scheme, other.host, other.port):
         return False
@@ -99,21 +65,7 @@ def within(bases: Iterable[str], url: str) -> str | None:
 
 @dataclass(frozen=True)
 class Addresses:
-    """Public addresses and the real ones that requests are sent to.
-
-    Attributes:
-        real: Public prefix → real prefix.
-
-    Raises:
-        UsageError: If a prefix is not a web address.
-
-    Examples:
-        >>> here = Addresses({"http://dbpedia.org/": "http://127.0.0.1:7000/"})
-        >>> here.asked_at("http://dbpedia.org/resource/Odense")
-        'http://127.0.0.1:7000/resource/Odense'
-        >>> here.known_as("http://127.0.0.1:7000/data/x"), here.asked_at("http://e/")
-        ('http://dbpedia.org/data/x', 'http://e/')
-    """
+    """Public addresses and the real ones that requests are sent to."""
 
     real: Mapping[str, str] = field(default_factory=dict)
 
@@ -204,11 +156,7 @@ class Credential:
 
 @lru_cache(maxsize=64)
 def tls_context(credential: Credential | None) -> ssl.SSLContext:
-    """Return the TLS context for the servers of a credential, which always verifies them.
-
-    Raises:
-        UsageError: If a certificate or key cannot be read.
-    """
+    """Return the TLS context for the servers of a credential, which always verifies them."""
     context = ssl.create_default_context()
     if credential is None:
         return context

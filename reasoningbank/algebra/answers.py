@@ -7,15 +7,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from rdflib import BNode, Literal
+from rdflib import BNode, Graph, Literal
 from rdflib.namespace import XSD
 
 from reasoningbank.algebra.queries import values_block
 from reasoningbank.algebra.terms import ProgramError, to_sparql
-from reasoningbank.algebra.values import Graph, Row, Table, Value, is_term, kept
+from reasoningbank.algebra.values import Row, Table, Value, is_term, kept
 from reasoningbank.sparql.syntax import MOST_CHARS
-
-__all__ = ["as_query", "is_empty"]
 
 #: The column of a single value; several values of a row are numbered.
 COLUMN = "value"
@@ -158,10 +156,7 @@ def _leaves(entries: Iterable[Value]) -> Iterator[Value]:
 
 
 def _value_columns(leaves: Iterable[Value]) -> dict[int, str]:
-    """Return the column of each position in rows that are lists of values.
-
-    A position that is empty in every row (a Variable yields nothing) has no column.
-    """
+    """Return the column of each position in rows that are lists of values."""
     places = {
         at
         for leaf in leaves

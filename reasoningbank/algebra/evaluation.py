@@ -15,20 +15,6 @@ from rdflib import Graph
 from reasoningbank.algebra.values import Table, Value, kept
 from reasoningbank.errors import BudgetError, UsageError
 
-__all__ = [
-    "MOST_DEPTH",
-    "Block",
-    "Budget",
-    "Evaluation",
-    "Limits",
-    "Method",
-    "Node",
-    "RuntimeOf",
-    "Scope",
-    "Sent",
-    "in_order",
-]
-
 #: Nesting of operations; deeper programs are rejected, since they would overflow the stack.
 MOST_DEPTH = 64
 Method = Literal["PUT", "POST", "PATCH"]
@@ -126,24 +112,7 @@ class RuntimeOf(Protocol):
 
 @dataclass
 class Scope:
-    """The variables of one block, inside those around it, with the current item of a ForEach.
-
-    A variable is set in the innermost scope and ends with it. Two runs, and two rows of a ForEach,
-    never share variables.
-
-    Attributes:
-        item: The current item: a row, or any other member of the sequence.
-        has_item: Whether this place is inside a ForEach.
-        columns: The variables that the current row may have; None if unknown.
-        outer: The scope around.
-        rows: The positions of the current items in their sequences, the outermost first.
-
-    Examples:
-        >>> outer = Scope(); outer.set("a", None)
-        >>> inner = outer.inside(); inner.set("b", None)
-        >>> sorted(inner.variables()), sorted(outer.variables())
-        (['a', 'b'], ['a'])
-    """
+    """The variables of one block, inside those around it, with the current item of a ForEach."""
 
     item: Value = None
     has_item: bool = False
@@ -182,13 +151,7 @@ class Node(Protocol):
 
 @dataclass(frozen=True)
 class Block:
-    """Operations that an operation runs by itself: one, or several in order.
-
-    Attributes:
-        path: The JSON path.
-        nodes: The operations.
-        single: Whether it is one operation, not a list.
-    """
+    """Operations that an operation runs by itself: one, or several in order."""
 
     path: str
     nodes: tuple[Node, ...]
@@ -268,15 +231,7 @@ class Evaluation:
 def in_order(
     work: Callable[[Item], Result], items: Iterable[Item], workers: int
 ) -> Iterator[Result]:
-    """Yield the results for items in their order, computed by several threads.
-
-    Only as many items as there are workers are read ahead, so a long stream is never in memory.
-    After a failure no further item is started; those in progress end first.
-
-    Examples:
-        >>> list(in_order(lambda n: n * n, iter(range(5)), 2))
-        [0, 1, 4, 9, 16]
-    """
+    """Yield the results for items in their order, computed by several threads."""
     if workers == 1:
         yield from map(work, items)
         return

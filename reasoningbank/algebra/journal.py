@@ -24,8 +24,6 @@ from filelock import FileLock, Timeout
 
 from reasoningbank.errors import RecordError, UsageError
 
-__all__ = ["Journal", "State", "Write"]
-
 State = Literal["done", "refused", "not sent", "unanswered"]
 _FORMAT = "reasoningbank algebra journal 1"
 

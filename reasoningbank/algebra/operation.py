@@ -38,41 +38,8 @@ from rdflib import Graph, Literal, URIRef
 from reasoningbank.algebra import values as convert
 from reasoningbank.algebra.evaluation import Block as BlockOf
 from reasoningbank.algebra.evaluation import Evaluation
-from reasoningbank.algebra.terms import ProgramError, at_path, one_of
-from reasoningbank.algebra.values import Items, Row, Table, Term, Value, kept
-
-__all__ = [
-    "YIELDED",
-    "Anything",
-    "Block",
-    "Concurrency",
-    "Example",
-    "Form",
-    "GraphLike",
-    "Graphs",
-    "Kind",
-    "Name",
-    "Names",
-    "Operation",
-    "PlainText",
-    "Position",
-    "Query",
-    "RowOrTerm",
-    "Rows",
-    "RowsOrRow",
-    "TableLike",
-    "Text",
-    "Texts",
-    "Uri",
-    "Url",
-    "Visible",
-    "Yield",
-    "call_json",
-    "kind_of",
-    "operation",
-    "operations",
-    "register",
-]
+from reasoningbank.algebra.terms import ProgramError, Term, at_path, one_of
+from reasoningbank.algebra.values import Items, Row, Table, Value, kept
 
 #: What an operation yields. `any` is known at run time only.
 Yield = OneOf["text", "uri", "term", "row", "table", "graph", "list", "nothing", "any"]
@@ -94,18 +61,7 @@ Form = OneOf["string", "number", "boolean", "count", "term", "row", "results", "
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of argument, the metadata of an operation's field.
-
-    Attributes:
-        name: Its name in signatures.
-        expected: Its name in errors.
-        takes: The operations that fit, by what they yield.
-        convert: Converts a value to what the operation takes, or raises ProgramError.
-        forms: The other forms that fit.
-        reading: How JSON that is not an operation is read: as a value of any form, as a graph
-            (JSON-LD), as the members of a list, as a literal constant, or not at all (a block).
-        of: The kind of the members of a list.
-    """
+    """A kind of argument, the metadata of an operation's field."""
 
     name: str
     expected: str
@@ -231,16 +187,7 @@ Block = Annotated[
 
 @dataclass(frozen=True)
 class Visible:
-    """What a place of a program sees before the run: the static counterpart of a scope.
-
-    Attributes:
-        variables: Names set by a Variable before this place, or by the caller.
-        has_item: Whether it is inside a ForEach.
-        columns: The variables of the ForEach's rows; None if unknown.
-        based: Whether relative IRIs can be resolved.
-        depth: Number of operations around.
-        reads: Collects the row variables that are read here.
-    """
+    """What a place of a program sees before the run: the static counterpart of a scope."""
 
     variables: frozenset[str] = frozenset()
     has_item: bool = False
@@ -277,12 +224,7 @@ class Example(NamedTuple):
 
 
 def call_json(name: str, /, **args: Any) -> dict[str, Any]:
-    """Return a call as JSON.
-
-    Examples:
-        >>> call_json("Value", name="city")
-        {'@op': 'Value', 'args': {'name': 'city'}}
-    """
+    """Return a call as JSON."""
     return {"@op": name, **({"args": args} if args else {})}
 
 

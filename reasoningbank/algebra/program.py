@@ -55,8 +55,6 @@ from reasoningbank.algebra.values import (
 )
 from reasoningbank.errors import QueryError, ReasoningBankError, UsageError
 
-__all__ = ["Program", "mistakes", "read_program", "run_program"]
-
 #: Replaces addresses that only a run knows while a document is checked.
 _PLACEHOLDER = "http://address.invalid/"
 
@@ -162,14 +160,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class Call:
-    """A call of an operation.
-
-    Attributes:
-        path: The JSON path of the call.
-        kind: The operation.
-        args: Its arguments: nodes, or the block that the operation runs by itself.
-        names: The row variables that its blocks read.
-    """
+    """A call of an operation."""
 
     path: str
     kind: type[Operation]
@@ -397,11 +388,7 @@ class _Checker:
             return None
 
     def inner(self, data: Any, path: str, visible: Visible) -> Call:
-        """Read an operation inside a value.
-
-        Raises:
-            ProgramError: Its first mistake, which is no longer in `wrong`.
-        """
+        """Read an operation inside a value."""
         before = len(self.wrong)
         node = self.call(data, path, visible)
         if node is None:

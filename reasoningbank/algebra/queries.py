@@ -29,16 +29,6 @@ from reasoningbank.sparql.tokens import (
 )
 from reasoningbank.sparql.tree import QueryTree, outline
 
-__all__ = [
-    "Condition",
-    "check_query",
-    "check_update",
-    "query_outline",
-    "substitute",
-    "values_block",
-    "with_values",
-]
-
 #: Namespace of prefixes that only the endpoint knows.
 _UNKNOWN = "http://prefix.invalid/"
 #: Base of relative IRIs.
@@ -53,15 +43,7 @@ _OPEN = {")": "(", "]": "["}
 
 
 def query_outline(text: str, *forms: str) -> QueryTree:
-    """Return the outline of a query of one of the forms.
-
-    Raises:
-        QueryError: If it is not a query, or has another form.
-
-    Examples:
-        >>> query_outline("SELECT ?x { ?x ?p ?o }", "SELECT").projected
-        ('x',)
-    """
+    """Return the outline of a query of one of the forms."""
     shape = outline(text)
     if forms and shape.form not in forms:
         what = f"expected a {' or '.join(forms)} query, got {shape.form}"
@@ -72,13 +54,7 @@ def query_outline(text: str, *forms: str) -> QueryTree:
 
 @functools.lru_cache(maxsize=512)
 def check_query(text: str, *forms: str) -> QueryTree:
-    """Check that a text is a query of one of the forms, and return its outline.
-
-    Undeclared prefixes are assumed to be known to the endpoint.
-
-    Raises:
-        QueryError: If it is not, with line and column.
-    """
+    """Check that a text is a query of one of the forms, and return its outline."""
     shape = query_outline(text, *forms)
     undeclared = _undeclared(shape.body, shape.declared)
     head = "".join(f"PREFIX {name}: <{_UNKNOWN}{name}#> " for name in undeclared)
@@ -96,19 +72,7 @@ def _undeclared(tokens: Sequence[Token], declared: Collection[str]) -> list[str]
 
 
 def check_update(text: str) -> None:
-    """Check that a text is a SPARQL Update.
-
-    Raises:
-        QueryError: If it is not, nests too deeply, hides characters behind escapes, or would make
-            the server load other documents.
-
-    Examples:
-        >>> check_update("INSERT DATA { <http://e/a> <http://e/p> 1 }")
-        >>> check_update("LOAD <http://e/>")
-        Traceback (most recent call last):
-        ...
-        reasoningbank.errors.QueryError: line 1, column 1: LOAD is not allowed; GET it, and PUT it
-    """
+    """Check that a text is a SPARQL Update."""
     refuse_escaped_ascii(text)
     tokens = tokenize(text)
     begin = begins_update(tokens)
@@ -139,10 +103,7 @@ def check_update(text: str) -> None:
 
 
 def _declarations(tokens: Sequence[Token], body: int) -> tuple[dict[str, str], list[Edit]]:
-    """Return the prefixes of an update, and edits that remove those declared after a ``;``.
-
-    Oxigraph does not read declarations there; they are returned with their text to be put first.
-    """
+    """Return the prefixes of an update, and edits that remove those declared after a ``;``."""
     declared: dict[str, str] = {}
     moved: list[Edit] = []
     for word, name, space in zip(tokens, tokens[1:], tokens[2:], strict=False):
@@ -194,29 +155,7 @@ def _no_variable(wanted: str, there: Iterable[str], hint: str = "") -> ProgramEr
 
 
 def substitute(query: str, terms: Mapping[str, Term]) -> str:
-    """Return a query or update with terms in place of variables, by the query's grammar.
-
-    Strings, IRIs, comments and longer names that merely look like a variable stay. Where the
-    grammar takes no term, the query is rewritten to mean the same: a selected variable becomes
-    ``(term AS ?name)``, a grouped or sorted one ``(term)``, ``BOUND(?name)`` true.
-
-    Args:
-        query: SPARQL 1.1 or 1.2, query or update.
-        terms: Variable → term. At least one of the variables must occur.
-
-    Raises:
-        ProgramError: If no such variable occurs, a term is a blank node, a variable is assigned by
-            ``AS`` or ``VALUES``, a MINUS would no longer share a variable with what it is
-            subtracted from, or the result is not a valid query.
-
-    Examples:
-        >>> from rdflib import URIRef
-        >>> city = {"city": URIRef("http://e/Aarhus")}
-        >>> substitute('ASK { ?city <http://e/p> "?city", ?cityName } # ?city', city)
-        'ASK { <http://e/Aarhus> <http://e/p> "?city", ?cityName } # ?city'
-        >>> substitute("SELECT ?city ?p { ?city ?p $city }", city)
-        'SELECT (<http://e/Aarhus> AS ?city) ?p { <http://e/Aarhus> ?p <http://e/Aarhus> }'
-    """
+    """Return a query or update with terms in place of variables, by the query's grammar."""
     tokens = tokenize(query)
     there = list(dict.fromkeys(t.text[1:] for t in tokens if t.kind == "variable"))
     if not any(name in there for name in terms):
@@ -266,10 +205,7 @@ def _edit(query: str, tokens: Sequence[Token], at: int, term: str) -> Edit:
 
 
 def _check_minus(query: str, tokens: Sequence[Token], terms: Collection[str]) -> None:
-    """Refuse to substitute all variables that a MINUS shares with what it is subtracted from.
-
-    MINUS removes nothing where the two share no variable (SPARQL 1.1, section 8.3.3).
-    """
+    """Refuse to substitute all variables that a MINUS shares with what it is subtracted from."""
     for at, token in enumerate(tokens[:-1]):
         if not token.is_word("MINUS") or tokens[at + 1].text != "{":
             continue
@@ -326,10 +262,7 @@ def _opening(tokens: Sequence[Token], at: int) -> int:
 
 
 def _alias(tokens: Sequence[Token], at: int) -> str:
-    """Return the name of a selected term: another one inside a SELECT that selects it too.
-
-    There the name is in scope already, and AS takes no such name (SPARQL 1.1, section 18.2.1).
-    """
+    """Return the name of a selected term: another one inside a SELECT that selects it too."""
     name = tokens[at].text[1:]
     around = depth = outer = 0
     for back in range(at - 1, -1, -1):
@@ -350,18 +283,7 @@ def _alias(tokens: Sequence[Token], at: int) -> str:
 
 
 def values_block(names: Sequence[str], rows: Iterable[Row]) -> str:
-    """Write rows as a VALUES block (SPARQL 1.1, section 10); an unbound variable is UNDEF.
-
-    Raises:
-        ProgramError: If it holds a blank node, or is longer than a query may be.
-
-    Examples:
-        >>> from rdflib import Literal
-        >>> print(values_block(["a", "b"], [{"a": Literal("x", lang="da")}]))
-        VALUES (?a ?b) {
-          ("x"@da UNDEF)
-        }
-    """
+    """Write rows as a VALUES block (SPARQL 1.1, section 10); an unbound variable is UNDEF."""
     lines: list[str] = []
     size = 0
     for row in rows:
@@ -381,12 +303,7 @@ def values_block(names: Sequence[str], rows: Iterable[Row]) -> str:
 
 
 def with_values(query: str, names: Sequence[str], rows: Iterable[Row]) -> str:
-    """Return a query with a VALUES block at its end, which joins with its outermost level.
-
-    Raises:
-        ProgramError: If the query has such a block, or lacks a variable; or the result is not a
-            valid query.
-    """
+    """Return a query with a VALUES block at its end, which joins with its outermost level."""
     shape = query_outline(query)
     there = _variables(shape.body)
     absent = [name for name in names if name not in there]
@@ -400,28 +317,7 @@ def with_values(query: str, names: Sequence[str], rows: Iterable[Row]) -> str:
 
 
 class Condition:
-    """A SPARQL expression that holds for a row or not; if it raises an error, it does not hold.
-
-    Oxigraph evaluates it.
-
-    Args:
-        text: The expression: variables, functions, operators; no patterns (EXISTS).
-
-    Attributes:
-        names: Its variables, without question marks.
-
-    Raises:
-        ProgramError: If it is not an expression.
-        QueryError: If it nests too deeply.
-
-    Examples:
-        >>> from rdflib import Literal
-        >>> condition = Condition("?population > 100000 && BOUND(?name)")
-        >>> condition.holds({"population": Literal(285273), "name": Literal("Aarhus")})
-        True
-        >>> condition.holds({"population": Literal(285273)})
-        False
-    """
+    """A SPARQL expression that holds for a row or not; if it raises an error, it does not hold."""
 
     def __init__(self, text: str) -> None:
         # Tokenized in its context: by itself, `?a<1&&?b>2` would be an IRI between two numbers.

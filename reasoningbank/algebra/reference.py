@@ -25,15 +25,6 @@ from reasoningbank.algebra.operation import (
 )
 from reasoningbank.algebra.values import MOST_WORKERS
 
-__all__ = [
-    "agent_prompt",
-    "program_schema",
-    "reference",
-    "signature",
-    "summary",
-    "with_reference",
-]
-
 _YIELDS: dict[Yield, str] = {
     "text": "str",
     "uri": "URI",
@@ -112,13 +103,7 @@ def reference(names: Iterable[str] | None = None, *, level: int = 3) -> str:
 
 
 def with_reference(page: str) -> str:
-    """Return a page with the reference inserted between its two markers.
-
-    Examples:
-        >>> page = with_reference("a <!-- operations --> xyz <!-- end of operations --> b")
-        >>> page.startswith("a <!-- operations -->"), "xyz" in page, page.endswith("> b")
-        (True, False, True)
-    """
+    """Return a page with the reference inserted between its two markers."""
     before, _, rest = page.partition(_BEGIN)
     after = rest.partition(_END)[2]
     return f"{before}{_BEGIN}\n\n{reference()}\n{_END}{after}"

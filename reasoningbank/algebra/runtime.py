@@ -17,7 +17,7 @@ from reasoningbank.algebra.journal import Journal, Write
 from reasoningbank.algebra.jsonld import PREFIXES, graph_from_quads
 from reasoningbank.algebra.terms import BlankNodes, from_oxigraph
 from reasoningbank.algebra.values import Row, Table
-from reasoningbank.algebra.web import ACCEPT, NotSent, Record, Spent, Web, graph_of
+from reasoningbank.algebra.web import ACCEPT, NotSent, Record, Spent, Web, graph_of, summary
 from reasoningbank.algebra.writes import Unanswered, Writer, body_of
 from reasoningbank.errors import BudgetError, EndpointError, QueryError, UsageError
 from reasoningbank.sparql import (
@@ -28,8 +28,6 @@ from reasoningbank.sparql import (
     SPARQLClient,
     TableResult,
 )
-
-__all__ = ["Compose", "Planned", "Runtime"]
 
 #: Question, endpoint (or empty) and the variables that the query must project → query.
 Compose = Callable[[str, str, frozenset[str]], str]
@@ -150,7 +148,6 @@ class Runtime:
         with self._lock:
             for client in self._clients.values():
                 client.close()
-        self._web.close()
         self._journal.close()
 
     @property
@@ -189,7 +186,7 @@ class Runtime:
         if not 200 <= reply.status < 300:
             hint = _STATUS_HINTS.get(reply.status, "try again later")
             raise EndpointError(
-                reply.summary, where=url, hint=hint, code="http", status=reply.status
+                summary(reply), where=url, hint=hint, code="http", status=reply.status
             )
         return graph_of(reply, self.limits.rows)
 

@@ -10,8 +10,6 @@ from reasoningbank.algebra.operation import Kind, kind_of, operations
 from reasoningbank.algebra.terms import ProgramError
 from reasoningbank.corpus.prefixes import complete_prefixes
 
-__all__ = ["parse_program", "with_prefixes"]
-
 
 def parse_program(text: str) -> Any:
     """Parse the JSON of a program.

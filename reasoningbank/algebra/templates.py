@@ -13,8 +13,6 @@ from reasoningbank.algebra.jsonld import contexts_of, graph_to_jsonld, terms_of
 from reasoningbank.algebra.terms import ProgramError, Term, json_path
 from reasoningbank.algebra.values import describe_value, kept
 
-__all__ = ["fill_template"]
-
 _PLAIN_LABEL = re.compile(r"[A-Za-z0-9_]+")
 #: Keys whose values are strings, not RDF values.
 _STRINGS = frozenset(
@@ -25,20 +23,7 @@ _NODES = frozenset({"@graph", "@included"})
 
 
 def fill_template(template: Any, path: str, evaluate: Callable[[Any, str], Any]) -> Any:
-    """Return a JSON-LD document with each operation replaced by its value.
-
-    A URI becomes a node reference, a literal a value object with its language or datatype, a list
-    several values, and an unbound variable no value. A graph fits where nodes do: in the outermost
-    list and under ``@graph`` or ``@included``.
-
-    Args:
-        template: JSON in which nodes of a program take the place of values.
-        path: Its JSON path, for errors.
-        evaluate: Returns the value of a node, given the key that it is under. Streams are read.
-
-    Raises:
-        ProgramError: If an operation's value does not fit its place.
-    """
+    """Return a JSON-LD document with each operation replaced by its value."""
     contexts = list(contexts_of(template))
     filling = _Filling(
         evaluate,

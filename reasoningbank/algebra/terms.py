@@ -18,26 +18,6 @@ from rdflib import XSD, BNode, Literal, URIRef
 
 from reasoningbank.errors import QueryError, ReasoningBankError
 
-__all__ = [
-    "BlankNodes",
-    "ProgramError",
-    "Term",
-    "at_path",
-    "fits_iri",
-    "from_oxigraph",
-    "is_absolute",
-    "is_term_json",
-    "json_path",
-    "literal",
-    "located",
-    "one_of",
-    "scalar",
-    "term_from_json",
-    "term_to_json",
-    "to_oxigraph",
-    "to_sparql",
-]
-
 Term = URIRef | Literal | BNode
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_@][\w@-]*")
@@ -65,12 +45,7 @@ class ProgramError(QueryError):
 
 
 def json_path(parent: str, step: str | int) -> str:
-    """Return the path of a member of the value at `parent`.
-
-    Examples:
-        >>> json_path("$", "args"), json_path("$.args", 0), json_path("$", "schema:name")
-        ('$.args', '$.args[0]', '$["schema:name"]')
-    """
+    """Return the path of a member of the value at `parent`."""
     if isinstance(step, int):
         return f"{parent}[{step}]"
     if _PLAIN_KEY.fullmatch(step):
@@ -87,14 +62,7 @@ def at_path(parent: str, *steps: str | int) -> str:
 
 
 def located(error: ReasoningBankError, path: str) -> ReasoningBankError:
-    """Prefix the error's place with a JSON path unless it has one; return the same error.
-
-    A place that begins with ``args`` is below the path.
-
-    Examples:
-        >>> print(located(QueryError("the query is empty", where="line 1"), "$.args.query"))
-        $.args.query: line 1: the query is empty
-    """
+    """Prefix the error's place with a JSON path unless it has one; return the same error."""
     if not error.where.startswith("$"):
         separator = "." if error.where.startswith("args") else ": "
         error.at(f"{path}{separator}{error.where}" if error.where else path)
@@ -102,23 +70,13 @@ def located(error: ReasoningBankError, path: str) -> ReasoningBankError:
 
 
 def one_of(words: Sequence[str], limit: int = 12) -> str:
-    """Return a short list of words for a message.
-
-    Examples:
-        >>> one_of(["a", "b", "c"], 2), one_of([])
-        ('a, b, …', 'none')
-    """
+    """Return a short list of words for a message."""
     shown = ", ".join(words[:limit]) or "none"
     return shown + ", …" if len(words) > limit else shown
 
 
 def literal(value: str, *, lang: str | None = None, datatype: str | None = None) -> Literal:
-    """Return a literal that keeps its lexical form.
-
-    Examples:
-        >>> literal("01", datatype="http://www.w3.org/2001/XMLSchema#integer").n3()
-        '"01"^^<http://www.w3.org/2001/XMLSchema#integer>'
-    """
+    """Return a literal that keeps its lexical form."""
     if lang:
         return Literal(value, lang=lang)
     if datatype is None or datatype == str(XSD.string):
@@ -145,22 +103,12 @@ def fits_iri(text: str) -> bool:
 
 
 def is_absolute(text: str) -> bool:
-    """Return whether a text is an absolute IRI.
-
-    Examples:
-        >>> is_absolute("http://example.org/ø"), is_absolute("a/b"), is_absolute("http://e/a b")
-        (True, False, False)
-    """
+    """Return whether a text is an absolute IRI."""
     return _SCHEME.match(text) is not None and fits_iri(text)
 
 
 def is_term_json(data: object) -> bool:
-    """Return whether JSON data has the form of a term in SPARQL results.
-
-    Examples:
-        >>> is_term_json({"type": "uri", "value": "http://e/"}), is_term_json({"type": "City"})
-        (True, False)
-    """
+    """Return whether JSON data has the form of a term in SPARQL results."""
     return (
         isinstance(data, Mapping)
         and "value" in data
@@ -170,15 +118,7 @@ def is_term_json(data: object) -> bool:
 
 
 def term_from_json(data: Mapping[str, Any], path: str = "$") -> Term:
-    """Read a term of the SPARQL 1.1 Query Results JSON Format (section 3.2.2).
-
-    Raises:
-        ProgramError: If it has another form; the error's place is `path`.
-
-    Examples:
-        >>> term_from_json({"type": "literal", "value": "København", "xml:lang": "da"}).n3()
-        '"København"@da'
-    """
+    """Read a term of the SPARQL 1.1 Query Results JSON Format (section 3.2.2)."""
     kind, value = data.get("type"), data.get("value")
     if kind == "triple":
         raise ProgramError("triple terms are not supported", where=path, code="unsupported-term")
@@ -236,11 +176,7 @@ def from_oxigraph(
     term: pyoxigraph.NamedNode | pyoxigraph.BlankNode | pyoxigraph.Literal | pyoxigraph.Triple,
     blanks: BlankNodes,
 ) -> Term:
-    """Convert a pyoxigraph term to rdflib without loss.
-
-    Raises:
-        ProgramError: If it is a triple term or a text with a base direction (RDF 1.2).
-    """
+    """Convert a pyoxigraph term to rdflib without loss."""
     if isinstance(term, pyoxigraph.NamedNode):
         return URIRef(term.value)
     if isinstance(term, pyoxigraph.BlankNode):
@@ -258,11 +194,7 @@ def from_oxigraph(
 
 
 def to_oxigraph(term: Term) -> pyoxigraph.NamedNode | pyoxigraph.BlankNode | pyoxigraph.Literal:
-    """Convert an rdflib term to pyoxigraph.
-
-    Raises:
-        ProgramError: If pyoxigraph rejects its name or tag.
-    """
+    """Convert an rdflib term to pyoxigraph."""
     try:
         if isinstance(term, BNode):
             return pyoxigraph.BlankNode(str(term))
@@ -278,15 +210,7 @@ def to_oxigraph(term: Term) -> pyoxigraph.NamedNode | pyoxigraph.BlankNode | pyo
 
 
 def to_sparql(term: URIRef | Literal) -> str:
-    r"""Write a term as it appears in a query, escaped.
-
-    Raises:
-        ProgramError: If it, or its datatype, is not an absolute IRI.
-
-    Examples:
-        >>> to_sparql(Literal('a "b"\n', lang="en"))
-        '"a \\"b\\"\\n"@en'
-    """
+    r"""Write a term as it appears in a query, escaped."""
     name = term if isinstance(term, URIRef) else term.datatype
     if name is not None and not is_absolute(name):
         what = f"{str(name)!r} is not an absolute IRI"

@@ -25,42 +25,6 @@ from reasoningbank.algebra.terms import (
     term_to_json,
 )
 
-__all__ = [
-    "MOST_WORKERS",
-    "Graph",
-    "Items",
-    "Row",
-    "RowList",
-    "Stream",
-    "Table",
-    "Term",
-    "Value",
-    "as_binding",
-    "as_graph",
-    "as_graphs",
-    "as_items",
-    "as_name",
-    "as_names",
-    "as_plain",
-    "as_position",
-    "as_sequence",
-    "as_table",
-    "as_text",
-    "as_texts",
-    "as_uri",
-    "as_url",
-    "as_workers",
-    "describe_value",
-    "from_json",
-    "is_results_json",
-    "is_row_json",
-    "is_term",
-    "json_chunks",
-    "kept",
-    "table_from_json",
-    "to_json",
-]
-
 #: Rows of a ForEach that may be processed at the same time.
 MOST_WORKERS = 16
 #: Variable → term; an unbound variable is absent.
@@ -131,12 +95,7 @@ def kept(value: Value) -> Value:
 
 
 def describe_value(value: object) -> str:
-    """Describe a value in an error message.
-
-    Examples:
-        >>> describe_value(Literal("Aarhus", lang="da")), describe_value(None)
-        ('the literal "Aarhus"@da', 'nothing (an unbound variable?)')
-    """
+    """Describe a value in an error message."""
     if value is None:
         return "nothing (an unbound variable?)"
     if isinstance(value, Literal):
@@ -179,15 +138,7 @@ def _row_from_json(data: Mapping[str, Any], path: str) -> dict[str, Term]:
 
 
 def table_from_json(data: Mapping[str, Any], path: str = "$") -> Table:
-    """Read SPARQL results in JSON; without ``head`` the columns are the bound variables.
-
-    Raises:
-        ProgramError: If the data has another form.
-
-    Examples:
-        >>> table_from_json({"results": {"bindings": [{"n": {"type": "bnode", "value": "b"}}]}})
-        Table(vars=('n',), rows=[{'n': rdflib.term.BNode('b')}])
-    """
+    """Read SPARQL results in JSON; without ``head`` the columns are the bound variables."""
     bindings = data["results"]["bindings"]
     place = at_path(path, "results", "bindings")
     if not isinstance(bindings, list):

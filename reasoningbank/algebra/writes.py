@@ -25,10 +25,9 @@ from rdflib.term import Node
 from reasoningbank.algebra.evaluation import Method, Sent
 from reasoningbank.algebra.journal import Journal, State, Write
 from reasoningbank.algebra.terms import to_oxigraph
-from reasoningbank.algebra.web import ACCEPT, Lost, NotSent, Web, WebReply, graph_of
+from reasoningbank.algebra.web import ACCEPT, Lost, NotSent, Web, graph_of, summary
 from reasoningbank.errors import BudgetError, EndpointError, ReasoningBankError, UsageError
-
-__all__ = ["Unanswered", "Writer", "body_of", "digest", "entails", "written"]
+from reasoningbank.http import Reply
 
 #: What to do with a write of an earlier run whose outcome is unknown.
 Unanswered = Literal["ask", "done", "again"]
@@ -42,16 +41,7 @@ _ROUNDS = 16
 
 
 def written(graph: Graph) -> bytes:
-    """Return a graph as sorted N-Triples, which is Turtle too.
-
-    Raises:
-        ProgramError: If RDF does not allow one of its terms (a relative IRI).
-
-    Examples:
-        >>> graph = Graph().parse(data="<http://e/a> <http://e/b> 1 , 'ø'@da .", format="turtle")
-        >>> print(written(graph).decode().splitlines()[1])
-        <http://e/a> <http://e/b> "ø"@da .
-    """
+    """Return a graph as sorted N-Triples, which is Turtle too."""
     triples = (
         pyoxigraph.Triple(to_oxigraph(s), to_oxigraph(p), to_oxigraph(o))  # type: ignore[arg-type]
         for s, p, o in graph
@@ -60,11 +50,7 @@ def written(graph: Graph) -> bytes:
 
 
 def body_of(method: Method, body: Graph | str, url: str) -> bytes:
-    """Return the request body: N-Triples for PUT and POST, a SPARQL Update for PATCH.
-
-    Raises:
-        UsageError: If the method does not take the body.
-    """
+    """Return the request body: N-Triples for PUT and POST, a SPARQL Update for PATCH."""
     if isinstance(body, str) == (method == "PATCH"):
         return body.encode() if isinstance(body, str) else written(body)
     takes = "a SPARQL Update" if method == "PATCH" else "a graph"
@@ -72,19 +58,7 @@ def body_of(method: Method, body: Graph | str, url: str) -> bytes:
 
 
 def digest(body: bytes) -> str:
-    """Return an identifier of a graph that does not depend on its blank node labels.
-
-    A blank node is identified by its triples and its neighbours' (colour refinement, a bounded
-    number of rounds); an exact canonical form can take exponential time on a crafted graph.
-
-    Args:
-        body: N-Triples, as `written` returns them, or a SPARQL Update, which is hashed as it is.
-
-    Examples:
-        >>> one, other = (digest(b'_:%s <http://e/p> "x" .' % label) for label in (b"a", b"b"))
-        >>> one == other, one == digest(b'<http://e/a> <http://e/p> "x" .')
-        (True, False)
-    """
+    """Return an identifier of a graph that does not depend on its blank node labels."""
     if b"_:" in body:
         try:
             quads = pyoxigraph.parse(body, pyoxigraph.RdfFormat.N_TRIPLES)
@@ -135,16 +109,7 @@ class _Order:
 
 
 class Writer:
-    """Carries out the writes of a run, each recorded in its journal.
-
-    Args:
-        web: Sends requests.
-        journal: Records writes.
-        tries: Most times that one write is sent.
-        unanswered: What to do with an unanswered write of an earlier run that cannot be resolved.
-        may_write: Raises if an address may not be written.
-        pause: Waits so many seconds.
-    """
+    """Carries out the writes of a run, each recorded in its journal."""
 
     def __init__(
         self,
@@ -166,18 +131,7 @@ class Writer:
         self._locks = [threading.Lock() for _ in range(_LOCKS)]
 
     def send(self, method: Method, url: str, address: str, body: Graph | str) -> Sent:
-        """Write a document, unless an earlier run that this one resumes has done it.
-
-        Args:
-            method: The method.
-            url: The document, as the program names it.
-            address: Its address as it is sent.
-            body: What is written.
-
-        Raises:
-            EndpointError: If it was refused or not sent, or its reply was lost.
-            RecordError: If the journal cannot be written; nothing was sent.
-        """
+        """Write a document, unless an earlier run that this one resumes has done it."""
         graph = None if isinstance(body, str) else body
         order = _Order(method, url, address, body_of(method, body, url), graph)
         with self._locks[hash(address) % _LOCKS]:
@@ -226,7 +180,7 @@ class Writer:
                 # After a lost reply, the lost request itself may have changed it.
                 if reply.status not in _UNCLEAR and not (changed and lost):
                     return self._ended(order, write, reply)
-                lost = reply.summary
+                lost = summary(reply)
             if self._done_despite(order, write, condition, lost):
                 self._journal.end(write, "done", status=200, why=f"seen after: {lost}")
                 return Sent(200, order.url)
@@ -245,7 +199,7 @@ class Writer:
         self._journal.end(write, state, why=lost or str(error))
         return error if isinstance(error, BudgetError) else _failure(order, state, f"{error}")
 
-    def _ended(self, order: _Order, write: Write, reply: WebReply) -> Sent:
+    def _ended(self, order: _Order, write: Write, reply: Reply) -> Sent:
         if reply.status == 303 or 200 <= reply.status < 300:
             at = order.url
             named = reply.headers.get("Location")
@@ -254,7 +208,7 @@ class Writer:
             noted = "" if at == order.url else at
             self._journal.end(write, "done", status=reply.status, at=noted)
             return Sent(reply.status, at)
-        what = reply.summary
+        what = summary(reply)
         if 300 <= reply.status < 400:
             what = f"HTTP {reply.status} redirects to {reply.headers.get('Location', 'nowhere')}"
         self._journal.end(write, "refused", status=reply.status, why=what)
@@ -263,11 +217,7 @@ class Writer:
     def _done_despite(
         self, order: _Order, write: Write, condition: Mapping[str, str], lost: str
     ) -> bool:
-        """Return whether a write whose reply was lost was done; if not, it may be repeated.
-
-        Raises:
-            EndpointError: If it cannot be determined.
-        """
+        """Return whether a write whose reply was lost was done; if not, it may be repeated."""
         if order.method == "PUT":
             return False
         try:
@@ -277,11 +227,7 @@ class Writer:
             raise _failure(order, "unanswered", f"{lost}; {error.what}") from None
 
     def _was_done(self, order: _Order, condition: Mapping[str, str]) -> bool:
-        """Compare the document with its state before a write.
-
-        Raises:
-            EndpointError: If it cannot be determined.
-        """
+        """Compare the document with its state before a write."""
         try:
             if condition and self._condition(order) == condition:
                 return False
@@ -318,7 +264,7 @@ class Writer:
         if reply.status in (404, 410):
             return False
         if reply.status >= 300:
-            raise EndpointError(reply.summary, where=order.url, code="http", status=reply.status)
+            raise EndpointError(summary(reply), where=order.url, code="http", status=reply.status)
         return entails(graph_of(reply), wanted)
 
 
@@ -335,11 +281,7 @@ def _failure(order: _Order, state: State, why: str) -> EndpointError:
 
 
 def entails(there: Graph, wanted: Graph) -> bool:
-    """Return whether a graph holds another, whose blank nodes may have other names there.
-
-    This is simple entailment (RDF 1.1 Semantics, section 5): each blank node is one node in all
-    its triples.
-    """
+    """Return whether a graph holds another, whose blank nodes may have other names there."""
     names: dict[Node, str] = {}
 
     def written(part: Node) -> str:

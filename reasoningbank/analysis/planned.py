@@ -6,8 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from reasoningbank.errors import UsageError
-from reasoningbank.experiment.config import Experiment, parse_experiment
-from reasoningbank.experiment.memory_config import bank_arm, control_of, seeds_of
+from reasoningbank.experiment.config import (
+    Experiment,
+    bank_arm,
+    control_of,
+    parse_experiment,
+    seeds_of,
+)
 
 __all__ = ["bank_roots", "controls", "planned_streams", "planned_tasks", "planned_trials"]
 
@@ -38,7 +43,7 @@ def planned_streams(manifest: Mapping[str, Any] | None) -> dict[str, int]:
     return {
         arm.name: length * len(seeds_of(experiment, arm))
         for arm in experiment.arms
-        if arm.memory.learns or arm.stream
+        if arm.learns or arm.stream
     }
 
 
@@ -57,8 +62,9 @@ def controls(manifest: Mapping[str, Any] | None) -> dict[str, str] | None:
 def bank_roots(manifest: Mapping[str, Any] | None) -> dict[str, str]:
     """Return, for each arm, the one whose bank it has; empty where nothing says so."""
     experiment = _experiment(manifest)
-    arms = {arm.name: arm for arm in experiment.arms} if experiment is not None else {}
-    return {name: bank_arm(arms, arm).name for name, arm in arms.items()}
+    if experiment is None:
+        return {}
+    return {arm.name: bank_arm(experiment, arm).name for arm in experiment.arms}
 
 
 def _experiment(manifest: Mapping[str, Any] | None) -> Experiment | None:

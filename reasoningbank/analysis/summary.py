@@ -22,7 +22,7 @@ from reasoningbank.analysis.online import Online, summarise_streams
 from reasoningbank.analysis.planned import controls, planned_streams, planned_trials
 from reasoningbank.analysis.scores import METRICS, Metric, Score, Unit, held_out, in_streams
 from reasoningbank.experiment import RunFolder, TrialRecord
-from reasoningbank.experiment.code_history import CodeChange, code_changes
+from reasoningbank.experiment.manifest import CodeChange, code_changes
 
 __all__ = ["RunSummary", "summarise", "summarise_run"]
 

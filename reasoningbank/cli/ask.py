@@ -17,11 +17,10 @@ from reasoningbank.cli.output import notice, print_json, say, seconds
 from reasoningbank.cli.steps import Steps, confidence_line, print_query
 from reasoningbank.corpus import Task, load_pack, load_shacl_tasks
 from reasoningbank.errors import ModelError, ReasoningBankError, ToolError, UsageError
-from reasoningbank.experiment import Arm, EndpointSettings, Experiment, MemorySettings
+from reasoningbank.experiment import Arm, BankMemory, EndpointSettings, Experiment, NoMemory
+from reasoningbank.experiment.context import NOTHING, RunContext, open_context
 from reasoningbank.experiment.plan import hidden_tasks
-from reasoningbank.experiment.recall import NOTHING
 from reasoningbank.experiment.trial import attempt_task
-from reasoningbank.experiment.world import World, open_world
 from reasoningbank.lm import open_lm, parse_name
 from reasoningbank.nl2sparql import asked_language
 from reasoningbank.nl2sparql.confidence import confidence_in
@@ -65,7 +64,7 @@ def ask(
     if snapshot and memory is None:
         raise UsageError("a snapshot needs a run", where="--snapshot", hint="name it with --memory")
     loaded = load_pack(pack)
-    remembered = MemorySettings(source="bank", bank=str(memory)) if memory else MemorySettings()
+    remembered = BankMemory(source="bank", bank=str(memory)) if memory else NoMemory()
     arm = Arm(name="ask", agent=agent, lm=lm, memory=remembered)
     experiment = Experiment(name="ask", pack=pack, arms=(arm,))
     language = asked_language(question, loaded)
@@ -77,7 +76,7 @@ def ask(
         notice(f"opening {loaded.name} and {lm} …")
         model = stack.enter_context(open_lm(lm))
         world = stack.enter_context(
-            open_world(
+            open_context(
                 loaded,
                 scratch,
                 endpoint=EndpointSettings(url=url) if url else None,
@@ -87,12 +86,12 @@ def ask(
         )
         recall = NOTHING
         if bank is not None:
-            from reasoningbank.experiment.learning.asking import recalled
+            from reasoningbank.experiment.recall import recalled
 
             recall = recalled(world, loaded, corpus, arm, task, bank)
         notice("thinking …")
         watch = Steps() if stream else None
-        attempt = attempt_task(world, experiment, arm, task, seed=0, recall=recall, watch=watch)
+        attempt = attempt_task(world, experiment, arm, task, recall=recall, watch=watch)
         if attempt.status == "error":
             raise ModelError(attempt.error)
         rows, note = _rows(world, attempt.sparql)
@@ -159,7 +158,7 @@ def agent_viz(
     notice(f"wrote {output}")
 
 
-def _rows(world: World, sparql: str | None) -> tuple[Sequence[dict[str, Any]], str]:
+def _rows(world: RunContext, sparql: str | None) -> tuple[Sequence[dict[str, Any]], str]:
     """Return the first rows of a query, and a note about them."""
     if sparql is None:
         return [], ""

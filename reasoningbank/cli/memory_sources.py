@@ -10,8 +10,8 @@ from pathlib import Path
 
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment import RunFolder
-from reasoningbank.experiment.learning import Snapshots
 from reasoningbank.experiment.records import Step
+from reasoningbank.experiment.streams import Snapshots
 from reasoningbank.memory import MemoryBank, Snapshot
 from reasoningbank.memory.rdf import from_rdf, rdf_name
 

@@ -30,8 +30,8 @@ from reasoningbank.experiment import (
     read_state,
     run_experiment,
 )
+from reasoningbank.experiment.config import seeds_of
 from reasoningbank.experiment.estimate import estimate_run
-from reasoningbank.experiment.memory_config import seeds_of
 from reasoningbank.experiment.records import streams_of
 from reasoningbank.experiment.state import check_free
 from reasoningbank.experiment.storage import write_atomically

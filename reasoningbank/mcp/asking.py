@@ -13,13 +13,13 @@ from reasoningbank.agents.algebra import naming_columns
 from reasoningbank.corpus import Pack, Task
 from reasoningbank.errors import BudgetError, ModelError, SetupError, ToolError, UsageError
 from reasoningbank.experiment import Arm, Experiment
+from reasoningbank.experiment.context import context_at
 from reasoningbank.experiment.trial import attempt_task
-from reasoningbank.experiment.world import world_at
 from reasoningbank.judge import GoldStore
 from reasoningbank.lm import open_lm
 from reasoningbank.mcp.sessions import Opened, Session, Settings
 from reasoningbank.mcp.toolbox import shown
-from reasoningbank.memory.layers import Budgets, ContextBuilder
+from reasoningbank.memory.context import Budgets, ContextBuilder
 from reasoningbank.trajectory import Event
 
 __all__ = ["Asker", "Cards"]
@@ -88,7 +88,7 @@ class Asker:
             scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             model = stack.enter_context(open_lm(settings.lm))
             self._world = stack.enter_context(
-                world_at(
+                context_at(
                     opened.endpoint,
                     settings.pack,
                     GoldStore(scratch, "none"),
@@ -155,9 +155,7 @@ class Asker:
             check()
         try:
             check()
-            attempt = attempt_task(
-                self._world, self._experiment, self._arm, task, seed=0, watch=watch
-            )
+            attempt = attempt_task(self._world, self._experiment, self._arm, task, watch=watch)
         finally:
             self._lock.release()
         if attempt.status == "error":

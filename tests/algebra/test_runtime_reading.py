@@ -220,9 +220,10 @@ def test_an_endpoint_is_told_by_the_address_that_the_program_has() -> None:
     addresses = {"https://far.example/sparql": "http://127.0.0.1:1/query"}
     with (
         Runtime(addresses=addresses, limits=Limits(tries=1), pause=lambda _: None) as run,
-        raises(EndpointError, "endpoint"),
+        raises(EndpointError, "no-connection") as failed,
     ):
         run.select("https://far.example/sparql", "SELECT ?s WHERE { ?s ?p ?o }")
+    assert failed.value.where == "https://far.example/sparql"
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from reasoningbank.algebra.operation import (
     Anything,
     Block,
     Concurrency,
-    Example,
     Name,
     Operation,
     Position,
@@ -36,8 +35,6 @@ from reasoningbank.algebra.values import (
     describe_value,
 )
 from reasoningbank.errors import QueryError
-
-__all__ = ["Bindings", "Current", "Execute", "Filter", "ForEach", "ValueOf", "Variable"]
 
 _SCOPE, _ROWS = "Order and scope", "Tables and lists"
 _AMBIORIX = {"monarchLabel": {"type": "literal", "value": "Ambiorix", "xml:lang": "en"}}
@@ -73,14 +70,6 @@ class ValueOf(Operation):
     op = "Value"
     yields = "any"
     group = _SCOPE
-    examples = (
-        Example(
-            {"name": "cityName"},
-            "Copenhagen",
-            {"cityName": {"type": "literal", "value": "Copenhagen"}},
-        ),
-        Example({"name": "$cityName"}),
-    )
 
     name: Name = Field(description="$variable, or a variable of the current row")
 
@@ -133,16 +122,6 @@ class Variable(Operation):
     op = "Variable"
     yields = "nothing"
     group = _SCOPE
-    examples = (
-        Example(
-            {
-                "name": "monarchName",
-                "value": call_json("Str", input=call_json("Value", name="monarchLabel")),
-            },
-            None,
-            _AMBIORIX,
-        ),
-    )
 
     name: Name = Field(description="The variable's name, without $")
     value: Anything = Field(default=None, description="Its value")
@@ -175,7 +154,6 @@ class Current(Operation):
     op = "Current"
     yields = "any"
     group = _SCOPE
-    examples = (Example({}, _AMBIORIX, _AMBIORIX),)
 
     @classmethod
     def check(cls, given: Mapping[str, Any], visible: Visible) -> None:
@@ -199,16 +177,6 @@ class ForEach(Operation):
     yields = "list"
     group = _SCOPE
     goes_through = "select"
-    examples = (
-        Example(
-            {
-                "select": _DBPEDIA_CITIES,
-                "operation": call_json(
-                    "GET", url=call_json("Str", input=call_json("Value", name="city"))
-                ),
-            }
-        ),
-    )
 
     select: Rows = Field(description="A SELECT, a table, a list of bindings, or any list")
     operation: Block = Field(description="What is done for each row: an operation or a list")
@@ -237,9 +205,6 @@ class Execute(Operation):
     op = "Execute"
     yields = "any"
     group = _SCOPE
-    examples = (
-        Example({"operation": call_json("GET", url="http://dbpedia.org/resource/Copenhagen")}),
-    )
 
     operation: Block = Field(description="An operation, or a list of them")
 
@@ -254,7 +219,6 @@ class Bindings(Operation):
     op = "Bindings"
     yields = "list"
     group = _ROWS
-    examples = (Example({"table": _CITIES}, _CITIES["results"]["bindings"]),)
 
     table: Rows = Field(description="A table, or the results of writes")
 
@@ -283,18 +247,6 @@ class Filter(Operation):
     op = "Filter"
     yields = "any"
     group = _ROWS
-    examples = (
-        Example(
-            {"input": _CITIES, "expression": 2}, {"city": {"type": "literal", "value": "Odense"}}
-        ),
-        Example(
-            {"input": _CITIES, "expression": "STRSTARTS(?city, 'A')"},
-            {
-                "head": {"vars": ["city"]},
-                "results": {"bindings": [{"city": {"type": "literal", "value": "Aarhus"}}]},
-            },
-        ),
-    )
 
     input: RowsOrRow = Field(description="A table, a list, or a row")
     expression: Position = Field(description="A position, a condition, or of a row a name")

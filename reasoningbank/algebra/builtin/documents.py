@@ -11,7 +11,6 @@ from rdflib import RDF, BNode, Graph, Literal, Namespace, URIRef
 from reasoningbank.algebra.builtin.strings import encode_for_uri
 from reasoningbank.algebra.evaluation import Evaluation, Sent
 from reasoningbank.algebra.operation import (
-    Example,
     GraphLike,
     Graphs,
     Operation,
@@ -28,19 +27,6 @@ from reasoningbank.algebra.terms import ProgramError, located, scalar
 from reasoningbank.algebra.values import Table, Value, to_json
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql import iri
-
-__all__ = [
-    "GET",
-    "PATCH",
-    "POST",
-    "PUT",
-    "LdhCreateContainer",
-    "LdhCreateItem",
-    "LdhList",
-    "Merge",
-    "document_url",
-    "written",
-]
 
 _LDH = "Documents of LinkedDataHub"
 DCT = Namespace("http://purl.org/dc/terms/")
@@ -86,7 +72,6 @@ class GET(_OnDocuments):
 
     op = "GET"
     yields = "graph"
-    examples = (Example({"url": "http://dbpedia.org/resource/Copenhagen"}),)
 
     url: Url = Field(description="The document's address")
 
@@ -109,19 +94,6 @@ class POST(_Writing):
 
     op = "POST"
     base_argument = "url"
-    examples = (
-        Example(
-            {
-                "url": _LOCAL_COPENHAGEN,
-                "data": {
-                    "@context": _PREFIXES,
-                    "@id": "dbr:Copenhagen",
-                    "schema:name": "København",
-                },
-            },
-            _result(_LOCAL_COPENHAGEN),
-        ),
-    )
 
     url: Url = Field(description="The document's address")
     data: GraphLike = Field(description="What is appended: JSON-LD, or an operation's graph")
@@ -136,23 +108,6 @@ class PUT(_Writing):
 
     op = "PUT"
     base_argument = "url"
-    examples = (
-        Example(
-            {
-                "url": "https://localhost:4443/page/Copenhagen",
-                "data": {
-                    "@context": {
-                        "foaf": "http://xmlns.com/foaf/0.1/",
-                        "dbr": "http://dbpedia.org/resource/",
-                    },
-                    "@id": "https://localhost:4443/page/Copenhagen",
-                    "@type": ["foaf:Document"],
-                    "foaf:primaryTopic": {"@id": "dbr:Copenhagen"},
-                },
-            },
-            _result("https://localhost:4443/page/Copenhagen"),
-        ),
-    )
 
     url: Url = Field(description="The document's address")
     data: GraphLike = Field(description="Its new content: JSON-LD, or an operation's graph")
@@ -166,16 +121,6 @@ class PATCH(_Writing):
     """Changes the document at a URL by a SPARQL Update; yields the status and the URL."""
 
     op = "PATCH"
-    examples = (
-        Example(
-            {
-                "url": _LOCAL_COPENHAGEN,
-                "update": "INSERT DATA { <http://dbpedia.org/resource/Copenhagen> "
-                '<http://schema.org/name> "København"@da }',
-            },
-            _result(_LOCAL_COPENHAGEN),
-        ),
-    )
 
     url: Url = Field(description="The document's address")
     update: Query = Field(description="A SPARQL Update")
@@ -207,26 +152,6 @@ class Merge(Operation):
     op = "Merge"
     yields = "graph"
     group = "Combining graphs"
-    examples = (
-        Example(
-            {
-                "graphs": [
-                    {
-                        "@context": _PREFIXES,
-                        "@id": "dbr:Copenhagen",
-                        "@type": "schema:City",
-                        "schema:name": "City of Copenhagen",
-                    },
-                    {
-                        "@context": _PREFIXES,
-                        "@id": "dbr:Vilnius",
-                        "@type": "schema:City",
-                        "schema:name": "Vilnius",
-                    },
-                ]
-            }
-        ),
-    )
 
     graphs: Graphs = Field(description="The graphs: JSON-LD, or operations that yield graphs")
 
@@ -239,15 +164,7 @@ class Merge(Operation):
 
 
 def document_url(container: str, slug: str) -> str:
-    """Return the address of a document in a container; the slug is percent-encoded.
-
-    Raises:
-        ProgramError: If the slug cannot be a name.
-
-    Examples:
-        >>> document_url("https://localhost:4443/items", "Copenhagen City")
-        'https://localhost:4443/items/Copenhagen%20City/'
-    """
+    """Return the address of a document in a container; the slug is percent-encoded."""
     if slug in ("", ".", ".."):
         hint = "give a slug or a title that has letters"
         what = f"{slug!r} cannot be the name of a document"
@@ -266,7 +183,6 @@ class LdhList(Operation):
     op = "ldh-List"
     yields = "table"
     group = _LDH
-    examples = (Example({"url": "http://localhost:4443/", "base": "http://localhost:4443/"}),)
 
     url: Uri = Field(description="The document whose children are listed")
     endpoint: Url = Field(default="", description="The address of the SPARQL endpoint")
@@ -317,17 +233,6 @@ class LdhCreateContainer(_LdhCreating):
 
     op = "ldh-CreateContainer"
     kind = DH.Container
-    examples = (
-        Example(
-            {
-                "parent": "https://localhost:4443/containers/",
-                "slug": "European Cities",
-                "title": "Cities Container",
-                "description": "Container for city data",
-            },
-            _result("https://localhost:4443/containers/European%20Cities/"),
-        ),
-    )
 
     parent: Url = Field(description="The container in which it is created")
     title: Text = Field(description="Its title")
@@ -348,17 +253,6 @@ class LdhCreateItem(_LdhCreating):
 
     op = "ldh-CreateItem"
     kind = DH.Item
-    examples = (
-        Example(
-            {
-                "container": "https://localhost:4443/items/",
-                "slug": "Copenhagen City",
-                "title": "Copenhagen",
-                "description": "Capital city of Denmark",
-            },
-            _result("https://localhost:4443/items/Copenhagen%20City/"),
-        ),
-    )
 
     container: Url = Field(description="The container in which it is created")
     title: Text = Field(description="Its title")

@@ -17,7 +17,6 @@ from rdflib import OWL, RDF, RDFS, Graph, Literal, URIRef
 
 from reasoningbank.algebra.evaluation import Evaluation
 from reasoningbank.algebra.operation import (
-    Example,
     Name,
     Names,
     Operation,
@@ -27,26 +26,12 @@ from reasoningbank.algebra.operation import (
     Text,
     Url,
     Visible,
-    call_json,
     register,
 )
 from reasoningbank.algebra.queries import check_query, query_outline, substitute, with_values
 from reasoningbank.algebra.terms import ProgramError, located, one_of, scalar
 from reasoningbank.algebra.values import Row, Value
 from reasoningbank.errors import QueryError
-
-__all__ = [
-    "ASK",
-    "CONSTRUCT",
-    "DESCRIBE",
-    "SELECT",
-    "ExtractClasses",
-    "ExtractDatatypeProperties",
-    "ExtractObjectProperties",
-    "SPARQLString",
-    "Substitute",
-    "Values",
-]
 
 _DBPEDIA = "https://dbpedia.org/sparql"
 _ASKING, _VALUES, _ONTOLOGIES = (
@@ -68,12 +53,6 @@ class SPARQLString(Operation):
     op = "SPARQLString"
     yields = "text"
     group = _ASKING
-    examples = (
-        Example(
-            {"question": "Provide the description of the City of Copenhagen"},
-            "DESCRIBE <http://dbpedia.org/resource/Copenhagen>",
-        ),
-    )
 
     question: Text = Field(description="What the query is to find")
 
@@ -124,15 +103,6 @@ class SELECT(_Asking):
 
     op = form = "SELECT"
     yields = "table"
-    examples = (
-        Example(
-            {
-                "endpoint": _DBPEDIA,
-                "query": "SELECT ?city ?cityName WHERE "
-                "{ ?city <http://schema.org/name> ?cityName }",
-            }
-        ),
-    )
 
     @classmethod
     def columns(cls, given: Mapping[str, Any]) -> tuple[str, ...] | None:
@@ -154,15 +124,6 @@ class ASK(_Asking):
 
     op = form = "ASK"
     yields = "term"
-    examples = (
-        Example(
-            {
-                "endpoint": _DBPEDIA,
-                "query": "ASK { <http://dbpedia.org/resource/Copenhagen> ?property ?value }",
-            },
-            "true",
-        ),
-    )
 
     def run(self, run: Evaluation) -> Value:
         self._check(self.query)
@@ -182,14 +143,6 @@ class DESCRIBE(_Graphs):
     """Asks a SPARQL endpoint a DESCRIBE query and returns the graph."""
 
     op = form = "DESCRIBE"
-    examples = (
-        Example(
-            {
-                "endpoint": _DBPEDIA,
-                "query": "DESCRIBE <http://dbpedia.org/resource/Copenhagen>",
-            }
-        ),
-    )
 
 
 @register
@@ -197,15 +150,6 @@ class CONSTRUCT(_Graphs):
     """Asks a SPARQL endpoint a CONSTRUCT query and returns the graph."""
 
     op = form = "CONSTRUCT"
-    examples = (
-        Example(
-            {
-                "endpoint": _DBPEDIA,
-                "query": "CONSTRUCT { <http://dbpedia.org/resource/Copenhagen> ?p ?o } "
-                "WHERE { <http://dbpedia.org/resource/Copenhagen> ?p ?o }",
-            }
-        ),
-    )
 
 
 #: Names of the operations that ask an endpoint a query.
@@ -224,19 +168,6 @@ class Substitute(Operation):
     op = "Substitute"
     yields = "text"
     group = _VALUES
-    examples = (
-        Example(
-            {
-                "query": "PREFIX dbo: <http://dbpedia.org/ontology/> CONSTRUCT WHERE "
-                "{ ?city dbo:populationTotal ?population }",
-                "var": "city",
-                "binding": call_json("Value", name="city"),
-            },
-            "PREFIX dbo: <http://dbpedia.org/ontology/> CONSTRUCT WHERE "
-            "{ <http://dbpedia.org/resource/Copenhagen> dbo:populationTotal ?population }",
-            {"city": {"type": "uri", "value": "http://dbpedia.org/resource/Copenhagen"}},
-        ),
-    )
 
     query: Query = Field(description="A SPARQL query (or update)")
     var: Name = Field(default="", description="The variable, without ?")
@@ -278,33 +209,6 @@ class Values(Operation):
     op = "Values"
     yields = "text"
     group = _VALUES
-    examples = (
-        Example(
-            {
-                "query": "SELECT ?city ?population WHERE "
-                "{ ?city <http://dbpedia.org/ontology/populationTotal> ?population }",
-                "data": {
-                    "results": {
-                        "bindings": [
-                            {
-                                "city": {
-                                    "type": "uri",
-                                    "value": f"http://dbpedia.org/resource/{name}",
-                                }
-                            }
-                            for name in ("Aarhus", "Odense")
-                        ]
-                    }
-                },
-            },
-            "SELECT ?city ?population WHERE "
-            "{ ?city <http://dbpedia.org/ontology/populationTotal> ?population }\n"
-            "VALUES (?city) {\n"
-            "  (<http://dbpedia.org/resource/Aarhus>)\n"
-            "  (<http://dbpedia.org/resource/Odense>)\n"
-            "}",
-        ),
-    )
 
     query: Query = Field(description="A SPARQL query without VALUES at its end")
     data: TableLike = Field(description="A table, or a list of bindings")
@@ -373,7 +277,6 @@ _INCLUDES = {
 class _Extracting(Operation):
     yields = "graph"
     group = _ONTOLOGIES
-    examples = (Example({"endpoint": _DBPEDIA}),)
 
     endpoint: Url = Field(description="The address of the SPARQL endpoint")
 

@@ -19,30 +19,15 @@ from rdflib import Literal, URIRef
 
 from reasoningbank.algebra.evaluation import Evaluation
 from reasoningbank.algebra.operation import (
-    Example,
     Operation,
     PlainText,
     Text,
     Texts,
     Uri,
-    call_json,
     register,
 )
 from reasoningbank.algebra.terms import ProgramError, literal
 from reasoningbank.algebra.values import Value
-
-__all__ = [
-    "STRUUID",
-    "URI",
-    "Concat",
-    "EncodeForURI",
-    "Replace",
-    "ResolveURI",
-    "Str",
-    "encode_for_uri",
-    "replace_all",
-    "resolve",
-]
 
 #: Seconds after which a replacement is aborted.
 SECONDS = 10.0
@@ -70,11 +55,6 @@ class Str(_OnStrings):
     """Gets the string value of an RDF term, without its language or datatype."""
 
     op = "Str"
-    examples = (
-        Example(
-            {"input": {"type": "literal", "value": "Copenhagen", "xml:lang": "en"}}, "Copenhagen"
-        ),
-    )
 
     input: Text = Field(description="A term, a binding or a string")
 
@@ -91,16 +71,6 @@ class Replace(_OnStrings):
     """
 
     op = "Replace"
-    examples = (
-        Example(
-            {
-                "input": "Welcome to ${cityName}",
-                "pattern": "\\$\\{cityName\\}",
-                "replacement": "Copenhagen",
-            },
-            "Welcome to Copenhagen",
-        ),
-    )
 
     input: Text = Field(description="The string")
     pattern: PlainText = Field(description="A regular expression of XPath")
@@ -113,27 +83,7 @@ class Replace(_OnStrings):
 
 
 def replace_all(text: str, pattern: str, replacement: str, flags: str = "") -> str:
-    r"""Replace every match of a pattern that does not overlap an earlier one.
-
-    Args:
-        text: The text that is searched.
-        pattern: A regular expression of XPath: no look-around, no ``\b``; classes may be
-            subtracted (``[a-z-[aeiou]]``).
-        replacement: ``$1`` to ``$9`` (and more, if there are so many groups) are groups, ``$0`` is
-            the match; ``\$`` and ``\\`` are these characters.
-        flags: Of ``s`` (dot matches newlines), ``m`` (lines), ``i`` (case), ``x`` (white space in
-            the pattern is ignored), ``q`` (pattern and replacement are plain text).
-
-    Raises:
-        ProgramError: If the pattern, the replacement or a flag is invalid, the pattern matches the
-            empty string, or the replacement takes too long. (FORX0001 to FORX0004.)
-
-    Examples:
-        >>> replace_all("abracadabra", "a(.)", "a$1$1")
-        'abbraccaddabbra'
-        >>> replace_all("Welcome to ${cityName}", r"\$\{cityName\}", "Copenhagen")
-        'Welcome to Copenhagen'
-    """
+    r"""Replace every match of a pattern that does not overlap an earlier one."""
     found = _compiled(pattern, flags)
     if found.search(""):
         hint = "use + instead of *, or anchor it to something"
@@ -236,13 +186,6 @@ class Concat(_OnStrings):
     """
 
     op = "Concat"
-    examples = (
-        Example(
-            {"inputs": [call_json("EncodeForURI", input=call_json("Value", name="cityName")), "/"]},
-            "Copenhagen/",
-            _COPENHAGEN,
-        ),
-    )
 
     inputs: Texts = Field(description="The strings")
 
@@ -257,7 +200,6 @@ class STRUUID(_OnStrings):
     """Generates a random UUID as a string."""
 
     op = "STRUUID"
-    examples = (Example({}),)
 
     def run(self, run: Evaluation) -> Value:
         rows = " ".join(map(str, run.scope.rows))
@@ -265,33 +207,12 @@ class STRUUID(_OnStrings):
 
 
 def encode_for_uri(text: str) -> str:
-    """Percent-encode all but the unreserved characters, as SPARQL's ENCODE_FOR_URI does.
-
-    Raises:
-        UnicodeEncodeError: If it holds half of a character.
-
-    Examples:
-        >>> encode_for_uri("Malmö Municipality"), encode_for_uri("a/b:c~d")
-        ('Malm%C3%B6%20Municipality', 'a%2Fb%3Ac~d')
-    """
+    """Percent-encode all but the unreserved characters, as SPARQL's ENCODE_FOR_URI does."""
     return quote(text, safe="")
 
 
 def resolve(base: str, relative: str) -> str:
-    """Resolve a reference against a base by RFC 3986, section 5.
-
-    Characters that no IRI may hold are percent-encoded; all others, percent signs of encoded
-    characters included, stay.
-
-    Raises:
-        ProgramError: If the result is not an IRI.
-
-    Examples:
-        >>> resolve("http://e/page/Copenhagen/", "a b/")
-        'http://e/page/Copenhagen/a%20b/'
-        >>> resolve("http://e/page/Copenhagen", "custom-slug/")
-        'http://e/page/custom-slug/'
-    """
+    """Resolve a reference against a base by RFC 3986, section 5."""
     message = ""
     # Square brackets are allowed in the address of a host only.
     for forbidden in (_FORBIDDEN, _FORBIDDEN | {"[", "]"}):
@@ -322,12 +243,6 @@ class ResolveURI(_OnURIs):
     """
 
     op = "ResolveURI"
-    examples = (
-        Example(
-            {"base": "http://dbpedia.org/page/Copenhagen/", "relative": "custom-slug/"},
-            "http://dbpedia.org/page/Copenhagen/custom-slug/",
-        ),
-    )
 
     base: Uri = Field(description="The base URL; end it with a slash to add to it")
     relative: Text = Field(description="The relative URI, pre-encoded")
@@ -344,12 +259,6 @@ class URI(_OnURIs):
     """
 
     op = "URI"
-    examples = (
-        Example(
-            {"input": "http://dbpedia.org/resource/Copenhagen"},
-            "http://dbpedia.org/resource/Copenhagen",
-        ),
-    )
 
     input: Uri = Field(description="An absolute URI")
 
@@ -366,7 +275,6 @@ class EncodeForURI(_OnStrings):
 
     op = "EncodeForURI"
     group = "Making URIs"
-    examples = (Example({"input": "Malmö Municipality"}, "Malm%C3%B6%20Municipality"),)
 
     input: Text = Field(description="The string")
 
