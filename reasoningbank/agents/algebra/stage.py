@@ -20,7 +20,7 @@ from reasoningbank.errors import UsageError
 from reasoningbank.ldp import LDPServer
 from reasoningbank.ldp.documents import checked_base, checked_document
 from reasoningbank.sparql import EndpointConfig
-from reasoningbank.sparql.datafiles import open_data
+from reasoningbank.sparql.server import open_data
 from reasoningbank.sparql.terms import full
 
 #: Limits of one run of a program.
