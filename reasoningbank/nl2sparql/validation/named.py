@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from reasoningbank.nl2sparql.problems import Problem
+from reasoningbank.findings import Finding
 from reasoningbank.nl2sparql.words import QuestionToken, folded, read_tokens
 from reasoningbank.sparql.tokens import tokenize
 
@@ -19,7 +19,7 @@ _IDENTIFIER = re.compile(r"(?![a-z]{3,}\d+$)[^\W\d_](?=(?:.*\d){3}).{5,}")
 
 def unnamed(
     question: str, sparql: str, shapes: Mapping[str, re.Pattern[str]] | None = None
-) -> Iterator[Problem]:
+) -> Iterator[Finding]:
     """Yield a problem where quoted words or codes of a question are nowhere in the query.
 
     Case, accents and the hyphen of an affix make no difference, and a part of a name or of a
@@ -53,7 +53,7 @@ def unnamed(
         if len(quoted) > 1:
             hint = f"write it, where there are several: VALUES ?name {{ {' '.join(quoted)} }}"
         what = f"the question names {listed}, and the query does not"
-        yield Problem("semantic", "not-named", what, hint)
+        yield Finding("semantic", "not-named", what, hint)
 
 
 def _names(token: QuestionToken, shapes: Mapping[str, re.Pattern[str]]) -> bool:
