@@ -25,7 +25,8 @@ from reasoningbank.corpus import (
     triple_patterns,
 )
 from reasoningbank.lm.tokens import count_tokens
-from reasoningbank.memory.layers import SchemaCard, SchemaIndex, SchemaMap, load_notes
+from reasoningbank.memory.hints import load_notes
+from reasoningbank.memory.layers import SchemaCard, SchemaIndex, SchemaMap
 from reasoningbank.memory.layers.schema_probe import look, unsure
 from reasoningbank.schema import Schema
 from reasoningbank.sparql import EndpointConfig, SPARQLClient, compact, discover

@@ -74,7 +74,7 @@ from reasoningbank.corpus import load_pack, open_endpoint
 from reasoningbank.errors import ReasoningBankError, UsageError
 from reasoningbank.lm import ModelHandle, UsageCounter, open_lm
 from reasoningbank.lm.names import parse_name
-from reasoningbank.memory.layers import ContextBuilder
+from reasoningbank.memory.context import ContextBuilder
 from reasoningbank.schema import Schema
 from reasoningbank.sparql import EndpointConfig
 from reasoningbank.trajectory import Recorder
@@ -432,7 +432,7 @@ def _write(
         if not draft.problems:
             break
         notice(f"invalid: {draft.problems[0]}")
-        draft = writing.mended(draft, draft.problems)
+        draft = writing.repaired(draft, draft.problems)
     # An invalid program may be nested too deeply to be serialised again.
     valid = not draft.problems
     text = json.dumps(draft.program, ensure_ascii=False, indent=2) if valid else draft.text

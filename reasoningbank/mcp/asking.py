@@ -19,7 +19,7 @@ from reasoningbank.judge import GoldStore
 from reasoningbank.lm import open_lm
 from reasoningbank.mcp.sessions import Opened, Session, Settings
 from reasoningbank.mcp.toolbox import shown
-from reasoningbank.memory.layers import Budgets, ContextBuilder
+from reasoningbank.memory.context import Budgets, ContextBuilder
 from reasoningbank.trajectory import Event
 
 __all__ = ["Asker", "Cards"]

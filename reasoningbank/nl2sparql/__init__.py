@@ -65,14 +65,12 @@ from reasoningbank.nl2sparql.validation import (
     EndpointValidation,
     Explain,
     Level,
-    Problem,
     Validation,
     validate,
     validate_endpoint,
     validate_semantic,
     validate_syntax,
 )
-from reasoningbank.nl2sparql.walking import Statement, WalkedQuery, walk_query
 from reasoningbank.nl2sparql.words import asked_language, language_of
 from reasoningbank.nl2sparql.writing import adapt_query, same_query, write_query
 
@@ -101,7 +99,6 @@ __all__ = [
     "PatternDetector",
     "PatternReport",
     "PatternSet",
-    "Problem",
     "PrototypeDetector",
     "RAGAgent",
     "RandomRetriever",
@@ -110,10 +107,8 @@ __all__ = [
     "Retriever",
     "Rule",
     "ShownExamples",
-    "Statement",
     "Translation",
     "Validation",
-    "WalkedQuery",
     "adapt_query",
     "asked_language",
     "best_candidate",
@@ -141,6 +136,5 @@ __all__ = [
     "validate_endpoint",
     "validate_semantic",
     "validate_syntax",
-    "walk_query",
     "write_query",
 ]

@@ -10,7 +10,7 @@ from rdflib.term import URIRef
 
 from reasoningbank.corpus import Pack, Task, load_corpus, load_pack, query_features
 from reasoningbank.nl2sparql.patterns import PatternSet, QuerySign, load_patterns
-from reasoningbank.nl2sparql.walking import WalkedQuery, walk_query
+from reasoningbank.schema import read_statements
 from reasoningbank.sparql.parsers import parse_once
 
 __all__ = ["Example", "example_pack", "examples_of", "load_examples", "patterns_of_query"]
@@ -138,7 +138,8 @@ class _Seen:
 @lru_cache(maxsize=4096)
 def _seen(sparql: str) -> _Seen | None:
     try:
-        walked: WalkedQuery = walk_query(parse_once(sparql))
+        parse_once(sparql)
+        walked = read_statements(sparql)
     except Exception:  # rdflib raises pyparsing's errors and bare ones
         return None
     return _Seen(

@@ -18,8 +18,7 @@ from reasoningbank.nl2sparql.entity_swap import NEAR, nearest_question, swap_ent
 from reasoningbank.nl2sparql.examples import Example
 from reasoningbank.nl2sparql.hybrid import HybridRetriever, Retrieved, Retriever
 from reasoningbank.nl2sparql.patterns import load_patterns
-from reasoningbank.nl2sparql.problems import Level, Problem
-from reasoningbank.nl2sparql.validation import LEVELS, EndpointValidation, Explain, validate
+from reasoningbank.nl2sparql.validation import LEVELS, EndpointValidation, Explain, Level, validate
 from reasoningbank.nl2sparql.words import asked_language
 from reasoningbank.nl2sparql.writing import adapt_query, same_query, write_query
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
@@ -47,7 +46,7 @@ class Candidate:
 
     sparql: str
     how: How
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[Finding, ...] = ()
     checked: EndpointValidation | None = None
 
     @property
@@ -62,7 +61,7 @@ class Candidate:
             not self.problems,
             bool(self.rows),
             self.rows is not None,
-            all(problem.level != "syntax" for problem in self.problems),
+            all(problem.fields["level"] != "syntax" for problem in self.problems),
             -len(self.problems),
         )
 
@@ -88,7 +87,7 @@ class Translation:
     question: str
     sparql: str | None
     is_valid: bool = False
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[Finding, ...] = ()
     patterns: tuple[Detected, ...] = ()
     retrieved: tuple[Retrieved, ...] = ()
     rules: str = field(default="", repr=False)
@@ -344,7 +343,7 @@ class _Run:
                 explain=self.of.explain,
             )
         except BudgetError as error:
-            unchecked = Problem("endpoint", error.code, error.what)
+            unchecked = Finding(error.code, error.what, fields={"level": "endpoint"})
             self.candidates[-1] = Candidate(sparql, how, (unchecked,))
             raise
         candidate = self.candidates[-1] = Candidate(sparql, how, problems, checked)

@@ -13,13 +13,13 @@ from hashed_words import HashedWords
 
 from reasoningbank.corpus import Pack
 from reasoningbank.errors import BudgetError, ModelError, UsageError
+from reasoningbank.findings import Finding
 from reasoningbank.nl2sparql import (
     NL2SPARQL,
     Candidate,
     EndpointValidation,
     Example,
     HybridRetriever,
-    Problem,
     adapt_query,
     best_candidate,
     question_similarity,
@@ -60,11 +60,11 @@ def prompt_of(lm: Any, call: int = -1) -> str:
 
 
 def test_a_query_that_ran_is_better_than_one_that_only_parses() -> None:
-    slow, empty = Problem("endpoint", "not-executed", "too slow"), Problem("endpoint", "empty", "")
+    slow, empty = Finding("endpoint", "not-executed", "too slow"), Finding("endpoint", "empty", "")
     timed_out = Candidate("A", "written", (slow,), EndpointValidation((slow,)))
     checked = EndpointValidation((empty,), executed=True)
-    ran = Candidate("B", "fixed", (empty, Problem("semantic", "x", "x")), checked)
-    broken = Candidate("C", "fixed", (Problem("syntax", "parse", "near C"),))
+    ran = Candidate("B", "fixed", (empty, Finding("semantic", "x", "x")), checked)
+    broken = Candidate("C", "fixed", (Finding("syntax", "parse", "near C"),))
     assert best_candidate([broken, timed_out, ran]) is ran
     assert best_candidate([broken, timed_out]) is timed_out
     assert best_candidate([]) is None

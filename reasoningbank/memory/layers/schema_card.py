@@ -13,8 +13,8 @@ from collections.abc import Collection, Mapping, Sequence
 from pyoxigraph import NamedNode
 
 from reasoningbank.corpus import Pack
-from reasoningbank.memory.layers.lines import Entry, Layer, Line, about, pack_lines
-from reasoningbank.memory.layers.notes import Note, load_notes
+from reasoningbank.memory.hints import Note, load_notes
+from reasoningbank.memory.layer import Entry, Layer, Line, about, pack_lines
 from reasoningbank.memory.layers.schema_choice import WEIGHTS, Choice, Part, Weights
 from reasoningbank.memory.layers.schema_index import SchemaIndex
 from reasoningbank.memory.layers.schema_map import SchemaMap

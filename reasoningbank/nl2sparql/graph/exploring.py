@@ -10,8 +10,7 @@ from rdflib.term import URIRef
 
 from reasoningbank.errors import QueryError
 from reasoningbank.findings import Finding
-from reasoningbank.nl2sparql.walking import Statement, walk_query
-from reasoningbank.schema import Schema, explain_empty, probe_run
+from reasoningbank.schema import Schema, Statement, explain_empty, probe_run, read_statements
 from reasoningbank.sparql import (
     STANDARD_PREFIXES,
     EndpointConfig,
@@ -75,7 +74,7 @@ def explore(
             return Explored()
         classes: dict[str, None] = {}
         properties: dict[str, None] = {}
-        for endpoint, own in _by_endpoint(walk_query(prepared.parsed).statements, config):
+        for endpoint, own in _by_endpoint(read_statements(prepared.text).statements, config):
             if endpoint is config:
                 _Probes(client, classes, properties).around(own)
             else:

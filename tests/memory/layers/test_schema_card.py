@@ -9,7 +9,8 @@ import pytest
 
 from reasoningbank.corpus import load_shacl_tasks, split_tasks, triple_patterns
 from reasoningbank.lm.tokens import count_tokens
-from reasoningbank.memory.layers import SchemaCard, SchemaIndex, SchemaMap, load_notes
+from reasoningbank.memory.hints import load_notes
+from reasoningbank.memory.layers import SchemaCard, SchemaIndex, SchemaMap
 from reasoningbank.memory.layers.schema_probe import look, unsure
 from reasoningbank.schema import Schema
 from reasoningbank.sparql import EndpointConfig, SPARQLClient

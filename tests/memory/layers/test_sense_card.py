@@ -8,7 +8,7 @@ import pytest
 
 from reasoningbank.corpus import load_shacl_tasks
 from reasoningbank.lm.tokens import count_tokens
-from reasoningbank.memory.layers import sense_card
+from reasoningbank.memory.sense_card import sense_card
 from reasoningbank.schema import Schema
 from reasoningbank.sparql import EndpointConfig, OxigraphServer, SPARQLClient, discover
 
@@ -104,8 +104,7 @@ def test_nothing_known_is_said(empty: EndpointConfig) -> None:
     with SPARQLClient(empty) as client:
         layer = sense_card(empty, discover(client), Schema.of(empty))
     assert layer.text == (
-        "Nothing <https://nothing.example/sparql>: its size is not told.\n"
-        "Its classes are not known."
+        "Nothing <https://nothing.example/sparql>: its size is unknown.\nIts classes are not known."
     )
     assert sense_card(empty, None, Schema.of(empty)).text == layer.text
 
@@ -114,7 +113,7 @@ def test_without_a_pack_and_without_statistics(trees: EndpointConfig) -> None:
     with SPARQLClient(trees) as client:
         text = sense_card(trees, discover(client), Schema.of(trees)).text
     assert text.splitlines() == [
-        "Trees <https://trees.example/sparql/>: its size is not told.",
+        "Trees <https://trees.example/sparql/>: its size is unknown.",
         "Main classes: t:Tree 3, t:Moss 1",
         "Names: rdfs:label",
         "Declared prefixes: t:",

@@ -1,31 +1,32 @@
-"""L0: what an endpoint is and holds, in a few lines that are the same for every question.
+"""L0, the sense card: what an endpoint holds, in a few lines that are the same for every question.
 
-All of it is read from the endpoint's service description, its VoID statistics or the counts of a
-sample, and from the pack where there is one. What nobody tells is said to be unknown.
+It is read from the endpoint's service description, its VoID statistics or the counts of a sample,
+and from the pack if there is one. Missing facts are said to be unknown.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from os.path import commonprefix
 
 from pyoxigraph import NamedNode
 
 from reasoningbank.corpus import Pack
-from reasoningbank.corpus.federation import read_registry
-from reasoningbank.memory.layers.lines import Entry, Layer, Line, about, pack_lines
+from reasoningbank.corpus.registry import read_registry
+from reasoningbank.memory.layer import Entry, Layer, Line, about, pack_lines
 from reasoningbank.schema import Schema
 from reasoningbank.sparql import STANDARD_PREFIXES, Discovery, EndpointConfig, NamedGraph, compact
 
 __all__ = ["sense_card"]
 
-#: Entries of one line at most, whatever the budget.
+#: Maximum entries of one line, whatever the budget.
 MOST_CLASSES = 12
 MOST_LABELS = 6
 MOST_GRAPHS = 12
 #: Classes named beside a label property.
 MOST_LABELLED = 3
-#: What the Gene Ontology and others type everything with says nothing about the data.
+#: Classes that type everything in some data say nothing about it.
 _OF_SCHEMAS = tuple(STANDARD_PREFIXES[name] for name in ("rdf", "rdfs", "owl"))
 
 
@@ -39,20 +40,23 @@ def sense_card(
     tools: bool = False,
     budget: int = 150,
 ) -> Layer:
-    """Return the card of an endpoint.
+    """Return the sense card of an endpoint.
 
     Args:
-        endpoint: The endpoint; its public address is shown, never a real one on loopback.
-        discovery: What it says of itself; None where it was not asked.
+        endpoint: The endpoint; its public address is shown, never a loopback one.
+        discovery: Its service description; None if it was not asked.
         vocabulary: Its classes and properties.
-        pack: The pack, if there is one: tells how the default graph is made and which endpoints
-            the examples reach.
+        pack: The pack: whether GRAPH is needed, and which endpoints the examples reach.
         hidden: Ids of the tasks of which nothing may be shown; an endpoint that only they reach
             is not named.
         tools: Whether the reader can call the tools that the last line names.
-        budget: Tokens at most; lines and entries are dropped by rank, none is cut.
+        budget: Maximum tokens; lines and entries are dropped by rank, none is cut.
     """
-    short = _shortener(endpoint)
+    namespaces = endpoint.namespaces
+
+    def short(iri: str) -> str:
+        return str(compact(NamedNode(iri), namespaces))
+
     lines = [
         _size(endpoint, discovery, pack),
         _classes(endpoint, vocabulary, short),
@@ -65,29 +69,21 @@ def sense_card(
     return pack_lines("L0", [line for line in lines if line is not None], budget)
 
 
-def _shortener(endpoint: EndpointConfig) -> Callable[[str], str]:
-    namespaces = endpoint.namespaces
-    return lambda iri: str(compact(NamedNode(iri), namespaces))
-
-
 def _size(endpoint: EndpointConfig, discovery: Discovery | None, pack: Pack | None) -> Line:
     datasets = discovery.void.datasets if discovery is not None else ()
     triples = max((d.triples for d in datasets if d.triples), default=None)
     graphs = discovery.named_graphs if discovery is not None else ()
-    said = [f"{about(triples)} triples" if triples else "its size is not told"]
+    said = [f"{about(triples)} triples" if triples else "its size is unknown"]
     if graphs:
-        told = f"{len(graphs)} named graph{'s' if len(graphs) > 1 else ''}"
-        # Of an endpoint without a pack nobody says whether its default graph holds them.
+        number = f"{len(graphs)} named graph{'s' if len(graphs) > 1 else ''}"
+        # Only a pack says whether the default graph holds them.
         needed = "" if pack is None else f" ({'no ' * pack.union_default_graph}GRAPH needed)"
-        said.append(told + needed)
+        said.append(number + needed)
     return Line(f"{endpoint.source} <{endpoint.url}>: {', '.join(said)}.", rank=0)
 
 
 def _classes(endpoint: EndpointConfig, vocabulary: Schema, short: Callable[[str], str]) -> Line:
-    """Name the classes that questions are about, with their numbers of instances.
-
-    Those whose instances have names come first, then those that most can be said about.
-    """
+    """Name the main classes with their numbers of instances: named things and rich ones first."""
     known = {iri: term for iri, term in vocabulary.classes.items() if term.count or term.in_data}
     chosen = [iri for iri in known if not iri.startswith(_OF_SCHEMAS)] or list(known)
     labels = set(endpoint.label_properties)
@@ -96,17 +92,16 @@ def _classes(endpoint: EndpointConfig, vocabulary: Schema, short: Callable[[str]
         has = vocabulary.properties_of(iri)
         return not labels.isdisjoint(has), math.log1p(known[iri].count or 0) * (1 + len(has))
 
-    main = sorted(sorted(chosen), key=weight, reverse=True)[:MOST_CLASSES]
-    if not main:
-        return Line("Its classes are not known.", rank=1)
-
-    def told(iri: str) -> str:
+    def counted(iri: str) -> str:
         count = known[iri].count
         return short(iri) if count is None else f"{short(iri)} {about(count)}"
 
+    main = sorted(sorted(chosen), key=weight, reverse=True)[:MOST_CLASSES]
+    if not main:
+        return Line("Its classes are not known.", rank=1)
     sampled = vocabulary.via.startswith("sample")
     head = f"Classes, in a {vocabulary.via}" if sampled else "Main classes"
-    entries = tuple(Entry(told(iri), 1 + n) for n, iri in enumerate(main))
+    entries = tuple(Entry(counted(iri), 1 + n) for n, iri in enumerate(main))
     return Line(head, entries, alone=False)
 
 
@@ -119,7 +114,7 @@ def _labels(
     used = [name for name in endpoint.label_properties if name in known and known[name].in_data]
     for n, name in enumerate(used[:MOST_LABELS]):
         named = [c for c in classes if name in vocabulary.properties_of(c)]
-        # A schema may describe classes that the data don't hold.
+        # A schema may describe classes without instances.
         named = [c for c in named if classes[c].in_data] or named
         of = ", ".join(short(c) for c in named[:MOST_LABELLED])
         more = ", …" if len(named) > MOST_LABELLED else ""
@@ -145,7 +140,8 @@ def _prefixes(endpoint: EndpointConfig) -> Line | None:
 def _graphs(graphs: Sequence[NamedGraph]) -> Line | None:
     if not graphs:
         return None
-    base = _common([graph.name for graph in graphs])
+    shared = commonprefix([graph.name for graph in graphs]) if len(graphs) > 1 else ""  # noqa: RUF071
+    base = shared[: max(shared.rfind("/"), shared.rfind("#")) + 1]
     entries = [
         Entry(
             graph.name.removeprefix(base) + (f" {about(graph.triples)}" if graph.triples else ""),
@@ -154,17 +150,6 @@ def _graphs(graphs: Sequence[NamedGraph]) -> Line | None:
         for n, graph in enumerate(graphs[:MOST_GRAPHS])
     ]
     return Line(f"Graphs <{base}…>" if base else "Graphs", tuple(entries), alone=False)
-
-
-def _common(names: Iterable[str]) -> str:
-    """Return what all names begin with, up to a ``/`` or ``#``; empty for one name alone."""
-    found = list(names)
-    if len(found) < 2:
-        return ""
-    shared, last = min(found), max(found)
-    while not last.startswith(shared):
-        shared = shared[:-1]
-    return shared[: max(shared.rfind("/"), shared.rfind("#")) + 1]
 
 
 def _examples(pack: Pack | None, tools: bool) -> list[Line]:

@@ -1,4 +1,4 @@
-"""Whole lines in a token budget: what is dropped is dropped by rank, and never cut."""
+"""Layers of an agent's context: whole lines in a token budget, dropped by rank and never cut."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Layer:
 
     Attributes:
         name: ``L0`` to ``L3``.
-        text: What the agent reads; empty where there is nothing to say, or no room.
+        text: What the agent reads; empty if there is nothing to say, or no room.
         tokens: Tokens of the text.
-        left_out: Lines and entries that the budget had no room for.
+        left_out: Lines and entries that did not fit the budget.
     """
 
     name: str
@@ -30,13 +30,10 @@ class Layer:
 
 @dataclass(frozen=True)
 class Entry:
-    """A part of a line that stands or falls whole.
+    """A part of a line, kept or dropped whole; the lowest ranks are kept.
 
-    Attributes:
-        text: What is written.
-        rank: Of two, the lower is kept.
-        stem: What is written before it, once for all neighbours of the same stem.
-        names: What it names, for lines that are about names.
+    `stem` is written before it, once for all neighbors with the same stem. `names` are the IRIs
+    that it mentions.
     """
 
     text: str
@@ -47,17 +44,11 @@ class Entry:
 
 @dataclass(frozen=True)
 class Line:
-    """A line: a head, and those of its entries that find room.
+    """A line: a head, and those of its entries that fit.
 
-    Attributes:
-        head: What it begins with.
-        entries: Its parts, in the order in which they are written.
-        rank: Rank of the head; an entry that is kept brings it along.
-        alone: Whether the head may stand without any entry.
-        lead: What stands between the head and the entries.
-        between: What stands between two entries.
-        names: What the head names.
-        about: Names of which one must be shown for the line to be shown; none where empty.
+    A kept entry keeps the head; otherwise the head is kept by its own rank, if `alone`. `lead`
+    separates head and entries, `between` the entries. `names` are the IRIs that the head mentions;
+    the line is shown only if one of the names in `about` is shown.
     """
 
     head: str
@@ -80,16 +71,10 @@ class Line:
 
 
 def pack_lines(name: str, lines: Sequence[Line], budget: int, *, title: str = "") -> Layer:
-    """Return the lines and entries of the lowest ranks that a budget has room for.
+    """Return the lines and entries of the lowest ranks that fit a budget, in their given order.
 
-    What does not fit is passed over, and something shorter that ranks behind it may take its room.
-    The lines keep the order in which they are given, and so do the entries of each.
-
-    Args:
-        name: Name of the layer.
-        lines: The lines.
-        budget: Tokens at most, the title's included.
-        title: The first line, which stands only before others; none where empty.
+    What does not fit is skipped, and something shorter that ranks behind it may take its room. The
+    title counts towards the budget and is shown only before other lines.
 
     Examples:
         >>> trees = Line("Trees", (Entry("oak", 1), Entry("pine", 3)), alone=False)
@@ -107,9 +92,7 @@ def pack_lines(name: str, lines: Sequence[Line], budget: int, *, title: str = ""
     room = budget - (estimate_tokens(f"{title}\n") if title else 0.0)
     for _, at, number in sorted(units):
         line = lines[at]
-        if number < 0 and at in kept:
-            continue
-        if line.about and line.about.isdisjoint(shown):
+        if (number < 0 and at in kept) or (line.about and line.about.isdisjoint(shown)):
             continue
         tried = (*kept.get(at, ()), *((number,) if number >= 0 else ()))
         text = line.written(tried)
@@ -127,7 +110,7 @@ def pack_lines(name: str, lines: Sequence[Line], budget: int, *, title: str = ""
 
 
 def about(count: int) -> str:
-    """Return a number as few tokens tell it: exact below 10,000.
+    """Return a number in few tokens, exact below 10,000.
 
     Examples:
         >>> about(1001), about(505_813), about(1_234_567), about(217_000_000_000)

@@ -1,42 +1,39 @@
-"""The context of an agent: the layers it is given, what never changes first."""
+"""An agent's context: up to four layers, those that never change first.
+
+L0: what the endpoint holds. L3: a guide written by people. L1: the classes and properties near
+the question. L2: what earlier tasks taught.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
 from reasoningbank.corpus import Pack
 from reasoningbank.errors import UsageError
 from reasoningbank.lm.tokens import count_tokens
-from reasoningbank.memory.layers.guide import guide, guide_file
-from reasoningbank.memory.layers.lines import Layer
-from reasoningbank.memory.layers.notes import notes_file
-from reasoningbank.memory.layers.procedures import procedures
+from reasoningbank.memory.hints import guide, hints_files
+from reasoningbank.memory.layer import Layer
 from reasoningbank.memory.layers.schema_card import SchemaCard
-from reasoningbank.memory.layers.sense_card import sense_card
+from reasoningbank.memory.packing import over_budget
 from reasoningbank.memory.search import Retrieval
+from reasoningbank.memory.sense_card import sense_card
 from reasoningbank.retrieval import Embedder
 from reasoningbank.schema import Schema
 from reasoningbank.sparql import Discovery, EndpointConfig, SPARQLClient, discover
 
-__all__ = ["LAYERS", "Budgets", "Context", "ContextBuilder"]
+__all__ = ["LAYERS", "Budgets", "Context", "ContextBuilder", "procedures"]
 
-#: The layers in the order in which they stand: what is the same for every question first.
+#: The layers in the order of the context: those that are the same for every question first.
 LAYERS = ("L0", "L3", "L1", "L2")
 _STATIC = ("L0", "L3")
+_TITLE = "From earlier tasks:"
 
 
 @dataclass(frozen=True)
 class Budgets:
-    """Tokens that each layer may take.
-
-    Attributes:
-        L0: The sense card.
-        L1: The schema card.
-        L2: What earlier tasks taught; its title comes on top.
-        L3: The guide.
-    """
+    """Maximum tokens of each layer; the title of L2 is extra."""
 
     L0: int = 150
     L1: int = 400
@@ -49,11 +46,11 @@ class Context:
     """What an agent is given before a question.
 
     Attributes:
-        text: All of it; empty where no layer has anything to say.
+        text: The context; empty if no layer has anything to say.
         static: Its beginning, byte-identical for every question of a builder.
         tokens: Tokens of the text.
-        by_layer: Tokens of each layer that is switched on.
-        retrieval: What layer L2 shows; None where nothing was searched for.
+        by_layer: Tokens of each enabled layer.
+        retrieval: What layer L2 shows; None if nothing was searched for.
     """
 
     text: str = ""
@@ -66,25 +63,24 @@ class Context:
 class ContextBuilder:
     """Builds the contexts of one endpoint; several threads may use it.
 
-    What is the same for every question is made once, when the builder is: the endpoint is asked
-    then, and never again. Two builders with the same arguments build the same contexts.
+    Everything static is made once, when the builder is made: the endpoint is asked then, and never
+    again. Two builders with the same arguments build the same contexts.
 
     Args:
-        layers: The layers that are switched on, of ``L0``, ``L1``, ``L2`` and ``L3``.
-        endpoint: The endpoint that is asked.
+        layers: The enabled layers, of ``L0``, ``L1``, ``L2`` and ``L3``.
+        endpoint: The endpoint.
         vocabulary: Its classes and properties.
         pack: Its pack; without one there is no guide and there are no warnings.
-        discovery: What the endpoint says of itself; asked for where a layer needs it and None.
-        embedder: What finds the names near a question; the one of the package by default.
-        schema_card: What writes the schema cards, where several builders share one; made where a
-            layer needs it and None.
-        budgets: Tokens of each layer.
+        discovery: The endpoint's service description; if None, requested if a layer needs it.
+        embedder: Finds the names near a question; by default the bundled one.
+        schema_card: Writes the schema cards, if several builders share one.
+        budgets: Maximum tokens of each layer.
         hidden: Ids of the tasks of which nothing may be shown.
         tools: Whether the agent can call the tools for exploring.
 
     Raises:
-        UsageError: There is no such layer, or a file of the pack's hints cannot be read.
-        EndpointError: The endpoint cannot be reached.
+        UsageError: If a layer is unknown, or a file of the pack's hints cannot be read.
+        EndpointError: If the endpoint cannot be reached.
     """
 
     def __init__(
@@ -103,9 +99,8 @@ class ContextBuilder:
     ) -> None:
         for name in layers:
             if name not in LAYERS:
-                raise UsageError(
-                    f"unknown layer {name!r}", hint=f"choose from {', '.join(sorted(LAYERS))}"
-                )
+                hint = f"choose from {', '.join(sorted(LAYERS))}"
+                raise UsageError(f"unknown layer {name!r}", hint=hint, code="unknown-layer")
         self.layers = tuple(name for name in LAYERS if name in layers)
         self._budgets = budgets
         needed = {"L0"} if schema_card is not None else {"L0", "L1"}
@@ -141,7 +136,7 @@ class ContextBuilder:
 
         Args:
             question: The question, which ranks the schema.
-            retrieval: What was found in memory for it; shown if L2 is switched on.
+            retrieval: What was found in memory for it; shown if L2 is enabled.
         """
         layers = dict(self._static)
         shown: Retrieval | None = None
@@ -159,14 +154,14 @@ class ContextBuilder:
         )
 
     def fingerprint(self) -> dict[str, str]:
-        """Return hashes of what decides the contexts, 16 hexadecimal digits each.
+        """Return hashes of what determines the contexts, 16 hexadecimal digits each.
 
         ``L0`` and ``L3`` are of the text that is shown, ``L1`` of the schema and its ranking,
-        ``guide`` and ``anti_patterns`` of the pack's files as they are, ``budgets`` of the budgets.
+        ``guide`` and ``anti_patterns`` of the pack's files, ``budgets`` of the budgets.
         """
         parts = {name: layer.text for name, layer in self._static.items()}
-        files = {"guide": guide_file(self._pack), "anti_patterns": notes_file(self._pack)}
-        parts |= {name: f.read_text(encoding="utf-8") for name, f in files.items() if f}
+        files = hints_files(self._pack)
+        parts |= {name: file.read_text(encoding="utf-8") for name, file in files.items()}
         parts["budgets"] = str(sorted(asdict(self._budgets).items()))
         hashes = {
             name: hashlib.sha256(text.encode()).hexdigest()[:16] for name, text in parts.items()
@@ -174,6 +169,37 @@ class ContextBuilder:
         if self._schema is not None:
             hashes["L1"] = self._schema.fingerprint()
         return dict(sorted(hashes.items()))
+
+
+def procedures(retrieval: Retrieval | None, budget: int = 600) -> tuple[Layer, Retrieval | None]:
+    """Return the items of a search as layer L2, each whole, and the search as it is shown.
+
+    The title and blank lines are not counted, so a search within the same budget is shown
+    completely. Few-shot examples are shown as turns, not in the layer.
+
+    Args:
+        retrieval: What was found, best first; the layer is empty without it.
+        budget: Maximum number of tokens of all items together.
+
+    Returns:
+        The layer, and the search with what did not fit among `skipped`, so that its event says
+        exactly what was shown.
+    """
+    if retrieval is None:
+        return Layer("L2"), None
+    shown, skipped, left = [], list(retrieval.skipped), budget
+    for found in retrieval.found:
+        if found.tokens <= left:
+            shown.append(found)
+            left -= found.tokens
+        else:
+            skipped.append((found.item.id, over_budget(found.tokens, budget, left)))
+    if len(shown) < len(retrieval.found):
+        tokens = sum(found.tokens for found in shown)
+        retrieval = replace(retrieval, found=tuple(shown), skipped=tuple(skipped), tokens=tokens)
+    texts = [found.text.strip() for found in shown if found.example is None]
+    text = "\n\n".join([_TITLE, *texts]) if texts else ""
+    return Layer("L2", text, count_tokens(text) if text else 0, len(skipped)), retrieval
 
 
 def _joined(texts: Collection[str]) -> str:
