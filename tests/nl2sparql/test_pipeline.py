@@ -59,12 +59,16 @@ def prompt_of(lm: Any, call: int = -1) -> str:
     return "\n".join(message["content"] for message in lm.history[call]["messages"])
 
 
+def problem(level: str, code: str) -> Finding:
+    return Finding(code, code, fields={"level": level})
+
+
 def test_a_query_that_ran_is_better_than_one_that_only_parses() -> None:
-    slow, empty = Finding("endpoint", "not-executed", "too slow"), Finding("endpoint", "empty", "")
+    slow, empty = problem("endpoint", "not-executed"), problem("endpoint", "empty")
     timed_out = Candidate("A", "written", (slow,), EndpointValidation((slow,)))
     checked = EndpointValidation((empty,), executed=True)
-    ran = Candidate("B", "fixed", (empty, Finding("semantic", "x", "x")), checked)
-    broken = Candidate("C", "fixed", (Finding("syntax", "parse", "near C"),))
+    ran = Candidate("B", "fixed", (empty, problem("semantic", "x")), checked)
+    broken = Candidate("C", "fixed", (problem("syntax", "parse"),))
     assert best_candidate([broken, timed_out, ran]) is ran
     assert best_candidate([broken, timed_out]) is timed_out
     assert best_candidate([]) is None
@@ -112,23 +116,21 @@ def test_fences_and_lost_headers_do_no_harm(
 
 
 @pytest.mark.parametrize(
-    ("first", "said"),
-    [
-        (BROKEN, "cannot be parsed"),
-        (UNKNOWN, "did you mean w:height?"),
-        (EMPTY, "gives no rows"),
-    ],
+    ("first", "code"),
+    [(BROKEN, "syntax-error"), (UNKNOWN, "unknown-property"), (EMPTY, "empty")],
 )
-def test_each_level_s_problem_is_told_and_mended(
-    pipeline: Callable[..., NL2SPARQL], first: str, said: str
+def test_the_problem_of_each_level_is_in_the_next_prompt(
+    pipeline: Callable[..., NL2SPARQL], first: str, code: str
 ) -> None:
     translator = pipeline(first, RIGHT)
     found = translator.translate(QUESTION)
     assert (found.sparql, found.is_valid, found.calls) == (RIGHT, True, 2)
     assert [one.how for one in found.candidates] == ["written", "fixed"]
     prompt = prompt_of(translator.lm)
+    problems = found.candidates[0].problems
+    assert code in [one.code for one in problems]
     assert first in prompt
-    assert said in prompt
+    assert str(problems[0]) in prompt
     # The prompt of the fix begins like the first, so that a server reads only its end anew.
     before = prompt_of(translator.lm, -2)
     assert prompt.startswith(before)
@@ -380,7 +382,5 @@ def test_steps_are_told_as_they_complete(pipeline: Callable[..., NL2SPARQL]) -> 
         "validate",
     ]
     assert steps[0][1] == {"patterns": {"HEIGHT": 0.8}}
-    unknown, empty = steps[4][1]["problems"]
-    assert unknown == "there is no property w:hight; did you mean w:height?"
-    assert empty.startswith("the query executes but gives no rows; ")
+    assert steps[4][1]["codes"] == ["unknown-property", "empty"]
     assert steps[6][1]["rows"] == 2
