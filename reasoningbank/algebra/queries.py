@@ -39,7 +39,6 @@ _RULE = re.compile(r"(?:Variables|Blank nodes)[a-z ]* are not allowed in [A-Z ]+
 #: Keywords that end a list of selected, grouped or sorted variables.
 _ENDING = ("WHERE", "FROM", "LIMIT", "OFFSET", "HAVING", "VALUES", "GRAPH", "SERVICE", "AS")
 _CLOSING = frozenset(")},;.]")
-_OPEN = {")": "(", "]": "["}
 
 
 def query_outline(text: str, *forms: str) -> QueryTree:
@@ -320,22 +319,9 @@ class Condition:
     """A SPARQL expression that holds for a row or not; if it raises an error, it does not hold."""
 
     def __init__(self, text: str) -> None:
-        # Tokenized in its context: by itself, `?a<1&&?b>2` would be an IRI between two numbers.
-        whole = f"ASK {{ FILTER({text}\n) }}"
-        begin = whole.index(text, whole.index("("))
-        tokens = [t for t in tokenize(whole) if begin <= t.start < begin + len(text)]
-        depth: list[str] = []
-        for token in tokens:
-            if token.kind == "other" or token.text in ("{", "}", ";"):
-                what = f"{token.text!r} is not allowed in a condition"
-                raise ProgramError(what, code="bad-condition")
-            if token.text in _OPEN.values():
-                depth.append(token.text)
-            elif token.text in _OPEN and (not depth or depth.pop() != _OPEN[token.text]):
-                what = f"the condition {text!r} has an unmatched bracket"
-                raise ProgramError(what, code="bad-condition")
-        # Oxigraph's process would end on an expression that nests too deeply.
-        outline(whole)
+        # Parsed in its context: by itself, `?a<1&&?b>2` would be an IRI between two numbers.
+        tree = outline(f"ASK {{ FILTER({text}\n) }}")
+        tokens = [t for t in tree.body[4:] if t.start < len(tree.text) - 4]
         self.names = tuple(dict.fromkeys(t.text[1:] for t in tokens if t.kind == "variable"))
         used = {t.text.partition(":")[0] for t in tokens if t.kind == "name"}
         known = ((name, space) for name, space in STANDARD_PREFIXES.items() if name in used)
@@ -343,8 +329,12 @@ class Condition:
         self._text = text
         self._store = pyoxigraph.Store()
         try:
+            where = tree.where
+            single = where is not None and where.end == len(tree.text) and len(where.clauses) == 1
+            if where is None or not single or where.clauses[0].groups:
+                raise SyntaxError(": one expression without patterns is allowed")
             self.holds({})
-        except SyntaxError as failure:
+        except (SyntaxError, QueryError) as failure:
             message = str(failure).partition(": ")[2] or str(failure)
             hint = "write it as in FILTER, e.g. ?population > 100000"
             what = f"{text!r} is not a condition: {message}"
