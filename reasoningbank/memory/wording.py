@@ -1,8 +1,7 @@
-"""A language model's words for a lesson: one short call, and nothing of it is believed.
+"""A language model's wording of a lesson: one short call, checked like everything else.
 
-The rules make the lesson; the model only says it better. What it says is checked like all else,
-and where it does not hold, the rules' words stay. What is the same in every call stands first, so
-that a local model keeps it in its cache.
+The rules make the lesson, and the model only words it; where its words do not hold, those of the
+rules stay. The static part of the prompt comes first, so that a local model caches it.
 """
 
 from __future__ import annotations
@@ -10,21 +9,21 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import dspy
 from dspy.utils.exceptions import AdapterParseError
 
 from reasoningbank.errors import BudgetError
+from reasoningbank.findings import Finding
 from reasoningbank.lm import UsageCounter, lm_failure
-from reasoningbank.memory.distillation.experience import Draft
+from reasoningbank.memory.experience import Draft
 from reasoningbank.trajectory import Usage
 
-__all__ = ["MAX_REPLY_TOKENS", "PutInWords", "Words", "prompt_hash", "reworded", "words_for"]
+__all__ = ["Words", "prompt_hash", "reworded", "words_for"]
 
-#: Tokens a reply may have.
-MAX_REPLY_TOKENS = 160
-#: Characters of what is shown, and bounds of what is taken over.
+#: Maximum characters of what is shown, and bounds of what is accepted.
 _QUERY_CHARS, _LESSON_CHARS = 900, 500
 _BOUNDS = {"title": (8, 90), "applies": (15, 200), "steps": (15, 400)}
 
@@ -32,7 +31,7 @@ _BOUNDS = {"title": (8, 90), "applies": (15, 200), "steps": (15, 400)}
 class PutInWords(dspy.Signature):  # type: ignore[misc]
     """Put a lesson about writing SPARQL queries into a few plain words, for similar questions.
 
-    Use only names that stand in the query or the lesson. Say nothing of one question's values:
+    Use only names that occur in the query or the lesson. Never mention one question's values:
     write <<name>> where the query has a slot.
     """
 
@@ -44,7 +43,7 @@ class PutInWords(dspy.Signature):  # type: ignore[misc]
     steps: str = dspy.OutputField(desc="two or three numbered steps, one line each")
 
 
-#: A worked case of a library that no pack is about.
+#: A worked case of a domain without a pack.
 _CASE = dspy.Example(
     question="How many books did Jane Austen write?",
     query="SELECT (COUNT(?book) AS ?n) WHERE { ?book ex:author/ex:name <<name>> }",
@@ -57,7 +56,7 @@ _CASE = dspy.Example(
 
 
 class Words(NamedTuple):
-    """What a model said, and what asking it consumed."""
+    """A model's reply, and what it consumed."""
 
     title: str = ""
     applies: str = ""
@@ -66,19 +65,7 @@ class Words(NamedTuple):
 
 
 def words_for(lm: dspy.BaseLM, draft: Draft) -> Words:
-    """Ask a model to put a draft into words; one call.
-
-    Args:
-        lm: The model, made for the role ``distiller``; its temperature should be 0.
-        draft: The rules' draft.
-
-    Returns:
-        What it said, field by field; empty fields where the reply lacks them.
-
-    Raises:
-        ModelError: If the model cannot be reached.
-        SetupError: If its key or settings are wrong.
-    """
+    """Ask a model to word a draft; fields that the reply lacks are empty."""
     counter = UsageCounter(role="distiller")
     predict = dspy.Predict(PutInWords)
     predict.demos = [_CASE]
@@ -88,12 +75,12 @@ def words_for(lm: dspy.BaseLM, draft: Draft) -> Words:
         try:
             said = dict(predict(**_inputs(draft)))
         except AdapterParseError as error:
-            # A small model leaves fields out; those that are there are as good.
+            # A small model leaves fields out; the others are still useful.
             said = _sections(str(error.lm_response))
         except Exception as error:
             failure = lm_failure(error)
             if isinstance(failure, BudgetError):
-                # The draft does not fit the model's context: the rules' words will do.
+                # The draft does not fit the model's context: keep the rules' words.
                 return Words(usage=counter.usage)
             if failure is None or failure is error:
                 raise
@@ -103,25 +90,16 @@ def words_for(lm: dspy.BaseLM, draft: Draft) -> Words:
 
 
 def reworded(
-    draft: Draft, words: Words, author: str, objections: Callable[[Draft, str], list[str]]
+    draft: Draft, words: Words, author: str, findings: Callable[[Draft, str], list[Finding]]
 ) -> Draft:
-    """Return a draft with those of a model's words that hold; without any, as it was.
-
-    Args:
-        draft: The rules' draft.
-        words: What the model said.
-        author: The model's name.
-        objections: Says what is wrong with a text of a draft; what has any is not taken.
-    """
+    """Return a draft with those of a model's words that `findings` has nothing against."""
 
     def holds(name: str, text: str) -> bool:
         least, most = _BOUNDS[name]
         if not least <= len(text) <= most or _is_question(text, draft):
             return False
-        if any(name in text for name in draft.denied):
-            # What is told not to exist is told by the rules, who cannot mistake it.
-            return False
-        return not objections(draft, text)
+        # Only the rules say which names do not exist, so that they cannot be mistaken.
+        return not any(name in text for name in draft.denied) and not findings(draft, text)
 
     texts = {}
     if holds("title", words.title):
@@ -129,12 +107,12 @@ def reworded(
     if holds("applies", words.applies):
         texts["description"] = words.applies
     if draft.pattern and holds("steps", words.steps):
-        texts["content"] = _with_slots(words.steps, draft.content)
-    return draft.worded(author, **texts) if texts else draft
+        texts["content"] = "\n".join(filter(None, (words.steps, draft.slots)))
+    return replace(draft, author=author, **texts) if texts else draft  # type: ignore[arg-type]
 
 
 def prompt_hash() -> str:
-    """Return a hash of all that is the same in every prompt, 16 hexadecimal digits."""
+    """Return a hash of the static part of the prompt, 16 hexadecimal digits."""
     empty = dict.fromkeys(PutInWords.input_fields, "")
     messages = dspy.ChatAdapter().format(PutInWords, [_CASE], empty)
     return hashlib.sha256(repr(messages).encode()).hexdigest()[:16]
@@ -164,9 +142,3 @@ def _clean(said: Any) -> str:
 def _is_question(text: str, draft: Draft) -> bool:
     words = re.findall(r"\w+", text.casefold())
     return words == re.findall(r"\w+", draft.experience.question.casefold())
-
-
-def _with_slots(steps: str, content: str) -> str:
-    """Return a model's steps, with the rules' line on the slots, which it cannot know."""
-    slots = [line for line in content.splitlines() if line.startswith("Slots, ")]
-    return "\n".join([steps, *slots])

@@ -1,4 +1,4 @@
-"""What schema and data say of names: whether they exist, what they are, what they are called."""
+"""What schema and data say about names: existence, kind and labels."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from reasoningbank.sparql.terms import absolute
 
 __all__ = ["Facts"]
 
-#: Texts of a resource that are looked through for what a question calls it.
+#: Texts of a resource that are compared with a question.
 _MOST_TEXTS = 50
 #: Shorter texts are in a question by chance.
 _LEAST_CHARS = 3
-#: Classes that say nothing of what a thing is.
+#: Classes that say nothing about a resource.
 _VAGUE = frozenset(
     STANDARD_PREFIXES[prefix] + name
     for prefix, name in (
@@ -43,15 +43,9 @@ _VAGUE = frozenset(
 
 
 class Facts:
-    """What is known of an endpoint's names; what the vocabulary lacks is asked for, once.
+    """What is known of an endpoint's names; it is asked what the schema lacks, each query once.
 
-    An endpoint that fails costs what it would have told, and nothing else.
-
-    Args:
-        vocabulary: Classes and properties of the endpoint.
-        endpoint: Its prefixes, and where to ask.
-        run: Sends a query; by default to the endpoint, within 3 s, and never twice.
-        languages: In which the data may call things.
+    `languages` are those of the data's labels. If the endpoint fails, the answer is unknown.
     """
 
     def __init__(
@@ -70,7 +64,7 @@ class Facts:
 
     @cached_property
     def run(self) -> Callable[[str], Result]:
-        """What sends queries."""
+        """Sends queries; by default to the endpoint, within 3 s."""
         return self._given or probe_run(self.endpoint)
 
     @cached_property
@@ -80,7 +74,7 @@ class Facts:
         return frozenset(namespace_of(name) for name in known)
 
     def iri_of(self, written: str) -> str | None:
-        """Return the IRI that a name stands for; None for other terms and unknown prefixes."""
+        """Return the IRI of a name; None for other terms and unknown prefixes."""
         return absolute(written, self.namespaces)
 
     def show(self, name: str) -> str:
@@ -88,18 +82,18 @@ class Facts:
         return str(compact(NamedNode(name), self.namespaces))
 
     def is_term(self, name: str) -> bool:
-        """Say whether an IRI is a class or property."""
+        """Return whether an IRI is a class or property."""
         return self.vocabulary.term(name) is not None
 
     def has_data(self, name: str) -> bool:
-        """Say whether a class or property is known to have instances or uses."""
+        """Return whether a class or property is known to have instances or uses."""
         term = self.vocabulary.term(name)
         if term is None:
             return False
         return term.in_data or not self.vocabulary.complete or bool(self.vocabulary.below(name))
 
     def exists(self, name: str) -> bool | None:
-        """Say whether anything is said of an IRI, or with it; None where nobody knows."""
+        """Return whether an IRI occurs in the data; None if unknown."""
         if self.has_data(name):
             return True
         if self.is_term(name):
@@ -111,15 +105,15 @@ class Facts:
         return found.value if isinstance(found, BooleanResult) else None
 
     def kind_of(self, name: str) -> str:
-        """Return the most telling class of a resource; empty where none is known."""
+        """Return the most specific known class of a resource; may be empty."""
         rows = self._rows(f"SELECT DISTINCT ?kind {{ {iri(name)} a ?kind }} LIMIT 10")
         kinds = sorted(term.value for (term,) in rows if isinstance(term, NamedNode))
-        telling = [kind for kind in kinds if kind not in _VAGUE]
-        known = [kind for kind in telling if self.is_term(kind)]
-        return (known or telling or [""])[0]
+        specific = [kind for kind in kinds if kind not in _VAGUE]
+        known = [kind for kind in specific if self.is_term(kind)]
+        return (known or specific or [""])[0]
 
     def called_in(self, name: str, question: str) -> tuple[str, str] | None:
-        """Return the property and the text by which a question speaks of a resource."""
+        """Return the property and the text by which a question refers to a resource."""
         asked = question.casefold()
         body = f"{iri(name)} ?property ?text FILTER(isLiteral(?text))"
         rows = self._rows(f"SELECT ?property ?text {{ {body} }} LIMIT {_MOST_TEXTS}")
@@ -134,7 +128,7 @@ class Facts:
         return (found[0][1], found[0][2]) if found else None
 
     def is_called(self, texts: Sequence[str]) -> bool:
-        """Say whether the data have one of these texts, as it stands."""
+        """Return whether one of these texts occurs in the data."""
         tags = (None, *self._languages)
         written = " ".join(string_literal(text, tag) for text in texts for tag in tags)
         found = self._ask(f"ASK {{ VALUES ?text {{ {written} }} ?thing ?property ?text }}")
@@ -149,6 +143,6 @@ class Facts:
             try:
                 self._answers[query] = self.run(query)
             except (EndpointError, QueryError):
-                # Not kept: an endpoint that is slow now may answer the next task.
+                # Not cached: a slow endpoint may answer for the next task.
                 return None
         return self._answers[query]

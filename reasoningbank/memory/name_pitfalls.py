@@ -1,4 +1,4 @@
-"""Pitfalls of invented names: which do not exist, and what stands for them in the schema."""
+"""Pitfalls of invented names: which do not exist, and what to use instead."""
 
 from __future__ import annotations
 
@@ -9,33 +9,47 @@ from typing import NamedTuple
 
 from reasoningbank.errors import EndpointError, QueryError
 from reasoningbank.findings import Finding
-from reasoningbank.memory.distillation.facts import Facts
-from reasoningbank.memory.distillation.grounding import names_in
-from reasoningbank.memory.distillation.syntax_pitfalls import Pitfall
+from reasoningbank.memory.experience import shortened_title
+from reasoningbank.memory.facts import Facts
+from reasoningbank.memory.grounding import names_in
 from reasoningbank.schema import is_label, lint, local_name, words
 from reasoningbank.sparql import PreparedQuery, iri, prepare
 from reasoningbank.sparql.terms import RDF_TYPE, absolute
 from reasoningbank.sparql.tokens import tokenize
 from reasoningbank.sparql.tree import outline, read_query
 
-__all__ = ["name_pitfall", "written_names"]
+__all__ = ["Pitfall", "name_pitfall", "written_names"]
 
-#: Corrections told in one item.
+#: Corrections in one item.
 _MOST_NAMES = 3
-#: Names of a text that does not parse that are looked at.
+#: Names that are checked of a text that does not parse.
 _MOST_READ = 12
-_TITLE_CHARS = 110
-#: Part of a class's instances that a property must lead to, to be the usual way there.
+#: Share of a class's instances that a property must lead to, to be the usual way there.
 _USUAL = 0.25
-#: Words that many names have: alone they do not say what is meant.
+#: Words of many names, which alone do not say what is meant.
 _VAGUE = frozenset(
     ("class", "concept", "data", "entity", "entry", "identifier", "label", "name", "object",
      "predicate", "property", "reference", "resource", "subject", "title", "type", "value")
 )  # fmt: skip
-#: Words for what a thing is called by.
+#: Words for labels.
 _NAMING = frozenset({"label", "name", "symbol", "title"})
 #: Names that point from the thing to what holds it.
 _INVERSE = re.compile(r"is\w*(?:Of|By|In|_of|_by|_in)")
+
+
+class Pitfall(NamedTuple):
+    """A mistake: what to do instead, when it applies, and the sign of it.
+
+    `denied` are names that the text says do not exist; `constants` are resources and texts that
+    it may mention.
+    """
+
+    title: str
+    description: str
+    content: str
+    denied: frozenset[str] = frozenset()
+    constants: frozenset[str] = frozenset()
+    tags: tuple[str, ...] = ()
 
 
 COUNTING = Pitfall(
@@ -48,15 +62,10 @@ COUNTING = Pitfall(
 
 
 def name_pitfall(question: str, query: PreparedQuery | str, facts: Facts) -> Pitfall | None:
-    """Return the pitfall of the names in a query that do not exist; None where it has none.
+    """Return the pitfall of the names in a query that do not exist, if any.
 
-    Only names for which schema or data offer another are told: what exists nowhere teaches
-    nothing by itself.
-
-    Args:
-        question: The question.
-        query: The query, prepared, or as it was written where it does not parse.
-        facts: What is known of the endpoint's names.
+    Only names for which schema or data offer a replacement count. `query` is prepared, or text
+    that does not parse.
     """
     queries = [query] if isinstance(query, PreparedQuery) else list(_pieces(query, facts))
     found: dict[str, _Correction] = {}
@@ -78,7 +87,7 @@ def name_pitfall(question: str, query: PreparedQuery | str, facts: Facts) -> Pit
     ]
     title = "; ".join(f"{f.subject}: {f.instead}" for f in ranked)
     return Pitfall(
-        title if len(title) <= _TITLE_CHARS else f"{title[: _TITLE_CHARS - 1]}…",
+        shortened_title(title),
         f"Questions about {', '.join(subjects)}, such as: {question}",
         "\n".join(lines) + "\nSign: no rows, whatever the rest of the query is.",
         denied=frozenset(finding.name for finding in ranked),
@@ -109,11 +118,11 @@ def _correction(finding: Finding, facts: Facts) -> _Correction | None:
 
 
 def _sure(wanted: str, instead: str, facts: Facts) -> str:
-    """Return a near name, or a path from it, if it means what was wanted; else nothing.
+    """Return a similar name, or a path to it, if it means what was wanted; else nothing.
 
-    A wrong hint does harm for as long as it is remembered, so to sound alike is not enough. The
-    words of the one must be among those of the other; or the property leads to a class whose
-    words are among them, and is the usual way there.
+    A wrong hint does harm for as long as it is remembered, so similar spelling is not enough. The
+    words of one must be among those of the other; or the property must be the usual way to a class
+    whose words are among them.
     """
     steps = names_in(instead)
     last = facts.iri_of(steps[-1]) if steps else None
@@ -132,7 +141,7 @@ def _sure(wanted: str, instead: str, facts: Facts) -> str:
         meant = set(words(local_name(target)))
         if kind is None or not meant <= asked:
             continue
-        # What leads from a class to itself tells how its instances are related.
+        # A property from a class to itself relates its instances.
         if target in term.domain or _USUAL * (kind.count or 0) > (term.count or 0):
             return ""
         naming = _name_of(target, facts)
@@ -143,14 +152,14 @@ def _sure(wanted: str, instead: str, facts: Facts) -> str:
 
 
 def _name_of(kind: str, facts: Facts) -> str:
-    """Return the property that tells what instances of a class are called, the best there is."""
+    """Return the best label property of a class; empty if there is none."""
     has = facts.vocabulary.properties_of(kind)
     best = (p for p in facts.endpoint.label_properties if p in has)
     return next(best, "") or next((p for p in has if is_label(p)), "")
 
 
 def _holder(path: str, facts: Facts) -> str:
-    """Say of what a property is that stands alone, where the schema says so."""
+    """Return the class that has a property as a note, if there is only one."""
     name = facts.iri_of(path)
     term = facts.vocabulary.properties.get(name or "")
     holders = [
@@ -169,10 +178,9 @@ def _unknown(prepared: PreparedQuery, facts: Facts) -> list[Finding]:
 
 
 def _typed(prepared: PreparedQuery, facts: Facts) -> PreparedQuery:
-    """Return a query that also says of what class its subjects are, where that can be told.
+    """Return a query with the known classes of its subjects, from which paths can be found.
 
-    A property that exists tells the class of what has it; a resource has one in the data. With
-    its class known, the path from there to what was wanted can be found.
+    They come from the domains of its properties, and from the data for resources.
     """
     query = read_query(prepared.text)
     declared = outline(prepared.text).declared
@@ -207,9 +215,9 @@ def _pieces(query: str, facts: Facts) -> Iterator[PreparedQuery]:
 
 
 def written_names(query: str, facts: Facts) -> dict[tuple[str, bool], None]:
-    """Return the names in a text that are meant as a class or property, and whether as a class.
+    """Return the names in a text meant as classes or properties, and whether as a class.
 
-    Only namespaces of classes and properties are looked at: elsewhere a name may be a resource.
+    Only namespaces of classes and properties count: elsewhere a name may be a resource.
     """
     found: dict[tuple[str, bool], None] = {}
     for before, token in pairwise(tokenize(query)):

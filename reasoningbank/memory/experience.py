@@ -1,9 +1,9 @@
-"""What distillation is given, and what it gives: judged attempts in, checked items out."""
+"""What distillation reads and gives: judged attempts, drafts of items, and rejected drafts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
 from reasoningbank.findings import Finding
 from reasoningbank.memory.item import ABSENT, ItemSource, MemoryItem, Provenance, Scope, Turn
@@ -11,28 +11,30 @@ from reasoningbank.trajectory import Trajectory, Usage
 
 __all__ = ["Distilled", "Draft", "Experience", "Rejected"]
 
+TITLE_CHARS = 110
+
 
 @dataclass(frozen=True)
 class Experience:
-    """One judged attempt at a task, as distillation may see it.
+    """One judged attempt at a task, without the gold.
 
     Attributes:
         task: Id of the task.
         group: The task's group.
-        corpus: Name of the pack or folder that the task is of.
+        corpus: Name of the task's pack or folder.
         question: The question.
-        sparql: The submitted query; None where there was none.
-        success: Whether the judge in use holds it for right.
+        sparql: The submitted query; None if there was none.
+        success: Whether the judge in use accepts it.
         judge: That judge, e.g. ``execution`` or ``lm:local``.
         ran: Whether the submitted query was executed without an error.
-        rows: Rows, or triples, that it returned; 1 for a yes or no; None where it did not run.
-        error: What went wrong with the attempt, in a line; empty where nothing did.
+        rows: Rows or triples that it returned, 1 for ASK; None if it did not run.
+        error: What went wrong with the attempt, in a line; may be empty.
         trajectory: What the agent did.
         trial: The trial, as ``arm/task.seed``.
-        model: Name of the model whose attempt it was.
-        reason: What decided, in the judge's words; never text of a gold query.
-        findings: What the execution judge found, by code; empty where its verdict is not used.
-        time: When, ISO 8601 in UTC.
+        model: Name of the model that made the attempt.
+        reason: The judge's reason, for people.
+        findings: What the execution judge found; empty if its verdict is not used.
+        time: ISO 8601 time in UTC.
     """
 
     task: str
@@ -53,46 +55,21 @@ class Experience:
     time: str = ""
 
     def finding(self, code: str) -> Finding | None:
-        """Return the execution judge's finding with this code; None if there is none."""
+        """Return the execution judge's finding with this code, if any."""
         return next((one for one in self.findings if one.code == code), None)
-
-    def provenance(self, author: str) -> Provenance:
-        """Return where an item of this attempt comes from.
-
-        Args:
-            author: Who words the item: ``rules``, or the model's name.
-        """
-        return Provenance(
-            task=self.task,
-            group=self.group,
-            corpus=self.corpus,
-            trial=self.trial,
-            judge=self.judge,
-            model=self.model,
-            time=self.time,
-            author=author,
-        )
 
 
 @dataclass(frozen=True)
 class Draft:
-    """An item before it is checked.
+    """An item before it is checked; most fields are those of `MemoryItem`.
 
     Attributes:
-        title: A few words that tell it from others.
-        description: When it applies.
-        content: What to do or to avoid.
-        src: What kind of experience it comes from.
         experience: The attempt it comes from.
-        pattern: Skeleton of a query, where there is one.
-        tags: Terms to find it by.
-        denied: Names, as the text writes them, of which the text says that they do not exist.
-            Only these may be missing from schema and data, and they must be.
-        constants: Resources and texts, as the text writes them, that are the question's or the
-            query's own; of no other may a text speak, since it could be an answer.
-        question: The question, for what is used as an example.
-        query: The query that answered it, with the endpoint's short names.
-        turns: Turns of the attempt, for demonstrations.
+        denied: Names, as the text writes them, that the text says do not exist. Only these may be
+            missing from schema and data, and they must be.
+        constants: Resources and texts that belong to the question or the query; the text must not
+            mention any others, which could be answers.
+        slots: The line of the content with the values of the slots, which a model cannot know.
         author: Who worded it.
     """
 
@@ -108,65 +85,68 @@ class Draft:
     question: str = ""
     query: str = ""
     turns: tuple[Turn, ...] = ()
+    slots: str = ""
     author: str = "rules"
 
     @property
     def prose(self) -> str:
-        """Title, description and content, a line or more each."""
+        """Title, description and content."""
         return "\n".join((self.title, self.description, self.content))
 
-    def worded(self, author: str, **texts: str) -> Draft:
-        """Return the draft with some of its texts put differently by `author`."""
-        return replace(self, author=author, **texts)  # type: ignore[arg-type]
-
     def item(self, scope: Scope) -> MemoryItem:
-        """Return the item that the draft becomes once it is checked."""
+        """Return the item."""
+        of = self.experience
         return MemoryItem(
             title=self.title,
             description=self.description,
             content=self.content,
             src=self.src,
             pattern=self.pattern,
-            # Consolidation holds them against advice to use these names.
+            # Consolidation uses them against advice to use these names.
             tags=(*self.tags, *(ABSENT + name for name in sorted(self.denied))),
             scope=scope,
-            provenance=self.experience.provenance(self.author),
+            provenance=Provenance(
+                of.task, of.group, of.corpus, of.trial, of.judge, of.model, of.time, self.author
+            ),
             question=self.question,
             query=self.query,
             turns=self.turns,
         )
 
-    def rejected(self, reason: str) -> Rejected:
-        """Return the draft as what is not stored, with the reason."""
+    def rejected(self, findings: Sequence[Finding]) -> Rejected:
+        """Return the draft as one that is not stored, with the first reasons."""
         text = "\n".join(part for part in (self.description, self.content, self.pattern) if part)
-        return Rejected(self.title, reason, self.src, text)
+        reason = "; ".join(map(str, findings[:2]))
+        return Rejected(self.title, reason, self.src, text, findings[0].code)
 
 
 @dataclass(frozen=True)
 class Rejected:
-    """What was distilled and is not stored.
+    """A draft that is not stored.
 
     Attributes:
         title: Its title.
         reason: Why not, in a line.
         kind: What kind of item it would have been.
         text: What it would have said.
+        code: Code of the reason.
     """
 
     title: str
     reason: str
     kind: ItemSource
     text: str
+    code: str = ""
 
 
 @dataclass(frozen=True)
 class Distilled:
-    """What came of one task's experiences.
+    """The result of distilling one task's experiences.
 
     Attributes:
         items: What may be stored.
         rejected: What may not, with the reasons.
-        usage: What a language model consumed for it.
+        usage: What the language model consumed.
     """
 
     items: tuple[MemoryItem, ...] = ()
@@ -180,6 +160,17 @@ class Distilled:
         rejected: Iterable[Rejected] = (),
         usage: Usage | None = None,
     ) -> Distilled:
-        """Return what came of it, equal items once."""
+        """Return the result with equal items once."""
         once = {item.id: item for item in items}
         return cls(tuple(once.values()), tuple(rejected), usage or Usage())
+
+
+def shortened_title(title: str, most: int = TITLE_CHARS) -> str:
+    """Return a title, cut if it is too long."""
+    return title if len(title) <= most else f"{title[: most - 1]}…"
+
+
+def uncertain(experience: Experience, kind: ItemSource, code: str, reason: str) -> Rejected:
+    """Return an attempt that teaches nothing certain."""
+    title = experience.question[:TITLE_CHARS]
+    return Rejected(title, reason, kind, experience.sparql or "", code)

@@ -1,43 +1,93 @@
-"""The constants of a query that another question would change, found by the grammar."""
+"""Skeletons: what remains of a query for a similar question, with slots ``<<name>>`` for the rest.
+
+Classes, properties, functions, graphs and services stay; resources, texts, compared numbers and
+limits become slots. Constants are found by the grammar, on tokens.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from pyoxigraph import NamedNode
+
+from reasoningbank.errors import QueryError
 from reasoningbank.schema import is_label, local_name
-from reasoningbank.sparql import STANDARD_PREFIXES
+from reasoningbank.sparql import STANDARD_PREFIXES, compact
+from reasoningbank.sparql.query import PreparedQuery, prepare
 from reasoningbank.sparql.terms import RDF_TYPE, absolute
-from reasoningbank.sparql.tokens import Token, tokenize
+from reasoningbank.sparql.tokens import Edit, Token, apply_edits, tokenize, without_comments
 from reasoningbank.sparql.tree import outline, read_query
 
-__all__ = ["Constant", "SlotKind", "constants_of"]
+__all__ = [
+    "Skeleton",
+    "Slot",
+    "SlotKind",
+    "dummies",
+    "filled",
+    "parsed_skeleton",
+    "shortened",
+    "skeleton_of",
+    "slot_name",
+    "slot_names",
+]
+
+
+def shortened(query: str, namespaces: Mapping[str, str]) -> str:
+    """Return a query without comments, and without the prefixes that need no declaration.
+
+    Names are written with the endpoint's prefixes; a declaration stays if a name needs it. Raises
+    `QueryError` for a query with a BASE.
+    """
+    text = without_comments(query)
+    shape = outline(text)
+    start = shape.body[0].start
+    if any(token.is_word("BASE") for token in tokenize(text[:start])):
+        raise QueryError("the query has a BASE", hint="write names with prefixes", code="base")
+    declared = {**namespaces, **shape.declared}
+    edits, foreign = [], {}
+    for token in shape.body:
+        written = _written(token, declared, namespaces)
+        if written != token.text:
+            edits.append(Edit(token.start, token.end, written))
+        elif token.kind == "name":
+            prefix = token.text.partition(":")[0]
+            if namespaces.get(prefix) != declared.get(prefix):
+                foreign[prefix] = declared[prefix]
+    head = "".join(f"PREFIX {prefix}: <{space}>\n" for prefix, space in foreign.items())
+    return head + apply_edits(text, [Edit(0, start, ""), *edits]).strip()
+
+
+def _written(token: Token, declared: Mapping[str, str], namespaces: Mapping[str, str]) -> str:
+    if token.kind not in ("iri", "name"):
+        return token.text
+    name = absolute(token.text, declared)
+    if name is None:
+        return token.text
+    if token.kind == "name" and absolute(token.text, namespaces) == name:
+        return token.text
+    short = str(compact(NamedNode(name), namespaces))
+    # A name with a prefix of its own is kept with its declaration.
+    return token.text if token.kind == "name" and short.startswith("<") else short
+
 
 SlotKind = Literal["resource", "text", "number", "count"]
 
 _COMPARISONS = frozenset({"=", "!=", "<", ">", "<=", ">="})
 _ARITHMETIC = frozenset({"+", "-", "*", "/"})
-#: Functions whose second argument is what is looked for.
+#: Functions whose second argument is the text to find.
 _SEARCHES = ("CONTAINS", "STRSTARTS", "STRENDS", "REGEX")
-#: Functions that say how a value is written: what they are compared with belongs to the shape.
+#: Functions about the form of a value: what they are compared with belongs to the shape.
 _OF_FORM = ("LANG", "LANGMATCHES", "DATATYPE")
-#: Namespaces in which there is nothing but vocabulary.
+#: Namespaces of vocabulary only.
 _VOCABULARIES = tuple(STANDARD_PREFIXES[prefix] for prefix in ("rdf", "rdfs", "owl", "xsd"))
 
 
 @dataclass(frozen=True)
 class Constant:
-    """A constant in a query.
-
-    Attributes:
-        kind: What may stand in its place.
-        value: The constant as written, its sign, language or datatype included.
-        start: Offset of its first character, or of what it stands for with others.
-        end: Offset behind its last one.
-        name: What it may be called.
-        more: Further values of the same column of VALUES, which stand between the offsets.
-    """
+    """A constant; `more` are further values of the same column of VALUES, between the offsets."""
 
     kind: SlotKind
     value: str
@@ -47,26 +97,11 @@ class Constant:
     more: tuple[str, ...] = ()
 
 
-def constants_of(
-    query: str, namespaces: Mapping[str, str], terms: frozenset[str]
-) -> tuple[Constant, ...]:
-    """Return the constants of a query that another question would change, in written order.
-
-    Of the rows of a VALUES with one variable all are one constant with `more`.
-
-    Args:
-        query: A query that parses.
-        namespaces: Prefix → namespace, beside those that it declares.
-        terms: IRIs of classes and properties, which are no constants.
-
-    Raises:
-        QueryError: Its structure cannot be read.
-    """
-    return tuple(_Finder(query, namespaces, terms).find())
-
-
 class _Finder:
-    """Walks the tokens of a query, knowing of each parenthesis what opened it."""
+    """Finds the constants of a query that another question would change, in written order.
+
+    The rows of a VALUES with one variable are one constant with `more`.
+    """
 
     def __init__(self, query: str, namespaces: Mapping[str, str], terms: frozenset[str]) -> None:
         self._query = query
@@ -107,7 +142,7 @@ class _Finder:
                 yield self._constant(kind, at, last, opened)
             at = last + 1
 
-    # -- where we are ---------------------------------------------------------------------
+    # -- position -----------------------------------------------------------------------
 
     def _text(self, at: int) -> str:
         return self._tokens[at].text if 0 <= at < len(self._tokens) else ""
@@ -136,7 +171,7 @@ class _Finder:
     def _written(self, first: int, last: int) -> str:
         return self._query[self._tokens[first].start : self._tokens[last].end]
 
-    # -- what is a constant ---------------------------------------------------------------
+    # -- constants -----------------------------------------------------------------------
 
     def _slot_kind(self, at: int, last: int, opened: Sequence[int]) -> SlotKind | None:
         token = self._tokens[at]
@@ -167,7 +202,7 @@ class _Finder:
         if after in _ARITHMETIC or before in _ARITHMETIC:
             return False
         if before in _COMPARISONS:
-            return not self._tells_form(at - 2)
+            return not self._asks_form(at - 2)
         if after in _COMPARISONS:
             return True
         opener = opened[-1]
@@ -177,8 +212,8 @@ class _Finder:
             return self._argument(opener, at) == 1
         return before == "(" and self._is(last + 1, "AS")
 
-    def _tells_form(self, at: int) -> bool:
-        """Say whether the call that ends here asks for a language or a datatype."""
+    def _asks_form(self, at: int) -> bool:
+        """Return whether the call that ends here asks for a language or a datatype."""
         if self._text(at) != ")":
             return False
         depth = 0
@@ -196,7 +231,7 @@ class _Finder:
             number += depth == 0 and self._text(position) == ","
         return number
 
-    # -- what it is called ----------------------------------------------------------------
+    # -- names ---------------------------------------------------------------------------
 
     def _constant(self, kind: SlotKind, at: int, last: int, opened: Sequence[int]) -> Constant:
         first = at
@@ -284,7 +319,7 @@ class _Finder:
         return [Constant(kind, values[0], start, stop, name, tuple(values[1:]))]
 
     def _rows(self, names: Sequence[str], at: int, end: int) -> list[Constant]:
-        """Return the constants of rows of several columns; each keeps its place."""
+        """Return the constants of rows with several columns."""
         found = []
         column = 0
         ends = dict(self._terms_between(at, end))
@@ -304,8 +339,136 @@ class _Finder:
         return found
 
     def _is_vocabulary(self, spans: Sequence[tuple[int, int]]) -> bool:
-        """Say whether terms are classes or properties all."""
+        """Return whether all terms are classes or properties."""
         return all(
             self._kind(first) in ("iri", "name") and not self._is_resource(self._tokens[first], -9)
             for first, _ in spans
         )
+
+
+_SLOT = re.compile(r"<<([a-z][a-z0-9_]*)>>")
+#: Fills the slots to check that a skeleton parses.
+_DUMMIES: Mapping[SlotKind, str] = {
+    "resource": "<urn:slot>",
+    "text": '"slot"',
+    "number": "1",
+    "count": "1",
+}
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A slot: its name, what may fill it, and the value it replaced, as SPARQL.
+
+    A `count` can only be a whole number; `more` are further values beside it in VALUES.
+    """
+
+    name: str
+    kind: SlotKind
+    value: str
+    more: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Skeleton:
+    """A query with slots for its constants, in order; the endpoint's prefixes are not declared."""
+
+    text: str
+    slots: tuple[Slot, ...] = ()
+
+    @property
+    def query(self) -> str:
+        """The query that the skeleton was made of."""
+        return filled(self.text, {slot.name: slot.value for slot in self.slots})
+
+
+def skeleton_of(
+    query: str,
+    namespaces: Mapping[str, str],
+    *,
+    terms: Iterable[str] = (),
+    names: Mapping[str, str] | None = None,
+) -> Skeleton:
+    """Return the skeleton of a query; raise `QueryError` if its structure cannot be read.
+
+    `terms` are IRIs of classes and properties, which stay; `names` gives better names for slots,
+    by constant as written.
+
+    Examples:
+        >>> made = skeleton_of(
+        ...     'SELECT ?n { <http://u/P1> up:name ?n . FILTER(CONTAINS(?n, "DNA")) } LIMIT 5',
+        ...     {"up": "http://core/", "u": "http://u/"})
+        >>> made.text
+        'SELECT ?n { <<u>> up:name ?n . FILTER(CONTAINS(?n, <<text>>)) } LIMIT <<limit>>'
+        >>> [slot.value for slot in made.slots]
+        ['u:P1', '"DNA"', '5']
+    """
+    text = shortened(query, namespaces)
+    if _SLOT.search(text):
+        raise QueryError("the query contains text that looks like a slot", code="slot-in-query")
+    found = list(_Finder(text, namespaces, frozenset(terms)).find())
+    slots = _slots(found, names or {})
+    edits = [Edit(one.start, one.end, f"<<{slots[_thing(one)].name}>>") for one in found]
+    return Skeleton(apply_edits(text, edits), tuple(slots.values()))
+
+
+def _thing(one: Constant) -> tuple[str, ...]:
+    """Return what identifies a constant among those that are filled in separately.
+
+    A resource is the same everywhere. Numbers may be equal by chance: they are the same only if
+    they have the same specific name.
+    """
+    name = one.name if one.kind in ("number", "count") else ""
+    where = str(one.start) if name == one.kind else ""
+    return (one.kind, name, where, one.value, *one.more)
+
+
+def _slots(found: Iterable[Constant], names: Mapping[str, str]) -> dict[tuple[str, ...], Slot]:
+    slots: dict[tuple[str, ...], Slot] = {}
+    taken: set[str] = set()
+    for one in found:
+        if _thing(one) in slots:
+            continue
+        base = slot_name(names.get(one.value) or one.name)
+        name, number = base, 1
+        while name in taken:
+            number += 1
+            name = f"{base}{number}"
+        taken.add(name)
+        slots[_thing(one)] = Slot(name, one.kind, one.value, one.more)
+    return slots
+
+
+def slot_name(text: str) -> str:
+    """Return a name in the form of slots.
+
+    Examples:
+        >>> slot_name("Subcellular_Location"), slot_name("scientificName"), slot_name("GO")
+        ('subcellular_location', 'scientific_name', 'go')
+    """
+    parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|\W+|_+", "_", text).strip("_").lower()
+    return parted if parted[:1].isalpha() and parted.isascii() else f"value_{parted}".strip("_")
+
+
+def slot_names(text: str) -> tuple[str, ...]:
+    """Return the names of the slots in a text, each once."""
+    return tuple(dict.fromkeys(_SLOT.findall(text)))
+
+
+def filled(text: str, values: Mapping[str, str]) -> str:
+    """Return a skeleton with values in its slots; a slot without a value stays."""
+    return _SLOT.sub(lambda slot: values.get(slot[1], slot[0]), text)
+
+
+def dummies(skeleton: Skeleton) -> str:
+    """Return a skeleton with a dummy value of the right kind in each slot."""
+    return filled(skeleton.text, {slot.name: _DUMMIES[slot.kind] for slot in skeleton.slots})
+
+
+def parsed_skeleton(skeleton: Skeleton, namespaces: Mapping[str, str]) -> PreparedQuery:
+    """Return a skeleton parsed with dummies; raise `QueryError` if it does not parse."""
+    query = dummies(skeleton)
+    left = slot_names(query)
+    if left:
+        raise QueryError(f"the slot <<{left[0]}>> is unknown", code="unknown-slot")
+    return prepare(query, prefixes=namespaces)
