@@ -15,8 +15,7 @@ from rdflib.term import Variable
 
 from reasoningbank.corpus import load_pack
 from reasoningbank.nl2sparql import load_examples, validate_semantic, validate_syntax
-from reasoningbank.nl2sparql.walking import walk_query
-from reasoningbank.sparql.parsers import parse_algebra
+from reasoningbank.schema import read_statements
 from reasoningbank.sparql.query import prepare
 from reasoningbank.sparql.tokens import Edit, Token, apply_edits
 from reasoningbank.sparql.tree import outline
@@ -117,7 +116,7 @@ def without_service(query: str) -> Iterator[list[Edit]]:
 def made_one(query: str) -> Iterator[list[Edit]]:
     """Use one variable for two entries of a lemma."""
     leading: dict[object, list[str]] = {}
-    for one in walk_query(parse_algebra(query)).statements:
+    for one in read_statements(query).statements:
         if str(one.predicate) == LEADS and isinstance(one.subject, Variable):
             leading.setdefault(one.object, []).append(f"?{one.subject}")
     for entries in leading.values():

@@ -16,7 +16,7 @@ from reasoningbank.analysis.memory_tables import (
 )
 from reasoningbank.analysis.summary_tables import arm_table, comparison_table
 from reasoningbank.analysis.tables import Table, titled
-from reasoningbank.corpus.sampling import shuffle_key
+from reasoningbank.corpus.task import shuffle_key
 from reasoningbank.experiment import RunFolder
 from reasoningbank.experiment.records import StepFolder
 from reasoningbank.experiment.streams import Snapshots

@@ -20,16 +20,16 @@ from reasoningbank.errors import QueryError, RecordError, UsageError
 from reasoningbank.experiment import RunFolder, TrialRecord
 from reasoningbank.experiment.storage import read_json
 from reasoningbank.nl2sparql import (
-    Example,
+    PackExample,
     load_examples,
     load_patterns,
     patterns_of_query,
     validate_syntax,
-    walk_query,
 )
 from reasoningbank.nl2sparql.confidence import confidence_in
 from reasoningbank.nl2sparql.patterns import namespaces_of
 from reasoningbank.nl2sparql.words import asked_language
+from reasoningbank.schema import read_statements
 from reasoningbank.sparql import STANDARD_PREFIXES, prepare
 from reasoningbank.trajectory import Trajectory
 
@@ -165,7 +165,7 @@ def _components(sparql: str, namespaces: tuple[tuple[str, str], ...]) -> frozens
         return frozenset()
     if prepared.parsed is None:
         return frozenset()
-    walked = walk_query(prepared.parsed)
+    walked = read_statements(prepared.text)
     found: set[tuple[str, str]] = {("form", prepared.form)}
     for one in walked.statements:
         kind = "class" if str(one.predicate) == _TYPE else "property"
@@ -216,7 +216,7 @@ def _run(source: Path, pack_name: str) -> list[ArmRows]:
 
 
 def _row(
-    record: TrialRecord, verdict: Mapping[str, Any], example: Example | None, pack: Pack
+    record: TrialRecord, verdict: Mapping[str, Any], example: PackExample | None, pack: Pack
 ) -> TranslationRow:
     patterns = load_patterns(pack)
     gold = record.gold or (example.sparql if example else "")

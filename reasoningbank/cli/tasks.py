@@ -20,11 +20,13 @@ from reasoningbank.corpus import (
     Severity,
     Task,
     find_task,
+    finding_row,
     get_task_stats,
     load_corpus,
     load_pack,
     open_endpoint,
     sample_tasks,
+    severity_of,
     validate,
 )
 from reasoningbank.corpus.splits import PARTS
@@ -133,7 +135,7 @@ def stats(
     counts = Counter(parts[task.id] for task in chosen)
     by_split = {part: counts[part] for part in PARTS}
     if as_json:
-        findings = [{**asdict(f), "severity": f.severity} for f in corpus.findings]
+        findings = [finding_row(f) for f in corpus.findings]
         print_json({**found, "by_split": by_split, "findings": findings})
         return
     rows: list[tuple[str, str, int]] = [("total", "", found["total"])]
@@ -170,7 +172,7 @@ def validate_corpus(
     with _client(chosen, run, endpoint) as client:
         findings = validate(chosen, client, slow_s=slow)
     corpus = load_corpus(chosen)
-    counts = Counter(finding.severity for finding in findings)
+    counts = Counter(severity_of(finding) for finding in findings)
     summary = {
         "corpus": corpus.name,
         "tasks": len(corpus.tasks),
@@ -180,11 +182,11 @@ def validate_corpus(
         "ran": client is not None,
     }
     if as_json:
-        listed = [{**asdict(finding), "severity": finding.severity} for finding in findings]
+        listed = [finding_row(finding) for finding in findings]
         print_json({**summary, "findings": listed})
     else:
         if findings:
-            rows = [(f.file, f.severity, f.code, f.message) for f in findings]
+            rows = [tuple(finding_row(f).values())[:4] for f in findings]
             print_table(("file", "severity", "code", "message"), rows)
         notice(_summary(corpus, counts, ran=client is not None))
     raise typer.Exit(1 if counts["error"] else 0)

@@ -19,8 +19,8 @@ from urllib.parse import quote, unquote
 
 import pyoxigraph as ox
 
-from reasoningbank.corpus.validation_shapes import shapes_file
-from reasoningbank.corpus.vocabulary import RB, RDF_TYPE, RDFS
+from reasoningbank.corpus.examples import RB, RDF_TYPE, RDFS
+from reasoningbank.corpus.validation import shapes_file
 from reasoningbank.errors import UsageError
 from reasoningbank.memory.item import MemoryItem, Provenance
 from reasoningbank.sparql import STANDARD_PREFIXES

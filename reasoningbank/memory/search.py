@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from reasoningbank.corpus.sampling import shuffle_key
+from reasoningbank.corpus.task import shuffle_key
 from reasoningbank.errors import QueryError
 from reasoningbank.findings import Finding
 from reasoningbank.lm.tokens import count_tokens

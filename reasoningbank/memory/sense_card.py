@@ -13,7 +13,7 @@ from os.path import commonprefix
 from pyoxigraph import NamedNode
 
 from reasoningbank.corpus import Pack
-from reasoningbank.corpus.federation import read_registry
+from reasoningbank.corpus.registry import read_registry
 from reasoningbank.memory.layer import Entry, Layer, Line, about, pack_lines
 from reasoningbank.schema import Schema
 from reasoningbank.sparql import STANDARD_PREFIXES, Discovery, EndpointConfig, NamedGraph, compact

@@ -33,7 +33,7 @@ from reasoningbank.nl2sparql.detection import (
 )
 from reasoningbank.nl2sparql.entity_swap import question_similarity, swap_entities
 from reasoningbank.nl2sparql.examples import (
-    Example,
+    PackExample,
     example_pack,
     examples_of,
     load_examples,
@@ -65,14 +65,12 @@ from reasoningbank.nl2sparql.validation import (
     EndpointValidation,
     Explain,
     Level,
-    Problem,
     Validation,
     validate,
     validate_endpoint,
     validate_semantic,
     validate_syntax,
 )
-from reasoningbank.nl2sparql.walking import Statement, WalkedQuery, walk_query
 from reasoningbank.nl2sparql.words import asked_language, language_of
 from reasoningbank.nl2sparql.writing import adapt_query, same_query, write_query
 
@@ -89,7 +87,6 @@ __all__ = [
     "Detected",
     "Detector",
     "EndpointValidation",
-    "Example",
     "Explain",
     "GraphAgent",
     "HybridRetriever",
@@ -97,11 +94,11 @@ __all__ = [
     "Level",
     "NL2SPARQLAgent",
     "OnStep",
+    "PackExample",
     "Pattern",
     "PatternDetector",
     "PatternReport",
     "PatternSet",
-    "Problem",
     "PrototypeDetector",
     "RAGAgent",
     "RandomRetriever",
@@ -110,10 +107,8 @@ __all__ = [
     "Retriever",
     "Rule",
     "ShownExamples",
-    "Statement",
     "Translation",
     "Validation",
-    "WalkedQuery",
     "adapt_query",
     "asked_language",
     "best_candidate",
@@ -141,6 +136,5 @@ __all__ = [
     "validate_endpoint",
     "validate_semantic",
     "validate_syntax",
-    "walk_query",
     "write_query",
 ]

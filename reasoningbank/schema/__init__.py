@@ -11,12 +11,14 @@ Codes of the findings and their fields:
   (in a query that does not parse), ``wrong-role`` (name, instead), ``resource-as-class`` (name,
   class), ``not-in-data``, ``only-subclasses`` (subclasses), ``wrong-prefix`` (prefix, declared,
   known), ``unknown-prefix`` (prefix, replacements).
+- Places: ``missing-service``, ``wrong-service`` (name, service), ``unknown-graph``.
 - Columns: ``unbound-column`` (column, unselected).
 - Values: ``value-form`` (pattern, instead), ``unknown-value`` (predicate, value, sample,
   replacements, owner), ``unknown-resource`` (name, replacements, owner), ``other-value`` (values),
   ``other-property`` (property, sample), ``no-property`` (subject, predicate, has),
   ``text-for-resource`` (resource, class, place, instead).
-- Joins: ``reversed-direction`` (pattern, instead), ``missing-step`` (pattern, instead, guess),
+- Joins: ``reversed-direction`` (pattern, instead), ``wrong-subject``, ``wrong-object`` (pattern,
+  because), ``disconnected`` (parts, bridges), ``missing-step`` (pattern, instead, guess),
   ``misfit`` (variable, pattern, here, there), ``wrong-class`` (variable, here),
   ``class-lacks-property`` (class, property, has), ``same-variable``, ``no-match`` (pattern).
 - Conditions: ``filter-removes-all`` (filter, variable, sample, instead, owner),
@@ -45,12 +47,15 @@ from reasoningbank.schema.names import (
 )
 from reasoningbank.schema.profile import EndpointProfile
 from reasoningbank.schema.schema import NamedTerm, Schema
+from reasoningbank.schema.statements import Statement, Statements, read_statements
 
 __all__ = [
     "EndpointProfile",
     "Finding",
     "NamedTerm",
     "Schema",
+    "Statement",
+    "Statements",
     "as_lines",
     "explain_empty",
     "explain_error",
@@ -64,5 +69,6 @@ __all__ = [
     "nearest_names",
     "nearest_prefixes",
     "probe_run",
+    "read_statements",
     "words",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from types import MappingProxyType
@@ -11,6 +11,8 @@ from typing import Any
 from reasoningbank.errors import QueryError
 from reasoningbank.findings import Finding
 from reasoningbank.schema.schema import Schema
+from reasoningbank.schema.statements import read_statements
+from reasoningbank.schema.structure import Structure
 from reasoningbank.schema.unknown import find_unknown
 from reasoningbank.sparql import PreparedQuery, Result
 from reasoningbank.sparql.probing import Prober
@@ -31,10 +33,12 @@ def lint(
     run: Callable[[str], Result] | None = None,
     *,
     namespaces: Mapping[str, str],
+    skip: Collection[str] = (),
 ) -> list[Finding]:
-    """Return which names and columns of a query do not exist, though it may have rows.
+    """Return what is wrong with a query, compared with a schema; the query may have rows.
 
-    An unknown name in an OPTIONAL or a UNION branch removes no rows and is wrong all the same.
+    Found are columns that nothing binds, names that do not exist, names in the wrong SERVICE or
+    GRAPH, wrong directions, properties of another class, and disconnected patterns.
 
     Args:
         prepared: The query.
@@ -42,14 +46,27 @@ def lint(
         run: Sends a query to the endpoint; one request checks what an incomplete schema lacks.
             Without it, such names count as known.
         namespaces: Prefix → namespace, for the names in the findings.
+        skip: IRIs that are not checked.
     """
     findings = unbound_columns(prepared)
     try:
-        query = read_query(prepared.text)
+        tree, query = read_query(prepared.text), read_statements(prepared.text)
     except QueryError:
         return findings
-    prober = Prober(query, run or _refuse, most=1 if run else 0)
-    findings += find_unknown(prepared, query, schema, prober, namespaces).findings
+    prober = Prober(tree, run or _refuse, most=1 if run else 0)
+    found = find_unknown(prepared, tree, schema, prober, namespaces, skip=skip)
+    findings += found.findings
+    structure = Structure(query, schema, namespaces)
+    wrong = {*skip, *(name for name in found.unknown if schema.term(name) is None)}
+    sound = []
+    for one in query.statements:
+        if str(one.predicate) in wrong or (str(one.object) in wrong and one.is_type):
+            continue
+        misplaced = list(structure.misplaced(one))
+        findings += misplaced
+        sound += [] if misplaced else [one]
+    findings += structure.contradictions(sound)
+    findings += structure.disconnected()
     return in_own_words(findings, prepared)
 
 

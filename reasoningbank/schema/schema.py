@@ -23,6 +23,7 @@ from reasoningbank.sparql import (
     STANDARD_PREFIXES,
     EndpointConfig,
     address_key,
+    same_address,
     void_description,
 )
 from reasoningbank.sparql.descriptions import VoidDataset, read_void
@@ -86,8 +87,8 @@ class Contents:
         complete: Whether a name that is missing here is not in the data either.
     """
 
-    classes: Mapping[str, NamedTerm] = field(default_factory=dict)
-    properties: Mapping[str, NamedTerm] = field(default_factory=dict)
+    classes: dict[str, NamedTerm] = field(default_factory=dict)
+    properties: dict[str, NamedTerm] = field(default_factory=dict)
     of_class: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     of_graph: Mapping[str, frozenset[str]] = field(default_factory=dict)
     via: str = "nothing"
@@ -102,6 +103,7 @@ class Schema:
     Args:
         fill: Computes the contents; called once.
         name: What people call the endpoint.
+        address: Its public address; empty if unknown.
         union: Whether a pattern outside GRAPH also matches the named graphs.
         services: Schemas of the endpoints it federates with, by public address.
 
@@ -116,10 +118,12 @@ class Schema:
         fill: Callable[[], Contents],
         *,
         name: str = "",
+        address: str = "",
         union: bool = True,
         services: Mapping[str, Schema] | None = None,
     ) -> None:
         self.name = name
+        self.address = address
         self.union = union
         self.services: Mapping[str, Schema] = dict(services or {})
         self._fill = fill
@@ -137,7 +141,8 @@ class Schema:
             config: The endpoint.
             schema: Classes and properties as Turtle, e.g. those of a pack.
         """
-        return cls(lambda: _of_endpoint(config, schema), name=config.name)
+        fill = lambda: _of_endpoint(config, schema)  # noqa: E731
+        return cls(fill, name=config.name, address=config.url)
 
     @classmethod
     def of_files(
@@ -146,6 +151,7 @@ class Schema:
         void: Path | None = None,
         *,
         name: str = "",
+        address: str = "",
         union: bool = True,
         services: Mapping[str, Schema] | None = None,
     ) -> Schema:
@@ -162,7 +168,7 @@ class Schema:
             described = _triples(void) if void is not None and void.is_file() else []
             return _joined(declared, _of_void(read_void(described)))
 
-        return cls(fill, name=name, union=union, services=services)
+        return cls(fill, name=name, address=address, union=union, services=services)
 
     @classmethod
     def of_terms(cls, classes: Iterable[str], properties: Iterable[str]) -> Schema:
@@ -178,12 +184,12 @@ class Schema:
     @property
     def classes(self) -> Mapping[str, NamedTerm]:
         """The classes by IRI, the most frequent first where counts are known."""
-        return MappingProxyType(dict(self._read().classes))
+        return MappingProxyType(self._read().classes)
 
     @property
     def properties(self) -> Mapping[str, NamedTerm]:
         """The properties by IRI, the most frequent first where counts are known."""
-        return MappingProxyType(dict(self._read().properties))
+        return MappingProxyType(self._read().properties)
 
     @property
     def via(self) -> str:
@@ -212,6 +218,10 @@ class Schema:
     def graphs_of(self, property_iri: str) -> tuple[str, ...]:
         """Return the named graphs that a property is used in, by name."""
         return tuple(g for g, used in sorted(self._read().of_graph.items()) if property_iri in used)
+
+    def is_at(self, address: str) -> bool:
+        """Return whether an address is the endpoint's own, in any spelling."""
+        return bool(self.address) and same_address(address, self.address)
 
     def service(self, address: str) -> Schema | None:
         """Return the schema of a federated endpoint by its address, in any spelling."""
@@ -346,6 +356,12 @@ def _declared(file: Path) -> Contents:
             linked(_RDFS + "subClassOf"),
         )
 
+    ends = {*_DOMAINS, *_RANGES}
+    for name, predicate in links:
+        if predicate in ends:
+            types[name].add(_RDF + "Property")
+        elif predicate == _RDFS + "subClassOf":
+            types[name].add(_OWL + "Class")
     classes = {iri: term(iri) for iri, kinds in types.items() if kinds & _CLASSES}
     properties = {iri: term(iri) for iri, kinds in types.items() if kinds & _PROPERTIES}
     of_class: dict[str, tuple[str, ...]] = defaultdict(tuple)

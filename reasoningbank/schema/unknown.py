@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,15 +22,14 @@ from reasoningbank.schema.names import (
     wrong_prefixes,
 )
 from reasoningbank.schema.schema import NamedTerm, Schema
-from reasoningbank.sparql import STANDARD_PREFIXES, PreparedQuery, iri
+from reasoningbank.schema.structure import DESCRIBING
+from reasoningbank.sparql import PreparedQuery, iri
 from reasoningbank.sparql.probing import Prober
 from reasoningbank.sparql.terms import RDF_TYPE, absolute
 from reasoningbank.sparql.tree import QueryTree, outline
 
 __all__ = ["NameFindings", "find_unknown"]
 
-#: Vocabularies that describe endpoints: they are not in a schema, and statistics omit them.
-DESCRIBING = (STANDARD_PREFIXES["void"], STANDARD_PREFIXES["sd"])
 #: Properties of a class that are listed where no name is near.
 _LISTED = 6
 
@@ -56,6 +55,7 @@ def find_unknown(
     namespaces: Mapping[str, str],
     *,
     look_up: bool = False,
+    skip: Collection[str] = (),
 ) -> NameFindings:
     """Find the classes and properties of a query that do not exist.
 
@@ -66,6 +66,7 @@ def find_unknown(
         prober: Sends that request.
         namespaces: Prefix → namespace of the endpoint.
         look_up: Whether to look an unknown class up as a resource, with one more request.
+        skip: IRIs that are not checked.
     """
     wrong = wrong_prefixes(prepared, namespaces)
     findings = [
@@ -78,7 +79,7 @@ def find_unknown(
         for p in wrong
     ]
     bases = {p.declared: p.known for p in wrong}
-    used = [u for u in used_names(query) if u.role != "resource"]
+    used = [u for u in used_names(query) if u.role != "resource" and u.iri not in skip]
     doubtful = [u for u in used if not _known(u, schema) and not u.iri.startswith(DESCRIBING)]
     unknown = [u for u in _checked(doubtful, schema, prober) if u.iri != RDF_TYPE]
     look = Lookups.of(prober, schema, namespaces)
@@ -224,6 +225,12 @@ class _Judge:
             other = f", or a property such as {self._shown(leading)}" if leading else ""
             what, instead = "a class, not a property", f"{subject} a {written}"
             return self._wrong_role(written, what, instead, fields, other)
+        for address, service in schema.services.items():
+            if name.iri in (service.classes if role == "class" else service.properties):
+                what = f"{written} does not exist at {schema.name or 'the endpoint'}"
+                hint = f"put its pattern inside SERVICE <{address}> {{ … }}"
+                fields["service"] = address
+                return Finding("missing-service", what, hint=hint, fields=fields)
         declared = schema.term(name.iri)
         if declared is not None:
             return self._without_data(name, declared, fields)

@@ -13,13 +13,13 @@ from hashed_words import HashedWords
 
 from reasoningbank.corpus import Pack
 from reasoningbank.errors import BudgetError, ModelError, UsageError
+from reasoningbank.findings import Finding
 from reasoningbank.nl2sparql import (
     NL2SPARQL,
     Candidate,
     EndpointValidation,
-    Example,
     HybridRetriever,
-    Problem,
+    PackExample,
     adapt_query,
     best_candidate,
     question_similarity,
@@ -60,11 +60,11 @@ def prompt_of(lm: Any, call: int = -1) -> str:
 
 
 def test_a_query_that_ran_is_better_than_one_that_only_parses() -> None:
-    slow, empty = Problem("endpoint", "not-executed", "too slow"), Problem("endpoint", "empty", "")
+    slow, empty = Finding("endpoint", "not-executed", "too slow"), Finding("endpoint", "empty", "")
     timed_out = Candidate("A", "written", (slow,), EndpointValidation((slow,)))
     checked = EndpointValidation((empty,), executed=True)
-    ran = Candidate("B", "fixed", (empty, Problem("semantic", "x", "x")), checked)
-    broken = Candidate("C", "fixed", (Problem("syntax", "parse", "near C"),))
+    ran = Candidate("B", "fixed", (empty, Finding("semantic", "x", "x")), checked)
+    broken = Candidate("C", "fixed", (Finding("syntax", "parse", "near C"),))
     assert best_candidate([broken, timed_out, ran]) is ran
     assert best_candidate([broken, timed_out]) is timed_out
     assert best_candidate([]) is None
@@ -289,7 +289,7 @@ IN_THE_OTHER_ONE = "Words in Parmigiano but not in Sicilian?"
     ],
 )
 def test_exchanging_entities(query: str, asked: str, question: str, expected: str | None) -> None:
-    found = swap_entities(question, Example("e", asked, query))
+    found = swap_entities(question, PackExample("e", asked, query))
     if expected is None:
         assert found is None
     else:
@@ -306,7 +306,7 @@ def test_exchanging_entities(query: str, asked: str, question: str, expected: st
 )
 def test_examples_are_shown_without_their_prefixes(query: str) -> None:
     lm = DummyLM([{"sparql": RIGHT}])
-    write_query("Which?", "Rules.", [Example("1", "Any?", query)], lm=lm)
+    write_query("Which?", "Rules.", [PackExample("1", "Any?", query)], lm=lm)
     said = [(one["role"], one["content"]) for one in lm.history[0]["messages"]]
     assert said[1:] == [
         ("user", "Any?"),
@@ -362,7 +362,7 @@ def test_a_model_that_cannot_be_reached(woods: Pack, retriever: HybridRetriever)
 
 
 def test_the_model_of_the_context_is_used(woods: Pack) -> None:
-    example = Example("1", "What?", "ASK { ?s ?p ?o }")
+    example = PackExample("1", "What?", "ASK { ?s ?p ?o }")
     with dspy.context(lm=DummyLM([{"sparql": RIGHT}])):
         assert adapt_query("What else?", example) == RIGHT
 

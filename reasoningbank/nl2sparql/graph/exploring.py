@@ -10,8 +10,7 @@ from rdflib.term import URIRef
 
 from reasoningbank.errors import QueryError
 from reasoningbank.findings import Finding
-from reasoningbank.nl2sparql.walking import Statement, walk_query
-from reasoningbank.schema import Schema, explain_empty, probe_run
+from reasoningbank.schema import Schema, Statement, explain_empty, probe_run, read_statements
 from reasoningbank.sparql import (
     STANDARD_PREFIXES,
     EndpointConfig,
@@ -19,8 +18,6 @@ from reasoningbank.sparql import (
     compact,
     string_literal,
 )
-
-__all__ = ["Explored", "explore"]
 
 _TYPE = STANDARD_PREFIXES["rdf"] + "type"
 #: Names of each kind that are explored, and names that one probe may return.
@@ -47,25 +44,7 @@ def explore(
     config: EndpointConfig,
     schema: Path | None = None,
 ) -> Explored:
-    """Explore the data around the names of a query, at each endpoint that it queries.
-
-    Probes return the properties of instances of its classes and of resources with its properties;
-    for a namespace of which no property is used, the properties that are.
-
-    Args:
-        sparql: The query that returned nothing.
-        open_client: Opens a metered and recorded client. The probes of the diagnosis are not
-            metered; they have their own bounds, as those of the tools do.
-        config: The endpoint.
-        schema: The pack's schema, for the vocabulary.
-
-    Returns:
-        What was found; empty if the query does not parse.
-
-    Raises:
-        EndpointError: If the endpoint fails.
-        BudgetError: If the tool calls are used up.
-    """
+    """Explore the data around the names of a query, at each endpoint that it queries."""
     with open_client(config) as client:
         try:
             prepared = client.prepare(sparql)
@@ -75,7 +54,7 @@ def explore(
             return Explored()
         classes: dict[str, None] = {}
         properties: dict[str, None] = {}
-        for endpoint, own in _by_endpoint(walk_query(prepared.parsed).statements, config):
+        for endpoint, own in _by_endpoint(read_statements(prepared.text).statements, config):
             if endpoint is config:
                 _Probes(client, classes, properties).around(own)
             else:

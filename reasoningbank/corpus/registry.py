@@ -1,8 +1,8 @@
 """The registry of a corpus: which endpoints and graphs its examples reach, and how often.
 
-It is read from the examples' queries (`mentions`), their targets and ``spex:federatesWith``;
-what the pack itself says (its own endpoint, ``[[federated]]``) comes first. It says what is asked,
-never how: questions are shown, gold queries are not, and of hidden tasks there is no trace.
+It is read from the examples' queries (`query_scopes`), targets and ``spex:federatesWith``; what the
+pack says (its own endpoint, ``[[federated]]``) comes first. It shows questions and never gold
+queries, and nothing of hidden tasks.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 
-from reasoningbank.corpus.mentions import Scope, mentions
+from reasoningbank.corpus.examples import SCHEMA, read_example_file
 from reasoningbank.corpus.pack import Pack, known_packs, load_pack
+from reasoningbank.corpus.scopes import Scope, query_scopes
 from reasoningbank.corpus.shacl import load_corpus
-from reasoningbank.corpus.turtle import read_example_file
-from reasoningbank.corpus.vocabulary import SCHEMA
 from reasoningbank.corpus.well_known import Identity, dataset_of, identity_of
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql import address_key
@@ -30,7 +29,7 @@ QUESTIONS = 3
 
 @dataclass(frozen=True)
 class UsedGraph:
-    """A graph that examples name, and how many of them."""
+    """A graph that examples name, and how many do."""
 
     graph: str
     tasks: int
@@ -41,11 +40,11 @@ class RegistryEndpoint:
     """One endpoint, as the pack and the examples know it.
 
     Attributes:
-        url: The spelling that stands for all: the pack's, else the most frequent.
-        name: What people call it; unique in its registry.
+        url: The canonical spelling: the pack's, else the most frequent.
+        name: Its name for people; unique in its registry.
         authority: Who runs it.
         spellings: Every spelling that occurs, `url` first.
-        tasks: Examples that reach it, however.
+        tasks: Examples that reach it in any way.
         as_target: Examples that are asked of it.
         by_service: Examples that reach it with SERVICE.
         declared: Examples that declare it with ``spex:federatesWith``.
@@ -75,7 +74,7 @@ class Registry:
         source: The corpus, e.g. ``ontology/uniprot``.
         endpoints: What it reaches.
         tasks: Examples that were read.
-        unread: Of these, examples whose queries could not be parsed: of them only target and
+        unread: Of these, examples whose queries could not be parsed; only their targets and
             ``spex:federatesWith`` are counted.
     """
 
@@ -102,8 +101,8 @@ class _Use:
 
 
 @dataclass
-class _Found:
-    """An endpoint while it is counted: sets of task ids, so that no task counts twice."""
+class _Counted:
+    """An endpoint while it is counted, in sets of task ids."""
 
     spellings: Counter[str] = field(default_factory=Counter)
     ways: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
@@ -120,31 +119,27 @@ def read_registry(pack: Pack, hidden: Collection[str] = ()) -> Registry:
         hidden: Ids of tasks of which nothing may be shown, e.g. those of the evaluation split.
 
     Examples:
-        >>> from reasoningbank.corpus import load_pack
         >>> registry = read_registry(load_pack("uniprot"))
         >>> registry.source, registry.endpoints[0].name
         ('ontology/uniprot', 'UniProt')
     """
     unseen = frozenset(hidden)
     uses = [use for use in _uses(pack) if use.id not in unseen]
-    found: dict[str, _Found] = defaultdict(_Found)
+    found: dict[str, _Counted] = defaultdict(_Counted)
     for use in uses:
         _count(use, found)
-    said = _said_by_pack(pack)
-    for key in said:
+    from_pack = _of_pack(pack)
+    for key in from_pack:
         found[key]
-    endpoints = [_endpoint(counted, said.get(key)) for key, counted in found.items()]
+    endpoints = [_endpoint(counted, from_pack.get(key)) for key, counted in found.items()]
     endpoints.sort(key=lambda e: (e.url != pack.endpoint, -e.tasks, e.url))
+    known = known_packs().get(pack.key) == pack.root
     return Registry(
-        _source(pack),
+        f"ontology/{pack.key}" if known else pack.key,
         tuple(_with_unique_names(endpoints)),
         len(uses),
         sum(use.scopes is None for use in uses),
     )
-
-
-def _source(pack: Pack) -> str:
-    return f"ontology/{pack.key}" if known_packs().get(pack.key) == pack.root else pack.key
 
 
 def _uses(pack: Pack) -> tuple[_Use, ...]:
@@ -157,15 +152,14 @@ def _uses(pack: Pack) -> tuple[_Use, ...]:
 def _read_uses(
     root: Path, examples: Path, stamp: tuple[tuple[Path, int, int], ...]
 ) -> tuple[_Use, ...]:
-    # The stamp is an argument so that a folder that changed is read anew.
+    # The stamp is an argument so that a changed folder is read again.
     pack = replace(load_pack(root), examples=examples)
-    tasks = load_corpus(pack).tasks
     written = _written_targets(pack, (path for path, *_ in stamp if path.suffix == ".ttl"))
     uses = []
-    for task in tasks:
+    for task in load_corpus(pack).tasks:
         targets = written.get((task.source_file, task.resource), ()) or (task.endpoint,)
         try:
-            scopes = mentions(task.expected_sparql)
+            scopes = query_scopes(task.expected_sparql)
         except QueryError:
             scopes = None
         uses.append(_Use(task.id, task.query, targets, task.federates_with, scopes))
@@ -184,8 +178,8 @@ def _written_targets(pack: Pack, files: Iterable[Path]) -> dict[tuple[str, str],
     return written
 
 
-def _count(use: _Use, found: dict[str, _Found]) -> None:
-    def note(address: str, way: str) -> _Found | None:
+def _count(use: _Use, found: dict[str, _Counted]) -> None:
+    def note(address: str, way: str) -> _Counted | None:
         key = address_key(address)
         if key is None:
             return None
@@ -209,23 +203,26 @@ def _count(use: _Use, found: dict[str, _Found]) -> None:
                 endpoint.graphs[graph].add(use.id)
 
 
-def _said_by_pack(pack: Pack) -> dict[str, tuple[str, Identity]]:
-    """Return url and identity of the endpoints that the pack itself names, by key."""
+def _of_pack(pack: Pack) -> dict[str, tuple[str, Identity]]:
+    """Return address and identity of the endpoints that the pack itself names, by key."""
     own = [(pack.endpoint, pack.name, pack.authority)] if pack.endpoint else []
     named = [*own, *((f.url, f.name, f.authority) for f in pack.federated)]
-    said: dict[str, tuple[str, Identity]] = {}
+    found: dict[str, tuple[str, Identity]] = {}
     for url, name, authority in named:
         known = identity_of(url)
         if key := address_key(url):
-            said.setdefault(key, (url, Identity(name or known.name, authority or known.authority)))
-    return said
+            found.setdefault(key, (url, Identity(name or known.name, authority or known.authority)))
+    return found
 
 
-def _endpoint(found: _Found, said: tuple[str, Identity] | None) -> RegistryEndpoint:
+def _endpoint(found: _Counted, from_pack: tuple[str, Identity] | None) -> RegistryEndpoint:
     common = [url for url, _ in sorted(found.spellings.items(), key=lambda i: (-i[1], i[0]))]
-    url, identity = said if said is not None else (common[0], identity_of(common[0]))
+    url, identity = from_pack or (common[0], identity_of(common[0]))
     prefixes = sorted(found.prefixes.items(), key=lambda item: (-item[1], item[0]))
     graphs = [UsedGraph(graph, len(tasks)) for graph, tasks in found.graphs.items()]
+    # The corpus is sorted by topic: take questions from all over it.
+    questions = list(dict.fromkeys(found.questions.values()))
+    step = max(1, len(questions) // QUESTIONS)
     return RegistryEndpoint(
         url=url,
         name=identity.name,
@@ -237,19 +234,12 @@ def _endpoint(found: _Found, said: tuple[str, Identity] | None) -> RegistryEndpo
         declared=len(found.ways["declared"]),
         prefixes=tuple(pair for pair, _ in prefixes),
         graphs=tuple(sorted(graphs, key=lambda g: (-g.tasks, g.graph))),
-        questions=tuple(_spread(list(found.questions.values()))),
+        questions=tuple(questions[::step][:QUESTIONS]),
     )
 
 
-def _spread(questions: list[str]) -> list[str]:
-    """Return a few questions from all over the corpus, which is sorted by topic."""
-    unique = list(dict.fromkeys(questions))
-    step = max(1, len(unique) // QUESTIONS)
-    return unique[::step][:QUESTIONS]
-
-
 def _with_unique_names(endpoints: Iterable[RegistryEndpoint]) -> list[RegistryEndpoint]:
-    """Tell endpoints of one name apart by the dataset in the path, else by the whole address."""
+    """Make names unique by the dataset in the path, else by the whole address."""
     taken: set[str] = set()
     out = []
     for endpoint in endpoints:

@@ -1,10 +1,4 @@
-"""What a query names: endpoints by SERVICE, graphs by FROM and GRAPH, prefixes, each in its scope.
-
-A graph or a prefix inside of SERVICE belongs to that endpoint, and so on at any depth. The
-scopes are read from the query's tokens by the grammar (SPARQL 1.1 Query Language, rules 11 to 16,
-28 and 59 to 63, Federated Query), so that names in strings and comments are no mentions, and
-engines' extensions do no harm; rdflib's parser would take 18 ms a query.
-"""
+"""The scopes of a query: which endpoints and graphs it reaches, and with which prefixes."""
 
 from __future__ import annotations
 
@@ -20,7 +14,7 @@ from reasoningbank.sparql import address_key
 from reasoningbank.sparql.tokens import Token
 from reasoningbank.sparql.tree import outline
 
-__all__ = ["Scope", "mentions"]
+__all__ = ["Scope", "query_scopes"]
 
 _UNREAD = "close its brackets, and name addresses and graphs as IRIs"
 
@@ -29,10 +23,8 @@ _UNREAD = "close its brackets, and name addresses and graphs as IRIs"
 class Scope:
     """What a query names in the part that one endpoint answers.
 
-    Attributes:
-        endpoint: The address as SERVICE writes it; ``''`` for the endpoint that is asked.
-        graphs: IRIs behind FROM, FROM NAMED and GRAPH.
-        prefixes: Prefix and namespace of the prefixed names used.
+    The endpoint is ``''`` for the one that is queried; graphs are the IRIs of FROM, FROM NAMED and
+    GRAPH; prefixes are those of the names used.
     """
 
     endpoint: str
@@ -41,22 +33,19 @@ class Scope:
 
 
 @lru_cache(maxsize=8192)
-def mentions(query: str) -> tuple[Scope, ...]:
-    """Return the scopes of a query, that of the asked endpoint first.
+def query_scopes(query: str) -> tuple[Scope, ...]:
+    """Return the scopes of a query, that of the queried endpoint first.
 
     A SERVICE or GRAPH with a variable counts for every IRI that VALUES or BIND gives the variable.
-    Services that are no http address, or have a fragment as engines' own do
-    (``wikibase:label``), are no endpoints; what stands inside belongs to the scope around them.
-
-    Args:
-        query: SPARQL text with its prefixes.
+    A SERVICE whose address is not HTTP, or has a fragment (``wikibase:label``), is no endpoint; its
+    content belongs to the scope around it.
 
     Raises:
-        QueryError: Its structure cannot be read.
+        QueryError: If the structure of the query cannot be read.
 
     Examples:
         >>> query = "ASK FROM <http://g/1> { SERVICE <http://r/> { GRAPH <http://g/2> {} } }"
-        >>> [(scope.endpoint, scope.graphs) for scope in mentions(query)]
+        >>> [(scope.endpoint, scope.graphs) for scope in query_scopes(query)]
         [('', ('http://g/1',)), ('http://r/', ('http://g/2',))]
     """
     shape = outline(query)
@@ -64,7 +53,7 @@ def mentions(query: str) -> tuple[Scope, ...]:
 
 
 class _Walk:
-    """Goes through the tokens with the endpoints of every open brace at hand."""
+    """Goes through the tokens and tracks the endpoints of every open brace."""
 
     def __init__(self, tokens: Sequence[Token], declared: Mapping[str, str]) -> None:
         self._tokens = tokens
@@ -113,7 +102,7 @@ class _Walk:
             raise QueryError("SERVICE is not followed by an address and a '{'", hint=_UNREAD)
         self._seen.update(dict.fromkeys(named))
         variable = self._tokens[at].kind == "variable"
-        # What a variable without known addresses is asked for belongs to nobody.
+        # The content of a SERVICE with an unknown variable belongs to no scope.
         return at + 1, tuple(named) if named or variable else here
 
     def _graph(self, at: int, here: tuple[str, ...]) -> int:

@@ -1,17 +1,16 @@
-"""Keeps an engine running behind a port of its own; a script, not imported.
+"""Keeps an Oxigraph engine running behind a stable port; a script, run by `OxigraphServer`.
 
-    python keeper.py LISTENER < PLAN
+    python supervisor.py LISTENER < PLAN
 
-LISTENER is the number of an open socket that listens: the port that clients know. Each connection
-is relayed to the engine, which listens elsewhere, so it is known which requests it still works on,
-whoever sent them. An engine that ended, or that goes on computing what nobody waits for, is
-started again with the same data; requests meanwhile wait, and are told to come again where that
-takes long. No answer comes from an engine that is still loading. A request that the engine broke
-off twice is refused.
+LISTENER is the file number of a listening socket: the port that clients know. Each connection is
+relayed to the engine on another port, so the requests it works on are known, whoever sent them. An
+engine that ended, or that computes what no client waits for, is started again with the same data.
+Requests wait meanwhile, and get 503 if that takes long. An engine that is still loading never
+answers. A request on which the engine broke off twice is refused.
 
 PLAN is one line of JSON (see `Plan`), and the answer one line on standard output: `{}` once the
-engine has all data, else what failed. When standard input closes, because the parent closed it,
-ended, or was killed, the engine is ended too.
+engine has all data, otherwise the failure. When standard input closes, because the parent closed
+it, ended, or was killed, the engine is ended too.
 """
 
 import ctypes
@@ -38,20 +37,20 @@ from pathlib import Path
 from typing import IO, NoReturn, TypedDict, cast
 
 HOST = "127.0.0.1"
-#: A new engine's port is free when it is chosen; another program may be faster.
+#: A port that was free when it was chosen may be taken a moment later.
 PORT_TRIES = 5
 POLL_S = 0.02
 CHUNK = 256 * 1024
-#: Seconds a request waits for the engine before it is told to come again.
+#: Seconds a request waits for the engine before it gets 503.
 HOLD_S = 10.0
-#: Least seconds an engine may go on with what nobody waits for.
+#: Fewest seconds an engine may continue with what no client waits for.
 LEAST_PATIENCE_S = 2.0
-#: Most seconds between two looks at what the engine still works on.
+#: Most seconds between two checks of what the engine works on.
 LOOK_S = 2.0
-#: Seconds in which more of a request may come: its head alone is that of many requests.
+#: Seconds in which the rest of a request may come: many requests have the same head.
 REST_S = 0.05
 MOST_PAUSE_S = 60
-#: After so many times, it is the request's fault.
+#: After this many times, the request is at fault.
 MOST_BROKEN_OFF = 2
 TIMED_OUT = "the query took too long to run"
 BROKEN_OFF = "QueryEvaluationError: the engine broke off twice while it worked on this"
@@ -59,7 +58,7 @@ PR_SET_PDEATHSIG = 1
 
 
 class Load(TypedDict):
-    """A file to be sent to the engine once it is up."""
+    """A file to send to the engine."""
 
     file: str
     path: str
@@ -67,7 +66,7 @@ class Load(TypedDict):
 
 
 class Plan(TypedDict):
-    """What to run, but for its address, and to load into it; `update` follows, if not empty."""
+    """The command without its address, what to load, and an update to run then, if not empty."""
 
     command: list[str]
     loads: list[Load]
@@ -76,14 +75,8 @@ class Plan(TypedDict):
     start_timeout_s: float
 
 
-class Failed(Exception):  # noqa: N818 - reported to the parent as what it says
-    """The engine cannot be started or filled.
-
-    Args:
-        what: What went wrong.
-        where: The file at fault, empty where none is.
-        hint: What may help.
-    """
+class Failed(Exception):  # noqa: N818 - reported to the parent
+    """The engine cannot be started or filled."""
 
     def __init__(self, what: str, where: str = "", hint: str = "") -> None:
         super().__init__(what)
@@ -91,13 +84,7 @@ class Failed(Exception):  # noqa: N818 - reported to the parent as what it says
 
 
 class Exchange:
-    """One connection of a client, and the request on it that the engine works on.
-
-    Attributes:
-        began: When the request came (monotonic seconds); 0 before the first.
-        answered: Whether the engine has begun to answer.
-        left: When the client hung up; 0 while it waits.
-    """
+    """One connection of a client, and the request on it that the engine works on."""
 
     __slots__ = ("_digest", "answered", "began", "left")
 
@@ -109,11 +96,11 @@ class Exchange:
 
     @property
     def key(self) -> bytes:
-        """What tells the request from others."""
+        """A digest of the request."""
         return self._digest.digest()
 
     def take(self, asked: bytes) -> None:
-        """Note that more of a request came."""
+        """Add a part of a request."""
         if not self.began or self.answered:
             self.began, self.answered = time.monotonic(), False
             self._digest = hashlib.sha256()
@@ -121,11 +108,7 @@ class Exchange:
 
 
 class Engine:
-    """The program, up and filled; not to be trusted with questions before that.
-
-    Args:
-        plan: What to run and to load.
-    """
+    """The program and its data."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -137,11 +120,7 @@ class Engine:
         self.port = 0
 
     def start(self) -> None:
-        """Start it on a free port and load all data.
-
-        Raises:
-            Failed: It does not start, or the data cannot be loaded, or are not what they were.
-        """
+        """Start it on a free port and load all data, which must be what they were before."""
         for attempt in range(PORT_TRIES):
             try:
                 self._launch()
@@ -162,7 +141,7 @@ class Engine:
             self._process.wait()
 
     def end(self) -> None:
-        """End it now; it has nothing to bring to the disk."""
+        """Kill it; it has nothing to write to disk."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -171,7 +150,7 @@ class Engine:
         self._log = None
 
     def end_for_good(self) -> None:
-        """End it, and start none any more: one that is just being made would be left behind."""
+        """End it, and allow no further start: one that is under way would be left behind."""
         with self._starting:
             self._over = True
         self.end()
@@ -195,20 +174,20 @@ class Engine:
         end = time.monotonic() + self._plan["start_timeout_s"]
         while time.monotonic() < end:
             # Only our own program writes to the log: another server on the port cannot pass.
-            if "Listening" in self._said() and self._answers():
+            if "Listening" in self._output() and self._answers():
                 return
             if self._process.poll() is not None:
-                lines = [line for line in self._said().splitlines() if line.strip()]
+                lines = [line for line in self._output().splitlines() if line.strip()]
                 raise Failed(f"the program ended at once: {(lines or ['no reason given'])[0]}")
             time.sleep(POLL_S)
         seconds = f"{self._plan['start_timeout_s']:g} s"
         raise Failed(
-            f"the program did not start within {seconds}: {self._said()[:200]}",
+            f"the program did not start within {seconds}: {self._output()[:200]}",
             hint="try again on a less busy machine",
         )
 
-    def _said(self) -> str:
-        # Not by seek and read: the program shares the place, and would write over its own message.
+    def _output(self) -> str:
+        # Not by seek and read: the program shares the position, and would overwrite its output.
         log = self._log
         return os.pread(log.fileno(), 4_000, 0).decode("utf-8", "replace") if log else ""
 
@@ -239,25 +218,20 @@ class Engine:
             raise Failed("was changed since the server was started", file, "start a new server")
 
     def _post(self, path: str, media_type: str, chunks: Iterator[bytes]) -> str:
-        """Send a body to the program; return its complaint, empty where there is none."""
+        """Send a body to the program; return its error message, or an empty string."""
         connection = http.client.HTTPConnection(HOST, self.port, timeout=600)
         headers = {"Content-Type": media_type, "Transfer-Encoding": "chunked"}
         with closing(connection):
-            # It may say what is wrong before it has read all.
+            # It may report an error before it has read everything.
             with suppress(BrokenPipeError, ConnectionResetError):
                 connection.request("POST", path, chunks, headers, encode_chunked=True)
             answer = connection.getresponse()
-            said = answer.read().decode("utf-8", "replace")
-        return "" if 200 <= answer.status < 300 else said[:300] or f"HTTP {answer.status}"
+            text = answer.read().decode("utf-8", "replace")
+        return "" if 200 <= answer.status < 300 else text[:300] or f"HTTP {answer.status}"
 
 
-class Keeper:
-    """Relays connections to the engine, and starts it again when that is due.
-
-    Args:
-        listener: What clients connect to.
-        plan: What to run and to load.
-    """
+class Supervisor:
+    """Relays connections to the engine, and starts it again when that is due."""
 
     def __init__(self, listener: socket.socket, plan: Plan) -> None:
         self._listener = listener
@@ -272,8 +246,8 @@ class Keeper:
         self._problem = ""
         self._broken_off: Counter[bytes] = Counter()
 
-    def keep(self) -> NoReturn:
-        """Start the engine, say so, and keep it running for ever."""
+    def run(self) -> NoReturn:
+        """Start the engine, report it, and keep it running."""
         # The kernel ties the engine to the thread that starts it: this one, which stays.
         failed = self._start()
         os.write(1, json.dumps(failed.report if failed else {}).encode() + b"\n")
@@ -281,7 +255,7 @@ class Keeper:
             self.end(1)
         threading.Thread(target=self._accept, daemon=True).start()
         while True:
-            self._guard()
+            self._await_due()
             with self._change:
                 self._up, self._ending = False, self._up
             self._engine.end()
@@ -290,15 +264,15 @@ class Keeper:
                 if failed is None:
                     break
                 where = failed.report["where"]
-                said = f"{where}: {failed}" if where else str(failed)
+                reason = f"{where}: {failed}" if where else str(failed)
                 with self._change:
-                    self._problem = f"the engine cannot be started again: {said}"
+                    self._problem = f"the engine cannot be started again: {reason}"
                     self._change.notify_all()
                 time.sleep(min(pause, MOST_PAUSE_S))
 
     def end(self, status: int) -> NoReturn:
         """End the engine and this process."""
-        with suppress(OSError):  # the port is free at once then, not some time after
+        with suppress(OSError):  # frees the port at once
             self._listener.shutdown(socket.SHUT_RDWR)
         self._engine.end_for_good()
         os._exit(status)
@@ -313,9 +287,8 @@ class Keeper:
             file = getattr(error, "filename", None)
             if isinstance(file, str):
                 return Failed(f"cannot be read: {getattr(error, 'strerror', error)}", file)
-            return Failed(f"it cannot be talked to: {error}")
-        # To wait as long as a new start takes, and then to start anew, never costs more than
-        # twice what the better of the two would have.
+            return Failed(f"cannot connect to the program: {error}")
+        # Waiting as long as a start takes before starting anew costs at most twice the optimum.
         self._patience = max(LEAST_PATIENCE_S, time.monotonic() - began)
         with self._change:
             self._up, self._ending, self._problem = True, False, ""
@@ -331,20 +304,20 @@ class Keeper:
                 self._up = False
                 self._change.notify_all()
 
-    def _guard(self) -> None:
-        """Return when the engine has ended, or should be."""
+    def _await_due(self) -> None:
+        """Return when the engine has ended, or should be ended."""
         with self._change:
             while self._up and (wait := self._due() - time.monotonic()) > 0:
                 self._change.wait(min(wait, LOOK_S))
 
     def _due(self) -> float:
-        """Return when the engine is to be started anew, as things stand."""
+        """Return when the engine is to be started anew, given the current requests."""
         asked = [exchange for exchange in self._exchanges if exchange.began]
         # The engine ends a query by itself at its time limit, unless it cannot.
         most = self._timeout + self._patience
         due = [exchange.began + most for exchange in asked if not exchange.answered]
         left = [exchange for exchange in asked if exchange.left]
-        # Where nobody else waits, a new start disturbs none.
+        # If no other client waits, a restart disturbs nobody.
         alone = len(left) == len(asked)
         due += [
             max(exchange.left + self._patience, 0 if alone else exchange.began + most)
@@ -370,7 +343,7 @@ class Keeper:
                     with self._change:
                         self._exchanges.remove(exchange)
                         self._change.notify_all()
-                # An engine that ended before anything was asked owes its place to the next.
+                # An engine that ended before it was asked anything is replaced by the next one.
                 if exchange.began or exchange.left:
                     return
             client.settimeout(HOLD_S)
@@ -382,7 +355,7 @@ class Keeper:
         while True:
             with self._change:
                 self._change.wait_for(lambda: self._up or self._problem, end - time.monotonic())
-                # Together: a moment later the port may be that of an engine that still loads.
+                # Read together: a moment later the port may belong to an engine that still loads.
                 port = self._engine.port if self._up else 0
             if not port or time.monotonic() > end:
                 return None
@@ -397,7 +370,7 @@ class Keeper:
             poll.register(end, select.POLLIN)
         while True:
             ready = {number for number, _ in poll.poll()}
-            # First: what the engine has not been asked yet, another one can be.
+            # The engine first: what it was not asked yet, the next one can be asked.
             if engine.fileno() in ready:
                 if answer := _received(engine):
                     if not exchange.answered:
@@ -417,7 +390,7 @@ class Keeper:
                     with suppress(OSError):
                         engine.sendall(asked)
                 else:
-                    # It may still read, having said all; then it gets its answer.
+                    # A client that only stopped sending still gets its answer.
                     poll.unregister(client)
                     exchange.left = time.monotonic()
                     with suppress(OSError):
@@ -426,7 +399,7 @@ class Keeper:
                         self._change.notify_all()
 
     def _explain(self, client: socket.socket, exchange: Exchange) -> None:
-        """Answer for an engine that ended, or was ended, before it did."""
+        """Answer in place of an engine that ended, or was ended, before it did."""
         if self._ending and time.monotonic() >= exchange.began + self._timeout:
             _answer(client, TIMED_OUT, "408 Request Timeout")
             return
@@ -437,18 +410,18 @@ class Keeper:
         self._turn_away(client)
 
     def _turn_away(self, client: socket.socket) -> None:
-        said = self._problem or "the engine is being started again"
-        _answer(client, said, "503 Service Unavailable", "Retry-After: 1\r\n")
+        reason = self._problem or "the engine is being started again"
+        _answer(client, reason, "503 Service Unavailable", "Retry-After: 1\r\n")
 
 
-def _answer(client: socket.socket, said: str, status: str, headers: str = "") -> None:
-    body = said.encode()
+def _answer(client: socket.socket, text: str, status: str, headers: str = "") -> None:
+    body = text.encode()
     head = (
         f"HTTP/1.1 {status}\r\n{headers}Content-Type: text/plain; charset=utf-8\r\n"
         f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
     )
     client.sendall(head.encode() + body)
-    # What a client still sends must not undo an answer that it has not read.
+    # Data that a client still sends must not reset a connection whose answer it has not read.
     client.shutdown(socket.SHUT_WR)
     client.settimeout(HOLD_S)
     while client.recv(CHUNK):
@@ -456,7 +429,7 @@ def _answer(client: socket.socket, said: str, status: str, headers: str = "") ->
 
 
 def _received(end: socket.socket) -> bytes:
-    """Return what came; nothing when the other side has closed, or is gone."""
+    """Return what came; nothing if the other side has closed, or is gone."""
     try:
         return end.recv(CHUNK)
     except OSError:
@@ -464,32 +437,32 @@ def _received(end: socket.socket) -> bytes:
 
 
 def _die_with_parent() -> None:
-    # Before any other process, should it use up the memory.
+    # The first process to be killed if memory runs out.
     with suppress(OSError), Path("/proc/self/oom_score_adj").open("w") as score:
         score.write("1000")
     with suppress(AttributeError, OSError):
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def _end_when_orphaned(keeper: Keeper, parent: int) -> None:
+def _end_when_orphaned(supervisor: Supervisor, parent: int) -> None:
     while os.getppid() == parent:
         ready, _, _ = select.select([0], [], [], 1.0)
         if ready and not os.read(0, 4096):
             break
-    keeper.end(0)
+    supervisor.end(0)
 
 
 def main(listener: str) -> NoReturn:
     """Keep an engine running until standard input closes."""
     parent = os.getppid()
     plan = cast("Plan", json.loads(_first_line()))
-    keeper = Keeper(socket.socket(fileno=int(listener)), plan)
-    threading.Thread(target=_end_when_orphaned, args=(keeper, parent), daemon=True).start()
-    keeper.keep()
+    supervisor = Supervisor(socket.socket(fileno=int(listener)), plan)
+    threading.Thread(target=_end_when_orphaned, args=(supervisor, parent), daemon=True).start()
+    supervisor.run()
 
 
 def _first_line() -> bytes:
-    # Unbuffered: whoever looks for the end of standard input must see all that follows.
+    # Unbuffered: the end of standard input is watched from here on.
     line = b""
     while not line.endswith(b"\n") and (chunk := os.read(0, CHUNK)):
         line += chunk
