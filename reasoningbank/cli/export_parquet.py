@@ -27,8 +27,7 @@ def parquet(
     Example: reasoningbank export parquet runs/uniprot_demo --out tables
     """
     # pandas takes half a second to import, which no other command should wait for.
-    from reasoningbank.analysis.frames import load
-    from reasoningbank.analysis.parquet import write_parquet
+    from reasoningbank.analysis.frames import load, write_parquet
 
     frames = load(runs, texts=texts)
     written = write_parquet(frames, out if out is not None else runs[0] / "parquet")

@@ -23,7 +23,7 @@ from reasoningbank.agents.graph.tiers import open_tiers
 from reasoningbank.agents.rag import translation_confidence
 from reasoningbank.agents.shown_examples import shown_examples
 from reasoningbank.analysis import TranslationRow, translation_figures
-from reasoningbank.analysis.nl2sparql_tables import METRICS_SHOWN, metric_cells
+from reasoningbank.analysis.translators import METRICS_SHOWN, metric_cells
 from reasoningbank.cli.agent_viz import agent_viz
 from reasoningbank.cli.nl2sparql_evaluating import Asked, LeftOut, answered, questions_of
 from reasoningbank.cli.nl2sparql_runs import calibration, tables
@@ -278,16 +278,13 @@ def evaluate(
         print_json(report)
         return
     parts = {"all": report["metrics"], **report["by_language"], **report["by_pattern"]}
-    cells = {name: metric_cells(numbers) for name, numbers in parts.items()}
-    print_table(
-        ("", *METRICS_SHOWN),
-        [(name, *(own[one] for one in METRICS_SHOWN)) for name, own in cells.items()],
-    )
+    rows_shown = [(name, *metric_cells(numbers)) for name, numbers in parts.items()]
+    print_table(("", *METRICS_SHOWN), rows_shown)
     metrics = report["metrics"]
     low, high = metrics["execution_accuracy_interval"]
     line = f"execution accuracy {metrics['execution_accuracy']:.2f}"
     if low is not None:
-        line += f", 95 % from {low:.2f} to {high:.2f} ({metrics['interval_by']})"
+        line += f", 95% CI {low:.2f} to {high:.2f} ({metrics['interval_by']})"
     if report["not_judged"]:
         line += f"; {report['not_judged']} not judged, as their golds are defective"
     console.print(line)

@@ -17,7 +17,7 @@ from reasoningbank.agents.graph.tiers import open_tiers
 from reasoningbank.agents.rag import translation_confidence
 from reasoningbank.agents.shown_examples import shown_examples
 from reasoningbank.analysis import TranslationRow
-from reasoningbank.analysis.nl2sparql_rows import matched
+from reasoningbank.analysis.translators import component_match
 from reasoningbank.corpus import Pack, Task, groups_of, load_corpus, sample_tasks
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment import World
@@ -195,7 +195,7 @@ def _judged(
         status=verdict.status,
         parses=made.sparql is not None and validate_syntax(made.sparql, asked.pack).ok,
         executes=verdict.status in ("judged", "wrong_form"),
-        components=matched(made.sparql, task.expected_sparql, asked.pack),
+        components=component_match(made.sparql, task.expected_sparql, asked.pack),
         patterns=needs,
         detected=made.detected,
         valid=made.valid,
