@@ -19,7 +19,7 @@ from benchmarks.retrieval_quality import SET, Asked, best_rank, questions, seeds
 from reasoningbank.analysis.statistics import bootstrap_mean
 from reasoningbank.corpus import load_pack, load_shacl_tasks, split_tasks
 from reasoningbank.memory import MemoryBank, MemoryItem, Provenance, Scope
-from reasoningbank.memory.consolidation import consolidate
+from reasoningbank.memory.consolidate import consolidate
 from reasoningbank.retrieval import WEIGHTS, Embedder
 from reasoningbank.sparql.tokens import tokenize
 

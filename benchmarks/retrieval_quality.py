@@ -18,12 +18,12 @@ from pathlib import Path
 
 from reasoningbank.analysis.statistics import bootstrap_mean
 from reasoningbank.corpus import load_pack, load_shacl_tasks, open_endpoint, split_tasks
-from reasoningbank.memory import Guard, MemoryItem, Ranking, Scope, retrieve
+from reasoningbank.memory import LeakageFilter, MemoryItem, Ranking, Scope, retrieve
 from reasoningbank.memory.bank import MemoryBank
 from reasoningbank.memory.distillation import Distiller
 from reasoningbank.memory.search import without_identifiers
 from reasoningbank.retrieval import WEIGHTS, Embedder
-from reasoningbank.tools import Vocabulary
+from reasoningbank.schema import Schema
 
 __all__ = ["Asked", "Labelled", "best_rank", "labelled", "questions", "seeds"]
 
@@ -88,7 +88,7 @@ def labelled(embedder: Embedder | None = None) -> Iterator[Labelled]:
     ids = {f"seed:{item.title}": item.id for item in seeds()}
     items = [*seeds(), *_items(SET / "others.jsonl")]
     with open_endpoint(pack) as endpoint:
-        vocabulary = Vocabulary.of(endpoint, pack.schema)
+        vocabulary = Schema.of(endpoint, pack.schema)
         distiller = Distiller(vocabulary=vocabulary, endpoint=endpoint, pack=pack)
         for task in split_tasks(load_shacl_tasks(PACK)).train:
             for item in distiller.from_gold(task, "train").items:
@@ -131,7 +131,7 @@ def as_shown(ranking: Ranking) -> Way:
         found = retrieve(
             bank,
             asked.question,
-            guard=Guard(),
+            leakage=LeakageFilter(),
             k=DEEPEST,
             tokens=10**9,
             scope=scope,

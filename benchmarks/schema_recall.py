@@ -25,13 +25,14 @@ from reasoningbank.corpus import (
     triple_patterns,
 )
 from reasoningbank.lm.tokens import count_tokens
-from reasoningbank.memory.layers import SchemaCard, SchemaIndex, SchemaMap, load_notes
+from reasoningbank.memory.hints import load_notes
+from reasoningbank.memory.layers import SchemaCard, SchemaIndex, SchemaMap
 from reasoningbank.memory.layers.schema_probe import look, unsure
+from reasoningbank.schema import Schema
 from reasoningbank.sparql import EndpointConfig, SPARQLClient, compact, discover
-from reasoningbank.sparql.outline import outline
+from reasoningbank.sparql.terms import RDF_TYPE, absolute
 from reasoningbank.sparql.tokens import tokenize
-from reasoningbank.tools import Vocabulary
-from reasoningbank.tools.diagnosis.used_names import TYPE, absolute
+from reasoningbank.sparql.tree import outline
 
 BUDGETS = (200, 400, 800)
 
@@ -53,8 +54,8 @@ def main() -> None:
     pack = load_pack(parser.parse_args().pack)
     split = split_tasks(load_shacl_tasks(pack.root))
     with open_endpoint(pack) as endpoint, SPARQLClient(endpoint) as client:
-        vocabulary = Vocabulary.of(endpoint, pack.schema)
-        others = {other.url: Vocabulary.of(other) for other in endpoint.federated}
+        vocabulary = Schema.of(endpoint, pack.schema)
+        others = {other.url: Schema.of(other) for other in endpoint.federated}
         seen = look(client, unsure(vocabulary))
         schema = SchemaMap.of(vocabulary, discover(client).void, others, seen)
         index = SchemaIndex(schema, [vocabulary, *others.values()])
@@ -102,13 +103,13 @@ def gold_names(task: Task, prefixes: Mapping[str, str]) -> Iterator[str]:
     for pattern in triple_patterns(task.expected_sparql):
         steps = [t for t in tokenize(pattern.predicate) if t.kind in ("iri", "name", "word")]
         path = [absolute(step.text, declared) for step in steps]
-        yield from (iri for iri in path if iri is not None and iri != TYPE)
-        kind = absolute(pattern.object, declared) if TYPE in path else None
+        yield from (iri for iri in path if iri is not None and iri != RDF_TYPE)
+        kind = absolute(pattern.object, declared) if RDF_TYPE in path else None
         if kind is not None:
             yield kind
 
 
-def _by_use(vocabularies: Sequence[Vocabulary], index: SchemaIndex) -> list[str]:
+def _by_use(vocabularies: Sequence[Schema], index: SchemaIndex) -> list[str]:
     counts: dict[str, int] = {}
     for vocabulary in vocabularies:
         for iri, term in (*vocabulary.classes.items(), *vocabulary.properties.items()):

@@ -144,5 +144,5 @@ def _warm(number: int) -> Iterator[None]:
             self._spare = 0
             return self
 
-    with mock.patch("reasoningbank.experiment.world.SandboxPool", Warm):
+    with mock.patch("reasoningbank.experiment.context.SandboxPool", Warm):
         yield

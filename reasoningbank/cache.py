@@ -1,55 +1,156 @@
-"""Where the package keeps what it brings or computes once, and what becomes of damaged files."""
+"""The on-disk cache: where the package keeps what it fetches or computes once."""
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import logging
 import os
 import sqlite3
+import threading
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from platformdirs import user_cache_path
 
-__all__ = ["cache_dir", "open_database"]
+from reasoningbank.errors import UsageError
+
+__all__ = ["DiskCache", "cache_dir", "open_database"]
 
 logger = logging.getLogger(__name__)
 
-#: What SQLite keeps beside a database, and the database itself.
+#: A database and the files that SQLite keeps beside it.
 _PARTS = ("", "-wal", "-shm")
+# Losing the last entries in a power cut is cheap; syncing each is not.
+_TABLE = """
+PRAGMA synchronous=OFF;
+CREATE TABLE IF NOT EXISTS entries (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+SELECT 1 FROM entries LIMIT 1;
+"""
+#: SQLite always accepts this many values in a statement.
+_AT_ONCE = 900
+_DIGEST_BYTES = 8
 
 
 def cache_dir() -> Path:
-    """Return the folder for what is kept once: ``REASONINGBANK_CACHE``, or the user's cache."""
+    """Return the cache folder: ``REASONINGBANK_CACHE``, or the user's cache."""
     chosen = os.environ.get("REASONINGBANK_CACHE")
     return Path(chosen).expanduser() if chosen else user_cache_path("reasoningbank")
 
 
-def open_database(file: Path, script: str, *, timeout_s: float) -> sqlite3.Connection:
-    """Open a SQLite file whose content can be had again, for use by several threads.
+class DiskCache:
+    """Bytes by key in a SQLite file, shared by all threads and processes of a user.
 
-    A damaged one, or one that is no database any more, is set aside as ``NAME.damaged`` and
-    begun anew, with a warning. Only files named ``*.sqlite`` are: another one may have been named
-    by mistake, and is left as it is.
+    Reading and writing never raise: an entry that cannot be read, or was changed on disk, is
+    missing. A damaged file is set aside.
 
     Args:
-        file: The file; its folder is made.
-        script: Statements that make the tables, if they are not there.
-        timeout_s: Seconds to wait for another process that writes.
+        file: The file; its folder is created.
+        required: Whether a file that cannot be opened is an error.
 
     Raises:
-        sqlite3.Error: It cannot be opened.
-        OSError: Its folder cannot be made.
+        UsageError: If it is `required` and cannot be opened.
+
+    Examples:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     cache = DiskCache(Path(folder, "demo.sqlite"))
+        ...     cache.put({"a": b"1"})
+        ...     cache.get(["a", "b"])
+        ...     cache.close()
+        {'a': b'1'}
     """
+
+    def __init__(self, file: Path, *, required: bool = False) -> None:
+        self._lock = threading.Lock()
+        self._database: sqlite3.Connection | None = None
+        try:
+            self._database = open_database(file, _TABLE, timeout_s=2.0)
+        except (OSError, sqlite3.Error) as error:
+            if required:
+                raise UsageError(
+                    f"the cache cannot be opened: {error}",
+                    where=str(file),
+                    hint="name a writable file, or set no cache",
+                ) from None
+            logger.warning("%s: cannot be used as a cache (%s)", file, error)
+
+    @staticmethod
+    def of_user(name: str) -> DiskCache:
+        """Return the cache called `name` in `cache_dir`, opened once per process."""
+        return DiskCache.shared(cache_dir() / f"{name}.sqlite")
+
+    @staticmethod
+    def shared(file: Path, *, required: bool = False) -> DiskCache:
+        """Return the cache of a file, opened once per process."""
+        return _opened_cache(file, required, os.getpid())
+
+    def get(self, keys: Iterable[str]) -> dict[str, bytes]:
+        """Return the entries that exist."""
+        wanted = list(keys)
+        found: dict[str, bytes] = {}
+        with self._lock:
+            if self._database is None:
+                return found
+            try:
+                for at in range(0, len(wanted), _AT_ONCE):
+                    some = wanted[at : at + _AT_ONCE]
+                    marks = ",".join("?" * len(some))
+                    sql = f"SELECT key, value FROM entries WHERE key IN ({marks})"
+                    found.update(self._database.execute(sql, some))
+            except sqlite3.Error:
+                return {}
+        return {
+            key: kept[_DIGEST_BYTES:]
+            for key, kept in found.items()
+            if kept[:_DIGEST_BYTES] == _digest(key, kept[_DIGEST_BYTES:])
+        }
+
+    def put(self, values: Mapping[str, bytes]) -> None:
+        """Keep values under their keys, replacing what is there."""
+        rows = [(key, _digest(key, value) + value) for key, value in values.items()]
+        with self._lock:
+            if self._database is None:
+                return
+            try:
+                self._database.execute("BEGIN IMMEDIATE")
+                self._database.executemany("INSERT OR REPLACE INTO entries VALUES (?, ?)", rows)
+                self._database.execute("COMMIT")
+            except sqlite3.Error:
+                if self._database.in_transaction:
+                    self._database.execute("ROLLBACK")
+
+    def close(self) -> None:
+        """Close the file; later look-ups find nothing."""
+        with self._lock:
+            if self._database is not None:
+                self._database.close()
+                self._database = None
+
+
+def _digest(key: str, value: bytes) -> bytes:
+    return hashlib.sha256(key.encode() + b" " + value).digest()[:_DIGEST_BYTES]
+
+
+@functools.cache
+def _opened_cache(file: Path, required: bool, _pid: int) -> DiskCache:
+    # A connection must not cross a fork, hence one per process.
+    return DiskCache(file, required=required)
+
+
+def open_database(file: Path, script: str, *, timeout_s: float) -> sqlite3.Connection:
+    """Open a SQLite file whose content can be recreated, for use by several threads."""
     file.parent.mkdir(parents=True, exist_ok=True)
     try:
         return _opened(file, script, timeout_s)
     except sqlite3.OperationalError:
-        # Locked, or not allowed: that says nothing about what it holds.
+        # Locked, or not allowed: that says nothing about its content.
         raise
     except sqlite3.DatabaseError as error:
         if file.suffix != ".sqlite":
             raise
         aside = file.with_name(f"{file.name}.damaged")
-        logger.warning("%s: %s; it is kept as %s and begun anew", file, error, aside.name)
+        logger.warning("%s: %s; renamed to %s and started anew", file, error, aside.name)
         for part in _PARTS:
             damaged = file.with_name(file.name + part)
             if damaged.exists():

@@ -7,6 +7,7 @@ what it collects is stored with the trial and read by judges, distillation and a
 from __future__ import annotations
 
 import hashlib
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -81,14 +82,7 @@ class Usage:
         return self.dollars is None and self.lm_calls > 0
 
     def __add__(self, other: Usage) -> Usage:
-        """Return both together; without a price where a part has calls and none.
-
-        Examples:
-            >>> (Usage(lm_calls=1, dollars=0.5) + Usage(cached_calls=2)).dollars
-            0.5
-            >>> (Usage(lm_calls=1, dollars=0.5) + Usage(lm_calls=2)).dollars is None
-            True
-        """
+        """Return both together; without a price where a part has calls and none."""
         sums = {
             f.name: getattr(self, f.name) + getattr(other, f.name)
             for f in fields(self)
@@ -128,7 +122,28 @@ class Trajectory:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Trajectory:
         """Read what `to_json` wrote."""
-        return cls(tuple(Event(**e) for e in data.get("events", ())), dict(data["payloads"]))
+        events = tuple(Event(**_upgraded(e)) for e in data.get("events", ()))
+        return cls(events, dict(data["payloads"]))
+
+
+#: Repeated code and handles in records of earlier versions, without the fields.
+_OLD_REPEATED = "[Repeated]"
+_OLD_REF = re.compile(r"Ref\('([^']*)', '([^']*)', (\d+) items from (.*)\)")
+
+
+def _upgraded(event: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return an event of an earlier version with the fields that it lacks."""
+    data = event["data"]
+    if event["kind"] == "code" and str(data.get("output")).startswith(_OLD_REPEATED):
+        return {**event, "data": {"repeated": True, **data}}
+    if event["kind"] != "tool_result" or "ref" in data:
+        return event
+    found = _OLD_REF.fullmatch(str(data.get("result")))
+    if found is None:
+        return event
+    key, dtype, rows, source = found.groups()
+    ref = {"key": key, "dtype": dtype, "rows": int(rows), "sz": 0, "source": source}
+    return {**event, "data": {**data, "ref": ref}}
 
 
 class Recorder:

@@ -40,11 +40,10 @@ from reasoningbank.corpus import (
     triple_patterns,
     without_pattern,
 )
-from reasoningbank.corpus.questions import schema_names_in, unmentioned
-from reasoningbank.corpus.schema_names import schema_names
+from reasoningbank.corpus.questions import schema_names, schema_names_in, unmentioned
 from reasoningbank.errors import QueryError, ReasoningBankError
 from reasoningbank.sparql import prepare
-from reasoningbank.sparql.datafiles import open_data
+from reasoningbank.sparql.server import open_data
 
 SECONDS = 5.0
 #: A deletion may turn a join into a cross product; after this long it counts as undecided.
@@ -82,7 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = _arguments(argv)
     pack = load_pack(args.pack)
     corpus = load_corpus(pack)
-    breaches = [f"{f.file}: {f.code}: {f.message}" for f in corpus.findings]
+    breaches = [f"{f.code}: {f}" for f in corpus.findings]
     tasks = [t for t in corpus.tasks if args.only in t.id]
     if not args.only:
         breaches += list(_spread(tasks, TOPICS.get(corpus.name)))

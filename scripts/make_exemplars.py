@@ -21,7 +21,7 @@ from reasoningbank.experiment import load_experiment
 from reasoningbank.experiment.plan import plan_run
 from reasoningbank.memory import MemoryItem, Snapshot
 from reasoningbank.memory.distillation import Distiller
-from reasoningbank.tools import Vocabulary
+from reasoningbank.schema import Schema
 
 SEED = 0
 
@@ -53,7 +53,7 @@ def main(words: Sequence[str] | None = None) -> int:
     chosen = drawn(train, given.tasks, beside)
     items: list[MemoryItem] = []
     with open_endpoint(pack) as endpoint:
-        names = Vocabulary.of(endpoint)
+        names = Schema.of(endpoint)
         distiller = Distiller(vocabulary=names, endpoint=endpoint, pack=pack)
         for task in chosen:
             made = distiller.from_gold(task, "train")

@@ -41,9 +41,9 @@ from reasoningbank.experiment import (
     load_experiment,
     parse_experiment,
 )
+from reasoningbank.experiment.context import RunContext, data_files, open_context
 from reasoningbank.experiment.manifest import build_manifest
 from reasoningbank.experiment.plan import plan_run
-from reasoningbank.experiment.world import World, data_files, open_world
 from reasoningbank.judge import rule_verdict
 from reasoningbank.trajectory import Recorder, Usage
 
@@ -108,7 +108,7 @@ def _write(folder: RunFolder, experiment: Experiment, tasks: Sequence[Task]) -> 
     made = Made(Counter(), Counter())
     manifest = build_manifest(experiment, tasks, data_files(plan.pack), {}, {})
     folder.write_manifest({**manifest, "created": MADE, "machine": {}, "about": ABOUT})
-    with open_world(plan.pack, folder.path, services=plan.services) as world:
+    with open_context(plan.pack, folder.path, services=plan.services) as world:
         for record in _edited(world, tasks, made):
             folder.write(record)
         for record in _recorded(world, {task.id: task for task in tasks}):
@@ -116,7 +116,7 @@ def _write(folder: RunFolder, experiment: Experiment, tasks: Sequence[Task]) -> 
     return made
 
 
-def _edited(world: World, tasks: Sequence[Task], made: Made) -> Iterator[TrialRecord]:
+def _edited(world: RunContext, tasks: Sequence[Task], made: Made) -> Iterator[TrialRecord]:
     """Yield a rewriting and a mistake of as many tasks as are wanted, spread over all."""
     found = 0
     stride = [*tasks[::2], *tasks[1::2]]
@@ -143,7 +143,7 @@ def _turned(edits: Mapping[str, Edit], number: int) -> list[tuple[str, Edit]]:
 
 
 def _first(
-    world: World, task: Task, arm: str, edits: Sequence[tuple[str, Edit]], made: Made
+    world: RunContext, task: Task, arm: str, edits: Sequence[tuple[str, Edit]], made: Made
 ) -> TrialRecord | None:
     """Return the first edit that is what it is meant to be: right, or wrong and plausible."""
     for kind, edit in edits:
@@ -187,7 +187,7 @@ def _blank(task: Task, arm: str, kind: str, query: str) -> TrialRecord:
     )
 
 
-def _judged(world: World, task: Task, record: TrialRecord) -> TrialRecord:
+def _judged(world: RunContext, task: Task, record: TrialRecord) -> TrialRecord:
     judged = world.judge.examine(task, record.sparql)
     return replace(
         record,
@@ -199,7 +199,7 @@ def _judged(world: World, task: Task, record: TrialRecord) -> TrialRecord:
     )
 
 
-def _recorded(world: World, tasks: Mapping[str, Task]) -> Iterator[TrialRecord]:
+def _recorded(world: RunContext, tasks: Mapping[str, Task]) -> Iterator[TrialRecord]:
     """Yield attempts of models, each once, judged as they are judged today."""
     seen: set[tuple[str, str]] = set()
     taken: Counter[str] = Counter()

@@ -14,12 +14,12 @@ from pathlib import Path
 from reasoningbank.corpus import Task, load_corpus, load_pack, open_endpoint, split_tasks
 from reasoningbank.experiment.config import load_experiment
 from reasoningbank.experiment.plan import plan_run
-from reasoningbank.memory import Guard, MemoryBank, Scope, retrieve
+from reasoningbank.memory import LeakageFilter, MemoryBank, Scope, retrieve
 from reasoningbank.memory.distillation import Distiller
 from reasoningbank.memory.distillation.facts import Facts
 from reasoningbank.memory.distillation.success import terms_in
+from reasoningbank.schema import Schema
 from reasoningbank.sparql.query import prepare
-from reasoningbank.tools import Vocabulary
 
 SHOWN = (1, 3, 5, 8, 12)
 Names = Callable[[str], frozenset[str]]
@@ -31,7 +31,7 @@ def main(file: str = "experiments/uniprot_memory_gate.toml") -> None:
     pack = load_pack(plan.pack.key)
     tasks = plan.tasks
     with open_endpoint(pack) as endpoint, MemoryBank() as bank:
-        vocabulary = Vocabulary.of(endpoint)
+        vocabulary = Schema.of(endpoint)
         facts = Facts(vocabulary, endpoint)
         distiller = Distiller(vocabulary=vocabulary, endpoint=endpoint, pack=pack)
         split = split_tasks(load_corpus(pack).tasks)
@@ -63,8 +63,8 @@ def _covered(
 ) -> tuple[float, int]:
     shares, whole = 0.0, 0
     for task in tasks:
-        guard = Guard(task=task.id, group=task.group)
-        found = retrieve(bank, task.query, guard=guard, k=k, tokens=10**6, scope=Scope(pack))
+        leakage = LeakageFilter(task=task.id, group=task.group)
+        found = retrieve(bank, task.query, leakage=leakage, k=k, tokens=10**6, scope=Scope(pack))
         shown = frozenset().union(*(names(one.item.pattern) for one in found.found))
         need = wanted[task.id]
         shares += len(need & shown) / len(need) if need else 1.0

@@ -15,12 +15,10 @@ from rdflib.term import Variable
 
 from reasoningbank.corpus import load_pack
 from reasoningbank.nl2sparql import load_examples, validate_semantic, validate_syntax
-from reasoningbank.nl2sparql.walking import walk_query
-from reasoningbank.sparql.edits import Edit, apply_edits
-from reasoningbank.sparql.outline import outline
-from reasoningbank.sparql.parsing import parse_algebra
+from reasoningbank.schema import read_statements
 from reasoningbank.sparql.query import prepare
-from reasoningbank.sparql.tokens import Token
+from reasoningbank.sparql.tokens import Edit, Token, apply_edits
+from reasoningbank.sparql.tree import outline
 
 PACKS = {"UniProt": ("uniprot",), "LiITA": ("liita", "liita-test")}
 #: What leads from an entry to its lemma: two entries of one lemma are two things.
@@ -118,7 +116,7 @@ def without_service(query: str) -> Iterator[list[Edit]]:
 def made_one(query: str) -> Iterator[list[Edit]]:
     """Use one variable for two entries of a lemma."""
     leading: dict[object, list[str]] = {}
-    for one in walk_query(parse_algebra(query)).statements:
+    for one in read_statements(query).statements:
         if str(one.predicate) == LEADS and isinstance(one.subject, Variable):
             leading.setdefault(one.object, []).append(f"?{one.subject}")
     for entries in leading.values():

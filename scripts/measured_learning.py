@@ -17,10 +17,10 @@ from reasoningbank.analysis.run_tables import (
     use_table,
 )
 from reasoningbank.analysis.tables import Table, titled
-from reasoningbank.corpus.sampling import shuffle_key
+from reasoningbank.corpus.task import shuffle_key
 from reasoningbank.experiment import RunFolder
-from reasoningbank.experiment.learning import Snapshots
 from reasoningbank.experiment.records import StepFolder
+from reasoningbank.experiment.streams import Snapshots
 from reasoningbank.memory import MemoryItem
 
 RESULTS = Path(__file__).resolve().parent.parent / "experiments" / "results"

@@ -25,7 +25,7 @@ def test_it_loads_and_its_names_exist(file: Path, tmp_path: Path) -> None:
     assert told.todo == len(plan.jobs)
     for arm in told.arms:
         # What the README says of cost and time rests on measured trials.
-        assert arm.kinship != "none"
+        assert arm.match != "none"
     assert not (tmp_path / "run").exists()
 
 

@@ -8,24 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from reasoningbank.agents.budget import Budget, Meter
 from reasoningbank.corpus import Pack, Task
-from reasoningbank.errors import ReasoningBankError
+from reasoningbank.errors import ReasoningBankError, UsageError
 from reasoningbank.findings import Finding
 from reasoningbank.sparql import EndpointConfig
 from reasoningbank.trajectory import Recorder, Trajectory, Usage
 
 if TYPE_CHECKING:
     import dspy
-
-__all__ = [
-    "Agent",
-    "Attempt",
-    "AttemptStatus",
-    "Episode",
-    "Example",
-    "conclude",
-    "failure_of",
-    "last_query_with_rows",
-]
 
 #: submitted: the agent gave its query. fallback: its loop ended and a query was extracted.
 #: exhausted: a budget ended it. refused: the model gave no query. error: the harness or the
@@ -70,7 +59,7 @@ class Attempt:
 
 
 @dataclass(frozen=True)
-class Example:
+class FewShotExample:
     """A question and the query that answered it.
 
     Attributes:
@@ -115,9 +104,24 @@ class Episode:
     sandbox: Callable[[], Any] | None = None
     callbacks: list[Any] = field(default_factory=list)
     demonstrations: tuple[Any, ...] = ()
-    examples: tuple[Example, ...] = ()
+    examples: tuple[FewShotExample, ...] = ()
     pack: Pack | None = None
     hidden: frozenset[str] = frozenset()
+
+    def required_pack(self, agent: str) -> Pack:
+        """Return the pack.
+
+        Raises:
+            UsageError: If there is none, and so neither examples nor rules.
+        """
+        if self.pack is None:
+            raise UsageError(
+                "needs a domain pack, for its examples and rules",
+                where=f"agent {agent}",
+                hint="run it over a pack, or choose direct, react or rlm",
+                code="no-pack",
+            )
+        return self.pack
 
 
 class Agent(Protocol):
@@ -149,14 +153,7 @@ def conclude(
     status: AttemptStatus,
     findings: Iterable[Finding | ReasoningBankError] = (),
 ) -> Attempt:
-    """Return the attempt; without a query, use the last one that ran and had rows.
-
-    Args:
-        episode: The episode that ended.
-        sparql: The query that was submitted or extracted; None if there is none.
-        status: How the loop ended.
-        findings: What went wrong.
-    """
+    """Return the attempt; without a query, use the last one that ran and had rows."""
     found = [one if isinstance(one, Finding) else one.finding for one in findings]
     if sparql is None:
         sparql = last_query_with_rows(episode.recorder.trajectory())

@@ -9,14 +9,12 @@ from typing import Any, cast
 from reasoningbank.agents.protocol import Agent
 from reasoningbank.errors import UsageError
 
-__all__ = ["AGENTS", "asks_model", "make_agent", "takes_examples"]
-
 #: Name → ``module:Class``, or what makes the agent.
 AGENTS: dict[str, str | Callable[..., Agent]] = {
     "oracle": "reasoningbank.agents.direct:OracleAgent",
     "direct": "reasoningbank.agents.direct:DirectAgent",
-    "rag": "reasoningbank.agents.rag:RAGAgent",
-    "graph": "reasoningbank.agents.graph.solver:GraphAgent",
+    "rag": "reasoningbank.nl2sparql.rag:RAGAgent",
+    "graph": "reasoningbank.nl2sparql.graph:GraphAgent",
     "rlm": "reasoningbank.agents.rlm:RLMAgent",
     "react": "reasoningbank.agents.react:ReActAgent",
     "algebra": "reasoningbank.agents.algebra:AlgebraAgent",

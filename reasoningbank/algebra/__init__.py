@@ -1,36 +1,45 @@
-"""Web Algebra: programs over RDF data on the Web, written as JSON, checked, and run.
+"""Web Algebra: programs over RDF data on the Web, written as JSON, validated, then run.
 
-`read_program` checks a program in full before anything runs; `run_program` runs it with a runtime,
-which is all that reaches out of the process. Each operation is one small class (`Operation`).
+`read_program` validates a program in full before anything runs. `run_program` runs it with a
+runtime, which makes every request. Each operation is one small class (`Operation`).
 """
 
-import reasoningbank.algebra.builtin
-import reasoningbank.algebra.ldh  # noqa: F401 - both register operations
-from reasoningbank.algebra.contract import Evaluation, LimitsOf, RuntimeOf, SentTo
-from reasoningbank.algebra.faults import ProgramError
-from reasoningbank.algebra.interpreter import run_program
-from reasoningbank.algebra.jsonld import graph_from_jsonld, graph_from_quads, graph_to_jsonld
+from rdflib import Graph
+
+import reasoningbank.algebra.builtin  # noqa: F401 - registers the operations
+from reasoningbank.algebra.addresses import Credential, credentials_from
+from reasoningbank.algebra.answers import as_query, is_empty
+from reasoningbank.algebra.evaluation import Evaluation, Limits, RuntimeOf, Sent
+from reasoningbank.algebra.jsonld import (
+    PREFIXES,
+    graph_from_jsonld,
+    graph_from_quads,
+    graph_to_jsonld,
+)
 from reasoningbank.algebra.operation import Example, Operation, operation, operations, register
-from reasoningbank.algebra.program import Program, mistakes, read_program
-from reasoningbank.algebra.runtime import Limits, Planned, Runtime, Sent
-from reasoningbank.algebra.terms import Term
+from reasoningbank.algebra.program import Program, mistakes, read_program, run_program
+from reasoningbank.algebra.reference import agent_prompt, program_schema, reference, signature
+from reasoningbank.algebra.runtime import Planned, Runtime
+from reasoningbank.algebra.source import parse_program, with_prefixes
+from reasoningbank.algebra.terms import ProgramError, Term
 from reasoningbank.algebra.values import (
-    Graph,
     Row,
     Stream,
     Table,
     Value,
     from_json,
     json_chunks,
+    kept,
     to_json,
 )
 
 __all__ = [
+    "PREFIXES",
+    "Credential",
     "Evaluation",
     "Example",
     "Graph",
     "Limits",
-    "LimitsOf",
     "Operation",
     "Planned",
     "Program",
@@ -39,21 +48,30 @@ __all__ = [
     "Runtime",
     "RuntimeOf",
     "Sent",
-    "SentTo",
     "Stream",
     "Table",
     "Term",
     "Value",
+    "agent_prompt",
+    "as_query",
+    "credentials_from",
     "from_json",
     "graph_from_jsonld",
     "graph_from_quads",
     "graph_to_jsonld",
+    "is_empty",
     "json_chunks",
+    "kept",
     "mistakes",
     "operation",
     "operations",
+    "parse_program",
+    "program_schema",
     "read_program",
+    "reference",
     "register",
     "run_program",
+    "signature",
     "to_json",
+    "with_prefixes",
 ]

@@ -1,30 +1,29 @@
 """Graphs as JSON-LD 1.1, both ways and without loss.
 
-Read by pyoxigraph, which keeps lexical forms and fetches nothing: a remote ``@context`` is
-refused. Written as node objects without nesting or lists, so that every triple is there once.
+pyoxigraph reads it: it keeps lexical forms and fetches nothing, so a remote ``@context`` is an
+error. Graphs are written as node objects without nesting or lists, so every triple occurs once.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import pyoxigraph
 from rdflib import RDF, XSD, BNode, Graph, Literal, URIRef
 
-from reasoningbank.algebra.faults import ProgramError
-from reasoningbank.algebra.jsonld_check import check_jsonld
 from reasoningbank.algebra.terms import (
     BlankNodes,
+    ProgramError,
     from_oxigraph,
+    json_path,
 )
 from reasoningbank.sparql import STANDARD_PREFIXES
 
-__all__ = ["PREFIXES", "graph_from_jsonld", "graph_from_quads", "graph_to_jsonld"]
-
-#: Prefixes that JSON-LD is written with, beside the standard ones.
+#: Prefixes that JSON-LD is written with, in addition to the standard ones.
 PREFIXES: Mapping[str, str] = {
     **STANDARD_PREFIXES,
     "dbo": "http://dbpedia.org/ontology/",
@@ -39,15 +38,21 @@ PREFIXES: Mapping[str, str] = {
 }
 _NAMES = {space: name for name, space in PREFIXES.items()}
 _LOCAL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+#: Keywords that give keys a meaning which only a full processor can resolve.
+_MAPPERS = ("@vocab", "@nest", "@import", "@propagate")
+#: Terms with these containers hold objects whose keys are languages, names or numbers.
+_MAPS = ("@language", "@index", "@id", "@type", "@graph")
+#: Replaces a document's address while relative IRIs are checked.
+_PLACEHOLDER = "http://document.invalid/"
 
 
 def graph_from_quads(quads: Iterable[pyoxigraph.Quad | pyoxigraph.Triple]) -> Graph:
-    """Gather the statements of one document, its named graphs included, into one graph.
+    """Return the statements of one document, its named graphs included, as one graph.
 
     Blank nodes get fresh names, so graphs of different documents share none.
 
     Raises:
-        ProgramError: A statement holds a triple term.
+        ProgramError: If a statement holds a triple term.
 
     Examples:
         >>> quads = pyoxigraph.parse("_:a <http://e/p> '01' .", pyoxigraph.RdfFormat.TURTLE)
@@ -71,12 +76,12 @@ def graph_from_jsonld(
 
     Args:
         data: The document.
-        base: The document's address, which relative IRIs are relative to.
-        path: Where it stands, for errors.
+        base: The document's address, against which relative IRIs are resolved.
+        path: The document's JSON path, for errors.
 
     Raises:
-        ProgramError: It is no JSON-LD, names a remote context, or holds what a processor would
-            drop without a word: a key that nothing maps to an IRI, an ``@id`` that is no IRI.
+        ProgramError: If it is not JSON-LD, names a remote context, or holds something that a
+            processor would drop silently: an unmapped key, an ``@id`` that is not an IRI.
 
     Examples:
         >>> data = {"@id": "a", "http://schema.org/name": {"@value": "x", "@language": "da"}}
@@ -84,23 +89,23 @@ def graph_from_jsonld(
         rdflib.term.URIRef('http://e/b/a')
     """
     check_jsonld(data, path, base)
-    text = json.dumps(data)
     try:
-        quads = list(pyoxigraph.parse(text, pyoxigraph.RdfFormat.JSON_LD, base_iri=base))
-        return graph_from_quads(quads)
+        text = json.dumps(data)
+        return graph_from_quads(pyoxigraph.parse(text, pyoxigraph.RdfFormat.JSON_LD, base_iri=base))
     except (SyntaxError, ValueError) as error:
         hint = "write keys as full IRIs, or give an @context"
-        raise ProgramError(f"this is no JSON-LD: {error}", where=path, hint=hint) from None
+        what = f"not valid JSON-LD: {error}"
+        raise ProgramError(what, where=path, hint=hint, code="bad-jsonld") from None
     except ProgramError as error:
-        raise ProgramError(error.what, where=path, hint=error.hint) from None
+        raise error.at(path) from None
 
 
 def graph_to_jsonld(graph: Graph) -> dict[str, Any]:
     """Write a graph as a JSON-LD document that reads back as the same graph.
 
-    Well-known namespaces become prefixes of its ``@context``; one subject stands by itself,
-    several stand under ``@graph``. Subjects and values are sorted, so equal graphs without blank
-    nodes give equal documents.
+    Well-known namespaces become prefixes of its ``@context``. A single subject is the document
+    itself, several are listed under ``@graph``. Subjects and values are sorted, so equal graphs
+    without blank nodes give equal documents.
 
     Examples:
         >>> graph = Graph()
@@ -132,7 +137,7 @@ def _order(triple: tuple[Any, Any, Any]) -> tuple[str, ...]:
 
 
 class _Names:
-    """Writes IRIs, with prefixes that cannot be mistaken for the scheme of another IRI."""
+    """Writes IRIs with prefixes that cannot be confused with the scheme of another IRI."""
 
     def __init__(self, graph: Graph) -> None:
         self.used: dict[str, str] = {}
@@ -159,7 +164,143 @@ class _Names:
             return {"@value": str(term), "@language": term.language}
         if term.datatype is None or term.datatype == XSD.string:
             return str(term)
-        if term.datatype == RDF.JSON:
-            # JSON-LD writes such a literal as the JSON itself, which need not keep its spelling.
-            return {"@value": str(term), "@type": str(RDF.JSON)}
-        return {"@value": str(term), "@type": self.of(term.datatype)}
+        # JSON-LD writes rdf:JSON as the JSON itself, which need not keep its spelling.
+        datatype = str(RDF.JSON) if term.datatype == RDF.JSON else self.of(term.datatype)
+        return {"@value": str(term), "@type": datatype}
+
+
+def contexts_of(data: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield the contexts in a document, at any depth."""
+    if isinstance(data, list):
+        for item in data:
+            yield from contexts_of(item)
+    elif isinstance(data, Mapping):
+        for key, member in data.items():
+            if key == "@context":
+                found = member if isinstance(member, list) else [member]
+                yield from (context for context in found if isinstance(context, Mapping))
+            if key != "@value":
+                yield from contexts_of(member)
+
+
+def terms_of(contexts: Iterable[Mapping[str, Any]], keyword: str, *values: str) -> frozenset[str]:
+    """Return the terms that contexts define with one of the values of a keyword."""
+    return frozenset(
+        term
+        for context in contexts
+        for term, meaning in context.items()
+        if isinstance(meaning, Mapping)
+        for given in [meaning.get(keyword)]
+        if set(given if isinstance(given, list) else [given]) & set(values)
+    )
+
+
+def check_jsonld(
+    data: Any, path: str, base: str | None, prefixes: Mapping[str, str] | None = None
+) -> None:
+    """Reject remote contexts, keys that are not mapped to an IRI, and invalid IRIs."""
+    _reject_remote(data, path)
+    contexts = list(contexts_of(data))
+    written = json.dumps(contexts)
+    vague = any(mapper in written for mapper in _MAPPERS)
+    known = frozenset(term for context in contexts for term in context)
+    _Check(
+        None if vague else known,
+        base is not None or "@base" in written,
+        prefixes or {},
+        references=terms_of(contexts, "@type", "@id"),
+        maps=terms_of(contexts, "@container", *_MAPS),
+        json=terms_of(contexts, "@type", "@json"),
+    ).part(data, path)
+
+
+def _reject_remote(data: Any, path: str, in_context: bool = False) -> None:
+    if isinstance(data, list):
+        for at, item in enumerate(data):
+            _reject_remote(item, json_path(path, at), in_context)
+    elif isinstance(data, Mapping):
+        for key, member in data.items():
+            if key != "@value":
+                _reject_remote(member, json_path(path, key), key in ("@import", "@context"))
+    elif in_context and isinstance(data, str):
+        hint = 'write the context itself, e.g. {"schema": "http://schema.org/"}'
+        what = f"the remote context {data!r} is not fetched"
+        raise ProgramError(what, where=path, hint=hint, code="remote-context")
+
+
+@dataclass(frozen=True)
+class _Check:
+    known: frozenset[str] | None
+    based: bool
+    prefixes: Mapping[str, str]
+    references: frozenset[str]
+    maps: frozenset[str]
+    json: frozenset[str]
+
+    def part(self, data: Any, path: str) -> None:
+        if isinstance(data, list):
+            for at, item in enumerate(data):
+                self.part(item, json_path(path, at))
+            return
+        if not isinstance(data, Mapping):
+            return
+        for key, member in data.items():
+            where = json_path(path, key)
+            if key in ("@context", "@value") or key in self.json:
+                continue
+            if not key.startswith("@"):
+                self._key(key, where)
+            if key in ("@id", "@type") or key in self.references:
+                for name in member if isinstance(member, list) else [member]:
+                    if isinstance(name, str):
+                        self._name(name, where)
+            if key in self.maps and isinstance(member, Mapping):
+                for name, value in member.items():
+                    self.part(value, json_path(where, name))
+            else:
+                self.part(member, where)
+
+    def _key(self, key: str, where: str) -> None:
+        if self.known is None or key in self.known:
+            return
+        if ":" not in key:
+            hint = "write it as a full IRI, or map it in @context"
+            what = f"the key {key!r} is not mapped to an IRI"
+            raise ProgramError(what, where=where, hint=hint, code="unmapped-key", key=key)
+        if key.startswith("_:"):
+            hint = "write it as a full IRI"
+            what = "a property cannot be a blank node"
+            raise ProgramError(what, where=where, hint=hint, code="blank-property")
+        self._name(key, where)
+
+    def _name(self, name: str, where: str) -> None:
+        if name.startswith(("_:", "@")):
+            return
+        if self.known is not None and name not in self.known:
+            prefix, colon, local = name.partition(":")
+            if prefix in self.prefixes and prefix not in self.known and local[:2] != "//":
+                raise ProgramError(
+                    f"the prefix {prefix + ':'!r} is not declared",
+                    where=where,
+                    hint=f'add {{"{prefix}": "{self.prefixes[prefix]}"}} to @context',
+                    code="undeclared-prefix",
+                    prefix=prefix,
+                )
+            if not self.based and not colon:
+                what = f"{name!r} is relative, and the document has no address"
+                raise ProgramError(what, where=where, hint="write it in full", code="relative-iri")
+        if not is_iri(name):
+            hint = "percent-encode it (EncodeForURI)"
+            raise ProgramError(f"{name!r} is not an IRI", where=where, hint=hint, code="bad-iri")
+
+
+def is_iri(name: str) -> bool:
+    """Return whether a name is an IRI, full or relative, by RFC 3987."""
+    if any(sign in name for sign in "<>\\"):
+        return False
+    document = f"<{name}> <urn:p> <urn:o> ."
+    try:
+        next(iter(pyoxigraph.parse(document, pyoxigraph.RdfFormat.TURTLE, base_iri=_PLACEHOLDER)))
+    except (SyntaxError, ValueError):
+        return False
+    return True

@@ -1,4 +1,4 @@
-"""An operation: one small class, whose fields are its arguments, and the register of all.
+"""An operation is a small class whose fields are its arguments; all are registered by name.
 
 ```python
 @register
@@ -7,44 +7,214 @@ class ResolveURI(Operation):
 
     op = "ResolveURI"
     yields = "uri"
+    group = "Making URIs"
     examples = (...)
 
-    base: Uri = Field(description="What it is relative to.")
+    base: Uri = Field(description="The base URL.")
     relative: Text = Field(description="A pre-encoded relative URI.")
 
     def run(self, run: Evaluation) -> Value: ...
 ```
 
-The class is a pydantic model: an instance holds arguments that are evaluated and of their kinds.
-From it come the check of programs, the JSON Schema, the documentation and the agent's prompt.
+The class is a pydantic model; an instance holds evaluated arguments of the right kinds. The
+validation of programs, the JSON Schema, the reference and the agent's prompt are derived from it.
 """
 
 from __future__ import annotations
 
 import difflib
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar
+from typing import Literal as OneOf
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler
 from pydantic.fields import FieldInfo
+from pydantic_core import CoreSchema, core_schema
+from rdflib import Graph, Literal, URIRef
 
-from reasoningbank.algebra.arguments import Kind, Yield
-from reasoningbank.algebra.contract import Evaluation
-from reasoningbank.algebra.faults import ProgramError, at_path, one_of
-from reasoningbank.algebra.values import Value
-from reasoningbank.algebra.visible import Visible
+from reasoningbank.algebra import values as convert
+from reasoningbank.algebra.evaluation import Block as BlockOf
+from reasoningbank.algebra.evaluation import Evaluation
+from reasoningbank.algebra.terms import ProgramError, Term, at_path, one_of
+from reasoningbank.algebra.values import Row, Stream, Table, Value, kept
 
-__all__ = ["Example", "Operation", "kind_of", "operation", "operations", "register"]
+#: What an operation yields. `any` is known at run time only.
+Yield = OneOf["text", "uri", "term", "row", "table", "graph", "list", "nothing", "any"]
+#: How error messages call it.
+YIELDED: Mapping[Yield, str] = {
+    "text": "a string",
+    "uri": "a URI",
+    "term": "an RDF term",
+    "row": "a row",
+    "table": "a table",
+    "graph": "a graph",
+    "list": "a list",
+    "nothing": "nothing",
+    "any": "a value",
+}
+#: The forms of an argument that is not an operation.
+Form = OneOf["string", "number", "boolean", "count", "term", "row", "results", "graph", "list"]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of argument, the metadata of an operation's field."""
+
+    name: str
+    expected: str
+    takes: frozenset[Yield]
+    convert: Callable[[Any], Any]
+    forms: tuple[Form, ...]
+    reading: OneOf["value", "graph", "list", "constant", "block"] = "value"
+    of: Kind | None = None
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        """Accept any value: `Operation.of` has converted it."""
+        return core_schema.any_schema()
+
+
+def _as_block(value: Any) -> BlockOf:
+    if isinstance(value, BlockOf):
+        return value
+    raise ProgramError("expected an operation or a list of operations", code="wrong-type")
+
+
+_NONE: frozenset[Yield] = frozenset()
+_TERMS: frozenset[Yield] = frozenset({"text", "uri", "term", "any"})
+_LISTS: frozenset[Yield] = frozenset({"list", "any"})
+_SEQUENCES: frozenset[Yield] = frozenset({"list", "table", "row", "any"})
+_GRAPHS: frozenset[Yield] = frozenset({"graph", "any"})
+_TEXT = Kind("str", "a string", _TERMS, convert.as_text, ("string", "term"))
+_GRAPH = Kind("Graph", "a graph (JSON-LD)", _GRAPHS, convert.as_graph, ("graph",), "graph")
+_NAME = Kind("str", "a name", _NONE, convert.as_name, ("string",), "constant")
+
+
+def _list(name: str, expected: str, takes: frozenset[Yield], convert: Any, of: Kind) -> Kind:
+    return Kind(name, expected, takes, convert, ("list",), "list", of)
+
+
+#: A string; of a term, its text with its language.
+Text = Annotated[Literal, _TEXT]
+#: A plain string.
+PlainText = Annotated[str, Kind("str", "a string", _TERMS, convert.as_plain, ("string",))]
+#: A query or an update.
+Query = Annotated[str, Kind("Query", "a SPARQL text", _TERMS, convert.as_plain, ("string",))]
+#: An absolute IRI.
+Uri = Annotated[URIRef, Kind("URI", "a URI", _TERMS, convert.as_uri, ("string", "term"))]
+#: An http or https address.
+Url = Annotated[str, Kind("URL", "a URL", _TERMS, convert.as_url, ("string", "term"))]
+#: A term, or a whole row of them.
+RowOrTerm = Annotated[
+    Term | Row,
+    Kind(
+        "Term | Row",
+        "an RDF term or a row",
+        _TERMS | {"row"},
+        convert.as_binding,
+        ("string", "number", "boolean", "term", "row"),
+    ),
+]
+GraphLike = Annotated[Graph, _GRAPH]
+Graphs = Annotated[
+    list[Graph], _list("List[Graph]", "a list of graphs", _LISTS, convert.as_graphs, _GRAPH)
+]
+Texts = Annotated[
+    list[Literal], _list("List[str]", "a list of strings", _LISTS, convert.as_texts, _TEXT)
+]
+#: A sequence to iterate over: a table, results without ``head``, bindings, any list.
+Rows = Annotated[
+    Stream,
+    Kind("Table | List", "a table or a list", _SEQUENCES, convert.as_stream, ("results", "list")),
+]
+#: Rows only.
+TableLike = Annotated[
+    Table, Kind("Table", "a table", _SEQUENCES, convert.as_table, ("results", "list"))
+]
+RowsOrRow = Annotated[
+    Any,
+    Kind(
+        "Table | List | Row",
+        "a table, a list or a row",
+        _SEQUENCES,
+        convert.as_sequence,
+        ("results", "list", "row"),
+    ),
+]
+Anything = Annotated[
+    Any,
+    Kind(
+        "any",
+        "a value",
+        _TERMS | _SEQUENCES | _GRAPHS,
+        kept,
+        ("string", "number", "boolean", "term", "row", "results", "graph", "list"),
+    ),
+]
+#: A name, written in the program itself.
+Name = Annotated[str, _NAME]
+Names = Annotated[list[str], _list("List[str]", "a list of names", _NONE, convert.as_names, _NAME)]
+#: A whole number, or an expression.
+Position = Annotated[
+    Literal,
+    Kind(
+        "int | str",
+        "a whole number or an expression",
+        _TERMS,
+        convert.as_position,
+        ("string", "count"),
+    ),
+]
+#: A number of workers.
+Concurrency = Annotated[int, Kind("int", "a number", _NONE, convert.as_workers, ("count",))]
+#: One operation, or several in order, that the operation runs by itself.
+Block = Annotated[
+    BlockOf,
+    Kind(
+        "Operation | List[Operation]",
+        "an operation or a list of operations",
+        _NONE,
+        _as_block,
+        (),
+        "block",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Visible:
+    """What a place of a program sees before the run: the static counterpart of a scope."""
+
+    variables: frozenset[str] = frozenset()
+    has_item: bool = False
+    columns: tuple[str, ...] | None = None
+    based: bool = False
+    depth: int = 0
+    reads: set[str] = field(default_factory=set)
+
+    def with_variable(self, name: str) -> Visible:
+        """Return what is visible after a variable is set."""
+        return replace(self, variables=self.variables | {name})
+
+    def of_items(self, columns: tuple[str, ...] | None) -> Visible:
+        """Return what is visible inside a ForEach over rows with these columns."""
+        return replace(self, has_item=True, columns=columns, reads=set())
+
+    def inside(self, *, based: bool = False) -> Visible:
+        """Return what is visible in the arguments of an operation."""
+        return replace(self, depth=self.depth + 1, based=self.based or based)
 
 
 class Example(NamedTuple):
-    """A call as it stands in a program, and what comes of it.
+    """A call and its result.
 
     Attributes:
         args: The arguments as JSON.
-        result: The result as JSON; None where it is not told.
+        result: The result as JSON; None if it is not shown.
         row: The current row that the call reads, as a binding.
     """
 
@@ -53,23 +223,30 @@ class Example(NamedTuple):
     row: Mapping[str, Any] | None = None
 
 
+def call_json(name: str, /, **args: Any) -> dict[str, Any]:
+    """Return a call as JSON."""
+    return {"@op": name, **({"args": args} if args else {})}
+
+
 class Operation(BaseModel, ABC):
-    """Base of all operations; the class's docstring is what people and agents read of it.
+    """Base of all operations; people and agents read the class's docstring.
 
     Attributes:
         op: The name in programs.
         yields: What a call yields.
+        group: The heading in the reference.
         writes: Whether a call changes documents.
-        goes_through: The argument whose items its block is run for.
-        base_argument: The argument that relative IRIs in its graph are relative to; it comes
-            before the graph.
-        examples: Calls, the first of which stands in the agent's prompt.
+        goes_through: The argument whose items the operation's block is run for.
+        base_argument: The argument against which relative IRIs in its graph are resolved; it
+            comes before the graph.
+        examples: Calls; the first is in the agent's prompt.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
 
     op: ClassVar[str]
     yields: ClassVar[Yield]
+    group: ClassVar[str] = "Operations"
     writes: ClassVar[bool] = False
     goes_through: ClassVar[str | None] = None
     base_argument: ClassVar[str | None] = None
@@ -77,23 +254,23 @@ class Operation(BaseModel, ABC):
 
     @abstractmethod
     def run(self, run: Evaluation) -> Value:
-        """Do it, and return the result.
+        """Carry it out and return the result.
 
         Raises:
-            ReasoningBankError: It cannot be done. The evaluation puts the JSON path before it.
+            ReasoningBankError: If it fails; the evaluation adds the JSON path.
         """
 
     @classmethod
     def check(cls, given: Mapping[str, Any], visible: Visible) -> None:
-        """Refuse arguments that cannot do, before the program runs.
+        """Reject wrong arguments before the program runs.
 
         Args:
-            given: The arguments as JSON, not evaluated: all that are required, though they need
-                not be of their kinds.
-            visible: What can be seen from the call.
+            given: The arguments as JSON, not evaluated; all required ones are there, but they
+                need not have the right types.
+            visible: What the call sees.
 
         Raises:
-            QueryError: They cannot do; `where` may name an argument (``args.query``).
+            QueryError: If they are wrong; `where` may name an argument (``args.query``).
         """
 
     @classmethod
@@ -103,29 +280,28 @@ class Operation(BaseModel, ABC):
 
     @classmethod
     def sets(cls, given: Mapping[str, Any]) -> str | None:
-        """Return the variable that a call sets for what follows it in its block."""
+        """Return the variable that a call sets for the rest of its block."""
         return None
 
     @classmethod
     def columns(cls, given: Mapping[str, Any]) -> tuple[str, ...] | None:
-        """Return the columns of what a call yields, where the program tells them."""
+        """Return the columns of a call's result; None if they are not known before the run."""
         return None
 
     @classmethod
     def of(cls, values: Mapping[str, Any], path: str) -> Operation:
-        """Build a call of evaluated arguments.
+        """Build a call from evaluated arguments.
 
         Raises:
-            ProgramError: A value is not of its argument's kind.
+            ProgramError: If a value does not fit its argument.
         """
-        try:
-            return cls(**values)
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            where = at_path(path, "args", *first["loc"])
-            told = first.get("ctx", {}).get("error", first["msg"])
-            what, _, hint = str(told).partition("; ")
-            raise ProgramError(what, where=where, hint=hint) from None
+        fitting: dict[str, Any] = {}
+        for name, value in values.items():
+            try:
+                fitting[name] = kind_of(cls.model_fields[name]).convert(value)
+            except ProgramError as error:
+                raise error.at(at_path(path, "args", name)) from None
+        return cls(**fitting)
 
 
 _register: dict[str, type[Operation]] = {}
@@ -133,24 +309,24 @@ _Kind = TypeVar("_Kind", bound=Operation)
 
 
 def register(cls: type[_Kind]) -> type[_Kind]:
-    """Make an operation known by its name; a class decorator.
+    """Register an operation by its name; a class decorator.
 
     Raises:
-        ValueError: The name is taken, or an argument lacks its description or its kind.
+        ValueError: If the name is taken, or an argument lacks its description or its kind.
     """
     if cls.op in _register:
         raise ValueError(f"two operations are called {cls.op}")
-    for name, field in cls.model_fields.items():
-        if not field.description:
+    for name, field_ in cls.model_fields.items():
+        if not field_.description:
             raise ValueError(f"{cls.op}: the argument {name} has no description")
-        if not any(isinstance(part, Kind) for part in field.metadata):
-            raise ValueError(f"{cls.op}: the argument {name} is of no kind (see arguments)")
+        if not any(isinstance(part, Kind) for part in field_.metadata):
+            raise ValueError(f"{cls.op}: the argument {name} has no kind (annotate it with one)")
     _register[cls.op] = cls
     return cls
 
 
 def operations() -> Mapping[str, type[Operation]]:
-    """Return all operations by name, in the order they were registered."""
+    """Return all operations by name, in the order of their registration."""
     return MappingProxyType(_register)
 
 
@@ -158,16 +334,15 @@ def operation(name: str) -> type[Operation]:
     """Return an operation by name.
 
     Raises:
-        ProgramError: There is none; a name that differs in case or is close to it is told.
+        ProgramError: If it is unknown; the hint names a similar one.
     """
-    try:
+    if name in _register:
         return _register[name]
-    except KeyError:
-        pass
     spelt = {known.lower(): known for known in _register}
-    near = difflib.get_close_matches(name.lower(), spelt, n=1)
-    hint = f"did you mean {spelt[near[0]]!r}" if near else f"use {one_of(list(_register), 40)}"
-    raise ProgramError(f"there is no operation {name!r}", hint=hint)
+    near = [spelt[one] for one in difflib.get_close_matches(name.lower(), spelt, n=1)]
+    hint = f"did you mean {near[0]!r}" if near else f"use {one_of(list(_register), 40)}"
+    what = f"unknown operation {name!r}"
+    raise ProgramError(what, hint=hint, code="unknown-operation", name=name, replacements=near)
 
 
 def kind_of(field: FieldInfo) -> Kind:

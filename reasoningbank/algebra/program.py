@@ -1,29 +1,62 @@
-"""Reading a program: JSON is checked in full, and becomes a tree that can be run.
+"""Programs: JSON is validated in full and becomes a tree of nodes, which can be run.
 
-Every mistake is found before anything runs, and named by its JSON path: unknown operations,
-missing, unknown or ill-typed arguments, variables that nothing sets, queries of a wrong form.
+Validation finds every mistake before anything runs and locates it by JSON path: unknown
+operations, missing, unknown or ill-typed arguments, unset variables, queries of the wrong form.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from reasoningbank.algebra.arguments import YIELDED, Kind
-from reasoningbank.algebra.contract import Block, Node
-from reasoningbank.algebra.faults import ProgramError, json_path, located, one_of
-from reasoningbank.algebra.nodes import Call
-from reasoningbank.algebra.operation import Operation, kind_of, operation
-from reasoningbank.algebra.reading import Reader
-from reasoningbank.algebra.visible import Visible
-from reasoningbank.errors import QueryError
+from rdflib import Graph, Literal, URIRef
 
-__all__ = ["MOST_DEPTH", "Program", "mistakes", "read_program"]
+from reasoningbank.algebra.evaluation import (
+    MOST_DEPTH,
+    Block,
+    Evaluation,
+    Node,
+    RunBudget,
+    RuntimeOf,
+    Scope,
+)
+from reasoningbank.algebra.jsonld import PREFIXES, check_jsonld, graph_from_jsonld
+from reasoningbank.algebra.operation import (
+    YIELDED,
+    Kind,
+    Operation,
+    Visible,
+    kind_of,
+    operation,
+)
+from reasoningbank.algebra.templates import fill_template
+from reasoningbank.algebra.terms import (
+    ProgramError,
+    Term,
+    at_path,
+    is_term_json,
+    json_path,
+    located,
+    one_of,
+)
+from reasoningbank.algebra.values import (
+    Stream,
+    Table,
+    Value,
+    describe_value,
+    from_json,
+    is_results_json,
+    is_row_json,
+    is_term,
+    kept,
+    table_from_json,
+)
+from reasoningbank.errors import QueryError, ReasoningBankError, UsageError
 
-#: Operations inside one another; more is a mistake, and would overflow the stack.
-MOST_DEPTH = 64
+#: Replaces addresses that only a run knows while a document is checked.
+_PLACEHOLDER = "http://address.invalid/"
 
 
 @dataclass(frozen=True)
@@ -33,7 +66,7 @@ class Program:
     Attributes:
         block: Its operations.
         variables: The variables that the caller has to give.
-        calls: The operations in it by name, in the order they stand.
+        calls: The names of its operations in order.
         writes: Whether it can change documents.
     """
 
@@ -44,11 +77,11 @@ class Program:
 
 
 def read_program(data: Any, variables: Iterable[str] = ()) -> Program:
-    """Check a program and make it ready to run.
+    """Validate a program and make it ready to run.
 
     Args:
         data: The program as JSON data: an operation, or a list of them.
-        variables: Names of variables that are given from outside.
+        variables: Names of the variables that the caller gives.
 
     Raises:
         ProgramError: Its first mistake, at its JSON path.
@@ -59,9 +92,9 @@ def read_program(data: Any, variables: Iterable[str] = ()) -> Program:
         >>> read_program({"@op": "Str", "args": {"inptu": "x"}})
         Traceback (most recent call last):
         ...
-        reasoningbank.algebra.faults.ProgramError: $.args: Str has no argument 'inptu'; ...
+        reasoningbank.algebra.terms.ProgramError: $.args: Str has no argument 'inptu'; ...
     """
-    program, wrong = _checked(data, variables)
+    program, wrong = _validated(data, variables)
     if wrong:
         raise wrong[0]
     return program
@@ -73,41 +106,180 @@ def mistakes(data: Any, variables: Iterable[str] = ()) -> tuple[ProgramError, ..
     Examples:
         >>> for mistake in mistakes([{"@op": "Gte"}, {"@op": "GET", "args": {"url": 5}}]):
         ...     print(mistake)
-        $[0]: there is no operation 'Gte'; did you mean 'GET'
-        $[1].args.url: '5' is no URL; write it in full, percent-encoded
+        $[0]: unknown operation 'Gte'; did you mean 'GET'
+        $[1].args.url: '5' is not a URL; write it in full, percent-encoded
     """
-    return _checked(data, variables)[1]
+    return _validated(data, variables)[1]
 
 
-def _checked(data: Any, variables: Iterable[str]) -> tuple[Program, tuple[ProgramError, ...]]:
+def run_program(
+    program: Program | Any, runtime: RuntimeOf, variables: Mapping[str, Value] | None = None
+) -> Value:
+    """Run a program.
+
+    Args:
+        program: A validated program, or JSON data, which is validated first.
+        runtime: The runtime; one per run.
+        variables: Values of the variables that the caller gives (``$name``).
+
+    Returns:
+        The result of the operation; for a list of operations, the list of their results. A ForEach
+        at the end runs while its results are read: they are a `Stream`, which can be read once.
+
+    Raises:
+        ProgramError: If the program, or a value in it, is wrong.
+        BudgetError: If a limit of the runtime is reached.
+        ReasoningBankError: If an operation fails; `where` begins with its JSON path.
+    """
+    given = dict(variables or {})
+    ready = program if isinstance(program, Program) else read_program(program, given)
+    lacking = sorted(ready.variables - set(given))
+    if lacking:
+        what = f"the variable ${lacking[0]} is not given"
+        hint = "give it with --var"
+        raise UsageError(what, hint=hint, code="missing-variable", name=lacking[0])
+    scope = Scope()
+    for name, value in given.items():
+        scope.set(name, kept(value))
+    run = Evaluation(runtime, "$", scope, RunBudget(runtime.limits))
+    if ready.block.single:
+        return ready.block.nodes[0].value(run)
+    return Stream(node.value(run) for node in ready.block.nodes)
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A value that is written in the program."""
+
+    path: str
+    content: Value
+
+    def value(self, run: Evaluation) -> Value:
+        return self.content
+
+
+@dataclass(frozen=True)
+class OperationCall:
+    """A call of an operation."""
+
+    path: str
+    kind: type[Operation]
+    args: Mapping[str, Node | Block]
+    names: frozenset[str] = frozenset()
+
+    def value(self, run: Evaluation) -> Value:
+        """Evaluate the arguments in order, then run the operation."""
+        inner = replace(run, path=self.path, depth=run.depth + 1)
+        try:
+            inner.budget.check(inner.depth)
+            values: dict[str, Any] = {}
+            around = inner
+            for name, argument in self.args.items():
+                if isinstance(argument, Block):
+                    values[name] = argument
+                    continue
+                names = self.names if name == self.kind.goes_through else inner.names
+                value = argument.value(replace(around, names=names))
+                if value is None and not self.kind.model_fields[name].is_required():
+                    continue  # an unbound variable omits an optional argument
+                values[name] = value
+                if is_term(value) and name == "endpoint":
+                    around = replace(around, endpoint=str(value))
+                elif is_term(value) and name == self.kind.base_argument:
+                    around = replace(around, base=str(value))
+            return _located_stream(self.kind.of(values, self.path).run(inner), self.path)
+        except ReasoningBankError as error:
+            located(error, self.path)
+            raise
+
+
+def _located_stream(value: Value, path: str) -> Value:
+    """Give errors that occur while a stream is read the path of the call that yields it."""
+    if isinstance(value, Stream):
+        return Stream(_located_items(value.items, path), value.columns)
+    if isinstance(value, Table) and not isinstance(value.rows, list):
+        return Table(value.vars, _located_items(value.rows, path))
+    return value
+
+
+def _located_items(items: Iterable[Any], path: str) -> Iterator[Any]:
+    try:
+        yield from items
+    except ReasoningBankError as error:
+        located(error, path)
+        raise
+
+
+@dataclass(frozen=True)
+class ListOf:
+    """A list whose members are evaluated in order."""
+
+    path: str
+    members: tuple[Node, ...]
+
+    def value(self, run: Evaluation) -> Value:
+        return [kept(member.value(run)) for member in self.members]
+
+
+@dataclass(frozen=True)
+class RowOf:
+    """A row whose terms are evaluated; a member without a value is left unbound."""
+
+    path: str
+    members: Mapping[str, Node]
+
+    def value(self, run: Evaluation) -> Value:
+        row: dict[str, Term] = {}
+        for name, node in self.members.items():
+            term = node.value(run)
+            if is_term(term):
+                row[name] = term  # type: ignore[assignment]
+            elif term is not None:
+                what = f"a row holds terms, not {describe_value(term)}"
+                raise ProgramError(what, where=json_path(self.path, name), code="wrong-type")
+        return row
+
+
+@dataclass(frozen=True)
+class Document:
+    """A JSON-LD document in which operations take the place of values."""
+
+    path: str
+    template: Any = field(repr=False)
+
+    def value(self, run: Evaluation) -> Value:
+        """Evaluate its operations and read it relative to the address that it is written to."""
+        data = fill_template(self.template, self.path, lambda node, _: node.value(run))
+        return graph_from_jsonld(data, base=run.base, path=self.path)
+
+
+def _validated(data: Any, variables: Iterable[str]) -> tuple[Program, tuple[ProgramError, ...]]:
     names = frozenset(variables)
     checker = _Checker()
+    block = Block("$", (), True)
     try:
-        # Text that cannot be sent could not be written either, and would fail half-way.
+        # Text that cannot be encoded could not be written either, and would fail half-way.
         json.dumps(data, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        what = "a string holds half of a character"
-        return _refused(ProgramError(what, where="$", hint="write it whole"))
+        checker.reject("half-character", "a string holds half of a character", "$")
+    except RecursionError:
+        checker.wrong = [_too_deep("$")]
     except (TypeError, ValueError) as error:
-        return _refused(ProgramError(f"this is no JSON: {error}", where="$"))
-    except RecursionError:
-        return _refused(_too_deep("$"))
-    try:
-        block = checker.block(data, "$", Visible(names))
-    except RecursionError:
-        return _refused(_too_deep("$"))
+        checker.reject("bad-json", f"not JSON: {error}", "$")
+    if not checker.wrong:
+        try:
+            block = checker.block(data, "$", Visible(names))
+        except RecursionError:
+            checker.wrong = [_too_deep("$")]
     calls = tuple(kind.op for kind in checker.calls)
     program = Program(block, names, calls, any(kind.writes for kind in checker.calls))
     return program, tuple(checker.wrong)
 
 
-def _refused(wrong: ProgramError) -> tuple[Program, tuple[ProgramError, ...]]:
-    return Program(Block("$", (), True)), (wrong,)
-
-
 def _too_deep(path: str) -> ProgramError:
+    what = f"operations are nested more than {MOST_DEPTH} deep"
     hint = "set parts of it with Variable first"
-    return ProgramError(f"more than {MOST_DEPTH} operations in one another", where=path, hint=hint)
+    return ProgramError(what, where=path, hint=hint, code="too-deep", limit=MOST_DEPTH)
 
 
 @dataclass
@@ -115,15 +287,17 @@ class _Checker:
     wrong: list[ProgramError] = field(default_factory=list)
     calls: list[type[Operation]] = field(default_factory=list)
 
+    def reject(self, code: str, what: str, path: str, hint: str = "", **fields: Any) -> None:
+        self.wrong.append(ProgramError(what, where=path, hint=hint, code=code, **fields))
+
     def block(self, data: Any, path: str, visible: Visible) -> Block:
-        """Read one operation or a list of them, each seeing the variables set before it."""
+        """Read one operation or a list of them; each sees the variables set before it."""
         nodes: list[Node] = []
         single = not isinstance(data, list)
         if data == []:
-            self._refuse("expected an operation, got an empty list", path)
+            self.reject("not-an-operation", "expected an operation, got an empty list", path)
         for at, item in enumerate([data] if single else data):
-            where = path if single else json_path(path, at)
-            node = self.call(item, where, visible)
+            node = self.call(item, path if single else json_path(path, at), visible)
             if node is None:
                 continue
             nodes.append(node)
@@ -132,19 +306,21 @@ class _Checker:
                 visible = visible.with_variable(name)
         return Block(path, tuple(nodes), single)
 
-    def call(self, data: Any, path: str, visible: Visible) -> Call | None:
-        """Read a call; None (and a mistake more) where it is none."""
+    def call(self, data: Any, path: str, visible: Visible) -> OperationCall | None:
+        """Read a call; None, and one more mistake, if the data is not a call."""
         if not isinstance(data, Mapping) or "@op" not in data:
             hint = 'write {"@op": "NAME", "args": {…}}'
-            self._refuse("expected an operation", path, hint)
+            self.reject("not-an-operation", "expected an operation", path, hint)
             return None
         odd = sorted(key for key in data if key not in ("@op", "args"))
         if odd:
+            what = f"an operation has no member {odd[0]!r}"
             hint = "put arguments into args"
-            self._refuse(f"an operation has no member {odd[0]!r}", path, hint)
+            self.reject("unknown-member", what, path, hint, member=odd[0])
         given = data.get("args", {})
         if not isinstance(data["@op"], str) or not isinstance(given, Mapping):
-            self._refuse("@op is a name and args an object", path)
+            what = "@op must be a name and args an object"
+            self.reject("not-an-operation", what, path)
             return None
         try:
             kind = operation(data["@op"])
@@ -153,22 +329,22 @@ class _Checker:
             return None
         self.calls.append(kind)
         if visible.depth >= MOST_DEPTH:
-            self._keep(_too_deep(path), path)
+            self.wrong.append(_too_deep(path))
             return None
-        return self._arguments(kind, given, path, visible)
+        return self._call_of(kind, given, path, visible)
 
-    def _arguments(
+    def _call_of(
         self, kind: type[Operation], given: Mapping[str, Any], path: str, visible: Visible
-    ) -> Call:
+    ) -> OperationCall:
         inner = visible.inside(based=kind.base_argument in given)
         visible.reads.update(kind.reads(given))
-        self._named(kind, given, json_path(path, "args"))
+        self._names(kind, given, json_path(path, "args"))
         args: dict[str, Node | Block] = {}
         names: set[str] = set()
         for name, member in kind.model_fields.items():
             if name not in given:
                 continue
-            where = json_path(json_path(path, "args"), name)
+            where = at_path(path, "args", name)
             wanted = kind_of(member)
             if wanted.reading == "block":
                 seen = inner
@@ -185,77 +361,211 @@ class _Checker:
                 kind.check(given, visible)
             except QueryError as error:
                 self._keep(error, path)
-        return Call(path, kind, args, frozenset(names))
+        return OperationCall(path, kind, args, frozenset(names))
 
-    def _named(self, kind: type[Operation], given: Mapping[str, Any], path: str) -> None:
+    def _names(self, kind: type[Operation], given: Mapping[str, Any], path: str) -> None:
         known = list(kind.model_fields)
-        takes = f"it takes {one_of(known)}" if known else "it takes none"
+        hint = f"it takes {one_of(known)}" if known else "it takes no arguments"
         for name in given:
             if name not in kind.model_fields:
-                self._refuse(f"{kind.op} has no argument {name!r}", path, takes)
+                what = f"{kind.op} has no argument {name!r}"
+                self.reject("unknown-argument", what, path, hint, op=kind.op, name=name)
         for name, member in kind.model_fields.items():
             if member.is_required() and name not in given:
-                wanted = f"{name} ({kind_of(member).expected})"
-                self._refuse(f"{kind.op} lacks the argument {wanted}", path)
+                what = f"{kind.op} lacks the argument {name} ({kind_of(member).expected})"
+                self.reject("missing-argument", what, path, op=kind.op, name=name)
 
     def _argument(self, data: Any, wanted: Kind, path: str, visible: Visible) -> Node | None:
-        if isinstance(data, Mapping) and "@op" in data:
-            node = self.call(data, path, visible)
-            if node is not None and node.kind.yields not in wanted.takes:
-                self._mismatch(node.kind, wanted, path)
-                return None
-            return node
         try:
-            return Reader(lambda d, p: self._inner(d, p, visible), visible.based).read(
-                data, wanted, path
-            )
+            if isinstance(data, Mapping) and "@op" in data:
+                node = self.call(data, path, visible)
+                if node is not None:
+                    _check_yield(node.kind, wanted, path)
+                return node
+            return _Reader(self, visible).read(data, wanted, path)
         except ProgramError as error:
             self._keep(error, path)
             return None
 
-    def _inner(self, data: Any, path: str, visible: Visible) -> Node:
-        """Read an operation that stands inside a value."""
+    def inner(self, data: Any, path: str, visible: Visible) -> OperationCall:
+        """Read an operation inside a value."""
         before = len(self.wrong)
         node = self.call(data, path, visible)
         if node is None:
             raise self.wrong.pop(before)
         return node
 
-    def _mismatch(self, kind: type[Operation], wanted: Kind, path: str) -> None:
-        hint = ""
-        if wanted.reading == "graph" and kind.yields in ("uri", "text", "term"):
-            hint = "fetch it with GET"
-        if wanted.reading == "constant":
-            hint = "write it as a string"
-        what = f"expected {wanted.expected}, but {kind.op} yields {YIELDED[kind.yields]}"
-        self._refuse(what, path, hint)
-
-    def _refuse(self, what: str, path: str, hint: str = "") -> None:
-        self.wrong.append(ProgramError(what, where=path, hint=hint))
-
     def _keep(self, error: QueryError, path: str) -> None:
-        told = ProgramError(error.what, where=error.where, hint=error.hint)
-        self.wrong.append(located(told, path))  # type: ignore[arg-type]
+        kept = ProgramError(error.what, where=error.where, hint=error.hint)
+        kept.finding = error.finding
+        located(kept, path)
+        self.wrong.append(kept)
+
+
+def _check_yield(kind: type[Operation], wanted: Kind, path: str, *more: str) -> None:
+    if kind.yields in (*wanted.takes, *more):
+        return
+    hint = ""
+    if wanted.reading == "graph" and kind.yields in ("uri", "text", "term"):
+        hint = "fetch it with GET"
+    if wanted.reading == "constant":
+        hint = "write it as a string"
+    what = f"expected {wanted.expected}, but {kind.op} yields {YIELDED[kind.yields]}"
+    raise ProgramError(
+        what, where=path, hint=hint, code="wrong-type", expected=wanted.expected, op=kind.op
+    )
 
 
 def _columns(data: Any) -> tuple[str, ...] | None:
-    """Return the columns of the rows that JSON data yields, where it tells them."""
+    """Return the columns of the rows that JSON data yields; None if the program cannot say."""
     if isinstance(data, Mapping) and isinstance(data.get("@op"), str):
         try:
-            kind = operation(data["@op"])
             given = data.get("args", {})
-            return kind.columns(given) if isinstance(given, Mapping) else None
+            return operation(data["@op"]).columns(given) if isinstance(given, Mapping) else None
         except QueryError:
             return None
-    rows: Sequence[Any] | Any = data
+    rows: Any = data
     named: list[str] = []
     if isinstance(data, Mapping) and isinstance(data.get("results"), Mapping):
         rows = data["results"].get("bindings")
         head = data.get("head")
-        told = head.get("vars") if isinstance(head, Mapping) else None
-        named = [name for name in told if isinstance(name, str)] if isinstance(told, list) else []
+        names = head.get("vars") if isinstance(head, Mapping) else None
+        named = [n for n in names if isinstance(n, str)] if isinstance(names, list) else []
     if not isinstance(rows, list) or not rows or not all(isinstance(r, Mapping) for r in rows):
         return None
     if any("@op" in row for row in rows):
         return None
     return tuple(dict.fromkeys([*named, *(name for row in rows for name in row)]))
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Reads JSON that is not an operation itself, though it may hold some."""
+
+    checker: _Checker
+    visible: Visible
+
+    def read(self, data: Any, wanted: Kind, path: str) -> Node:
+        """Read an argument of a kind."""
+        if data is None:
+            what = f"expected {wanted.expected}, got null"
+            raise ProgramError(what, where=path, code="wrong-type", expected=wanted.expected)
+        if wanted.reading == "graph":
+            if isinstance(data, str | bool | int | float) or is_term_json(data):
+                _fit(from_json(data, path), wanted, path)
+            return self._document(data, path)
+        if wanted.reading == "list":
+            return self._members(data, wanted, path)
+        if wanted.reading == "constant" and not isinstance(data, str):
+            what = f"expected {wanted.expected}"
+            raise ProgramError(what, where=path, hint="write a string", code="wrong-type")
+        node = self.value(data, path)
+        if isinstance(node, Constant):
+            _fit(node.content, wanted, path)
+        elif not isinstance(node, OperationCall):
+            form = {ListOf: "list", RowOf: "row", Document: "graph"}[type(node)]
+            if form not in wanted.takes:
+                what = f"expected {wanted.expected}, got a {form}"
+                raise ProgramError(what, where=path, code="wrong-type", expected=wanted.expected)
+        return node
+
+    def value(self, data: Any, path: str) -> Node:
+        """Read a value of any form."""
+        if isinstance(data, Mapping) and "@op" in data:
+            return self.checker.inner(data, path, self.visible)
+        if isinstance(data, list) and (_holds_operations(data) or _holds_documents(data)):
+            members = (self.value(item, json_path(path, at)) for at, item in enumerate(data))
+            return ListOf(path, tuple(members))
+        if not _holds_operations(data):
+            if isinstance(data, Mapping) and not _is_plain(data):
+                return self._document(data, path)
+            return Constant(path, from_json(data, path))
+        if is_results_json(data):
+            rows = data["results"]["bindings"]
+            if not isinstance(rows, list):
+                table_from_json(data, path)
+            return self.value(rows, at_path(path, "results", "bindings"))
+        if _is_row(data):
+            return RowOf(path, {n: self.value(m, json_path(path, n)) for n, m in data.items()})
+        return self._document(data, path)
+
+    def _document(self, data: Any, path: str) -> Node:
+        template = self._template(data, path)
+        trial = fill_template(template, path, _sample)
+        base = _PLACEHOLDER if self.visible.based else None
+        check_jsonld(trial, path, base, PREFIXES)
+        graph_from_jsonld(trial, base=base, path=path)
+        return Document(path, template)
+
+    def _template(self, data: Any, path: str) -> Any:
+        if isinstance(data, list):
+            return [self._template(item, json_path(path, at)) for at, item in enumerate(data)]
+        if not isinstance(data, Mapping):
+            return data
+        if "@op" in data:
+            return self.checker.inner(data, path, self.visible)
+        return {key: self._template(member, json_path(path, key)) for key, member in data.items()}
+
+    def _members(self, data: Any, wanted: Kind, path: str) -> Node:
+        if not isinstance(data, list) or wanted.of is None:
+            what = f"expected {wanted.expected}"
+            raise ProgramError(what, where=path, code="wrong-type", expected=wanted.expected)
+        members: list[Node] = []
+        for at, item in enumerate(data):
+            where = json_path(path, at)
+            if isinstance(item, Mapping) and "@op" in item:
+                node = self.checker.inner(item, where, self.visible)
+                nested = ("list",) if wanted.of.reading == "graph" else ()
+                _check_yield(node.kind, wanted.of, where, *nested)
+                members.append(node)
+            else:
+                members.append(self.read(item, wanted.of, where))
+        return ListOf(path, tuple(members))
+
+
+def _fit(content: Value, wanted: Kind, path: str) -> None:
+    try:
+        wanted.convert(content)
+    except ProgramError as error:
+        raise error.at(path) from None
+
+
+def _holds_operations(data: Any) -> bool:
+    if isinstance(data, list):
+        return any(_holds_operations(item) for item in data)
+    if isinstance(data, Mapping):
+        return "@op" in data or any(_holds_operations(member) for member in data.values())
+    return False
+
+
+def _holds_documents(data: Any) -> bool:
+    if isinstance(data, list):
+        return any(_holds_documents(item) for item in data)
+    return isinstance(data, Mapping) and not _is_plain(data)
+
+
+def _is_plain(data: Mapping[str, Any]) -> bool:
+    return is_term_json(data) or is_results_json(data) or is_row_json(data)
+
+
+def _is_row(data: Mapping[str, Any]) -> bool:
+    """Return whether an object that holds operations is a row: variable → term or operation."""
+    return all(
+        not key.startswith("@")
+        and ":" not in key
+        and isinstance(member, Mapping)
+        and ("@op" in member or is_term_json(member))
+        for key, member in data.items()
+    )
+
+
+def _sample(node: Node, key: str) -> Value:
+    """Return a value of the type that a node yields."""
+    if key in ("@language", "@direction"):
+        return Literal("en" if key == "@language" else "ltr")
+    if isinstance(node, OperationCall) and node.kind.yields == "graph":
+        return Graph()
+    if isinstance(node, OperationCall) and node.kind.yields in ("nothing", "row", "table"):
+        what = f"JSON-LD cannot hold {YIELDED[node.kind.yields]}, which {node.kind.op} yields"
+        raise ProgramError(what, where=node.path, hint="use Value or Str", code="wrong-type")
+    return URIRef(_PLACEHOLDER)

@@ -1,31 +1,45 @@
-"""One object a run: whatever a program reads or writes outside of this process goes through it."""
+"""The runtime of a run: everything that a program reads or writes goes through this object."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from rdflib import Graph
 
+from reasoningbank.algebra.addresses import AddressMap, Credential, checked, tls_context, within
+from reasoningbank.algebra.evaluation import Limits, Method, Sent
 from reasoningbank.algebra.journal import Journal, Write
-from reasoningbank.algebra.runtime_limits import Limits, Spent
-from reasoningbank.algebra.runtime_queries import Queries
-from reasoningbank.algebra.runtime_writes import Method, Sent, Unanswered, Writer, body_of
-from reasoningbank.algebra.values import Table
-from reasoningbank.algebra.web import NotSent, Web, WebReply
-from reasoningbank.algebra.web_address import Addresses, checked, within
-from reasoningbank.algebra.web_credentials import Credential
-from reasoningbank.algebra.web_rdf import ACCEPT, graph_of
-from reasoningbank.errors import EndpointError, UsageError
-
-__all__ = ["Compose", "Limits", "Planned", "Runtime", "Sent"]
+from reasoningbank.algebra.jsonld import PREFIXES, graph_from_quads
+from reasoningbank.algebra.terms import BlankNodes, from_oxigraph
+from reasoningbank.algebra.values import Row, Table
+from reasoningbank.algebra.web import ACCEPT, NotSent, Record, Spent, Web, graph_of, summary
+from reasoningbank.algebra.writes import Unanswered, Writer, body_of
+from reasoningbank.errors import BudgetError, EndpointError, QueryError, UsageError
+from reasoningbank.sparql import (
+    BooleanResult,
+    EndpointConfig,
+    GraphResult,
+    Result,
+    SPARQLClient,
+    TableResult,
+)
 
 #: Question, endpoint (or empty) and the variables that the query must project → query.
 Compose = Callable[[str, str, frozenset[str]], str]
+_BLOCK = 1_000
+_UNLIMITED = 2**31 - 2
+_STATUS_HINTS = {
+    401: "give a credential for it",
+    403: "give a credential for it",
+    404: "check the address",
+    406: "it has no RDF there; query an endpoint instead",
+    410: "check the address",
+}
 
 
 @dataclass(frozen=True)
@@ -46,27 +60,26 @@ class Planned:
 
 
 class Runtime:
-    """What a run may reach, and what it has done; safe to share between threads.
+    """Reaches the Web and endpoints for one run, within its limits; threads may share it.
 
     Args:
-        allow_write: Addresses below which documents may be written; by default none.
-        allow_read: Addresses below which documents may be read and endpoints asked; None is any.
-        limits: Its budgets.
-        addresses: Public prefix → where what lies below it is really asked.
-        credentials: Who the run is to which servers.
+        allow_write: AddressMap below which documents may be written; none by default.
+        allow_read: AddressMap below which documents may be read and endpoints queried; None is any.
+        limits: The budgets of the run.
+        addresses: Public prefix → real prefix, to which requests are sent.
+        credentials: The identities of the run for servers.
         compose: Turns a question into a query, for SPARQLString.
-        record: Called with what happened, request by request.
-        dry_run: Whether writes are listed in `planned` instead of done; reading goes on, and sees
-            what is really there.
-        journal: The file in which writes are noted; without one they are noted in memory alone.
-        resume: Whether to go on with that journal: what it says was done is not done again.
-        program: What tells the program, its variables and options from others.
-        unanswered: What to do with a write of the resumed run of which nobody knows whether it was
-            done, where the server cannot tell: ``ask`` ends the run, ``done`` and ``again`` decide.
+        record: Called with an event for each request.
+        dry_run: Whether writes are listed in `planned` instead of done; reading is not affected.
+        journal: The file in which writes are recorded; without one they are kept in memory.
+        resume: Whether to continue that journal: what it records as done is not done again.
+        program: Identifies the program with its variables and options.
+        unanswered: What to do with a write of the resumed run whose outcome is unknown and the
+            server cannot tell: ``ask`` ends the run, ``done`` and ``again`` decide.
         pause: Waits so many seconds between tries.
 
     Raises:
-        UsageError: An address is none, or the journal does not fit.
+        UsageError: If an address is invalid, or the journal does not fit.
 
     Examples:
         >>> with Runtime(dry_run=True, allow_write=["http://localhost/a/"]) as runtime:
@@ -84,7 +97,7 @@ class Runtime:
         addresses: Mapping[str, str] | None = None,
         credentials: Sequence[Credential] = (),
         compose: Compose | None = None,
-        record: Callable[[Mapping[str, Any]], None] | None = None,
+        record: Record | None = None,
         dry_run: bool = False,
         journal: Path | None = None,
         resume: bool = False,
@@ -93,8 +106,8 @@ class Runtime:
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         if dry_run and resume:
-            hint = "leave one of the two out"
-            raise UsageError("a dry run resumes nothing, and notes nothing", hint=hint)
+            what = "a dry run resumes and records nothing"
+            raise UsageError(what, hint="omit one of the two", code="exclusive-options")
         self.limits = limits or Limits()
         self.dry_run = dry_run
         self._allow_write = tuple(checked(base) for base in allow_write)
@@ -103,23 +116,16 @@ class Runtime:
         self._spent = Spent(self.limits)
         self._planned: list[Planned] = []
         self._lock = threading.Lock()
-        real = Addresses(addresses or {})
-        noted = record or (lambda _: None)
+        self._addresses = AddressMap(addresses or {})
+        self._record = record or (lambda _: None)
+        self._clients: dict[str, SPARQLClient] = {}
         self._web = Web(
             self.limits,
             self._spent,
-            addresses=real,
+            addresses=self._addresses,
             credentials=credentials,
-            record=noted,
+            record=self._record,
             pause=pause,
-        )
-        self._queries = Queries(
-            self.limits,
-            self._spent,
-            real,
-            self._web.credential,
-            noted,
-            services=self._allow_read,
         )
         self._journal = Journal(None if dry_run else journal, program=program, resume=resume)
         self._writer = Writer(
@@ -138,9 +144,10 @@ class Runtime:
         self.close()
 
     def close(self) -> None:
-        """Close connections and the journal; what was done can still be asked for."""
-        self._queries.close()
-        self._web.close()
+        """Close connections and the journal; `writes` and `planned` stay available."""
+        with self._lock:
+            for client in self._clients.values():
+                client.close()
         self._journal.close()
 
     @property
@@ -156,45 +163,46 @@ class Runtime:
 
     @property
     def writes(self) -> tuple[Write, ...]:
-        """The writes of the run, and of those that it resumes, in order, with how they ended."""
+        """The writes of the run, and of those that it resumes, in order, with their outcome."""
         return self._journal.writes()
 
     def get(self, url: str) -> Graph:
         """Return the graph of a document.
 
         Raises:
-            EndpointError: It cannot be had, or is no RDF.
-            BudgetError: The run may send no more requests.
-            UsageError: The address is none, or may not be read.
+            EndpointError: If it cannot be read, or is not RDF.
+            BudgetError: If the run may send no more requests.
+            UsageError: If the address is invalid, or may not be read.
         """
-        address = checked(url)
-        self._check_read(address)
-        reply = self._got(address)
+        address = self._readable(url)
+        headers = {"Accept": ACCEPT}
+        try:
+            reply = self._web.ask("GET", address, headers=headers, may_follow=self._check_read)
+        except NotSent as error:
+            hint = "check the address and that its server is up"
+            raise EndpointError(
+                str(error), where=address, hint=hint, code="no-connection"
+            ) from None
         if not 200 <= reply.status < 300:
-            hint = {
-                401: "give a credential for it",
-                403: "give a credential for it",
-                404: "check the address",
-                406: "it has no RDF there; query an endpoint instead",
-                410: "check the address",
-            }.get(reply.status, "try again later")
-            raise EndpointError(reply.told, where=url, hint=hint)
+            hint = _STATUS_HINTS.get(reply.status, "try again later")
+            raise EndpointError(
+                summary(reply), where=url, hint=hint, code="http", status=reply.status
+            )
         return graph_of(reply, self.limits.rows)
 
     def send(self, method: Method, url: str, body: Graph | str) -> Sent:
         """Write a document: PUT creates or replaces it, POST adds to it, PATCH changes it.
 
         Args:
-            method: Which.
+            method: The method.
             url: The document.
             body: A graph; for PATCH the text of a SPARQL Update.
 
         Raises:
-            UsageError: The run may not write there, or the body is not what the method takes.
-            EndpointError: It was refused, could not be sent, or its answer was lost; `writes` tells
-                which.
-            BudgetError: The run may send no more requests.
-            RecordError: The journal cannot be written; nothing was sent.
+            UsageError: If the run may not write there, or the method does not take the body.
+            EndpointError: If it was refused or not sent, or its reply was lost; see `writes`.
+            BudgetError: If the run may send no more requests.
+            RecordError: If the journal cannot be written; nothing was sent.
         """
         address = checked(url, exactly=True)
         if self.dry_run:
@@ -207,58 +215,137 @@ class Runtime:
         return self._writer.send(method, url, address, body)
 
     def select(self, endpoint: str, query: str) -> Table:
-        """Return the rows of a SELECT, as a stream from disk where there are many.
+        """Return the rows of a SELECT, streamed from disk if there are many.
 
         Raises:
-            QueryError: The query is wrong, or of another form, or takes too long.
-            EndpointError: The endpoint cannot be asked, or cut its answer off.
-            BudgetError: There are more rows than the run may take, or no more requests.
+            QueryError: If the query is wrong, has another form, or takes too long.
+            EndpointError: If the endpoint cannot be reached, or cut its result off.
+            BudgetError: If there are more rows than the run may take, or no more requests.
         """
-        return self._queries.select(self._endpoint(endpoint), query)
+        result = self._query(endpoint, query, "SELECT")
+        assert isinstance(result, TableResult)
+        return Table(result.variables, _Rows(result))
 
     def graph(self, endpoint: str, query: str) -> Graph:
         """Return the graph of a CONSTRUCT or DESCRIBE; raises as `select` does."""
-        return self._queries.graph(self._endpoint(endpoint), query)
+        result = self._query(endpoint, query, "CONSTRUCT", "DESCRIBE")
+        assert isinstance(result, GraphResult)
+        return graph_from_quads(result.triples())
 
     def ask(self, endpoint: str, query: str) -> bool:
-        """Return the answer of an ASK; raises as `select` does."""
-        return self._queries.ask(self._endpoint(endpoint), query)
+        """Return the result of an ASK; raises as `select` does."""
+        result = self._query(endpoint, query, "ASK")
+        assert isinstance(result, BooleanResult)
+        return result.value
 
     def compose(self, question: str, endpoint: str, names: frozenset[str]) -> str:
         """Return a query that answers a question and projects the names.
 
         Raises:
-            UsageError: The run has no model.
+            UsageError: If the run has no model.
         """
         if self._compose is None:
             hint = "give the run a model, or write the query itself"
-            raise UsageError("no model is there to write a query", hint=hint)
+            raise UsageError("the run has no model to write a query", hint=hint, code="no-model")
         return self._compose(question, endpoint, names)
 
     def uuid(self, place: str) -> str:
         """Return a random UUID; a resumed run gets the same ones at the same places."""
         return self._journal.draw(place)
 
-    def _got(self, address: str) -> WebReply:
+    def _query(self, endpoint: str, query: str, *forms: str) -> Result:
+        # The result is read as a whole, to disk if it is large, before its first row is used. So a
+        # loop that writes for hours keeps no endpoint waiting, and an incomplete result writes
+        # nothing.
+        address = self._readable(endpoint)
+        client = self._client(address)
+        prepared = client.prepare(query)
+        if prepared.form not in forms:
+            what = f"expected a {' or '.join(forms)}, got a {prepared.form}"
+            hint = f"use the operation {prepared.form}"
+            raise QueryError(what, where=address, hint=hint, code="wrong-form")
+        self._spent.request(address)
+        event: dict[str, Any] = {"event": "query", "endpoint": address, "form": prepared.form}
+        most = self.limits.rows or _UNLIMITED
         try:
-            accept = {"Accept": ACCEPT}
-            return self._web.ask("GET", address, headers=accept, may_follow=self._check_read)
-        except NotSent as error:
-            hint = "check the address and that its server is up"
-            raise EndpointError(str(error), where=address, hint=hint) from None
+            timeout = min(self.limits.request_seconds, self._spent.left_s)
+            result = client.query(prepared, timeout_s=timeout, max_rows=most)
+            event |= {"rows": result.n_rows, "seconds": result.seconds}
+        except Exception as error:
+            if isinstance(error, EndpointError) and error.where == client.config.address:
+                error.at(address)  # the program knows the public address
+            event["error"] = str(error)
+            raise
+        finally:
+            self._record(event)
+        if result.truncated:
+            kind = "rows" if isinstance(result, TableResult) else "triples"
+            if result.n_rows >= most:
+                what = f"the result has more than the {most:,} {kind} that the run may take"
+                hint = "add a LIMIT, or allow more rows"
+                raise BudgetError(what, where=address, hint=hint, budget="rows")
+            what = f"the result was cut off after {result.n_rows:,} {kind}"
+            hint = "ask for less at once, with LIMIT"
+            raise EndpointError(what, where=address, hint=hint, code="cut-off")
+        return result
 
-    def _endpoint(self, url: str) -> str:
+    def _client(self, endpoint: str) -> SPARQLClient:
+        with self._lock:
+            if endpoint not in self._clients:
+                config = EndpointConfig(
+                    endpoint,
+                    endpoint,
+                    # Public endpoints know them too, so queries often do not declare them.
+                    prefixes=PREFIXES,
+                    query_url=self._addresses.asked_at(endpoint),
+                    aliases=self._addresses.real,
+                    services=self._allow_read,
+                    max_rows=self.limits.rows or _UNLIMITED,
+                    max_bytes=self.limits.result_bytes,
+                    timeout_s=self.limits.request_seconds,
+                    deadline_s=self.limits.wait_seconds,
+                    retries=self.limits.tries - 1,
+                    max_connections=16,
+                )
+                credential = self._web.credential(endpoint)
+                if credential is not None:
+                    tls = tls_context(credential)
+                    config = replace(config, headers=credential.headers, tls=tls)
+                self._clients[endpoint] = SPARQLClient(config)
+            return self._clients[endpoint]
+
+    def _readable(self, url: str) -> str:
         address = checked(url)
         self._check_read(address)
         return address
 
     def _check_read(self, address: str) -> None:
         if self._allow_read is not None and within(self._allow_read, address) is None:
-            known = ", ".join(self._allow_read) or "none"
-            raise UsageError("may not be read", where=address, hint=f"allowed: {known}")
+            hint = f"allowed: {', '.join(self._allow_read) or 'none'}"
+            raise UsageError("may not be read", where=address, hint=hint, code="read-not-allowed")
 
     def _check_write(self, address: str) -> None:
         if within(self._allow_write, address) is None:
             known = ", ".join(self._allow_write)
             hint = f"allowed: {known}" if known else "allow its base with --allow-write"
-            raise UsageError("may not be written", where=address, hint=hint)
+            raise UsageError(
+                "may not be written", where=address, hint=hint, code="write-not-allowed"
+            )
+
+
+class _Rows:
+    """The rows of a result, decoded block by block each time they are iterated."""
+
+    def __init__(self, result: TableResult) -> None:
+        self._result = result
+
+    def __iter__(self) -> Iterator[Row]:
+        names = self._result.variables
+        blanks = BlankNodes()
+        for start in range(0, self._result.n_rows, _BLOCK):
+            for cells in self._result.rows(start, start + _BLOCK):
+                yield {
+                    name: from_oxigraph(cell, blanks)
+                    for name, cell in zip(names, cells, strict=True)
+                    if cell is not None
+                }

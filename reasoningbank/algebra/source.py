@@ -1,20 +1,21 @@
-"""Program text: JSON, read strictly."""
+"""The text of a program: strict JSON, completed with the declarations of well-known prefixes."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from reasoningbank.algebra.faults import ProgramError
-
-__all__ = ["parse_program"]
+from reasoningbank.algebra.operation import Kind, kind_of, operations
+from reasoningbank.algebra.terms import ProgramError
+from reasoningbank.corpus.prefixes import complete_prefixes
 
 
 def parse_program(text: str) -> Any:
-    """Read the JSON of a program.
+    """Parse the JSON of a program.
 
     Raises:
-        ProgramError: It is no JSON, a key stands twice in an object (one would be lost), or it is
+        ProgramError: If it is not JSON, an object has a key twice (one would be lost), or it is
             nested too deeply.
 
     Examples:
@@ -23,7 +24,7 @@ def parse_program(text: str) -> Any:
         >>> parse_program('{"@op" "STRUUID"}')
         Traceback (most recent call last):
         ...
-        reasoningbank.algebra.faults.ProgramError: line 1, column 8: this is no JSON: ...
+        reasoningbank.algebra.terms.ProgramError: line 1, column 8: not valid JSON: ...
     """
     try:
         return json.loads(
@@ -31,12 +32,14 @@ def parse_program(text: str) -> Any:
         )
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
-        hint = "send JSON alone, without a comment or a fence"
-        raise ProgramError(f"this is no JSON: {error.msg}", where=where, hint=hint) from None
+        hint = "send JSON only, without comments or a code fence"
+        what = f"not valid JSON: {error.msg}"
+        raise ProgramError(what, where=where, hint=hint, code="bad-json") from None
     except ValueError as error:  # a number of thousands of digits
-        raise ProgramError(f"this is no JSON: {error}", where="$") from None
+        raise ProgramError(f"not valid JSON: {error}", where="$", code="bad-json") from None
     except RecursionError:
-        raise ProgramError("the program is nested too deeply", where="$") from None
+        what = "the program is nested too deeply"
+        raise ProgramError(what, where="$", code="too-deep") from None
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -45,9 +48,96 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
         hint = "keep one of them, or make it a list"
-        raise ProgramError(f"the key {twice!r} stands twice in an object", where="$", hint=hint)
+        what = f"the key {twice!r} occurs twice in an object"
+        raise ProgramError(what, where="$", hint=hint, code="duplicate-key", key=twice)
     return made
 
 
 def _constant(name: str) -> Any:
-    raise ProgramError(f"{name} is no JSON", where="$", hint="write a number or a string")
+    hint = "write a number or a string"
+    raise ProgramError(f"{name} is not JSON", where="$", hint=hint, code="bad-json")
+
+
+def with_prefixes(data: Any, known: Mapping[str, str]) -> Any:
+    """Return a program whose queries, updates and JSON-LD declare the known prefixes they use.
+
+    Models write ``dct:title`` without its declaration. Existing declarations stay, and so does
+    what is not a program or nested too deeply, which `mistakes` reports.
+
+    Args:
+        data: A program as JSON data.
+        known: Namespace by prefix.
+
+    Examples:
+        >>> call = {"@op": "PUT", "args": {"url": "http://e/", "data": {"@id": "", "ex:p": 1}}}
+        >>> with_prefixes(call, {"ex": "http://example.org/"})["args"]["data"]["@context"]
+        {'ex': 'http://example.org/'}
+    """
+    try:
+        return _declared(data, known)
+    except RecursionError:
+        return data
+
+
+def _declared(data: Any, known: Mapping[str, str]) -> Any:
+    if isinstance(data, list):
+        return [_declared(item, known) for item in data]
+    if not isinstance(data, Mapping):
+        return data
+    name = data.get("@op")
+    kind = operations().get(name) if isinstance(name, str) else None
+    args = data.get("args")
+    if kind is None or not isinstance(args, Mapping):
+        return {key: _declared(value, known) for key, value in data.items()}
+    fields = kind.model_fields
+    made = {
+        name: _argument(kind_of(fields[name]), value, known) if name in fields else value
+        for name, value in args.items()
+    }
+    return {**data, "args": made}
+
+
+def _argument(wanted: Kind, value: Any, known: Mapping[str, str]) -> Any:
+    if isinstance(value, str) and wanted.name == "Query":
+        return complete_prefixes(value, known).text
+    made = _declared(value, known)
+    graphs = wanted.of is not None and wanted.of.reading == "graph" and isinstance(made, list)
+    return _with_context(made, known) if graphs or wanted.reading == "graph" else made
+
+
+def _with_context(data: Any, known: Mapping[str, str]) -> Any:
+    """Return JSON-LD with a context for the prefixes that it uses."""
+    if isinstance(data, list):
+        return [_with_context(item, known) for item in data]
+    if not isinstance(data, Mapping) or "@op" in data:
+        return data
+    context = data.get("@context", {})
+    if not isinstance(context, Mapping):
+        return data
+    used = dict.fromkeys(_prefixes(data))
+    added = {name: known[name] for name in used if name in known and name not in context}
+    if not added:
+        return data
+    rest = {key: value for key, value in data.items() if key != "@context"}
+    return {"@context": {**context, **added}, **rest}
+
+
+def _prefixes(data: Any) -> Iterator[str]:
+    """Yield the prefixes of keys, types and identifiers."""
+    if isinstance(data, list):
+        for item in data:
+            yield from _prefixes(item)
+    elif isinstance(data, Mapping) and "@op" not in data:
+        for key, value in data.items():
+            if key == "@context":
+                continue
+            names = [key]
+            if key in ("@type", "@id"):
+                names = value if isinstance(value, list) else [value]
+            for name in names:
+                if not isinstance(name, str):
+                    continue
+                prefix, colon, local = name.partition(":")
+                if colon and not local.startswith("//"):
+                    yield prefix
+            yield from _prefixes(value)

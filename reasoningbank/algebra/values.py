@@ -1,4 +1,7 @@
-"""Values of the algebra: terms, rows, tables, graphs and sequences, and their JSON forms."""
+"""Values of programs: terms, rows, tables, graphs and lists, their JSON forms, their conversions.
+
+Each ``as_*`` function converts a value to what an operation takes, or raises ProgramError.
+"""
 
 from __future__ import annotations
 
@@ -7,48 +10,34 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, Union
 
-from rdflib import BNode, Graph, Literal, URIRef
+from rdflib import XSD, BNode, Graph, Literal, URIRef
 
-from reasoningbank.algebra.faults import ProgramError, at_path, json_path
 from reasoningbank.algebra.jsonld import graph_from_jsonld, graph_to_jsonld
 from reasoningbank.algebra.terms import (
+    ProgramError,
     Term,
+    at_path,
+    is_absolute,
     is_term_json,
+    json_path,
     scalar,
     term_from_json,
     term_to_json,
 )
 
-__all__ = [
-    "Graph",
-    "Row",
-    "RowList",
-    "Stream",
-    "Table",
-    "Term",
-    "Value",
-    "from_json",
-    "is_results_json",
-    "is_row_json",
-    "is_term",
-    "json_chunks",
-    "kept",
-    "row_from_json",
-    "table_from_json",
-    "to_json",
-]
-
+#: Rows of a ForEach that may be processed at the same time.
+MOST_WORKERS = 16
 #: Variable → term; an unbound variable is absent.
 Row: TypeAlias = Mapping[str, Term]
 
 
 @dataclass(frozen=True)
 class Table:
-    """The answer of a SELECT.
+    """The result of a SELECT.
 
     Attributes:
         vars: Its columns in order, without question marks.
-        rows: Its rows. They may be a stream, which can be read once: `kept` keeps them.
+        rows: Its rows; they may be a stream, which can be read once (see `kept`).
 
     Examples:
         >>> table = Table(("x",), iter([{"x": URIRef("http://e/a")}]))
@@ -67,11 +56,11 @@ class Table:
 
 @dataclass(frozen=True)
 class Stream:
-    """A list whose items come one by one and can be read once: the results of a ForEach.
+    """A list whose items are computed one by one and can be read once: the result of a ForEach.
 
     Attributes:
         items: The items.
-        columns: Of rows, the variables that they may have; None where nobody knows.
+        columns: Of rows, the variables that they may have; None if unknown.
     """
 
     items: Iterable[Value]
@@ -79,23 +68,19 @@ class Stream:
 
 
 class RowList(list[Any]):
-    """Rows in memory that know which variables they may have, also where there is none.
-
-    Attributes:
-        columns: The variables.
-    """
+    """Rows in memory with their columns, which are known even without a row."""
 
     def __init__(self, rows: Iterable[Any], columns: tuple[str, ...]) -> None:
         super().__init__(rows)
         self.columns = columns
 
 
-# The quotes keep the recursion lazy; Union, since `|` between strings is no type at run time.
+# The quotes keep the recursion lazy; Union, since `|` between strings is not a type at run time.
 Value: TypeAlias = Union[Term, Row, Table, Graph, Sequence["Value"], Stream, None]  # noqa: UP007
 
 
 def is_term(value: object) -> bool:
-    """Say whether a value is a term."""
+    """Return whether a value is a term."""
     return isinstance(value, URIRef | Literal | BNode)
 
 
@@ -109,8 +94,26 @@ def kept(value: Value) -> Value:
     return value
 
 
+def describe_value(value: object) -> str:
+    """Describe a value in an error message."""
+    if value is None:
+        return "nothing (an unbound variable?)"
+    if isinstance(value, Literal):
+        text = value.n3() if len(value) <= 60 else Literal(value[:60] + "…").n3()
+        return f"the literal {text}"
+    if isinstance(value, URIRef):
+        return f"the URI {value}"
+    if isinstance(value, BNode):
+        return "a blank node"
+    if isinstance(value, Graph):
+        return "a graph"
+    if isinstance(value, Table):
+        return "a table"
+    return "a row" if isinstance(value, Mapping) else "a list"
+
+
 def is_results_json(data: object) -> bool:
-    """Say whether JSON data is meant as SPARQL results, with or without ``head``."""
+    """Return whether JSON data has the form of SPARQL results, with or without ``head``."""
     return (
         isinstance(data, Mapping)
         and isinstance(data.get("results"), Mapping)
@@ -119,63 +122,53 @@ def is_results_json(data: object) -> bool:
 
 
 def is_row_json(data: object) -> bool:
-    """Say whether JSON data is meant as one row: every member is a term."""
+    """Return whether JSON data has the form of one row: every member is a term."""
     return isinstance(data, Mapping) and all(is_term_json(term) for term in data.values())
 
 
-def row_from_json(data: Mapping[str, Any], path: str = "$") -> dict[str, Term]:
-    """Read one binding of SPARQL results.
-
-    Raises:
-        ProgramError: A member is no term.
-    """
+def _row_from_json(data: Mapping[str, Any], path: str) -> dict[str, Term]:
     row: dict[str, Term] = {}
     for name, term in data.items():
+        where = json_path(path, name)
         if not isinstance(term, Mapping):
             hint = 'write {"type": "literal", "value": "…"}'
-            raise ProgramError("expected an RDF term", where=json_path(path, name), hint=hint)
-        row[name] = term_from_json(term, json_path(path, name))
+            raise ProgramError("expected an RDF term", where=where, hint=hint, code="bad-term")
+        row[name] = term_from_json(term, where)
     return row
 
 
 def table_from_json(data: Mapping[str, Any], path: str = "$") -> Table:
-    """Read SPARQL results in JSON; without ``head`` the columns are those that are bound.
-
-    Raises:
-        ProgramError: It is no such document.
-
-    Examples:
-        >>> table_from_json({"results": {"bindings": [{"n": {"type": "bnode", "value": "b"}}]}})
-        Table(vars=('n',), rows=[{'n': rdflib.term.BNode('b')}])
-    """
+    """Read SPARQL results in JSON; without ``head`` the columns are the bound variables."""
     bindings = data["results"]["bindings"]
+    place = at_path(path, "results", "bindings")
     if not isinstance(bindings, list):
-        where = at_path(path, "results", "bindings")
-        raise ProgramError("expected a list of bindings", where=where)
+        raise ProgramError("expected a list of bindings", where=place, code="bad-results")
     rows: list[Row] = []
     for number, binding in enumerate(bindings):
-        where = at_path(path, "results", "bindings", number)
+        where = json_path(place, number)
         if not isinstance(binding, Mapping):
-            raise ProgramError("expected a binding: variable → term", where=where)
-        rows.append(row_from_json(binding, where))
+            what = "expected a binding: variable → term"
+            raise ProgramError(what, where=where, code="bad-results")
+        rows.append(_row_from_json(binding, where))
     head = data.get("head", {})
     named = head.get("vars", []) if isinstance(head, Mapping) else None
     if not isinstance(named, list) or not all(isinstance(name, str) for name in named):
-        raise ProgramError("expected a list of names", where=at_path(path, "head", "vars"))
+        where = at_path(path, "head", "vars")
+        raise ProgramError("expected a list of names", where=where, code="bad-results")
     return Table(tuple(dict.fromkeys([*named, *(name for row in rows for name in row)])), rows)
 
 
 def from_json(data: Any, path: str = "$", base: str | None = None) -> Value:
-    """Read a value that holds no operations: whatever form of a term, table, row or graph.
+    """Read a value without operations: a term, table, row, graph or list.
 
     Args:
-        data: JSON data. Scalars are literals; ``null`` is nothing; an object is a term, SPARQL
-            results or a row where it has their form, and JSON-LD otherwise.
-        path: Where it stands, for errors.
-        base: What relative IRIs of JSON-LD are relative to.
+        data: JSON data. Scalars are literals, ``null`` is nothing. An object is a term, SPARQL
+            results or a row if it has their form, and JSON-LD otherwise.
+        path: Its JSON path, for errors.
+        base: The address against which relative IRIs of JSON-LD are resolved.
 
     Raises:
-        ProgramError: It is none of these.
+        ProgramError: If it has none of these forms.
 
     Examples:
         >>> from_json({"type": "uri", "value": "http://e/a"})
@@ -190,19 +183,20 @@ def from_json(data: Any, path: str = "$", base: str | None = None) -> Value:
     if isinstance(data, list):
         return [from_json(item, json_path(path, at), base) for at, item in enumerate(data)]
     if not isinstance(data, Mapping):
-        raise ProgramError(f"{type(data).__name__} is no JSON", where=path)
+        raise ProgramError(f"{type(data).__name__} is not JSON", where=path, code="bad-json")
     if is_term_json(data):
         return term_from_json(data, path)
     if is_results_json(data):
         return table_from_json(data, path)
     if is_row_json(data):
-        return row_from_json(data, path)
+        return _row_from_json(data, path)
     return graph_from_jsonld(data, base=base, path=path)
 
 
 def to_json(value: Value) -> Any:
-    """Write a value as JSON: a term by itself as its lexical value, a table as SPARQL results,
-    a row as a binding, a graph as JSON-LD, nothing as ``null``.
+    """Write a value as JSON.
+
+    A term becomes its lexical value, a table SPARQL results, a row a binding, a graph JSON-LD.
 
     Examples:
         >>> to_json([Literal("x", lang="en"), {"a": URIRef("http://e/a")}, None])
@@ -221,12 +215,11 @@ def to_json(value: Value) -> Any:
         }
     if isinstance(value, Mapping):
         return _binding(value, tuple(value))
-    items = value.items if isinstance(value, Stream) else value
-    return [to_json(item) for item in items]
+    return [to_json(item) for item in (value.items if isinstance(value, Stream) else value)]
 
 
 def json_chunks(value: Value) -> Iterator[str]:
-    """Write a value as JSON text piece by piece, so that a stream never lies in memory.
+    """Write a value as JSON text piece by piece, so that a stream is never in memory as a whole.
 
     Examples:
         >>> "".join(json_chunks(Stream(iter([Literal("a"), Literal("b")]))))
@@ -254,3 +247,163 @@ def _text(data: Any) -> str:
 
 def _binding(row: Row, names: Sequence[str]) -> dict[str, dict[str, str]]:
     return {name: term_to_json(row[name]) for name in names if name in row}
+
+
+def _mismatch(expected: str, value: object, hint: str = "") -> ProgramError:
+    what = f"expected {expected}, got {describe_value(value)}"
+    return ProgramError(what, hint=hint, code="wrong-type", expected=expected)
+
+
+def as_text(value: Any) -> Literal:
+    """Return a value as a literal; a URI becomes its text."""
+    if isinstance(value, Literal):
+        return value
+    if isinstance(value, URIRef):
+        return Literal(str(value))
+    if isinstance(value, BNode):
+        raise ProgramError("a blank node has no text", code="blank-node")
+    raise _mismatch("a string", value)
+
+
+def as_plain(value: Any) -> str:
+    """Return a value as a string."""
+    return str(as_text(value))
+
+
+def as_uri(value: Any) -> URIRef:
+    """Return a value as an absolute IRI."""
+    text = as_plain(value)
+    if not is_absolute(text):
+        hint = "resolve it against a base (ResolveURI)"
+        raise ProgramError(f"{text!r} is not an absolute URI", hint=hint, code="relative-iri")
+    return URIRef(text)
+
+
+def as_url(value: Any) -> str:
+    """Return a value as an http or https address."""
+    text = as_plain(value)
+    if not is_absolute(text):
+        asked = "?query=" in text
+        hint = "query an endpoint with SELECT" if asked else "write it in full, percent-encoded"
+        raise ProgramError(f"{text!r} is not a URL", hint=hint, code="bad-url")
+    scheme, _, rest = text.partition("://")
+    if scheme.lower() not in ("http", "https") or not rest.strip("/"):
+        raise ProgramError(f"{text!r} is not an http or https address", code="bad-url")
+    return text
+
+
+def as_binding(value: Any) -> Term | Row:
+    """Return a value as a term or a row."""
+    if isinstance(value, Mapping | URIRef | Literal | BNode):
+        return value
+    raise _mismatch("an RDF term or a row", value)
+
+
+def as_graph(value: Any) -> Graph:
+    """Return a value as a graph."""
+    if isinstance(value, Graph):
+        return value
+    address = isinstance(value, URIRef) or (isinstance(value, Literal) and is_absolute(str(value)))
+    raise _mismatch("a graph", value, hint="fetch it with GET" if address else "")
+
+
+def as_stream(value: Any) -> Stream:
+    """Return a value as a sequence to iterate over."""
+    if isinstance(value, Stream):
+        return value
+    if isinstance(value, Table):
+        return Stream(value.rows, value.vars)
+    if isinstance(value, RowList):
+        return Stream(value, value.columns)
+    if isinstance(value, Mapping):
+        return Stream([value], tuple(value))
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        if value and all(isinstance(member, Mapping) for member in value):
+            return Stream(value, tuple(dict.fromkeys(name for row in value for name in row)))
+        return Stream(value)
+    hint = "query its parts with SELECT" if isinstance(value, Graph) else "use SELECT"
+    raise _mismatch("a table or a list", value, hint)
+
+
+def as_sequence(value: Any) -> Table | Row | list[Value]:
+    """Return a value as a table, a row, or a list."""
+    if isinstance(value, Table | Mapping):
+        return value
+    items = as_stream(value)
+    if isinstance(value, Stream | RowList) and items.columns is not None:
+        return Table(items.columns, items.items)  # type: ignore[arg-type]
+    return list(items.items)
+
+
+def as_table(value: Any) -> Table:
+    """Return a value as a table; the results of several writes are concatenated."""
+    items = as_stream(value)
+    if items.columns is not None:
+        return Table(items.columns, items.items)  # type: ignore[arg-type]
+    rows: list[Row] = []
+    for member in items.items:
+        if isinstance(member, Table):
+            rows += member.rows  # the results of writes, one table each
+        elif isinstance(member, Mapping):
+            rows.append(member)
+        else:
+            raise _mismatch("rows", member)
+    return Table(tuple(dict.fromkeys(name for row in rows for name in row)), rows)
+
+
+def _members(value: Any, what: str) -> list[Value]:
+    if isinstance(value, Stream):
+        return list(value.items)
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return list(value)
+    raise _mismatch(f"a list of {what}", value)
+
+
+def _flat(values: Iterable[Value]) -> Iterator[Value]:
+    for value in values:
+        if isinstance(value, Stream):
+            yield from _flat(value.items)
+        elif isinstance(value, Sequence) and not isinstance(value, str):
+            yield from _flat(value)
+        else:
+            yield value
+
+
+def as_texts(value: Any) -> list[Literal]:
+    """Return a value as literals."""
+    return [as_text(member) for member in _members(value, "strings")]
+
+
+def as_graphs(value: Any) -> list[Graph]:
+    """Return a value as graphs; nested lists are flattened."""
+    return [as_graph(member) for member in _flat(_members(value, "graphs"))]
+
+
+def as_name(value: Any) -> str:
+    """Return a value as a name."""
+    text = as_plain(value)
+    if not text.strip("$?"):
+        raise ProgramError("the name is empty", code="bad-name")
+    return text
+
+
+def as_names(value: Any) -> list[str]:
+    """Return a value as names."""
+    return [as_name(member) for member in _members(value, "names")]
+
+
+def as_position(value: Any) -> Literal:
+    """Return a value as a literal that is a position or an expression."""
+    if isinstance(value, Literal) and value.datatype in (None, XSD.string, XSD.integer):
+        return value
+    raise _mismatch("a whole number or an expression", value)
+
+
+def as_workers(value: Any) -> int:
+    """Return a value as a number of workers."""
+    if isinstance(value, int) and not isinstance(value, Literal):
+        return value
+    text = as_plain(value)
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= MOST_WORKERS:
+        raise _mismatch(f"a number from 1 to {MOST_WORKERS}", value)
+    return int(text)

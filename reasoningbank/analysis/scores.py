@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 from reasoningbank.analysis.statistics import Interval, bootstrap_mean, t_mean, wilson
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment import Experiment, TrialRecord, parse_experiment
-from reasoningbank.experiment.memory_config import bank_arm, control_of, seeds_of
+from reasoningbank.experiment.config import bank_arm, control_of, seeds_of
 from reasoningbank.judge import rule_verdict
 
 __all__ = [
@@ -280,17 +280,17 @@ class Plan:
             return
         tasks = tuple(map(str, manifest.get("tasks") or ()))
         length = len(manifest.get("stream") or ())
-        arms = {arm.name: arm for arm in experiment.arms}
         self.controls = {}
-        for name, arm in arms.items():
+        for arm in experiment.arms:
+            name = arm.name
             seeds = len(seeds_of(experiment, arm))
             if tasks:
                 self.tasks[name] = ((arm.tasks or tasks)[: arm.first], seeds)
-            if length and (arm.memory.learns or arm.stream):
+            if length and (arm.learns or arm.stream):
                 self.streams[name] = length * seeds
             if (control := control_of(experiment, arm)) is not None:
                 self.controls[name] = control.name
-            self.bank_arms[name] = bank_arm(arms, arm).name
+            self.bank_arms[name] = bank_arm(experiment, arm).name
 
     def trials(self, arm: str) -> int:
         """Return how many held-out trials an arm should have; 0 if unknown."""

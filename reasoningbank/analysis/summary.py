@@ -41,7 +41,7 @@ from reasoningbank.analysis.statistics import (
 )
 from reasoningbank.analysis.tables import finite
 from reasoningbank.experiment import RunFolder, TrialRecord
-from reasoningbank.experiment.code_history import CodeChange, code_changes
+from reasoningbank.experiment.manifest import CodeChange, code_changes
 from reasoningbank.judge import Agreement, agreement
 
 __all__ = [

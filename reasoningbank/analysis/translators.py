@@ -17,7 +17,6 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 from rdflib.term import URIRef
 
-from reasoningbank.agents.confidence import confidence_in, fit_calibration
 from reasoningbank.analysis.statistics import Interval, bootstrap_mean, wilson
 from reasoningbank.analysis.tables import Cells, Table, ends, number
 from reasoningbank.corpus import Pack, load_pack, query_features
@@ -25,16 +24,17 @@ from reasoningbank.errors import QueryError, RecordError, UsageError
 from reasoningbank.experiment import RunFolder, TrialRecord
 from reasoningbank.experiment.storage import read_json
 from reasoningbank.nl2sparql import (
-    Example,
+    PackExample,
     load_examples,
     load_patterns,
     pattern_report,
     patterns_of_query,
     validate_syntax,
-    walk_query,
 )
-from reasoningbank.nl2sparql.hints import namespaces_of
-from reasoningbank.nl2sparql.languages import asked_language
+from reasoningbank.nl2sparql.confidence import confidence_in, fit_calibration
+from reasoningbank.nl2sparql.patterns import namespaces_of
+from reasoningbank.nl2sparql.words import asked_language
+from reasoningbank.schema import read_statements
 from reasoningbank.sparql import STANDARD_PREFIXES, prepare
 from reasoningbank.trajectory import Trajectory
 
@@ -193,7 +193,7 @@ def _components(sparql: str, namespaces: tuple[tuple[str, str], ...]) -> frozens
         return frozenset()
     if prepared.parsed is None:
         return frozenset()
-    walked = walk_query(prepared.parsed)
+    walked = read_statements(prepared.text)
     found: set[tuple[str, str]] = {("form", prepared.form)}
     for one in walked.statements:
         kind = "class" if str(one.predicate) == _TYPE else "property"
@@ -244,7 +244,7 @@ def _run(source: Path, pack_name: str) -> list[ArmRows]:
 
 
 def _row(
-    record: TrialRecord, verdict: Mapping[str, Any], example: Example | None, pack: Pack
+    record: TrialRecord, verdict: Mapping[str, Any], example: PackExample | None, pack: Pack
 ) -> TranslationRow:
     gold = record.gold or (example.sparql if example else "")
     questions = example.questions if example else ()

@@ -1,6 +1,6 @@
 """The command line: results on standard output, everything else on standard error.
 
-Exit status is 0 for success, 1 for a failure told in one line, 2 for bad usage.
+Exit status is 0 for success, 1 for a failure (one line on standard error), 2 for bad usage.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ INTERRUPTED = 130
 
 
 def nl2sparql_main() -> None:
-    """Run the translators' command line; the console script `nl2sparql` calls it."""
+    """Run the console script `nl2sparql`."""
     main("nl2sparql", "reasoningbank.cli.nl2sparql")
 
 
 def main(program: str = "reasoningbank", module: str = "reasoningbank.cli.app") -> None:
-    """Run a command line; the console script `reasoningbank` calls it.
+    """Run the console script `reasoningbank`.
 
     Args:
-        program: Its name, as errors begin.
-        module: The module whose ``app`` it is.
+        program: Its name, shown before errors.
+        module: The module that holds the Typer ``app``.
     """
-    # litellm would otherwise ask a web server for prices at import.
+    # litellm would otherwise fetch prices from the web at import.
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-    # MLflow would report its use to its makers.
+    # MLflow would send telemetry.
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     app = importlib.import_module(module).app
-    # rdflib warns of ill-typed literals, which are the data's own affair.
+    # rdflib warns about ill-typed literals in the data.
     warnings.filterwarnings("ignore", module="rdflib")
     for name in ("dspy", "LiteLLM", "httpx", "rdflib"):
         logging.getLogger(name).setLevel(logging.ERROR)
@@ -45,15 +45,15 @@ def main(program: str = "reasoningbank", module: str = "reasoningbank.cli.app") 
         app()
     except ReasoningBankError as error:
         cause = error.__cause__
-        # A tool tells an agent to try again; a person can do more about an endpoint.
-        told = cause if isinstance(cause, EndpointError) else error
-        print(f"{program}: {told}", file=sys.stderr)
-        sys.exit(1)
+        # A tool's error is for agents; the endpoint's error behind it is for people.
+        shown = cause if isinstance(cause, EndpointError) else error
+        print(f"{program}: {shown}", file=sys.stderr)
+        raise SystemExit(1) from shown
     except SystemExit as ended:
-        # Typer makes this of a KeyboardInterrupt, and says nothing.
+        # Typer turns a KeyboardInterrupt into this silently.
         if ended.code == INTERRUPTED:
-            goes_on = sys.argv[1:2] in (["run"], ["rerun"]) or sys.argv[1:3] == ["judge", "run"]
-            more = "; the same command goes on" if goes_on else ""
+            resumable = sys.argv[1:2] in (["run"], ["rerun"]) or sys.argv[1:3] == ["judge", "run"]
+            more = "; the same command resumes" if resumable else ""
             print(f"{program}: interrupted{more}", file=sys.stderr)
         raise
     except BrokenPipeError:

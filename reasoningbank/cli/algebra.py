@@ -1,46 +1,83 @@
-"""`reasoningbank algebra`: programs over RDF data on the Web, checked and run."""
+"""`reasoningbank algebra`: write, check and run programs over RDF data on the Web."""
 
 from __future__ import annotations
 
 import contextlib
+import functools
+import hashlib
+import json
+import shutil
 import sys
+import tempfile
 import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, Literal
 
 import typer
+from rich.syntax import Syntax
 
+from reasoningbank.agents import Budget, Episode, Meter
+from reasoningbank.agents.algebra import (
+    ProgramDraft,
+    Stage,
+    Writing,
+    composer,
+    open_stage,
+    shown_programs,
+)
 from reasoningbank.algebra import (
     Limits,
+    Planned,
+    Program,
     ProgramError,
     Runtime,
     Value,
     from_json,
+    json_chunks,
     mistakes,
     operation,
     operations,
     read_program,
+    run_program,
 )
-from reasoningbank.algebra.documentation import agent_prompt, reference, signature, summary
-from reasoningbank.algebra.runtime_writes import Unanswered
-from reasoningbank.algebra.schema import program_schema
+from reasoningbank.algebra.addresses import credentials_from
+from reasoningbank.algebra.reference import (
+    agent_prompt,
+    program_schema,
+    reference,
+    signature,
+    summary,
+)
 from reasoningbank.algebra.source import parse_program
 from reasoningbank.algebra.terms import scalar
-from reasoningbank.algebra.web_credentials import credentials_from
-from reasoningbank.cli.algebra_asking import ask
-from reasoningbank.cli.algebra_model import open_author, open_stage_of
-from reasoningbank.cli.algebra_running import (
-    Address,
+from reasoningbank.cli.options import (
     AllowWrite,
-    DryRun,
-    addresses_of,
-    digest_of,
+    AsJson,
+    Credentials,
+    Lm,
+    PackName,
+    PublicAddress,
+    Url,
     pair_of,
-    print_run,
 )
-from reasoningbank.cli.output import console, print_json, print_table, progress_console
-from reasoningbank.errors import UsageError
+from reasoningbank.cli.output import (
+    notice,
+    print_json,
+    print_table,
+    progress_console,
+    say,
+    seconds,
+)
+from reasoningbank.corpus import load_pack, open_endpoint
+from reasoningbank.errors import ReasoningBankError, UsageError
+from reasoningbank.lm import ModelHandle, UsageCounter, open_lm
 from reasoningbank.lm.names import parse_name
+from reasoningbank.memory.context import ContextBuilder
+from reasoningbank.schema import Schema
+from reasoningbank.sparql import EndpointConfig
+from reasoningbank.trajectory import Recorder
 
 __all__ = ["app"]
 
@@ -48,7 +85,6 @@ app = typer.Typer(
     help="Programs over RDF data on the Web: write them, check them, run them.",
     no_args_is_help=True,
 )
-app.command()(ask)
 
 File = Annotated[str, typer.Argument(help="A program (JSON), or - for standard input.")]
 Variables = Annotated[
@@ -59,7 +95,82 @@ Variables = Annotated[
         help="A variable ($NAME): a string, or NAME:=JSON for any value; may be repeated.",
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Read, and list what would be written.")]
+
+#: Tokens of a program.
+MAX_TOKENS = 1024
+#: Planned writes that are shown one by one.
+MAX_SHOWN = 20
+#: Bytes of a result kept in memory until all of it is there.
+_IN_MEMORY = 16 * 1024 * 1024
+
+
+@app.command()
+def ask(
+    instruction: Annotated[str, typer.Argument(help="What to do, in natural language.")],
+    pack: PackName = "algebra",
+    lm: Lm = "local",
+    url: Url = None,
+    dry_run: DryRun = False,
+    allow_write: AllowWrite = None,
+    address: PublicAddress = None,
+    journal: Annotated[
+        Path | None, typer.Option(help="A file that records the writes of the run.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Write without asking.")] = False,
+    save: Annotated[Path | None, typer.Option(help="Save the program to this file.")] = None,
+    free: Annotated[
+        bool, typer.Option("--free", help="Do not constrain the model to the program schema.")
+    ] = False,
+    repairs: Annotated[
+        int, typer.Option(min=0, help="How often an invalid program is rewritten.")
+    ] = 2,
+) -> None:
+    """Let a model write a program, show it and what it would write, and run it.
+
+    The program and the plan go to standard error, the result to standard output.
+
+    Example: reasoningbank algebra ask "Which cities does Denmark have?" --pack algebra
+    """
+    if not instruction.strip():
+        raise UsageError("the instruction is empty", hint='reasoningbank algebra ask "Take …"')
+    # Check everything before a model is opened and paid for.
+    parse_name(lm)
+    addresses = _addresses(address)
+    if save is not None and not save.absolute().parent.is_dir():
+        raise UsageError("no such folder", where=str(save.parent), code="no-folder")
+    if journal is not None and journal.exists() and journal.stat().st_size:
+        raise UsageError(
+            "the journal already exists",
+            where=str(journal),
+            hint="name another file",
+            code="journal-exists",
+        )
+    with contextlib.ExitStack() as stack:
+        stage = stack.enter_context(_open_stage(pack, url))
+        author = stack.enter_context(_open_author(lm, stage))
+        draft = _write(author, stage, instruction, constrained=not free, repairs=repairs)
+        text = json.dumps(draft.program, ensure_ascii=False, indent=2) + "\n"
+        if save is not None:
+            try:
+                save.write_text(text, encoding="utf-8")
+            except OSError as error:
+                raise UsageError(
+                    f"cannot write ({error.strerror})", where=str(save), code="cannot-write"
+                ) from None
+        program = read_program(draft.program)
+        settings: dict[str, Any] = {
+            "allow_write": allow_write or (),
+            "addresses": {**stage.addresses, **addresses},
+            # The run uses the queries of its plan.
+            "compose": functools.cache(author.compose),
+            "limits": Limits(),
+        }
+        if program.writes and not dry_run:
+            _confirm(program, settings, yes=yes)
+        # The saved program resumes with the journal: `algebra run FILE --journal … --resume`.
+        runtime = Runtime(**settings, dry_run=dry_run, journal=journal, program=_digest(text))
+        _print_run(program, stack.enter_context(runtime), {})
 
 
 @app.command()
@@ -70,68 +181,66 @@ def run(
     allow_write: AllowWrite = None,
     allow_read: Annotated[
         list[str] | None,
-        typer.Option(metavar="BASE", help="Where alone it may read; may be repeated."),
+        typer.Option(metavar="BASE", help="Read only from here; may be repeated."),
     ] = None,
-    address: Address = None,
+    address: PublicAddress = None,
     journal: Annotated[
-        Path | None, typer.Option(help="A file that notes the writes, so that they are resumed.")
+        Path | None, typer.Option(help="A file that records the writes, to resume from.")
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the journal: no write is done twice.")
+        bool, typer.Option("--resume", help="Resume from the journal; no write is done twice.")
     ] = False,
     unanswered: Annotated[
-        str,
-        typer.Option(help="A write of the journal that nobody answered: ask, done or again."),
+        Literal["ask", "done", "again"],
+        typer.Option(help="What to do about a journalled write that got no answer."),
     ] = "ask",
-    credentials: Annotated[
-        Path | None, typer.Option(help="A TOML file of [[credential]] tables, one a server.")
-    ] = None,
-    requests: Annotated[int, typer.Option(min=1, help="Requests at most.")] = 10_000,
-    rows: Annotated[int, typer.Option(min=1, help="Rows at most.")] = 1_000_000,
-    seconds: Annotated[float, typer.Option(min=0.1, help="Seconds at most.")] = 3_600.0,
+    credentials: Credentials = None,
+    requests: Annotated[int, typer.Option(min=1, help="Request limit.")] = 10_000,
+    rows: Annotated[int, typer.Option(min=1, help="Row limit.")] = 1_000_000,
+    seconds: Annotated[float, typer.Option(min=0.1, help="Time limit.")] = 3_600.0,
     lm: Annotated[
         str | None, typer.Option(help="A model that writes the queries of SPARQLString.")
     ] = None,
     pack: Annotated[
-        str | None, typer.Option(help="A pack whose data stand for its endpoint, offline.")
+        str | None, typer.Option(help="A pack whose data replace its endpoint, offline.")
     ] = None,
 ) -> None:
     """Run a program; its result is JSON on standard output.
 
     Example: reasoningbank algebra run cities.json --allow-write http://localhost/denmark/
     """
-    # rdflib tells of ill-typed literals in the data, which are kept as they are.
+    # rdflib warns about ill-typed literals in the data, which are kept as they are.
     warnings.filterwarnings("ignore", module=r"rdflib\.")
     data, text = _read(file)
     given = dict(_variable(one) for one in variables or [])
     program = read_program(data, given)
-    # What is wrong is told before an endpoint or a model is opened.
-    addresses, policy = addresses_of(address), _unanswered(unanswered)
-    known = credentials_from(credentials) if credentials else ()
+    # Check everything before an endpoint or a model is opened.
+    addresses = _addresses(address)
+    loaded = credentials_from(credentials) if credentials else ()
     if lm:
         parse_name(lm)
     with contextlib.ExitStack() as stack:
-        stage = stack.enter_context(open_stage_of(pack)) if pack else None
-        author = stack.enter_context(open_author(lm, stage)) if lm else None
+        stage = stack.enter_context(_open_stage(pack)) if pack else None
+        author = stack.enter_context(_open_author(lm, stage)) if lm else None
         runtime = Runtime(
             allow_write=allow_write or (),
             allow_read=allow_read,
             limits=Limits(requests=requests, rows=rows, seconds=seconds),
             addresses={**(stage.addresses if stage else {}), **addresses},
-            credentials=known,
+            credentials=loaded,
             compose=author.compose if author else None,
             dry_run=dry_run,
             journal=journal,
             resume=resume,
-            program=digest_of(text, variables or []),
-            unanswered=policy,
+            program=_digest(text, variables or []),
+            unanswered=unanswered,
         )
-        print_run(program, stack.enter_context(runtime), given)
+        _print_run(program, stack.enter_context(runtime), given)
 
 
 @app.command()
 def validate(file: File, variables: Variables = None, as_json: AsJson = False) -> None:
-    """Check a program without running it; every mistake is told with its JSON path.
+    """Check a program without running it; report every mistake with its JSON path.
 
     Example: reasoningbank algebra validate cities.json
     """
@@ -142,19 +251,19 @@ def validate(file: File, variables: Variables = None, as_json: AsJson = False) -
         print_json([{"path": one.where, "what": one.what, "hint": one.hint} for one in wrong])
     else:
         for one in wrong:
-            progress_console.print(str(one), soft_wrap=True)
+            notice(str(one))
     if wrong:
         raise typer.Exit(1)
     if not as_json:
         program = read_program(data, names)
         does = "writes" if program.writes else "only reads"
-        console.print(f"valid: {len(program.calls)} operations, {does}")
+        say(f"valid: {len(program.calls)} operations, {does}")
 
 
 @app.command()
 def ops(
     name: Annotated[str, typer.Argument(help="Only this one, in full.", metavar="[NAME]")] = "",
-    prompt: Annotated[bool, typer.Option("--prompt", help="As an agent is told them.")] = False,
+    prompt: Annotated[bool, typer.Option("--prompt", help="As an agent reads them.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """List the operations, or show one in full.
@@ -167,11 +276,15 @@ def ops(
     elif as_json:
         print_json(
             [
-                {"op": kind.op, "signature": signature(kind), "writes": kind.writes,
-                 "summary": summary(kind)}
+                {
+                    "op": kind.op,
+                    "signature": signature(kind),
+                    "writes": kind.writes,
+                    "summary": summary(kind),
+                }
                 for kind in ([operation(name)] if name else operations().values())
             ]
-        )  # fmt: skip
+        )
     elif names:
         sys.stdout.write(reference(names))
     else:
@@ -194,13 +307,18 @@ def schema(
     print_json(program_schema(only))
 
 
+# -- reading options -----------------------------------------------------------------------
+
+
 def _read(file: str) -> tuple[Any, str]:
     try:
         text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"cannot be read ({error.strerror})", where=file) from None
+        raise UsageError(
+            f"cannot read ({error.strerror})", where=file, code="cannot-read"
+        ) from None
     except UnicodeDecodeError:
-        raise UsageError("is no UTF-8 text", where=file) from None
+        raise UsageError("not UTF-8 text", where=file) from None
     return parse_program(text), text
 
 
@@ -212,13 +330,196 @@ def _variable(text: str) -> tuple[str, Value]:
     try:
         return plain, from_json(parse_program(value))
     except ProgramError as error:
-        raise UsageError(f"the value of {plain} is no JSON: {error}", where="--var") from None
+        raise UsageError(
+            f"the value of {plain} is not JSON: {error}", where="--var", code="not-json"
+        ) from None
 
 
-def _unanswered(word: str) -> Unanswered:
-    known: Unanswered
-    for known in get_args(Unanswered):
-        if word == known:
-            return known
-    hint = "use ask, done or again"
-    raise UsageError(f"unknown value {word!r}", where="--unanswered", hint=hint)
+def _addresses(options: Sequence[str] | None) -> dict[str, str]:
+    return dict(pair_of("--address", one) for one in options or [])
+
+
+def _digest(text: str, variables: Sequence[str] = ()) -> str:
+    """Return what a journal identifies a program by: its text and the given variables."""
+    return hashlib.sha256(json.dumps([text, sorted(variables)]).encode()).hexdigest()
+
+
+# -- writing a program ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Author:
+    """A model that writes programs, and the queries that programs leave to it.
+
+    Attributes:
+        model: The model.
+        stage: The pack's endpoint and addresses; None without a pack.
+        context: Returns what the pack says about a question.
+    """
+
+    model: ModelHandle
+    stage: Stage | None = None
+    context: Callable[[str], str] = lambda _: ""
+
+    def episode(self, question: str, endpoint: EndpointConfig) -> Episode:
+        """Return the episode of one question about an endpoint."""
+        recorder = Recorder(redact=list(self.model.secrets))
+        counter = UsageCounter(recorder)
+        meter = Meter(Budget(), lambda: counter.usage)
+        own = self.stage if self.stage and endpoint == self.stage.endpoint else None
+        return Episode(
+            endpoint=endpoint,
+            tools={},
+            lm=self.model.lm(temperature=0.0, max_tokens=MAX_TOKENS, seed=0),
+            budget=meter.budget,
+            recorder=recorder,
+            meter=meter,
+            callbacks=[counter],
+            context=self.context(question) if own else "",
+            pack=own.pack if own else None,
+        )
+
+    def compose(self, question: str, endpoint: str, names: frozenset[str]) -> str:
+        """Return a query for a question of a program; see `algebra.Runtime`."""
+        about = self._endpoint(endpoint)
+        return composer(self.episode(question, about))(question, endpoint, names)
+
+    def _endpoint(self, address: str) -> EndpointConfig:
+        if self.stage is not None:
+            own = self.stage.endpoint
+            if not address or own.is_at(address):
+                return own
+        if not address:
+            hint = "put the SPARQLString into an operation with an endpoint, or give --pack"
+            raise UsageError("no endpoint is known for the question", hint=hint)
+        return EndpointConfig(address)
+
+
+@contextlib.contextmanager
+def _open_stage(pack: str, url: str | None = None) -> Iterator[Stage]:
+    loaded = load_pack(pack)
+    with open_endpoint(loaded, url) as endpoint, open_stage(loaded, endpoint) as stage:
+        yield stage
+
+
+@contextlib.contextmanager
+def _open_author(lm: str, stage: Stage | None) -> Iterator[Author]:
+    notice(f"opening {lm} …")
+    with open_lm(lm) as model:
+        if stage is None:
+            yield Author(model)
+            return
+        schema = stage.pack.schema if stage.pack else None
+        builder = ContextBuilder(
+            ("L1", "L3"),
+            endpoint=stage.endpoint,
+            vocabulary=Schema.of(stage.endpoint, schema),
+            pack=stage.pack,
+        )
+        yield Author(model, stage, lambda question: builder.build(question).text)
+
+
+def _write(
+    author: Author, stage: Stage, instruction: str, *, constrained: bool, repairs: int
+) -> ProgramDraft:
+    notice("writing …")
+    episode = author.episode(instruction, stage.endpoint)
+    writing = Writing(
+        episode, instruction, constrained=constrained, shown=shown_programs(stage.pack)
+    )
+    draft = writing.first()
+    for _ in range(repairs):
+        if not draft.problems:
+            break
+        notice(f"invalid: {draft.problems[0]}")
+        draft = writing.repaired(draft, draft.problems)
+    # An invalid program may be nested too deeply to be serialised again.
+    valid = not draft.problems
+    text = json.dumps(draft.program, ensure_ascii=False, indent=2) if valid else draft.text
+    progress_console.print(Syntax(text, "json", background_color="default", word_wrap=True))
+    usage = episode.meter.usage()
+    notice(f"{usage.lm_calls} calls · {usage.tokens} tokens · {seconds(usage.seconds)}")
+    if draft.problems:
+        raise ReasoningBankError(
+            f"the model wrote no valid program: {draft.problems[0]}",
+            hint="use other words or smaller steps, or try a larger model with --lm",
+            code="no-program",
+        )
+    return draft
+
+
+def _confirm(program: Program, settings: dict[str, Any], *, yes: bool) -> None:
+    """Show what would be written, and go on only if the user agrees."""
+    with Runtime(**settings, dry_run=True) as runtime:
+        stopped = ""
+        try:
+            for _ in json_chunks(run_program(program, runtime)):
+                pass
+        except ReasoningBankError as error:
+            stopped = str(error)
+        planned = runtime.planned
+    for one in planned[:MAX_SHOWN]:
+        mark = "" if one.allowed else " (not allowed; see --allow-write)"
+        notice(f"would {one.method} {one.url}{mark}")
+    if len(planned) > MAX_SHOWN:
+        notice(f"and {len(planned) - MAX_SHOWN} more")
+    if stopped:
+        notice(f"the plan stopped at: {stopped}")
+    refused = next((one for one in planned if not one.allowed), None)
+    if refused is not None:
+        hint = "allow its base with --allow-write, or only show the plan with --dry-run"
+        raise UsageError(
+            "writing is not allowed", where=refused.url, hint=hint, code="write-not-allowed"
+        )
+    if yes:
+        return
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise UsageError(
+            "cannot ask for confirmation without a terminal",
+            hint="look with --dry-run, then use --yes",
+            code="no-terminal",
+        )
+    if not typer.confirm(f"Write {len(planned)} documents?", err=True):
+        raise UsageError("nothing was written")
+
+
+# -- running a program ---------------------------------------------------------------------
+
+
+def _print_run(program: Program, runtime: Runtime, given: Mapping[str, Value]) -> None:
+    """Run a program and write its result as JSON to standard output.
+
+    A run that fails prints no result; it lists the completed writes on standard error.
+    """
+    with _list_writes_on_failure(runtime), tempfile.SpooledTemporaryFile(_IN_MEMORY, "w+") as kept:
+        for chunk in _result(program, runtime, given):
+            kept.write(chunk)
+        kept.seek(0)
+        shutil.copyfileobj(kept, sys.stdout)
+        sys.stdout.write("\n")
+
+
+def _result(program: Program, runtime: Runtime, given: Mapping[str, Value]) -> Iterator[str]:
+    chunks = json_chunks(run_program(program, runtime, given))
+    if not runtime.dry_run:
+        yield from chunks
+        return
+    yield '{"result": '
+    yield from chunks
+    writes = [_planned(one) for one in runtime.planned]
+    yield f',\n"writes": {json.dumps(writes, ensure_ascii=False)}}}'
+
+
+def _planned(one: Planned) -> dict[str, Any]:
+    return {"method": one.method, "url": one.url, "allowed": one.allowed, "body": one.body}
+
+
+@contextlib.contextmanager
+def _list_writes_on_failure(runtime: Runtime) -> Iterator[None]:
+    try:
+        yield
+    except (ReasoningBankError, KeyboardInterrupt):
+        for one in runtime.writes:
+            status = f" ({one.status})" if one.status else ""
+            notice(f"{one.state}: {one.method} {one.url}{status}")
+        raise

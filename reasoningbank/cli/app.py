@@ -1,25 +1,19 @@
-"""The commands, gathered."""
+"""All commands of `reasoningbank`."""
 
 from __future__ import annotations
 
 import typer
 
 from reasoningbank.cli import (
-    agent_viz,
     algebra,
     ask,
-    compare,
-    doctor,
     endpoint,
-    export,
+    exports,
     judge,
-    ldp,
-    lm,
-    mcp,
     memory,
-    report,
-    run,
-    status,
+    runs,
+    servers,
+    setup,
     tasks,
 )
 
@@ -33,21 +27,27 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.command()(doctor.doctor)
-app.command()(ask.ask)
-app.command()(run.run)
-app.command()(run.rerun)
-app.command()(status.status)
-app.command()(status.archive)
-app.command()(compare.compare)
-app.command()(report.report)
-app.command()(mcp.mcp)
-app.command("agent-viz")(agent_viz.agent_viz)
-app.add_typer(tasks.app, name="tasks")
-app.add_typer(endpoint.app, name="endpoint")
-app.add_typer(judge.app, name="judge")
-app.add_typer(export.app, name="export")
-app.add_typer(lm.app, name="lm")
-app.add_typer(memory.app, name="memory")
-app.add_typer(algebra.app, name="algebra")
-app.add_typer(ldp.app, name="ldp")
+for command in (
+    setup.doctor,
+    ask.ask,
+    runs.run,
+    runs.rerun,
+    runs.status,
+    runs.archive,
+    runs.compare,
+    exports.report,
+    servers.mcp,
+    ask.agent_viz,
+):
+    app.command(command.__name__.replace("_", "-"))(command)
+for name, group in {
+    "tasks": tasks.app,
+    "endpoint": endpoint.app,
+    "judge": judge.app,
+    "export": exports.app,
+    "lm": setup.app,
+    "memory": memory.app,
+    "algebra": algebra.app,
+    "ldp": servers.app,
+}.items():
+    app.add_typer(group, name=name)

@@ -1,76 +1,100 @@
-"""`reasoningbank endpoint`: give a person what the agent has."""
+"""`reasoningbank endpoint`: serve a pack's endpoint, describe it, or use the agent's tools."""
 
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 import typer
+from pyoxigraph import NamedNode
 
-from reasoningbank.cli.description import describe_endpoint, print_card, print_description
-from reasoningbank.cli.output import console, print_json, print_table, progress_console
-from reasoningbank.cli.serving import serve_until, stopping
+from reasoningbank.cli.options import AsJson
+from reasoningbank.cli.output import (
+    notice,
+    print_json,
+    print_table,
+    say,
+    serve_until,
+    stop_event,
+)
 from reasoningbank.corpus import Pack, endpoint_config, load_pack, open_endpoint
-from reasoningbank.sparql import EndpointConfig, prepare
+from reasoningbank.corpus.registry import read_registry
+from reasoningbank.memory.sense_card import sense_card
+from reasoningbank.schema import Schema
+from reasoningbank.sparql import (
+    Discovery,
+    EndpointConfig,
+    SPARQLClient,
+    compact,
+    discover,
+    is_loopback,
+    prepare,
+)
 from reasoningbank.tools import SPARQLTools
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Serve a pack's endpoint, or ask it by hand.", no_args_is_help=True)
+app = typer.Typer(help="Serve a pack's endpoint, or query it by hand.", no_args_is_help=True)
 
-PackName = Annotated[
+OfPack = Annotated[
     str | None, typer.Option("--pack", help="A pack's name or folder; uniprot by default.")
 ]
 Address = Annotated[
-    str | None, typer.Option("--url", help="A running endpoint: the pack's, or any alone.")
+    str | None, typer.Option("--url", help="A running endpoint: the pack's, or any by itself.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+#: Classes and graphs that a page shows; --json has all.
+SHOWN = 15
 
 
 @app.command()
 def serve(
     pack: Annotated[str, typer.Argument(help="A pack's name or folder.")] = "uniprot",
-    port: Annotated[int | None, typer.Option(min=1, max=65535, help="Port; free if none.")] = None,
+    port: Annotated[
+        int | None, typer.Option(min=1, max=65535, help="Port; default a free one.")
+    ] = None,
 ) -> None:
     """Serve a pack's data on loopback until Ctrl-C.
 
     Example: reasoningbank endpoint serve uniprot --port 7878
     """
-    stop = stopping()
+    stop = stop_event()
     with open_endpoint(load_pack(pack), port=port) as config:
-        console.print(config.query_url, soft_wrap=True)
+        say(config.query_url)
         for other in config.federated:
-            line = f"SERVICE <{other.url}> is answered at {other.address}"
-            progress_console.print(line, soft_wrap=True)
+            notice(f"SERVICE <{other.url}> is served at {other.address}")
         serve_until(stop)
 
 
 @app.command()
 def describe(
-    pack: PackName = None,
+    pack: OfPack = None,
     url: Address = None,
     card: Annotated[
-        bool, typer.Option("--card", help="Print the sense card alone, as an agent reads it.")
+        bool, typer.Option("--card", help="Print only the sense card, as an agent reads it.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Tell what an endpoint says of itself: engine, sizes, graphs, classes, federation, sense card.
+    """Describe an endpoint: engine, sizes, graphs, classes, federation, sense card.
 
     Example: reasoningbank endpoint describe --pack uniprot
     """
     with _opened(pack, url) as (config, loaded):
-        told = describe_endpoint(config, loaded)
-        if card and not as_json:
-            print_card(told)
-        else:
-            _describe(config, told, as_json)
+        found = _description(config, loaded)
+        if as_json:
+            print_json(found)
+            return
+        if not card:
+            _print_description(found, config.namespaces)
+        say(found["card"]["text"])
 
 
 @app.command()
 def query(
     sparql: Annotated[str, typer.Argument(help="A SPARQL query.")],
-    pack: PackName = None,
+    pack: OfPack = None,
     url: Address = None,
     limit: Annotated[int, typer.Option(min=1, help="Rows fetched.")] = 100,
     rows: Annotated[int, typer.Option(min=1, max=20, help="Rows shown.")] = 20,
@@ -80,14 +104,14 @@ def query(
 
     Example: reasoningbank endpoint query "SELECT ?t { ?t a up:Taxon } LIMIT 3"
     """
-    # A query that cannot be parsed is told before any data are served.
+    # Report a syntax error before any data are served.
     prepare(sparql, prefixes=_config(pack, url)[0].namespaces)
     with _tools(pack, url) as tools:
         ref = tools.sparql_query(sparql, limit)
         shown = tools.sparql_peek(ref, rows)
-        progress_console.print(repr(ref), soft_wrap=True)
+        notice(repr(ref))
         if shown.note:
-            progress_console.print(shown.note, soft_wrap=True)
+            notice(shown.note)
         if as_json:
             print_json(list(shown))
         else:
@@ -97,7 +121,7 @@ def query(
 @app.command()
 def find(
     text: Annotated[str, typer.Argument(help="A part of a name.")],
-    pack: PackName = None,
+    pack: OfPack = None,
     url: Address = None,
     as_json: AsJson = False,
 ) -> None:
@@ -106,23 +130,25 @@ def find(
     Example: reasoningbank endpoint find kinase
     """
     with _tools(pack, url) as tools:
-        _listing(tools.sparql_find(text), "results", as_json)
+        _print_found(tools.sparql_find(text), "results", as_json)
 
 
 @app.command()
-def classes(pack: PackName = None, url: Address = None, as_json: AsJson = False) -> None:
+def classes(pack: OfPack = None, url: Address = None, as_json: AsJson = False) -> None:
     """List the most frequent classes.
 
     Example: reasoningbank endpoint classes
     """
     with _tools(pack, url) as tools:
-        _listing(tools.sparql_classes(), "classes", as_json)
+        _print_found(tools.sparql_classes(), "classes", as_json)
 
 
 @app.command()
 def properties(
-    class_uri: Annotated[str, typer.Argument(help="A class, e.g. up:Taxon; all if none.")] = "",
-    pack: PackName = None,
+    class_uri: Annotated[
+        str, typer.Argument(help="A class, e.g. up:Taxon; all classes by default.")
+    ] = "",
+    pack: OfPack = None,
     url: Address = None,
     as_json: AsJson = False,
 ) -> None:
@@ -131,11 +157,11 @@ def properties(
     Example: reasoningbank endpoint properties up:Taxon
     """
     with _tools(pack, url) as tools:
-        _listing(tools.sparql_properties(class_uri=class_uri), "properties", as_json)
+        _print_found(tools.sparql_properties(class_uri=class_uri), "properties", as_json)
 
 
 def _config(pack: str | None, url: str | None) -> tuple[EndpointConfig, Pack | None]:
-    """Return the endpoint that is meant: a pack's, or, by its address alone, one of no pack."""
+    """Return a pack's endpoint; or, given only an address, an endpoint without a pack."""
     if pack is None and url is not None:
         return EndpointConfig(url), None
     loaded = load_pack(pack or "uniprot")
@@ -160,24 +186,109 @@ def _tools(pack: str | None, url: str | None) -> Iterator[SPARQLTools]:
             yield tools
 
 
-def _describe(config: EndpointConfig, told: dict[str, Any], as_json: bool) -> None:
-    if as_json:
-        print_json(told)
-    else:
-        print_description(told, config.namespaces)
-
-
-def _listing(found: dict[str, Any], name: str, as_json: bool) -> None:
+def _print_found(found: dict[str, Any], name: str, as_json: bool) -> None:
     if as_json:
         print_json(found)
         return
     if found.get("note"):
-        progress_console.print(found["note"], soft_wrap=True)
-    items = found[name]
-    _print_items(list(dict.fromkeys(key for item in items for key in item)), items)
+        notice(found["note"])
+    _print_items((), found[name])
 
 
 def _print_items(columns: Sequence[str], items: Sequence[dict[str, Any]]) -> None:
     columns = columns or list(dict.fromkeys(key for item in items for key in item))
     rows = [["" if item.get(c) is None else item[c] for c in columns] for item in items]
     print_table(columns, rows)
+
+
+# -- descriptions --------------------------------------------------------------------------
+
+
+def _description(config: EndpointConfig, pack: Pack | None) -> dict[str, Any]:
+    """Return what an endpoint says about itself and what a pack's examples say about it."""
+    with SPARQLClient(config) as client:
+        found = discover(client)
+    service = found.service
+    vocabulary = Schema.of(config, pack.schema if pack is not None else None)
+    card = sense_card(config, found, vocabulary, pack=pack)
+    federated = [] if pack is None else read_registry(pack).endpoints
+    return {
+        "name": config.source,
+        "url": config.url,
+        "authority": config.authority,
+        "embedded": is_loopback(config.address) and not is_loopback(config.url),
+        "describes_itself": service.offered,
+        "languages": list(service.languages),
+        "features": list(service.features),
+        "result_formats": list(service.result_formats),
+        "functions": list(service.functions),
+        "entailment": service.entailment,
+        "statistics": _statistics(found),
+        "graphs_via": found.graphs_via,
+        "graphs": [{"graph": g.name, "triples": g.triples} for g in found.named_graphs],
+        "federated": [
+            {"name": e.name, "url": e.url, "authority": e.authority, "examples": e.tasks}
+            for e in federated
+        ],
+        "prefixes": dict(config.prefixes),
+        "tried": list(found.notes),
+        "card": {"text": card.text, "tokens": card.tokens},
+    }
+
+
+def _statistics(found: Discovery) -> dict[str, Any]:
+    void = found.void
+    counts: Counter[str] = Counter()
+    for dataset in void.datasets:
+        for part in dataset.classes:
+            counts[part.class_] = max(counts[part.class_], part.entities or 0)
+    return {
+        "from": void.origin,
+        "truncated": void.truncated,
+        "datasets": [
+            {"dataset": d.iri, "title": d.title, "graph": d.graph, "triples": d.triples}
+            for d in void.datasets
+        ],
+        "classes": [{"class": name, "entities": n} for name, n in counts.most_common()],
+    }
+
+
+def _print_description(found: dict[str, Any], namespaces: dict[str, str]) -> None:
+    def short(name: str) -> str:
+        return str(compact(NamedNode(name), namespaces)).strip("<>")
+
+    def line(label: str, text: str) -> None:
+        if text:
+            say(f"{label:<15} {text}")
+
+    def table(headers: tuple[str, ...], rows: list[tuple[Any, ...]], title: str) -> None:
+        if rows:
+            say(f"\n{title}")
+            print_table(headers, rows[:SHOWN])
+        if len(rows) > SHOWN:
+            say(f"… and {len(rows) - SHOWN} more: --json shows all")
+
+    def number(count: int | None) -> str:
+        return "" if count is None else f"{count:,}"
+
+    statistics = found["statistics"]
+    formats = (name.rstrip("/#").replace("#", "/").rpartition("/") for name in
+               found["result_formats"])  # fmt: skip
+    line(found["name"], found["url"] + (" (embedded)" if found["embedded"] else ""))
+    line("authority", found["authority"])
+    line("engine", "" if found["describes_itself"] else "does not describe itself")
+    for label in ("languages", "features"):
+        line(label, ", ".join(short(name) for name in found[label]))
+    line("result formats", ", ".join(last for *_, last in formats))
+    line("functions", f"{len(found['functions'])} of its own" if found["functions"] else "")
+    line("prefixes", " ".join(f"{name}:" for name in found["prefixes"]))
+    line("statistics", f"VoID, {statistics['from']}" if statistics["from"] else "none offered")
+    for note in found["tried"]:
+        line("tried", note)
+    graphs = [(number(g["triples"]), g["graph"]) for g in found["graphs"]]
+    table(("triples", "graph"), graphs, f"graphs ({found['graphs_via']})")
+    parts = [(number(c["entities"]), short(c["class"])) for c in statistics["classes"]]
+    table(("entities", "class"), parts, "classes")
+    others = [(e["examples"], e["name"], e["url"]) for e in found["federated"]]
+    table(("examples", "endpoint", "address"), others, "endpoints that the examples query")
+    say(f"\nsense card: what an agent reads ({found['card']['tokens']} tokens)")

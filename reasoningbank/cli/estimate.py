@@ -5,89 +5,76 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from reasoningbank.cli.output import console, print_json, print_table
-from reasoningbank.experiment.estimate import Amount, ArmEstimate, RunEstimate
+from reasoningbank.experiment.estimate import ArmEstimate, RunEstimate
 
 __all__ = ["print_estimate"]
 
 HEADERS = ("arm", "to run", "LM calls", "tokens sent", "generated", "time", "dollars")
-_SHOWN = ("lm_calls", "prompt_tokens", "completion_tokens", "seconds", "dollars")
 
-_FROM = {
+_BASIS = {
     "own": "{n} trials of this run",
-    "same": "{n} trials like these, of {runs}",
-    "settings": "{n} trials of {runs}, with other settings",
-    "model": "{n} trials of {runs} with {models}; time is the budget's, a bound",
+    "same": "{n} trials with the same settings, of {runs}",
+    "similar": "{n} trials of {runs} with other settings",
+    "model": "{n} trials of {runs} with another model, whose time says nothing here",
     "none": "the budget, an upper bound: no such trial was measured",
 }
 
 
 def print_estimate(estimate: RunEstimate, *, as_json: bool = False) -> None:
-    """Print what a run would take: one line an arm, their sum, and what the numbers rest on.
+    """Print what a run would take: one line per arm, their sum, and what the numbers rest on.
 
-    An estimate is printed as ``expected (low–high)``, an upper bound with ``≤``, what is not known
-    as ``?``.
+    An upper bound is printed with ``≤``, an unknown amount as ``?``.
     """
     if as_json:
         print_json(estimate.to_json())
         return
-    rows = [_row(arm) for arm in (*estimate.arms, *estimate.judges)]
+    rows = [
+        [
+            f"{arm.arm} (judge)" if arm.agent == "judge" else arm.arm,
+            f"{arm.todo} of {arm.planned}",
+            *_cells(arm.amounts, is_bound=arm.is_bound),
+        ]
+        for arm in estimate.arms
+    ]
     if len(rows) > 1:
-        planned = sum(arm.planned for arm in estimate.arms)
-        # No arm can be called so.
-        rows.append(["(all)", f"{estimate.todo} of {planned}", *_amounts(estimate.total)])
+        planned = sum(arm.planned for arm in estimate.arms if arm.agent != "judge")
+        bound = any(arm.is_bound and arm.todo for arm in estimate.arms)
+        total = _cells(estimate.total, is_bound=bound)
+        # No arm can have this name.
+        rows.append(["(all)", f"{estimate.todo} of {planned}", *total])
     print_table(HEADERS, rows, estimate.name)
     for line in _lines(estimate):
         console.print(line, soft_wrap=True)
 
 
-def _row(arm: ArmEstimate) -> list[str]:
-    amounts = {name: getattr(arm, name) for name in _SHOWN}
-    label = f"{arm.arm} (judge)" if arm.agent == "judge" else arm.arm
-    return [label, f"{arm.todo} of {arm.planned}", *_amounts(amounts)]
-
-
-def _amounts(amounts: Mapping[str, Amount]) -> list[str]:
-    calls, sent, generated, seconds, dollars = (amounts[name] for name in _SHOWN)
-    return [
-        *(_said(amount, _COUNTS) for amount in (calls, sent, generated)),
-        _said(seconds, _TIMES),
-        _said(dollars, _DOLLARS),
-    ]
-
-
-def _said(amount: Amount, units: Sequence[tuple[float, float, str, int]]) -> str:
-    """Return an amount for people, in one unit, which the expected amount decides.
-
-    Args:
-        amount: The amount.
-        units: Each with the least that is told in it, its size, how it is written around a number
-            and its decimals; the largest first.
-    """
-    measure = amount.high if amount.expected is None else amount.expected
-    if measure is None:
-        return "?"
-    if measure == 0:
-        return "0"
-    size, form, digits = next(unit[1:] for unit in units if measure >= unit[0])
-    expected, *ends = (
-        "?" if value is None else f"{value / size:,.{digits}f}"
-        for value in (measure, amount.low, amount.high)
-    )
-    if amount.expected is None:
-        return f"≤ {form.format(expected)}"
-    spread = "" if set(ends) == {expected} else f" ({'–'.join(ends)})"
-    return form.format(expected) + spread
-
-
-_COUNTS = (
+_Units = Sequence[tuple[float, float, str, int]]
+_COUNTS: _Units = (
     (1e7, 1e6, "{}M", 0), (1e6, 1e6, "{}M", 1), (1e4, 1e3, "{}k", 0), (1e3, 1e3, "{}k", 1),
     (0.0, 1.0, "{}", 0),
 )  # fmt: skip
-_TIMES = (
+_TIMES: _Units = (
     (36_000.0, 3600.0, "{} h", 0), (5400.0, 3600.0, "{} h", 1), (600.0, 60.0, "{} min", 0),
     (60.0, 60.0, "{} min", 1), (10.0, 1.0, "{} s", 0), (0.0, 1.0, "{} s", 1),
 )  # fmt: skip
-_DOLLARS = ((0.01, 1.0, "${}", 2), (0.0, 1.0, "${}", 4))
+_DOLLARS: _Units = ((0.01, 1.0, "${}", 2), (0.0, 1.0, "${}", 4))
+
+
+def _cells(amounts: Mapping[str, float | None], *, is_bound: bool) -> list[str]:
+    shown = (
+        ("lm_calls", _COUNTS), ("prompt_tokens", _COUNTS), ("completion_tokens", _COUNTS),
+        ("seconds", _TIMES), ("dollars", _DOLLARS),
+    )  # fmt: skip
+    return [_amount(amounts[name], units, is_bound=is_bound) for name, units in shown]
+
+
+def _amount(amount: float | None, units: _Units, *, is_bound: bool = False) -> str:
+    """Return an amount in the largest unit in which it is at least that unit's threshold."""
+    if amount is None:
+        return "?"
+    if amount == 0:
+        return "0"
+    size, form, digits = next(unit[1:] for unit in units if amount >= unit[0])
+    return f"{'≤ ' * is_bound}{form.format(f'{amount / size:,.{digits}f}')}"
 
 
 def _lines(estimate: RunEstimate) -> list[str]:
@@ -98,16 +85,15 @@ def _lines(estimate: RunEstimate) -> list[str]:
     lines = [
         f"{estimate.todo} {trials} to run ({estimate.executor}, {workers}); "
         f"records would go to {estimate.folder}",
-        *(f"{_name(a)}: from {_basis(a)}" for a in (*estimate.arms, *estimate.judges) if a.todo),
-        "in brackets: 90 % prediction intervals; time is without starting up",
+        *(f"{_name(arm)}: from {_basis(arm)}" for arm in estimate.arms if arm.todo),
+        "estimates are means times trials; time is without startup",
     ]
     if estimate.polite_seconds is not None:
-        requests = estimate.total["requests"].low
+        requests = estimate.total["requests"]
         least = f"{requests:,.0f}" if requests else "an unknown number of"
-        time = _said(Amount(*[estimate.polite_seconds] * 3), _TIMES)
+        time = _amount(estimate.polite_seconds, _TIMES)
         lines.append(f"endpoint: at least {least} requests, {time} by the rate limit")
-    told = [note for arm in (*estimate.arms, *estimate.judges) for note in arm.notes]
-    return [*lines, *told, *estimate.notes]
+    return [*lines, *(note for arm in estimate.arms for note in arm.notes), *estimate.notes]
 
 
 def _name(arm: ArmEstimate) -> str:
@@ -117,6 +103,4 @@ def _name(arm: ArmEstimate) -> str:
 
 
 def _basis(arm: ArmEstimate) -> str:
-    return _FROM[arm.kinship].format(
-        n=arm.measured, runs=" and ".join(arm.runs), models=", ".join(arm.models)
-    )
+    return _BASIS[arm.match].format(n=arm.measured, runs=" and ".join(arm.runs))

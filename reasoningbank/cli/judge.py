@@ -10,7 +10,8 @@ import typer
 
 from reasoningbank.analysis.run_tables import AGREEMENT, agreement_cells
 from reasoningbank.analysis.tables import Table
-from reasoningbank.cli.output import console, print_json, progress_console, seconds, show
+from reasoningbank.cli.options import AsJson
+from reasoningbank.cli.output import notice, print_json, say, seconds, show
 from reasoningbank.experiment import RunFolder, TrialKey
 from reasoningbank.experiment.rejudge import Change, Rejudged, rejudge_run
 from reasoningbank.judge import Agreement
@@ -31,8 +32,8 @@ def compare_files(
     gold: Annotated[Path, typer.Argument(help="Gold: .srj, .srx, .tsv, or a graph.")],
     predicted: Annotated[Path, typer.Argument(help="Prediction, in any of these forms.")],
     bag: Annotated[bool, typer.Option("--bag", help="Duplicate rows count.")] = False,
-    ordered: Annotated[bool, typer.Option("--ordered", help="The order of rows counts.")] = False,
-    lenient: Annotated[bool, typer.Option("--lenient", help="Extra columns may be there.")] = False,
+    ordered: Annotated[bool, typer.Option("--ordered", help="Row order counts.")] = False,
+    lenient: Annotated[bool, typer.Option("--lenient", help="Extra columns are allowed.")] = False,
 ) -> None:
     """Print the verdict on a result as JSON.
 
@@ -49,23 +50,23 @@ def judge_run(
         str, typer.Option("--with", help="execution, rule, or lm:NAME, e.g. lm:local.")
     ],
     out: Annotated[
-        Path | None, typer.Option(help="Judge a copy there; one that exists is continued.")
+        Path | None, typer.Option(help="Judge a copy there; an existing copy is resumed.")
     ] = None,
     arm: Annotated[list[str] | None, typer.Option(help="Only this arm; may be repeated.")] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="At most so many trials.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Judge at most N trials.")] = None,
     again: Annotated[
-        bool, typer.Option("--again", help="Judge also what this model has judged.")
+        bool, typer.Option("--again", help="Also judge trials this model has judged before.")
     ] = False,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Let verdicts that changed take the old ones' place.")
+        bool, typer.Option("--replace", help="Replace old verdicts that changed.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Judge the trials of a run again, without running agents.
 
-    `execution` runs the submitted queries and compares; `lm:NAME` asks a model that sees no gold,
-    and keeps what it says beside the verdict; `rule` says yes where a query ran and has rows. With
-    these two the same command goes on where it stopped.
+    `execution` executes the submitted queries and compares results; `lm:NAME` asks a model that
+    does not see the gold, and stores its judgement beside the verdict; `rule` accepts every query
+    that returns rows. With the last two the same command resumes.
 
     Example: reasoningbank judge run runs/uniprot_demo --with lm:local
     """
@@ -77,8 +78,8 @@ def judge_run(
         limit=limit,
         again=again,
         overwrite=replace,
-        on_progress=_tell,
-        on_notice=lambda notice: progress_console.print(notice, soft_wrap=True),
+        on_progress=_progress,
+        on_notice=notice,
     )
     if as_json:
         print_json(outcome.to_json())
@@ -88,9 +89,8 @@ def judge_run(
         raise typer.Exit(1)
 
 
-def _tell(done: int, total: int, key: TrialKey) -> None:
-    line = f"[{done + 1}/{total}] {key.arm} · {key.task} · {key.seed}"
-    progress_console.print(line, soft_wrap=True)
+def _progress(done: int, total: int, key: TrialKey) -> None:
+    notice(f"[{done + 1}/{total}] {key.arm} · {key.task} · {key.seed}")
 
 
 def _print(outcome: Rejudged) -> None:
@@ -102,19 +102,19 @@ def _print(outcome: Rejudged) -> None:
         rows = [(name, *agreement_cells(found)) for name, found in kinds if found is not None]
         show(Table("agreement with the execution judge (strict)", ("judge", *AGREEMENT), rows))
     for change in outcome.changed:
-        _say(_changed(change))
+        say(_changed(change))
     for key, error in outcome.failed:
-        _say(f"{key.arm} · {key.task} · {key.seed} is left as it was: {error}")
+        say(f"{key.arm} · {key.task} · {key.seed} is unchanged: {error}")
     parts = [
         f"{outcome.judged} judged" + _pace(outcome.seconds),
         f"{outcome.known} judged before" if outcome.known else "",
         f"{outcome.undecided} undecided" if outcome.undecided else "",
         f"{outcome.without_verdict} without a verdict" if outcome.without_verdict else "",
-        f"{len(outcome.changed)} came out differently" if outcome.judge == "execution" else "",
+        f"{len(outcome.changed)} changed" if outcome.judge == "execution" else "",
         f"{len(outcome.failed)} failed" if outcome.failed else "",
     ]
-    _say(" · ".join(part for part in parts if part))
-    _say(f"records: {outcome.folder.path}")
+    say(" · ".join(part for part in parts if part))
+    say(f"records: {outcome.folder.path}")
 
 
 def _changed(change: Change) -> str:
@@ -123,13 +123,9 @@ def _changed(change: Change) -> str:
         f"{'strict' if v.get('strict') else v.get('status')} (F1 {v.get('f1') or 0:.2f})"
         for v in (change.before, change.after)
     )
-    kept = "" if change.written else "; kept, give --replace or --out to write the new one"
-    return f"{key.arm} · {key.task} · {key.seed}: was {before}, is {after}{kept}"
+    kept = "" if change.written else "; not written, use --replace or --out"
+    return f"{key.arm} · {key.task} · {key.seed}: was {before}, now {after}{kept}"
 
 
 def _pace(took: tuple[float, ...]) -> str:
     return f" in {seconds(sum(took))}, median {seconds(median(took))}" if took else ""
-
-
-def _say(line: str) -> None:
-    console.print(line, soft_wrap=True)

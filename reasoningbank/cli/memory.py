@@ -1,21 +1,16 @@
-"""`reasoningbank memory`: look at what was learned, and take care of a bank."""
+"""`reasoningbank memory`: inspect what was learned, and maintain a bank."""
 
 from __future__ import annotations
 
+import gzip
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import typer
 
-from reasoningbank.cli.memory_files import (
-    FormatName,
-    checked_target,
-    format_for,
-    save_items,
-    written,
-)
 from reasoningbank.cli.memory_sources import (
     bank_file,
     existing,
@@ -24,26 +19,34 @@ from reasoningbank.cli.memory_sources import (
     read_items,
     stream_of,
 )
-from reasoningbank.cli.memory_text import (
-    change_json,
-    change_row,
-    difference_json,
-    difference_rows,
-    item_lines,
-    item_row,
-    step_rows,
-    undo_json,
-    undo_line,
+from reasoningbank.cli.options import AsJson, known
+from reasoningbank.cli.output import notice, print_json, print_table, say
+from reasoningbank.errors import RecordError, UsageError
+from reasoningbank.experiment.records import Step
+from reasoningbank.memory import (
+    Change,
+    ItemSource,
+    ItemStatus,
+    MemoryBank,
+    MemoryItem,
+    Provenance,
+    Snapshot,
 )
-from reasoningbank.cli.output import console, print_json, print_table, progress_console
-from reasoningbank.errors import UsageError
-from reasoningbank.memory import ItemSource, ItemStatus, MemoryBank, MemoryItem
-from reasoningbank.memory.difference import difference
-from reasoningbank.memory.importing import import_items
+from reasoningbank.memory.bank import import_items
+from reasoningbank.memory.rdf import rdf_name, to_rdf
+from reasoningbank.memory.snapshot import Difference, difference, fields_changed
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Look at what was learned, and take care of a bank.", no_args_is_help=True)
+app = typer.Typer(help="Inspect what was learned, and maintain a bank.", no_args_is_help=True)
+
+FormatName = Literal["jsonl", "turtle", "nquads"]
+Row = tuple[Any, ...]
+
+#: How the names of banks end.
+BANK_ENDINGS = (".sqlite", ".db")
+#: Longer values are shortened in a table.
+_MAX_CHARS = 40
 
 _EVERY = (*get_args(ItemStatus), "all")
 
@@ -57,7 +60,8 @@ Where = Annotated[
 OfRun = Annotated[
     str,
     typer.Option(
-        "--snapshot", help="Of a run: a snapshot's hash, ARM.ORDER for a stream's last, or /STEP."
+        "--snapshot",
+        help="Of a run: a snapshot's hash, or ARM.PERMUTATION[/STEP] (default the last step).",
     ),
 ]
 Bank = Annotated[Path, typer.Argument(help="A bank (.sqlite).", metavar="BANK")]
@@ -67,7 +71,6 @@ OfSource = Annotated[
     list[str] | None,
     typer.Option("--src", help=f"Only {', '.join(get_args(ItemSource))}; may be repeated."),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command("list")
@@ -87,12 +90,12 @@ def list_items(
         print_json([item.to_json() for item in items])
         return
     headers = ("id", "source", "status", "tasks", "shown", "helped", "hurt", "title")
-    print_table(headers, [item_row(item) for item in items])
+    print_table(headers, [_item_row(item) for item in items])
 
 
 @app.command()
 def show(where: Where, item_id: ItemId, snapshot: OfRun = "", as_json: AsJson = False) -> None:
-    """Show one item: what it says, what it rests on, what came of it.
+    """Show one item: its content, its evidence, and its effect.
 
     Example: reasoningbank memory show bank.sqlite 3f9a
     """
@@ -101,8 +104,8 @@ def show(where: Where, item_id: ItemId, snapshot: OfRun = "", as_json: AsJson = 
     if as_json:
         print_json(item.to_json())
         return
-    for line in item_lines(item):
-        console.print(line, soft_wrap=True)
+    for line in _item_lines(item):
+        say(line)
 
 
 @app.command()
@@ -114,11 +117,11 @@ def search(
     snapshot: OfRun = "",
     as_json: AsJson = False,
 ) -> None:
-    """Find active items by meaning and by words, the best first.
+    """Find active items by dense and lexical search, the best first.
 
     Example: reasoningbank memory search bank.sqlite "diseases of a protein" -n 3
     """
-    _known("--src", src or [], get_args(ItemSource))
+    known("--src", src or [], get_args(ItemSource))
     if not query.strip():
         raise UsageError("the query is empty", where="QUERY", hint="give a question or a few words")
     with opened(where, snapshot) as bank:
@@ -132,7 +135,7 @@ def search(
         )
         return
     print_table(
-        ("score", "meaning", "words", "id", "source", "title"),
+        ("score", "dense", "lexical", "id", "source", "title"),
         [
             (f"{m.score:.3f}", f"{m.semantic:.3f}", f"{m.lexical:.3f}", i.id, i.src, i.title)
             for i, m in found
@@ -149,16 +152,16 @@ def history(
     snapshot: OfRun = "",
     as_json: AsJson = False,
 ) -> None:
-    """Show what was changed, oldest first: in a bank, or step by step in a run's stream.
+    """Show the changes, oldest first: of a bank, or step by step of a run's stream.
 
     Example: reasoningbank memory history bank.sqlite 3f9a
     """
     if where.is_dir():
         steps = stream_of(where, snapshot)
         wanted = item_id.strip().lower()
-        rows = [row for step in steps for row in step_rows(step) if row[3].startswith(wanted)]
+        rows = [row for step in steps for row in _step_rows(step) if row[3].startswith(wanted)]
         if wanted and not rows:
-            hint = "the history without an id shows what was changed"
+            hint = "omit the id to see every change"
             raise UsageError(f"no step changed an item {item_id!r}", where=str(where), hint=hint)
         headers: tuple[str, ...] = ("step", "task", "action", "item", "reason")
         if as_json:
@@ -169,14 +172,16 @@ def history(
     existing(where)
     if not is_bank(where):
         hint = "give a bank, or the folder of the run"
-        raise UsageError("a snapshot has no history", where=str(where), hint=hint)
+        raise UsageError(
+            "a snapshot has no history", where=str(where), hint=hint, code="no-history"
+        )
     with opened(where, snapshot) as bank:
         changes = bank.history(item_id or None)
     if as_json:
-        print_json([change_json(change) for change in changes])
+        print_json([_change_json(change) for change in changes])
         return
     headers = ("number", "time", "action", "item", "title", "reason")
-    print_table(headers, [change_row(change) for change in changes])
+    print_table(headers, [_change_row(change) for change in changes])
 
 
 @app.command()
@@ -187,15 +192,15 @@ def diff(
     second: Annotated[str, typer.Option("--to", help="Snapshot of the second, if a run.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Show which items two banks or snapshots differ in, and in what.
+    """Show which items differ between two banks or snapshots, and how.
 
     Example: reasoningbank memory diff runs/learn runs/learn --from learned.0/3 --to learned.0
     """
     found = difference(read_items(before, first).items, read_items(after, second).items)
     if as_json:
-        print_json(difference_json(found))
+        print_json(_difference_json(found))
         return
-    print_table(("change", "id", "title", "what"), [*difference_rows(found)])
+    print_table(("change", "id", "title", "what"), [*_difference_rows(found)])
 
 
 @app.command()
@@ -205,38 +210,39 @@ def export(
         Path | None, typer.Argument(help="File: .jsonl, .jsonl.gz, .ttl or .nq.", metavar="[FILE]")
     ] = None,
     format: Annotated[
-        FormatName | None, typer.Option("--format", help="What a file's name does not tell.")
+        FormatName | None,
+        typer.Option("--format", help="The format, if the file name does not say it."),
     ] = None,
     snapshot: OfRun = "",
     status: OfStatus = "all",
     src: OfSource = None,
 ) -> None:
-    """Write items as JSON lines, or as RDF in the terms of PROV-O; without a file, here.
+    """Write items as JSON lines or as RDF (PROV-O), to a file or standard output.
 
     Example: reasoningbank memory export bank.sqlite items.ttl
     """
     items = _chosen(read_items(where, snapshot).items, status, src)
     if target is None:
-        sys.stdout.buffer.write(written(items, format or "jsonl"))
+        sys.stdout.buffer.write(_encoded(items, format or "jsonl"))
         return
-    name = format_for(target, format)
-    save_items(checked_target(target, where), items, name)
-    progress_console.print(f"{len(items)} items: {target}", soft_wrap=True)
+    name = _format_for(target, format)
+    _check_target(target, where)
+    _save_items(target, items, name)
+    notice(f"{len(items)} items: {target}")
 
 
 @app.command("import")
 def import_file(
-    bank: Annotated[Path, typer.Argument(help="A bank, made where there is none.", metavar="BANK")],
+    bank: Annotated[Path, typer.Argument(help="A bank; created if missing.", metavar="BANK")],
     source: Annotated[
-        Path, typer.Argument(help="What to take in: .jsonl, .ttl, .nq, a bank, or a run's folder.")
+        Path, typer.Argument(help="What to import: .jsonl, .ttl, .nq, a bank, or a run's folder.")
     ],
     snapshot: OfRun = "",
     as_json: AsJson = False,
 ) -> None:
-    """Take items into a bank: all of them, or none if one is bad.
+    """Import items into a bank: all of them, or none if one is invalid.
 
-    What the bank has already gains the evidence that is new to it; importing twice is importing
-    once.
+    Items that the bank already has gain new evidence; a second import changes nothing.
 
     Example: reasoningbank memory import bank.sqlite items.ttl
     """
@@ -244,14 +250,16 @@ def import_file(
     if bank.exists():
         bank_file(bank)
     elif bank.suffix not in (".sqlite", ".db"):
-        raise UsageError("is no name of a bank", where=str(bank), hint="call it NAME.sqlite")
+        raise UsageError(
+            "not a bank name", where=str(bank), hint="call it NAME.sqlite", code="not-a-bank"
+        )
     with MemoryBank(bank) as opened_bank:
         outcome = import_items(opened_bank, items, reason=f"import of {source}")
     if as_json:
         print_json(outcome._asdict())
         return
     added, merged, same = (len(part) for part in outcome)
-    console.print(f"{added} added, {merged} merged, {same} were there", soft_wrap=True)
+    say(f"{added} added, {merged} merged, {same} unchanged")
 
 
 @app.command()
@@ -261,20 +269,20 @@ def retire(
     reason: Annotated[str, typer.Option(help="Why, for the history.")] = "retired by hand",
     as_json: AsJson = False,
 ) -> None:
-    """Keep an item from being retrieved; `undo` takes that back.
+    """Stop an item from being retrieved; `undo` reverts it.
 
     Example: reasoningbank memory retire bank.sqlite 3f9a --reason "true of one release only"
     """
     with MemoryBank(bank_file(bank)) as opened_bank:
         item = opened_bank.get(item_id)
         if item.status != "active":
-            raise UsageError(f"is {item.status} already", where=item.id)
+            raise UsageError(f"the item is already {item.status}", where=item.id, code="not-active")
         opened_bank.retire(item.id, reason=reason)
         change = opened_bank.history(item.id)[-1]
     if as_json:
-        print_json(change_json(change))
+        print_json(_change_json(change))
         return
-    console.print(f"retired {item.id}: {item.title}", soft_wrap=True)
+    say(f"retired {item.id}: {item.title}")
 
 
 @app.command()
@@ -285,36 +293,245 @@ def undo(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Take back the last change, or the one of a number; undone in turn, it is as before.
+    """Undo the last change, or the change with a number; an undo can be undone too.
 
     Example: reasoningbank memory undo bank.sqlite 12
     """
     with MemoryBank(bank_file(bank)) as opened_bank:
         done = opened_bank.undo(number)
         every = opened_bank.history()
-    # What was taken back is told by its number, or is what came last before.
     last = done.number - 1 if number is None else number
     operation = max(one.operation for one in every if one.number <= last)
     undone = [one for one in every if one.operation == operation]
     changes = [one for one in every if one.operation == done.operation]
     if as_json:
-        print_json(undo_json(undone, changes))
+        print_json(_undo_json(undone, changes))
         return
-    console.print(undo_line(undone, changes), soft_wrap=True)
+    say(_undo_line(undone, changes))
 
 
 def _chosen(
     items: Sequence[MemoryItem], status: str, src: Sequence[str] | None
 ) -> list[MemoryItem]:
-    _known("--status", [status], _EVERY)
-    _known("--src", src or [], get_args(ItemSource))
+    known("--status", [status], _EVERY)
+    known("--src", src or [], get_args(ItemSource))
     return [
         item for item in items if status in (item.status, "all") and (not src or item.src in src)
     ]
 
 
-def _known(option: str, words: Sequence[str], known: Sequence[str]) -> None:
-    for word in words:
-        if word not in known:
-            hint = f"use {', '.join(known)}"
-            raise UsageError(f"unknown value {word!r}", where=option, hint=hint)
+# -- files -----------------------------------------------------------------------------------
+
+
+def _format_for(target: Path, wanted: FormatName | None) -> FormatName:
+    """Return the format of a file to write: from its name, or else the one wanted."""
+    ending = Path(target.name.removesuffix(".gz")).suffix
+    named = "jsonl" if ending == ".jsonl" else rdf_name(target)
+    where = str(target)
+    if ending in BANK_ENDINGS:
+        hint = "use .jsonl, .ttl or .nq; `reasoningbank memory import` makes a bank"
+        raise UsageError("cannot export to a bank", where=where, hint=hint, code="target-is-bank")
+    if named and wanted and named != wanted:
+        hint = "leave --format out, or name another file"
+        raise UsageError(
+            f"the file name says {named}, not {wanted}",
+            where=where,
+            hint=hint,
+            code="format-mismatch",
+        )
+    name = wanted or named
+    if name is None:
+        hint = "use .jsonl, .jsonl.gz, .ttl or .nq, or give --format"
+        raise UsageError("the file name says no format", where=where, hint=hint, code="no-format")
+    return name
+
+
+def _check_target(target: Path, source: Path) -> None:
+    """Refuse a file that holds the source, a part of the run, or another database."""
+    where, hint = str(target), "name another file"
+    if not target.parent.is_dir():
+        raise UsageError(f"no such folder: {target.parent}", where=where, code="no-folder")
+    if target.is_dir():
+        raise UsageError("this is a folder", where=where, hint="name a file", code="is-folder")
+    if target.exists():
+        if target.samefile(source):
+            raise UsageError("this is the source", where=where, hint=hint, code="target-is-source")
+        if source.resolve() in target.resolve().parents:
+            raise UsageError(
+                "this file is of the run", where=where, hint=hint, code="target-is-run"
+            )
+        if is_bank(target):
+            raise UsageError("this is a database", where=where, hint=hint, code="target-is-bank")
+
+
+def _encoded(items: Sequence[MemoryItem], name: FormatName) -> bytes:
+    return Snapshot.of(items).lines() if name == "jsonl" else to_rdf(items, name)
+
+
+def _save_items(target: Path, items: Sequence[MemoryItem], name: FormatName) -> None:
+    """Write items to a file atomically; compressed if its name ends in ``.gz``."""
+    raw = _encoded(items, name)
+    data = gzip.compress(raw, mtime=0) if target.suffix == ".gz" else raw
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_bytes(data)
+        temporary.replace(target)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        hint = "free space or choose another file"
+        raise RecordError(f"cannot write ({reason})", where=str(target), hint=hint) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+# -- text and JSON ---------------------------------------------------------------------------
+
+
+def _item_row(item: MemoryItem) -> Row:
+    """Return an item as a row: id, source, status, tasks, shown, helped, hurt, title."""
+    tasks = {(origin.corpus, origin.task) for origin in item.origins if origin.task}
+    counts = item.counters
+    shown = (counts.retrieved, counts.helped, counts.hurt)
+    return (item.id, item.src, item.status, len(tasks), *shown, _line(item.title))
+
+
+def _item_lines(item: MemoryItem) -> Iterator[str]:
+    """Yield an item as a person reads it."""
+    place = " · ".join(part for part in (item.scope.pack, item.scope.endpoint) if part)
+    status = f"superseded by {item.superseded_by}" if item.superseded_by else item.status
+    yield " · ".join(part for part in (item.id, item.src, status, place) if part)
+    yield item.title
+    for head, text in (
+        ("when", item.description),
+        ("question", item.question),
+        ("query", item.query),
+        ("content", item.content),
+        ("pattern", item.pattern),
+        ("tags", ", ".join(item.tags)),
+    ):
+        if text:
+            yield f"\n{head}:\n{text}"
+    for number, turn in enumerate(item.turns, 1):
+        yield f"\nturn {number}: {turn.reasoning}\n{turn.code}"
+        if turn.output:
+            yield f"prints: {turn.output}"
+    counts = item.counters
+    yield (
+        f"\nshown in {counts.retrieved} trials: {counts.success} right, {counts.failure} wrong; "
+        f"beside the same task without memory it helped {counts.helped} and hurt {counts.hurt}"
+    )
+    yield "evidence:"
+    yield from (f"  {_origin(origin)}" for origin in item.origins)
+
+
+def _change_row(change: Change) -> Row:
+    """Return a change as a row: number, time, action, item, title, reason."""
+    item = change.after or change.before
+    title = _line(item.title) if item else ""
+    action = _action(change.action, change.after.superseded_by if change.after else "")
+    return change.number, change.time, action, change.item_id, title, _line(change.reason)
+
+
+def _change_json(change: Change) -> dict[str, Any]:
+    """Return a change as JSON: what it did, and which fields of the item it changed."""
+    item = change.after or change.before
+    changed = {}
+    if change.before is not None and change.after is not None:
+        changed = fields_changed(change.before, change.after)
+    return {
+        "number": change.number,
+        "operation": change.operation,
+        "time": change.time,
+        "action": change.action,
+        "item": change.item_id,
+        "title": item.title if item else "",
+        "reason": change.reason,
+        "changed": changed,
+    }
+
+
+def _undo_line(undone: Sequence[Change], changes: Sequence[Change]) -> str:
+    """Return in one line which changes were undone, and how many items that touched."""
+    first, last = undone[0].number, undone[-1].number
+    which = f"changes {first}-{last}" if last > first else f"change {first}"
+    reason = f" ({_line(undone[0].reason)})" if undone[0].reason.strip() else ""
+    ids = list(dict.fromkeys(one.item_id for one in changes))
+    return f"undo of {which}{reason}: {ids[0] if len(ids) == 1 else f'{len(ids)} items'}"
+
+
+def _undo_json(undone: Sequence[Change], changes: Sequence[Change]) -> dict[str, Any]:
+    """Return an undo as JSON, with every change that it made."""
+    return {
+        "undone": [one.number for one in undone],
+        "reason": undone[0].reason,
+        "changes": [_change_json(one) for one in changes],
+    }
+
+
+def _step_rows(step: Step) -> Iterator[Row]:
+    """Yield the changes of a step of a stream: step, task, action, item, reason."""
+    for action, items in (("add", step.added), ("merge", step.merged)):
+        yield from (
+            (step.step, step.task, action, item, f"learned from {step.trial}") for item in items
+        )
+    for change in step.changes:
+        action, item, reason, into = (
+            str(change.get(name, "")) for name in ("action", "item", "reason", "superseded_by")
+        )
+        yield step.step, step.task, _action(action, into), item, reason
+
+
+def _difference_rows(found: Difference) -> Iterator[Row]:
+    """Yield a difference as rows: change, id, title, what."""
+    for kind, items in (("added", found.added), ("removed", found.removed)):
+        yield from ((kind, item.id, _line(item.title), item.src) for item in items)
+    for change in found.changed:
+        what = ", ".join(
+            f"{name} {_short(before)} → {_short(after)}"
+            for name, (before, after) in change.fields.items()
+        )
+        yield "changed", change.after.id, _line(change.after.title), what
+
+
+def _difference_json(found: Difference) -> dict[str, Any]:
+    """Return a difference as JSON."""
+    return {
+        "added": [item.to_json() for item in found.added],
+        "removed": [item.to_json() for item in found.removed],
+        "changed": [
+            {"id": one.after.id, "title": one.after.title, "fields": dict(one.fields)}
+            for one in found.changed
+        ],
+    }
+
+
+def _origin(origin: Provenance) -> str:
+    parts = {
+        "trial": origin.trial,
+        "task": f"{origin.corpus}/{origin.task}" if origin.task else "",
+        "group": origin.group,
+        "judge": origin.judge,
+        "model": origin.model,
+        "author": origin.author,
+        "time": origin.time,
+    }
+    return ", ".join(f"{name} {text}" for name, text in parts.items() if text) or "not recorded"
+
+
+def _action(action: str, merged_into: str) -> str:
+    """Return the name of an action; a bank records a merge as its parts."""
+    # An item that replaces another has the same content (the id) and gained evidence.
+    if action == "replace":
+        return "merge"
+    if action == "supersede" and merged_into:
+        return f"merged into {merged_into}"
+    return action
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _short(value: Any) -> str:
+    text = _line(str(value))
+    return text if len(text) <= _MAX_CHARS else f"{text[: _MAX_CHARS - 1]}…"

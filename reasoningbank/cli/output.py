@@ -1,28 +1,56 @@
-"""How commands speak: tables for people, JSON for programs, progress on standard error."""
+"""How commands write: tables for people, JSON for programs, everything else on standard error."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import re
-from collections.abc import Sequence
+import signal
+import threading
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
+from rich.text import Text
 
 if TYPE_CHECKING:
     from reasoningbank.analysis.tables import Table as TextTable
+    from reasoningbank.experiment import Progress as RunProgress
 
-__all__ = ["console", "print_json", "print_table", "progress_console", "seconds", "show"]
+__all__ = [
+    "console",
+    "follow_run",
+    "notice",
+    "print_json",
+    "print_table",
+    "progress_bar",
+    "progress_console",
+    "say",
+    "seconds",
+    "serve_until",
+    "show",
+    "stop_event",
+]
 
 _BREAKS = re.compile(r"[\t\r\n]+")
 
-#: Results. Plain when piped. Brackets are no markup in them and :names: no pictures: most of what
-#: is shown was written by others.
+#: Results; plain when piped. Most of the text was written by others, so markup is off.
 console = Console(highlight=False, soft_wrap=False, markup=False, emoji=False)
 #: Everything else.
 progress_console = Console(stderr=True, highlight=False, markup=False, emoji=False)
+
+
+def say(text: object, to: Console = console) -> None:
+    """Write text as it is to standard output, without wrapping."""
+    to.print(Text(text) if isinstance(text, str) else text, soft_wrap=True)
+
+
+def notice(text: str) -> None:
+    """Write text to standard error, without wrapping."""
+    say(text, progress_console)
 
 
 def print_json(data: Any) -> None:
@@ -31,7 +59,7 @@ def print_json(data: Any) -> None:
 
 
 def print_table(headers: Sequence[str], rows: Sequence[Sequence[Any]], title: str = "") -> None:
-    """Write a table to standard output; a line a row and tabs between cells when piped."""
+    """Write a table to standard output: one line a row with tabs between cells when piped."""
     if not console.is_terminal:
         for row in (headers, *rows):
             print("\t".join(_BREAKS.sub(" ", str(cell)) for cell in row))
@@ -62,3 +90,57 @@ def seconds(value: float) -> str:
     if value < 60:
         return f"{value:.1f} s"
     return f"{int(value) // 60} min {int(value) % 60} s"
+
+
+# -- a run in progress ---------------------------------------------------------------------
+
+
+def progress_bar() -> Progress:
+    """Return the progress bar of a run; it draws only on a terminal."""
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=20),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[summary]}", markup=False),
+        console=progress_console,
+        disable=not progress_console.is_terminal,
+        transient=False,
+    )
+
+
+def follow_run(bar: Progress) -> Callable[[RunProgress], None]:
+    """Return a callback that updates the bar, or writes a line a trial where there is no bar."""
+    row = bar.add_task("starting", total=None, summary="")
+    scores: list[bool] = []
+
+    def follow(now: RunProgress) -> None:
+        if now.record is not None:
+            scores.append(now.record.strict)
+        left = now.total - now.done
+        rate = f"{sum(scores)}/{len(scores)} strict" if scores else ""
+        eta = f"about {seconds(now.seconds / now.fresh * left)} left" if now.fresh else ""
+        summary = " · ".join(part for part in (rate, seconds(now.seconds), eta) if part)
+        label = f"{now.key.arm} · {now.key.task}"
+        bar.update(row, description=label, total=now.total, completed=now.done, summary=summary)
+        if not progress_console.is_terminal and now.record is not None:
+            verdict = "strict" if now.record.strict else now.record.status
+            notice(f"[{now.done}/{now.total}] {label}: {verdict} · {summary}")
+
+    return follow
+
+
+# -- servers -------------------------------------------------------------------------------
+
+
+def stop_event() -> threading.Event:
+    """Return an event that SIGTERM sets, so that a server being opened is also closed."""
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    return stop
+
+
+def serve_until(stop: threading.Event) -> None:
+    """Wait until the event is set or Ctrl-C."""
+    notice("serving; press Ctrl-C to stop")
+    with contextlib.suppress(KeyboardInterrupt):
+        stop.wait()

@@ -1,8 +1,4 @@
-"""Steps of an attempt, shown as each completes, and queries as people read them.
-
-On a terminal, queries and code are highlighted. In a pipe everything is plain text, in the lines
-it was written in, so that it can be copied from there.
-"""
+"""Steps of an attempt, shown as each completes; queries are highlighted on a terminal."""
 
 from __future__ import annotations
 
@@ -11,30 +7,23 @@ from typing import Any
 
 from rich.console import Console
 from rich.syntax import Syntax
-from rich.text import Text
 
-from reasoningbank.agents.confidence import Confidence
-from reasoningbank.cli.output import console, progress_console
+from reasoningbank.cli.output import console, progress_console, say
+from reasoningbank.nl2sparql.confidence import Confidence
 from reasoningbank.trajectory import Event
 
 __all__ = ["Steps", "confidence_line", "print_query", "print_step"]
 
-#: Characters of a turn's output that are shown; the agent itself sees no more.
+#: Characters of a turn's output that are shown; the agent sees no more either.
 MOST_OUTPUT = 1_500
 
 
 def print_query(text: str, to: Console = console, language: str = "sparql") -> None:
-    """Print a query or code, highlighted on a terminal.
-
-    Args:
-        text: The query.
-        to: Where to.
-        language: What it is written in, as Pygments names it.
-    """
+    """Print a query or code, highlighted on a terminal; `language` is Pygments' name of it."""
     if to.is_terminal:
         to.print(Syntax(text, language, background_color="default", word_wrap=True))
     else:
-        _plain(text, to)
+        say(text, to)
 
 
 def confidence_line(found: Confidence) -> str:
@@ -49,28 +38,19 @@ def confidence_line(found: Confidence) -> str:
 
 
 def print_step(name: str, found: Mapping[str, Any], to: Console = progress_console) -> None:
-    """Print what a step of the pipeline or of the graph came to.
-
-    Args:
-        name: Its name.
-        found: What it found: the data of its event, or the graph's state after it.
-        to: Where to.
-    """
-    told = _TOLD.get(name)
-    _plain(f"[{name}] {told(found) if told else ''}".rstrip(), to)
+    """Print the outcome of a step of the pipeline or graph: its event's data or the state."""
+    describe = _DESCRIBE.get(name)
+    say(f"[{name}] {describe(found) if describe else ''}".rstrip(), to)
     query = found.get("generated_sparql" if name in ("write", "generate") else "sparql")
     if query and name in _WRITES:
         print_query(str(query), to)
 
 
 class Steps:
-    """Shows an attempt's steps, as they are recorded.
+    """Shows an attempt's steps as they are recorded.
 
-    Those of `rag` and `graph` by their names, those of `rlm` as turns of code with their output,
-    those of `react` as calls of tools with what they returned; `direct` has none.
-
-    Args:
-        to: Where they are shown.
+    Steps of `rag` and `graph` are shown by name, turns of `rlm` as code with its output, turns of
+    `react` as tool calls with their results; `direct` has no steps.
     """
 
     def __init__(self, to: Console = progress_console) -> None:
@@ -80,39 +60,36 @@ class Steps:
         self._calls: dict[int, str] = {}
 
     def __call__(self, event: Event) -> None:
-        """Show an event, if it is the end of a step."""
+        """Show an event if it ends a step."""
         data = event.data
         if event.kind == "step":
-            # Queries that are recorded between such steps belong to them.
+            # Queries recorded between named steps belong to them.
             self._named = True
             print_step(str(data["step"]), data, self._to)
         elif event.kind == "memory_retrieved":
             titles = [str(one["title"]) for one in data["items"]]
-            _plain(f"[memory] {'; '.join(titles) or 'no item'}", self._to)
+            say(f"[memory] {'; '.join(titles) or 'no item'}", self._to)
         elif event.kind == "code" and "output" in data:
-            # An event of code is told twice: without its output when it begins.
+            # A code event comes twice: the first time without output.
             self._turn(str(data["code"]), str(data["output"]))
         elif event.kind == "tool_call" and event.parent is None and not self._named:
-            said = ", ".join(f"{key}={value!r}" for key, value in dict(data["arguments"]).items())
-            self._calls[event.index] = f"{data['tool']}({said})"
+            arguments = ", ".join(
+                f"{key}={value!r}" for key, value in dict(data["arguments"]).items()
+            )
+            self._calls[event.index] = f"{data['tool']}({arguments})"
         elif event.kind == "tool_result" and event.parent in self._calls:
             self._turns += 1
-            _plain(f"[turn {self._turns}] {self._calls.pop(event.parent)}", self._to)
-            _plain(_cut(str(data.get("error") or data.get("result") or "")), self._to)
+            say(f"[turn {self._turns}] {self._calls.pop(event.parent)}", self._to)
+            say(_cut(str(data.get("error") or data.get("result") or "")), self._to)
         elif event.kind == "error":
-            _plain(f"[error] {data['error']}", self._to)
+            say(f"[error] {data['error']}", self._to)
 
     def _turn(self, code: str, output: str) -> None:
         self._turns += 1
-        _plain(f"[turn {self._turns}]", self._to)
+        say(f"[turn {self._turns}]", self._to)
         print_query(code, self._to, "python")
         if output.strip():
-            _plain(_cut(output.strip()), self._to)
-
-
-def _plain(text: str, to: Console) -> None:
-    # As a Text: brackets are no markup in it, and :names: no pictures.
-    to.print(Text(text), soft_wrap=True)
+            say(_cut(output.strip()), self._to)
 
 
 def _cut(text: str) -> str:
@@ -134,7 +111,7 @@ def _made(found: Mapping[str, Any]) -> str:
 
 
 _WRITES = ("exchange", "adapt", "synthesise", "fix", "write", "generate")
-_TOLD: dict[str, Callable[[Mapping[str, Any]], str]] = {
+_DESCRIBE: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "detect": lambda found: (
         ", ".join(f"{name} {score:.2f}" for name, score in found["patterns"].items())
         or "no pattern"

@@ -78,7 +78,7 @@ def print_summary(summary: RunSummary, title: str) -> None:
     for name, trials in summary.replaced.items():
         _line(f"{name}: {trials} trials were run again after they had been judged")
     for change in summary.code:
-        _line(f"other code: trials since {change.time} are by changed {', '.join(change.rooms)}")
+        _line(f"other code: trials since {change.time} are by changed {', '.join(change.parts)}")
     _line(f"leakage: {summary.leakage.sentence()}")
 
 

@@ -1,9 +1,8 @@
-"""`reasoningbank tasks`: look at a corpus, draw from it, check it."""
+"""`reasoningbank tasks`: list, sample and check the tasks of a corpus."""
 
 from __future__ import annotations
 
 import contextlib
-import difflib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -11,7 +10,8 @@ from typing import Annotated, Any, get_args
 
 import typer
 
-from reasoningbank.cli.output import console, print_json, print_table, progress_console
+from reasoningbank.cli.options import AsJson, known
+from reasoningbank.cli.output import notice, print_json, print_table, say
 from reasoningbank.corpus import (
     Complexity,
     Corpus,
@@ -20,11 +20,13 @@ from reasoningbank.corpus import (
     Severity,
     Task,
     find_task,
+    finding_row,
     get_task_stats,
     load_corpus,
     load_pack,
     open_endpoint,
     sample_tasks,
+    severity_of,
     validate,
 )
 from reasoningbank.corpus.splits import PARTS
@@ -33,10 +35,9 @@ from reasoningbank.sparql import EndpointConfig, SPARQLClient
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Look at a corpus of tasks, and check it.", no_args_is_help=True)
+app = typer.Typer(help="List, sample and check the tasks of a corpus.", no_args_is_help=True)
 
 Where = Annotated[str, typer.Argument(help="A pack's name or a folder of SHACL examples.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 OfSplit = Annotated[str | None, typer.Option("--split", help="Only train, dev or test.")]
 OfComplexity = Annotated[
     list[str] | None,
@@ -72,14 +73,14 @@ def list_tasks(
 def sample(
     pack: Where = "uniprot",
     n: Annotated[int, typer.Option("-n", "--number", min=0, help="How many.")] = 10,
-    seed: Annotated[int, typer.Option(help="Another seed, another sample.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the sample.")] = 0,
     split: OfSplit = None,
     complexity: OfComplexity = None,
     form: OfForm = None,
     group: OfGroup = None,
     as_json: AsJson = False,
 ) -> None:
-    """Draw tasks; the same ones each time, and more of them with a larger number.
+    """Draw a sample of tasks: the same each time, and extended by a larger number.
 
     Example: reasoningbank tasks sample uniprot -n 5 --complexity simple
     """
@@ -109,9 +110,9 @@ def show(
         print_json(_as_json(task, parts))
         return
     head = (task.id, task.form, task.complexity, task.group, parts[task.id])
-    console.print(" · ".join(head))
-    console.print(task.query, soft_wrap=True)
-    console.print(task.expected_sparql, soft_wrap=True)
+    say(" · ".join(head))
+    say(task.query)
+    say(task.expected_sparql)
 
 
 @app.command()
@@ -134,7 +135,7 @@ def stats(
     counts = Counter(parts[task.id] for task in chosen)
     by_split = {part: counts[part] for part in PARTS}
     if as_json:
-        findings = [{**asdict(f), "severity": f.severity} for f in corpus.findings]
+        findings = [finding_row(f) for f in corpus.findings]
         print_json({**found, "by_split": by_split, "findings": findings})
         return
     rows: list[tuple[str, str, int]] = [("total", "", found["total"])]
@@ -148,16 +149,20 @@ def stats(
 @app.command("validate")
 def validate_corpus(
     pack: Where = "uniprot",
-    run: Annotated[bool, typer.Option("--run", help="Run every gold on the pack's data.")] = False,
+    run: Annotated[
+        bool, typer.Option("--run", help="Execute every gold query on the pack's data.")
+    ] = False,
     endpoint: Annotated[
-        str | None, typer.Option(metavar="URL", help="Run every gold on this endpoint.")
+        str | None, typer.Option(metavar="URL", help="Execute every gold query on this endpoint.")
     ] = None,
-    slow: Annotated[float, typer.Option(min=0, help="Seconds after which a gold is slow.")] = 5.0,
+    slow: Annotated[
+        float, typer.Option(min=0, help="Seconds after which a gold query is slow.")
+    ] = 5.0,
     as_json: AsJson = False,
 ) -> None:
-    """Check a corpus and print what is odd about it, by file.
+    """Check a corpus and print the findings by file.
 
-    Exit status 1 if there are errors; warnings and remarks alone leave it 0.
+    Exit status 1 if there are errors; 0 with only warnings and remarks.
 
     Example: reasoningbank tasks validate uniprot --run
     """
@@ -167,7 +172,7 @@ def validate_corpus(
     with _client(chosen, run, endpoint) as client:
         findings = validate(chosen, client, slow_s=slow)
     corpus = load_corpus(chosen)
-    counts = Counter(finding.severity for finding in findings)
+    counts = Counter(severity_of(finding) for finding in findings)
     summary = {
         "corpus": corpus.name,
         "tasks": len(corpus.tasks),
@@ -177,30 +182,32 @@ def validate_corpus(
         "ran": client is not None,
     }
     if as_json:
-        listed = [{**asdict(finding), "severity": finding.severity} for finding in findings]
+        listed = [finding_row(finding) for finding in findings]
         print_json({**summary, "findings": listed})
     else:
         if findings:
-            rows = [(f.file, f.severity, f.code, f.message) for f in findings]
+            rows = [tuple(finding_row(f).values())[:4] for f in findings]
             print_table(("file", "severity", "code", "message"), rows)
-        progress_console.print(_summary(corpus, counts, ran=client is not None), soft_wrap=True)
+        notice(_summary(corpus, counts, ran=client is not None))
     raise typer.Exit(1 if counts["error"] else 0)
 
 
 def _summary(corpus: Corpus, counts: Counter[Severity], *, ran: bool) -> str:
-    def said(n: int, word: str) -> str:
+    def count(n: int, word: str) -> str:
         return f"{n} {word}" if n == 1 else f"{n} {word}s"
 
-    errors, warnings = said(counts["error"], "error"), said(counts["warning"], "warning")
-    told = f"{errors}, {warnings}, {said(counts['info'], 'remark')}"
-    golds = "golds were run" if ran else "no gold was run: --run or --endpoint URL does it"
-    return f"{corpus.name}: {said(len(corpus.tasks), 'task')}, {told}; {golds}"
+    errors, warnings = count(counts["error"], "error"), count(counts["warning"], "warning")
+    found = f"{errors}, {warnings}, {count(counts['info'], 'remark')}"
+    golds = (
+        "gold queries executed" if ran else "no gold query executed: use --run or --endpoint URL"
+    )
+    return f"{corpus.name}: {count(len(corpus.tasks), 'task')}, {found}; {golds}"
 
 
 @contextlib.contextmanager
 def _client(pack: Pack, run: bool, endpoint: str | None) -> Iterator[SPARQLClient | None]:
     if endpoint is not None and not pack.endpoint:
-        # A bare folder does not say what it is for; the address given is as good as any.
+        # A bare folder names no endpoint.
         yield SPARQLClient(EndpointConfig(endpoint, prefixes=dict(pack.prefixes)))
     elif run or endpoint is not None:
         with open_endpoint(pack, endpoint) as config:
@@ -220,11 +227,11 @@ def _chosen(
     form: Sequence[str] | None,
     group: Sequence[str] | None,
 ) -> list[Task]:
-    _known("--split", [split] if split else [], PARTS)
-    _known("--complexity", complexity or [], get_args(Complexity))
+    known("--split", [split] if split else [], PARTS)
+    known("--complexity", complexity or [], get_args(Complexity))
     forms = [word.upper() for word in form or []]
-    _known("--form", forms, get_args(QueryForm))
-    _known("--group", group or [], sorted({task.group for task in tasks}))
+    known("--form", forms, get_args(QueryForm))
+    known("--group", group or [], sorted({task.group for task in tasks}))
     return [
         task
         for task in tasks
@@ -233,15 +240,6 @@ def _chosen(
         and (not forms or task.form in forms)
         and (not group or task.group in group)
     ]
-
-
-def _known(option: str, words: Sequence[str], known: Sequence[str]) -> None:
-    for word in words:
-        if word not in known:
-            near = difflib.get_close_matches(word, known, n=3, cutoff=0.4)
-            some = ", ".join(known[:5]) + (", …" if len(known) > 5 else "")
-            hint = f"did you mean {', '.join(near)}?" if near else f"choose {some}"
-            raise UsageError(f"unknown value {word!r}", where=option, hint=hint)
 
 
 def _print_tasks(tasks: Sequence[Task], parts: Mapping[str, str], as_json: bool) -> None:

@@ -1,14 +1,20 @@
-"""The corpus: SHACL examples of a domain pack, read as tasks.
+"""The corpus: domain packs, and their SHACL examples as tasks.
 
-`load_pack` finds a pack, `load_shacl_tasks` reads its examples, `load_corpus` does so with
-findings about what was odd, `validate` checks all that can be checked; `get_task_stats`,
-`sample_tasks` and `split_tasks` work on tasks.
+`load_pack` finds a pack and `open_endpoint` serves it; `load_shacl_tasks` reads its examples,
+`load_corpus` does so with findings about what is odd, `validate` checks everything that can be
+checked; `get_task_stats`, `sample_tasks` and `split_tasks` work on tasks. `SEVERITIES` lists the
+codes of the findings.
 """
 
-from reasoningbank.corpus.embedded import open_endpoint
-from reasoningbank.corpus.features import QueryFeatures, query_features
-from reasoningbank.corpus.findings import Finding, Severity
-from reasoningbank.corpus.lookup import find_task
+from reasoningbank.corpus.features import (
+    Complexity,
+    QueryFeatures,
+    TriplePattern,
+    query_features,
+    triple_patterns,
+    without_pattern,
+)
+from reasoningbank.corpus.findings import SEVERITIES, Severity, finding_row, severity_of
 from reasoningbank.corpus.pack import (
     DocumentSpace,
     FederatedEndpoint,
@@ -17,17 +23,26 @@ from reasoningbank.corpus.pack import (
     federated_config,
     known_packs,
     load_pack,
+    open_endpoint,
 )
-from reasoningbank.corpus.patterns import TriplePattern, triple_patterns, without_pattern
-from reasoningbank.corpus.prefixes import corpus_prefixes
-from reasoningbank.corpus.sampling import sample_tasks
+from reasoningbank.corpus.prefixes import complete_prefixes, corpus_prefixes
+from reasoningbank.corpus.registry import Registry, RegistryEndpoint, read_registry
 from reasoningbank.corpus.shacl import Corpus, load_corpus, load_shacl_tasks
-from reasoningbank.corpus.splits import Split, groups_of, split_tasks
-from reasoningbank.corpus.stats import TaskStats, get_task_stats
-from reasoningbank.corpus.task import Complexity, QueryForm, Task
+from reasoningbank.corpus.splits import Split, SplitName, groups_of, split_tasks
+from reasoningbank.corpus.task import (
+    QueryForm,
+    Task,
+    TaskStats,
+    find_task,
+    get_task_stats,
+    sample_tasks,
+    shuffle_key,
+)
 from reasoningbank.corpus.validation import validate
+from reasoningbank.findings import Finding
 
 __all__ = [
+    "SEVERITIES",
     "Complexity",
     "Corpus",
     "DocumentSpace",
@@ -36,15 +51,20 @@ __all__ = [
     "Pack",
     "QueryFeatures",
     "QueryForm",
+    "Registry",
+    "RegistryEndpoint",
     "Severity",
     "Split",
+    "SplitName",
     "Task",
     "TaskStats",
     "TriplePattern",
+    "complete_prefixes",
     "corpus_prefixes",
     "endpoint_config",
     "federated_config",
     "find_task",
+    "finding_row",
     "get_task_stats",
     "groups_of",
     "known_packs",
@@ -53,7 +73,10 @@ __all__ = [
     "load_shacl_tasks",
     "open_endpoint",
     "query_features",
+    "read_registry",
     "sample_tasks",
+    "severity_of",
+    "shuffle_key",
     "split_tasks",
     "triple_patterns",
     "validate",

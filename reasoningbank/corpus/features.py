@@ -1,32 +1,43 @@
-"""What makes a query hard, read from its algebra and not from its length.
+"""What a query is made of, and how hard it is: read from its algebra, not from its length.
 
-rdflib's parser takes about 18 ms a query, so results are kept by content hash, in the
-process and on disk (`feature_cache`). A query that rdflib rejects, because an engine
-extends SPARQL or a published example is broken, is described from its keywords instead.
+rdflib takes about 18 ms to parse a query, so results are cached by content hash. A query that
+rdflib rejects (an engine's extension, a broken example) is described from its keywords.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 from rdflib.paths import AlternativePath, InvPath, MulPath, NegatedPath, Path, SequencePath
 from rdflib.plugins.sparql.parserutils import CompValue
 
-from reasoningbank.corpus.feature_cache import FeatureCache
-from reasoningbank.corpus.task import Complexity
-from reasoningbank.corpus.template import template_of, triples_of
-from reasoningbank.sparql.parsing import parse_algebra
+from reasoningbank.cache import DiskCache
+from reasoningbank.errors import QueryError
+from reasoningbank.sparql.parsers import parse_algebra
+from reasoningbank.sparql.shape import group_id, triples_of
 from reasoningbank.sparql.tokens import tokenize
+from reasoningbank.sparql.tree import TriplePattern, read_query
 
-__all__ = ["FEATURES", "QueryFeatures", "query_features"]
+__all__ = [
+    "FEATURES",
+    "Complexity",
+    "QueryFeatures",
+    "TriplePattern",
+    "query_features",
+    "triple_patterns",
+    "without_pattern",
+]
 
-#: Every feature and what one occurrence adds to the score, where a triple pattern adds 1.
-#: A path counts as its steps; ``recursion`` is a step that repeats or a choice of steps.
+Complexity = Literal["simple", "moderate", "complex"]
+
+#: Every feature and what one occurrence adds to the score; a triple pattern adds 1, a path its
+#: steps. ``recursion`` is a repeated step or a choice of steps.
 FEATURES: dict[str, float] = {
     "path": 0.0,
     "recursion": 1.5,
@@ -49,7 +60,7 @@ FEATURES: dict[str, float] = {
 SIMPLE_UP_TO = 4.0
 MODERATE_UP_TO = 6.5
 
-#: Bumped when the reading of a query changes, so that cached features are computed anew.
+#: Part of the cache key: raised when this module's results change.
 VERSION = 2
 
 # rdflib leaves the insides of EXISTS and SERVICE as parse trees: both vocabularies occur.
@@ -100,9 +111,8 @@ class QueryFeatures:
         patterns: Triple patterns, a path counted as its steps.
         features: The names in `FEATURES` that occur, in that order.
         score: Weighted sum of patterns and features, at least 0.
-        template: A short hash of the algebra with variables renamed and constants abstracted;
-            equal for queries that ask the same about other things.
-        parsed: False where the query was described from its keywords.
+        template: Hash of the query's shape: equal for queries that differ in constants only.
+        parsed: False if the query was described from its keywords.
     """
 
     patterns: int
@@ -121,10 +131,10 @@ class QueryFeatures:
 
 @lru_cache(maxsize=8192)
 def query_features(query: str) -> QueryFeatures:
-    """Return the features of a query.
+    """Return the features of a query; empty text has none.
 
     Args:
-        query: SPARQL text with its prefixes; ``''`` (a blind task) has none.
+        query: SPARQL text with its prefixes.
 
     Examples:
         >>> f = query_features("SELECT ?p WHERE { ?p a/<http://e/sub>* <http://e/T> }")
@@ -136,36 +146,27 @@ def query_features(query: str) -> QueryFeatures:
     if not query.strip():
         return QueryFeatures(0, (), 0.0, "")
     key = hashlib.sha256(f"{VERSION}\n{query}".encode()).hexdigest()
-    cache = FeatureCache.default()
-    stored = cache.get(key)
-    if stored is not None:
+    cache = DiskCache.of_user("query-features")
+    kept = cache.get([key]).get(key)
+    if kept is not None:
+        stored = json.loads(kept)
         return QueryFeatures(**{**stored, "features": tuple(stored["features"])})
     found = _compute(query)
-    cache.put(
-        key,
-        {
-            "patterns": found.patterns,
-            "features": list(found.features),
-            "score": found.score,
-            "template": found.template,
-            "parsed": found.parsed,
-        },
-    )
+    cache.put({key: json.dumps(asdict(found)).encode()})
     return found
 
 
 def _compute(query: str) -> QueryFeatures:
     try:
         algebra = parse_algebra(query).algebra
-    # rdflib raises pyparsing errors, plain Exception for an unknown prefix, and on some
-    # broken queries AttributeError or RecursionError: none of them may end a load.
+    # rdflib raises pyparsing errors, plain Exception, AttributeError or RecursionError.
     except Exception:
         return _from_keywords(query)
     counts: Counter[str] = Counter()
     try:
         for node in _nodes(algebra):
             _count(node, counts)
-        template = template_of(algebra)
+        template = group_id(algebra)
     except RecursionError:
         return _from_keywords(query)
     return _scored(counts, template, parsed=True)
@@ -182,7 +183,7 @@ def _nodes(part: Any) -> Iterator[CompValue]:
     if isinstance(part, CompValue):
         yield part
         for key, value in part.items():
-            # DESCRIBE and CONSTRUCT templates say what is shown, not what is hard.
+            # Templates of DESCRIBE and CONSTRUCT do not make a query hard.
             if key not in ("_vars", "template", "PV"):
                 yield from _nodes(value)
     elif isinstance(part, (list, tuple)):
@@ -245,8 +246,46 @@ def _from_keywords(query: str) -> QueryFeatures:
             if token.is_word("SELECT") and before and before.text == "{":
                 counts["subquery"] += 1
     counts["aggregate"] = min(counts["aggregate"], 1)
-    # A pattern ends at a dot, a semicolon or a brace; close enough to tell two from twenty.
+    # A rough count: a pattern ends at a period or a semicolon.
     counts["pattern"] = sum(t.text in (".", ";") for t in tokens) or 1
     words = " ".join(t.kind if t.kind in ("string", "number") else t.text for t in tokens)
     template = "text-" + hashlib.sha256(words.encode()).hexdigest()[:12]
     return _scored(counts, template, parsed=False)
+
+
+def triple_patterns(query: str) -> list[TriplePattern]:
+    """Return the triple patterns of a query's WHERE clause, in written order.
+
+    Those of subqueries, EXISTS and SERVICE are included, those of a CONSTRUCT template are not.
+
+    Raises:
+        QueryError: If the query is not SPARQL, or has a collection in a pattern.
+
+    Examples:
+        >>> for p in triple_patterns("ASK { ?p a up:Protein ; up:organism/up:rank ?r , ?q }"):
+        ...     print(p)
+        ?p a up:Protein
+        ?p up:organism/up:rank ?r
+        ?p up:organism/up:rank ?q
+    """
+    return read_query(query).triple_patterns()
+
+
+def without_pattern(query: str, index: int) -> str:
+    """Return the query without the pattern at `index` of its `triple_patterns`.
+
+    Raises:
+        QueryError: As for `triple_patterns`, or if there is no such pattern.
+
+    Examples:
+        >>> without_pattern("ASK { ?p a up:Protein ; up:mass 3 . FILTER(?p != 4) }", 0)
+        'ASK { ?p up:mass 3 . FILTER(?p != 4) }'
+    """
+    left = index
+    for clause in read_query(query).statements():
+        if 0 <= left < len(clause.patterns):
+            rest = [pattern for i, pattern in enumerate(clause.patterns) if i != left]
+            text = " ".join(f"{pattern} ." for pattern in rest)
+            return query[: clause.start] + text + query[clause.end :]
+        left -= len(clause.patterns)
+    raise QueryError(f"the query has no triple pattern {index}")

@@ -1,22 +1,31 @@
-"""Domain packs: folders that hold all that is known of one endpoint.
+"""Domain packs: a folder per endpoint with its examples, data, schema and hints; and serving it.
 
-A pack is a folder with a ``pack.toml``. Packs are found by name in ``ontology/`` of the
-working directory, of the installed package and of the repository, in that order; a folder
-without a ``pack.toml`` is a pack that holds nothing but examples.
+A pack is a folder with a ``pack.toml``. Packs are found by name in ``ontology/`` of the working
+directory, of the installed package and of the repository, in that order. A folder without a
+``pack.toml`` is a pack that holds nothing but examples.
 """
 
 from __future__ import annotations
 
+import contextlib
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    ValidationInfo,
+)
 
 from reasoningbank.errors import UsageError
-from reasoningbank.sparql import EndpointConfig
+from reasoningbank.sparql import EndpointConfig, OxigraphServer
 
 __all__ = [
     "DocumentSpace",
@@ -26,10 +35,24 @@ __all__ = [
     "federated_config",
     "known_packs",
     "load_pack",
+    "open_endpoint",
 ]
 
 _FILE = "pack.toml"
 _TEST = "-test"
+#: The engine's own limit; clients set shorter ones, the judge's is the longest.
+SERVER_TIMEOUT_S = 90.0
+
+
+def _resolved(value: Any, info: ValidationInfo) -> Any:
+    """Return a path of `pack.toml` as an absolute one; an empty one is None."""
+    root: Any = info.context
+    return (root / value).resolve() if isinstance(value, str) and value else value or None
+
+
+_PackPath = Annotated[Path, BeforeValidator(_resolved)]
+_OptionalPath = Annotated[Path | None, BeforeValidator(_resolved)]
+_FORBID = ConfigDict(extra="forbid")
 
 
 @dataclass(frozen=True)
@@ -38,25 +61,31 @@ class FederatedEndpoint:
 
     Attributes:
         url: Its public address.
-        name: What people call it.
+        name: Its name for people.
         authority: Who runs it.
-        data: Files that stand for it offline; empty where it is only reached remotely.
+        data: Files that are served in its place offline; empty if it is only reached remotely.
         union_default_graph: Whether its default graph is the union of its named graphs.
-        prefixes: Namespace by prefix, over those of the pack.
-        label_properties: IRIs of the properties that name things there; the pack's where empty.
-        void: Its service description and statistics, as Turtle; None where the pack has none.
+        prefixes: Prefix → namespace, in addition to those of the pack.
+        label_properties: IRIs of its label properties; the pack's if empty.
+        void: Its service description and statistics, as Turtle.
         void_graph: The named graph that the service description is loaded into.
     """
 
-    url: str
+    __pydantic_config__: ClassVar[ConfigDict] = _FORBID
+
+    url: Annotated[str, Field(min_length=1)]
     name: str = ""
     authority: str = ""
-    data: tuple[Path, ...] = ()
+    data: tuple[_PackPath, ...] = ()
     union_default_graph: bool = True
     prefixes: Mapping[str, str] = field(default_factory=dict)
     label_properties: tuple[str, ...] = ()
-    void: Path | None = None
+    void: _OptionalPath = None
     void_graph: str = ""
+
+
+#: Spelled as a server spells its documents, since they are recognized by this prefix.
+_BASE = r"^https?://[a-z0-9.-]+(:[0-9]+)?/([A-Za-z0-9_.~%!$&'()*+,;=@-]+/)*$"
 
 
 @dataclass(frozen=True)
@@ -64,50 +93,54 @@ class DocumentSpace:
     """The documents that programs of a pack read and write.
 
     Attributes:
-        base: What the addresses of documents that may be written begin with.
-        initial: What documents hold beforehand, as TriG with a document's address as its graph's
-            name; None where there are none.
-        resources: What the addresses of resources begin with of which each answers GET with the
-            statements that the pack's data make of it; empty where none does.
+        base: Prefix of the addresses of writable documents.
+        initial: What documents hold at the start, as TriG with a document's address as its graph's
+            name; None if there are none.
+        resources: Prefix of the addresses of resources that answer GET with the statements that
+            the pack's data make about them; empty if there are none.
     """
 
-    base: str
-    initial: Path | None = None
-    resources: str = ""
+    __pydantic_config__: ClassVar[ConfigDict] = _FORBID
+
+    base: Annotated[str, Field(pattern=_BASE)]
+    initial: _OptionalPath = None
+    resources: Annotated[str, Field(pattern=r"^(https?://[^/?#]+/[^?#]*)?$")] = ""
 
 
 @dataclass(frozen=True)
 class Pack:
-    """What a pack says of itself; paths are absolute.
+    """What a pack's ``pack.toml`` says; paths are absolute.
 
     Attributes:
         key: The name it is loaded by: the folder's.
         root: The folder.
         examples: The folder with the SHACL examples.
         endpoint: The public address of the endpoint; ``''`` in a bare folder.
-        name: What people call the endpoint, e.g. ``UniProt``.
+        name: The endpoint's name for people, e.g. ``UniProt``.
         authority: Who is responsible for the endpoint.
         title: One line.
         description: A paragraph.
         licence: The licence of the pack's data.
-        prefixes: Namespace by prefix.
-        label_properties: IRIs of the properties that name things.
+        prefixes: Prefix → namespace.
+        label_properties: IRIs of the label properties.
         data: The files of the embedded sample.
-        schema: Classes and properties, as Turtle; None where the pack has none.
-        void: Service description and statistics, as Turtle; None where the pack has none.
+        schema: Classes and properties, as Turtle.
+        void: Service description and statistics, as Turtle.
         void_graph: The named graph that the service description is loaded into.
-        hints: The folder with patterns, constraints and guides; None where there is none.
-        languages: The languages that questions come in.
+        hints: The folder with patterns, constraints and guides.
+        languages: The languages of the questions.
         union_default_graph: Whether the default graph is the union of the named ones.
         federated: The endpoints that the examples federate with.
-        sources: Where each kind of fact comes from, as the pack's file says it.
-        test: The folder with a separate test set; None where the pack has none.
-        documents: The documents that its tasks write; None where none does.
+        sources: The source of each kind of fact.
+        test: The folder with a separate test set.
+        documents: The documents that its tasks write; None if no task does.
     """
+
+    __pydantic_config__: ClassVar[ConfigDict] = _FORBID
 
     key: str
     root: Path
-    examples: Path
+    examples: _PackPath
     endpoint: str = ""
     name: str = ""
     authority: str = ""
@@ -116,87 +149,46 @@ class Pack:
     licence: str = ""
     prefixes: Mapping[str, str] = field(default_factory=dict)
     label_properties: tuple[str, ...] = ()
-    data: tuple[Path, ...] = ()
-    schema: Path | None = None
-    void: Path | None = None
+    data: tuple[_PackPath, ...] = ()
+    schema: _OptionalPath = None
+    void: _OptionalPath = None
     void_graph: str = ""
-    hints: Path | None = None
+    hints: _OptionalPath = None
     languages: tuple[str, ...] = ("en",)
     union_default_graph: bool = True
     federated: tuple[FederatedEndpoint, ...] = ()
     sources: tuple[Mapping[str, Any], ...] = ()
-    test: Path | None = None
+    test: _OptionalPath = None
     documents: DocumentSpace | None = None
 
     def with_test_set(self) -> Pack:
         """Return the pack with its separate test set as its examples.
 
         Raises:
-            UsageError: The pack has none.
+            UsageError: If the pack has none.
         """
         if self.test is None:
             raise UsageError(
                 "the pack has no separate test set",
                 where=str(self.root),
-                hint=f'write test = "…", the name of a folder, into its {_FILE}',
+                hint=f'add test = "…", the name of a folder, to its {_FILE}',
+                code="no-test-set",
             )
         return replace(self, examples=self.test)
 
 
-class _Federated(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-    url: str = Field(min_length=1)
-    name: str = ""
-    authority: str = ""
-    data: list[str] = []
-    union_default_graph: bool = True
-    prefixes: dict[str, str] = {}
-    label_properties: list[str] = []
-    void: str = ""
-    void_graph: str = ""
-
-
-class _Documents(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-    # Spelled as a server's documents are, since documents are told by how their addresses begin.
-    base: str = Field(pattern=r"^https?://[a-z0-9.-]+(:[0-9]+)?/([A-Za-z0-9_.~%!$&'()*+,;=@-]+/)*$")
-    initial: str = ""
-    resources: str = Field(default="", pattern=r"^(https?://[^/?#]+/[^?#]*)?$")
-
-
-class _PackFile(BaseModel):
-    model_config = ConfigDict(extra="forbid", populate_by_name=True)
-    endpoint: str = ""
-    name: str = ""
-    authority: str = ""
-    title: str = ""
-    description: str = ""
-    licence: str = ""
-    prefixes: dict[str, str] = {}
-    label_properties: list[str] = []
-    examples: str = "examples"
-    test: str = ""
-    data: list[str] = []
-    schema_: str = Field(default="", alias="schema")
-    void: str = ""
-    void_graph: str = ""
-    hints: str = ""
-    languages: list[str] = ["en"]
-    union_default_graph: bool = True
-    federated: list[_Federated] = []
-    sources: list[dict[str, Any]] = []
-    documents: _Documents | None = None
+_PACK = TypeAdapter(Pack)
 
 
 def load_pack(name_or_path: str | Path) -> Pack:
-    """Load a pack by name (``uniprot``), by its folder, or make one of any folder.
+    """Load a pack by name (``uniprot``) or folder, or make one of any folder of examples.
 
     Args:
         name_or_path: A known pack's name; a folder; or ``ontology/NAME`` from anywhere. A name
             followed by ``-test`` is the pack with its separate test set as its examples.
 
     Raises:
-        UsageError: There is no such pack, test set or folder, or its ``pack.toml`` is broken.
+        UsageError: If there is no such pack, test set or folder, or its ``pack.toml`` is broken.
     """
     text = str(name_or_path)
     base = text.removesuffix(_TEST)
@@ -206,10 +198,10 @@ def load_pack(name_or_path: str | Path) -> Pack:
             return load_pack(base).with_test_set()
     root = _find(name_or_path)
     file = root / _FILE
-    if not file.is_file():
-        examples = root / "examples"
-        return Pack(root.name, root, examples if examples.is_dir() else root)
-    return _from_file(root, _read(file))
+    if file.is_file():
+        return _read(root, file)
+    examples = root / "examples"
+    return Pack(root.name, root, examples if examples.is_dir() else root)
 
 
 def known_packs() -> dict[str, Path]:
@@ -232,19 +224,19 @@ def endpoint_config(
 
     Args:
         pack: A pack that names an endpoint.
-        query_url: Where requests really go, e.g. an embedded server standing for the endpoint;
-            the public address if None.
-        federated: The endpoints it federates with, as they are asked directly.
-        aliases: Real address by public one, for SERVICE; the endpoint's own where None.
+        query_url: Where requests go, e.g. an embedded server; the public address if None.
+        federated: Configurations of the endpoints it federates with.
+        aliases: Public address → real one, for SERVICE; by default the endpoint's own.
 
     Raises:
-        UsageError: The pack names no endpoint.
+        UsageError: If the pack names no endpoint.
     """
     if not pack.endpoint:
         raise UsageError(
             "the pack names no endpoint",
             where=str(pack.root),
-            hint=f'write endpoint = "https://…" into its {_FILE}',
+            hint=f'add endpoint = "https://…" to its {_FILE}',
+            code="no-endpoint",
         )
     own = {pack.endpoint: query_url} if query_url else {}
     config = EndpointConfig(
@@ -268,13 +260,13 @@ def federated_config(
     *,
     aliases: Mapping[str, str] | None = None,
 ) -> EndpointConfig:
-    """Return how to ask one of the endpoints that a pack federates with directly.
+    """Return how to reach one of the endpoints in ``pack.federated`` directly.
 
     Args:
-        pack: The pack, whose prefixes and label properties hold where the endpoint has none.
-        endpoint: One of ``pack.federated``.
-        query_url: Where requests really go; the public address if None.
-        aliases: Real address by public one, so that it can federate back.
+        pack: The pack, whose prefixes and label properties are the defaults.
+        endpoint: The endpoint.
+        query_url: Where requests go; the public address if None.
+        aliases: Public address → real one, so that it can federate back.
     """
     config = EndpointConfig(
         endpoint.url,
@@ -286,6 +278,87 @@ def federated_config(
     )
     labels = endpoint.label_properties or pack.label_properties
     return replace(config, label_properties=labels) if labels else config
+
+
+@contextlib.contextmanager
+def open_endpoint(
+    pack: Pack, url: str | None = None, *, port: int | None = None, services: Iterable[str] = ()
+) -> Iterator[EndpointConfig]:
+    """Make a pack's endpoint, and those it federates with, reachable for the length of a block.
+
+    The data of the pack and of each federated endpoint are served on a loopback port each. SERVICE
+    clauses keep the public addresses; the configuration's `aliases` map them to the servers. A
+    federated endpoint without data is not reachable from an embedded one.
+
+    Args:
+        pack: The pack.
+        url: A running endpoint to use instead. A pack without data is reached at its public
+            address. Either way the endpoints it federates with are then the public ones.
+        port: Port of the server of the pack's own data; a free one by default.
+        services: Addresses that SERVICE may name at a running endpoint, besides the endpoints that
+            the pack federates with.
+
+    Yields:
+        The configuration for tools and judge; its `federated` holds one for each endpoint that can
+        be queried directly.
+
+    Raises:
+        UsageError: If the pack has neither data nor an address, or a data file is missing.
+        SetupError: If a server does not start, or the port is in use.
+    """
+    if url is not None or not pack.data:
+        public = [federated_config(pack, other) for other in pack.federated]
+        config = endpoint_config(pack, url, federated=public)
+        # An agent must not make a public server send data to an address of its choice.
+        yield replace(config, services=(*(other.url for other in pack.federated), *services))
+        return
+    others = [other for other in pack.federated if other.data]
+    servers = [
+        _server(pack, port=port),
+        *(_server(other) for other in others),
+    ]
+    with _running(servers):
+        aliases = {
+            public: server.url
+            for public, server in zip(
+                (pack.endpoint, *(other.url for other in others)), servers, strict=True
+            )
+        }
+        federated = [
+            federated_config(pack, other, server.url, aliases=aliases)
+            for other, server in zip(others, servers[1:], strict=True)
+        ]
+        yield endpoint_config(pack, servers[0].url, federated=federated, aliases=aliases)
+
+
+@contextlib.contextmanager
+def _running(servers: Sequence[OxigraphServer]) -> Iterator[None]:
+    try:
+        with ThreadPoolExecutor(max_workers=len(servers)) as pool:
+            for _ in pool.map(OxigraphServer.start, servers):
+                pass
+        yield
+    finally:
+        for server in servers:
+            server.stop()
+
+
+def _server(source: Pack | FederatedEndpoint, *, port: int | None = None) -> OxigraphServer:
+    for path in source.data:
+        if not path.exists():
+            raise UsageError("the pack's data file is missing", where=str(path), code="no-data")
+    return OxigraphServer(
+        [*source.data, *_void(source)],
+        union_default_graph=source.union_default_graph,
+        timeout_s=SERVER_TIMEOUT_S,
+        port=port,
+    )
+
+
+def _void(source: Pack | FederatedEndpoint) -> list[Path | tuple[Path, str]]:
+    if source.void is None or not source.void.exists():
+        return []
+    return [(source.void, source.void_graph) if source.void_graph else source.void]
 
 
 def _homes() -> list[Path]:
@@ -307,65 +380,20 @@ def _find(name_or_path: str | Path) -> Path:
         return known[given.name].resolve()
     raise UsageError(
         f"unknown pack {text!r}",
+        code="unknown-pack",
         hint=f"choose {', '.join(sorted(known)) or 'a pack'} or name a folder of SHACL examples",
     )
 
 
-def _read(file: Path) -> _PackFile:
+def _read(root: Path, file: Path) -> Pack:
     try:
-        return _PackFile.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
+        data = tomllib.loads(file.read_text(encoding="utf-8"))
+        facts = {"name": root.name, "examples": "examples", **data, "key": root.name, "root": root}
+        return _PACK.validate_python(facts, context=root)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"cannot be read: {error}", where=str(file)) from None
+        raise UsageError(f"cannot be read: {error}", where=str(file), code="bad-pack") from None
     except ValidationError as error:
         first = error.errors()[0]
-        field_name = ".".join(str(part) for part in first["loc"])
-        raise UsageError(f"{field_name}: {first['msg']}", where=str(file)) from None
-
-
-def _from_file(root: Path, read: _PackFile) -> Pack:
-    def inside(name: str) -> Path:
-        return (root / name).resolve()
-
-    return Pack(
-        key=root.name,
-        root=root,
-        examples=inside(read.examples),
-        endpoint=read.endpoint,
-        name=read.name or root.name,
-        authority=read.authority,
-        title=read.title,
-        description=read.description,
-        licence=read.licence,
-        prefixes=read.prefixes,
-        label_properties=tuple(read.label_properties),
-        data=tuple(inside(name) for name in read.data),
-        schema=inside(read.schema_) if read.schema_ else None,
-        void=inside(read.void) if read.void else None,
-        void_graph=read.void_graph,
-        hints=inside(read.hints) if read.hints else None,
-        languages=tuple(read.languages),
-        union_default_graph=read.union_default_graph,
-        federated=tuple(
-            FederatedEndpoint(
-                item.url,
-                item.name,
-                item.authority,
-                tuple(inside(name) for name in item.data),
-                item.union_default_graph,
-                item.prefixes,
-                tuple(item.label_properties),
-                inside(item.void) if item.void else None,
-                item.void_graph,
-            )
-            for item in read.federated
-        ),
-        sources=tuple(read.sources),
-        test=inside(read.test) if read.test else None,
-        documents=None
-        if read.documents is None
-        else DocumentSpace(
-            read.documents.base,
-            inside(read.documents.initial) if read.documents.initial else None,
-            read.documents.resources,
-        ),
-    )
+        place = ".".join(str(part) for part in first["loc"])
+        what = f"{place}: {first['msg']}"
+        raise UsageError(what, where=str(file), code="bad-pack", field=place) from None

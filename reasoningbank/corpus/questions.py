@@ -1,29 +1,36 @@
-"""What a question must say: every constant of its gold; and must not: names of the schema.
+"""What a question must contain, every constant of its gold, and must not: names of the schema.
 
-A question that leaves a constant out cannot be answered; one that holds the schema's own
-names gives half of the query away.
+A question without one of the constants cannot be answered; one with the schema's own names gives
+half of the query away.
 """
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+import pyoxigraph as ox
 from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.plugins.sparql.sparql import Query
 from rdflib.term import Literal, URIRef
 
-from reasoningbank.corpus.template import triples_of
-from reasoningbank.corpus.vocabulary import RDF_TYPE
-from reasoningbank.errors import QueryError
-from reasoningbank.sparql.parsing import parse_algebra
+from reasoningbank.corpus.pack import Pack
+from reasoningbank.errors import QueryError, UsageError
+from reasoningbank.sparql.parsers import parse_algebra
+from reasoningbank.sparql.shape import triples_of
+from reasoningbank.sparql.terms import RDF_TYPE
 
-__all__ = ["constants_of", "schema_names_in", "unmentioned"]
+__all__ = ["constants_of", "schema_names", "schema_names_in", "unmentioned"]
 
 _XSD = "http://www.w3.org/2001/XMLSchema#"
-#: What these properties lead to is a class or a property.
+#: The objects of these properties are classes or properties.
 _VOCABULARY_BEHIND = (RDF_TYPE, "http://www.w3.org/1999/02/22-rdf-syntax-ns#predicate")
+_NAMING = (
+    "http://www.w3.org/2000/01/rdf-schema#label",
+    "http://www.w3.org/2004/02/skos/core#altLabel",
+)
 _NUMBER_WORDS = {
     "en": (
         "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
@@ -37,15 +44,15 @@ _NUMBER_WORDS = {
 def constants_of(query: str | Query) -> list[URIRef | Literal]:
     """Return the constants that a query's answer depends on, each once.
 
-    Those are the IRIs and literals in subjects, objects, VALUES and expressions, and the
-    number of a LIMIT. Properties, classes, graph names, datatypes and what stands in the
-    template of CONSTRUCT are vocabulary, not constants.
+    These are the IRIs and literals in subjects, objects, VALUES and expressions, and the number of
+    a LIMIT. Properties, classes, graph names, datatypes and the template of CONSTRUCT are
+    vocabulary, not constants.
 
     Args:
-        query: SPARQL text with its prefixes, or what rdflib made of it.
+        query: SPARQL text with its prefixes, or rdflib's algebra of it.
 
     Raises:
-        QueryError: The query does not parse.
+        QueryError: If the query does not parse.
 
     Examples:
         >>> sorted(constants_of(
@@ -95,7 +102,7 @@ def _of_node(node: CompValue) -> Iterator[URIRef | Literal]:
         yield Literal(f"-{node.expr}")
         return
     if node.name == "AdditiveExpression":
-        # Lengths count both ends: ?end - ?begin + 1 depends on no constant of the question.
+        # ?end - ?begin + 1 is a length and holds no constant of the question.
         yield from (c for c in _constants([node.expr, *node.other]) if str(c) != "1")
         return
     for key, value in node.items():
@@ -112,14 +119,14 @@ def unmentioned(
 ) -> list[URIRef | Literal]:
     """Return the constants of a query that its question does not mention.
 
-    A literal is mentioned by its text (small numbers also in words), an IRI by its local
-    name, by its last word or all but its last word, or by one of its names in the data.
-    Words may go on (*kinase*, *kinases*); Italian ones may change their last vowel too.
+    A literal is mentioned by its text (small numbers also in words), an IRI by its local name, by
+    its last word or all but its last word, or by one of its names in the data. Words may have
+    endings (*kinase*, *kinases*); Italian ones may also change their last vowel.
 
     Args:
         question: The question in natural language.
         query: The gold, as `constants_of` takes it.
-        names: The names that the data give an IRI: labels, symbols, common names.
+        names: Returns the names of an IRI in the data: labels, symbols, common names.
         language: The question's language; it decides number words and inflection.
 
     Examples:
@@ -134,7 +141,7 @@ def unmentioned(
     return [
         constant
         for constant in constants_of(query)
-        # A truth value says how the rest of its pattern is meant; no word stands for it.
+        # No word expresses a truth value.
         if str(constant) not in ("true", "false")
         and not any(_says(said, way, language) for way in _ways(constant, names, language))
     ]
@@ -168,7 +175,7 @@ def _words(text: str) -> str:
 
 
 def _says(said: str, name: str, language: str) -> bool:
-    # The beginning of a word will do (kinase, kinases), of a number or an identifier not.
+    # A word may have an ending (kinase, kinases), a number or an identifier may not.
     wanted = _words(name).strip()
     if language == "it":
         wanted = re.sub(r"(?<=\w{3})[aeio]$", "", wanted)
@@ -177,14 +184,10 @@ def _says(said: str, name: str, language: str) -> bool:
 
 
 def schema_names_in(question: str, schema_iris: Iterable[str]) -> list[str]:
-    """Return the names of classes and properties that a question holds as such.
+    """Return the names of classes and properties that a question contains.
 
-    A name that is a plain word ("organism", "enzyme") is what a biologist says too; one that
-    only a schema has (``scientificName``, ``Disease_Annotation``, ``up:mass``) is not.
-
-    Args:
-        question: The question in natural language.
-        schema_iris: The IRIs of the schema's classes and properties.
+    Only names that no biologist would say count (``scientificName``, ``Disease_Annotation``,
+    ``up:mass``), not plain words such as "organism".
 
     Examples:
         >>> schema_names_in("Which scientificName has the organism?",
@@ -195,3 +198,22 @@ def schema_names_in(question: str, schema_iris: Iterable[str]) -> list[str]:
     telling = {name for name in local if re.search(r"[a-z][A-Z]|_", name)}
     words = re.findall(r"[\w-]+(?::[\w.-]+)?", question)
     return [w for w in words if w in telling or w.partition(":")[2] in local - {""}]
+
+
+def schema_names(pack: Pack) -> dict[URIRef, list[str]]:
+    """Return the labels of IRIs in a pack's schema, in all languages.
+
+    Raises:
+        UsageError: If the schema cannot be read.
+    """
+    if pack.schema is None:
+        return {}
+    found: dict[URIRef, list[str]] = defaultdict(list)
+    try:
+        for quad in ox.parse(path=str(pack.schema), format=ox.RdfFormat.TURTLE):
+            named = isinstance(quad.subject, ox.NamedNode) and quad.predicate.value in _NAMING
+            if named and isinstance(quad.object, ox.Literal):
+                found[URIRef(quad.subject.value)].append(quad.object.value)
+    except (OSError, SyntaxError, ValueError) as error:
+        raise UsageError(f"the schema cannot be read: {error}", where=str(pack.schema)) from None
+    return dict(found)

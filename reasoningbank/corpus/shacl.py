@@ -1,10 +1,9 @@
-"""SHACL examples → tasks.
+"""Loading a corpus: a folder of SHACL examples becomes tasks.
 
-A corpus is a folder of Turtle files that describe example queries the way SPARQL endpoints
-publish them: ``sh:SPARQLExecutable`` with the question as ``rdfs:comment``, the query under
-``sh:select``, ``sh:ask``, ``sh:construct`` or ``spex:describe`` (``sh:update``, where documents
-are to be written), and the endpoint as ``schema:target``. Files are read as RDF. What is odd
-becomes a `Finding`; only an example without a question or a query is left out.
+Examples are described the way SPARQL endpoints publish them: ``sh:SPARQLExecutable`` with the
+question as ``rdfs:comment``, the query under ``sh:select``, ``sh:ask``, ``sh:construct``,
+``spex:describe`` or ``sh:update``, and the endpoint as ``schema:target``. Only an example without
+a question or a query is left out; everything else that is odd becomes a finding.
 """
 
 from __future__ import annotations
@@ -14,22 +13,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePosixPath
-from typing import cast, get_args
 
-from reasoningbank.corpus.draft import Draft
-from reasoningbank.corpus.findings import Finding
-from reasoningbank.corpus.loaded import LoadedTask
+from reasoningbank.corpus.examples import (
+    SCHEMA,
+    ExampleFile,
+    canonical_targets,
+    draft_task,
+    read_example_file,
+)
 from reasoningbank.corpus.pack import Pack, load_pack
 from reasoningbank.corpus.splits import Split, groups_of, split_tasks
-from reasoningbank.corpus.targets import canonical_targets
-from reasoningbank.corpus.task import Complexity, Task
-from reasoningbank.corpus.turtle import ExampleFile, read_example_file
-from reasoningbank.corpus.vocabulary import SCHEMA
-from reasoningbank.errors import UsageError
+from reasoningbank.corpus.task import LoadedTask, Task, check_complexity
+from reasoningbank.findings import Finding
 
 __all__ = ["Corpus", "load_corpus", "load_shacl_tasks"]
-
-_COMPLEXITIES: tuple[Complexity, ...] = get_args(Complexity)
 
 
 @dataclass(frozen=True)
@@ -39,7 +36,7 @@ class Corpus:
     Attributes:
         name: The pack's name, or the folder's.
         tasks: Sorted by source file, then by order in the file.
-        findings: Remarks by file.
+        findings: Sorted by file (`where`) and code.
     """
 
     name: str
@@ -70,9 +67,12 @@ def load_shacl_tasks(
         language: The question's language where an example has several.
 
     Raises:
-        UsageError: No such pack or folder; an unknown complexity.
+        UsageError: If there is no such pack or folder, or a complexity is unknown.
     """
-    wanted = _checked_complexities(complexity_filter)
+    given = [complexity_filter] if isinstance(complexity_filter, str) else complexity_filter
+    wanted = None if given is None else frozenset(given)
+    for word in wanted or ():
+        check_complexity(word, "complexity_filter")
     tasks = load_corpus(path, language=language).tasks
     return [t for t in tasks if wanted is None or t.complexity in wanted]
 
@@ -91,41 +91,23 @@ def load_corpus(path: str | Path | Pack, *, language: str = "en") -> Corpus:
         pack.endpoint,
     )
     prefixes_for = _prefixes_by_folder(files, pack.prefixes)
-    tasks = [
-        task
+    drafts = (
+        draft_task(raw, file.path, pack, targets, prefixes_for(file.path), language, findings)
         for file in files
         for raw in file.examples
-        if (
-            task := Draft(raw, file.path, findings).task(
-                pack, targets, prefixes_for(file.path), language
-            )
-        )
-    ]
+    )
+    tasks = [task for task in drafts if task is not None]
     if not tasks:
-        findings.append(Finding(".", "no-examples", f"{root.name} holds no SHACL example"))
+        findings.append(Finding("no-examples", f"{root.name} holds no SHACL example", "."))
     unique = _with_unique_ids(tasks, findings)
-    findings.sort(key=lambda f: (f.file, f.code))
+    findings.sort(key=lambda finding: (finding.where, finding.code))
     return Corpus(pack.key, unique, tuple(findings))
-
-
-def _checked_complexities(given: Iterable[str] | None) -> frozenset[Complexity] | None:
-    if given is None:
-        return None
-    wanted = [given] if isinstance(given, str) else list(given)
-    for word in wanted:
-        if word not in _COMPLEXITIES:
-            raise UsageError(
-                f"unknown complexity {word!r}",
-                where="complexity_filter",
-                hint="choose " + ", ".join(_COMPLEXITIES),
-            )
-    return frozenset(cast("list[Complexity]", wanted))
 
 
 def _prefixes_by_folder(
     files: Sequence[ExampleFile], base: Mapping[str, str]
 ) -> Callable[[str], dict[str, str]]:
-    """Return what gives a file's prefixes: a declaration holds in its folder and below."""
+    """Return a function from file to prefixes: a declaration holds in its folder and below."""
     declared: dict[PurePosixPath, dict[str, str]] = {}
     for file in files:
         if file.prefixes:
@@ -140,7 +122,7 @@ def _prefixes_by_folder(
 
 
 def _with_unique_ids(tasks: Sequence[LoadedTask], findings: list[Finding]) -> tuple[Task, ...]:
-    """Rename tasks that share an id: by their folder where that tells them apart."""
+    """Rename tasks that share an id: by their folder if that makes them different."""
     counts = Counter(task.id for task in tasks)
     seen: Counter[str] = Counter()
     out: list[Task] = []
@@ -153,12 +135,8 @@ def _with_unique_ids(tasks: Sequence[LoadedTask], findings: list[Finding]) -> tu
         if seen[new] > 1:
             new = f"{new}~{seen[new]}"
         if new != task.id:
-            findings.append(
-                Finding(
-                    task.source_file,
-                    "duplicate-id",
-                    f"{counts[task.id]} examples are called {task.id}; this one is now {new}",
-                )
-            )
+            what = f"{counts[task.id]} examples have the id {task.id}; this one is now {new}"
+            facts = {"id": new, "duplicate": task.id}
+            findings.append(Finding("duplicate-id", what, task.source_file, fields=facts))
         out.append(task if new == task.id else task.renamed(new))
     return tuple(out)

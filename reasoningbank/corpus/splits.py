@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
-from reasoningbank.corpus.sampling import shuffle_key
-from reasoningbank.corpus.task import Task
+from reasoningbank.corpus.task import Task, shuffle_key
 from reasoningbank.errors import UsageError
 
 __all__ = ["DEFAULT_SHARES", "PARTS", "Split", "SplitName", "groups_of", "split_tasks"]
@@ -18,20 +17,20 @@ SplitName = Literal["train", "dev", "test"]
 PARTS: tuple[SplitName, ...] = ("train", "dev", "test")
 DEFAULT_SHARES: Mapping[str, float] = MappingProxyType({"train": 0.5, "dev": 0.2, "test": 0.3})
 
-#: A group is filed under the first of these that it holds: what is rare must be spread first.
+#: A group belongs to the stratum of its rarest form.
 _RARE_FIRST = ("UPDATE", "DESCRIBE", "CONSTRUCT", "ASK", "SELECT")
 
 
 @dataclass(frozen=True)
 class Split:
-    """Three parts that share no group."""
+    """Train, dev and test tasks; no group is in two of them."""
 
     train: tuple[Task, ...]
     dev: tuple[Task, ...]
     test: tuple[Task, ...]
 
     def part_of(self, task_id: str) -> SplitName | None:
-        """Return ``train``, ``dev`` or ``test``; None for a task that is in no part."""
+        """Return ``train``, ``dev`` or ``test``; None for an unknown task."""
         for name in PARTS:
             if any(t.id == task_id for t in getattr(self, name)):
                 return name
@@ -43,7 +42,7 @@ class Split:
 
 
 def groups_of(tasks: Iterable[Task]) -> dict[str, list[Task]]:
-    """Return the tasks by group; a task without a group is one by itself.
+    """Return the tasks by group; a task without a group forms its own.
 
     Examples:
         >>> a, b = (Task(i, "?", "ASK {}", "http://e/", group="g") for i in "ab")
@@ -61,21 +60,19 @@ def split_tasks(
 ) -> Split:
     """Split tasks so that no group is in two parts.
 
-    Groups of one stratum (their rarest form and commonest complexity) are laid around a
-    circle in an order that depends on seed and group names alone, each as long as it has
-    tasks; the circle is cut into arcs of the shares, beginning at a place that depends on seed
-    and stratum alone. So a group that is added moves only what lies at the cuts of its own
-    stratum, and the order of `tasks` does not matter. Each stratum meets its shares to within
-    half a group at each cut.
+    Groups of one stratum (rarest form, most frequent complexity) are placed around a circle in an
+    order that depends on seed and group names alone, each as long as its number of tasks. The
+    circle is cut into arcs of the shares, from a start that depends on seed and stratum alone. So a
+    new group moves only tasks at the cuts of its own stratum, and the order of `tasks` does not
+    matter. Each stratum meets its shares to within half a group at each cut.
 
     Args:
         tasks: The tasks of a corpus.
-        shares: What part of the tasks goes to ``train``, ``dev`` and ``test``; each at least
-            0, together 1.
-        seed: Another seed, another split.
+        shares: Shares of ``train``, ``dev`` and ``test``; each at least 0, together 1.
+        seed: Another seed gives another split.
 
     Raises:
-        UsageError: The shares are not of that form.
+        UsageError: If the shares do not have that form.
 
     Examples:
         >>> pool = [Task(f"t{i}", "?", "ASK {}", "http://e/", form="ASK") for i in range(10)]
@@ -84,7 +81,7 @@ def split_tasks(
         (5, 2, 3)
     """
     if set(shares) - set(PARTS) or not all(s >= 0 for s in shares.values()):
-        raise UsageError("shares are of train, dev and test, and not negative", where="shares")
+        raise UsageError("the shares are not those of train, dev and test", where="shares")
     if not abs(sum(shares.values()) - 1.0) <= 1e-6:
         raise UsageError(f"the shares add up to {sum(shares.values()):g}, not 1", where="shares")
     strata: dict[str, list[tuple[str, list[Task]]]] = defaultdict(list)
@@ -108,7 +105,7 @@ def _stratum(group: Sequence[Task]) -> str:
 def _around(
     members: Sequence[tuple[str, list[Task]]], start: float
 ) -> Iterator[tuple[list[Task], float]]:
-    """Yield each group with where its middle lies on a circle of length 1."""
+    """Yield each group with the position of its middle on a circle of length 1."""
     whole = sum(len(group) for _, group in members)
     before = 0
     for _, group in members:
@@ -123,7 +120,7 @@ def _part_at(place: float, shares: Mapping[str, float]) -> SplitName:
         end += shares[part]
         if place < end:
             return part
-    # The shares may fall short of 1 by a rounding error.
+    # The sum of the shares may be below 1 by a rounding error.
     return used[-1]
 
 

@@ -1,24 +1,42 @@
-"""A task: one question over one endpoint, with the gold query that answers it."""
+"""Tasks: questions over an endpoint with their gold queries; finding, drawing and counting them."""
 
 from __future__ import annotations
 
+import difflib
+import hashlib
+from collections import Counter
+from collections.abc import Iterable
+from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from functools import cached_property
+from typing import Literal, Self, TypedDict, get_args
 
-__all__ = ["Complexity", "QueryForm", "Task"]
+from reasoningbank.corpus.features import Complexity, query_features
+from reasoningbank.errors import UsageError
 
-#: An UPDATE says what documents hold once the instruction was carried out.
+__all__ = [
+    "LoadedTask",
+    "QueryForm",
+    "Task",
+    "TaskStats",
+    "check_complexity",
+    "find_task",
+    "get_task_stats",
+    "sample_tasks",
+    "shuffle_key",
+]
+
+#: An UPDATE says what documents hold after the instruction was carried out.
 QueryForm = Literal["SELECT", "ASK", "CONSTRUCT", "DESCRIBE", "UPDATE"]
-Complexity = Literal["simple", "moderate", "complex"]
 
 
 @dataclass(frozen=True)
 class Task:
-    """One competency question of a corpus.
+    """One question of a corpus.
 
     Attributes:
         id: Unique across the corpus, e.g. ``'121_proteins_and_diseases'``.
-        query: The question in natural language (the seed calls it `query`).
+        query: The question in natural language.
         expected_sparql: The gold query, prefixes included; ``''`` in a blind task.
         endpoint: The public address of the endpoint the gold is written for.
         keywords: Free keywords of the example.
@@ -29,7 +47,7 @@ class Task:
         features: What makes the gold hard, e.g. ``('path', 'optional', 'aggregate')``.
         source_file: The file the example was read from, relative to the corpus.
         corpus: The name of the pack or folder.
-        group: Tasks of one group share a template; splits and leakage guards keep it together.
+        group: Tasks of one group share a template; splits and leakage filters keep it together.
         bag: Whether duplicate rows count when results are compared.
         ordered: Whether the question asks for an order.
         language: Language tag of the question.
@@ -70,3 +88,148 @@ class Task:
             features=(),
             group="",
         )
+
+
+class LoadedTask(Task):
+    """A task whose complexity, features and group are computed at first access.
+
+    Parsing takes about 18 ms per query.
+    """
+
+    @cached_property
+    def complexity(self) -> Complexity:
+        """How hard the gold is."""
+        return query_features(self.expected_sparql).complexity
+
+    @cached_property
+    def features(self) -> tuple[str, ...]:
+        """What makes the gold hard."""
+        return query_features(self.expected_sparql).features
+
+    @cached_property
+    def group(self) -> str:
+        """The gold's template."""
+        return query_features(self.expected_sparql).template
+
+    def deferred(self) -> Self:
+        """Forget the derived fields, so that the next access computes them."""
+        # cached_property is no data descriptor: __init__ has stored the defaults over it.
+        for name in ("complexity", "features", "group"):
+            if name != "group" or not self.group:
+                del self.__dict__[name]
+        return self
+
+    def renamed(self, task_id: str) -> Self:
+        """Return the task under another id; `replace` would compute the derived fields."""
+        other = copy(self)
+        other.__dict__["id"] = task_id
+        return other
+
+
+class TaskStats(TypedDict):
+    """Counts; the mappings are ordered by frequency."""
+
+    total: int
+    by_complexity: dict[str, int]
+    by_endpoint: dict[str, int]
+    by_form: dict[str, int]
+    by_feature: dict[str, int]
+    groups: int
+    top_keywords: dict[str, int]
+
+
+def get_task_stats(tasks: Iterable[Task], top: int = 20) -> TaskStats:
+    """Count tasks by complexity, endpoint, form, feature and keyword.
+
+    Args:
+        tasks: Any tasks; an empty list has zero of everything.
+        top: How many keywords to name, at least 0.
+
+    Examples:
+        >>> t = Task("t1", "Which taxa?", "ASK {}", "http://e/", ("taxon",), form="ASK")
+        >>> stats = get_task_stats([t])
+        >>> stats["total"], stats["by_form"], stats["top_keywords"]
+        (1, {'ASK': 1}, {'taxon': 1})
+    """
+    listed = list(tasks)
+
+    def counted(values: Iterable[str], most: int | None = None) -> dict[str, int]:
+        counts = sorted(Counter(values).items(), key=lambda item: (-item[1], item[0]))
+        return dict(counts[:most])
+
+    return TaskStats(
+        total=len(listed),
+        by_complexity=counted(t.complexity for t in listed),
+        by_endpoint=counted(t.endpoint for t in listed),
+        by_form=counted(t.form for t in listed),
+        by_feature=counted(f for t in listed for f in t.features),
+        groups=len({t.group for t in listed}),
+        top_keywords=counted((k for t in listed for k in t.keywords), max(0, top)),
+    )
+
+
+def find_task(tasks: Iterable[Task], task_id: str, where: str = "tasks") -> Task:
+    """Return the task with an id.
+
+    Args:
+        tasks: The tasks of a corpus.
+        task_id: The complete id; for a part of one the error suggests complete ids.
+        where: What an error names as its place.
+
+    Raises:
+        UsageError: If there is no such task.
+    """
+    by_id = {task.id: task for task in tasks}
+    if task_id in by_id:
+        return by_id[task_id]
+    near = [known for known in by_id if task_id and task_id in known][:3]
+    near = near or difflib.get_close_matches(task_id, by_id, n=3, cutoff=0.4)
+    hint = f"did you mean {', '.join(near)}?" if near else "see: reasoningbank tasks list"
+    raise UsageError(
+        f"unknown task {task_id!r}", where=where, hint=hint, code="unknown-task", near=near
+    )
+
+
+def sample_tasks(
+    tasks: Iterable[Task], n: int = 10, complexity: Complexity | None = None, seed: int = 0
+) -> list[Task]:
+    """Draw tasks without replacement.
+
+    A task's place in the order depends on the seed and its id alone: a corpus that grows
+    keeps most of an earlier sample, and a larger `n` extends a smaller one.
+
+    Args:
+        tasks: Where to draw from.
+        n: How many, at least 0; all if there are fewer.
+        complexity: Draw only from these.
+        seed: Another seed gives another sample.
+
+    Raises:
+        UsageError: If `n` is negative or the complexity unknown.
+
+    Examples:
+        >>> pool = [Task(f"t{i}", "?", "ASK {}", "http://e/") for i in range(9)]
+        >>> [t.id for t in sample_tasks(pool, 2)] == [t.id for t in sample_tasks(pool, 4)][:2]
+        True
+    """
+    if n < 0:
+        raise UsageError(f"cannot draw {n} tasks", where="n", hint="give 0 or more")
+    if complexity is not None:
+        check_complexity(complexity, "complexity")
+    pool = [t for t in tasks if complexity is None or t.complexity == complexity]
+    return sorted(pool, key=lambda t: (shuffle_key(seed, t.id), t.id))[:n]
+
+
+def check_complexity(word: str, where: str) -> None:
+    """Raise a `UsageError` for an unknown complexity."""
+    known = get_args(Complexity)
+    if word not in known:
+        hint = "choose " + ", ".join(known)
+        raise UsageError(
+            f"unknown complexity {word!r}", where=where, hint=hint, code="unknown-complexity"
+        )
+
+
+def shuffle_key(seed: int, name: str) -> str:
+    """Return a pseudo-random sort key that depends on nothing but its arguments."""
+    return hashlib.sha256(f"{seed}\n{name}".encode()).hexdigest()

@@ -1,46 +1,89 @@
-"""Checking a whole corpus: shapes, queries, questions and, given an endpoint, answers."""
+"""Validating a corpus: SHACL shapes, queries, questions and, with an endpoint, golds' answers."""
 
 from __future__ import annotations
 
 import re
+import time
+import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
+from typing import Any, NamedTuple, cast
 
-from rdflib import URIRef
+import pyoxigraph as ox
+from rdflib import RDF, BNode, Graph, URIRef
 from rdflib import namespace as known
-from rdflib.term import Literal
+from rdflib.term import Literal, Node
 
-from reasoningbank.corpus.draft import Draft
-from reasoningbank.corpus.findings import Finding
+from reasoningbank.corpus.examples import (
+    PROPERTIES,
+    QUERY_PROPERTIES,
+    RB,
+    RawExample,
+    local_name,
+    read_example_file,
+    task_id,
+)
 from reasoningbank.corpus.pack import Pack, load_pack
-from reasoningbank.corpus.questions import unmentioned
-from reasoningbank.corpus.schema_names import schema_names
+from reasoningbank.corpus.prefixes import complete_prefixes, declared_prefixes
+from reasoningbank.corpus.questions import schema_names, unmentioned
 from reasoningbank.corpus.shacl import load_corpus
 from reasoningbank.corpus.task import Task
-from reasoningbank.corpus.turtle import local_name, read_example_file
-from reasoningbank.corpus.validation_golds import gold_findings, names_of
-from reasoningbank.corpus.validation_queries import CheckedQuery, check_query
-from reasoningbank.corpus.validation_shapes import NamedExample, shape_findings
-from reasoningbank.corpus.vocabulary import PROPERTIES, QUERY_PROPERTIES, RB
-from reasoningbank.sparql import SPARQLClient
+from reasoningbank.errors import EndpointError, QueryError, SetupError
+from reasoningbank.findings import Finding
+from reasoningbank.sparql import (
+    STANDARD_PREFIXES,
+    BooleanResult,
+    PreparedQuery,
+    SPARQLClient,
+    TableResult,
+    address_key,
+    iri,
+    prepare,
+)
+from reasoningbank.sparql.parsers import FAILS, parse_algebra, parse_update, parsed_alone
 
-__all__ = ["validate"]
+__all__ = ["shapes_file", "validate"]
 
 SLOW_S = 5.0
 #: As many as the execution judge reads: a gold that is cut here cannot be judged.
 MOST_ROWS = 5_000_000
+#: After this many failures of the endpoint in a row, no further gold is run.
+PATIENCE = 3
+_IRIS_PER_QUERY = 50
 _MOST_NAMED = 5
 _MOST_CHARS = 60
+_FINDING = URIRef(RB + "finding")
+_XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 #: Vocabularies whose terms are all known.
 _CLOSED: tuple[type[known.DefinedNamespace], ...] = (
     known.SH, known.RDFS, known.RDF, known.SDO, known.DCTERMS, known.SKOS, known.FOAF,
 )  # fmt: skip
 
 _Names = Mapping[URIRef, Sequence[str]]
+
+
+class _Example(NamedTuple):
+    """An example, the id that its task has or would have, and its file."""
+
+    file: str
+    id: str
+    raw: RawExample
+
+    def finding(self, code: str, what: str, **fields: Any) -> Finding:
+        return Finding(code, f"{self.id} {what}", self.file, fields={"id": self.id, **fields})
+
+
+@dataclass(frozen=True)
+class _CheckedQuery:
+    """A task, its gold as it would be sent (None for an update or an unreadable one), findings."""
+
+    task: Task
+    prepared: PreparedQuery | None
+    findings: tuple[Finding, ...]
 
 
 def validate(
@@ -51,15 +94,15 @@ def validate(
     slow_s: float = SLOW_S,
     max_rows: int = MOST_ROWS,
 ) -> tuple[Finding, ...]:
-    """Check a corpus and tell all that is odd about it, file by file.
+    """Check a corpus and report everything odd about it.
 
     Nothing in a corpus makes this fail: a broken file is a finding, and the others are checked.
-    Without an endpoint a constant whose IRI ends in a code (``…/taxonomy/9606``) is left out of
-    the comparison with the question, since only data can tell what people call it.
+    Without an endpoint, constants whose IRI ends in a code (``…/taxonomy/9606``) are not compared
+    with the question, since only data can say what people call them.
 
     Args:
         path: A pack, its name, its folder, or any folder of Turtle files.
-        client: Speaks to the endpoint on which every gold is run; none is run without one.
+        client: Client of the endpoint on which every gold is run; without one none is run.
         language: The question's language where an example has several; that questions mention
             the constants of their golds is checked in all languages of the pack.
         slow_s: Seconds after which a gold is called slow.
@@ -69,136 +112,267 @@ def validate(
         The findings of `load_corpus` and those of the checks, sorted by file and code.
 
     Raises:
-        UsageError: No such pack or folder; the pack's schema cannot be read.
-        SetupError: pySHACL is not installed.
+        UsageError: If there is no such pack or folder, or its schema cannot be read.
+        SetupError: If the file of SHACL shapes is missing.
     """
     pack = path if isinstance(path, Pack) else load_pack(path)
     corpus = load_corpus(pack, language=language)
     examples = _examples(pack.examples)
-    found = [*corpus.findings, *_new(shape_findings(examples), corpus.findings)]
+    loaded = {(f.where, f.code, f.fields.get("id")) for f in corpus.findings}
+    found = list(corpus.findings)
+    found += (
+        f for f in _shape_findings(examples) if (f.where, f.code, f.fields["id"]) not in loaded
+    )
     for example in examples:
         found += _unknown_properties(example)
     texts = _query_texts(examples)
-    checked = [check_query(task, _as_written(task, texts)) for task in corpus.tasks]
+    checked = [_check_query(task, _as_written(task, texts)) for task in corpus.tasks]
     found += (finding for one in checked for finding in one.findings)
-    told = schema_names(pack)
+    labels = schema_names(pack)
     for asked in (checked, *_in_other_languages(checked, pack, language)):
-        found += _unmentioned(asked, client, told)
+        found += _unmentioned(asked, client, labels)
     if client is not None:
         golds = [one.task for one in checked if one.prepared is not None]
-        found += gold_findings(golds, client, slow_s=slow_s, max_rows=max_rows)
-    return tuple(sorted(dict.fromkeys(found), key=lambda f: (f.file, f.code, f.message)))
+        found += _gold_findings(golds, client, slow_s=slow_s, max_rows=max_rows)
+    unique = {(f.where, f.code, f.what): f for f in found}
+    return tuple(unique[key] for key in sorted(unique))
 
 
-def _examples(root: Path) -> list[NamedExample]:
+def _examples(root: Path) -> list[_Example]:
     files = {path.relative_to(root).as_posix(): path for path in sorted(root.rglob("*.ttl"))}
     return [
-        NamedExample(name, Draft(raw, name, []).id, raw)
+        _Example(name, task_id(raw, name), raw)
         for name, path in files.items()
         for raw in read_example_file(path, name).examples
     ]
 
 
-def _new(found: Iterable[Finding], loaded: Iterable[Finding]) -> Iterator[Finding]:
-    """Yield the findings that loading has not told of the same example."""
-    told: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for finding in loaded:
-        told[finding.file, finding.code].append(finding.message)
-    for finding in found:
-        example_id = finding.message.partition(" ")[0]
-        if not any(example_id in m for m in told.get((finding.file, finding.code), ())):
-            yield finding
+# -- properties and shapes ------------------------------------------------------------------
 
 
-def _unknown_properties(example: NamedExample) -> Iterator[Finding]:
+def _unknown_properties(example: _Example) -> Iterator[Finding]:
     for written in example.raw.values:
-        if (remark := _unknown(written)) is not None:
-            message = f"{example.id} uses <{written}>, which its vocabulary does not have{remark}"
-            yield Finding(example.file, "unknown-property", message)
+        terms = _vocabulary_of(written)
+        if terms is None or written in terms or written in PROPERTIES:
+            continue
+        by_name = {local_name(term): term for term in terms}
+        near = get_close_matches(local_name(written), by_name, n=1, cutoff=0.7)
+        finding = example.finding(
+            "unknown-property",
+            f"uses <{written}>, which its vocabulary does not have",
+            property=written,
+            replacements=[by_name[name] for name in near],
+        )
+        hint = f"did you mean <{by_name[near[0]]}>?" if near else ""
+        yield replace(finding, hint=hint)
 
 
 @lru_cache(maxsize=1024)
-def _unknown(written: str) -> str | None:
-    """Return the nearest name as a remark, or None for a property that is one."""
-    terms = _terms_beside(written)
-    if terms is None or written in terms or written in PROPERTIES:
-        return None
-    by_name = {local_name(term): term for term in terms}
-    near = get_close_matches(local_name(written), by_name, n=1, cutoff=0.7)
-    return f"; did you mean <{by_name[near[0]]}>?" if near else ""
-
-
-def _terms_beside(written: str) -> list[str] | None:
-    """Return the terms of a property's vocabulary; None where they are not all known."""
+def _vocabulary_of(written: str) -> tuple[str, ...] | None:
+    """Return the terms of a property's vocabulary; None if they are not all known."""
     if written.startswith(RB):
-        return [p for p in PROPERTIES if p.startswith(RB)]
+        return tuple(p for p in PROPERTIES if p.startswith(RB))
     for space in _CLOSED:
         if written.startswith(str(space)):
-            # Asked for one by one, since rdflib lists only what a class annotates.
+            # rdflib lists only the annotated terms, so membership is asked first.
             if URIRef(written) in space or re.fullmatch(r"_\d+", written[len(str(space)) :]):
-                return [written]
-            return [str(term) for term in dir(space) if isinstance(term, URIRef)]
+                return (written,)
+            return tuple(str(term) for term in dir(space) if isinstance(term, URIRef))
     return None
+
+
+def shapes_file() -> Path:
+    """Return the file of the SHACL shapes, in the repository or in an installed package.
+
+    Raises:
+        SetupError: If it is missing.
+    """
+    package = Path(__file__).resolve().parent.parent
+    for home in (package, package.parent):
+        file = home / "ontology" / "shapes" / "examples.ttl"
+        if file.is_file():
+            return file
+    raise SetupError("the shapes are missing", where="ontology/shapes", hint="reinstall it")
+
+
+@cache
+def _shapes() -> Graph:
+    return Graph().parse(shapes_file(), format="turtle")
+
+
+def _shape_findings(examples: Sequence[_Example]) -> Iterator[Finding]:
+    """Check examples with the shapes, misspelled properties as they were meant.
+
+    pySHACL takes about 0.1 s to start, so all are checked in one graph, each under its own IRI.
+    """
+    import pyshacl
+
+    if not examples:
+        return
+    nodes = {URIRef(f"urn:example:{number}"): one for number, one in enumerate(examples)}
+    graph = Graph()
+    with warnings.catch_warnings():
+        # rdflib warns of ill-typed literals, which are findings here.
+        warnings.simplefilter("ignore")
+        for node, example in nodes.items():
+            for property_, values in example.raw.values.items():
+                for value in values:
+                    graph.add((node, URIRef(property_), _node(value)))
+        _, report, _ = pyshacl.validate(graph, shacl_graph=_shapes(), inplace=True)
+    results = cast("Graph", report)
+    for result in results.subjects(RDF.type, known.SH.ValidationResult):
+        example = nodes[cast("URIRef", results.value(result, known.SH.focusNode))]
+        shape = results.value(result, known.SH.sourceShape)
+        what = str(_shapes().value(shape, known.SH.message))
+        shown = results.value(result, known.SH.value)
+        if shown is not None:
+            what += f": {_shown(shown)}"
+        yield example.finding(str(_shapes().value(shape, _FINDING)), what)
+
+
+def _node(value: ox.NamedNode | ox.BlankNode | ox.Literal) -> Node:
+    if isinstance(value, ox.NamedNode):
+        return URIRef(value.value)
+    if isinstance(value, ox.BlankNode):
+        return BNode(value.value)
+    if value.language:
+        try:
+            return Literal(value.value, lang=value.language)
+        except ValueError:  # rdflib rejects the language tag
+            return Literal(value.value, lang="und")
+    if value.datatype.value == _XSD_STRING:
+        return Literal(value.value)
+    return Literal(value.value, datatype=URIRef(value.datatype.value), normalize=False)
 
 
 # -- queries -------------------------------------------------------------------------------
 
 
-def _query_texts(examples: Iterable[NamedExample]) -> dict[tuple[str, str], list[str]]:
+def _query_texts(examples: Iterable[_Example]) -> dict[tuple[str, str], list[str]]:
     texts: dict[tuple[str, str], list[str]] = defaultdict(list)
     for file, _, raw in examples:
-        texts[file, raw.resource] += [t for iri in QUERY_PROPERTIES for t in raw.texts(iri)]
+        texts[file, raw.resource] += [t for name in QUERY_PROPERTIES for t in raw.texts(name)]
     return texts
 
 
 def _as_written(task: Task, texts: Mapping[tuple[str, str], Sequence[str]]) -> str:
-    """Return the gold without the prefixes that loading put before it."""
+    """Return the gold without the prefixes that loading added."""
     written = texts.get((task.source_file, task.resource), ())
     fitting = [text for text in written if text and task.expected_sparql.endswith(text)]
     return max(fitting, key=len, default=task.expected_sparql)
+
+
+def _check_query(task: Task, text: str) -> _CheckedQuery:
+    """Parse a gold with rdflib and Oxigraph, and compare its SERVICEs with what it declares.
+
+    It is prepared as a client would, so what clients correct is no finding.
+    """
+    if task.form == "UPDATE":
+        return _CheckedQuery(task, None, tuple(_check_update(task)))
+    declared = declared_prefixes(task.expected_sparql)
+    # Undeclared prefixes were found when loading; the rest is checked all the same.
+    unknown = complete_prefixes(text, declared).unknown
+    assumed = {name: f"urn:undeclared:{name}:" for name in unknown}
+    try:
+        prepared = prepare(text, prefixes={**STANDARD_PREFIXES, **assumed, **declared})
+    except QueryError as error:
+        return _CheckedQuery(task, None, (_finding(task, "query-syntax", f"{error}"),))
+    findings = [*_check_syntax(task, prepared), *_check_services(task, prepared)]
+    return _CheckedQuery(task, prepared, tuple(findings))
+
+
+def _check_update(task: Task) -> Iterator[Finding]:
+    try:
+        parse_update(task.expected_sparql)
+    except Exception as error:
+        what = f"rdflib cannot parse the update: {_one_line(error)}"
+        yield _finding(task, "rdflib-syntax", what)
+    complaint = parsed_alone(f"{FAILS}{task.expected_sparql}")
+    if complaint is not None:
+        yield _finding(task, "query-syntax", f"Oxigraph cannot parse the update: {complaint}")
+
+
+def _check_syntax(task: Task, prepared: PreparedQuery) -> Iterator[Finding]:
+    if prepared.parsed is not None:
+        if (complaint := prepared.complaint()) is not None:
+            what = f"rdflib parses the query, Oxigraph does not: {complaint}"
+            yield _finding(task, "oxigraph-syntax", what)
+        return
+    reason = "no reason given"
+    try:
+        parse_algebra(prepared.text)
+    except Exception as error:  # rdflib raises bare Exceptions too
+        reason = _one_line(error)
+    what = f"Oxigraph parses the query, rdflib does not: {reason}"
+    yield _finding(task, "rdflib-syntax", what)
+
+
+def _check_services(task: Task, prepared: PreparedQuery) -> Iterator[Finding]:
+    asked = {address_key(url): url for url in prepared.services if not url.startswith("?")}
+    named = {address_key(url): url for url in task.federates_with}
+    for key in asked.keys() - named.keys():
+        what = f"queries <{asked[key]}>, which no spex:federatesWith names"
+        yield _finding(task, "federates-mismatch", what)
+    if any(url.startswith("?") for url in prepared.services):
+        return  # a SERVICE with a variable may go to any of them
+    for key in named.keys() - asked.keys():
+        what = f"names <{named[key]}> as spex:federatesWith, and has no SERVICE there"
+        yield _finding(task, "federates-mismatch", what)
+
+
+def _finding(task: Task, code: str, what: str, **fields: Any) -> Finding:
+    text = f"{task.id}: {' '.join(what.split())}"
+    return Finding(code, text, task.source_file, fields={"id": task.id, **fields})
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(f"{error}".split())[:200]
 
 
 # -- questions -----------------------------------------------------------------------------
 
 
 def _unmentioned(
-    checked: Sequence[CheckedQuery], client: SPARQLClient | None, known: _Names
+    checked: Sequence[_CheckedQuery], client: SPARQLClient | None, labels: _Names
 ) -> Iterator[Finding]:
-    names = dict(known)
+    names = dict(labels)
     left = _left_out(checked, names)
     if client is not None:
-        # Only what its own name does not explain is worth a question to an endpoint.
+        # An endpoint is asked only about IRIs that are not mentioned by their own name.
         for config in (client.config, *client.config.federated):
             wanted = {c for _, constants in left for c in constants if isinstance(c, URIRef)}
             if wanted:
-                for iri, told in names_of(sorted(wanted), SPARQLClient(config)).items():
-                    names[iri] = [*names.get(iri, ()), *told]
+                for node, found in _names_of(sorted(wanted), SPARQLClient(config)).items():
+                    names[node] = [*names.get(node, ()), *found]
                 left = _left_out([one for one, _ in left], names)
     for one, constants in left:
         kept = [c for c in constants if client is not None or not _is_code(c)]
         if kept:
             shown = ", ".join(map(_shown, kept[:_MOST_NAMED]))
             more = f" and {len(kept) - _MOST_NAMED} more" if len(kept) > _MOST_NAMED else ""
-            tongue = "" if one.task.language == "en" else f" in {one.task.language!r}"
-            message = f"the question of {one.task.id}{tongue} does not mention {shown}{more}"
-            yield Finding(one.task.source_file, "unmentioned-constant", message)
+            language = one.task.language
+            tongue = "" if language == "en" else f" in {language!r}"
+            what = f"the question{tongue} does not mention {shown}{more}"
+            constants_ = [str(constant) for constant in kept]
+            yield _finding(
+                one.task, "unmentioned-constant", what, constants=constants_, language=language
+            )
 
 
 def _in_other_languages(
-    checked: Iterable[CheckedQuery], pack: Pack, language: str
-) -> Iterator[list[CheckedQuery]]:
+    checked: Sequence[_CheckedQuery], pack: Pack, language: str
+) -> Iterator[list[_CheckedQuery]]:
     """Yield the queries with their questions in each further language of the pack."""
-    listed = list(checked)
     for other in pack.languages:
         if other != language:
             tasks = {t.id: t for t in load_corpus(pack, language=other).tasks}
-            asked = [replace(one, task=tasks[one.task.id]) for one in listed]
+            asked = [replace(one, task=tasks[one.task.id]) for one in checked]
             yield [one for one in asked if one.task.language == other]
 
 
 def _left_out(
-    checked: Iterable[CheckedQuery], names: _Names
-) -> list[tuple[CheckedQuery, list[URIRef | Literal]]]:
+    checked: Iterable[_CheckedQuery], names: _Names
+) -> list[tuple[_CheckedQuery, list[URIRef | Literal]]]:
     found = []
     for one in checked:
         if one.prepared is not None and one.prepared.parsed is not None:
@@ -217,7 +391,68 @@ def _is_code(constant: URIRef | Literal) -> bool:
     return isinstance(constant, URIRef) and bool(re.search(r"\d", local_name(str(constant))))
 
 
-def _shown(constant: URIRef | Literal) -> str:
-    text = " ".join(str(constant).split())
+def _shown(node: Node) -> str:
+    text = " ".join(str(node).split())
     text = text if len(text) <= _MOST_CHARS else text[:_MOST_CHARS] + "…"
-    return f"<{text}>" if isinstance(constant, URIRef) else repr(text)
+    return f"<{text}>" if isinstance(node, URIRef) else repr(text)
+
+
+# -- answers -------------------------------------------------------------------------------
+
+
+def _gold_findings(
+    tasks: Sequence[Task], client: SPARQLClient, *, slow_s: float, max_rows: int
+) -> Iterator[Finding]:
+    """Run golds one after the other, which is polite and keeps times accurate."""
+    down = 0
+    for number, task in enumerate(tasks):
+        if down >= PATIENCE:
+            left = len(tasks) - number
+            what = f"{client.config.address} failed {down} times; {left} golds were not run"
+            yield Finding("endpoint-fails", what, ".", fields={"not_run": left})
+            return
+        began = time.monotonic()
+        try:
+            result = client.query(task.expected_sparql, max_rows=max_rows)
+        except (QueryError, EndpointError) as error:
+            down = down + 1 if isinstance(error, EndpointError) else 0
+            yield _finding(task, "gold-fails", f"the gold fails: {error}", error=error.code)
+            continue
+        down = 0
+        seconds = time.monotonic() - began
+        if not isinstance(result, BooleanResult):
+            if result.n_rows == 0:
+                yield _finding(task, "empty-gold", "the gold returns nothing")
+            if result.truncated:
+                what = f"the answer of the gold was cut after {result.n_rows:,} rows"
+                yield _finding(task, "cut-gold", what, rows=result.n_rows)
+        if seconds > slow_s:
+            what = f"the gold takes {seconds:.1f} s, more than {slow_s:g} s"
+            yield _finding(task, "slow-gold", what, seconds=round(seconds, 1))
+
+
+def _names_of(iris: Iterable[URIRef], client: SPARQLClient) -> dict[URIRef, list[str]]:
+    """Return the literals of IRIs in the data: labels, symbols, codes."""
+    found: dict[URIRef, list[str]] = defaultdict(list)
+    wanted = [resource for resource in dict.fromkeys(iris) if _is_absolute(resource)]
+    for start in range(0, len(wanted), _IRIS_PER_QUERY):
+        listed = " ".join(iri(str(one)) for one in wanted[start : start + _IRIS_PER_QUERY])
+        query = f"SELECT ?iri ?name {{ VALUES ?iri {{ {listed} }} ?iri ?p ?name "
+        try:
+            result = client.query(query + "FILTER(isLiteral(?name)) }")
+        except (QueryError, EndpointError):
+            # That an endpoint is down is reported with the golds.
+            return found
+        if isinstance(result, TableResult):
+            for resource, name in result.rows():
+                if isinstance(resource, ox.NamedNode) and isinstance(name, ox.Literal):
+                    found[URIRef(resource.value)].append(name.value)
+    return found
+
+
+def _is_absolute(resource: URIRef) -> bool:
+    try:
+        iri(str(resource))
+    except QueryError:
+        return False
+    return True

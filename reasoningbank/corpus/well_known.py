@@ -1,4 +1,4 @@
-"""Names and publishers of well-known public endpoints, and how names of others are derived."""
+"""Names and publishers of public endpoints: known ones by table, others from their address."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _CIRCSE = "CIRCSE Research Centre, Università Cattolica del Sacro Cuore"
 
 
 class Identity(NamedTuple):
-    """What people call an endpoint, and who runs it."""
+    """An endpoint's name for people, and who runs it."""
 
     name: str
     authority: str
 
 
-#: By host without ``www.``; a ``*`` in the name stands for the dataset that the path names.
+#: By host without ``www.``; a ``*`` in the name is replaced by the dataset in the path.
 _BY_HOST: dict[str, Identity] = {
     "sparql.uniprot.org": Identity("UniProt", "UniProt Consortium"),
     "sparql.rhea-db.org": Identity("Rhea", _SIB),
@@ -66,46 +66,20 @@ _BY_HOST: dict[str, Identity] = {
     "data.europa.eu": Identity("data.europa.eu", "Publications Office of the European Union"),
     "data.bnf.fr": Identity("BnF", "Bibliothèque nationale de France"),
 }
-#: Parts of hosts and paths that say what is served and not what it is about.
+#: Parts of hosts and paths that do not identify the data.
 _GENERIC = frozenset(
-    [
-        "www",
-        "sparql",
-        "rdf",
-        "data",
-        "query",
-        "api",
-        "endpoint",
-        "endpoints",
-        "services",
-        "service",
-        "repositories",
-        "repository",
-        "blazegraph",
-        "bigdata",
-        "namespace",
-        "virtuoso",
-        "fuseki",
-        "ds",
-        "sib",
-        "lod",
-        "linked-data",
-        "kb",
-        "public",
-        "store",
-        "beta",
-        "default",
-    ]
-)
-#: Registrars' second levels: the name stands before both.
+    (
+        "www", "sparql", "rdf", "data", "query", "api", "endpoint", "endpoints", "services",
+        "service", "repositories", "repository", "blazegraph", "bigdata", "namespace", "virtuoso",
+        "fuseki", "ds", "sib", "lod", "linked-data", "kb", "public", "store", "beta", "default",
+    )
+)  # fmt: skip
+#: Second-level domains of registrars: the name comes before both levels.
 _SECOND_LEVEL = frozenset(["ac", "co", "com", "edu", "go", "gov", "ne", "net", "or", "org"])
 
 
 def identity_of(url: str) -> Identity:
-    """Return name and publisher of an endpoint: known ones by table, others from the host.
-
-    Args:
-        url: The address of an endpoint.
+    """Return name and publisher of an endpoint.
 
     Examples:
         >>> identity_of("http://sparql.rhea-db.org/sparql/").name
@@ -127,12 +101,7 @@ def identity_of(url: str) -> Identity:
 
 
 def dataset_of(url: str) -> str:
-    """Return the part of an address's path that names what is served; ``''`` if none does.
-
-    Examples:
-        >>> dataset_of("https://example.org/repositories/forest/sparql")
-        'forest'
-    """
+    """Return the part of an address's path that identifies the data; ``''`` if there is none."""
     parts = [part for part in urlsplit(url).path.split("/") if part]
     telling = [part for part in parts if part.lower() not in _GENERIC]
     return telling[-1] if telling else ""

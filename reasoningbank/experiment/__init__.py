@@ -1,47 +1,62 @@
-"""Experiments: files that say what to compare, the runner, and the records it leaves."""
+"""Experiments: files that say what to compare, one runner, and the records it writes."""
 
 from reasoningbank.experiment.config import (
     Arm,
-    EndpointSettings,
-    Executor,
     Experiment,
-    LearningSettings,
-    MemorySettings,
-    Retries,
-    SamplingSettings,
-    TaskSelection,
     load_experiment,
     parse_experiment,
 )
+from reasoningbank.experiment.context import RunContext, open_context
 from reasoningbank.experiment.plan import Plan, plan_run, plan_trials, select_tasks
 from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
 from reasoningbank.experiment.rejudge import Rejudged, rejudge_run
 from reasoningbank.experiment.runner import Observer, Progress, run_experiment
+from reasoningbank.experiment.settings import (
+    BankMemory,
+    EndpointSettings,
+    Executor,
+    GoldMemory,
+    LearnedMemory,
+    LearningSettings,
+    MemorySettings,
+    NoMemory,
+    RandomMemory,
+    Retries,
+    SamplingSettings,
+    SharedMemory,
+    TaskSelection,
+)
 from reasoningbank.experiment.state import RunState, read_state
-from reasoningbank.experiment.trial import run_trial
-from reasoningbank.experiment.world import World, open_world
+from reasoningbank.experiment.trial import attempt_task, run_trial
 
 __all__ = [
     "Arm",
+    "BankMemory",
     "EndpointSettings",
     "Executor",
     "Experiment",
+    "GoldMemory",
+    "LearnedMemory",
     "LearningSettings",
     "MemorySettings",
+    "NoMemory",
     "Observer",
     "Plan",
     "Progress",
+    "RandomMemory",
     "Rejudged",
     "Retries",
+    "RunContext",
     "RunFolder",
     "RunState",
     "SamplingSettings",
+    "SharedMemory",
     "TaskSelection",
     "TrialKey",
     "TrialRecord",
-    "World",
+    "attempt_task",
     "load_experiment",
-    "open_world",
+    "open_context",
     "parse_experiment",
     "plan_run",
     "plan_trials",

@@ -1,11 +1,11 @@
-"""Experiments as files: what a TOML file may say, validated before anything runs."""
+"""Experiment files: arms, tasks and comparisons, validated before anything runs."""
 
 from __future__ import annotations
 
 import contextlib
+import copy
 import hashlib
 import json
-import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
@@ -16,41 +16,44 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 
 from reasoningbank.agents import Budget
 from reasoningbank.errors import UsageError
-from reasoningbank.experiment.changes import apply_changes
-from reasoningbank.experiment.memory_config import (
-    LearningSettings,
-    MemorySettings,
-    SamplingSettings,
-    check_arms,
-)
 from reasoningbank.experiment.settings import (
+    BankMemory,
     EndpointSettings,
     Executor,
+    GoldMemory,
+    LearnedMemory,
+    LearningSettings,
+    MemorySettings,
+    NoMemory,
+    RandomMemory,
     Retries,
+    RetrievedMemory,
+    SamplingSettings,
+    SharedMemory,
     Strict,
     TaskSelection,
-    each_once,
+    invalid,
+    unique,
 )
 
 __all__ = [
     "Arm",
-    "EndpointSettings",
-    "Executor",
     "Experiment",
     "Layer",
-    "LearningSettings",
-    "MemorySettings",
-    "Retries",
-    "SamplingSettings",
-    "TaskSelection",
+    "apply_changes",
+    "bank_arm",
+    "control_of",
     "load_experiment",
     "parse_experiment",
+    "seeds_of",
 ]
 
-#: The layers of memory that an arm may be given.
+#: Context layers that an arm may be given.
 Layer = Literal["L0", "L1", "L2", "L3"]
 
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
+#: Tables that may be written as one value, with the key of that value.
+_SHORT = {"executor": "kind", "endpoint": "url"}
 
 
 class Arm(Strict):
@@ -59,41 +62,42 @@ class Arm(Strict):
     Attributes:
         name: Name in records and tables.
         agent: Name of an agent.
-        options: What the agent is made with, e.g. `{ adapt = false }` for `rag`.
+        options: Options of the agent, e.g. `{ adapt = false }` for `rag`.
         lm: Name of a model: `local`, `local:/path.gguf`, or a LiteLLM name.
+        fast_lm: Name of a model for the extract step, and for the graph's fast tier; `lm` if empty.
         temperature: Sampling temperature.
-        max_tokens: Tokens one reply may have.
+        max_tokens: Most tokens of one reply.
         judge_lm: Name of a model that judges each attempt without the gold, besides the execution
             judge; empty for none.
-        tools: Names of the tools that the agent has; None for all.
-        memory: Where its memory comes from; a word alone is its source.
-        sampling: Several attempts a task; None for one.
-        layers: Layers in its context: L0 sense card, L1 schema card, L3 guide. L2, what memory
-            holds, is there by `memory` and need not be named.
-        linking: Whether the resources that a question names are looked up, word for word, and
-            written behind its words; in the questions of answered examples too.
-        stream: In mode `learn`, whether it answers the stream's tasks too, learning nothing: the
-            control beside those that learn.
-        seeds: Its seeds; the experiment's where empty. In mode `learn` a seed is an order of the
-            stream.
+        tools: Names of the agent's tools; None for all.
+        memory: Where its memory comes from; a word alone is the source.
+        sampling: Several attempts per task; None for one.
+        layers: Layers in its context: L0 sense card, L1 schema card, L3 guide. L2, retrieved
+            memory, follows from `memory` and need not be named.
+        entity_linking: Whether resources named in a question are looked up and appended to it; in
+            the questions of few-shot examples too.
+        stream: In mode `learn`, whether it also answers the stream's tasks without learning: the
+            control of the arms that learn.
+        seeds: Its seeds; the experiment's if empty. In mode `learn` a seed is a task permutation.
         demonstrations: Whether the pack's demonstration turns are shown (agents with turns).
-        budget: Limits of a trial; overrides the experiment's.
+        budget: Limits of a trial; replaces the experiment's.
         tasks: Only these task ids; empty means all of the experiment's.
-        first: Only the first so many of the experiment's tasks.
+        first: Only the first n of the experiment's tasks.
     """
 
     name: str = Field(pattern=_NAME)
     agent: str
     options: dict[str, bool | int | float | str] = Field(default_factory=dict)
     lm: str = "local"
+    fast_lm: str = ""
     temperature: float = Field(default=0.0, ge=0, le=2)
     max_tokens: int = Field(default=700, ge=16)
     judge_lm: str = ""
     tools: tuple[str, ...] | None = None
-    memory: MemorySettings = MemorySettings()
+    memory: MemorySettings = NoMemory()
     sampling: SamplingSettings | None = None
     layers: tuple[Layer, ...] = ()
-    linking: bool = False
+    entity_linking: bool = False
     stream: bool = False
     seeds: tuple[int, ...] = ()
     demonstrations: bool = True
@@ -103,58 +107,92 @@ class Arm(Strict):
 
     @field_validator("tasks")
     @classmethod
-    def _each_once(cls, tasks: tuple[str, ...]) -> tuple[str, ...]:
-        return each_once(tasks)
+    def _unique(cls, tasks: tuple[str, ...]) -> tuple[str, ...]:
+        return unique(tasks)
 
-    @field_validator("memory", mode="before")
-    @classmethod
-    def _source_alone(cls, value: Any) -> Any:
-        return {"source": value} if isinstance(value, str) else value
+    @property
+    def learns(self) -> bool:
+        """Whether the arm has a learning stream of its own."""
+        return isinstance(self.memory, LearnedMemory)
+
+    @property
+    def bank_per_seed(self) -> bool:
+        """Whether each seed of the arm has a bank of its own."""
+        return self.learns or (isinstance(self.memory, BankMemory) and bool(self.memory.stream))
+
+    @property
+    def uses_memory(self) -> bool:
+        """Whether it has memory, context layers, entity linking or sampling."""
+        has_memory = not isinstance(self.memory, NoMemory)
+        return has_memory or bool(self.layers) or self.entity_linking or bool(self.sampling)
+
+    @property
+    def bank_from(self) -> str:
+        """Name of the arm whose bank this one is given; empty for its own or none."""
+        memory = self.memory
+        return memory.of if isinstance(memory, SharedMemory | RandomMemory) else ""
+
+    @property
+    def tokens_from(self) -> str:
+        """Name of the arm whose token use this one matches; empty for none."""
+        return self.sampling.match_tokens_of if self.sampling else ""
 
     @model_validator(mode="after")
-    def _can_be_done(self) -> Arm:
-        # An arm that says it has memory and has none would be a false result.
-        asked = self.memory.source != "none" or self.layers or self.linking or self.sampling
-        if self.agent == "oracle" and asked:
-            raise ValueError("the oracle has no use for memory, layers, linking or sampling")
-        if self.memory.as_tools and self.agent in ("direct", "rag", "graph"):
-            raise ValueError(f"{self.agent} has no tools; leave memory.show = 'context'")
-        if self.memory.demonstrations and self.agent != "rlm":
-            raise ValueError("memory.demonstrations are turns of code, for rlm alone")
-        if "L2" in self.layers and not self.memory.in_context:
-            raise ValueError("L2 is what memory holds; name memory.source")
+    def _check(self) -> Arm:
+        memory = self.memory
+        # An arm that claims memory and has none would be a false result.
+        if self.agent == "oracle" and self.uses_memory:
+            raise invalid(
+                "oracle-with-memory",
+                "the oracle cannot use memory, layers, entity linking or sampling",
+            )
+        if memory.as_tools and self.agent in ("direct", "rag", "graph"):
+            raise invalid(
+                "agent-without-tools", f"{self.agent} has no tools; use memory.show = 'context'"
+            )
+        if isinstance(memory, RetrievedMemory) and memory.demonstrations and self.agent != "rlm":
+            raise invalid(
+                "demonstrations-need-rlm", "memory.demonstrations are turns of code, only for rlm"
+            )
+        if "L2" in self.layers and not memory.in_context:
+            raise invalid("no-source", "L2 is what memory holds; set memory.source")
         warm = self.temperature or (self.sampling and self.sampling.temperature)
         if self.sampling and self.sampling.kind == "parallel" and not warm:
-            raise ValueError("parallel attempts are all the same at temperature 0; set it above 0")
+            raise invalid(
+                "cold-sampling",
+                "parallel attempts are equal at temperature 0; set a temperature above 0",
+            )
         if len(set(self.seeds)) != len(self.seeds):
-            raise ValueError("a seed is named twice")
+            raise invalid("duplicate-seed", "a seed is named twice")
         return self
 
 
 class Experiment(Strict):
-    """An experiment: arms × tasks × seeds, and the comparison stated beforehand.
+    """An experiment: arms × tasks × seeds, and the pre-registered comparison.
 
     Attributes:
         name: Names the folder of records.
         title: One line for people.
-        version: Version of this file's form.
+        version: Version of the file format.
         pack: Name or path of a domain pack.
-        language: Of the questions, where the pack has them in several.
-        endpoint: A running endpoint to use in place of the pack's embedded one: its address, or
-            a table of settings.
-        mode: `evaluate`: arms answer tasks. `learn`: arms that learn go through a stream of
-            training tasks first, and are then evaluated with what they learned, frozen.
-        seeds: One trial for each arm, task and seed; `repeats = 3` says `seeds = [0, 1, 2]`.
+        language: Of the questions, if the pack has them in several.
+        endpoint: A running endpoint instead of the pack's embedded one: its address, or a table
+            of settings.
+        mode: `evaluate`: arms answer tasks. `learn`: arms that learn first go through a stream of
+            training tasks, and are then evaluated with the frozen result.
+        seeds: One trial per arm, task and seed; `repeats = 3` means `seeds = [0, 1, 2]`.
         metric: The primary metric.
-        comparison: Names of the two arms to be compared first.
-        claims: Further pairs of arms that were stated beforehand. Each is told as it is: a claim
-            that rests on all of them needs no correction for their number.
-        unit: What the bootstrap of a paired comparison draws: tasks, or groups of tasks.
+        comparison: Names of the two arms of the primary comparison.
+        claims: Further pre-registered pairs of arms. A claim that requires all of them needs no
+            correction for their number.
+        unit: What the bootstrap of a paired comparison resamples: tasks, or groups of tasks.
         tasks: Which tasks.
+        leave_out: Tasks of which a trial is shown no example: `run`: all of the run, with their
+            groups; `group`: the trial's own group; `task`: only its own task; `none`.
         learning: The stream of training tasks.
         budget: Limits of every trial.
-        executor: Who runs the trials; its kind alone is enough.
-        retries: What happens when the infrastructure fails.
+        executor: What runs the trials; its kind alone is enough.
+        retries: What happens after infrastructure errors.
         arms: The systems under test.
     """
 
@@ -171,61 +209,72 @@ class Experiment(Strict):
     claims: tuple[tuple[str, str], ...] = ()
     unit: Literal["task", "group"] = "task"
     tasks: TaskSelection = TaskSelection()
+    leave_out: Literal["run", "group", "task", "none"] = "run"
     learning: LearningSettings = LearningSettings()
     budget: Budget = Budget()
     executor: Executor = Executor()
     retries: Retries = Retries()
     arms: tuple[Arm, ...] = Field(min_length=1)
 
-    @field_validator("endpoint", mode="before")
-    @classmethod
-    def _address_alone(cls, value: Any) -> Any:
-        return {"url": value} if isinstance(value, str) else value
-
-    @field_validator("executor", mode="before")
-    @classmethod
-    def _kind_alone(cls, value: Any) -> Any:
-        return {"kind": value} if isinstance(value, str) else value
-
     @model_validator(mode="before")
     @classmethod
-    def _repeats_are_seeds(cls, data: Any) -> Any:
-        if not isinstance(data, dict) or "repeats" not in data:
+    def _read_short_forms(cls, data: Any) -> Any:
+        if not isinstance(data, Mapping):
             return data
         data = dict(data)
-        repeats = data.pop("repeats")
-        if "seeds" in data:
-            raise ValueError("give seeds or repeats, not both")
-        if not isinstance(repeats, int) or isinstance(repeats, bool) or repeats < 1:
-            raise ValueError("repeats must be a whole number of at least 1")
-        return {**data, "seeds": tuple(range(repeats))}
+        for table, key in _SHORT.items():
+            if isinstance(data.get(table), str):
+                data[table] = {key: data[table]}
+        if "repeats" in data:
+            repeats = data.pop("repeats")
+            if "seeds" in data:
+                raise invalid("seeds-and-repeats", "give seeds or repeats, not both")
+            if not isinstance(repeats, int) or isinstance(repeats, bool) or repeats < 1:
+                raise invalid("bad-repeats", "repeats must be a whole number of at least 1")
+            data["seeds"] = tuple(range(repeats))
+        return data
 
     @model_validator(mode="after")
-    def _names_agree(self) -> Experiment:
+    def _check(self) -> Experiment:
         if len(set(self.seeds)) != len(self.seeds):
-            raise ValueError("a seed is named twice")
-        names = [arm.name for arm in self.arms]
-        if len(set(names)) != len(names):
-            raise ValueError("two arms have the same name")
+            raise invalid("duplicate-seed", "a seed is named twice")
+        arms = self.arms_by_name
+        if len(arms) != len(self.arms):
+            raise invalid("duplicate-arm", "two arms have the same name")
         pairs = [("comparison", self.comparison)] if self.comparison else []
         pairs += [("claims", pair) for pair in self.claims]
         for key, pair in pairs:
             for name in pair:
-                if name not in names:
-                    raise ValueError(f"{key} names {name!r}, which is no arm")
+                if name not in arms:
+                    raise invalid("unknown-arm", f"{key} names {name!r}, which is not an arm")
             if pair[0] == pair[1]:
-                raise ValueError(f"{key} names {pair[0]!r} twice")
+                raise invalid("arm-against-itself", f"{key} names {pair[0]!r} twice")
         if self.claims and not self.comparison:
-            raise ValueError("claims go with a comparison; name the first pair there")
-        check_arms(self)
+            raise invalid("claims-alone", "claims need a comparison; name the first pair there")
+        if self.mode == "learn" and not any(arm.learns for arm in self.arms):
+            raise invalid(
+                "nothing-learns", "mode = 'learn' needs an arm with memory.source = 'learned'"
+            )
+        if self.executor.kind == "dask" and (self.mode == "learn" or self.uses_memory):
+            raise invalid(
+                "memory-on-dask",
+                "learning, memory, layers, entity linking and sampling run in threads; "
+                "leave executor.kind = 'dask' out",
+            )
+        for arm in self.arms:
+            if objection := _objection(self, arm):
+                raise invalid(objection[0], f"arm {arm.name}: {objection[1]}")
         return self
 
     @property
-    def remembers(self) -> bool:
-        """Whether any arm has memory, layers of context, linking or sampling."""
-        return any(
-            a.memory.source != "none" or a.layers or a.linking or a.sampling for a in self.arms
-        )
+    def arms_by_name(self) -> dict[str, Arm]:
+        """The arms by name."""
+        return {arm.name: arm for arm in self.arms}
+
+    @property
+    def uses_memory(self) -> bool:
+        """Whether any arm has memory, context layers, entity linking or sampling."""
+        return any(arm.uses_memory for arm in self.arms)
 
     def with_lm(self, lm: str | None) -> Experiment:
         """Return the experiment with every arm's model replaced, if `lm` is given."""
@@ -235,16 +284,108 @@ class Experiment(Strict):
         return self.model_copy(update={"arms": arms})
 
     def fingerprint(self) -> str:
-        """Return a hash of all that decides the run's results, 16 hexadecimal digits.
+        """Return a hash of everything that decides the run's results, 16 hexadecimal digits.
 
-        Who runs the trials, how failures are retried and the title are left out: a run may go on
-        with more workers. What is not said counts as its default, so that a setting which a later
-        version adds does not make a run another one.
+        Executor, retries and title are left out: a run may resume with more workers. Settings
+        with default values are left out too, so that a setting added by a later version does not
+        change the fingerprint.
         """
-        said = self.model_dump(
+        settings = self.model_dump(
             mode="json", exclude_defaults=True, exclude={"executor", "retries", "title"}
         )
-        return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]
+        return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def seeds_of(experiment: Experiment, arm: Arm) -> tuple[int, ...]:
+    """Return the seeds of an arm: its own, or the experiment's."""
+    return arm.seeds or experiment.seeds
+
+
+def bank_arm(experiment: Experiment, arm: Arm) -> Arm:
+    """Return the arm whose stream, golds or file an arm's bank comes from."""
+    while arm.bank_from:
+        arm = experiment.arms_by_name[arm.bank_from]
+    return arm
+
+
+def control_of(experiment: Experiment, arm: Arm) -> Arm | None:
+    """Return the arm that answers the stream's tasks under the same conditions without memory."""
+    for other in experiment.arms:
+        if not other.stream or not isinstance(other.memory, NoMemory) or other.name == arm.name:
+            continue
+        judge = arm.memory.judge if isinstance(arm.memory, LearnedMemory) else "execution"
+        judged_alike = judge == "execution" or other.judge_lm == arm.judge_lm
+        if judged_alike and _solver(experiment, other) == _solver(experiment, arm):
+            return other
+    return None
+
+
+def _solver(experiment: Experiment, arm: Arm) -> dict[str, Any]:
+    """Return everything but memory that decides how an arm answers a task of a stream."""
+    sampling = arm.sampling
+    if sampling and sampling.applies(in_stream=True):
+        sampling = sampling.model_copy(update={"phase": "both"})
+    else:
+        sampling = None
+    other = {"name", "memory", "judge_lm", "seeds", "stream", "tasks", "first"}
+    budget = arm.budget or experiment.budget
+    same = arm.model_copy(update={"sampling": sampling, "budget": budget})
+    return same.model_dump(exclude=other)
+
+
+def _objection(experiment: Experiment, arm: Arm) -> tuple[str, str] | None:
+    """Return what contradicts other arms or the mode: a code and a message."""
+    arms, memory = experiment.arms_by_name, arm.memory
+    learning = experiment.mode == "learn"
+    if arm.learns and not learning:
+        return "learned-needs-mode", (
+            "memory.source = 'learned' needs mode = 'learn'; a bank on disk is source = 'bank'"
+        )
+    if arm.stream and not learning:
+        return "stream-needs-mode", "stream needs mode = 'learn'"
+    if isinstance(memory, LearnedMemory) and memory.judge != "execution" and not arm.judge_lm:
+        return "no-judge", f"memory.judge = '{memory.judge}' needs judge_lm"
+    for other in filter(None, (arm.bank_from, arm.tokens_from)):
+        if other not in arms:
+            return "unknown-arm", f"names {other!r}, which is not an arm"
+        if _depends_on(arms, other, arm.name):
+            return "circular-arms", f"depends on {other!r}, which depends on it"
+        missing = sorted(set(seeds_of(experiment, arm)) - set(seeds_of(experiment, arms[other])))
+        by_seed = other == arm.tokens_from or bank_arm(experiment, arm).bank_per_seed
+        if missing and by_seed:
+            return "seed-missing", f"has seed {missing[0]}, which {other!r} does not have"
+    root = bank_arm(experiment, arm)
+    if arm.bank_from and isinstance(root.memory, NoMemory):
+        return "no-memory", f"memory.of names {arm.bank_from!r}, which has no memory"
+    if isinstance(memory, SharedMemory) and not root.learns:
+        return "not-learned", f"memory.of names {memory.of!r}, which does not learn"
+    if isinstance(memory, RandomMemory):
+        real = arms[memory.of].memory
+        assert isinstance(real, RetrievedMemory)
+        # Everything in a learned bank is of the kinds that its stream distils.
+        kinds = () if arms[memory.of].learns else real.kinds
+        for name in ("show", "items", "tokens", "kinds", "demonstrations"):
+            if getattr(memory, name) != (kinds if name == "kinds" else getattr(real, name)):
+                return "control-differs", (
+                    f"the random-memory control of {memory.of!r} must have the same {name}"
+                )
+    if arm.stream and arm.bank_from and root.learns:
+        return "stream-with-final-bank", "has the bank that a stream ends with; leave out stream"
+    if arm.tokens_from and (arm.stream or arm.learns):
+        return "token-match-in-stream", "match_tokens_of applies to evaluation; leave out stream"
+    return None
+
+
+def _depends_on(arms: Mapping[str, Arm], name: str, wanted: str) -> bool:
+    waiting, seen = [name], set[str]()
+    while waiting:
+        name = waiting.pop()
+        if name == wanted:
+            return True
+        if name and name in arms and name not in seen:
+            seen.add(name)
+            waiting += [arms[name].bank_from, arms[name].tokens_from]
+    return False
 
 
 def load_experiment(path: Path, changes: Sequence[str] = ()) -> Experiment:
@@ -252,10 +393,13 @@ def load_experiment(path: Path, changes: Sequence[str] = ()) -> Experiment:
 
     Args:
         path: The file.
-        changes: Settings that replace the file's, as `apply_changes` takes them.
+        changes: Settings that replace the file's; see `apply_changes`.
+
+    Returns:
+        The experiment.
 
     Raises:
-        UsageError: If the file is missing, is not TOML, or says what it may not; the message
+        UsageError: If the file is missing, is not TOML or has an invalid setting; the message
             names the key and what is allowed there.
     """
     try:
@@ -271,38 +415,89 @@ def load_experiment(path: Path, changes: Sequence[str] = ()) -> Experiment:
 
 
 def parse_experiment(data: Mapping[str, Any], *, where: str = "") -> Experiment:
-    """Validate what an experiment file, or a manifest, says.
+    """Validate the content of an experiment file or of a manifest.
 
     Raises:
-        UsageError: If it says what it may not.
+        UsageError: If a setting is invalid; `fields["key"]` is its path.
     """
     try:
         return Experiment.model_validate(data)
     except ValidationError as error:
-        first = error.errors()[0]
-        key = _path(first["loc"], data)
-        said = re.sub(r"^Value error, ", "", first["msg"])
+        # An invalid arm also makes the tuple of arms too short.
+        errors = [one for one in error.errors() if one["type"] != "too_short"] or error.errors()
+        first = errors[0]
+        key, said = _path(first["loc"], data), first["msg"]
         if first["type"] == "extra_forbidden":
             wrong = str(first["loc"][-1])
-            # It may be the key of another table.
+            # It may be a key of another table.
             near = get_close_matches(wrong, [key for key in _keys() if key != wrong], n=1)
             said = "unknown key" + (f"; did you mean {near[0]}?" if near else "")
-        more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-        raise UsageError(f"{key + ': ' if key else ''}{said}{more}", where=where) from error
+        more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+        code = first["type"].replace("_", "-")
+        what = f"{key + ': ' if key else ''}{said}{more}"
+        raise UsageError(what, where=where, code=code, key=key) from error
 
 
 def _path(location: Sequence[str | int], data: Mapping[str, Any]) -> str:
-    """Return where in a file something is; an arm is called by its name."""
+    """Return the path of a setting; arms are named, and the tag of a union is left out."""
     parts = list(map(str, location))
     if len(location) > 1 and location[0] == "arms" and isinstance(location[1], int):
         with contextlib.suppress(LookupError, TypeError):
             parts[1] = str(data["arms"][location[1]]["name"])
+        if len(parts) > 3 and parts[2] == "memory":
+            del parts[3]
     return ".".join(parts)
 
 
 def _keys() -> list[str]:
     tables = (
         *(Experiment, Arm, TaskSelection, EndpointSettings, Executor, Retries, Budget),
-        *(MemorySettings, SamplingSettings, LearningSettings),
+        *(SamplingSettings, LearningSettings, LearnedMemory, BankMemory, GoldMemory, SharedMemory),
     )
     return sorted({key for table in tables for key in table.model_fields})
+
+
+def apply_changes(data: Mapping[str, Any], changes: Sequence[str]) -> dict[str, Any]:
+    """Return the content of a file with settings replaced."""
+    changed = copy.deepcopy(dict(data))
+    for change in changes:
+        path, equals, text = change.partition("=")
+        keys = path.strip().split(".")
+        if not equals or not all(keys):
+            what, hint = f"{change!r} is not a setting", "write --set key=value"
+            raise UsageError(what, where="--set", hint=hint, code="not-a-setting")
+        tables = _tables(changed, keys[:-1])
+        if not tables:
+            hint = "name a key of the file, such as budget.iterations or arms.NAME.lm"
+            what = f"{change!r} leads nowhere"
+            raise UsageError(what, where="--set", hint=hint, code="no-such-table")
+        for table in tables:
+            table[keys[-1]] = _value(text.strip())
+    return changed
+
+
+def _tables(inside: Any, keys: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the tables that a path leads to: one, or those of every arm; empty if nowhere."""
+    if isinstance(inside, list):
+        # The name of an arm may contain dots.
+        return [
+            table
+            for arm in inside
+            for end in range(1, len(keys) + 1)
+            if ".".join(keys[:end]) in ("*", arm.get("name"))
+            for table in _tables(arm, keys[end:])
+        ]
+    if not isinstance(inside, dict):
+        return []
+    if not keys:
+        return [inside]
+    if keys[0] in _SHORT and isinstance(inside.get(keys[0]), str):
+        inside[keys[0]] = {_SHORT[keys[0]]: inside[keys[0]]}
+    return _tables(inside.setdefault(keys[0], {}), keys[1:])
+
+
+def _value(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text

@@ -1,42 +1,25 @@
-"""Who runs the trials: threads of this process. What they run and keep is the runner's matter.
+"""Run trials in threads, and run a trial again after infrastructure errors.
 
-Agents wait for a model, a sandbox or an endpoint nearly all of the time, so threads serve.
+Agents wait for a model, a sandbox or an endpoint nearly all of the time, so threads suffice.
 """
 
 from __future__ import annotations
 
+import logging
 import queue
 import threading
-from collections.abc import Callable, Generator, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterable, Iterator
+from dataclasses import dataclass, replace
 
-from reasoningbank.corpus import Task
-from reasoningbank.experiment.config import Arm
-from reasoningbank.experiment.records import TrialKey, TrialRecord
+from reasoningbank.experiment.plan import Job
+from reasoningbank.experiment.records import TrialRecord
+from reasoningbank.experiment.settings import Retries
+from reasoningbank.experiment.trial import Trial
+from reasoningbank.trajectory import Usage
 
-__all__ = ["Finished", "Job", "Started", "in_chains", "in_threads"]
+__all__ = ["Finished", "Retrier", "Started", "in_chains", "waits"]
 
-
-@dataclass(frozen=True)
-class Job:
-    """A trial to be run.
-
-    Attributes:
-        arm: The system under test.
-        task: The task, with its gold.
-        key: Which trial it is.
-        step: Place in a learning stream, from 0; None outside one.
-    """
-
-    arm: Arm
-    task: Task
-    key: TrialKey
-    step: int | None = None
-
-    @property
-    def teaches(self) -> bool:
-        """Whether it is a step of a stream that something is learned from."""
-        return self.step is not None and self.arm.memory.learns
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -48,21 +31,10 @@ class Started:
 
 @dataclass(frozen=True)
 class Finished:
-    """A worker has ended a trial; `record` is None where it was given up unfinished."""
+    """A worker has ended a trial; `record` is None if it was abandoned."""
 
     job: Job
     record: TrialRecord | None
-
-
-def in_threads(
-    jobs: Iterable[Job],
-    work: Callable[[Job, int], TrialRecord | None],
-    *,
-    workers: int,
-    stop: threading.Event,
-) -> Generator[Started | Finished]:
-    """Run jobs that have nothing to do with one another; see `in_chains`."""
-    return in_chains(([job] for job in jobs), work, workers=workers, stop=stop)
 
 
 def in_chains(
@@ -72,23 +44,7 @@ def in_chains(
     workers: int,
     stop: threading.Event,
 ) -> Generator[Started | Finished]:
-    """Run chains of jobs in threads and tell what happens, in the order in which it does.
-
-    One worker runs a chain from its first job to its last. It asks for the next job when the
-    consumer has asked for the event after `Finished`: what the consumer stores of a trial is on
-    disk by then, and a chain that is a generator can go by it. Closing the iterator leaves the
-    trials in flight to themselves; their threads end with the process.
-
-    Args:
-        chains: What to run; taken one at a time.
-        work: Runs a job; given the job and the number of the worker, from 0.
-        workers: Chains at one time, at least 1.
-        stop: When set, no further job is begun; those in flight are finished.
-
-    Raises:
-        Exception: What `work` or a chain raises, in the consumer, once all trials in flight have
-            ended.
-    """
+    """Run chains of jobs in threads and yield events in the order in which they happen."""
     events: queue.SimpleQueue[tuple[int, Started | Finished | BaseException | None]]
     events = queue.SimpleQueue()
     stored = [threading.Event() for _ in range(workers)]
@@ -124,7 +80,7 @@ def in_chains(
             if event is None:
                 running -= 1
             elif isinstance(event, BaseException):
-                # What the other workers are at is whole and paid for: it is waited for.
+                # Trials of other workers are paid for: wait for them.
                 failure = failure or event
                 stop.set()
             else:
@@ -136,3 +92,41 @@ def in_chains(
     except BaseException:
         stop.set()
         raise
+
+
+def waits(retries: Retries) -> Iterator[float]:
+    """Yield the seconds to wait before each retry of a trial."""
+    for number in range(retries.infrastructure):
+        yield retries.backoff_s * 3.0**number
+
+
+class Retrier:
+    """Runs jobs until they end without an infrastructure error, or retries run out. Thread-safe."""
+
+    def __init__(
+        self,
+        make: Callable[[Job, int], Trial],
+        retries: Retries,
+        pause: Callable[[float], bool | None],
+    ) -> None:
+        self._make = make
+        self._retries = retries
+        self._pause = pause
+        self._down = False
+
+    def run(self, job: Job, worker: int) -> TrialRecord | None:
+        """Return the record of a job's last try; None if the run was stopped during a wait."""
+        trial = self._make(job, worker)
+        record, tries, wasted = trial.run(), 1, Usage()
+        for seconds in () if self._down else waits(self._retries):
+            if record.status != "error":
+                break
+            logger.info("%s: %s; retry in %g s", record.key, record.error, seconds)
+            if self._pause(seconds):
+                return None
+            spent, record, tries = record.usage, trial.run(), tries + 1
+            if record.usage is not spent:
+                # Otherwise only the judging of the same attempt was repeated.
+                wasted += spent
+        self._down = record.status == "error"
+        return replace(record, tries=tries, wasted=wasted)

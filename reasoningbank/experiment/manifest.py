@@ -1,27 +1,33 @@
-"""What a run is about: configuration, versions and hashes, written before its first trial."""
+"""The manifest of a run: configuration, versions and hashes, written before its first trial."""
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import platform
+import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from reasoningbank.agents import PROMPT_VERSION
 from reasoningbank.corpus import Pack, Task
 from reasoningbank.errors import RecordError, UsageError
-from reasoningbank.experiment.code_history import code_hashes, hash_files, with_code
-from reasoningbank.experiment.config import Experiment, parse_experiment
-from reasoningbank.experiment.memory_config import MemorySettings, find_bank, seeds_of
-from reasoningbank.experiment.prompt_hashes import prompt_hashes
+from reasoningbank.experiment.config import Arm, Experiment, parse_experiment, seeds_of
+from reasoningbank.experiment.context import hash_files
+from reasoningbank.experiment.plan import find_bank, named_bank
 from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
+from reasoningbank.experiment.settings import BankMemory
 
 __all__ = [
+    "CodeChange",
     "build_manifest",
-    "hash_files",
+    "code_changes",
+    "code_version",
     "hash_tasks",
     "memory_hashes",
     "open_run",
@@ -40,18 +46,7 @@ def build_manifest(
     memory: Mapping[str, Any] | None = None,
     stream: Sequence[Task] = (),
 ) -> dict[str, Any]:
-    """Return the manifest of a run.
-
-    Args:
-        experiment: What is run.
-        tasks: The selected tasks.
-        data: Files of the embedded store; empty for a remote endpoint.
-        models: Fingerprint by model name.
-        prompts: Hash by name of what is put before the model, e.g. demonstrations.
-        memory: Hashes of what memory rests on, as `memory_hashes` returns them; none where no arm
-            has use for it.
-        stream: The tasks that are learned from; those of the evaluation are `tasks`.
-    """
+    """Return the manifest of a run."""
     return {
         "version": 1,
         "experiment": experiment.model_dump(mode="json"),
@@ -71,10 +66,10 @@ def build_manifest(
         },
         "tasks": [task.id for task in tasks],
         **({"stream": [task.id for task in stream]} if stream else {}),
-        **({"code": code_hashes()} if memory else {}),
+        "code": code_version(),
         "versions": {name: _version(name) for name in _PACKAGES},
         "machine": {"python": platform.python_version(), "system": platform.system()},
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "created": _now(),
     }
 
 
@@ -83,32 +78,16 @@ def open_run(
     manifest: dict[str, Any],
     on_notice: Callable[[str], None] = lambda _: None,
     *,
-    goes_on: bool = True,
+    resumes: bool = True,
 ) -> None:
-    """Write the manifest of a new run, or check that the folder's run is the same.
-
-    Models are compared by name: those that this invocation does not need are left as they are,
-    and those that are needed for the first time are added; so are texts that an earlier version
-    of this package had no hash of. Changed code of the rooms that decide results is told and
-    written down (`code_history`), and refused nowhere: what is mended there need not touch results.
-
-    Args:
-        folder: The run's folder.
-        manifest: What is to be run.
-        on_notice: Told of changed code.
-        goes_on: Whether any trial is left to run, by the code of now.
-
-    Raises:
-        UsageError: If the folder holds another run: another experiment, corpus, store or model.
-    """
+    """Write the manifest of a new run, or check that the folder's run is the same."""
     old = folder.manifest
+    where = str(folder.path)
     if old is None:
         if folder.trial_names():
-            raise UsageError(
-                "holds trials and no manifest, so that nothing says which run they are of",
-                where=str(folder.path),
-                hint="restore manifest.json, or choose another folder with --out",
-            )
+            what = "holds trials but no manifest that says which run they belong to"
+            hint = "restore manifest.json, or choose another folder with --out"
+            raise UsageError(what, where=where, hint=hint, code="no-manifest")
         folder.write_manifest(manifest)
         return
     differs = []
@@ -119,35 +98,98 @@ def open_run(
     for name, fingerprint in now.pop("models").items():
         if models.setdefault(name, fingerprint) != fingerprint:
             differs.append(f"model {name}")
-    if "memory" in was and "memory" in now:
-        was["memory"] = _with_new_texts(was["memory"], now["memory"])
     differs += [
         name for part, value in now.items() for name in _changed(part, was.get(part), value)
     ]
     if differs:
         raise UsageError(
             f"holds the records of another run ({', '.join(differs)} changed)",
-            where=str(folder.path),
+            where=where,
             hint="choose another folder with --out, or move this one away",
+            code="another-run",
+            changed=differs,
         )
     known = {**old, "hashes": {**was, "models": models}}
-    if goes_on:
-        code = manifest.get("code") or {}
-        begun = old.get("code") or {}
-        mended = [room for room, now in code.items() if begun.get(room) not in (None, now)]
-        if mended:
-            on_notice(f"the code of {', '.join(mended)} is not what it was when this run began")
-        known = with_code(known, code)
+    if resumes:
+        known = _resumed(known, manifest["code"], where, on_notice)
     if known != old:
         folder.write_manifest(known)
 
 
-def replacements(folder: RunFolder, again: Iterable[TrialKey]) -> Callable[[TrialRecord], None]:
-    """Return what writes down each trial that was judged and is run again, once that is on disk.
+def _resumed(
+    manifest: dict[str, Any],
+    code: Mapping[str, Any],
+    where: str,
+    on_notice: Callable[[str], None],
+) -> dict[str, Any]:
+    """Return the manifest of a run that is resumed with this code."""
+    states = _code_states(manifest)
+    last = states[-1][1] if states else {}
+    if last.get("prompts") != code["prompts"]:
+        began = f"prompt version {last['prompts']}" if "prompts" in last else "an older version"
+        raise UsageError(
+            f"was begun with {began} of reasoningbank; this is prompt version {code['prompts']}",
+            where=where,
+            hint="choose another folder with --out, or resume it with the version that began it",
+            code="other-prompts",
+            prompts=last.get("prompts"),
+        )
+    if not _differing(last, code):
+        return manifest
+    on_notice(f"resumed with other code: {_code_name(code)}, begun with {_code_name(states[0][1])}")
+    entry = {"time": _now(), "code": dict(code)}
+    return {**manifest, "code_history": [*(manifest.get("code_history") or ()), entry]}
 
-    Who runs an arm's failures again, and only these, gets a better arm: the summary says so. Trials
-    that errors of the infrastructure ended are no choice and not told.
-    """
+
+class CodeChange(NamedTuple):
+    """A run was resumed with other code."""
+
+    time: str
+    parts: tuple[str, ...]
+
+
+def code_changes(manifest: Mapping[str, Any]) -> tuple[CodeChange, ...]:
+    """Return when a run was resumed with other code, oldest first."""
+    return tuple(
+        CodeChange(time, _differing(before, after))
+        for (_, before), (time, after) in pairwise(_code_states(manifest))
+    )
+
+
+@functools.cache
+def code_version() -> dict[str, Any]:
+    """Return what identifies the code of a run: package version, git commit, prompt version."""
+    root = Path(__file__).parents[2]
+    commit = ""
+    if (root / ".git").exists():
+        with contextlib.suppress(OSError, subprocess.SubprocessError):
+            commit = subprocess.run(
+                ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"],
+                cwd=root, capture_output=True, text=True, check=True, timeout=10,
+            ).stdout.strip()  # fmt: skip
+    return {"version": _version("reasoningbank"), "commit": commit, "prompts": PROMPT_VERSION}
+
+
+def _code_name(code: Mapping[str, Any]) -> str:
+    commit = code.get("commit")
+    return f"{code.get('version', 'an older version')}{f' ({commit})' if commit else ''}"
+
+
+def _code_states(manifest: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return each code that a run used, with the time from which on; empty if unknown."""
+    begun = manifest.get("code")
+    if not begun:
+        return []
+    history = manifest.get("code_history") or ()
+    return [(str(manifest.get("created", "")), begun), *((e["time"], e["code"]) for e in history)]
+
+
+def _differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(part for part, now in after.items() if before.get(part) not in (None, now))
+
+
+def replacements(folder: RunFolder, again: Iterable[TrialKey]) -> Callable[[TrialRecord], None]:
+    """Return an observer that records in the manifest which judged trials were run again."""
     before: dict[TrialKey, TrialRecord] = {}
     for key in again:
         with contextlib.suppress(RecordError):
@@ -160,75 +202,41 @@ def replacements(folder: RunFolder, again: Iterable[TrialKey]) -> Callable[[Tria
         manifest = folder.manifest
         if old is None or manifest is None:
             return
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        trial = f"{old.key.arm}/{old.key.task}.{old.key.seed}"
-        entry = {"time": now, "trial": trial, "status": old.status, "strict": old.strict}
+        entry = {
+            "time": _now(), "trial": str(old.key), "status": old.status, "strict": old.strict,
+        }  # fmt: skip
         folder.write_manifest({**manifest, "replaced": [*(manifest.get("replaced") or ()), entry]})
 
     return note
 
 
-def _with_new_texts(was: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
-    """Return hashes of memory, with those of texts that had none when they were written down."""
-    return {**was, "prompts": {**now.get("prompts", {}), **was.get("prompts", {})}}
-
-
-def _changed(part: str, was: Any, now: Any) -> list[str]:
-    """Return what of a part differs, by name."""
-    if was == now:
-        return []
-    if part != "memory" or not isinstance(was, Mapping):
-        return [part]
-    names = sorted({*was, *now})
-    return [f"{part} {name}" for name in names if was.get(name) != now.get(name)]
-
-
 def memory_hashes(experiment: Experiment, pack: Pack, stream: Sequence[Task]) -> dict[str, Any]:
-    """Return hashes of what memory and its evaluation rest on; empty where no arm has use for it.
-
-    They are on disk before the first trial: nothing of it can be mended after a look at what the
-    evaluation gives.
-
-    Args:
-        experiment: The experiment.
-        pack: Its pack; its hints are hashed.
-        stream: Tasks that are learned from.
-    """
-    if experiment.mode != "learn" and not experiment.remembers:
+    """Return hashes of what memory rests on; empty if no arm uses memory."""
+    if not experiment.uses_memory:
         return {}
-    arms = experiment.arms
     hints = [file for file in pack.hints.rglob("*") if file.is_file()] if pack.hints else []
-    banks = {
-        " ".join(filter(None, (arm.memory.bank, arm.memory.stream))): _hash_banks(
-            arm.memory, seeds_of(experiment, arm)
-        )
-        for arm in arms
-        if arm.memory.bank
-    }
+    banks = {}
+    for arm in experiment.arms:
+        if named_bank(arm):
+            stream_arm = arm.memory.stream if isinstance(arm.memory, BankMemory) else ""
+            name = " ".join(filter(None, (named_bank(arm), stream_arm)))
+            banks[name] = _hash_banks(arm, seeds_of(experiment, arm))
     return {
         "stream": hash_tasks(stream),
         "hints": hash_files(hints),
-        "prompts": prompt_hashes(arm.agent for arm in arms),
         **({"banks": banks} if banks else {}),
     }
 
 
-def _hash_banks(memory: MemorySettings, seeds: Iterable[int]) -> str:
+def _hash_banks(arm: Arm, seeds: Iterable[int]) -> str:
     found = {
-        (storage.root, name): storage for storage, name in (find_bank(memory, s) for s in seeds)
+        (str(storage.root), name): storage
+        for storage, name in (find_bank(arm, seed) for seed in seeds)
     }
     digest = hashlib.sha256()
     for (_, name), storage in sorted(found.items(), key=lambda one: one[0]):
         digest.update(hashlib.sha256(storage.read(name)).digest())
     return digest.hexdigest()[:16]
-
-
-def _fingerprint(manifest: Mapping[str, Any]) -> str:
-    """Return the fingerprint of a manifest's experiment as this version reckons it."""
-    try:
-        return parse_experiment(manifest["experiment"]).fingerprint()
-    except (UsageError, KeyError):
-        return str(manifest.get("fingerprint"))
 
 
 def hash_tasks(tasks: Sequence[Task]) -> str:
@@ -240,8 +248,31 @@ def hash_tasks(tasks: Sequence[Task]) -> str:
     return digest.hexdigest()[:16]
 
 
+def _changed(part: str, was: Any, now: Any) -> list[str]:
+    """Return the names of the differences in a part of the hashes."""
+    if was == now:
+        return []
+    if part != "memory" or not isinstance(was, Mapping):
+        return [part]
+    # Older versions hashed prompts; now their version is compared.
+    names = sorted({*was, *now} - {"prompts"})
+    return [f"{part} {name}" for name in names if was.get(name) != now.get(name)]
+
+
+def _fingerprint(manifest: Mapping[str, Any]) -> str:
+    """Return the fingerprint of a manifest's experiment as this version computes it."""
+    try:
+        return parse_experiment(manifest["experiment"]).fingerprint()
+    except (UsageError, KeyError):
+        return str(manifest.get("fingerprint"))
+
+
 def _version(package: str) -> str:
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return "not installed"
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

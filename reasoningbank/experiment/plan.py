@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from reasoningbank.agents import make_agent
@@ -18,37 +18,56 @@ from reasoningbank.corpus import (
     sample_tasks,
     split_tasks,
 )
-from reasoningbank.corpus.sampling import shuffle_key
+from reasoningbank.corpus.task import shuffle_key
 from reasoningbank.errors import RecordError, UsageError
-from reasoningbank.experiment.config import Arm, Experiment, TaskSelection
-from reasoningbank.experiment.executors import Job
-from reasoningbank.experiment.memory_config import find_bank, seeds_of
+from reasoningbank.experiment.config import Arm, Experiment, seeds_of
 from reasoningbank.experiment.records import StepFolder, TrialKey
+from reasoningbank.experiment.settings import BankMemory, LearnedMemory, TaskSelection
+from reasoningbank.experiment.storage import RunStorage
 from reasoningbank.lm import parse_name
 
 __all__ = [
+    "Job",
     "Plan",
+    "find_bank",
     "hidden_tasks",
+    "named_bank",
+    "permuted",
     "plan_run",
     "plan_trials",
     "select_tasks",
     "step_is_taken",
-    "stream_order",
 ]
 
 
 @dataclass(frozen=True)
+class Job:
+    """A trial to run."""
+
+    arm: Arm
+    task: Task
+    key: TrialKey
+    step: int | None = None
+
+    @property
+    def teaches(self) -> bool:
+        """Whether it is a step of a stream that something is learned from."""
+        return self.step is not None and self.arm.learns
+
+
+@dataclass(frozen=True)
 class Plan:
-    """What an experiment comes to on its pack; nothing is opened yet.
+    """The trials of an experiment on its pack; nothing is opened yet.
 
     Attributes:
         pack: The domain pack.
         corpus: All tasks of the pack.
         tasks: The experiment's tasks; in mode `learn` those of the evaluation.
         hidden: Ids of the tasks whose examples no tool shows.
-        jobs: The trials that were asked for, arm by arm.
-        stream: Tasks of the learning stream, in the corpus' order; in mode `evaluate` those that
-            exemplars are made of. None where no arm has use for them.
+        jobs: The requested trials, arm by arm.
+        stream: Tasks of the learning stream, in corpus order; in mode `evaluate` those that
+            few-shot examples are made of. Empty if no arm needs them.
+        hidden_by_task: `hidden` for single tasks, if the experiment leaves out less than the run.
     """
 
     pack: Pack
@@ -57,10 +76,11 @@ class Plan:
     hidden: frozenset[str]
     jobs: tuple[Job, ...]
     stream: tuple[Task, ...] = ()
+    hidden_by_task: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @property
     def services(self) -> list[str]:
-        """What SERVICE may name at a running endpoint."""
+        """Addresses that SERVICE may name at a running endpoint."""
         return [url for task in self.corpus for url in task.federates_with]
 
 
@@ -75,105 +95,131 @@ def plan_run(
 
     Args:
         experiment: The experiment.
-        limit: Only the first so many tasks of each arm; of a stream, its first so many steps.
+        limit: Only the first n tasks of each arm, and the first n steps of a stream.
         only: Only these arms; empty for all.
-        tasks: Only these of the experiment's tasks; empty for all. The stream of an arm that
-            learns is then left as it is: it has no steps to pick from.
+        tasks: Only these of the experiment's tasks; empty for all. Streams are then left out.
+
+    Returns:
+        The plan.
 
     Raises:
-        UsageError: If the experiment, `only` or `tasks` names what does not exist, or a task of
-            the evaluation has a group in common with the stream.
+        UsageError: If the experiment, `only` or `tasks` names something unknown, or a task of
+            the evaluation shares a group with the stream.
     """
     for arm in experiment.arms:
-        make_agent(arm.agent, **arm.options)
-        for seed in seeds_of(experiment, arm) if arm.memory.bank else ():
-            try:
-                find_bank(arm.memory, seed)
-            except UsageError as error:
-                where = f"arm {arm.name}"
-                raise UsageError(
-                    error.what, where=where, hint=error.hint, code=error.code
-                ) from error
-        if arm.memory.distiller != "rules":
-            try:
-                parse_name(arm.memory.distiller)
-            except UsageError as error:
-                where, hint = f"arm {arm.name}, memory.distiller", f"{error.hint}; or rules"
-                raise UsageError(error.what, where=where, hint=hint) from error
+        _check_arm(experiment, arm)
     pack = load_pack(experiment.pack)
     if experiment.language not in (*pack.languages, "en"):
         hint = f"choose {' or '.join(pack.languages)}"
-        what = f"{pack.key} asks nothing in {experiment.language!r}"
+        what = f"{pack.key} has no questions in {experiment.language!r}"
         raise UsageError(what, where="language", hint=hint)
     corpus = load_shacl_tasks(experiment.pack, language=experiment.language)
     selected = select_tasks(corpus, experiment.tasks)
     stream = _stream(experiment, corpus, selected)
-    met = [*selected, *stream] if experiment.mode == "learn" else selected
-    hidden = hidden_tasks(corpus, met)
+    run = [*selected, *stream] if experiment.mode == "learn" else selected
+    hidden = hidden_tasks(corpus, run)
     if not pack.prefixes:
-        # A bare folder of examples: what they declare is all that is known of namespaces.
+        # A bare folder of examples: namespaces are known only from what the examples declare.
         shown = (task.expected_sparql for task in corpus if task.id not in hidden)
         pack = replace(pack, prefixes=corpus_prefixes(shown))
-    wanted = {find_task(met, task_id).id for task_id in tasks}
-    names = [arm.name for arm in experiment.arms]
+    wanted = {find_task(run, task_id).id for task_id in tasks}
     for name in only:
-        if name not in names:
-            raise UsageError(f"unknown arm {name!r}", hint=f"choose from {', '.join(names)}")
+        if name not in experiment.arms_by_name:
+            hint = f"choose from {', '.join(experiment.arms_by_name)}"
+            raise UsageError(f"unknown arm {name!r}", hint=hint)
     jobs = [
         job
         for job in plan_trials(experiment, selected, None if wanted else limit, stream)
         if (not only or job.arm.name in only)
         and (not wanted or (job.task.id in wanted and not job.teaches))
     ]
-    return Plan(pack, tuple(corpus), tuple(selected), hidden, tuple(jobs), tuple(stream))
+    by_task = _hidden_by_task(experiment, corpus)
+    return Plan(pack, tuple(corpus), tuple(selected), hidden, tuple(jobs), tuple(stream), by_task)
+
+
+def _check_arm(experiment: Experiment, arm: Arm) -> None:
+    """Check that an arm's agent, bank and distiller exist."""
+    make_agent(arm.agent, **arm.options)
+    where = f"arm {arm.name}"
+    for seed in seeds_of(experiment, arm) if named_bank(arm) else ():
+        try:
+            find_bank(arm, seed)
+        except UsageError as error:
+            raise UsageError(error.what, where=where, hint=error.hint, code=error.code) from error
+    if isinstance(arm.memory, LearnedMemory) and arm.memory.distiller != "rules":
+        try:
+            parse_name(arm.memory.distiller)
+        except UsageError as error:
+            hint = f"{error.hint}; or rules"
+            raise UsageError(error.what, where=f"{where}, memory.distiller", hint=hint) from error
+
+
+def named_bank(arm: Arm) -> str:
+    """Return the bank that an arm's memory names: a file or a run; empty for none."""
+    return arm.memory.bank if isinstance(arm.memory, BankMemory | LearnedMemory) else ""
+
+
+def find_bank(arm: Arm, seed: int) -> tuple[RunStorage, str]:
+    """Return a storage and the name in it of the bank that `memory.bank` names for a seed."""
+    where = Path(named_bank(arm))
+    stream = arm.memory.stream if isinstance(arm.memory, BankMemory) else ""
+    storage, name = RunStorage(where.parent), where.name
+    if stream:
+        taken = StepFolder(where, stream, seed).taken()
+        if not taken:
+            what = f"there is no stream {stream}.{seed} in {where}"
+            hint = "name a run in mode 'learn', its arm, and seeds it had"
+            raise UsageError(what, hint=hint, code="no-stream")
+        storage, name = RunStorage(where), f"memory/{taken[-1].after}.jsonl"
+    elif where.is_dir():
+        hint = "name the arm whose stream is meant as memory.stream"
+        raise UsageError(f"{where} is a folder, not a bank", hint=hint, code="not-a-bank")
+    if not storage.exists(name):
+        hint = "name a file that `reasoningbank memory export` wrote, or a bank"
+        raise UsageError(f"there is no bank {storage.path(name)}", hint=hint, code="no-bank")
+    return storage, name
 
 
 def _stream(experiment: Experiment, corpus: Sequence[Task], selected: Sequence[Task]) -> list[Task]:
-    """Return the tasks of the stream, or those that exemplars are made of."""
+    """Return the tasks of the stream, or those that few-shot examples are made of."""
     learning = experiment.mode == "learn"
-    exemplars = any(arm.memory.source == "gold" for arm in experiment.arms)
-    if not (learning or exemplars):
+    examples = any(arm.memory.source == "gold" for arm in experiment.arms)
+    if not (learning or examples):
         return []
+    where = "learning.tasks"
     try:
         stream = select_tasks(corpus, experiment.learning.tasks)
     except UsageError as error:
-        raise UsageError(error.what, where="learning.tasks", hint=error.hint) from error
+        raise UsageError(error.what, where=where, hint=error.hint, code=error.code) from error
     part = split_tasks(corpus).by_id()
     for task in stream:
-        if part[task.id] == "test" or (exemplars and part[task.id] != "train"):
-            kept = "no exemplar may be made of it" if exemplars else "nothing may be learned of it"
-            raise UsageError(
-                f"{task.id} is of the {part[task.id]} split, so that {kept}",
-                where="learning.tasks",
-                hint='choose tasks of split = "train"',
-            )
+        if part[task.id] == "test" or (examples and part[task.id] != "train"):
+            purpose = "used as a few-shot example" if examples else "learned from"
+            what = f"{task.id} is in the {part[task.id]} split and must not be {purpose}"
+            hint = 'choose tasks of split = "train"'
+            raise UsageError(what, where=where, hint=hint, code="held-out-task", task=task.id)
     if learning:
         of = {task.id: group for group, tasks in groups_of(corpus).items() for task in tasks}
         held_out = {of[task.id]: task.id for task in selected}
         for task in stream:
             if of[task.id] in held_out:
-                raise UsageError(
-                    f"{task.id} is of the same group as {held_out[of[task.id]]}, which is to "
-                    "evaluate what the stream taught",
-                    where="learning.tasks",
-                    hint='choose tasks of another split, e.g. split = "train"',
-                )
+                other = held_out[of[task.id]]
+                what = f"{task.id} shares a group with the evaluation task {other}"
+                hint = 'choose tasks of another split, e.g. split = "train"'
+                raise UsageError(what, where=where, hint=hint, code="shared-group", task=task.id)
     return stream
 
 
-def stream_order(stream: Sequence[Task], order: int) -> list[Task]:
-    """Return the tasks of a stream in one of its orders, the same in every arm.
-
-    A task's place depends on the order's number and the ids of the tasks alone.
-    """
-    return sorted(stream, key=lambda task: (shuffle_key(order, task.id), task.id))
+def permuted(stream: Sequence[Task], number: int) -> list[Task]:
+    """Return a task permutation of a stream, the same in every arm."""
+    return sorted(stream, key=lambda task: (shuffle_key(number, task.id), task.id))
 
 
 def select_tasks(tasks: Sequence[Task], selection: TaskSelection) -> list[Task]:
-    """Return the tasks an experiment asks for, in corpus order or in the order of its ids.
+    """Return the selected tasks, in corpus order or in the order of the selection's ids.
 
     Raises:
-        UsageError: If an id is unknown, or nothing is left.
+        UsageError: If an id is unknown, or no task is left.
     """
     if selection.ids:
         return [find_task(tasks, task_id) for task_id in selection.ids]
@@ -185,11 +231,10 @@ def select_tasks(tasks: Sequence[Task], selection: TaskSelection) -> list[Task]:
     if selection.forms:
         chosen = [task for task in chosen if task.form in selection.forms]
     if selection.sample is not None and selection.sample < len(chosen):
-        drawn = sample_tasks(chosen, selection.sample, seed=selection.sample_seed)
-        ids = {task.id for task in drawn}
-        chosen = [task for task in chosen if task.id in ids]
+        sampled = {t.id for t in sample_tasks(chosen, selection.sample, seed=selection.sample_seed)}
+        chosen = [task for task in chosen if task.id in sampled]
     if not chosen:
-        raise UsageError("the selection leaves no task", where="tasks")
+        raise UsageError("the selection leaves no task", where="tasks", code="no-tasks")
     return chosen
 
 
@@ -201,56 +246,56 @@ def plan_trials(
 ) -> list[Job]:
     """Return every trial of the experiment, arm by arm.
 
-    An arm's trials follow one another, since a local model keeps the beginning of an arm's
-    prompt in its cache.
+    Keeping an arm's trials together lets a local model reuse its cached prompt prefix.
 
     Args:
         experiment: The experiment.
         tasks: The selected tasks.
-        limit: Only the first so many tasks of each arm, and of each stream.
+        limit: Only the first n tasks of each arm, and of each stream.
         stream: Tasks of the learning stream.
     """
     planned: list[Job] = []
     for arm in experiment.arms:
-        if experiment.mode == "learn" and (arm.memory.learns or arm.stream):
-            for order in seeds_of(experiment, arm):
-                planned += _steps(arm, stream_order(stream, order)[:limit], order)
-        mine = [find_task(tasks, task_id) for task_id in arm.tasks] if arm.tasks else list(tasks)
-        for task in mine[: arm.first][:limit]:
+        seeds = seeds_of(experiment, arm)
+        if experiment.mode == "learn" and (arm.learns or arm.stream):
             planned += [
-                Job(arm, task, TrialKey(arm.name, task.id, seed))
-                for seed in seeds_of(experiment, arm)
+                Job(arm, task, TrialKey(arm.name, task.id, seed), step)
+                for seed in seeds
+                for step, task in enumerate(permuted(stream, seed)[:limit])
             ]
+        mine = [find_task(tasks, task_id) for task_id in arm.tasks] if arm.tasks else list(tasks)
+        planned += [
+            Job(arm, task, TrialKey(arm.name, task.id, seed))
+            for task in mine[: arm.first][:limit]
+            for seed in seeds
+        ]
     return planned
 
 
-def _steps(arm: Arm, tasks: Sequence[Task], order: int) -> list[Job]:
-    keys = [TrialKey(arm.name, task.id, order) for task in tasks]
-    return [Job(arm, *pair, step) for step, pair in enumerate(zip(tasks, keys, strict=True))]
-
-
 def hidden_tasks(corpus: Sequence[Task], tasks: Sequence[Task]) -> frozenset[str]:
-    """Return the ids whose examples no tool may show in a run of `tasks`.
-
-    These are the test split, and every task of a group that the run has a task of: a question of
-    the same template would tell the gold's shape. What a stream learns from counts as well, in
-    both phases: else an agent would find its own gold among the examples, and learn to look there.
-
-    Args:
-        corpus: All tasks of the pack.
-        tasks: Those of the run.
-    """
-    test = {task.id for task in split_tasks(corpus).test}
+    """Return the ids of the tasks whose examples no tool may show in a run of `tasks`."""
+    hidden = {task.id for task in split_tasks(corpus).test}
     run = {task.id for task in tasks}
     for group in groups_of(corpus).values():
         ids = {task.id for task in group}
         if ids & run:
-            test |= ids
-    return frozenset(test)
+            hidden |= ids
+    return frozenset(hidden)
+
+
+def _hidden_by_task(experiment: Experiment, corpus: Sequence[Task]) -> dict[str, frozenset[str]]:
+    """Return what is hidden of each task if that is not the same for all of the run."""
+    if experiment.leave_out == "run":
+        return {}
+    if experiment.leave_out == "group":
+        groups = [frozenset(task.id for task in group) for group in groups_of(corpus).values()]
+        return {one: group for group in groups for one in group}
+    ids = {task.id for task in corpus}
+    return {one: frozenset({one} if experiment.leave_out == "task" else ()) for one in ids}
 
 
 def step_is_taken(run: Path, job: Job) -> bool:
-    """Return whether what a trial of a stream teaches is on disk and readable."""
+    """Return whether the learning step of a trial is on disk and readable."""
     if job.step is None:
         return False
     try:

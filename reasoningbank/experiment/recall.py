@@ -1,41 +1,385 @@
-"""What one trial is given of memory, as plain data: agents know nothing of banks."""
+"""What each trial is given of memory: context layers, retrieved items, linked entities, tools."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
-from reasoningbank.agents import Demonstration, Example
+import numpy as np
+
+from reasoningbank.agents import takes_examples
+from reasoningbank.corpus import Pack, Task, split_tasks
+from reasoningbank.errors import RecordError, UsageError
+from reasoningbank.experiment.config import Arm, Experiment, bank_arm
+from reasoningbank.experiment.context import NOTHING, Recall, RunContext
+from reasoningbank.experiment.plan import Job, Plan
+from reasoningbank.experiment.records import StepFolder, TrialKey
+from reasoningbank.experiment.settings import (
+    DISTILLED,
+    LearnedMemory,
+    RandomMemory,
+    RetrievedMemory,
+)
+from reasoningbank.experiment.storage import RunStorage
+from reasoningbank.experiment.streams import Snapshots, read_bank
+from reasoningbank.memory import (
+    Consultation,
+    LeakageFilter,
+    MemoryBank,
+    Retrieval,
+    Scope,
+    Snapshot,
+    retrieve,
+    retrieve_random,
+)
+from reasoningbank.memory.consolidate import consolidate
+from reasoningbank.memory.context import Budgets, ContextBuilder
+from reasoningbank.memory.demonstrations import (
+    ShownDemonstration,
+    random_demonstration,
+    shown_demonstrations,
+)
+from reasoningbank.memory.distillation import Distilled, Distiller
+from reasoningbank.memory.layers import SchemaCard
+from reasoningbank.retrieval import Embedder, Vectors, open_embedder
+from reasoningbank.schema import Schema
+from reasoningbank.sparql import Discovery, Linker, discover
+from reasoningbank.tools import MemoryTools
 from reasoningbank.trajectory import Recorder
 
-__all__ = ["NOTHING", "Recall"]
+__all__ = ["Banks", "MemoryParts", "Recalls", "recalled"]
+
+#: Retrieved successes whose turns are shown as demonstrations.
+MOST_DEMONSTRATIONS = 1
 
 
-@dataclass(frozen=True)
-class Recall:
-    """What one trial is given of memory.
+class CachedEmbedder:
+    """The package's embedder with a cache of passages, since banks are reopened at every step."""
 
-    Attributes:
-        snapshot: Hash of the bank that the agent can see; empty without one.
-        context: What is put before the question: layers and retrieved items.
-        demonstrations: Worked turns of retrieved items.
-        examples: Answered questions of retrieved items, for agents that take these.
-        question: The task's question with the resources that it names; empty where not linked.
-        tools: Makes the tools that search the bank, which tell a recorder what they show; None
-            where the agent has none.
-        event: What was retrieved for the context, as a `memory_retrieved` event holds it.
-        seconds: How long that took.
-    """
+    def __init__(self) -> None:
+        self._rows: dict[str, np.ndarray[tuple[int, ...], np.dtype[np.float32]]] = {}
+        self._lock = threading.Lock()
 
-    snapshot: str = ""
-    context: str = ""
-    demonstrations: tuple[Demonstration, ...] = ()
-    examples: tuple[Example, ...] = ()
-    question: str = ""
-    tools: Callable[[Recorder], Mapping[str, Callable[..., Any]]] | None = None
-    event: Mapping[str, Any] | None = None
-    seconds: float = 0.0
+    @property
+    def name(self) -> str:
+        """Name under which vectors are stored."""
+        return self._model.name
+
+    @property
+    def dimensions(self) -> int:
+        """Length of a vector."""
+        return self._model.dimensions
+
+    def queries(self, texts: Sequence[str]) -> Vectors:
+        """Return a unit vector per query."""
+        return self._model.queries(texts)
+
+    def passages(self, texts: Sequence[str]) -> Vectors:
+        """Return a unit vector per passage."""
+        if not texts:
+            return self._model.passages(texts)
+        with self._lock:
+            new = [text for text in dict.fromkeys(texts) if text not in self._rows]
+            if new:
+                self._rows.update(zip(new, self._model.passages(new), strict=True))
+            return np.stack([self._rows[text] for text in texts])
+
+    @property
+    def _model(self) -> Embedder:
+        return open_embedder()
 
 
-NOTHING = Recall()
+class MemoryParts:
+    """Distillers, context builders and consolidation, as arms ask for them. Thread-safe."""
+
+    def __init__(self, context: RunContext, plan: Plan) -> None:
+        self._context = context
+        self._split = split_tasks(plan.corpus).by_id()
+        self._embedder = CachedEmbedder()
+        self._example_distiller: Distiller | None = None
+        self._builders: dict[str, ContextBuilder] = {}
+        self._discovery: Discovery | None = None
+        self._schema_card: SchemaCard | None = None
+        self._lock = threading.Lock()
+
+    def open_bank(self, snapshot: Snapshot) -> MemoryBank:
+        """Return a bank with the content of a snapshot."""
+        return MemoryBank.from_snapshot(snapshot, embedder=self._embedder)
+
+    def consolidate(self, bank: MemoryBank, new: Sequence[str]) -> Sequence[Any]:
+        """Consolidate a bank after a step."""
+        prefixes = self._context.endpoint.prefixes
+        return consolidate(bank, new=new, embedder=self._embedder, prefixes=prefixes)
+
+    def examples(self, arm: Arm, task: Task) -> Distilled:
+        """Return the few-shot examples of a training task."""
+        with self._lock:
+            # They are golds in other words, the same for every arm.
+            self._example_distiller = self._example_distiller or self.distiller(arm)
+        return self._example_distiller.from_gold(task, self._split.get(task.id))
+
+    def distiller(self, arm: Arm) -> Distiller:
+        """Return a distiller of an arm's experiences, for one stream."""
+        memory, context = arm.memory, self._context
+        settings: dict[str, Any] = {}
+        if isinstance(memory, LearnedMemory):
+            settings["kinds"] = frozenset(memory.kinds or DISTILLED)
+            if memory.distiller != "rules":
+                lm = context.models[memory.distiller].lm(role="distiller", temperature=0.0)
+                settings |= {"lm": lm, "author": f"lm:{memory.distiller}"}
+        return Distiller(
+            vocabulary=self._vocabulary(arm),
+            endpoint=context.endpoint,
+            pack=context.pack,
+            **settings,
+        )
+
+    def builder(self, arm: Arm) -> ContextBuilder:
+        """Return the builder of an arm's context."""
+        with self._lock:
+            if arm.name not in self._builders:
+                self._builders[arm.name] = self._builder(arm)
+            return self._builders[arm.name]
+
+    def _builder(self, arm: Arm) -> ContextBuilder:
+        context, memory = self._context, arm.memory
+        layers = set(arm.layers) | ({"L2"} if memory.in_context else set())
+        if layers & {"L0", "L1"} and self._discovery is None:
+            self._discovery = discover(context.client)
+        if "L1" in layers and self._schema_card is None:
+            self._schema_card = SchemaCard.of(
+                context.endpoint,
+                self._vocabulary(arm),
+                self._discovery.void if self._discovery else None,
+                pack=context.pack,
+                embedder=self._embedder,
+            )
+        return ContextBuilder(
+            sorted(layers),
+            endpoint=context.endpoint,
+            vocabulary=self._vocabulary(arm),
+            pack=context.pack,
+            discovery=self._discovery,
+            schema_card=self._schema_card,
+            budgets=Budgets(L2=memory.tokens) if isinstance(memory, RetrievedMemory) else Budgets(),
+            hidden=context.hidden,
+            tools=arm.agent != "direct",
+        )
+
+    def _vocabulary(self, arm: Arm) -> Schema:
+        if self._context.schema is None:
+            raise UsageError("memory needs the endpoint's vocabulary", where=f"arm {arm.name}")
+        return self._context.schema
+
+
+class Banks:
+    """The banks that trials of the evaluation see. Thread-safe."""
+
+    def __init__(
+        self, experiment: Experiment, run: Path, tasks: Sequence[Task], parts: MemoryParts
+    ) -> None:
+        self._experiment = experiment
+        self._run = run
+        self._snapshots = Snapshots(run)
+        self._tasks = tasks
+        self._parts = parts
+        self._names: dict[tuple[str, int | None], str] = {}
+        self._open: dict[str, MemoryBank] = {}
+        self._lock = threading.Lock()
+
+    def bank(self, arm: Arm, seed: int) -> tuple[str, MemoryBank]:
+        """Return the bank of an arm with its snapshot's hash."""
+        root = bank_arm(self._experiment, arm)
+        place = (root.name, seed if root.bank_per_seed else None)
+        with self._lock:
+            if place not in self._names:
+                self._names[place] = self._name(root, seed)
+            name = self._names[place]
+            if name not in self._open:
+                self._open[name] = self._parts.open_bank(self._snapshots.read(name))
+            return name, self._open[name]
+
+    def close(self) -> None:
+        """Close the banks."""
+        for bank in self._open.values():
+            bank.close()
+
+    def _name(self, root: Arm, seed: int) -> str:
+        if root.learns:
+            taken = StepFolder(self._run, root.name, seed).taken()
+            if len(taken) < len(self._tasks):
+                raise RecordError(
+                    f"has taken {len(taken)} of {len(self._tasks)} steps",
+                    where=f"stream {root.name}.{seed}",
+                    hint="run the same command again",
+                )
+            return taken[-1].after
+        if root.memory.source == "gold":
+            return self._of_gold(root)
+        snapshot = read_bank(root, seed)
+        self._snapshots.write(snapshot)
+        return snapshot.hash
+
+    def _of_gold(self, root: Arm) -> str:
+        """Return the snapshot of the few-shot examples: made once, and read from then on."""
+        storage, note = RunStorage(self._run), f"learning/{root.name}.bank.json"
+        if storage.exists(note):
+            # Either file can be made again: golds do not change in a run.
+            with contextlib.suppress(RecordError, KeyError, TypeError):
+                name = str(storage.read_json(note)["after"])
+                self._snapshots.read(name)
+                return name
+        made = [self._parts.examples(root, task) for task in self._tasks]
+        with self._parts.open_bank(Snapshot.of(())) as bank:
+            added = bank.add([item for one in made for item in one.items], reason="gold")
+            snapshot = bank.snapshot()
+        self._snapshots.write(snapshot)
+        content = {
+            "version": 1,
+            "arm": root.name,
+            "source": "gold",
+            "after": snapshot.hash,
+            "tasks": [task.id for task in self._tasks],
+            "added": list(dict.fromkeys(added)),
+            "rejected": [asdict(rejected) for one in made for rejected in one.rejected],
+        }
+        storage.write_json(note, content)
+        return snapshot.hash
+
+
+class Recalls:
+    """Finds what a trial is given of memory. Thread-safe."""
+
+    def __init__(
+        self,
+        context: RunContext,
+        plan: Plan,
+        bank: Callable[[Job], tuple[str, MemoryBank]],
+        builder: Callable[[Arm], ContextBuilder],
+    ) -> None:
+        self._context = context
+        pack = context.pack
+        self._linker = Linker(context.client, context.endpoint, pack.languages if pack else ())
+        self._bank = bank
+        self._builder = builder
+        held_out = {task.id: task for task in (*plan.tasks, *split_tasks(plan.corpus).test)}
+        self._held_out = tuple(held_out.values())
+        self._scope = Scope(pack=pack.key if pack else "", endpoint=context.endpoint.url)
+
+    def recall(self, job: Job) -> Recall:
+        """Return what a trial is given."""
+        arm, memory = job.arm, job.arm.memory
+        if not (isinstance(memory, RetrievedMemory) or arm.layers or arm.entity_linking):
+            return NOTHING
+        name, found, seconds = "", None, 0.0
+        tools: Callable[[Recorder], Mapping[str, Callable[..., Any]]] | None = None
+        if isinstance(memory, RetrievedMemory):
+            name, bank = self._bank(job)
+            leakage = self.leakage(job.task)
+            if memory.in_context:
+                began = time.monotonic()
+                found = self._retrieved(job, memory, bank, leakage)
+                seconds = time.monotonic() - began
+            if memory.as_tools:
+                tools = self._tools(job, memory, bank, leakage)
+        text = ""
+        if arm.layers or memory.in_context:
+            context = self._builder(arm).build(job.task.query, found)
+            # What is recorded is what was shown.
+            text, found = context.text, context.retrieval
+        return Recall(
+            snapshot=name,
+            context=text,
+            demonstrations=tuple(d.demonstration for d in found.demonstrations) if found else (),
+            examples=tuple(
+                one.example for one in (found.found if found else ()) if one.example is not None
+            ),
+            question=self._linker.linked(job.task.query) if arm.entity_linking else "",
+            tools=tools,
+            event=found.to_event() if found is not None else None,
+            seconds=seconds,
+        )
+
+    def leakage(self, task: Task) -> LeakageFilter:
+        """Return the leakage filter of a trial on a task."""
+        return LeakageFilter.of(task, self._held_out, prefixes=self._context.endpoint.prefixes)
+
+    def _retrieved(
+        self, job: Job, memory: RetrievedMemory, bank: MemoryBank, leakage: LeakageFilter
+    ) -> Retrieval:
+        question, linking = job.task.query, job.arm.entity_linking
+        shown: dict[str, Any] = {
+            "examples": takes_examples(job.arm.agent),
+            "link": self._linker.linked if linking else None,
+        }
+        found = retrieve(
+            bank,
+            question,
+            leakage=leakage,
+            k=memory.items,
+            tokens=memory.tokens,
+            kinds=_kinds(memory),
+            scope=self._scope,
+            **shown,
+            entity_classes=self._linker.kinds if linking else None,
+        )
+        turns: tuple[ShownDemonstration, ...] = ()
+        if memory.demonstrations:
+            turns = shown_demonstrations((one.item for one in found.found), MOST_DEMONSTRATIONS)
+        if not isinstance(memory, RandomMemory):
+            return replace(found, demonstrations=turns)
+        chance: dict[str, Any] = {"leakage": leakage, "seed": job.key.seed, "kinds": _kinds(memory)}
+        answered = sum(one.tokens for one in found.found if one.example is not None)
+        dealt = retrieve_random(
+            bank, question, tokens=found.tokens, example_tokens=answered, **shown, **chance
+        )
+        filtered_out = dict(dealt.filtered_out)
+        random_turns = []
+        for turn in turns:
+            one, removed = random_demonstration(bank, turn, **chance)
+            random_turns.append(one)
+            filtered_out |= dict(removed)
+        return replace(
+            dealt, demonstrations=tuple(random_turns), filtered_out=tuple(filtered_out.items())
+        )
+
+    def _tools(
+        self, job: Job, memory: RetrievedMemory, bank: MemoryBank, leakage: LeakageFilter
+    ) -> Callable[[Recorder], Mapping[str, Callable[..., Any]]]:
+        def make(recorder: Recorder) -> Mapping[str, Callable[..., Any]]:
+            consultation = Consultation(
+                bank,
+                leakage=leakage,
+                recorder=recorder,
+                scope=self._scope,
+                kinds=_kinds(memory),
+                items=memory.items,
+                tokens=memory.tokens,
+                random_seed=job.key.seed if isinstance(memory, RandomMemory) else None,
+            )
+            return MemoryTools(consultation).as_dspy_tools()
+
+        return make
+
+
+def _kinds(memory: RetrievedMemory) -> frozenset[Any] | None:
+    """Return the kinds to retrieve; None for all. A stream's bank holds only what it distils."""
+    if isinstance(memory, LearnedMemory) or not memory.kinds:
+        return None
+    return frozenset(memory.kinds)
+
+
+def recalled(
+    context: RunContext, pack: Pack, corpus: Sequence[Task], arm: Arm, task: Task, bank: MemoryBank
+) -> Recall:
+    """Return what one question is given of a bank, outside a run."""
+    plan = Plan(pack, tuple(corpus), (), context.hidden, ())
+    # No record is kept, so the bank needs no name.
+    parts = MemoryParts(context, plan)
+    recalls = Recalls(context, plan, lambda _: ("", bank), parts.builder)
+    return recalls.recall(Job(arm, task, TrialKey(arm.name, task.id, 0)))

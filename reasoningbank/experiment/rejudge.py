@@ -1,43 +1,52 @@
-"""Judging the trials of a run again, without running agents.
+"""Judge the trials of a run again, without running agents.
 
-`execution` runs the submitted queries once more and compares; `lm:NAME` asks a model that sees
-no gold; `rule` applies the plain rule that the query ran and has rows. Records that older
-versions wrote get their gold and evidence so.
+`execution` runs the submitted queries again and compares; `lm:NAME` asks a model that does not see
+the gold; `rule` checks only that the query ran and has rows. Records of older versions get their
+gold and evidence this way.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from reasoningbank.corpus import find_task
 from reasoningbank.errors import RecordError, SetupError, UsageError
-from reasoningbank.experiment.judges import OpenJudge, check_judge, open_judge
+from reasoningbank.experiment.config import parse_experiment
+from reasoningbank.experiment.context import RunContext, data_files, hash_files, open_context
+from reasoningbank.experiment.manifest import hash_tasks
+from reasoningbank.experiment.plan import Plan, plan_run
 from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
 from reasoningbank.experiment.state import hold_run
 from reasoningbank.experiment.storage import write_bytes_atomically
-from reasoningbank.judge import Agreement, agreement_with
+from reasoningbank.experiment.trial import judge_record
+from reasoningbank.judge import Agreement, agreement_with, rule_verdict
+from reasoningbank.judge.lm_judge import prompt_hash
+from reasoningbank.lm import open_lm, parse_name
 from reasoningbank.trajectory import Trajectory
 
-__all__ = ["Change", "Rejudged", "rejudge_run"]
+__all__ = ["Change", "OpenJudge", "Rejudged", "check_judge", "open_judge", "rejudge_run"]
 
-#: Failures of the infrastructure in a row after which going on is no use.
+#: Consecutive infrastructure failures after which judging stops.
 MOST_FAILURES = 3
-
-#: What does not make a verdict another one: how it is worded, and what old ones say of time.
+#: Parts of a verdict that are not the decision: its wording, and times in old records.
 _NO_DECISION = frozenset({"reason", "findings", "seconds"})
 
 
 @dataclass(frozen=True)
-class Change:
-    """A verdict that came out differently.
+class OpenJudge:
+    """A judge that is ready."""
 
-    Attributes:
-        key: The trial.
-        before: The verdict of the record.
-        after: The fresh verdict.
-        written: Whether the record has the fresh one now.
-    """
+    judge: Callable[[TrialRecord], TrialRecord]
+    can_judge: Callable[[TrialRecord], bool]
+    fingerprint: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Change:
+    """A verdict that came out differently."""
 
     key: TrialKey
     before: Mapping[str, Any]
@@ -47,20 +56,20 @@ class Change:
 
 @dataclass(frozen=True)
 class Rejudged:
-    """What judging a run again came to.
+    """The outcome of judging a run again.
 
     Attributes:
         judge: The judge's name.
         folder: The folder with the records as they are now.
-        judged: Trials that were judged now.
+        judged: Trials judged now.
         known: Trials that this judge had judged before.
-        without_verdict: Trials that no judge can judge: they ended in infrastructure errors.
+        without_verdict: Trials that ended in infrastructure errors, which no judge can judge.
         changed: Verdicts of the execution judge that came out differently.
         failed: Trials left as they were, each with what failed.
-        undecided: Trials of which the judge said neither yes nor no.
+        undecided: Trials on which the judge did not decide.
         agreement: The judge against the execution judge, over all trials it has judged.
         rule: The plain rule against the execution judge, over all trials.
-        seconds: How long each judgement took that was made now.
+        seconds: Duration of each judgement made now.
     """
 
     judge: str
@@ -106,27 +115,26 @@ def rejudge_run(
 ) -> Rejudged:
     """Judge the trials of a run with another judge, or again.
 
-    Each record is written whole as soon as it is judged, so that the same command goes on where
-    it stopped.
+    Each record is written as soon as it is judged, so the same command resumes where it stopped.
 
     Args:
         folder: The run.
         judge: ``execution``, ``rule`` or ``lm:NAME`` with a model's name.
-        out: Where a copy of the run goes that is judged instead; one that exists is continued.
+        out: Where to write a copy of the run that is judged instead; an existing copy is resumed.
         arms: Only trials of these arms; empty for all.
-        limit: At most so many trials.
-        again: Whether a trial that this model has judged is judged again.
-        overwrite: Whether a verdict of the execution judge that comes out differently takes the
-            place of the run's own. In a copy it always does.
-        on_progress: Told before each trial: how many are done, how many there are, which is next.
-        on_notice: Told in one line what a person should know.
+        limit: Most trials to judge.
+        again: Whether trials that this model has judged are judged again.
+        overwrite: Whether a verdict of the execution judge that comes out differently replaces
+            the run's own. In a copy it always does.
+        on_progress: Called before each trial with the number done, the total, and the next key.
+        on_notice: Called with one line for people.
 
     Returns:
-        What came of it.
+        The outcome.
 
     Raises:
-        UsageError: If there is no run, no such judge or arm, `out` holds another run, or the
-            run's trials are compressed and there is no `out`.
+        UsageError: If there is no such run, judge or arm, `out` holds another run, or the run is
+            archived and there is no `out`.
         SetupError: If the machine lacks a part.
         RecordError: If a record cannot be read or written.
     """
@@ -135,13 +143,15 @@ def rejudge_run(
         hint = "give a folder with manifest.json"
         raise UsageError("holds no run", where=str(folder.path), hint=hint)
     check_judge(judge)
-    _check_arms(arms, manifest)
+    names = [str(arm["name"]) for arm in manifest["experiment"]["arms"]]
+    for arm in arms:
+        if arm not in names:
+            raise UsageError(f"unknown arm {arm!r}", hint=f"choose from {', '.join(names)}")
     in_place = out is None or out.path.resolve() == folder.path.resolve()
     target = folder if out is None or in_place else out
     if in_place and folder.storage.is_archived:
-        raise UsageError(
-            "its records are in an archive", where=str(folder.path), hint="name a folder with --out"
-        )
+        what, hint = "its records are in an archive", "name a folder with --out"
+        raise UsageError(what, where=str(folder.path), hint=hint, code="archived")
     with hold_run(target):
         if not in_place:
             _copy(folder, target, manifest, on_notice)
@@ -153,20 +163,13 @@ def rejudge_run(
     return work.outcome()
 
 
-def _check_arms(arms: tuple[str, ...], manifest: Mapping[str, Any]) -> None:
-    names = [str(arm["name"]) for arm in manifest["experiment"]["arms"]]
-    for arm in arms:
-        if arm not in names:
-            raise UsageError(f"unknown arm {arm!r}", hint=f"choose from {', '.join(names)}")
-
-
 def _copy(
     folder: RunFolder,
     target: RunFolder,
     manifest: dict[str, Any],
     on_notice: Callable[[str], None],
 ) -> None:
-    """Copy what is not there yet, or was run again since; damaged trials stay behind."""
+    """Copy what is not in the target yet, or was run again since; leave out damaged trials."""
     folder.require_same_run(target)
     if target.manifest is None:
         target.write_manifest(manifest)
@@ -177,16 +180,13 @@ def _copy(
     for path, trial in folder.read_all():
         if isinstance(trial, RecordError):
             on_notice(f"{path}: cannot be read and is left out")
-        elif not target.done(trial.key) or _started(target, trial.key) != trial.started:
+            continue
+        there = ""
+        if target.done(trial.key):
+            with contextlib.suppress(RecordError):
+                there = target.read(trial.key).started
+        if there != trial.started:
             target.write(trial)
-
-
-def _started(folder: RunFolder, key: TrialKey) -> str:
-    """Return when a trial on disk began; nothing where it cannot be read."""
-    try:
-        return folder.read(key).started
-    except RecordError:
-        return ""
 
 
 @dataclass
@@ -207,7 +207,7 @@ class _Work:
     seconds: list[float] = field(default_factory=list)
 
     def wanted(self, on_notice: Callable[[str], None] = lambda _: None) -> Iterator[TrialRecord]:
-        """Yield the trials of the arms in question that can be read; name files that cannot."""
+        """Yield the readable trials of the requested arms; report the others."""
         for path, found in self.folder.read_all():
             if isinstance(found, RecordError):
                 on_notice(f"{path}: cannot be read and is left out")
@@ -220,11 +220,18 @@ class _Work:
         on_progress: Callable[[int, int, TrialKey], None],
         on_notice: Callable[[str], None],
     ) -> None:
-        """Judge every trial that is to be judged, and write its record."""
-        todo = self._todo(judge, on_notice)
+        """Judge every trial that needs it, and write its record."""
+        todo = []
+        for record in self.wanted(on_notice):
+            if not judge.can_judge(record):
+                self.without_verdict += 1
+            elif self.judge in record.judgements and not self.again:
+                self.known += 1
+            else:
+                todo.append(record.key)
         in_a_row = 0
-        for done, key in enumerate(todo):
-            on_progress(done, len(todo), key)
+        for done, key in enumerate(todo[: self.limit]):
+            on_progress(done, len(todo[: self.limit]), key)
             record = self.folder.read(key)
             try:
                 fresh = judge.judge(record)
@@ -243,18 +250,9 @@ class _Work:
             in_a_row = 0
             self._keep(record, fresh)
         if self.judged:
-            self._note(judge)
-
-    def _todo(self, judge: OpenJudge, on_notice: Callable[[str], None]) -> list[TrialKey]:
-        todo = []
-        for record in self.wanted(on_notice):
-            if not judge.can_judge(record):
-                self.without_verdict += 1
-            elif self.judge in record.judgements and not self.again:
-                self.known += 1
-            else:
-                todo.append(record.key)
-        return todo[: self.limit]
+            manifest = self.folder.manifest or {}
+            judges = {**manifest.get("judges", {}), self.judge: dict(judge.fingerprint)}
+            self.folder.write_manifest({**manifest, "judges": judges})
 
     def _keep(self, record: TrialRecord, fresh: TrialRecord) -> None:
         self.judged += 1
@@ -269,16 +267,9 @@ class _Work:
             self.seconds.append(float(fresh.judgements[self.judge]["seconds"]))
         self.folder.write(fresh)
 
-    def _note(self, judge: OpenJudge) -> None:
-        """Say in the manifest what judged."""
-        manifest = self.folder.manifest or {}
-        judges = {**manifest.get("judges", {}), self.judge: dict(judge.fingerprint)}
-        self.folder.write_manifest({**manifest, "judges": judges})
-
     def outcome(self) -> Rejudged:
-        """Return what came of it, with the agreement over all trials judged so far."""
+        """Return the outcome, with the agreement over all trials judged so far."""
         records = [replace(r, trajectory=Trajectory()) for r in self.wanted()]
-        other = self.judge != "execution"
         said = [r.judgements[self.judge] for r in records if self.judge in r.judgements]
         return Rejudged(
             judge=self.judge,
@@ -289,12 +280,87 @@ class _Work:
             changed=tuple(self.changed),
             failed=tuple(self.failed),
             undecided=sum(s.get("success") is None for s in said),
-            agreement=agreement_with(self.judge, records) if other else None,
+            agreement=agreement_with(self.judge, records) if self.judge != "execution" else None,
             rule=agreement_with("rule", records),
             seconds=tuple(self.seconds),
         )
 
 
 def _decision(verdict: Mapping[str, Any]) -> dict[str, Any]:
-    said = {k: v for k, v in verdict.items() if k not in _NO_DECISION}
-    return {**said, "extra_columns": list(said.get("extra_columns") or ())}
+    decision = {k: v for k, v in verdict.items() if k not in _NO_DECISION}
+    return {**decision, "extra_columns": list(decision.get("extra_columns") or ())}
+
+
+def check_judge(name: str) -> None:
+    """Check the name of a judge without opening it."""
+    if name in ("execution", "rule"):
+        return
+    kind, _, model = name.partition(":")
+    if kind != "lm" or not model:
+        hint = "choose execution, rule or lm:NAME"
+        raise UsageError(f"unknown judge {name!r}", where="--with", hint=hint)
+    parse_name(model)
+
+
+@contextlib.contextmanager
+def open_judge(
+    name: str, folder: RunFolder, on_notice: Callable[[str], None]
+) -> Iterator[OpenJudge]:
+    """Open a judge for the records of a run, for the length of a block."""
+    if name == "rule":
+        yield OpenJudge(_by_rule, lambda r: rule_verdict(r.verdict or {}) is not None)
+        return
+    manifest = folder.manifest or {}
+    experiment = parse_experiment(manifest["experiment"], where=str(folder.path))
+    plan = plan_run(experiment)
+    model = name.partition(":")[2]
+
+    def has_verdict(record: TrialRecord) -> bool:
+        return record.verdict is not None
+
+    with contextlib.ExitStack() as stack:
+        models = {model: stack.enter_context(open_lm(model))} if model else {}
+        context = stack.enter_context(
+            open_context(
+                plan.pack,
+                folder.path,
+                endpoint=experiment.endpoint,
+                models=models,
+                services=plan.services,
+            )
+        )
+        if model:
+            fingerprint = {"model": dict(models[model].fingerprint), "prompt": prompt_hash()}
+            yield OpenJudge(lambda r: judge_record(context, model, r), has_verdict, fingerprint)
+            return
+        fingerprint = {"corpus": hash_tasks(plan.tasks)}
+        if experiment.endpoint is None:
+            fingerprint["store"] = hash_files(data_files(plan.pack))
+        then = manifest.get("hashes") or {}
+        if then.get("corpus") != fingerprint["corpus"]:
+            on_notice("the pack's tasks changed since the run; their present golds decide")
+        if "store" in fingerprint and then.get("store") != fingerprint["store"]:
+            on_notice("the pack's data changed since the run")
+        yield OpenJudge(lambda r: _by_execution(context, plan, r), has_verdict, fingerprint)
+
+
+def _by_rule(record: TrialRecord) -> TrialRecord:
+    said = rule_verdict(record.verdict or {}) or {}
+    return replace(record, judgements={**record.judgements, "rule": said})
+
+
+def _by_execution(context: RunContext, plan: Plan, record: TrialRecord) -> TrialRecord:
+    task = find_task(plan.corpus, record.key.task)
+    judged = context.judge.examine(task, record.sparql)
+    others = (
+        {**one, "verdict": context.judge.examine(task, one.get("sparql")).verdict.to_json()}
+        for one in record.rollouts
+    )
+    return replace(
+        record,
+        rollouts=tuple(others),
+        verdict=judged.verdict.to_json(),
+        evidence=judged.evidence.to_json(),
+        gold=task.expected_sparql,
+        judge_seconds=judged.seconds,
+    )

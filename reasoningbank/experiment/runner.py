@@ -1,53 +1,78 @@
-"""Running an experiment: open the world once, run what is not yet on disk, record each trial."""
+"""Run an experiment: open what trials share once, run what is not on disk, record each trial."""
 
 from __future__ import annotations
 
 import contextlib
+import logging
+import time
+from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reasoningbank.agents import asks_model
-from reasoningbank.errors import RecordError, UsageError
+from reasoningbank.errors import EndpointError, ReasoningBankError, RecordError, UsageError
 from reasoningbank.experiment.config import Experiment
-from reasoningbank.experiment.distributed import on_dask
-from reasoningbank.experiment.executors import Finished, Job, Started, in_chains
-from reasoningbank.experiment.interrupts import Stop, interruptible
-from reasoningbank.experiment.keeping import Keeper, Observer, Progress
+from reasoningbank.experiment.context import (
+    RunContext,
+    context_at,
+    data_files,
+    demonstration_files,
+    hash_files,
+    opened_endpoint,
+    store_hash,
+)
+from reasoningbank.experiment.executors import Finished, Retrier, Started, in_chains
 from reasoningbank.experiment.manifest import (
     build_manifest,
-    hash_files,
     memory_hashes,
     open_run,
     replacements,
 )
-from reasoningbank.experiment.plan import Plan, plan_run, step_is_taken
+from reasoningbank.experiment.plan import Job, Plan, plan_run, step_is_taken
 from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
-from reasoningbank.experiment.retrying import Retrier
-from reasoningbank.experiment.state import StateWriter, hold_run
+from reasoningbank.experiment.settings import LearnedMemory, Retries
+from reasoningbank.experiment.state import StateWriter, Stop, hold_run, interruptible
 from reasoningbank.experiment.trial import Trial
-from reasoningbank.experiment.world import (
-    World,
-    data_files,
-    demonstration_files,
-    opened_endpoint,
-    store_hash,
-    world_at,
-)
 from reasoningbank.judge import GoldStore
 from reasoningbank.lm import ModelHandle, open_lm, price_of
 from reasoningbank.lm.names import check_hosted, parse_name
 
 if TYPE_CHECKING:
-    from reasoningbank.experiment.learning import LearningSession
+    from reasoningbank.experiment.session import LearningSession
 
-__all__ = ["Observer", "Progress", "run_experiment"]
+__all__ = ["Observer", "Progress", "RecordWriter", "run_experiment", "write_patiently"]
 
-#: Slots of a local model's server: more would share two cores and a context's memory.
+logger = logging.getLogger(__name__)
+
+#: Slots of a local model's server: more would divide two cores and a context's memory.
 LOCAL_SLOTS = 4
 #: Sandboxes kept warm, at about 150 MB each.
 SPARE_SANDBOXES = 8
+#: Called with each trial once its record is on disk.
+Observer = Callable[[TrialRecord], None]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Progress of a run, reported before and after each trial.
+
+    Attributes:
+        total: Trials of this invocation, including those on disk.
+        done: Trials on disk.
+        fresh: Trials run by this invocation.
+        key: The trial that has begun or just finished.
+        record: The trial just finished; None if it has begun.
+        seconds: Since the first trial of this invocation began.
+    """
+
+    total: int
+    done: int
+    fresh: int
+    key: TrialKey
+    record: TrialRecord | None
+    seconds: float
 
 
 def run_experiment(
@@ -65,43 +90,39 @@ def run_experiment(
 ) -> RunFolder:
     """Run every trial of the experiment that is not on disk yet.
 
-    The first interrupt (Ctrl-C, SIGTERM) begins no further trial and finishes those in flight;
-    the second abandons them.
+    After the first interrupt (Ctrl-C, SIGTERM) no further trial begins and those in flight are
+    finished; the second interrupt abandons them.
 
     Args:
         experiment: What to run.
-        folder: Where records go; a folder with records of the same run is continued.
-        limit: Only the first so many tasks of each arm.
+        folder: Where records go; a folder with records of the same run is resumed.
+        limit: Only the first n tasks of each arm.
         only: Only these arms; empty for all.
         tasks: Only these tasks; empty for all.
-        again: Trials that are run although they are on disk; a new record takes the old one's
-            place once it is there.
+        again: Trials to run even if they are on disk; the new record replaces the old one once it
+            is written.
         missing: Whether trials that are not on disk are run.
         on_progress: Called when a trial begins, and when its record is on disk.
-        on_notice: Told in one line what a person should know, such as a damaged file set aside.
-        observers: Called with each new record, one at a time; what they raise is told and ends
-            nothing.
+        on_notice: Called with one line for people, e.g. about a damaged file.
+        observers: Called with each new record, one at a time; their exceptions are reported and
+            end nothing.
 
     Returns:
         The folder.
 
     Raises:
-        UsageError: If the experiment names what does not exist, the folder holds another run, or
-            another process runs this one.
+        UsageError: If the experiment names something unknown, the folder holds another run or a
+            run of other prompts, or another process runs this one.
         SetupError: If the machine lacks a part.
         RecordError: If a record cannot be written.
-        EndpointError: If so many trials in a row ended in infrastructure errors that going on is
-            no use.
+        EndpointError: If too many consecutive trials ended in infrastructure errors.
         KeyboardInterrupt: If the run was interrupted.
     """
     plan = plan_run(experiment, limit=limit, only=only, tasks=tasks)
-    for name in _models(experiment, plan.jobs):
-        if not parse_name(name).is_local:
-            check_hosted(name)
-    _check_prices(experiment, plan.jobs)
+    _check_models(experiment, plan.jobs)
     with hold_run(folder):
         damaged = set(folder.damaged())
-        again = _again(folder, plan, again, on_notice)
+        again = _repeatable(folder, plan, again, on_notice)
         todo = [
             job
             for job in plan.jobs
@@ -109,10 +130,10 @@ def run_experiment(
             or (missing and (not _is_done(folder, job) or folder.file(job.key) in damaged))
         ]
         observers = (*observers, replacements(folder, again))
-        keeper = Keeper(folder, experiment.retries, on_progress, on_notice, observers)
-        run = _Run(experiment, folder, plan, todo, damaged, again, missing, on_notice, keeper)
+        writer = RecordWriter(folder, experiment.retries, on_progress, on_notice, observers)
+        run = _Run(experiment, folder, plan, todo, again, missing, on_notice, writer)
         with interruptible(on_notice) as stop:
-            run.carry_out(stop)
+            run.execute(damaged, stop)
         if stop.asked:
             raise KeyboardInterrupt
     return folder
@@ -126,49 +147,51 @@ class _Run:
     folder: RunFolder
     plan: Plan
     todo: Sequence[Job]
-    damaged: Collection[Path]
     again: Collection[TrialKey]
     missing: bool
     on_notice: Callable[[str], None]
-    keeper: Keeper
+    writer: RecordWriter
 
-    def carry_out(self, stop: Stop) -> None:
+    def execute(self, damaged: Collection[Path], stop: Stop) -> None:
         """Open what the trials need, check that the folder is this run's, and run them."""
-        experiment, pack = self.experiment, self.plan.pack
+        experiment, folder = self.experiment, self.folder
         workers = experiment.executor.workers
         with contextlib.ExitStack() as stack:
             slots = min(workers, LOCAL_SLOTS)
             models = {
                 name: stack.enter_context(open_lm(name, workers=slots))
-                for name in _models(experiment, self.todo)
+                for name in _models(self.todo)
             }
-            data = () if experiment.endpoint else data_files(pack)
-            manifest = build_manifest(
-                experiment,
-                self.plan.tasks,
-                data,
-                {name: model.fingerprint for name, model in models.items()},
-                {"demonstrations": hash_files(demonstration_files(pack))},
-                memory_hashes(experiment, pack, self.plan.stream),
-                self.plan.stream if experiment.mode == "learn" else (),
-            )
-            open_run(self.folder, manifest, self.on_notice, goes_on=bool(self.todo))
-            for path in self.folder.set_damaged_aside(self.damaged) if self.missing else ():
+            open_run(folder, self._manifest(models), self.on_notice, resumes=bool(self.todo))
+            for path in folder.set_damaged_aside(damaged) if self.missing else ():
                 self.on_notice(f"{path}: could not be read and was set aside; it is run again")
-            running = {job.key for job in self.todo if self._will_run(job)}
-            rest = [job.key for job in self.plan.jobs if job.key not in running]
-            done = sum(map(self.folder.done, rest))
-            state = StateWriter(self.folder.path, done + len(running), done, workers)
+            running = {
+                job.key for job in self.todo if job.key in self.again or not folder.done(job.key)
+            }
+            done = sum(folder.done(j.key) for j in self.plan.jobs if j.key not in running)
+            state = StateWriter(folder.path, done + len(running), done, workers)
             state.write("running")
             try:
                 if self.todo:
-                    self._run(stack, models, state, stop)
+                    self._run_trials(stack, models, state, stop)
             except BaseException as error:
                 state.write("stopped" if stop.asked else "failed", str(error))
                 raise
             state.write("stopped" if stop.asked else "finished")
 
-    def _run(
+    def _manifest(self, models: dict[str, ModelHandle]) -> dict[str, object]:
+        experiment, plan = self.experiment, self.plan
+        return build_manifest(
+            experiment,
+            plan.tasks,
+            () if experiment.endpoint else data_files(plan.pack),
+            {name: model.fingerprint for name, model in models.items()},
+            {"demonstrations": hash_files(demonstration_files(plan.pack))},
+            memory_hashes(experiment, plan.pack, plan.stream),
+            plan.stream if experiment.mode == "learn" else (),
+        )
+
+    def _run_trials(
         self,
         stack: contextlib.ExitStack,
         models: dict[str, ModelHandle],
@@ -178,45 +201,44 @@ class _Run:
         experiment, plan, executor = self.experiment, self.plan, self.experiment.executor
         config = stack.enter_context(opened_endpoint(plan.pack, experiment.endpoint, plan.services))
         if executor.kind == "dask":
-            events = on_dask(
-                self.todo, experiment, config, plan.pack, models, plan.hidden, stop, self.on_notice
-            )
-            with contextlib.closing(events):
-                self.keeper.keep(events, state, stop)
+            from reasoningbank.experiment.cluster import on_dask
+
+            remote = on_dask(self.todo, experiment, config, plan, models, stop, self.on_notice)
+            with contextlib.closing(remote) as events:
+                self.writer.write_all(events, state, stop)
             return
-        golds = GoldStore(self.folder.path / "gold", store_hash(plan.pack, experiment.endpoint))
         sandboxed = any(job.arm.agent == "rlm" for job in self.todo)
-        spare = min(executor.workers, SPARE_SANDBOXES, len(self.todo)) if sandboxed else 0
-        world = stack.enter_context(
-            world_at(
+        context = stack.enter_context(
+            context_at(
                 config,
                 plan.pack,
-                golds,
+                GoldStore(self.folder.path / "gold", store_hash(plan.pack, experiment.endpoint)),
                 models=models,
-                spare_sandboxes=spare,
+                spare_sandboxes=min(executor.workers, SPARE_SANDBOXES, len(self.todo)) * sandboxed,
                 hidden=plan.hidden,
+                hidden_by_task=plan.hidden_by_task,
             )
         )
-        session = self._session(stack, world, stop)
-        with contextlib.closing(self._in_waves(world, session, stop)) as waves:
-            self.keeper.keep(waves, state, stop)
+        session = self._session(stack, context, stop)
+        with contextlib.closing(self._events(context, session, stop)) as events:
+            self.writer.write_all(events, state, stop)
         if session is not None:
             session.finish()
 
     def _session(
-        self, stack: contextlib.ExitStack, world: World, stop: Stop
+        self, stack: contextlib.ExitStack, context: RunContext, stop: Stop
     ) -> LearningSession | None:
-        """Return what knows of memory; None where no arm has use for it."""
-        if self.experiment.mode != "learn" and not self.experiment.remembers:
+        """Return the session of arms with memory; None if no arm uses memory."""
+        if not self.experiment.uses_memory:
             return None
-        # Runs without memory need not wait for what it imports.
-        from reasoningbank.experiment.learning import LearningSession
+        # Runs without memory need not import it.
+        from reasoningbank.experiment.session import LearningSession
 
         session = LearningSession(
             self.experiment,
             self.plan,
             self.folder,
-            world,
+            context,
             self.todo,
             again=self.again,
             missing=self.missing,
@@ -226,40 +248,146 @@ class _Run:
         stack.callback(session.close)
         return session
 
-    def _in_waves(
-        self, world: World, session: LearningSession | None, stop: Stop
+    def _events(
+        self, context: RunContext, session: LearningSession | None, stop: Stop
     ) -> Generator[Started | Finished]:
-        """Run the trials, those that rest on others after these."""
-        retrier = Retrier(self.experiment.retries, stop.event.wait)
+        """Run the trials in waves: those that depend on others come after these."""
 
-        def work(job: Job, worker: int) -> TrialRecord | None:
+        def make(job: Job, worker: int) -> Trial:
             if session is not None:
-                return retrier.settle(session.trial(job, worker).run)
-            trial = Trial(world, self.experiment, job.arm, job.task, job.key, worker)
-            return retrier.settle(trial.run)
+                return session.trial(job, worker)
+            return Trial(context, self.experiment, job.arm, job.task, job.key, worker)
 
+        retrier = Retrier(make, self.experiment.retries, stop.event.wait)
         waves: Iterable[Sequence[Iterable[Job]]] = [[[job] for job in self.todo]]
         for chains in session.waves() if session is not None else waves:
             workers = min(self.experiment.executor.workers, len(chains))
-            yield from in_chains(chains, work, workers=workers, stop=stop.event)
+            yield from in_chains(chains, retrier.run, workers=workers, stop=stop.event)
 
-    def _will_run(self, job: Job) -> bool:
-        """Tell whether a trial is run, or only the step taken that it is waited for with."""
-        return job.key in self.again or not self.folder.done(job.key)
+
+@dataclass
+class RecordWriter:
+    """Writes records and reports progress: each record is on disk before its worker goes on."""
+
+    folder: RunFolder
+    retries: Retries
+    on_progress: Callable[[Progress], None]
+    on_notice: Callable[[str], None]
+    observers: Sequence[Observer] = ()
+
+    def write_all(
+        self, events: Iterable[Started | Finished], state: StateWriter, stop: Stop
+    ) -> None:
+        """Write what comes out of the trials, and report it."""
+        retries = self.retries
+        failure: ReasoningBankError | None = None
+        began, fresh, errors, errored = time.monotonic(), 0, 0, 0
+        unjudged: Counter[str] = Counter()
+
+        def report(key: TrialKey, record: TrialRecord | None) -> None:
+            seconds = time.monotonic() - began
+            self.on_progress(Progress(state.total, state.done, fresh, key, record, seconds))
+
+        for event in events:
+            key = event.job.key
+            if isinstance(event, Started):
+                state.started(key)
+                report(key, None)
+                continue
+            record = event.record
+            if record is not None:
+                patience = 0.0 if isinstance(failure, RecordError) else retries.write_s
+                try:
+                    write_patiently(self.folder, record, patience, self.on_notice)
+                    fresh += 1
+                except RecordError as error:
+                    failure, record = failure or error, None
+                    stop.event.set()
+            state.ended(key, recorded=record is not None)
+            if record is None:
+                continue
+            report(key, record)
+            self._observe(record)
+            errors = errors + 1 if record.status == "error" else 0
+            errored += record.status == "error"
+            judge = event.job.arm.judge_lm
+            if judge and record.verdict and not _is_judged_later(event.job):
+                unjudged[judge] += f"lm:{judge}" not in record.judgements
+            if retries.stop_after is not None and errors >= retries.stop_after and not failure:
+                stop.event.set()
+                failure = EndpointError(
+                    f"{errors} trials in a row ended in infrastructure errors ({record.error})",
+                    where=str(self.folder.path),
+                    hint="fix the cause, then: reasoningbank rerun RUN --status error --missing",
+                )
+        if failure is not None:
+            raise failure
+        for judge, trials in unjudged.items():
+            if trials:
+                self.on_notice(
+                    f"{_trials(trials)} without a judgement of {judge}; to add it: "
+                    f"reasoningbank judge run {self.folder.path} --with lm:{judge}"
+                )
+        if errored:
+            self.on_notice(
+                f"{_trials(errored)} ended in infrastructure errors; to run again: "
+                f"reasoningbank rerun {self.folder.path} --status error"
+            )
+
+    def _observe(self, record: TrialRecord) -> None:
+        for observer in self.observers:
+            try:
+                observer(record)
+            except Exception as error:
+                logger.warning("an observer failed", exc_info=True)
+                self.on_notice(f"{type(error).__name__}: {error} (the run goes on)")
+
+
+def write_patiently(
+    folder: RunFolder,
+    record: TrialRecord,
+    patience_s: float,
+    on_notice: Callable[[str], None],
+    sleep: Callable[[float], None] = time.sleep,
+) -> Path:
+    """Write a record; retry while that fails, e.g. on a full disk."""
+    waited, wait, reported = 0.0, 0.5, False
+    while True:
+        try:
+            return folder.write(record)
+        except RecordError as error:
+            if waited >= patience_s:
+                raise
+            if not reported:
+                on_notice(f"{error}; writing is retried for {patience_s:g} s")
+                reported = True
+            wait = min(2 * wait, patience_s - waited, 10.0)
+            sleep(wait)
+            waited += wait
+
+
+def _trials(number: int) -> str:
+    return f"{number} trial{'s' * (number > 1)}"
+
+
+def _is_judged_later(job: Job) -> bool:
+    """Return whether a stream asks the LM judge again, since it learns from its verdict."""
+    memory = job.arm.memory
+    return job.teaches and isinstance(memory, LearnedMemory) and memory.judge != "execution"
 
 
 def _is_done(folder: RunFolder, job: Job) -> bool:
-    """Tell whether a trial is on disk, and what is learned from it as well."""
+    """Return whether a trial is on disk, with what is learned from it."""
     return folder.done(job.key) and (not job.teaches or step_is_taken(folder.path, job))
 
 
-def _again(
+def _repeatable(
     folder: RunFolder,
     plan: Plan,
     again: Collection[TrialKey],
     on_notice: Callable[[str], None],
 ) -> frozenset[TrialKey]:
-    """Return what can be run again: not what a stream went on from."""
+    """Return what can be run again: not trials from which a stream has learned."""
     chosen, kept = set(again), 0
     for job in plan.jobs:
         if job.key in chosen and job.teaches and step_is_taken(folder.path, job):
@@ -268,25 +396,29 @@ def _again(
                     chosen.discard(job.key)
                     kept += 1
     if kept:
-        on_notice(f"{kept} trials are left as they are: a stream went on from what they taught")
+        on_notice(f"{_trials(kept)} not run again: a stream has learned from them")
     return frozenset(chosen)
 
 
-def _check_prices(experiment: Experiment, jobs: Sequence[Job]) -> None:
+def _check_models(experiment: Experiment, jobs: Sequence[Job]) -> None:
+    for name in _models(jobs):
+        if not parse_name(name).is_local:
+            check_hosted(name)
     for arm in {job.arm.name: job.arm for job in jobs}.values():
         limit = (arm.budget or experiment.budget).dollars
         if limit is not None and asks_model(arm.agent) and price_of(arm.lm) is None:
-            raise UsageError(
-                f"no price is known for {arm.lm}, so that a budget of dollars cannot be kept",
-                where=f"arm {arm.name}",
-                hint="limit tokens instead",
-            )
+            what = f"a budget in dollars needs a price, and none is known for {arm.lm}"
+            hint = "limit tokens instead"
+            raise UsageError(what, where=f"arm {arm.name}", hint=hint, code="no-price")
 
 
-def _models(experiment: Experiment, jobs: Sequence[Job]) -> list[str]:
+def _models(jobs: Sequence[Job]) -> list[str]:
     """Return the names of the models that trials need, sorted."""
-    arms = {job.arm.name: job.arm for job in jobs}.values()
-    names = {arm.lm for arm in arms if asks_model(arm.agent)}
-    names |= {arm.judge_lm for arm in arms if arm.judge_lm}
-    teaching = {job.arm.name: job.arm for job in jobs if job.teaches}.values()
-    return sorted(names | {a.memory.distiller for a in teaching if a.memory.distiller != "rules"})
+    names = set()
+    for job in {(job.arm.name, job.teaches): job for job in jobs}.values():
+        arm = job.arm
+        names |= {arm.lm, arm.fast_lm} if asks_model(arm.agent) else set()
+        names |= {arm.judge_lm}
+        if job.teaches and isinstance(arm.memory, LearnedMemory):
+            names |= {arm.memory.distiller}
+    return sorted(names - {"", "rules"})

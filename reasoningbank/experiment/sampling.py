@@ -1,8 +1,8 @@
 """Several attempts at one task, of which one is submitted: by agreement or by refinement.
 
-No gold is looked at. It works for every agent, since all it does is attempt the task again.
-Memory-aware test-time scaling of ReasoningBank (arXiv 2509.25140, section 3.3); agreement by
-results instead of texts as in execution-based self-consistency (arXiv 2203.11171).
+The gold is not used, and every agent can be sampled. Memory-aware test-time scaling of
+ReasoningBank (arXiv 2509.25140, section 3.3); agreement by results instead of texts as in
+execution-based self-consistency (arXiv 2203.11171).
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from typing import Any
 
 from reasoningbank.agents import Attempt, Budget
 from reasoningbank.errors import EndpointError, QueryError
-from reasoningbank.experiment.memory_config import SamplingSettings
+from reasoningbank.experiment.settings import SamplingSettings
 from reasoningbank.judge import Answer, compare
 from reasoningbank.judge.case import shown_row
-from reasoningbank.judge.sample import sample_of
+from reasoningbank.judge.evidence import sample_of
 from reasoningbank.lm import STUCK_TEMPERATURE
 from reasoningbank.trajectory import Usage
 
 __all__ = ["Rollout", "Sampled", "rollout_seed", "sample"]
 
-#: Rows of a result that the next refinement is shown.
+#: Rows of a result that the next refinement sees.
 _ROWS = 3
-Explain = Callable[[str, bool], Sequence[str]]
-#: Budgets that all attempts of a trial share; the others are of each attempt. Seconds are among
-#: those: how many attempts there are is not to depend on how busy the machine is.
+Explain = Callable[[str, bool], Sequence[Any]]
+#: Budgets that all attempts of a trial share; the others apply to each attempt. Seconds are not
+#: shared, so that the number of attempts does not depend on the load of the machine.
 _SHARED = ("lm_calls", "tool_calls", "tokens", "dollars")
 
 REFINE = """
@@ -35,20 +35,12 @@ REFINE = """
 You answered before with this query:
 {query}
 {outcome}
-Mend it, or give it again if it answers the question as it is."""
+Correct it, or give it again if it already answers the question."""
 
 
 @dataclass(frozen=True)
 class Rollout:
-    """One of several attempts at a task.
-
-    Attributes:
-        number: Its place among them, from 0.
-        attempt: The attempt.
-        answer: What its query returned; None where there is none or it does not run.
-        failure: Why there is no answer.
-        agreed: How many attempts returned the same, itself included; 0 without an answer.
-    """
+    """One of several attempts at a task."""
 
     number: int
     attempt: Attempt
@@ -59,25 +51,20 @@ class Rollout:
 
 @dataclass(frozen=True)
 class Sampled:
-    """Several attempts.
-
-    Attributes:
-        chosen: The one that is submitted.
-        others: The others, in their order.
-    """
+    """The submitted attempt and the others, in their order."""
 
     chosen: Rollout
     others: tuple[Rollout, ...] = ()
 
     @functools.cached_property
     def attempt(self) -> Attempt:
-        """The chosen attempt, with what all of them consumed."""
+        """The chosen attempt, with the usage of all of them."""
         whole = sum((one.attempt.usage for one in self.others), self.chosen.attempt.usage)
         return replace(self.chosen.attempt, usage=whole)
 
 
 def rollout_seed(seed: int, number: int) -> int:
-    """Return the seed of one of several attempts; the first has the trial's own."""
+    """Return the seed of one of several attempts; the first has the trial's seed."""
     return seed + 1000 * number
 
 
@@ -91,37 +78,12 @@ def sample(
     prefixes: Mapping[str, str] | None = None,
     explain: Explain | None = None,
 ) -> Sampled:
-    """Attempt a task several times and choose.
-
-    Parallel attempts vote by what their queries return: as many as have the same result, by the
-    judge's comparison, stand together; the largest group wins, of equal groups the one that came
-    first. Results without rows, which come of many different mistakes, vote only where no attempt
-    has rows; a query that does not run has no vote. Of sequential attempts the last whose query has
-    rows is chosen, else the last whose query runs, else the last with a query. One
-    that gives a query again which has rows is the last: its author is content. A query without rows
-    that comes again is asked for once more, with a temperature; without, it would come for ever.
-
-    An attempt that an infrastructure error ended, or whose result cannot be had for one, ends them
-    all, and is the one chosen.
-
-    Args:
-        settings: Which kind, and how many.
-        attempt: Makes an attempt, given its number, what is added to the question, its budget, and
-            the temperature where it is not to have its own.
-        run: Runs a query without the agents' caps.
-        budget: Of all attempts together, except turns, the calls of each tool, and seconds.
-        tokens: So many tokens are to be spent: attempts are made until they are, so that no less
-            is spent unless `settings.k` or the budget ends it. None where the number of attempts
-            is given.
-        prefixes: By which results are written for the next refinement.
-        explain: Says what is wrong with a query, given it and whether it ran and returned nothing;
-            told to the next refinement.
-    """
+    """Attempt a task several times and choose one attempt."""
     done: list[Rollout] = []
     for number, left in _attempts(settings, done, budget, tokens):
         note = ""
         if settings.kind == "sequential" and done:
-            note = _said(done[-1], prefixes or {}, explain)
+            note = _refinement(done[-1], prefixes or {}, explain)
         made = attempt(number, note, left, STUCK_TEMPERATURE if note and _repeats(done) else None)
         if made.status == "error":
             return Sampled(Rollout(number, made), tuple(done))
@@ -133,7 +95,7 @@ def sample(
         if settings.kind == "sequential" and _repeats(done) and _has_rows(done[-1]):
             break
     voted = _voted(done)
-    best = max(voted, key=_vote if settings.kind == "parallel" else _standing)
+    best = max(voted, key=_vote if settings.kind == "parallel" else _rank)
     return Sampled(best, tuple(one for one in voted if one is not best))
 
 
@@ -151,7 +113,7 @@ def _attempts(
 
 
 def _left(budget: Budget, spent: Usage) -> Budget | None:
-    """Return what is left of a budget; None where something is used up, or may be."""
+    """Return what is left of a budget; None if a part of it is, or may be, used up."""
     if budget.dollars is not None and spent.unpriced:
         return None
     used = {
@@ -165,7 +127,7 @@ def _left(budget: Budget, spent: Usage) -> Budget | None:
         limit = getattr(budget, name)
         if limit is not None:
             left[name] = limit - used[name]
-            # Without tool calls an agent can still write a query.
+            # An agent can write a query without tool calls.
             if left[name] <= 0 and name != "tool_calls":
                 return None
     if "tool_calls" in left:
@@ -204,7 +166,7 @@ def _vote(one: Rollout) -> tuple[bool, int, bool, int]:
     return (_has_rows(one), one.agreed, bool(one.attempt.sparql), -one.number)
 
 
-def _standing(one: Rollout) -> tuple[bool, bool, bool, int]:
+def _rank(one: Rollout) -> tuple[bool, bool, bool, int]:
     return (_has_rows(one), one.answer is not None, bool(one.attempt.sparql), one.number)
 
 
@@ -217,8 +179,8 @@ def _repeats(done: list[Rollout]) -> bool:
     return len(queries) == 2 and queries[0] == queries[1] != ""
 
 
-def _said(last: Rollout, prefixes: Mapping[str, str], explain: Explain | None) -> str:
-    """Return what a refinement is told of the last query and of running it."""
+def _refinement(last: Rollout, prefixes: Mapping[str, str], explain: Explain | None) -> str:
+    """Return what a refinement sees of the last query and its result."""
     answer = last.answer
     if answer is None:
         outcome = f"It does not run: {last.failure}"
@@ -231,5 +193,5 @@ def _said(last: Rollout, prefixes: Mapping[str, str], explain: Explain | None) -
         outcome = "\n".join([f"It runs; {more}:", *rows])
     if explain is not None and last.attempt.sparql:
         empty = answer is not None and answer.is_empty
-        outcome = "\n".join([outcome, *explain(last.attempt.sparql, empty)])
+        outcome = "\n".join([outcome, *map(str, explain(last.attempt.sparql, empty))])
     return REFINE.format(query=last.attempt.sparql or "(none)", outcome=outcome)

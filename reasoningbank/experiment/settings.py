@@ -1,27 +1,78 @@
-"""Tables of an experiment file that have nothing to do with one another."""
+"""Tables of an experiment file: tasks, endpoint, executor, retries, memory, sampling, learning."""
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
 from reasoningbank.corpus import Complexity, QueryForm
 
-__all__ = ["EndpointSettings", "Executor", "Retries", "Strict", "TaskSelection", "each_once"]
+__all__ = [
+    "RENAMED",
+    "BankMemory",
+    "EndpointSettings",
+    "Executor",
+    "GoldMemory",
+    "ItemKind",
+    "LearnedMemory",
+    "LearningSettings",
+    "Memory",
+    "MemorySettings",
+    "NoMemory",
+    "RandomMemory",
+    "Retries",
+    "RetrievedMemory",
+    "SamplingSettings",
+    "SharedMemory",
+    "Strict",
+    "TaskSelection",
+    "invalid",
+    "unique",
+]
+
+#: Old spelling of keys, and of values of `memory.source`, with the present one. Files and
+#: manifests may use either.
+RENAMED = {
+    "linking": "entity_linking",
+    "tokens_of": "match_tokens_of",
+    "placebo": "random",
+}
+
+ItemKind = Literal["success", "failure", "contrast", "seed", "gold"]
+#: Kinds of items that a stream can distil.
+DISTILLED: tuple[ItemKind, ...] = ("success", "failure", "contrast")
+
+
+def invalid(code: str, message: str) -> PydanticCustomError:
+    """Return a validation error with a code of its own."""
+    return PydanticCustomError(code, message)
 
 
 class Strict(BaseModel):
-    """A table of a file: a key that it does not know is refused."""
+    """A table of a file. Unknown keys are errors; old spellings of keys are read."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _read_old_keys(cls, data: Any) -> Any:
+        if not isinstance(data, Mapping):
+            return data
+        fields = cls.model_fields
+        return {
+            RENAMED[key] if key not in fields and RENAMED.get(key) in fields else key: value
+            for key, value in data.items()
+        }
 
-def each_once(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return names of tasks; refuse one that is there twice, as its trials would be the same."""
+
+def unique(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return task ids; refuse duplicates, whose trials would be the same."""
     twice = next((name for at, name in enumerate(names) if name in names[:at]), None)
     if twice is not None:
-        raise ValueError(f"{twice!r} is named twice")
+        raise invalid("duplicate-task", f"{twice!r} is named twice")
     return names
 
 
@@ -29,12 +80,12 @@ class TaskSelection(Strict):
     """Which tasks of the pack are run.
 
     Attributes:
-        ids: Exactly these, in this order; empty means all that the filters leave.
-        split: Tasks of this split only.
-        complexity: Tasks of these classes only; empty means all.
-        forms: Tasks of these query forms only; empty means all.
-        sample: At most this many, drawn by seed and id; all where there are no more.
-        sample_seed: Seed of the draw.
+        ids: Exactly these, in this order; empty means all that pass the filters.
+        split: Only tasks of this split.
+        complexity: Only tasks of these classes; empty means all.
+        forms: Only tasks of these query forms; empty means all.
+        sample: At most this many, sampled by seed and id.
+        sample_seed: Seed of the sample.
     """
 
     ids: tuple[str, ...] = ()
@@ -46,26 +97,26 @@ class TaskSelection(Strict):
 
     @field_validator("ids")
     @classmethod
-    def _each_once(cls, ids: tuple[str, ...]) -> tuple[str, ...]:
-        return each_once(ids)
+    def _unique(cls, ids: tuple[str, ...]) -> tuple[str, ...]:
+        return unique(ids)
 
 
 class EndpointSettings(Strict):
-    """A running endpoint to use in place of the pack's embedded one, and how to treat it.
+    """A running endpoint to use instead of the pack's embedded one.
 
-    A public endpoint is asked politely unless told otherwise: one request a second, two at a time.
+    The defaults are polite to public endpoints: one request per second, two at a time.
 
     Attributes:
-        url: Its address. Besides it the run reaches only what the pack and its examples federate
-            with, as politely.
-        name: What people call it; the pack's name, or the host, where empty.
-        user_agent: Sent with every request; public endpoints want a contact in it.
-        min_interval_s: Least seconds between the starts of two requests.
+        url: Its address. Besides it, the run reaches only what the pack and its examples federate
+            with, under the same limits.
+        name: Display name; the pack's name or the host if empty.
+        user_agent: Sent with every request; public endpoints expect a contact in it.
+        min_interval_s: Minimum seconds between the starts of two requests.
         max_connections: Simultaneous requests.
         timeout_s: Seconds one request may take.
         max_rows: Most rows of one result.
-        label_properties: IRIs of the properties that name things; the pack's where empty.
-        cache: Whether answers are kept on disk and not asked for again.
+        label_properties: IRIs of the properties that name things; the pack's if empty.
+        cache: Whether answers are cached on disk.
     """
 
     url: str = Field(min_length=1)
@@ -80,12 +131,12 @@ class EndpointSettings(Strict):
 
 
 class Executor(Strict):
-    """Who runs the trials. It decides how fast a run is, never what comes out of it.
+    """What runs the trials. It decides the speed of a run and never its results.
 
     Attributes:
         kind: `threads` of this process, or a `dask` cluster.
-        workers: Trials at one time. On Dask the workers that a local cluster is given; a running
-            cluster has its own number.
+        workers: Trials at one time. With Dask, the workers of a local cluster; a running cluster
+            has its own number.
         scheduler: Address of a running Dask scheduler, e.g. ``tcp://10.0.0.1:8786``; empty for a
             cluster of processes on this machine.
     """
@@ -95,23 +146,229 @@ class Executor(Strict):
     scheduler: str = ""
 
     @model_validator(mode="after")
-    def _scheduler_is_of_dask(self) -> Executor:
+    def _check_scheduler(self) -> Executor:
         if self.scheduler and self.kind != "dask":
-            raise ValueError("a scheduler needs kind = 'dask'")
+            raise invalid("scheduler-without-dask", "a scheduler needs kind = 'dask'")
         return self
 
 
 class Retries(Strict):
-    """What happens when the infrastructure fails, as against the agent.
+    """What happens after infrastructure errors.
 
     Attributes:
-        infrastructure: How often a trial that an infrastructure error ended is run again.
-        backoff_s: Seconds before the first time; three times as long before each next one.
-        stop_after: So many trials in a row that ended so end the run; None never does.
-        write_s: Seconds that a record which cannot be written (a full disk) is tried again.
+        infrastructure: How often a trial is run again that an infrastructure error ended.
+        backoff_s: Seconds before the first retry; each further wait is three times as long.
+        stop_after: This many consecutive trials that ended in such errors end the run; None for
+            never.
+        write_s: Seconds for which writing a record is retried, e.g. on a full disk.
     """
 
     infrastructure: int = Field(default=3, ge=0, le=20)
     backoff_s: float = Field(default=5.0, ge=0, le=600)
     stop_after: int | None = Field(default=5, ge=1)
     write_s: float = Field(default=60.0, ge=0, le=86_400)
+
+
+class Memory(Strict):
+    """Base of the memory settings of an arm; `source` tells them apart."""
+
+    source: str
+
+    @property
+    def in_context(self) -> bool:
+        """Whether items are put into the context."""
+        return False
+
+    @property
+    def as_tools(self) -> bool:
+        """Whether the agent has tools that search the bank."""
+        return False
+
+
+class NoMemory(Memory):
+    """No memory."""
+
+    source: Literal["none"] = "none"
+
+
+class RetrievedMemory(Memory):
+    """A bank from which items are retrieved."""
+
+    kinds: tuple[ItemKind, ...] = ()
+    show: Literal["context", "tools", "both"] = "context"
+    items: int = Field(default=3, ge=1, le=50)
+    tokens: int = Field(default=600, ge=50, le=20_000)
+    demonstrations: bool = False
+
+    @property
+    def in_context(self) -> bool:
+        """Whether items are put into the context."""
+        return self.show in ("context", "both")
+
+    @property
+    def as_tools(self) -> bool:
+        """Whether the agent has tools that search the bank."""
+        return self.show in ("tools", "both")
+
+    @model_validator(mode="after")
+    def _check_demonstrations(self) -> RetrievedMemory:
+        if self.demonstrations and not self.in_context:
+            raise invalid(
+                "demonstrations-not-shown", "demonstrations need show = 'context' or 'both'"
+            )
+        return self
+
+
+class LearnedMemory(RetrievedMemory):
+    """A bank that the arm learns in a stream of training tasks.
+
+    Attributes:
+        kinds: Kinds of items to distil; all if empty.
+        bank: A bank (.jsonl or .sqlite) that the stream begins with; empty for none.
+        judge: Whose verdict is learned from. With `both`, only attempts on which the execution
+            judge and the LM judge agree.
+        distiller: `rules`, or the name of a model that words the rules' findings.
+    """
+
+    source: Literal["learned"]
+    bank: str = ""
+    judge: Literal["execution", "lm", "both"] = "execution"
+    distiller: str = "rules"
+
+    @field_validator("kinds")
+    @classmethod
+    def _check_kinds(cls, kinds: tuple[ItemKind, ...]) -> tuple[ItemKind, ...]:
+        if set(kinds) - set(DISTILLED):
+            raise invalid("kinds-not-distilled", f"a stream distils only {', '.join(DISTILLED)}")
+        return kinds
+
+
+class SharedMemory(RetrievedMemory):
+    """The bank that another arm learns.
+
+    Attributes:
+        of: The other arm.
+    """
+
+    source: Literal["shared"]
+    of: str = Field(min_length=1)
+
+
+class GoldMemory(RetrievedMemory):
+    """Few-shot examples made of the gold queries of the training tasks."""
+
+    source: Literal["gold"]
+
+
+class BankMemory(RetrievedMemory):
+    """A bank on disk.
+
+    Attributes:
+        bank: A bank (.jsonl or .sqlite), or with `stream` the folder of an earlier run.
+        stream: An arm of that run: each seed gets the bank with which the stream of this task
+            permutation ended there.
+    """
+
+    source: Literal["bank"]
+    bank: str = Field(min_length=1)
+    stream: str = ""
+
+
+class RandomMemory(RetrievedMemory):
+    """The random-memory control: random items of another arm's bank, as many tokens as it shows.
+
+    Attributes:
+        of: The other arm.
+    """
+
+    source: Literal["random"]
+    of: str = Field(min_length=1)
+
+
+_KINDS_OF_MEMORY: tuple[type[Memory], ...] = (
+    NoMemory, LearnedMemory, SharedMemory, GoldMemory, BankMemory, RandomMemory,
+)  # fmt: skip
+
+
+def _read_memory(value: Any) -> Any:
+    """Read a source alone, old spellings, and manifests that list every key with its default."""
+    if isinstance(value, str):
+        value = {"source": value}
+    if not isinstance(value, Mapping):
+        return value
+    found = {"source": "none", **value}
+    source = RENAMED.get(str(found["source"]), found["source"])
+    if source == "learned" and found.get("of"):
+        source = "shared"
+    kind = next((k for k in _KINDS_OF_MEMORY if k.__name__.lower() == f"{source}memory"), NoMemory)
+    unused = {"bank": "", "stream": "", "of": "", "judge": "execution", "distiller": "rules"}
+    if kind is NoMemory:
+        unused |= {"kinds": [], "show": "context", "items": 3, "tokens": 600}  # type: ignore[dict-item]
+        unused |= {"demonstrations": False}  # type: ignore[dict-item]
+    return {
+        **{
+            key: one
+            for key, one in found.items()
+            if key in kind.model_fields or key not in unused or one != unused[key]
+        },
+        "source": source,
+    }
+
+
+#: Where an arm's memory comes from: a table that `source` tells apart; a word alone is a source.
+MemorySettings = Annotated[
+    Annotated[
+        NoMemory | LearnedMemory | SharedMemory | GoldMemory | BankMemory | RandomMemory,
+        Field(discriminator="source"),
+    ],
+    BeforeValidator(_read_memory),
+]
+
+
+class SamplingSettings(Strict):
+    """Several attempts at a task, of which one is submitted. The gold is not used.
+
+    Attributes:
+        kind: `parallel`: independent attempts, of which the most frequent result is submitted;
+            `sequential`: each attempt sees the last query and its result.
+        k: Number of attempts; with `match_tokens_of` the maximum.
+        match_tokens_of: Makes the arm a token-matched control: parallel attempts are made until
+            they spent at least the tokens that this other arm spent on the same task, unless `k`
+            or the budget ends them. The first is made at temperature 0.
+        phase: Whether to sample in the stream, in evaluation, or in both.
+        temperature: Of every attempt but the first, which has the arm's. None for the arm's.
+    """
+
+    kind: Literal["parallel", "sequential"] = "parallel"
+    k: int = Field(default=3, ge=1, le=64)
+    match_tokens_of: str = ""
+    phase: Literal["both", "stream", "evaluation"] = "both"
+    temperature: float | None = Field(default=None, gt=0, le=2)
+
+    @model_validator(mode="after")
+    def _check_token_match(self) -> SamplingSettings:
+        if self.match_tokens_of and (self.kind != "parallel" or self.phase == "stream"):
+            raise invalid(
+                "token-match-not-possible",
+                "match_tokens_of needs kind = 'parallel' and phase = 'evaluation' or 'both'",
+            )
+        if not self.match_tokens_of and self.k < 2:
+            raise invalid("one-sample", "sampling needs k of at least 2; leave the table out")
+        return self
+
+    def applies(self, *, in_stream: bool) -> bool:
+        """Return whether trials of a phase are sampled."""
+        return self.phase == "both" or (self.phase == "stream") == in_stream
+
+
+class LearningSettings(Strict):
+    """The stream of training tasks.
+
+    Attributes:
+        tasks: Which tasks; few-shot examples of `gold` are made of these too. None may share a
+            group with a task of the evaluation.
+        consolidate: Whether the bank is consolidated after each step.
+    """
+
+    tasks: TaskSelection = TaskSelection(split="train")
+    consolidate: bool = True

@@ -1,18 +1,21 @@
-"""Whether a run is running, dead or finished, and that no two processes run it at once.
+"""The state of a run: one process at a time, orderly interrupts, and whether it is alive.
 
-The lock is the operating system's: it is gone with the process that held it, however that
-ended. `state.json` beside it says what the process was doing when it last wrote.
+The lock is the operating system's: it ends with the process that held it. `state.json` beside it
+holds the last report of that process.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import socket
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from types import FrameType
 from typing import Any, Literal
 
 from filelock import FileLock, Timeout
@@ -25,8 +28,10 @@ __all__ = [
     "RunState",
     "RunStatus",
     "StateWriter",
+    "Stop",
     "check_free",
     "hold_run",
+    "interruptible",
     "is_held",
     "read_state",
 ]
@@ -37,20 +42,20 @@ RunStatus = Literal["running", "dead", "finished", "stopped", "failed"]
 
 @dataclass(frozen=True)
 class RunState:
-    """What the process that ran, or runs, a run said of itself last.
+    """The last report of the process that runs, or ran, a run.
 
     Attributes:
-        status: `running`; `finished`: everything it was asked for is on disk; `stopped`: it was
-            interrupted and ended in order; `failed`: it ended by an error; `dead`: it was killed.
-        pid: Its process.
+        status: `running`; `finished`: everything requested is on disk; `stopped`: interrupted and
+            ended in order; `failed`: ended by an error; `dead`: killed.
+        pid: The process.
         host: Its machine.
         began: When it began, ISO 8601 in UTC.
-        updated: When it last said something.
-        total: Trials it was asked for, those on disk included.
+        updated: Time of the report.
+        total: Trials requested, including those on disk.
         done: Trials on disk.
         workers: Trials at one time.
         in_flight: Trials that had begun and not ended.
-        error: What ended it, where something did.
+        error: The error that ended it, if any.
     """
 
     status: RunStatus
@@ -69,21 +74,49 @@ class RunState:
         return asdict(self)
 
 
+@dataclass
+class Stop:
+    """Whether a run is to end."""
+
+    event: threading.Event = field(default_factory=threading.Event)
+    asked: bool = False
+
+
+@contextlib.contextmanager
+def interruptible(on_notice: Callable[[str], None]) -> Iterator[Stop]:
+    """Turn the first interrupt into an orderly end, for the length of a block."""
+    stop = Stop()
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        if stop.asked:
+            raise KeyboardInterrupt
+        stop.asked = True
+        stop.event.set()
+        on_notice("stopping after the trials in flight; interrupt again to abandon them")
+
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+    before = {kind: signal.getsignal(kind) for kind in (signal.SIGINT, signal.SIGTERM)}
+    for kind in before:
+        signal.signal(kind, interrupt)
+    try:
+        yield stop
+    finally:
+        for kind, handler in before.items():
+            signal.signal(kind, handler)
+
+
 @contextlib.contextmanager
 def hold_run(folder: RunFolder) -> Iterator[None]:
-    """Keep every other process from running the same run, for the length of a block.
-
-    Raises:
-        UsageError: If another process runs it.
-        RecordError: If the folder cannot be written.
-    """
+    """Keep other processes from running the same run, for the length of a block."""
     lock = FileLock(folder.path / _LOCK)
     made = [path for path in (folder.path, *folder.path.parents) if not path.exists()]
     try:
         folder.path.mkdir(parents=True, exist_ok=True)
         lock.acquire(timeout=1.0)
     except Timeout:
-        raise _taken(folder) from None
+        raise _held_by_another(folder) from None
     except OSError as error:
         raise RecordError(
             f"cannot be written ({error.strerror or error})",
@@ -94,29 +127,26 @@ def hold_run(folder: RunFolder) -> Iterator[None]:
         yield
     finally:
         lock.release()
-        _leave_no_trace(folder.path, made)
+        _remove_empty(folder.path, made)
 
 
 def check_free(folder: RunFolder) -> None:
-    """Check that no process runs a run now.
-
-    Raises:
-        UsageError: If one does.
-    """
+    """Check that no process is running a run."""
     if is_held(folder):
-        raise _taken(folder)
+        raise _held_by_another(folder)
 
 
-def _taken(folder: RunFolder) -> UsageError:
+def _held_by_another(folder: RunFolder) -> UsageError:
     return UsageError(
-        "another process runs this run",
+        "another process is running this run",
         where=str(folder.path),
-        hint="wait for it (`reasoningbank status` tells), or choose another folder with --out",
+        hint="wait for it (see `reasoningbank status`), or choose another folder with --out",
+        code="run-is-held",
     )
 
 
-def _leave_no_trace(path: Path, made: Sequence[Path]) -> None:
-    """Delete the folders that were made if nothing came to be in them but the lock."""
+def _remove_empty(path: Path, made: Sequence[Path]) -> None:
+    """Delete the created folders if they hold nothing but the lock."""
     with contextlib.suppress(OSError):
         if made and [file.name for file in path.iterdir()] == [_LOCK]:
             (path / _LOCK).unlink()
@@ -125,11 +155,7 @@ def _leave_no_trace(path: Path, made: Sequence[Path]) -> None:
 
 
 def is_held(folder: RunFolder) -> bool | None:
-    """Tell whether a process runs the run now; nothing is written.
-
-    Returns:
-        None where that cannot be found out: only who may write the lock can try it.
-    """
+    """Return whether a process is running the run; None if that cannot be determined."""
     path = folder.path / _LOCK
     if not path.exists():
         return False
@@ -143,7 +169,7 @@ def is_held(folder: RunFolder) -> bool | None:
 
 
 def read_state(folder: RunFolder) -> RunState | None:
-    """Return what a run is doing, or how it ended; None where no process left word."""
+    """Return what a run is doing, or how it ended; None without a report."""
     try:
         data = dict(read_json(folder.path / _STATE))
         data["in_flight"] = tuple(TrialKey(**key) for key in data["in_flight"])
@@ -156,7 +182,7 @@ def read_state(folder: RunFolder) -> RunState | None:
 
 
 def _lives(folder: RunFolder, state: RunState) -> bool:
-    """Tell whether a run that says it is running is; in doubt it is believed."""
+    """Return whether a run that reports to be running is; if in doubt, True."""
     held = is_held(folder)
     if held is not None or state.host != socket.gethostname():
         return held is not False
@@ -170,7 +196,7 @@ def _lives(folder: RunFolder, state: RunState) -> bool:
 
 @dataclass
 class StateWriter:
-    """Keeps `state.json` while a run goes on. A state that cannot be written ends no run."""
+    """Keeps `state.json` up to date. A state that cannot be written does not end the run."""
 
     folder: Path
     total: int

@@ -3,55 +3,94 @@
 from __future__ import annotations
 
 import logging
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
-from reasoningbank.agents import Attempt, Budget, failure_of, make_agent
+from reasoningbank.agents import Attempt, Budget, Episode, Meter, failure_of, make_agent
 from reasoningbank.corpus import Task
-from reasoningbank.experiment.attempting import ENDS_THE_RUN, attempt_task
+from reasoningbank.errors import (
+    QueryError,
+    ReasoningBankError,
+    RecordError,
+    SetupError,
+    UsageError,
+)
 from reasoningbank.experiment.config import Arm, Experiment
-from reasoningbank.experiment.lm_judging import judge_record
-from reasoningbank.experiment.recall import NOTHING, Recall
+from reasoningbank.experiment.context import NOTHING, Recall, RunContext
 from reasoningbank.experiment.records import TrialKey, TrialRecord
 from reasoningbank.experiment.sampling import Rollout, Sampled, rollout_seed, sample
-from reasoningbank.experiment.world import World
-from reasoningbank.judge import Judgement
-from reasoningbank.lm import asked_as, takes_temperature
-from reasoningbank.tools.diagnosis import explainer
-from reasoningbank.trajectory import Trajectory, Usage
+from reasoningbank.experiment.settings import LearnedMemory
+from reasoningbank.findings import Finding
+from reasoningbank.judge import Judgement, LMJudge, Sample, case_of
+from reasoningbank.judge.lm_judge import MAX_REPLY_TOKENS
+from reasoningbank.lm import UsageCounter, asked_as, parse_name, takes_temperature
+from reasoningbank.refs import RefStore
+from reasoningbank.schema import explainer
+from reasoningbank.tools import EndpointTools, SPARQLTools
+from reasoningbank.trajectory import Event, Recorder, Trajectory, Usage
 
-__all__ = ["Trial", "attempt_task", "judged_by_lm", "run_trial"]
+__all__ = [
+    "Trial",
+    "attempt_task",
+    "judge_attempts",
+    "judge_record",
+    "judge_with_lm",
+    "reply_tokens",
+    "run_trial",
+]
 
 logger = logging.getLogger(__name__)
 
+#: Errors after which no trial can succeed; every other error concerns one trial.
+ENDS_THE_RUN = (SetupError, UsageError, RecordError)
+
 
 def run_trial(
-    world: World, experiment: Experiment, arm: Arm, task: Task, key: TrialKey, worker: int = 0
+    context: RunContext, experiment: Experiment, arm: Arm, task: Task, key: TrialKey
 ) -> TrialRecord:
-    """Run one trial once; see `Trial`."""
-    return Trial(world, experiment, arm, task, key, worker).run()
+    """Run one trial once and return its record; see `Trial.run`."""
+    return Trial(context, experiment, arm, task, key).run()
+
+
+def attempt_task(
+    context: RunContext,
+    experiment: Experiment,
+    arm: Arm,
+    task: Task,
+    *,
+    recall: Recall = NOTHING,
+    watch: Callable[[Event], None] | None = None,
+) -> Attempt:
+    """Let the arm's agent answer a task, unjudged.
+
+    Args:
+        context: What trials share.
+        experiment: Its budget applies if the arm has none.
+        arm: Agent and model.
+        task: The task as the agent may see it.
+        recall: What the agent is given of memory.
+        watch: Called with each event as it is recorded.
+
+    Returns:
+        The attempt; its status is `error` if the endpoint failed and there is no query.
+
+    Raises:
+        UsageError: If the arm names an unknown tool.
+    """
+    trial = Trial(context, experiment, arm, task, TrialKey(arm.name, task.id, 0))
+    trial.recall = recall
+    return trial.attempt(task, watch=watch)
 
 
 @dataclass
 class Trial:
-    """One trial, which may be tried again where the infrastructure spoiled it.
+    """One trial, which may be run again after infrastructure errors."""
 
-    Attributes:
-        world: What all trials share.
-        experiment: Whose budget applies where the arm has none.
-        arm: The system under test.
-        task: The task, with its gold.
-        key: Which trial this is.
-        worker: Number of the thread that runs it; a local model keeps a slot for each.
-        step: Place in a learning stream; None outside one.
-        remember: Finds what the trial is given of memory.
-        tokens: Tokens that its attempts are to spend together, where that is given. The first is
-            then made at temperature 0, as an arm that makes a single one makes it.
-    """
-
-    world: World
+    context: RunContext
     experiment: Experiment
     arm: Arm
     task: Task
@@ -60,36 +99,39 @@ class Trial:
     step: int | None = None
     remember: Callable[[], Recall] = lambda: NOTHING
     tokens: int | None = None
+    recall: Recall = NOTHING
     _sampled: Sampled | None = None
-    _recall: Recall = NOTHING
     _started: str = ""
 
     def run(self) -> TrialRecord:
-        """Run the trial and return its record; the attempt's own failures never raise.
-
-        A failure of the endpoint, the model or the harness becomes a record with status `error`
-        and no verdict: it is told apart, and never counted as the agent's. Running the trial again
-        makes no new attempt where only the judging of the last one failed.
-
-        Raises:
-            SetupError: If the machine lacks what every trial needs.
-        """
+        """Run the trial and return its record."""
         agent = make_agent(self.arm.agent)
-        sampled = self._sampled or self._attempted(sees_gold=agent.sees_gold)
-        attempt = sampled.attempt
         judged: Judgement | None = None
         rollouts: tuple[Mapping[str, Any], ...] = ()
-        if attempt.status != "error":
-            self._sampled = sampled
-            try:
-                judged = self.world.judge.examine(self.task, attempt.sparql)
-                rollouts = tuple(self._judged(other) for other in sampled.others)
-            except ENDS_THE_RUN:
-                raise
-            except Exception as failure:
-                attempt = replace(attempt, status="error", findings=(failure_of(failure),))
-                judged = None
-        model = self.world.models.get(self.arm.lm) if agent.uses_lm else None
+        failure: Exception | None = None
+        sampled = self._sampled
+        try:
+            if sampled is None:
+                self._started = datetime.now(UTC).isoformat(timespec="milliseconds")
+                self.recall = self.remember()
+                seen = self.task if agent.sees_gold else self.task.blind()
+                sampling = self.arm.sampling
+                if sampling and sampling.applies(in_stream=self.step is not None):
+                    sampled = self._sample(seen)
+                else:
+                    sampled = Sampled(Rollout(0, self.attempt(seen)))
+            if sampled.attempt.status != "error":
+                self._sampled = sampled
+                judged = self.context.judge.examine(self.task, sampled.attempt.sparql)
+                rollouts = tuple(self._judge(other) for other in sampled.others)
+        except ENDS_THE_RUN:
+            raise
+        except Exception as error:
+            failure, judged = error, None
+        attempt = sampled.attempt if sampled else Attempt(None, "", "error", Usage(), Trajectory())
+        if failure is not None:
+            attempt = replace(attempt, status="error", findings=(failure_of(failure),))
+        model = self.context.models.get(self.arm.lm) if agent.uses_lm else None
         record = TrialRecord.of(
             self.key,
             self.task,
@@ -100,74 +142,133 @@ class Trial:
             started=self._started,
             model=dict(model.fingerprint) if model else {},
             step=self.step,
-            memory=self._recall.snapshot,
+            memory=self.recall.snapshot,
             rollouts=rollouts,
             tokens_wanted=self.tokens,
         )
-        return judged_by_lm(self.world, self.arm.judge_lm, record) if self.arm.judge_lm else record
+        return _judged_by_lm(self.context, self.arm.judge_lm, record)
 
-    def _attempted(self, *, sees_gold: bool) -> Sampled:
-        self._started = datetime.now(UTC).isoformat(timespec="milliseconds")
-        seen = self.task if sees_gold else self.task.blind()
-        settings = self.arm.sampling
-        budget = self.arm.budget or self.experiment.budget
-        try:
-            self._recall = self.remember()
-            if settings is None or not settings.applies(in_stream=self.step is not None):
-                return Sampled(Rollout(0, self._attempt(seen, 0, "", budget)))
-            return sample(
-                settings,
-                lambda number, note, left, warm: self._attempt(seen, number, note, left, warm),
-                self.world.judge.answer,
-                budget=budget,
-                tokens=self.tokens,
-                prefixes=self.world.endpoint.prefixes,
-                explain=explainer(self.world.client, self.world.vocabulary),
-            )
-        except ENDS_THE_RUN:
-            raise
-        except Exception as failure:
-            # What memory needs of the endpoint, and what sampling does, can fail as a trial can.
-            attempt = Attempt(
-                None, "", "error", Usage(), Trajectory(), findings=(failure_of(failure),)
-            )
-            return Sampled(Rollout(0, attempt))
-
-    def _attempt(
+    def attempt(
         self,
-        seen: Task,
-        number: int,
-        note: str,
-        budget: Budget,
+        task: Task,
+        *,
+        number: int = 0,
+        note: str = "",
+        budget: Budget | None = None,
         temperature: float | None = None,
+        watch: Callable[[Event], None] | None = None,
     ) -> Attempt:
-        return attempt_task(
-            self.world,
-            self.experiment,
-            self.arm,
-            replace(seen, query=(self._recall.question or seen.query) + note),
-            rollout_seed(self.key.seed, number),
-            self.worker,
-            recall=self._recall,
-            budget=budget,
-            temperature=self._warmth(number, temperature),
+        """Let the agent answer the task once, unjudged."""
+        context, arm, recall = self.context, self.arm, self.recall
+        agent = make_agent(arm.agent, **arm.options)
+        model = context.models.get(arm.lm) if agent.uses_lm else None
+        hidden = context.hidden_by_task.get(task.id, context.hidden)
+        recorder = Recorder(redact=list(model.secrets) if model else None, watch=watch)
+        counter = UsageCounter(recorder)
+        meter = Meter(budget or arm.budget or self.experiment.budget, lambda: counter.usage)
+        lms = {}
+        if model is not None:
+            fast = context.models[arm.fast_lm] if arm.fast_lm else model
+            lms = {
+                role: one.lm(
+                    role=role,
+                    temperature=self._temperature(number, temperature),
+                    max_tokens=arm.max_tokens,
+                    seed=rollout_seed(self.key.seed, number),
+                    rollout_id=rollout_seed(self.key.seed, number),
+                    worker=self.worker % one.workers,
+                    # A model that hangs must not outlast the trial's own limit.
+                    timeout_s=min(900.0, meter.budget.seconds or 900.0),
+                )
+                for role, one in (("solver", model), ("extractor", fast))
+            }
+        if recall.event is not None:
+            recorder.add("memory_retrieved", recall.event, seconds=recall.seconds)
+        with RefStore() as store:
+            episode = Episode(
+                endpoint=context.endpoint,
+                tools=meter.metered(self._tools(store, recorder, hidden)),
+                lm=lms.get("solver"),
+                extractor=lms.get("extractor"),
+                budget=meter.budget,
+                recorder=recorder,
+                meter=meter,
+                sandbox=context.sandboxes,
+                callbacks=[counter],
+                context=recall.context,
+                pack=context.pack,
+                hidden=hidden,
+                examples=recall.examples,
+                demonstrations=(
+                    *(context.demonstrations if arm.demonstrations else ()),
+                    *recall.demonstrations,
+                ),
+            )
+            try:
+                asked = replace(task, query=(recall.question or task.query) + note)
+                attempt = agent.solve(asked, episode)
+            except ENDS_THE_RUN:
+                raise
+            except Exception as error:
+                return _errored(episode, error)
+        results = attempt.trajectory.of("tool_result")
+        if attempt.sparql is None and results and results[-1].data.get("infrastructure"):
+            gone = Finding("endpoint", "the endpoint failed, and the agent gave no query")
+            return replace(attempt, status="error", findings=(gone,))
+        return attempt
+
+    def _tools(self, store: RefStore, recorder: Recorder, hidden: frozenset[str]) -> dict[str, Any]:
+        context, wanted = self.context, self.arm.tools
+        query_tools = SPARQLTools(
+            context.endpoint,
+            store=store,
+            client=context.client,
+            vocabulary=context.schema,
+            profile=context.profile,
+        )
+        packs = [context.pack] if context.pack else []
+        endpoint_tools = EndpointTools([context.endpoint], store=store, packs=packs, hidden=hidden)
+        tools = query_tools.as_dspy_tools() | endpoint_tools.as_dspy_tools()
+        for name in wanted or ():
+            if name not in tools:
+                where, hint = f"arm {self.arm.name}", f"choose from {', '.join(tools)}"
+                raise UsageError(f"unknown tool {name!r}", where=where, hint=hint)
+        tools = {k: v for k, v in tools.items() if wanted is None or k in wanted}
+        # An arm with memory as tools need not name these among its tools.
+        return tools | (dict(self.recall.tools(recorder)) if self.recall.tools else {})
+
+    def _temperature(self, number: int, requested: float | None) -> float:
+        """Return the temperature of an attempt."""
+        arm = self.arm
+        if number == 0 and self.tokens is not None:
+            # Only attempts beyond a plain arm's own must differ from it.
+            return 0.0
+        if requested is not None:
+            # Raised where an attempt repeats itself; not every model accepts one.
+            return requested if takes_temperature(asked_as(arm.lm)) else arm.temperature
+        own = arm.sampling.temperature if number and arm.sampling else None
+        return arm.temperature if own is None else own
+
+    def _sample(self, seen: Task) -> Sampled:
+        assert self.arm.sampling is not None
+
+        def attempt(number: int, note: str, left: Budget, warm: float | None) -> Attempt:
+            return self.attempt(seen, number=number, note=note, budget=left, temperature=warm)
+
+        return sample(
+            self.arm.sampling,
+            attempt,
+            self.context.judge.answer,
+            budget=self.arm.budget or self.experiment.budget,
+            tokens=self.tokens,
+            prefixes=self.context.endpoint.prefixes,
+            explain=explainer(self.context.client, self.context.schema),
         )
 
-    def _warmth(self, number: int, asked: float | None) -> float | None:
-        """Return the temperature of an attempt; None for the arm's own."""
-        if number == 0 and self.tokens is not None:
-            # Only what is made beyond a plain arm's own attempt has to differ from it.
-            return 0.0
-        if asked is not None:
-            # It is raised where an attempt repeats itself, and not every model takes it.
-            return asked if takes_temperature(asked_as(self.arm.lm)) else None
-        sampling = self.arm.sampling
-        return sampling.temperature if number and sampling else None
-
-    def _judged(self, one: Rollout) -> dict[str, Any]:
+    def _judge(self, one: Rollout) -> dict[str, Any]:
         """Return an attempt that was not chosen, as the record keeps it."""
-        judged = self.world.judge.examine(self.task, one.attempt.sparql)
-        attempt = one.attempt
+        attempt, memory = one.attempt, self.arm.memory
+        judged = self.context.judge.examine(self.task, attempt.sparql)
         kept: dict[str, Any] = {
             "number": one.number,
             "sparql": attempt.sparql,
@@ -180,8 +281,8 @@ class Trial:
             "agreed": one.agreed,
             "trajectory": attempt.trajectory.to_json(),
         }
-        learned = self.step is not None and self.arm.memory.learns
-        if learned and self.arm.memory.judge != "execution":
+        learned = memory if self.step is not None and isinstance(memory, LearnedMemory) else None
+        if learned and learned.judge != "execution":
             record = TrialRecord.of(
                 self.key,
                 self.task,
@@ -191,19 +292,129 @@ class Trial:
                 started=self._started,
                 model={},
             )
-            said = judged_by_lm(self.world, self.arm.judge_lm, record)
-            kept["judgements"] = dict(said.judgements)
+            judged_record = _judged_by_lm(self.context, self.arm.judge_lm, record)
+            kept["judgements"] = dict(judged_record.judgements)
         return kept
 
 
-def judged_by_lm(world: World, model: str, record: TrialRecord) -> TrialRecord:
-    """Return the record with a model's judgement; without, where the model fails."""
-    if record.verdict is None:
+def _errored(episode: Episode, error: Exception) -> Attempt:
+    finding = failure_of(error)
+    logger.warning("a trial ended in an error: %s", finding)
+    data: dict[str, Any] = {
+        "error": str(finding), "code": finding.code, "type": type(error).__name__,
+    }  # fmt: skip
+    if not isinstance(error, ReasoningBankError):
+        # A mistake of the harness or of a library: record its place, by file names alone since
+        # records are shared.
+        frames = traceback.extract_tb(error.__traceback__)
+        data["traceback"] = "\n".join(
+            f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}" for frame in frames
+        )
+    episode.recorder.add("error", data)
+    return Attempt(
+        sparql=None,
+        answer="",
+        status="error",
+        usage=episode.meter.usage(),
+        trajectory=episode.recorder.trajectory(),
+        findings=(finding,),
+    )
+
+
+def _judged_by_lm(context: RunContext, model: str, record: TrialRecord) -> TrialRecord:
+    """Return the record with a model's judgement; without one if the model fails."""
+    if not model or record.verdict is None:
         return record
     try:
-        return judge_record(world, model, record)
+        return judge_record(context, model, record)
     except Exception as error:
-        # Whatever it is, a trial that is done and paid for is kept: it is whole without, and
-        # `judge run` can add it later.
+        # The trial is complete without it, and `judge run` can add it later.
         logger.warning("%s could not judge a trial: %s", model, error)
         return record
+
+
+def judge_record(context: RunContext, model: str, record: TrialRecord) -> TrialRecord:
+    """Let a model judge a trial; return its record with the judgement under ``lm:MODEL``."""
+    judgement = judge_with_lm(
+        context,
+        model,
+        record.question,
+        record.sparql,
+        record.trajectory,
+        verdict=record.verdict,
+        evidence=record.evidence,
+    )
+    return replace(record, judgements={**record.judgements, f"lm:{model}": judgement})
+
+
+def judge_attempts(context: RunContext, model: str, record: TrialRecord) -> TrialRecord:
+    """Let a model judge all attempts of a trial that it has not judged yet."""
+    name = f"lm:{model}"
+    if name not in record.judgements:
+        record = judge_record(context, model, record)
+    if all(name in (one.get("judgements") or {}) for one in record.rollouts):
+        return record
+    rollouts = []
+    for one in record.rollouts:
+        known = dict(one.get("judgements") or {})
+        if name not in known:
+            known[name] = judge_with_lm(
+                context,
+                model,
+                record.question,
+                one.get("sparql"),
+                Trajectory.from_json(one["trajectory"]),
+                verdict=one.get("verdict"),
+            )
+        rollouts.append({**one, "judgements": known})
+    return replace(record, rollouts=tuple(rollouts))
+
+
+def judge_with_lm(
+    context: RunContext,
+    model: str,
+    question: str,
+    sparql: str | None,
+    trajectory: Trajectory,
+    *,
+    verdict: Mapping[str, Any] | None = None,
+    evidence: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Let a model judge an attempt without the gold."""
+    result, failure = _result(context, sparql, verdict or {}, evidence or {})
+    case = case_of(
+        question,
+        sparql,
+        trajectory,
+        result=result,
+        failure=failure,
+        known=context.schema,
+        prefixes=context.endpoint.prefixes,
+    )
+    lm = context.models[model].lm(role="judge", temperature=0.0, max_tokens=reply_tokens(model))
+    return LMJudge(lm).judge(case).to_json()
+
+
+def reply_tokens(model: str) -> int | None:
+    """Return the most tokens of a judge's reply; None for a hosted model's own limit."""
+    return MAX_REPLY_TOKENS if parse_name(model).is_local else None
+
+
+def _result(
+    context: RunContext,
+    sparql: str | None,
+    verdict: Mapping[str, Any],
+    evidence: Mapping[str, Any],
+) -> tuple[Sample | None, str]:
+    """Return rows of the query's result, or why there are none."""
+    status = verdict.get("status")
+    if sparql is None or not sparql.strip():
+        return None, "no query was submitted"
+    if status in ("query_error", "query_timeout"):
+        return None, str(verdict.get("reason") or "the query did not run")
+    if status in ("judged", "wrong_form") and "predicted" in evidence:
+        return Sample.from_json(evidence["predicted"]), ""
+    try:
+        return context.judge.sample(sparql), ""
+    except QueryError as error:
+        return None, str(error)

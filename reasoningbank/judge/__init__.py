@@ -1,9 +1,9 @@
-"""Judging what an agent submitted: by what its query returns, by a model, by a plain rule.
+"""Judges of what an agent submitted: by its query's result, by a model, by a plain rule.
 
-`ExecutionJudge` runs the submitted query and compares its result with the frozen gold;
-`compare` is that comparison alone, `compare_files` the same for files. `LMJudge` is for where
-there is no gold: it is handed a `Case`, what may be seen of an attempt. `agreement` sets the
-verdicts of another judge against those of the execution judge.
+`ExecutionJudge` runs the submitted query and compares its result with the frozen gold; `compare`
+is that comparison alone, `compare_files` the same for files. `LMJudge` needs no gold: it is given a
+`Case`, the part of an attempt that it may see. `agreement` compares the verdicts of another judge
+with those of the execution judge.
 
 A verdict's `findings` say what differs, each with a code and fields:
 
@@ -30,20 +30,22 @@ gold-sort-hidden     -                            the gold is sorted by what is 
 ==================== ============================ ================================================
 """
 
-from reasoningbank.judge.agreement import Agreement, agreement, agreement_with, pairs_with
-from reasoningbank.judge.answer import Answer, answer_of
+from reasoningbank.judge.agreement import (
+    Agreement,
+    agreement,
+    agreement_with,
+    pairs_with,
+    rule_verdict,
+)
+from reasoningbank.judge.answer import Answer, answer_of, read_answer
 from reasoningbank.judge.case import Case, case_of
-from reasoningbank.judge.compare import Comparison, compare, findings_of
+from reasoningbank.judge.compare import Comparison, Window, compare, compare_files, findings_of
 from reasoningbank.judge.documents import DocumentChanges
-from reasoningbank.judge.evidence import Evidence
+from reasoningbank.judge.evidence import Evidence, Sample, sample_of
 from reasoningbank.judge.execution import ExecutionJudge, Judgement, Verdict, VerdictStatus
 from reasoningbank.judge.gold import Gold, GoldStore
 from reasoningbank.judge.known_names import KnownName, KnownNames
 from reasoningbank.judge.lm_judge import LMJudge, LMVerdict
-from reasoningbank.judge.results_file import compare_files, read_answer
-from reasoningbank.judge.rule import rule_verdict
-from reasoningbank.judge.sample import Sample, sample_of
-from reasoningbank.judge.window import Window
 
 __all__ = [
     "Agreement",

@@ -1,4 +1,4 @@
-"""How far a judge agrees with the execution judge, beyond what chance would give."""
+"""How far a judge agrees with the execution judge beyond chance; the rule as a baseline judge."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
-from reasoningbank.judge.rule import rule_verdict
-
-__all__ = ["Agreement", "Judged", "agreement", "agreement_with", "pairs_with"]
+__all__ = ["Agreement", "Judged", "agreement", "agreement_with", "pairs_with", "rule_verdict"]
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """A confusion matrix and what follows from it; what is not defined is None.
+    """A confusion matrix and the figures derived from it; None where undefined.
 
     Attributes:
         true_positives: Both say success.
@@ -36,48 +34,38 @@ class Agreement:
 
     @property
     def precision(self) -> float | None:
-        """Of the successes it claims, the share that are successes."""
+        """Share of the successes it claims that are successes."""
         return _ratio(self.true_positives, self.true_positives + self.false_positives)
 
     @property
     def recall(self) -> float | None:
-        """Of the successes there are, the share that it sees."""
+        """Share of the successes that it recognizes."""
         return _ratio(self.true_positives, self.true_positives + self.false_negatives)
 
     @property
     def accuracy(self) -> float | None:
-        """The share of attempts on which they agree."""
+        """Share of attempts on which they agree."""
         return _ratio(self.true_positives + self.true_negatives, self.n)
 
     @property
     def kappa(self) -> float | None:
         """Cohen's kappa (1960), in [-1, 1]: agreement beyond chance.
 
-        None where chance alone makes the agreement certain: each says the same of everything.
+        None if chance alone makes the agreement certain: each says the same of everything.
         """
-        tp, fp, fn, tn = (
-            self.true_positives,
-            self.false_positives,
-            self.false_negatives,
-            self.true_negatives,
-        )
-        # Cohen's formula for two by two, brought to one fraction of whole numbers.
+        tp, fp = self.true_positives, self.false_positives
+        fn, tn = self.false_negatives, self.true_negatives
+        # Cohen's formula for two by two, as one fraction of whole numbers.
         return _ratio(2 * (tp * tn - fn * fp), (tp + fp) * (fp + tn) + (tp + fn) * (fn + tn))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the counts and what follows from them as JSON-able data."""
-        return {
-            **asdict(self),
-            "n": self.n,
-            "precision": self.precision,
-            "recall": self.recall,
-            "accuracy": self.accuracy,
-            "kappa": self.kappa,
-        }
+        """Return the counts and the derived figures as a JSON object."""
+        derived = ("n", "precision", "recall", "accuracy", "kappa")
+        return asdict(self) | {name: getattr(self, name) for name in derived}
 
 
 class Judged(Protocol):
-    """A record of an attempt, with what judges said of it."""
+    """A record of an attempt, with what judges said about it."""
 
     @property
     def verdict(self) -> Mapping[str, Any] | None:
@@ -94,9 +82,6 @@ def agreement(pairs: Iterable[tuple[bool, bool]]) -> Agreement:
     Args:
         pairs: For each attempt, the verdict of the reference (the execution judge) and of
             the judge in question.
-
-    Returns:
-        The confusion matrix.
 
     Examples:
         >>> pairs = [(True, True)] * 20 + [(True, False)] * 5
@@ -115,8 +100,8 @@ def pairs_with(
 ) -> list[tuple[bool, bool]]:
     """Return the pairs of verdicts that `agreement` counts, from records.
 
-    Left out are attempts that the execution judge could not judge, and those that the other
-    judge did not, or of which it decided nothing.
+    Attempts without a verdict of the execution judge, or without a decision of the other judge,
+    are left out.
 
     Args:
         judge: Name of the judge in question, as in `judgements`; ``rule`` is the plain rule,
@@ -140,6 +125,42 @@ def pairs_with(
 def agreement_with(judge: str, records: Iterable[Judged], *, metric: str = "strict") -> Agreement:
     """Count how a judge agrees with the execution judge; see `pairs_with`."""
     return agreement(pairs_with(judge, records, metric=metric))
+
+
+def rule_verdict(verdict: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Judge an attempt by the plain rule: the query ran and has rows. Other judges must beat it.
+
+    Args:
+        verdict: The execution judge's verdict as records keep it. Only whether the query ran and
+            how many rows it returned is read.
+
+    Returns:
+        A judgement as records keep it; None if nothing is known about running the query. A
+        boolean has one row.
+
+    Examples:
+        >>> rule_verdict({"status": "judged", "n_predicted": 3, "strict": False})["reason"]
+        'it ran and has 3 rows'
+        >>> rule_verdict({"status": "query_error"})["success"]
+        False
+    """
+    status, rows = verdict.get("status"), int(verdict.get("n_predicted") or 0)
+    if status in (None, "gold_defect"):
+        return None
+    ran = status in ("judged", "wrong_form")
+    if ran:
+        reason = f"it ran and has {rows or 'no'} {'row' if rows == 1 else 'rows'}"
+    else:
+        reason = "no query was submitted" if status == "no_query" else "it does not run"
+    return {
+        "success": ran and rows > 0,
+        "confidence": 1.0,
+        "reason": reason,
+        "checked": ["it ran", "it has rows"],
+        "status": "judged",
+        "seconds": 0.0,
+        "usage": {},
+    }
 
 
 def _ratio(part: int, whole: int) -> float | None:

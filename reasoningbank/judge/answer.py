@@ -1,21 +1,46 @@
-"""An answer to compare: a table, a graph, or yes or no, without what fetching it took."""
+"""An answer to compare: a table, a graph, or a boolean; from an endpoint's result or a file."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal as OneOf
 
 import pyarrow as pa
-from pyoxigraph import BlankNode, Literal, NamedNode, Quad, Triple
+from pyoxigraph import (
+    BlankNode,
+    Literal,
+    NamedNode,
+    Quad,
+    QueryBoolean,
+    QueryResultsFormat,
+    RdfFormat,
+    Triple,
+    parse,
+    parse_query_results,
+)
 
+from reasoningbank.errors import UsageError
 from reasoningbank.sparql import BooleanResult, GraphResult, TableResult
 
-__all__ = ["Answer", "AnswerForm", "answer_of", "term_text", "triple_texts"]
+__all__ = ["Answer", "AnswerForm", "answer_of", "read_answer", "term_text"]
 
 AnswerForm = OneOf["table", "graph", "boolean"]
 
-_TRIPLE = ("subject", "predicate", "object")
+_RESULTS = {
+    ".srj": QueryResultsFormat.JSON,
+    ".json": QueryResultsFormat.JSON,
+    ".srx": QueryResultsFormat.XML,
+    ".xml": QueryResultsFormat.XML,
+    ".tsv": QueryResultsFormat.TSV,
+}
+_GRAPHS = {
+    ".ttl": RdfFormat.TURTLE,
+    ".nt": RdfFormat.N_TRIPLES,
+    ".rdf": RdfFormat.RDF_XML,
+    ".jsonld": RdfFormat.JSON_LD,
+}
 
 
 @dataclass(frozen=True)
@@ -44,7 +69,7 @@ class Answer:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it says nothing: no row, or no cell that is bound. ASK is never empty."""
+        """Whether it has no row, or no bound cell. The answer of an ASK is never empty."""
         if self.form == "boolean":
             return False
         columns = self.table.columns
@@ -64,11 +89,9 @@ class Answer:
 
     @classmethod
     def of_triples(cls, triples: Iterable[Sequence[str]]) -> Answer:
-        """Make a graph of triples, each of three terms as N-Triples writes them.
-
-        A triple that is given twice is in the graph once.
-        """
-        graph = cls.of_rows(_TRIPLE, list(dict.fromkeys(tuple(triple) for triple in triples)))
+        """Make a graph of distinct triples, each of three terms as N-Triples writes them."""
+        rows = list(dict.fromkeys(tuple(triple) for triple in triples))
+        graph = cls.of_rows(("subject", "predicate", "object"), rows)
         return cls("graph", graph.table, graph.n_rows)
 
     @classmethod
@@ -77,28 +100,55 @@ class Answer:
         return cls("boolean", pa.table({}), 1, value=value)
 
 
-def term_text(term: NamedNode | BlankNode | Literal | Triple) -> str:
-    """Write a term as SPARQL TSV does; the library leaves out the brackets of triple terms.
-
-    Examples:
-        >>> a = NamedNode("http://e/a")
-        >>> term_text(Triple(a, a, Literal("x")))
-        '<<( <http://e/a> <http://e/a> "x" )>>'
-    """
-    if isinstance(term, Triple):
-        parts = (term.subject, term.predicate, term.object)
-        return f"<<( {' '.join(term_text(part) for part in parts)} )>>"
-    return str(term)
-
-
-def triple_texts(triple: Triple | Quad) -> tuple[str, str, str]:
-    """Write the three terms of a triple."""
-    return term_text(triple.subject), term_text(triple.predicate), term_text(triple.object)
-
-
 def answer_of(result: TableResult | GraphResult | BooleanResult) -> Answer:
     """Return the answer that an endpoint's result holds."""
     if isinstance(result, BooleanResult):
         return Answer.of_boolean(result.value)
     form: AnswerForm = "graph" if isinstance(result, GraphResult) else "table"
     return Answer(form, result.table, result.n_rows, truncated=result.truncated)
+
+
+def term_text(term: NamedNode | BlankNode | Literal | Triple) -> str:
+    """Write a term as SPARQL TSV does; pyoxigraph leaves out the brackets of triple terms."""
+    if isinstance(term, Triple):
+        return f"<<( {' '.join(_triple_texts(term))} )>>"
+    return str(term)
+
+
+def _triple_texts(triple: Triple | Quad) -> list[str]:
+    return [term_text(part) for part in (triple.subject, triple.predicate, triple.object)]
+
+
+def read_answer(path: Path) -> Answer:
+    """Read a file of SPARQL results (.srj, .srx, .tsv) or a graph (.ttl, .nt, .rdf, .jsonld).
+
+    Args:
+        path: The file; its suffix says what it holds.
+
+    Raises:
+        UsageError: If it is missing, of another kind, or not well-formed.
+    """
+    suffix = path.suffix.lower()
+    if suffix not in _RESULTS and suffix not in _GRAPHS:
+        if suffix == ".csv":
+            what, hint = "CSV does not tell IRIs from strings", "use .srj, .srx or .tsv"
+        else:
+            what = f"unknown kind of file '{suffix}'"
+            hint = f"use one of {', '.join([*_RESULTS, *_GRAPHS])}"
+        raise UsageError(what, where=str(path), hint=hint, code="unknown-file-kind")
+    try:
+        return _read(path.read_bytes(), suffix)
+    except (OSError, SyntaxError, ValueError) as error:
+        what = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise UsageError(what, where=str(path)) from error
+
+
+def _read(data: bytes, suffix: str) -> Answer:
+    if suffix in _GRAPHS:
+        quads = parse(data, _GRAPHS[suffix], without_named_graphs=True)
+        return Answer.of_triples(_triple_texts(quad) for quad in quads)
+    found = parse_query_results(data, _RESULTS[suffix])
+    if isinstance(found, QueryBoolean):
+        return Answer.of_boolean(bool(found))
+    rows = [[None if term is None else term_text(term) for term in row] for row in found]
+    return Answer.of_rows([v.value for v in found.variables], rows)

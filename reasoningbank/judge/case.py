@@ -1,44 +1,50 @@
 """What a judge without the gold may see of an attempt.
 
-A `Case` has no place for a gold query, a verdict or an agent's own words: neither can reach a
-judge that is given one. What an agent says is in its replies, in the comments of its code and
-queries, in what its code prints and in queries that do not run; none of it is taken over. The
-names of variables and the strings in a query are part of the query, and stay.
+A `Case` has no field for a gold query, a verdict or an agent's own words, so neither can reach a
+judge that is given one. An agent's words are in its replies, in comments of its code and queries,
+in what its code prints, and in queries that do not run; none of these are included. Variable names
+and strings in a query are part of the query and stay.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reasoningbank.errors import EndpointError
+from reasoningbank.judge.evidence import Row, Sample
 from reasoningbank.judge.known_names import KnownNames, lines_on
-from reasoningbank.judge.prose import without_comments
-from reasoningbank.judge.sample import Row, Sample
 from reasoningbank.sparql import Term, compact
-from reasoningbank.sparql.termtext import read_term
+from reasoningbank.sparql.terms import read_term
+from reasoningbank.sparql.tokens import tokenize, without_comments
 from reasoningbank.trajectory import Trajectory
 
-__all__ = ["Case", "ExecutedQuery", "case_of", "executed_queries", "shown_row"]
+__all__ = [
+    "Case",
+    "ExecutedQuery",
+    "case_of",
+    "executed_queries",
+    "shown_row",
+    "with_short_strings",
+]
 
-#: Rows shown of a query that ran on the way.
-MAX_ROWS_ON_THE_WAY = 2
+#: Rows shown of another query that ran.
+MAX_OTHER_ROWS = 2
 #: Characters shown of one row.
 MAX_ROW_CHARS = 240
 
-_HANDLE = re.compile(r"Ref\('([^']*)', '[^']*', (\d+) items from ")
+_LONG_QUOTES = ('"""', "'''")
 
 
 @dataclass(frozen=True)
 class ExecutedQuery:
-    """A query that ran on the way, and what came of it.
+    """A query that the agent ran.
 
     Attributes:
         query: Its text, without comments.
         n: Rows that it returned, or the number that it counted.
-        rows: The first of the rows that the agent looked at, each in a line.
+        rows: The first of the rows that the agent looked at, one line each.
     """
 
     query: str
@@ -52,12 +58,12 @@ class Case:
 
     Attributes:
         question: The question.
-        query: The submitted query, without comments; empty where there was none.
-        result: Rows of its result; None where it did not run.
-        failure: Why there is no result, in a line; empty where there is one.
-        names: What is known of the names that the query uses, a line each.
-        on_the_way: Other queries that ran, in their order.
-        prefixes: Prefix and namespace by which results are written.
+        query: The submitted query, without comments; empty if there was none.
+        result: Rows of its result; None if it did not run.
+        failure: Why there is no result, in one line; empty if there is one.
+        names: What is known of the names that the query uses, one line each.
+        executed: Other queries that ran, in order.
+        prefixes: Prefix → namespace for writing results.
     """
 
     question: str
@@ -65,7 +71,7 @@ class Case:
     result: Sample | None = None
     failure: str = ""
     names: tuple[str, ...] = ()
-    on_the_way: tuple[ExecutedQuery, ...] = ()
+    executed: tuple[ExecutedQuery, ...] = ()
     prefixes: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -83,11 +89,11 @@ def case_of(
 
     Args:
         question: The task's question.
-        query: The submitted query; None where there was none.
+        query: The submitted query; None if there was none.
         trajectory: What the agent did; only queries that ran are taken from it.
-        result: Rows of the submitted query's result; None where it did not run.
+        result: Rows of the submitted query's result; None if it did not run.
         failure: Why it did not run.
-        known: The classes and properties of the endpoint; None where they are not known.
+        known: The classes and properties of the endpoint; None if they are not known.
         prefixes: The endpoint's prefixes.
     """
     prefixes = prefixes or {}
@@ -100,15 +106,15 @@ def case_of(
         result=result,
         failure="" if result is not None else failure or "the query did not run",
         names=tuple(lines_on(text, known, prefixes)) if known is not None and text else (),
-        on_the_way=tuple(ran for ran in executed_queries(trajectory) if ran.query != text),
+        executed=tuple(ran for ran in executed_queries(trajectory) if ran.query != text),
         prefixes=prefixes,
     )
 
 
 def executed_queries(trajectory: Trajectory) -> list[ExecutedQuery]:
-    """Return the queries that ran, with rows that the agent looked at; one that ran twice, once.
+    """Return the distinct queries that ran, with rows that the agent looked at.
 
-    Queries that failed are left out: what does not parse as a query can be any text.
+    Queries that failed are left out: text that does not parse as a query can be anything.
     """
     results = {e.parent: trajectory.resolve(e.data) for e in trajectory.of("tool_result")}
     found: dict[str, ExecutedQuery] = {}
@@ -119,26 +125,25 @@ def executed_queries(trajectory: Trajectory) -> list[ExecutedQuery]:
         arguments, result = data.get("arguments"), outcome.get("result")
         if not isinstance(arguments, Mapping) or "error" in outcome:
             continue
-        if data["tool"] == "sparql_query" and (handle := _HANDLE.match(str(result))):
-            query = without_comments(str(arguments.get("query") or ""))
-            handles[handle[1]] = query
-            found.setdefault(query, ExecutedQuery(query, int(handle[2])))
+        query = without_comments(str(arguments.get("query") or ""))
+        if data["tool"] == "sparql_query" and (ref := outcome.get("ref")):
+            handles[ref["key"]] = query
+            found.setdefault(query, ExecutedQuery(query, int(ref["rows"])))
         elif data["tool"] == "sparql_count" and isinstance(result, Mapping):
-            query = without_comments(str(arguments.get("query") or ""))
             if isinstance(count := result.get("count"), (int, float)):
                 found.setdefault(query, ExecutedQuery(query, count))
         elif data["tool"] in ("sparql_peek", "sparql_slice") and isinstance(result, list):
-            ref = arguments.get("ref")
-            key = ref.get("key") if isinstance(ref, Mapping) else ref
+            given = arguments.get("ref")
+            key = given.get("key") if isinstance(given, Mapping) else given
             ran = found.get(handles.get(str(key), ""))
             if ran is not None and not ran.rows:
-                rows = tuple(_peeked(row) for row in result[:MAX_ROWS_ON_THE_WAY])
-                found[ran.query] = ExecutedQuery(ran.query, ran.n, rows)
+                rows = tuple(_peeked(row) for row in result[:MAX_OTHER_ROWS])
+                found[ran.query] = replace(ran, rows=rows)
     return list(found.values())
 
 
 def shown_row(row: Row, prefixes: Mapping[str, str]) -> str:
-    """Return a row in a line, its terms as agents see them too.
+    """Return a row in one line, its terms as agents see them.
 
     Examples:
         >>> shown_row(("<http://e/a>", '"Eiche"@de', None, "3"), {"e": "http://e/"})
@@ -152,7 +157,7 @@ def _compact(text: str, prefixes: Mapping[str, str]) -> Any:
     try:
         term: Term = read_term(text)
     except EndpointError:
-        # A term that was cut for its length is none any more.
+        # A term that was cut cannot be parsed.
         return text
     return compact(term, prefixes, 80)
 
@@ -165,3 +170,22 @@ def _peeked(row: Any) -> str:
 def _line(text: str) -> str:
     text = " ".join(text.split())
     return text if len(text) <= MAX_ROW_CHARS else f"{text[:MAX_ROW_CHARS]}…"
+
+
+def with_short_strings(query: str, most: int) -> str:
+    """Return a query whose string literals keep at most `most` characters: no room for a speech.
+
+    Examples:
+        >>> with_short_strings('ASK { ?s ?p "a short one", "one that goes on and on" }', 12)
+        'ASK { ?s ?p "a short one", "one that goe…" }'
+    """
+    parts = []
+    end = 0
+    for token in tokenize(query):
+        quote = token.text[:3] if token.text[:3] in _LONG_QUOTES else token.text[:1]
+        inner = token.text[len(quote) : -len(quote)]
+        long = token.kind == "string" and len(inner) > most
+        parts.append(query[end : token.start])
+        parts.append(f"{quote}{inner[:most]}…{quote}" if long else token.text)
+        end = token.end
+    return "".join([*parts, query[end:]])

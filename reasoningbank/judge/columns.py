@@ -1,9 +1,7 @@
-"""Which column of a prediction stands for which column of the gold.
+"""The best mapping of gold columns to predicted columns: injective, by content and not by name.
 
-One mapping holds for the whole table: every gold column gets a predicted column of its own.
-Names do not count, content does. The search extends a mapping column by column and follows
-how many rows can still be right under it, a number that only ever falls; so it can drop
-whole branches, and the best mapping left is the best there is.
+The search extends a mapping column by column and tracks how many rows can still be right under it.
+That bound only falls, so whole branches can be dropped and the result is still optimal.
 """
 
 from __future__ import annotations
@@ -13,23 +11,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reasoningbank.judge.encoding import Encoded, Ints
+from reasoningbank.judge.cells import Encoded, Ints
 
 __all__ = ["Found", "Leaf", "best_mapping"]
 
-# Work that each search may do, in rows looked at, a few seconds; what a step costs besides.
+# Rows that each search may look at (a few seconds), and the fixed cost of a step.
 _WORK = 20_000_000
 _STEP = 1_000
 
 
 @dataclass(frozen=True)
 class Leaf:
-    """How good a whole mapping is.
-
-    Attributes:
-        right: How many predicted rows are right under it.
-        accepted: Whether the prediction as a whole is right under it.
-    """
+    """A complete mapping: how many rows are right under it, and whether the whole answer is."""
 
     right: int
     accepted: bool
@@ -40,9 +33,9 @@ class Found:
     """The best mapping.
 
     Attributes:
-        mapping: For each gold column, the predicted column, or -1 where none is left.
+        mapping: For each gold column, the predicted column, or -1.
         leaf: How good it is; None where no mapping makes any row right.
-        complete: False where the search was given up before every mapping was excluded.
+        complete: False if the search stopped before every mapping was excluded.
     """
 
     mapping: tuple[int, ...]
@@ -56,19 +49,15 @@ def best_mapping(
     evaluate: Callable[[tuple[int, ...], Ints, Ints], Leaf],
     needed: int | None,
 ) -> Found:
-    """Find the mapping under which most rows are right.
+    """Return the first accepted mapping, or one with the most right rows.
 
     Args:
         gold: The right answer.
         predicted: The answer to map onto it.
-        evaluate: Judges a whole mapping, given the classes of gold rows (from 0) and of
-            predicted rows (-1 where no gold row is like it). Blank nodes in these classes
-            are all alike, so it may find fewer rows right than the classes allow.
-        needed: How many rows must be right for the prediction to be accepted; None where
-            nothing could make it so.
-
-    Returns:
-        The first accepted mapping, otherwise one with the most right rows.
+        evaluate: Judges a complete mapping, given the classes of gold rows (from 0) and of
+            predicted rows (-1: like no gold row). These classes ignore which blank node is which,
+            so fewer rows may be right than they allow.
+        needed: How many rows must be right for acceptance; None if acceptance is impossible.
     """
     overlaps = _overlaps(gold, predicted)
     mapping = _assignment(overlaps)
@@ -83,7 +72,7 @@ def best_mapping(
 
 
 def _overlaps(gold: Encoded, predicted: Encoded) -> Ints:
-    """Count, for each pair of columns, the cells they have in common as multisets."""
+    """Count the cells that each pair of columns shares, as multisets."""
     shape = (len(gold.values), len(predicted.values))
     if not (gold.n_rows and predicted.n_rows and all(shape)):
         return np.zeros(shape, dtype=np.int64)
@@ -113,8 +102,7 @@ def _histogram(side: Encoded) -> tuple[Ints, Ints, Ints]:
 
 
 def _assignment(overlaps: Ints) -> tuple[int, ...]:
-    """Give each gold column the predicted column most like it, none twice."""
-    # Imported where it is needed: it takes longer to load than most commands to run.
+    """Assign each gold column the most similar predicted column, none twice."""
     from scipy.optimize import linear_sum_assignment
 
     mapping = [-1] * len(overlaps)
@@ -142,11 +130,11 @@ class _Search:
         self._needed: int | None = None
         self.best: tuple[tuple[int, ...], Leaf] | None = None
         self.complete = True
-        # Columns with few look-alikes and many values first: they decide most.
+        # Columns with few similar ones and many values first: they decide most.
         kinds = [len(np.unique(column)) for column in gold.values]
         alike = (overlaps == overlaps.max(axis=1, initial=0)[:, None]).sum(axis=1)
         self._order = sorted(range(len(kinds)), key=lambda c: (alike[c], -kinds[c], c))
-        # Columns that are equal cell by cell stand for each other.
+        # Columns that are equal cell by cell are interchangeable.
         twins: dict[bytes, int] = {}
         self._twin = [
             twins.setdefault(value.tobytes() + blank.tobytes(), c)
@@ -163,11 +151,7 @@ class _Search:
             yield unique, counts, ids
 
     def run(self, needed: int | None) -> bool:
-        """Search; with `needed`, only where that many rows can be right.
-
-        Returns:
-            Whether an accepted mapping was found.
-        """
+        """Search, with `needed` only where that many rows can be right; say if one is accepted."""
         self._needed = needed
         self._left = _WORK
         n_rows = self._predicted.n_rows
@@ -188,7 +172,7 @@ class _Search:
             bounds = {c: self._step(len(chosen), c, alive, classes)[2] for c in candidates}
             candidates.sort(key=lambda c: -bounds[c])
         for candidate in candidates:
-            # Some mapping is looked at to its end, whatever the work.
+            # At least one mapping is always evaluated.
             if self._left <= 0 and not (self._needed is None and self.best is None):
                 self.complete = False
                 return False
@@ -200,7 +184,7 @@ class _Search:
     def _step(
         self, depth: int, candidate: int, alive: Ints, classes: Ints
     ) -> tuple[Ints, Ints, int]:
-        """Map one column more; return what is left and how many rows can still be right."""
+        """Map one more column; return the rows left and how many of them can still be right."""
         self._left -= len(alive) + _STEP
         unique, counts, _ = self._levels[depth]
         keys = _pair_keys(classes, self._predicted.values[candidate][alive])
@@ -211,7 +195,7 @@ class _Search:
         return alive[same], at, bound
 
     def _candidates(self, column: int, chosen: tuple[int, ...]) -> list[int]:
-        """Return the predicted columns left for a gold column, most alike first."""
+        """Return the free predicted columns for a gold column, the most similar first."""
         overlaps, names = self._overlaps[column], self._predicted.variables
         free = [c for c in range(len(names)) if c not in chosen and overlaps[c] > 0]
         name = self._gold.variables[column]
@@ -241,5 +225,5 @@ class _Search:
 
 
 def _pair_keys(first: Ints, second: Ints) -> Ints:
-    # Ids are far below 2^31: there are not that many cells.
+    # Ids are far below 2^31.
     return (first << 31) | second

@@ -8,24 +8,66 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from reasoningbank.findings import Finding
-from reasoningbank.judge.answer import Answer
+from reasoningbank.judge.answer import Answer, read_answer
 from reasoningbank.judge.blanks import isomorphic, local_classes, signature_classes
+from reasoningbank.judge.cells import Encoded, Ints, encode, pair_ids
 from reasoningbank.judge.columns import Found, Leaf, best_mapping
-from reasoningbank.judge.encoding import Encoded, Ints, encode, pair_ids
-from reasoningbank.judge.window import Window
 
-__all__ = ["Comparison", "Contrast", "Scores", "blocks_of", "compare", "contrast", "findings_of"]
+__all__ = [
+    "Comparison",
+    "Contrast",
+    "Scores",
+    "Window",
+    "blocks_of",
+    "compare",
+    "compare_files",
+    "contrast",
+    "findings_of",
+]
 
 _ORDER = Finding("wrong-order", "the right rows in the wrong order")
 _BLANKS = Finding(
     "blank-nodes-differ", "the rows are alike, but blank nodes connect them differently"
 )
 _INCOMPLETE = Finding("search-incomplete", "not every mapping of columns was tried")
+
+
+@dataclass(frozen=True)
+class Window:
+    """What the outermost modifiers of a gold query leave open.
+
+    A query with a LIMIT returns one of many right answers wherever its ORDER BY does not decide.
+    So the gold is computed without its LIMIT, and an answer is right if it takes the right number
+    of rows from each group of rows that the ORDER BY leaves tied. Without ORDER BY all rows are
+    one such group.
+
+    Attributes:
+        start: OFFSET, in rows.
+        length: LIMIT, in rows; None where there is none.
+        keys: The variables that the rows are sorted by, most important first; empty if nothing
+            sorts them, None if they are sorted by something that is no column, so that every row
+            has its own place.
+    """
+
+    start: int = 0
+    length: int | None = None
+    keys: tuple[str, ...] | None = None
+
+    @property
+    def is_slice(self) -> bool:
+        """Whether rows are left out."""
+        return self.start > 0 or self.length is not None
+
+    def size(self, n_rows: int) -> int:
+        """Return how many of `n_rows` rows are inside."""
+        left = max(0, n_rows - self.start)
+        return left if self.length is None else min(self.length, left)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,6 +186,24 @@ def compare(
     """
     found = contrast(gold, predicted, bag=bag, ordered=ordered, window=window).comparison
     return replace(found, match=found.lenient if lenient else found.strict)
+
+
+def compare_files(
+    gold: Path,
+    predicted: Path,
+    *,
+    bag: bool = False,
+    ordered: bool = False,
+    lenient: bool = False,
+) -> Comparison:
+    """Compare two files of results or two graphs; see `compare` and `read_answer`.
+
+    Raises:
+        UsageError: If a file cannot be read.
+    """
+    return compare(
+        read_answer(gold), read_answer(predicted), bag=bag, ordered=ordered, lenient=lenient
+    )
 
 
 def contrast(

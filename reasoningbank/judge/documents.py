@@ -1,8 +1,8 @@
 """What a SPARQL Update changes in documents, as an answer that can be compared.
 
-The right answer to an instruction that writes is a state of documents. It is told by an update
-(SPARQL 1.1 Update), run on the data of a pack with the documents as they were; what it added to
-documents and took from them is the answer. So it does not matter by which requests a program wrote.
+The right answer to an instruction that writes is a state of documents. The gold is an update, run
+on the pack's data with the documents as they were; the triples it adds to and removes from
+documents are the answer. So it does not matter by which requests a program wrote.
 """
 
 from __future__ import annotations
@@ -18,18 +18,16 @@ from pyoxigraph import Literal, NamedNode, QueryResultsFormat, QuerySolutions, p
 from reasoningbank.corpus import DocumentSpace, Pack
 from reasoningbank.errors import EndpointError, QueryError, QueryTimeoutError
 from reasoningbank.judge.answer import Answer, term_text
-from reasoningbank.ldp.faults import Refused
-from reasoningbank.ldp.updates import expanded
+from reasoningbank.ldp.exchange import Refused, expanded
 from reasoningbank.sparql import OxigraphServer
-from reasoningbank.sparql.nesting import check_nesting
-from reasoningbank.sparql.tokens import tokenize
+from reasoningbank.sparql.tokens import check_nesting, tokenize
 
 __all__ = ["DocumentChanges"]
 
 #: A document, and a triple in it: subject, predicate, object.
 _Statement: TypeAlias = tuple[str, str, str, str]
 
-#: What would reach another machine.
+#: Operations that reach another machine.
 _BEYOND = ("LOAD", "SERVICE")
 #: Most triples that all documents may hold together.
 _MOST_TRIPLES = 1_000_000
@@ -40,10 +38,9 @@ SELECT ?document ?s ?p ?o WHERE {{
 
 
 class DocumentChanges:
-    """Runs updates on a fresh copy of a pack's data and documents, each in an engine of its own.
+    """Runs updates on a fresh copy of a pack's data and documents, each in a process of its own.
 
-    An engine that goes on computing is ended with its process, so nothing that is submitted can
-    take the judge along.
+    An engine that does not stop is killed with its process, so no update can block the judge.
 
     Args:
         data: Files of the pack's data, the default graph that an update's WHERE reads.
@@ -56,23 +53,23 @@ class DocumentChanges:
 
     @classmethod
     def of(cls, pack: Pack) -> DocumentChanges | None:
-        """Return those of a pack; None where it has no documents."""
+        """Return those of a pack; None if it has no documents."""
         return None if pack.documents is None else cls(pack.data, pack.documents)
 
     def answer(self, update: str, *, timeout_s: float) -> Answer:
         """Return what an update adds to documents and removes from them, as a graph.
 
-        Its triples are those that differ. The predicate also tells the document and whether the
-        triple came or went, so that a triple in another document is another one.
+        The predicate of each triple also names the document and whether the triple was added or
+        removed, so that the same triple in another document is a different one.
 
         Args:
             update: The update; the default graph holds the data, a graph each document.
             timeout_s: Seconds it may take.
 
         Raises:
-            QueryError: It does not parse, reaches another machine, takes too long, or writes more
-                than can be compared.
-            EndpointError: The engine cannot be asked.
+            QueryError: If it does not parse, reaches another machine, takes too long, or writes
+                more than can be compared.
+            EndpointError: If the engine fails.
         """
         update = _checked(update)
         initial = [] if self._space.initial is None else [self._space.initial]
@@ -80,21 +77,21 @@ class DocumentChanges:
             OxigraphServer(
                 [*self._data, *initial], union_default_graph=False, timeout_s=timeout_s
             ) as engine,
-            # An engine that goes on computing ends by itself, a little later than it should.
+            # The engine ends a long update by itself, a little later than it should.
             httpx.Client(timeout=timeout_s + 5, trust_env=False) as http,
         ):
             service = engine.url.removesuffix("query")
-            # The engine spells literals its own way, so it tells what was there before, too.
+            # Read back both states: the engine normalizes literals.
             before = _held(http, service, self._space.base)
             _run(http, service, update, timeout_s)
             after = _held(http, service, self._space.base)
-        came = [_row("added", *stated) for stated in after - before]
-        went = [_row("removed", *stated) for stated in before - after]
-        return Answer.of_triples(sorted([*came, *went]))
+        added = [_row("added", *stated) for stated in after - before]
+        removed = [_row("removed", *stated) for stated in before - after]
+        return Answer.of_triples(sorted([*added, *removed]))
 
 
 def _checked(update: str) -> str:
-    """Return an update that reaches no other machine, with its codepoint escapes expanded."""
+    """Return an update with its codepoint escapes expanded; raise if it reaches another machine."""
     try:
         update = expanded(update)
     except Refused as error:
@@ -104,7 +101,9 @@ def _checked(update: str) -> str:
     for token in tokens:
         if token.is_word(*_BEYOND):
             what = f"{token.text.upper()} reaches another machine"
-            raise QueryError(what, where="update", hint="change documents alone")
+            raise QueryError(
+                what, where="update", hint="change documents only", code="remote-update"
+            )
     return update
 
 
@@ -152,5 +151,5 @@ def _statement(document: Any, subject: Any, predicate: NamedNode, object_: Any) 
 def _row(
     change: str, document: str, subject: str, predicate: str, object_: str
 ) -> tuple[str, str, str]:
-    told = f"document={quote(document, safe='')}&predicate={quote(predicate, safe='')}"
-    return subject, f"<urn:reasoningbank:{change}?{told}>", object_
+    query = f"document={quote(document, safe='')}&predicate={quote(predicate, safe='')}"
+    return subject, f"<urn:reasoningbank:{change}?{query}>", object_

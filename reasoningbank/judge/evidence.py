@@ -1,30 +1,75 @@
 """What a verdict rests on, for readers: a few rows of both answers, and rows that differ.
 
-The rows and the mapping of columns are those of the judge's own comparison. Rows are sorted,
-and blank nodes named by where they stand, so that the same two answers give the same evidence
-in whatever order the engine returned them. What is shown of the prediction depends on it alone:
-a judge that must not know the gold may read it.
+Rows and column mapping are those of the judge's own comparison. Rows are sorted, and blank nodes
+named by position, so the same two answers give the same evidence in whatever order the engine
+returned them. What is shown of the prediction depends on it alone: a judge that must not know the
+gold may read it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from reasoningbank.judge.answer import Answer
-from reasoningbank.judge.compare import Contrast, contrast
-from reasoningbank.judge.differing import differing
-from reasoningbank.judge.encoding import Encoded, Ints
+from reasoningbank.judge.blanks import local_classes
+from reasoningbank.judge.cells import Encoded, Ints
+from reasoningbank.judge.compare import Contrast, Window, blocks_of, contrast
 from reasoningbank.judge.gold import Gold
-from reasoningbank.judge.sample import MAX_ROWS, Row, Sample, first_rows, sample_of, shown_rows
+from reasoningbank.sparql.terms import cut
 
-__all__ = ["MAX_DIFFERING", "Evidence", "evidence_of"]
+__all__ = [
+    "MAX_DIFFERING",
+    "MAX_ROWS",
+    "MAX_TERM_CHARS",
+    "Evidence",
+    "Row",
+    "Sample",
+    "evidence_of",
+    "sample_of",
+]
 
-#: Rows shown that one answer lacks, and that it has too many.
+#: Rows shown of an answer.
+MAX_ROWS = 10
+#: Rows shown that one answer lacks, or has too many.
 MAX_DIFFERING = 20
+#: Characters shown of a term.
+MAX_TERM_CHARS = 300
+
+#: A row of terms as SPARQL TSV writes them; None where a variable is unbound.
+Row = tuple[str | None, ...]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A few rows of an answer.
+
+    Attributes:
+        variables: Names of its columns; `subject`, `predicate` and `object` of a graph,
+            `boolean` of an ASK.
+        rows: At most `MAX_ROWS` of its rows.
+        n: How many it has.
+    """
+
+    variables: tuple[str, ...] = ()
+    rows: tuple[Row, ...] = ()
+    n: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the sample as a JSON object."""
+        rows = [list(row) for row in self.rows]
+        return {"variables": list(self.variables), "rows": rows, "n": self.n}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Sample:
+        """Read what `to_json` wrote."""
+        rows = tuple(tuple(row) for row in data["rows"])
+        return cls(tuple(data["variables"]), rows, int(data["n"]))
 
 
 @dataclass(frozen=True)
@@ -32,8 +77,8 @@ class Evidence:
     """What a verdict rests on.
 
     Attributes:
-        gold: Of the right answer.
-        predicted: Of the answer that was judged; empty where there was none to compare.
+        gold: Rows of the right answer.
+        predicted: Rows of the judged answer; empty if there was none to compare.
         missing: Rows of the gold, in its columns, that the prediction lacks; at most
             `MAX_DIFFERING`. Where a LIMIT leaves several rows right, some that would do.
         surplus: Rows of the prediction, in its columns, that are wrong or too many; likewise.
@@ -51,7 +96,7 @@ class Evidence:
     n_surplus: int = 0
 
     def to_json(self) -> dict[str, Any]:
-        """Return the evidence as JSON-able data."""
+        """Return the evidence as a JSON object."""
         return {
             "gold": self.gold.to_json(),
             "predicted": self.predicted.to_json(),
@@ -61,6 +106,34 @@ class Evidence:
             "n_missing": self.n_missing,
             "n_surplus": self.n_surplus,
         }
+
+
+def sample_of(
+    answer: Answer, *, bag: bool = False, ordered: bool = False, names: dict[str, str] | None = None
+) -> Sample:
+    """Return the first rows of an answer; they depend on nothing but the answer.
+
+    Args:
+        answer: The answer.
+        bag: Whether repeated rows are shown and counted.
+        ordered: Whether rows stay as they came, instead of being sorted.
+        names: Names given to blank nodes so far; more are added.
+
+    Examples:
+        >>> answer = Answer.of_rows(["x"], [["<http://e/b>"], ["<http://e/a>"], ["<http://e/b>"]])
+        >>> sample_of(answer)
+        Sample(variables=('x',), rows=(('<http://e/a>',), ('<http://e/b>',)), n=2)
+    """
+    if answer.form == "boolean":
+        return Sample(("boolean",), ((str(answer.value).lower(),),), 1)
+    table, n = answer.table, answer.n_rows
+    if not bag and table.num_columns:
+        # Without threads the rows stay in the order in which each came first.
+        table = table.group_by(table.column_names, use_threads=False).aggregate([])
+        n = table.num_rows
+    everything = np.arange(n, dtype=np.int64)
+    chosen = everything[:MAX_ROWS] if ordered else _first_rows(table, everything, MAX_ROWS)
+    return Sample(answer.variables, _shown_rows(table, chosen, names), n)
 
 
 def evidence_of(
@@ -75,17 +148,10 @@ def evidence_of(
 
     Args:
         gold: The right answer.
-        predicted: The answer that was judged; None where there was none.
-        found: How the two compare; None where they were not compared.
+        predicted: The judged answer; None if there was none.
+        found: How the two compare; None if they were not compared.
         bag: Whether repeated rows of the prediction are shown and counted.
         ordered: Whether rows are shown in the order in which they came.
-
-    Examples:
-        >>> gold = Gold(Answer.of_rows(["x"], [["<http://e/b>"], ["<http://e/a>"]]))
-        >>> mine = Answer.of_rows(["y"], [["<http://e/c>"], ["<http://e/a>"]])
-        >>> found = evidence_of(gold, mine, contrast(gold.answer, mine))
-        >>> found.gold.rows, found.missing, found.surplus
-        ((('<http://e/a>',), ('<http://e/b>',)), (('<http://e/b>',),), (('<http://e/c>',),))
     """
     if found is None or predicted is None:
         counted = contrast(gold.answer, Answer.of_rows([], [])).gold
@@ -97,7 +163,7 @@ def evidence_of(
     ours = _Side(gold.answer, found.gold, {})
     theirs = _Side(predicted, found.predicted, names)
     many = found.window.is_slice
-    rows = differing(found, ours.order(sort=many), theirs.order(sort=many))
+    rows = _differing(found, ours.order(sort=many), theirs.order(sort=many))
     inside = _inside(gold, found.gold.n_rows, ordered)
     return Evidence(
         gold=ours.sample(inside, found.comparison.n_gold, ordered),
@@ -111,7 +177,7 @@ def evidence_of(
 
 
 def _inside(gold: Gold, n_rows: int, ordered: bool) -> Ints:
-    """Return the positions of the gold's rows that its modifiers leave inside, or may leave."""
+    """Return the positions of the gold's rows that its modifiers keep, or may keep."""
     window = gold.window
     if window.is_slice and (ordered or window.keys != ()):
         return np.arange(window.start, window.start + window.size(n_rows), dtype=np.int64)
@@ -119,13 +185,7 @@ def _inside(gold: Gold, n_rows: int, ordered: bool) -> Ints:
 
 
 class _Side:
-    """Shows rows of one answer; names its blank nodes as they come.
-
-    Args:
-        answer: The answer.
-        counted: Its rows that were counted; positions below are of these.
-        names: Names given to its blank nodes so far.
-    """
+    """Shows rows of one answer; positions are those of its `counted` rows."""
 
     def __init__(self, answer: Answer, counted: Encoded, names: dict[str, str]) -> None:
         self._answer = answer
@@ -133,16 +193,16 @@ class _Side:
         self._names = names
 
     def order(self, *, sort: bool) -> Ints:
-        """Return all positions, sorted by what the rows say or as they came."""
+        """Return all positions, sorted by the rows' text or as they came."""
         everything = np.arange(len(self._places), dtype=np.int64)
         return self.first(everything, len(everything), not sort)
 
     def first(self, positions: Ints, most: int, ordered: bool) -> Ints:
-        """Return at most so many of the positions: the first as they came, or when sorted."""
+        """Return at most `most` of the positions: the first as they came, or when sorted."""
         if ordered or self._answer.form == "boolean":
             return positions[:most]
-        places = first_rows(self._answer.table, self._places[positions], most)
-        # The rows that are counted stand in the order of the answer.
+        places = _first_rows(self._answer.table, self._places[positions], most)
+        # The counted rows are in the order of the answer.
         return np.searchsorted(self._places, places).astype(np.int64)
 
     def sample(self, positions: Ints, n: int, ordered: bool) -> Sample:
@@ -156,4 +216,98 @@ class _Side:
         """Return the rows at these positions."""
         if self._answer.form == "boolean":
             return sample_of(self._answer).rows * len(positions)
-        return shown_rows(self._answer.table, self._places[positions], self._names)
+        return _shown_rows(self._answer.table, self._places[positions], self._names)
+
+
+def _first_rows(table: pa.Table, positions: Ints, most: int) -> Ints:
+    """Return the first `most` of some rows, sorted by the text of their terms."""
+    if not table.num_columns:
+        return positions[:most]
+    rows = table.take(pa.array(positions))
+    # The labels of blank nodes mean nothing.
+    keys = [pc.if_else(pc.starts_with(c, "_:"), "_:", c) for c in rows.columns]
+    names = [str(at) for at in range(len(keys))]
+    chosen = pc.select_k_unstable(
+        pa.Table.from_arrays(keys, names=names),
+        k=min(most, len(positions)),
+        sort_keys=[(name, "ascending") for name in names],
+    )
+    first: Ints = positions[chosen.to_numpy().astype(np.int64)]
+    return first
+
+
+def _shown_rows(
+    table: pa.Table, positions: Ints, names: dict[str, str] | None = None
+) -> tuple[Row, ...]:
+    """Return rows with long terms cut and blank nodes named in order of appearance."""
+    known: dict[str, str] = {} if names is None else names
+
+    def shown(text: str | None) -> str | None:
+        if text is None:
+            return None
+        if text.startswith("_:"):
+            return known.setdefault(text, f"_:b{len(known)}")
+        return cut(text, MAX_TERM_CHARS)
+
+    columns = [column.to_pylist() for column in table.take(pa.array(positions)).columns]
+    return tuple(tuple(shown(column[at]) for column in columns) for at in range(len(positions)))
+
+
+class _Differing(NamedTuple):
+    """Positions of the gold's rows that are missing, and of predicted rows that are wrong."""
+
+    missing: Ints
+    surplus: Ints
+
+
+def _differing(found: Contrast, gold_order: Ints, predicted_order: Ints) -> _Differing:
+    """Find the rows that the two answers do not share, under the mapping of their columns.
+
+    The counts are those of the comparison. Where several answers are right, the order given with
+    each side chooses the rows that are named.
+    """
+    gold, predicted, window = found.gold, found.predicted, found.window
+    if found.mapping is None:
+        ours = np.arange(gold.n_rows, dtype=np.int64)
+        theirs = np.full(predicted.n_rows, -1, dtype=np.int64)
+    else:
+        ours, theirs = local_classes(gold, predicted.select(found.mapping))
+    kinds = 1 + int(max(ours.max(initial=0), theirs.max(initial=0)))
+    possible = np.minimum(
+        np.bincount(ours, minlength=kinds), np.bincount(theirs[theirs >= 0], minlength=kinds)
+    )
+    blocks, quota = _blocks(gold, window)
+    block_of = np.zeros(kinds, dtype=np.int64)
+    block_of[ours] = blocks
+    taken = np.zeros(len(quota), dtype=np.int64)
+    np.add.at(taken, block_of, possible)
+
+    known = predicted_order[theirs[predicted_order] >= 0]
+    known = known[_nth(theirs[known]) < possible[theirs[known]]]
+    block = block_of[theirs[known]]
+    right = known[_nth(block) < quota[block]]
+    surplus = np.ones(predicted.n_rows, dtype=bool)
+    surplus[right] = False
+
+    free = gold_order[_nth(ours[gold_order]) >= possible[ours[gold_order]]]
+    short = quota - np.minimum(taken, quota)
+    missing = free[_nth(blocks[free]) < short[blocks[free]]]
+    return _Differing(np.sort(missing), np.flatnonzero(surplus).astype(np.int64))
+
+
+def _blocks(gold: Encoded, window: Window) -> tuple[Ints, Ints]:
+    """Return the group of each gold row, and how many rows of each group belong in the answer."""
+    if not window.is_slice:
+        return np.zeros(gold.n_rows, dtype=np.int64), np.array([gold.n_rows], dtype=np.int64)
+    blocks = blocks_of(gold, window.keys)
+    inside = blocks[window.start : window.start + window.size(gold.n_rows)]
+    return blocks, np.bincount(inside, minlength=1 + int(blocks.max(initial=0)))
+
+
+def _nth(classes: Ints) -> Ints:
+    """Number the members of each class from 0, in order: [5, 5, 2, 5] gives [0, 1, 0, 2]."""
+    order = np.argsort(classes, kind="stable")
+    sorted_ = classes[order]
+    nth = np.empty(len(classes), dtype=np.int64)
+    nth[order] = np.arange(len(classes)) - np.searchsorted(sorted_, sorted_, side="left")
+    return nth

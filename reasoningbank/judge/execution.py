@@ -1,6 +1,6 @@
-"""The execution judge: a query is right when it returns what the gold returns.
+"""The execution judge: a query is right if it returns what the gold returns.
 
-An update, of an instruction that writes, is right when it leaves documents as the gold does.
+An update is right if it leaves documents as the gold does.
 """
 
 from __future__ import annotations
@@ -16,11 +16,10 @@ from reasoningbank.findings import Finding
 from reasoningbank.judge.answer import Answer, answer_of
 from reasoningbank.judge.compare import Comparison, Scores, contrast
 from reasoningbank.judge.documents import DocumentChanges
-from reasoningbank.judge.evidence import Evidence, evidence_of
+from reasoningbank.judge.evidence import Evidence, Sample, evidence_of, sample_of
 from reasoningbank.judge.gold import Gold, GoldStore
-from reasoningbank.judge.sample import Sample, sample_of
 from reasoningbank.sparql import SPARQLClient
-from reasoningbank.sparql.outline import is_update
+from reasoningbank.sparql.tokens import is_update
 
 __all__ = ["ExecutionJudge", "Judgement", "Verdict", "VerdictStatus"]
 
@@ -51,12 +50,12 @@ class Verdict(Scores):
 
 @dataclass(frozen=True)
 class Judgement:
-    """A verdict with what it rests on.
+    """A verdict with its evidence.
 
     Attributes:
         verdict: What was decided.
         evidence: Rows of both answers, and rows that differ.
-        seconds: How long judging took, computing the gold included where it was not frozen yet.
+        seconds: How long judging took, including computing the gold if it was not frozen yet.
     """
 
     verdict: Verdict
@@ -67,8 +66,7 @@ class Judgement:
 class ExecutionJudge:
     """Judges submitted queries by their results.
 
-    Queries run without the caps that agents see, under these alone, and under the byte cap of
-    the client.
+    Queries run without the caps that agents see: only these limits and the client's byte cap hold.
 
     Args:
         client: Speaks to the endpoint of the tasks.
@@ -76,7 +74,7 @@ class ExecutionJudge:
         timeout_s: Seconds a query may take. Golds get no more, so that a gold that an oracle
             could not submit is a defect of its task.
         max_rows: Most rows that are read of a result.
-        documents: Runs the updates of tasks that write; None where no task does.
+        documents: Runs the updates of tasks that write; None if no task does.
     """
 
     def __init__(
@@ -108,24 +106,19 @@ class ExecutionJudge:
 
         Args:
             task: The task, with its gold query.
-            query: The submitted query; None where there is none.
+            query: The submitted query; None if there is none.
 
         Returns:
             The verdict. A query that fails or takes too long scores 0.
 
         Raises:
-            EndpointError: If the endpoint fails: nothing can be said about the query.
+            EndpointError: If the endpoint fails, so that nothing is known about the query.
             RecordError: If the gold cannot be kept.
         """
         return self.examine(task, query).verdict
 
     def examine(self, task: Task, query: str | None) -> Judgement:
-        """Judge as `judge` does, and say what the verdict rests on.
-
-        Raises:
-            EndpointError: If the endpoint fails: nothing can be said about the query.
-            RecordError: If the gold cannot be kept.
-        """
+        """Judge as `judge` does, and return the evidence too."""
         began = time.monotonic()
         verdict, evidence = self._examine(task, query)
         return Judgement(verdict, evidence, round(time.monotonic() - began, 4))

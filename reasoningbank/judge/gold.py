@@ -1,8 +1,7 @@
 """Gold results: computed once for each task and store, then frozen.
 
-A gold that is computed anew for every attempt is slow, and worse, it could change between
-two attempts that are compared. So each is kept in a file of its own, named by the task, its
-query and the content of the store.
+A gold computed again for every attempt is slow, and could change between two attempts that are
+compared. So each is kept in a file of its own, named by task, query and content of the store.
 """
 
 from __future__ import annotations
@@ -15,8 +14,9 @@ import re
 import tempfile
 import threading
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -29,13 +29,14 @@ from reasoningbank.corpus import Task
 from reasoningbank.errors import QueryError, QueryTimeoutError, RecordError
 from reasoningbank.findings import Finding
 from reasoningbank.judge.answer import Answer
-from reasoningbank.judge.window import Window, read_modifiers
+from reasoningbank.judge.compare import Window
+from reasoningbank.sparql.tokens import Token, tokenize
 
-__all__ = ["Gold", "GoldStore"]
+__all__ = ["Gold", "GoldStore", "read_modifiers"]
 
 logger = logging.getLogger(__name__)
 
-# Files of another layout are computed anew.
+# Files of another layout are computed again.
 _LAYOUT = 2
 _METADATA = b"reasoningbank.gold"
 
@@ -63,9 +64,9 @@ class GoldStore:
     """Keeps gold results in a folder, one file each; safe to use from several threads.
 
     Args:
-        folder: Where the files lie; made when the first is written.
-        store_hash: Stands for the content of the endpoint's store: results for one content
-            are never used for another.
+        folder: Where the files are; created with the first.
+        store_hash: Hash of the endpoint's store: results for one content are never used for
+            another.
 
     Examples:
         >>> from tempfile import TemporaryDirectory
@@ -93,12 +94,12 @@ class GoldStore:
             run: Executes a query on the store.
 
         Returns:
-            The gold; one that fails or says nothing has a `defect`. A failure is remembered,
-            but not in the folder: the next store tries it again. One that takes too long is
-            tried twice, and again by the next trial.
+            The gold; one that fails or returns nothing has a `defect`. A failure is remembered in
+            memory only: the next store tries it again. A gold that times out is tried twice, and
+            again by the next trial.
 
         Raises:
-            EndpointError: If the endpoint fails, which says nothing about the gold.
+            EndpointError: If the endpoint fails.
             RecordError: If the file cannot be written.
         """
         path = self.path(task)
@@ -166,7 +167,7 @@ def _compute(query: str, run: Callable[[str], Answer]) -> Gold:
 
 
 def _whole(query: str, unsliced: str, window: Window, run: Callable[[str], Answer]) -> Gold | None:
-    """Compute the gold without its LIMIT; None where the LIMIT cannot be applied to it."""
+    """Compute the gold without its LIMIT; None if the LIMIT cannot be applied to the result."""
     if window.keys is None:
         return None
     answer = run(unsliced)
@@ -175,22 +176,89 @@ def _whole(query: str, unsliced: str, window: Window, run: Callable[[str], Answe
     if answer.truncated:
         raise QueryError("more than the caps of the judge allow", code="result-truncated")
     if answer.form == "graph":
-        # LIMIT counts solutions here, not triples; how many triples they make is seen by
-        # asking. Triples do not show what solutions were sorted by.
+        # LIMIT counts solutions here, not triples, and triples do not show what solutions were
+        # sorted by. How many triples the solutions make is found by asking.
         return None if window.keys else Gold(answer, Window(0, run(query).n_rows, keys=()))
     if not set(window.keys) <= set(answer.variables):
         return None
     return Gold(answer, window)
 
 
+def read_modifiers(query: str) -> tuple[Window, str]:
+    """Return OFFSET, LIMIT and sort keys of a query's outermost level, and the query without them.
+
+    Examples:
+        >>> window, text = read_modifiers("SELECT ?x { ?x ?p 1 } ORDER BY ?x LIMIT 3 # LIMIT")
+        >>> window
+        Window(start=0, length=3, keys=('x',))
+        >>> text
+        'SELECT ?x { ?x ?p 1 } ORDER BY ?x  # LIMIT'
+    """
+    outer = _outermost(tokenize(query))
+    start, length = 0, None
+    unsliced = query
+    for word, number in reversed(list(pairwise(outer))):
+        if word.is_word("LIMIT", "OFFSET") and number.kind == "number":
+            unsliced = unsliced[: word.start] + unsliced[number.end :]
+            if word.is_word("LIMIT"):
+                length = int(number.text)
+            else:
+                start = int(number.text)
+    return Window(start, length, _sort_keys(outer)), unsliced
+
+
+def _outermost(tokens: Sequence[Token]) -> list[Token]:
+    """Return the tokens outside all braces; parentheses stay."""
+    depth = 0
+    outer = []
+    for token in tokens:
+        # No other token has this text: a string carries its quotes.
+        if token.text == "{":
+            depth += 1
+        elif token.text == "}":
+            depth -= 1
+        elif depth == 0:
+            outer.append(token)
+    return outer
+
+
+def _sort_keys(outer: Sequence[Token]) -> tuple[str, ...] | None:
+    """Return the variables of ORDER BY; None if any of its conditions is an expression."""
+    begin = next(
+        (i for i, (a, b) in enumerate(pairwise(outer)) if a.is_word("ORDER") and b.is_word("BY")),
+        None,
+    )
+    if begin is None:
+        return ()
+    keys = []
+    rest = iter(outer[begin + 2 :])
+    for token in rest:
+        if token.is_word("LIMIT", "OFFSET", "VALUES"):
+            break
+        if token.is_word("ASC", "DESC"):
+            condition = list(islice(rest, 3))
+            if [t.text for t in condition[::2]] != ["(", ")"]:
+                return None
+            token = condition[1]
+        elif token.text == "(":
+            condition = list(islice(rest, 2))
+            if len(condition) < 2 or condition[1].text != ")":
+                return None
+            token = condition[0]
+        if token.kind != "variable":
+            return None
+        keys.append(token.text[1:])
+    return tuple(keys)
+
+
 def _load(path: Path) -> Gold | None:
-    """Read a gold; None where there is none, or none that can be read."""
+    """Read a gold; None if there is no readable one."""
     try:
         table = pq.read_table(path)
         facts: dict[str, Any] = json.loads(table.schema.metadata[_METADATA])
         table = table.replace_schema_metadata(None)
         if facts.pop("hash") != _hash(table, facts, path):
-            logger.warning("%s: is not the gold that was kept; it is computed anew", path)
+            logger.warning("%s: changed since it was written; computing the gold again", path)
             return None
         keys = facts["window"]["keys"]
         window = Window(**{**facts["window"], "keys": None if keys is None else tuple(keys)})
@@ -199,9 +267,8 @@ def _load(path: Path) -> Gold | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
-        # Half a file, or another program's: computing it again loses nothing.
         said = str(error).splitlines()[0] if str(error) else type(error).__name__
-        logger.warning("%s: cannot be read (%s); it is computed anew", path, said[:200])
+        logger.warning("%s: cannot be read (%s); computing the gold again", path, said[:200])
         return None
 
 
@@ -213,10 +280,9 @@ def _note(kept: str | dict[str, Any]) -> Finding | None:
 
 
 def _hash(table: pa.Table, facts: dict[str, Any], path: Path) -> str:
-    """Return a hash of a gold's rows and facts, and of whose gold it is.
+    """Return a hash of a gold's rows, facts and file name.
 
-    A gold decides every verdict of its task: one that was changed on the disk, or that lies under
-    another's name, must not.
+    A gold decides every verdict of its task, so one that was changed or renamed is not used.
     """
     digest = hashlib.sha256(f"{path.name}\n{json.dumps(facts, sort_keys=True)}\n".encode())
     for column in table.columns:

@@ -9,7 +9,7 @@ from pyoxigraph import NamedNode
 
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql import STANDARD_PREFIXES, compact
-from reasoningbank.sparql.outline import outline
+from reasoningbank.sparql.tree import outline
 
 __all__ = ["KnownName", "KnownNames", "lines_on"]
 

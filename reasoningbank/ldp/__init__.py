@@ -1,4 +1,4 @@
-"""A small Linked Data server: documents that are read and written over HTTP, and SPARQL over them.
+"""A small Linked Data server: documents to read and write over HTTP, and SPARQL over all of them.
 
 `LDPServer` serves `Documents` on loopback; they live in memory, in a folder of Turtle files or in
 an Oxigraph store.

@@ -1,45 +1,298 @@
-"""The documents of a server: named graphs of one store, each change whole or not at all."""
+"""The documents of a server: named graphs of one store, changed atomically."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
+import re
+import tempfile
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote, urlsplit
 
 from pyoxigraph import (
+    DefaultGraph,
     NamedNode,
+    Quad,
     QueryBoolean,
     QuerySolutions,
     QueryTriples,
+    RdfFormat,
     Store,
     Triple,
+    parse,
+    serialize,
 )
 
 from reasoningbank.errors import UsageError
-from reasoningbank.ldp.changes import added, gone, quads, unlinked
-from reasoningbank.ldp.faults import Refused
-from reasoningbank.ldp.folder import Folder
-from reasoningbank.ldp.membership import CONTAINS, ITEM, TYPE, is_item, links, without_links
-from reasoningbank.ldp.names import ancestors, checked_base, checked_document, parent_of
+from reasoningbank.ldp.exchange import Refused
 from reasoningbank.sparql.terms import full
 
-__all__ = ["Document", "Documents"]
+__all__ = [
+    "CONTAINS",
+    "HAS_CONTAINER",
+    "HAS_PARENT",
+    "ITEM",
+    "TYPE",
+    "Document",
+    "Documents",
+    "Folder",
+    "added",
+    "ancestors",
+    "checked_base",
+    "checked_document",
+    "document_url",
+    "gone",
+    "is_folder",
+    "is_item",
+    "links",
+    "parent_of",
+    "quads",
+    "unlinked",
+    "without_links",
+]
+
+_UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
+_SAFE = "/!$&'()*+,;=:@%~"
+
+
+def checked_base(base: str) -> str:
+    """Return a base address, which ends with a slash and has neither query nor fragment."""
+    hint = "give one such as http://localhost:4443/"
+    try:
+        parts = urlsplit(base)
+        # A port that is none is told of only when it is asked for.
+        known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        odd = parts.query or parts.fragment or "@" in parts.netloc
+        NamedNode(f"{parts.scheme}://{parts.netloc}/")
+    except ValueError as error:
+        raise UsageError(f"not a base address: {base!r}: {error}", hint=hint) from None
+    if not known or odd:
+        raise UsageError(f"not a base address: {base!r}", hint=hint)
+    path = f"{parts.path}/" if not parts.path.endswith("/") else parts.path
+    # Spelled as documents' addresses are, so that they begin with it.
+    clean = document_url(f"{parts.scheme}://{parts.netloc.lower()}/", path)
+    if clean is None:
+        raise UsageError(f"not a base address: {base!r}", hint="leave . and .. and // out of it")
+    return clean
+
+
+def checked_document(base: str, url: str) -> str:
+    """Return the address of a document, spelled as `document_url` does."""
+    if document_url(base, urlsplit(url).path) != url:
+        hint = f"give one at {base} or below, percent-encoded"
+        raise UsageError("no document can have this address", where=url, hint=hint)
+    return url
+
+
+def document_url(base: str, target: str) -> str | None:
+    """Return the address of the document at a request's path; None if the path is invalid."""
+    path = re.sub(r"%([0-9A-Fa-f]{2})", _normal, quote(target, safe=_SAFE))
+    root = urlsplit(base)
+    segments = path.split("/")
+    if not path.startswith(root.path) or any(part in (".", "..") for part in segments):
+        return None
+    if "" in segments[1:-1] or re.search(r"%(?![0-9A-F]{2})", path) or "%00" in path:
+        return None
+    return f"{root.scheme}://{root.netloc}{path}"
+
+
+def _normal(match: re.Match[str]) -> str:
+    character = chr(int(match[1], 16))
+    return character if _UNRESERVED.fullmatch(character) else f"%{match[1].upper()}"
+
+
+def is_folder(url: str) -> bool:
+    """Return whether documents can lie below an address: it ends with a slash."""
+    return url.endswith("/")
+
+
+def parent_of(base: str, url: str) -> str | None:
+    """Return the container of a document; None for the base itself."""
+    if url == base:
+        return None
+    return url.removesuffix("/").rpartition("/")[0] + "/"
+
+
+def ancestors(base: str, url: str) -> list[tuple[str, str]]:
+    """Return the pairs of container and member from a document up to the base."""
+    pairs = []
+    while (parent := parent_of(base, url)) is not None:
+        pairs.append((parent, url))
+        url = parent
+    return pairs
+
+
+CONTAINS = NamedNode("http://www.w3.org/ns/ldp#contains")
+HAS_PARENT = NamedNode("http://rdfs.org/sioc/ns#has_parent")
+HAS_CONTAINER = NamedNode("http://rdfs.org/sioc/ns#has_container")
+TYPE = NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
+ITEM = NamedNode("https://www.w3.org/ns/ldt/document-hierarchy#Item")
+
+
+def is_item(url: str, triples: Iterable[Triple]) -> bool:
+    """Return whether a document is an item, not a container, by its address or its type."""
+    stated = Triple(NamedNode(url), TYPE, ITEM)
+    return not is_folder(url) or any(triple == stated for triple in triples)
+
+
+def links(container: str, member: str, *, item: bool) -> tuple[Triple, Triple]:
+    """Return the two triples that link a member to its container."""
+    outer, inner = NamedNode(container), NamedNode(member)
+    back = HAS_CONTAINER if item else HAS_PARENT
+    return Triple(outer, CONTAINS, inner), Triple(inner, back, outer)
+
+
+def without_links(url: str, triples: Iterable[Triple], members: Iterable[str]) -> list[Triple]:
+    """Return a document's triples without the membership triples."""
+    inside = set(members)
+    kept: list[Triple] = []
+    for triple in triples:
+        subject, predicate, object_ = triple
+        if predicate == CONTAINS and subject == NamedNode(url):
+            if not isinstance(object_, NamedNode) or object_.value not in inside:
+                raise Refused(409, f"only the server says what {url} contains; put it there")
+            continue
+        if (
+            predicate in (HAS_PARENT, HAS_CONTAINER)
+            and object_ == NamedNode(url)
+            and isinstance(subject, NamedNode)
+            and subject.value in inside
+        ):
+            continue
+        kept.append(triple)
+    return kept
+
+
+def quads(graphs: Iterable[tuple[str, Sequence[Triple]]]) -> Iterator[Quad]:
+    """Yield the quads of documents, each in its named graph and in the default graph."""
+    for url, triples in graphs:
+        for triple in triples:
+            yield Quad(triple.subject, triple.predicate, triple.object, NamedNode(url))
+            yield Quad(triple.subject, triple.predicate, triple.object, DefaultGraph())
+
+
+def _lines(triples: Iterable[Triple]) -> str:
+    return "".join(f"{' '.join(full(part) for part in triple)} .\n" for triple in triples)
+
+
+def added(url: str, triples: Sequence[Triple]) -> str:
+    """Return the update that adds triples to a document and to the default graph."""
+    if not triples:
+        return ""
+    # Within one INSERT DATA a label is one blank node, in both graphs.
+    lines = _lines(triples)
+    return f"INSERT DATA {{\n{lines}GRAPH <{url}> {{\n{lines}}} }} ;\n"
+
+
+def gone(url: str) -> str:
+    """Return the update that removes a document, and from the default graph its own triples."""
+    return (
+        f"DELETE {{ ?s ?p ?o }} WHERE {{ GRAPH <{url}> {{ ?s ?p ?o }}\n"
+        f"FILTER NOT EXISTS {{ GRAPH ?g {{ ?s ?p ?o }} FILTER(?g != <{url}>) }} }} ;\n"
+        f"DROP SILENT GRAPH <{url}> ;\n"
+    )
+
+
+def unlinked(container: str, member: str) -> str:
+    """Return the update that removes a member's links from its container."""
+    lines = _lines([*links(container, member, item=True), *links(container, member, item=False)])
+    return f"DELETE DATA {{\n{lines}GRAPH <{container}> {{\n{lines}}} }} ;\n"
+
+
+_SUFFIX = ".ttl"
+_INDEX = "index.ttl"
+
+
+class Folder:
+    """Keeps each document in a Turtle file below one folder."""
+
+    def __init__(self, root: Path, base: str) -> None:
+        self._root = root
+        self._base = base
+        try:
+            root.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"cannot be made: {error.strerror}", where=str(root)) from error
+
+    def documents(self) -> Iterator[tuple[str, list[Triple]]]:
+        """Read all documents."""
+        for file in sorted(self._root.rglob(f"*{_SUFFIX}")):
+            if file.is_dir():
+                continue  # a container whose name ends so
+            place = file.relative_to(self._root).as_posix()
+            name = place.removesuffix(_INDEX if file.name == _INDEX else _SUFFIX)
+            url = document_url(self._base, urlsplit(self._base).path + name)
+            if url != self._base + name:
+                hint = "percent-encode its name, or move it elsewhere"
+                raise UsageError("the name is no name of a document", where=str(file), hint=hint)
+            try:
+                quads = parse(
+                    file.read_bytes(), RdfFormat.TURTLE, base_iri=url, rename_blank_nodes=True
+                )
+                yield url, [quad.triple for quad in quads]
+            except SyntaxError as error:
+                raise UsageError(f"not Turtle: {error}", where=str(file)) from error
+            except OSError as error:
+                raise UsageError(f"cannot be read: {error.strerror}", where=str(file)) from error
+
+    def write(self, url: str, triples: Sequence[Triple], *, new: bool) -> None:
+        """Write a document's file atomically."""
+        file = self._file(url)
+        try:
+            # Two documents can want one file: `a` and `A` on some disks, `a/index` and `a/`.
+            if new and file.exists():
+                raise Refused(409, f"another document is kept in the file {file.name}")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(dir=file.parent, prefix=".", suffix=".part")
+            try:
+                with os.fdopen(handle, "wb") as out:
+                    out.write(serialize(triples, format=RdfFormat.TURTLE) or b"")
+                    out.flush()
+                    os.fsync(out.fileno())
+                os.replace(name, file)  # noqa: PTH105 - atomic
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    os.unlink(name)  # noqa: PTH108
+                raise
+        except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
+            raise Refused(409, f"a file is in the way of {url}") from error
+        except OSError as error:
+            status = 414 if "name too long" in str(error).lower() else 507
+            raise Refused(status, f"the file cannot be written: {error.strerror}") from error
+
+    def remove(self, url: str) -> None:
+        """Remove a document's file, and a container's folder if empty."""
+        file = self._file(url)
+        try:
+            file.unlink(missing_ok=True)
+        except OSError as error:
+            raise Refused(507, f"the file cannot be removed: {error.strerror}") from error
+        if url.endswith("/"):
+            with contextlib.suppress(OSError):
+                file.parent.rmdir()
+
+    def _file(self, url: str) -> Path:
+        name = url.removeprefix(self._base)
+        return self._root / (f"{name}{_INDEX}" if url.endswith("/") or not name else name + _SUFFIX)
+
 
 Check = Callable[[str | None], None]
 #: How often a change is computed anew because the document was changed meanwhile.
-_MOST_TRIES = 20
+_MAX_TRIES = 20
 
 
 @dataclass(frozen=True)
 class Document:
-    """A document as it is at one moment.
+    """A document at one moment.
 
     Attributes:
         url: Its address.
-        triples: What it holds, the server's statements on its members included.
-        version: A digest of these triples.
+        triples: Its triples, including the server's membership triples.
+        version: A digest of the triples.
     """
 
     url: str
@@ -48,25 +301,25 @@ class Document:
 
     @property
     def is_container(self) -> bool:
-        """Whether other documents may lie in it."""
+        """Whether it can contain other documents."""
         return not is_item(self.url, self.triples)
 
 
 class Documents:
-    """Documents below a base address; safe to share between threads.
+    """Documents below a base address; thread-safe.
 
-    Every document is a named graph of an Oxigraph store, and the default graph holds each triple
-    of any document once. A change is one transaction. Containers above a document come with it.
+    Every document is a named graph of an Oxigraph store, and the default graph is their union.
+    A change is one transaction. Writing a document creates the containers above it.
 
     Args:
         base: The address of the topmost container.
-        folder: Where each document is kept as a Turtle file; read here.
-        store: A folder where an Oxigraph store is kept instead.
-        initial: Documents that it begins with, by address, where they are not kept anywhere.
+        folder: Where to keep each document as a Turtle file.
+        store: A folder for an Oxigraph store instead.
+        initial: The first documents, by address, if they live in memory.
 
     Raises:
-        UsageError: The base is no address, several places are given, one cannot be used, or
-            something is no address of a document here.
+        UsageError: If the base is not an address, several places are given, one cannot be used,
+            or an initial document is not below the base.
 
     Examples:
         >>> documents = Documents("http://localhost/")
@@ -89,13 +342,13 @@ class Documents:
         initial: Mapping[str, Sequence[Triple]] | None = None,
     ) -> None:
         if (folder, store, initial).count(None) < 2:
-            raise UsageError("documents are given, or kept in files or in a store: one of these")
+            raise UsageError("give one of: initial documents, a folder, a store")
         self.base = checked_base(base)
         self._lock = threading.RLock()
         try:
             self._store = Store() if store is None else Store(str(store))
         except OSError as error:
-            raise UsageError(f"no store can be opened: {error}", where=str(store)) from error
+            raise UsageError(f"cannot open the store: {error}", where=str(store)) from error
         self._folder = None if folder is None else Folder(folder, self.base)
         if self._folder is not None:
             self._load(dict(self._folder.documents()))
@@ -107,17 +360,17 @@ class Documents:
             raise UsageError(f"cannot be used: {refused.why}", where=str(folder)) from refused
 
     def close(self) -> None:
-        """Give up the store, so that another server may open it; nothing can be asked any more."""
+        """Release the store, so that another server can open it."""
         with self._lock:
             del self._store
 
     def read(self, url: str) -> Document | None:
-        """Return a document, or None where there is none."""
+        """Return a document, or None."""
         with self._lock:
             return self._read(url)
 
     def written(self) -> dict[str, list[Triple]]:
-        """Return what was written to each document that holds something, by address."""
+        """Return the written triples of every document that is not empty, by address."""
         with self._lock:
             urls = sorted(graph.value for graph in self._store.named_graphs())
             held = {url: self._own(self._read(url)) for url in urls}
@@ -128,14 +381,14 @@ class Documents:
 
         Args:
             url: Its address, at the base or below.
-            triples: What it shall hold.
-            check: Called with the version that it has, or None; what it raises ends it here.
+            triples: Its new triples.
+            check: Called with the current version or None; it may raise to refuse the write.
 
         Returns:
             Whether it was created.
 
         Raises:
-            Refused: It cannot be kept under this name, or claims members that it does not have.
+            Refused: If it cannot be stored under this address, or claims false members.
         """
         with self._lock:
             before = self._read(url)
@@ -143,7 +396,7 @@ class Documents:
             return self._write(url, before, triples)
 
     def append(self, url: str, triples: Sequence[Triple], check: Check = lambda _: None) -> bool:
-        """Add triples to a document, which is created where there is none; see `put`."""
+        """Add triples to a document, or create it; see `put`."""
         with self._lock:
             before = self._read(url)
             check(None if before is None else before.version)
@@ -155,37 +408,37 @@ class Documents:
         change: Callable[[Sequence[Triple]], Sequence[Triple]],
         check: Check = lambda _: None,
     ) -> None:
-        """Replace a document by what a function makes of it; see `put`.
+        """Replace a document by a function of its triples; see `put`.
 
         Raises:
-            Refused: There is no such document (404).
+            Refused: If there is no such document (404).
         """
-        for _ in range(_MOST_TRIES):
+        for _ in range(_MAX_TRIES):
             with self._lock:
                 before = self._read(url)
                 own = self._own(before)
             if before is None:
-                raise Refused(404, f"there is no document {url}")
+                raise Refused(404, f"no document at {url}")
             check(before.version)
-            # What takes long to compute keeps nobody else waiting.
+            # A long computation must not hold the lock.
             changed = change(own)
             with self._lock:
                 now = self._read(url)
                 if now is not None and now.version == before.version:
                     self._write(url, now, changed)
                     return
-        raise Refused(503, f"{url} is changed all the time", {"Retry-After": "1"})
+        raise Refused(503, f"{url} keeps changing", {"Retry-After": "1"})
 
     def delete(self, url: str, check: Check = lambda _: None) -> None:
         """Remove a document.
 
         Raises:
-            Refused: There is none (404), it has members (409), or it is the base (405).
+            Refused: If there is none (404), it has members (409), or it is the base (405).
         """
         with self._lock:
             document = self._read(url)
             if document is None:
-                raise Refused(404, f"there is no document {url}")
+                raise Refused(404, f"no document at {url}")
             check(document.version)
             parent = parent_of(self.base, url)
             if parent is None:
@@ -203,12 +456,12 @@ class Documents:
         default_graphs: Sequence[str] = (),
         named_graphs: Sequence[str] = (),
     ) -> QuerySolutions | QueryTriples | QueryBoolean:
-        """Ask all documents, as they are at this moment.
+        """Query a snapshot of all documents.
 
         Raises:
-            SyntaxError, ValueError: It is no query.
+            SyntaxError, ValueError: If the query does not parse.
         """
-        # From a snapshot, and each change is one transaction: a long query keeps nobody waiting.
+        # Each change is one transaction, so a long query blocks nobody.
         return self._store.query(
             text,
             base_iri=self.base,
@@ -220,7 +473,7 @@ class Documents:
         return self._store.contains_named_graph(NamedNode(url))
 
     def _is_item(self, url: str) -> bool:
-        # Not by reading the document: a container can have very many members.
+        # Do not read the document: a container can have very many members.
         node = NamedNode(url)
         said = self._store.quads_for_pattern(node, TYPE, ITEM, node)
         return is_item(url, (quad.triple for quad in said))
@@ -244,7 +497,7 @@ class Documents:
         return [quad.object.value for quad in found if isinstance(quad.object, NamedNode)]
 
     def _own(self, document: Document | None) -> list[Triple]:
-        """Return what was written to a document: all but the server's statements."""
+        """Return a document's triples without the server's membership triples."""
         if document is None:
             return []
         return without_links(document.url, document.triples, self._members(document.url))
@@ -253,7 +506,7 @@ class Documents:
         members = self._members(url)
         own = list(dict.fromkeys(without_links(url, triples, members)))
         if members and is_item(url, own):
-            raise Refused(409, f"{url} has members, so it can be no dh:Item")
+            raise Refused(409, f"{url} has members, so it cannot be a dh:Item")
         above = parent_of(self.base, url)
         if above is not None:
             self._make_containers([parent for parent, _ in reversed(ancestors(self.base, url))])
@@ -265,7 +518,7 @@ class Documents:
             link = links(above, url, item=is_item(url, own))
             update += f"{unlinked(above, url)}{added(above, link)}"
             if any(triple in own for triple in link):
-                # What the document says itself went with the link of the same words.
+                # Restore triples of the document that equal the removed links.
                 update += added(url, [triple for triple in link if triple in own])
         self._store.update(update)
         return before is None
@@ -277,7 +530,7 @@ class Documents:
         for url in urls:
             if self._exists(url):
                 if self._is_item(url):
-                    raise Refused(409, f"{url} is a dh:Item, and no documents lie in one")
+                    raise Refused(409, f"{url} is a dh:Item, which cannot contain documents")
                 continue
             if self._folder is not None:
                 self._folder.write(url, [], new=True)

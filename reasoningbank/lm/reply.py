@@ -8,11 +8,17 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from reasoningbank.errors import QueryError
-from reasoningbank.sparql.edits import Edit, apply_edits
-from reasoningbank.sparql.nesting import check_nesting
-from reasoningbank.sparql.outline import begins_update, outline
-from reasoningbank.sparql.tokens import Token, closing, tokenize
-from reasoningbank.sparql.unevaluated import FAILS, complaint_of, parsed_alone
+from reasoningbank.sparql.parsers import FAILS, complaint_of, parsed_alone
+from reasoningbank.sparql.tokens import (
+    Edit,
+    Token,
+    apply_edits,
+    begins_update,
+    check_nesting,
+    closing,
+    tokenize,
+)
+from reasoningbank.sparql.tree import outline
 
 __all__ = ["json_in", "query_in"]
 

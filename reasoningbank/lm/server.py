@@ -1,9 +1,8 @@
 """The local model: llama.cpp's OpenAI-compatible server in a process of its own, on loopback.
 
-Each `LocalModel` starts a server and ends it; none is shared by chance. A shared one would
-need leases and an idle time-out to know when to end, would let one run evict the prompt
-prefixes of another, and would make the timings of both meaningless. Who wants to share one
-starts it with ``reasoningbank lm serve`` and gives its address to the others.
+Each `LocalModel` starts and stops its own server. A shared one would need leases and an idle
+time-out, would let one run evict another's prompt prefixes, and would make timings meaningless. To
+share one on purpose, start it with ``reasoningbank lm serve`` and pass its address.
 """
 
 from __future__ import annotations
@@ -42,16 +41,10 @@ SINGLE_ROLES = ("judge", "distiller", "extractor")
 
 @dataclass(frozen=True)
 class Settings:
-    """How the local server runs.
+    """Settings of the local server; `serve.py` reads them.
 
-    Attributes:
-        path: The GGUF file.
-        alias: The model's name in the server's answers.
-        slots: Prompts it keeps at once, each with its own prefix cache.
-        context: Tokens of context a slot; prompt and answer together. With the embedded 1.5B
-            model 8,192 tokens take 230 MB.
-        threads: Threads that compute.
-        port: Port on loopback; 0 for a free one.
+    Each of the `slots` has its own prefix cache and `context` tokens for prompt and answer (8,192
+    tokens of the embedded 1.5B model take 230 MB).
     """
 
     path: str
@@ -73,13 +66,13 @@ def slot_of(role: str, *, workers: int = 1, worker: int = 0) -> int:
     """Return the server slot of a role, so that no role evicts the cached prefix of another.
 
     Args:
-        role: ``solver``, ``judge``, ``distiller`` or ``extractor`` (the step that takes the answer
-            out of a loop that did not submit; it has another prompt than the solver's turns).
-        workers: Solvers at work at the same time.
+        role: ``solver``, ``judge``, ``distiller`` or ``extractor`` (takes the answer out of a loop
+            that did not submit).
+        workers: Solvers that work at the same time.
         worker: Which of them, from 0.
 
     Raises:
-        UsageError: No such role.
+        UsageError: If the role is unknown.
 
     Examples:
         >>> slot_of("solver"), slot_of("judge"), slot_of("distiller")
@@ -97,21 +90,21 @@ def slot_of(role: str, *, workers: int = 1, worker: int = 0) -> int:
 
 
 class LocalModel:
-    """A server process for one GGUF file, alive between entering and leaving.
+    """A server process for one GGUF file, for the length of a block.
 
     It ends with the block, and also when this process dies in any way, SIGKILL included.
 
     Args:
-        path: A GGUF file, verified by who calls.
+        path: A GGUF file that the caller has verified.
         alias: The model's name in the server's answers.
-        workers: Solvers at work at the same time; each gets a slot, judge and distiller too.
-        context: Tokens of context a slot.
-        threads: Threads that compute; by default the cores at hand.
+        workers: Solvers that work at the same time; each gets a slot, and so does each other role.
+        context: Tokens of context per slot.
+        threads: Threads that compute; by default the available cores.
         port: Port on loopback; 0 for a free one.
         startup_s: Seconds the model may take to load.
 
     Raises:
-        SetupError: The file is missing or no GGUF, the port is in use, or loading failed.
+        SetupError: If the file is missing or no GGUF, the port is in use, or loading fails.
     """
 
     def __init__(
@@ -141,7 +134,7 @@ class LocalModel:
 
     @property
     def address(self) -> str:
-        """The base of the OpenAI-compatible interface, e.g. ``http://127.0.0.1:40123/v1``."""
+        """Base of the OpenAI-compatible interface, e.g. ``http://127.0.0.1:40123/v1``."""
         if not self._address:
             raise ModelError("the local model server is not running", where=self.settings.path)
         return self._address
@@ -166,7 +159,7 @@ class LocalModel:
     def start(self) -> None:
         """Start the server and wait until it answers."""
         check_gguf(Path(self.settings.path))
-        # A file without a name, so that it is gone with the harness however that ends.
+        # An unnamed file, so that it disappears with this process.
         self._log = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115
         self._process = subprocess.Popen(
             [sys.executable, "-P", str(_SERVE), json.dumps(asdict(self.settings))],
@@ -174,7 +167,7 @@ class LocalModel:
             stdout=subprocess.PIPE,
             stderr=self._log,
             text=True,
-            # Ctrl-C is for the harness, which then ends the server in its own time.
+            # Ctrl-C is for this process, which then stops the server.
             start_new_session=True,
         )
         try:
@@ -184,7 +177,7 @@ class LocalModel:
             raise
 
     def stop(self) -> None:
-        """End the server; may be called again."""
+        """Stop the server; may be called again."""
         process, self._process, self._address = self._process, None, ""
         if process is not None:
             # The server ends when its standard input does.
@@ -226,22 +219,27 @@ class LocalModel:
             self._log.seek(0)
             log = self._log.read()
         settings = self.settings
-        # What the server says of it does not always reach the log before it ends.
+        # The server may end before its message reaches the log.
         if settings.port and ("bind" in log or (not timed_out and _is_taken(settings.port))):
             return SetupError(
                 f"port {settings.port} is in use",
                 where="local model server",
                 hint="name another port, or 0 for a free one",
+                code="port-in-use",
             )
         if timed_out:
             return SetupError(
                 f"the model did not load within {self._startup_s:.0f} s",
                 where=settings.path,
                 hint="wait until the machine is less busy and try again",
+                code="startup-timeout",
             )
         if "No module named" in log:
             return SetupError(
-                "xllamacpp is not installed", where=sys.executable, hint="pip install xllamacpp"
+                "the package xllamacpp is not installed",
+                where=sys.executable,
+                hint="pip install xllamacpp",
+                code="no-package",
             )
         complaints = [x for x in log.splitlines() if " E " in x or "error" in x.lower()]
         reason = (complaints or [error or "the server ended while it loaded the model"])[0]
@@ -249,11 +247,12 @@ class LocalModel:
             f"the model cannot be served: {reason.strip()[:300]}",
             where=settings.path,
             hint="check that it is a GGUF file llama.cpp can load and that memory suffices",
+            code="cannot-serve",
         )
 
 
 def check_gguf(path: Path) -> None:
-    """Raise a `SetupError` unless the file is there and begins as GGUF does."""
+    """Raise a `SetupError` unless the file exists and begins as GGUF does."""
     try:
         with path.open("rb") as file:
             magic = file.read(4)
@@ -262,9 +261,12 @@ def check_gguf(path: Path) -> None:
             f"the weights file cannot be read ({error.strerror})",
             where=str(path),
             hint="name a GGUF file, or run `reasoningbank lm pull local` for the embedded model",
+            code="no-weights",
         ) from error
     if magic != b"GGUF":
-        raise SetupError("this is no GGUF file", where=str(path), hint="name a GGUF file")
+        raise SetupError(
+            "not a GGUF file", where=str(path), hint="name a GGUF file", code="not-gguf"
+        )
 
 
 def _first_line(stream: IO[str], seconds: float) -> str:

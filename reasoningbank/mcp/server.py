@@ -1,54 +1,58 @@
-"""The server: what the protocol asks is answered by tools and resources, errors in one line."""
+"""The server: tools and resources over standard streams or HTTP, errors in one line."""
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
 import logging
+import socket
 import threading
+from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
 from mcp import types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
-from reasoningbank.errors import ReasoningBankError, ToolError, UsageError
-from reasoningbank.mcp.desk import Desk
-from reasoningbank.mcp.desks import Desks
+from reasoningbank.errors import ReasoningBankError, SetupError, ToolError, UsageError
 from reasoningbank.mcp.resources import pages, read_page, root_of, templates
-from reasoningbank.mcp.shared import Shared
-from reasoningbank.mcp.tool import Tool
-from reasoningbank.mcp.toolbox import toolbox
+from reasoningbank.mcp.sessions import Session, Sessions, Shared
+from reasoningbank.mcp.toolbox import Tool, toolbox
 from reasoningbank.sparql.terms import cut
 
-__all__ = ["make_server"]
+if TYPE_CHECKING:
+    import uvicorn
+
+__all__ = ["PATH", "http_server", "listening", "make_server", "serve_http", "serve_stdio"]
 
 logger = logging.getLogger(__name__)
 
-#: Characters of an error's line.
-MOST_ERROR = 4_000
+#: Characters of an error.
+MAX_ERROR = 4_000
 
 _INSTRUCTIONS = """\
 {name}: an RDF knowledge graph behind a SPARQL endpoint.
-Read the resource {root}sense-card first; {root}schema/{{question}} tells the classes and \
+Read the resource {root}sense-card first; {root}schema/{{question}} lists the classes and \
 properties near a question.
 Find names with sparql_find, sparql_classes, sparql_properties, sparql_describe. sparql_query \
 returns a handle, not rows: look at them with sparql_peek or sparql_slice. Prefixes that \
 endpoint_info lists need no declaration.
-A note in an answer says what was cut or lowered and how to get the rest; an error says what to \
-try next.
+A note says what was cut and how to get the rest; an error says what to try next.
 algebra_run runs a whole program of queries, loops and documents in one call."""
 
 
-def make_server(shared: Shared, desks: Desks) -> Server[Any]:
+def make_server(shared: Shared, sessions: Sessions) -> Server[Any]:
     """Return a server of the Model Context Protocol.
 
     Args:
         shared: What it serves.
-        desks: Where its sessions keep their handles.
+        sessions: Where its sessions keep their handles.
     """
     pack, root = shared.settings.pack, root_of(shared.settings)
     tools = toolbox(shared.settings, root)
@@ -63,16 +67,16 @@ def make_server(shared: Shared, desks: Desks) -> Server[Any]:
         try:
             if params.name not in tools:
                 raise ToolError(
-                    f"no tool {params.name[:60]!r}", hint=f"there are {', '.join(tools)}"
+                    f"no tool {params.name[:60]!r}", hint=f"choose one of {', '.join(tools)}"
                 )
-            with desks.at(context, given) as desk:
-                answer = await _in_thread(tools[params.name], desk, given)
+            with sessions.at(context, given) as session:
+                answer = await _in_thread(tools[params.name], session, given)
         except ReasoningBankError as error:
             return _failed(str(error))
         except Exception as error:
             logger.exception("the tool %s failed", params.name)
             return _failed(
-                f"{params.name} failed by a fault of the server ({type(error).__name__})"
+                f"{params.name} failed because of a server error ({type(error).__name__})"
             )
         text = json.dumps(answer, ensure_ascii=False)
         return types.CallToolResult(
@@ -132,27 +136,27 @@ def make_server(shared: Shared, desks: Desks) -> Server[Any]:
     )
 
 
-async def _in_thread(tool: Tool, desk: Desk, given: dict[str, Any]) -> dict[str, Any]:
-    """Answer a call in a thread; where the client calls it off, the tool is told."""
+async def _in_thread(tool: Tool, session: Session, given: dict[str, Any]) -> dict[str, Any]:
+    """Answer a call in a thread; if the client cancels it, set the tool's stop event."""
     stop = threading.Event()
     answers: list[dict[str, Any]] = []
     faults: list[Exception] = []
 
     def answer() -> None:
-        # A task group would wrap what is raised.
+        # A task group would wrap exceptions.
         try:
-            answers.append(tool.answer(desk, given, stop))
+            answers.append(tool.answer(session, given, stop))
         except Exception as error:
             faults.append(error)
 
-    async def tell() -> None:
+    async def wait() -> None:
         try:
             await anyio.sleep_forever()
         finally:
             stop.set()
 
     async with anyio.create_task_group() as group:
-        group.start_soon(tell)
+        group.start_soon(wait)
         await anyio.to_thread.run_sync(answer)
         group.cancel_scope.cancel()
     if faults:
@@ -178,7 +182,7 @@ def _schema(tool: Tool) -> dict[str, Any]:
 
 
 def _failed(line: str) -> types.CallToolResult:
-    text = cut(" ".join(line.split()), MOST_ERROR)
+    text = cut(" ".join(line.split()), MAX_ERROR)
     content = types.TextContent(type="text", text=text)
     return types.CallToolResult(content=[content], is_error=True)
 
@@ -188,3 +192,85 @@ def _version() -> str:
         return version("reasoningbank")
     except PackageNotFoundError:
         return ""
+
+
+#: Where HTTP clients find the server.
+PATH = "/mcp"
+#: Where it listens.
+HOSTS = ("127.0.0.1", "localhost", "::1")
+#: Seconds for open requests when the server stops.
+GRACE_S = 2
+
+
+def serve_stdio(shared: Shared) -> None:
+    """Serve one session over standard input and output, until its client closes them."""
+    sessions = Sessions(shared, one_session=True)
+    server = make_server(shared, sessions)
+
+    async def serve() -> None:
+        async with stdio_server() as (incoming, outgoing):
+            await server.run(incoming, outgoing, server.create_initialization_options())
+
+    try:
+        anyio.run(serve)
+    finally:
+        sessions.close()
+
+
+@contextlib.contextmanager
+def listening(address: str) -> Iterator[socket.socket]:
+    """Listen on a loopback address.
+
+    Args:
+        address: ``HOST:PORT`` or a port; port 0 takes a free one.
+
+    Raises:
+        UsageError: If it is not such an address, or not loopback.
+        SetupError: If the port is not free.
+
+    Examples:
+        >>> with listening("127.0.0.1:0") as bound:
+        ...     bound.getsockname()[0]
+        '127.0.0.1'
+    """
+    host, _, port = address.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]") or "127.0.0.1"
+    if not (port.isascii() and port.isdigit() and int(port) < 65_536):
+        raise UsageError("not HOST:PORT", where=address, hint="give e.g. 127.0.0.1:8000")
+    # The protocol's library answers only under these names, against DNS rebinding.
+    if host not in HOSTS:
+        hint = "listen on 127.0.0.1 or ::1 behind an authenticating proxy"
+        what = "the server has no authentication, so it listens only on this machine"
+        raise UsageError(what, where=address, hint=hint)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        bound = socket.create_server((host, int(port)), family=family)
+    except OSError as error:
+        used = error.errno == errno.EADDRINUSE
+        what = "the port is in use" if used else f"cannot listen: {error.strerror}"
+        raise SetupError(what, where=address, hint="choose another port") from None
+    with bound:
+        yield bound
+
+
+def serve_http(shared: Shared, bound: socket.socket) -> None:
+    """Serve sessions over HTTP until a signal."""
+    sessions = Sessions(shared)
+    try:
+        http_server(shared, sessions).run([bound])
+    finally:
+        sessions.close()
+
+
+def http_server(shared: Shared, sessions: Sessions) -> uvicorn.Server:
+    """Return the HTTP server."""
+    import uvicorn
+
+    settings = shared.settings
+    app = make_server(shared, sessions).streamable_http_app(
+        streamable_http_path=PATH,
+        session_idle_timeout=settings.idle_s,
+        max_sessions=settings.most_sessions,
+    )
+    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=GRACE_S)
+    return uvicorn.Server(config)

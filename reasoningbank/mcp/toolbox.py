@@ -1,30 +1,124 @@
-"""All tools that a server offers, by name."""
+"""The tools of a server: a name, a description, checked arguments, one JSON answer."""
 
 from __future__ import annotations
 
+import inspect
 import threading
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
 
-from reasoningbank.mcp.desk import Desk
-from reasoningbank.mcp.desks import key_of
-from reasoningbank.mcp.settings import Settings
-from reasoningbank.mcp.tool import Tool, method_tool
-from reasoningbank.tools import EndpointTools, MemoryTools, SPARQLTools
+from reasoningbank.errors import ToolError
+from reasoningbank.mcp.sessions import Session, Settings, key_of
+from reasoningbank.refs import Ref
+from reasoningbank.tools import EndpointTools, MemoryTools, Rows, SPARQLTools
 from reasoningbank.tools.endpoint_tools import TOOL_NAMES as ENDPOINT_TOOLS
 from reasoningbank.tools.sparql import TOOL_NAMES as SPARQL_TOOLS
 
-__all__ = ["toolbox"]
+__all__ = ["Tool", "method_tool", "shown", "toolbox"]
+
+#: Mistakes of one call that are reported.
+MAX_MISTAKES = 3
+
+_ABOUT = {
+    "ref": "A handle's key, as a tool gave it, e.g. results_0",
+    "query": "The text",
+    "limit": "Maximum number; lowered to the tool's cap with a note",
+    "n": "Maximum number; lowered to the tool's cap with a note",
+    "start": "The first of them, from 0",
+    "end": "The one after the last",
+    "full": "Whether terms are given in full, as in N-Triples",
+    "uri": "A resource: an IRI, or a prefixed name",
+    "class_uri": "A class: an IRI, or a prefixed name",
+    "pattern": "A part of a name",
+    "path": "A pack; optional",
+    "name": "A name or an address",
+    "url": "The address of an endpoint",
+    "item_id": "An id that memory_search gave",
+}
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A tool."""
+
+    name: str
+    description: str
+    arguments: type[BaseModel]
+    call: Callable[[Session, dict[str, Any], threading.Event], dict[str, Any]]
+    makes_handle: bool = False
+    writes: bool = False
+    open_world: bool = False
+
+    def answer(
+        self, session: Session, given: Mapping[str, Any], stop: threading.Event
+    ) -> dict[str, Any]:
+        """Answer a call."""
+        arguments = self._checked(given)
+        if self.makes_handle:
+            session.check_room()
+        return self.call(session, arguments, stop)
+
+    def _checked(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            model = self.arguments.model_validate(dict(given))
+        except ValidationError as error:
+            wrong = [_mistake(one) for one in error.errors(include_url=False)[:MAX_MISTAKES]]
+            names = ", ".join(self.arguments.model_fields) or "no arguments"
+            hint = f"{self.name} takes {names}"
+            raise ToolError("; ".join(wrong), where=self.name, hint=hint) from None
+        return {name: getattr(model, name) for name in self.arguments.model_fields}
+
+
+def method_tool(
+    kind: type[Any], name: str, held_by: Callable[[Session], Any], **traits: bool
+) -> Tool:
+    """Return a tool that calls a method of an object of the session."""
+    method = getattr(kind, name)
+    fields: dict[str, Any] = {}
+    for one in list(inspect.signature(method, eval_str=True).parameters.values())[1:]:
+        wanted = Annotated[str, BeforeValidator(_key)] if one.name == "ref" else one.annotation
+        default = ... if one.default is inspect.Parameter.empty else one.default
+        fields[one.name] = (wanted, Field(default, description=_ABOUT.get(one.name)))
+    arguments = create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
+
+    def call(session: Session, given: dict[str, Any], _: threading.Event) -> dict[str, Any]:
+        return shown(getattr(held_by(session), name)(**given))
+
+    return Tool(name, inspect.cleandoc(method.__doc__ or ""), arguments, call, **traits)
+
+
+def shown(value: Any) -> dict[str, Any]:
+    """Return a tool's result as a JSON object."""
+    if isinstance(value, Ref):
+        return asdict(Ref(value.key, value.dtype, value.rows, value.sz, value.source))
+    if isinstance(value, Rows):
+        found = {"source": value.source, "total": value.total, "rows": list(value)}
+        found["truncated"] = value.truncated
+        return found | ({"note": value.note} if value.note else {})
+    return dict(value)
+
+
+def _key(value: object) -> object:
+    return key_of(value) or value
+
+
+def _mistake(error: Mapping[str, Any]) -> str:
+    where = ".".join(str(part) for part in error["loc"])
+    message = str(error["msg"])
+    return f"{where}: {message}" if where else message
+
 
 _GIVE_HANDLES = ("sparql_query", "federated_endpoints", "service_desc")
 _MEMORY_TOOLS = ("memory_search", "memory_get")
 _RUN = (
     'Run a Web Algebra program: one JSON object {"@op": NAME, "args": {...}}, or a list of them '
-    "in order. Operations nest, ForEach goes through the rows of a SELECT, Value reads a column "
+    "in order. Operations nest, ForEach iterates over the rows of a SELECT, Value reads a column "
     "of the row. The resource ALGEBRA/operations describes them all, ALGEBRA/schema is their "
     "JSON Schema. It may ask the endpoint ENDPOINT and read WHERE. WRITES A long result comes as "
-    "a handle with its first items; algebra_slice gives the others."
+    "a handle with its first items; algebra_slice returns the others."
 )
 
 
@@ -37,7 +131,7 @@ class _Program(_Strict):
         description="The program: a JSON object, a list of them, or the text of one"
     )
     variables: dict[str, Any] = Field(
-        default_factory=dict, description="Values of the variables it is given, by name"
+        default_factory=dict, description="Values of the program's variables, by name"
     )
     dry_run: bool = Field(False, description="Read, and list what would be written")
 
@@ -47,7 +141,7 @@ class _Slice(_Strict):
         description="The handle's key, as algebra_run gave it, e.g. program_0"
     )
     start: int = Field(0, description="The first item, from 0")
-    limit: int = Field(50, description="How many at most; 50 is the most")
+    limit: int = Field(50, description="Maximum number, at most 50")
 
 
 class _Question(_Strict):
@@ -55,19 +149,14 @@ class _Question(_Strict):
 
 
 def toolbox(settings: Settings, resources: str) -> dict[str, Tool]:
-    """Return the tools of a server, in the order in which clients need them.
-
-    Args:
-        settings: What it serves and allows.
-        resources: What the addresses of its resources begin with.
-    """
+    """Return the tools of a server by name, in the order that clients need them."""
     tools = [
         *(_sparql(name) for name in SPARQL_TOOLS),
         *(_endpoints(name) for name in ENDPOINT_TOOLS),
     ]
     if settings.bank is not None:
         tools += [
-            method_tool(MemoryTools, name, lambda desk: desk.memory) for name in _MEMORY_TOOLS
+            method_tool(MemoryTools, name, lambda session: session.memory) for name in _MEMORY_TOOLS
         ]
     tools += [_run(settings, resources), _slice()]
     if settings.lm is not None:
@@ -77,20 +166,20 @@ def toolbox(settings: Settings, resources: str) -> dict[str, Tool]:
 
 def _sparql(name: str) -> Tool:
     gives = name in _GIVE_HANDLES
-    return method_tool(SPARQLTools, name, lambda desk: desk.sparql, makes_handle=gives)
+    return method_tool(SPARQLTools, name, lambda session: session.sparql, makes_handle=gives)
 
 
 def _endpoints(name: str) -> Tool:
     gives = name in _GIVE_HANDLES
-    return method_tool(EndpointTools, name, lambda desk: desk.endpoints, makes_handle=gives)
+    return method_tool(EndpointTools, name, lambda session: session.endpoints, makes_handle=gives)
 
 
 def _run(settings: Settings, resources: str) -> Tool:
-    def call(desk: Desk, given: dict[str, Any], stop: threading.Event) -> dict[str, Any]:
-        # The operations are many, and slow to load.
+    def call(session: Session, given: dict[str, Any], stop: threading.Event) -> dict[str, Any]:
+        # Slow to load.
         from reasoningbank.mcp import programs
 
-        return programs.run(desk, given, stop)
+        return programs.run(session, given, stop)
 
     below = ", ".join(settings.allow_write)
     reads = ", ".join([*settings.allow_write, *settings.allow_read])
@@ -113,17 +202,17 @@ def _run(settings: Settings, resources: str) -> Tool:
 
 
 def _slice() -> Tool:
-    def call(desk: Desk, given: dict[str, Any], stop: threading.Event) -> dict[str, Any]:
+    def call(session: Session, given: dict[str, Any], stop: threading.Event) -> dict[str, Any]:
         from reasoningbank.mcp import programs
 
-        return programs.show(desk, given, stop)
+        return programs.show(session, given, stop)
 
     return Tool("algebra_slice", "Return items of a program's long result.", _Slice, call)
 
 
 def _ask(settings: Settings) -> Tool:
-    def call(desk: Desk, given: dict[str, Any], stop: threading.Event) -> dict[str, Any]:
-        return desk.shared.asker().ask(desk, given["question"], stop)
+    def call(session: Session, given: dict[str, Any], stop: threading.Event) -> dict[str, Any]:
+        return session.shared.asker().ask(session, given["question"], stop)
 
     description = (
         f"Let an agent with the model {settings.lm} answer a question: the query it wrote, a "

@@ -1,14 +1,14 @@
-"""Procedural memory: what was learned, kept with its evidence, found again for a later task.
+"""Procedural memory: what was learned, kept with its evidence, retrieved for later tasks.
 
-`MemoryItem` is one thing learned; `MemoryBank` keeps items; layers turn them, and what is known of
-the endpoint, into an agent's context; distillation makes items of judged trials, consolidation
-keeps a bank useful.
+`MemoryItem` is one thing learned and `MemoryBank` keeps items; `retrieve` finds those a trial may
+be shown, subject to its `LeakageFilter`. Layers turn items, and what is known of the endpoint,
+into an agent's context; distillation makes items from judged attempts; consolidation keeps a bank
+useful; RDF exchanges items with others.
 """
 
 from reasoningbank.memory.bank import MemoryBank
-from reasoningbank.memory.changes import Action, Change
 from reasoningbank.memory.consultation import Consultation
-from reasoningbank.memory.guard import Guard
+from reasoningbank.memory.history import Action, Change
 from reasoningbank.memory.item import (
     Counters,
     ItemSource,
@@ -18,8 +18,9 @@ from reasoningbank.memory.item import (
     Scope,
     Turn,
 )
+from reasoningbank.memory.leakage import LeakageFilter
 from reasoningbank.memory.packing import Found
-from reasoningbank.memory.search import Ranking, Retrieval, deal_at_random, retrieve
+from reasoningbank.memory.search import Ranking, Retrieval, retrieve, retrieve_random
 from reasoningbank.memory.snapshot import Snapshot
 
 __all__ = [
@@ -28,9 +29,9 @@ __all__ = [
     "Consultation",
     "Counters",
     "Found",
-    "Guard",
     "ItemSource",
     "ItemStatus",
+    "LeakageFilter",
     "MemoryBank",
     "MemoryItem",
     "Provenance",
@@ -39,6 +40,6 @@ __all__ = [
     "Scope",
     "Snapshot",
     "Turn",
-    "deal_at_random",
     "retrieve",
+    "retrieve_random",
 ]

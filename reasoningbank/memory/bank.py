@@ -1,4 +1,4 @@
-"""A memory bank: items with their history, in one SQLite file, found by meaning and by words."""
+"""A memory bank: items with their history, in one SQLite file, with hybrid retrieval."""
 
 from __future__ import annotations
 
@@ -9,43 +9,34 @@ from contextlib import contextmanager
 from dataclasses import astuple, replace
 from pathlib import Path
 from types import TracebackType
+from typing import NamedTuple
 
 from reasoningbank.errors import ReasoningBankError, UsageError
-from reasoningbank.memory.changes import Change
+from reasoningbank.memory.bank_index import BankIndex
+from reasoningbank.memory.history import Change, undo
 from reasoningbank.memory.item import Counters, ItemStatus, MemoryItem
 from reasoningbank.memory.snapshot import Snapshot
-from reasoningbank.memory.store import Store
-from reasoningbank.memory.store_index import StoreIndex
-from reasoningbank.memory.store_rows import (
-    Operation,
-    changes_of,
-    fill_words,
-    ids_like,
-    item_of,
-    items_of,
-    put_back,
-)
-from reasoningbank.memory.undoing import undo
+from reasoningbank.memory.store import Operation, Store
 from reasoningbank.retrieval import WEIGHTS, Embedder, Match
 
-__all__ = ["MemoryBank"]
+__all__ = ["Imported", "MemoryBank", "import_items"]
 
 logger = logging.getLogger(__name__)
 
 
 class MemoryBank:
-    """Items of procedural memory; every change is a row of the history and can be undone.
+    """Items of procedural memory; every change is recorded and can be undone.
 
     Several threads may use one bank, and several processes one file.
 
     Args:
-        path: The SQLite file, made where there is none; None keeps the bank in memory.
-        embedder: What turns texts into vectors; by default the one of the package, loaded when it
-            is first needed. Vectors are kept in the file by the embedder's name.
-        readonly: Whether the file is to stay as it is; changing the bank is then an error.
+        path: The SQLite file, created if missing; None keeps the bank in memory.
+        embedder: Turns texts into vectors; by default the bundled one, loaded when first needed.
+            Vectors are stored in the file under the embedder's name.
+        readonly: Leave the file unchanged; changing the bank is then an error.
 
     Raises:
-        RecordError: The file is damaged, or no memory bank; or it is empty and to be read only.
+        RecordError: If the file is damaged or not a memory bank, or empty and read-only.
 
     Examples:
         >>> bank = MemoryBank()
@@ -66,29 +57,24 @@ class MemoryBank:
     ) -> None:
         self.path = path
         self._store = Store(path, readonly=readonly)
-        if self._store.words_lost:
-            try:
-                fill_words(self._store)
-            except BaseException:
-                self.close()
-                raise
-        self._index = StoreIndex(self._store, embedder)
+        self._index = BankIndex(self._store, embedder)
 
     @classmethod
     def from_snapshot(
         cls, snapshot: Snapshot, path: Path | None = None, embedder: Embedder | None = None
     ) -> MemoryBank:
-        """Return a bank that holds what a snapshot holds, with a history of its own.
+        """Return a bank with the items of a snapshot and a history of its own.
 
         Raises:
-            UsageError: There is a bank with items at that path.
+            UsageError: If there is already a bank with items at that path.
         """
         bank = cls(path, embedder)
         try:
             with bank._changing(f"snapshot {snapshot.hash}") as operation:
-                if bank.items(status=None):
+                if bank._store.ids():
                     hint = "add the items, or name a new file"
-                    raise UsageError("holds items already", where=str(path), hint=hint)
+                    what = "already holds items"
+                    raise UsageError(what, where=str(path), hint=hint, code="bank-not-empty")
                 for item in snapshot.items:
                     operation.change("add", None, item)
         except BaseException:
@@ -108,19 +94,19 @@ class MemoryBank:
         self.close()
 
     def close(self) -> None:
-        """Close the file; what was changed is on the disk already."""
+        """Close the file; all changes are on disk already."""
         self._store.close()
 
     def add(self, items: Iterable[MemoryItem], *, reason: str = "") -> list[str]:
-        """Put items in, all or none; return their ids.
+        """Add items, all or none; return their ids.
 
-        An item that is there already takes over the further evidence and the counts, and keeps
-        its status: what was retired does not come back by being learned again.
+        If an item already exists, it gains the new evidence and counts and keeps its status: a
+        retired item does not come back by being learned again.
         """
         given = list(items)
         with self._changing(reason) as operation:
             for item in given:
-                before = self._found(item.id)
+                before = self._store.item(item.id)
                 if before is None:
                     operation.change("add", None, item)
                 else:
@@ -129,35 +115,38 @@ class MemoryBank:
         return [item.id for item in given]
 
     def get(self, item_id: str) -> MemoryItem:
-        """Return an item by its id, or by the beginning of it if no other begins so.
+        """Return an item by its id, or by an unambiguous prefix of it.
 
         Raises:
-            UsageError: There is none, or several; the message names ids that are near.
+            UsageError: If none or several match; the message names similar ids.
         """
         wanted = item_id.strip().lower()
-        with self._store.reading() as database:
-            item = item_of(database, wanted)
-            found = ids_like(database, wanted) if wanted and item is None else []
+        with self._store.reading():
+            item = self._store.item(wanted)
+            found = self._store.ids(wanted) if wanted and item is None else []
             if len(found) == 1:
-                item = item_of(database, found[0])
-            every = ids_like(database, "") if item is None else []
+                item = self._store.item(found[0])
+            every = self._store.ids() if item is None else []
         if item is not None:
             return item
         if found:
             named = ", ".join(found[:5]) + (" …" if len(found) > 5 else "")
             raise UsageError(
-                f"{len(found)} items begin with {item_id!r}", hint=f"say more: {named}"
+                f"{len(found)} items start with {item_id!r}",
+                hint=f"give more digits: {named}",
+                code="ambiguous-item",
+                items=found[:5],
             )
         near = difflib.get_close_matches(wanted, every, n=3, cutoff=0.75)
         hint = "the list of the items shows their ids" if every else "the bank is empty"
         if near:
-            hint = f"is it one of {', '.join(near)}?"
-        raise UsageError(f"there is no memory item {item_id!r}", hint=hint)
+            hint = f"did you mean {', '.join(near)}?"
+        what = f"there is no memory item {item_id!r}"
+        raise UsageError(what, hint=hint, code="unknown-item", item=item_id, near=near)
 
     def items(self, *, status: ItemStatus | None = "active") -> list[MemoryItem]:
-        """Return the items of a status, or with None all, by id."""
-        with self._store.reading() as database:
-            return items_of(database, status)
+        """Return the items of a status, or all if None, by id."""
+        return self._store.items(status)
 
     def match(
         self,
@@ -167,35 +156,40 @@ class MemoryBank:
         keep: Callable[[MemoryItem], bool] | None = None,
         weights: tuple[float, float] = WEIGHTS,
     ) -> list[tuple[MemoryItem, Match]]:
-        """Return the best active items for a query, best first; equals by id.
+        """Return the best active items for a query, best first; ties by id.
 
         Args:
             query: Any text, in any language; an empty one finds nothing.
-            k: How many at most.
-            keep: Which items may be returned.
-            weights: Weight of meaning and of words; only their proportion counts.
+            k: Maximum number of items.
+            keep: Selects the items that may be returned.
+            weights: Dense and lexical weight; only their ratio matters.
         """
         if not query.strip() or k < 1:
             return []
         return self._index.match(query, k, weights, keep)
 
-    def replace(self, old: Sequence[str], new: MemoryItem, *, reason: str) -> str:
-        """Let an item take the place of others, which become superseded; return its id.
+    def replace(
+        self, old: Sequence[str], new: MemoryItem, *, reason: str, made_by: str = ""
+    ) -> str:
+        """Replace items by another one; return its id. The old items become superseded.
 
-        If it is itself one of the others, it becomes what `new` says; if it is there besides, it
-        takes over the further evidence and the counts.
+        If `new` has the id of one of `old`, that item is rewritten; if it exists besides, it gains
+        the further evidence and counts. `made_by` names the part of the program that decided, as
+        in `Change`.
 
         Raises:
-            UsageError: One of the others is not there, or the item itself is not active.
+            UsageError: If an old item does not exist, or the new one is not active.
         """
-        with self._changing(reason) as operation:
+        with self._changing(reason, made_by) as operation:
             replaced = [self.get(item_id) for item_id in old]
             others = [item for item in replaced if item.id != new.id]
-            before = self._found(new.id)
+            before = self._store.item(new.id)
             after = new if before is None or before in replaced else _merged(before, new)
             if others and after.status != "active":
-                what = f"is {after.status}, so it cannot take the place of others"
-                raise UsageError(what, where=f"item {new.id}", hint="restore it first")
+                what = f"is {after.status}, so it cannot replace others"
+                where = f"item {new.id}"
+                hint = "restore it first"
+                raise UsageError(what, where=where, hint=hint, code="inactive-item", item=new.id)
             if before is None:
                 operation.change("add", None, after)
             else:
@@ -206,15 +200,15 @@ class MemoryBank:
         self._embed()
         return new.id
 
-    def retire(self, item_id: str, *, reason: str) -> None:
-        """Keep an item from being retrieved."""
-        with self._changing(reason) as operation:
+    def retire(self, item_id: str, *, reason: str, made_by: str = "") -> None:
+        """Exclude an item from retrieval."""
+        with self._changing(reason, made_by) as operation:
             item = self.get(item_id)
             operation.change("retire", item, replace(item, status="retired"))
 
-    def restore(self, item_id: str, *, reason: str) -> None:
-        """Let an item that was retired or superseded be retrieved again."""
-        with self._changing(reason) as operation:
+    def restore(self, item_id: str, *, reason: str, made_by: str = "") -> None:
+        """Make a retired or superseded item active again."""
+        with self._changing(reason, made_by) as operation:
             item = self.get(item_id)
             operation.change("restore", item, replace(item, status="active", superseded_by=""))
 
@@ -222,7 +216,7 @@ class MemoryBank:
         """Add to the counts of items.
 
         Raises:
-            UsageError: One of them is not there; none is counted then.
+            UsageError: If one of them does not exist; then none is changed.
         """
         with self._changing(reason) as operation:
             for item_id in item_ids:
@@ -231,9 +225,9 @@ class MemoryBank:
 
     @contextmanager
     def holding(self) -> Iterator[None]:
-        """Keep all others from changing the bank while one decides on its items and changes them.
+        """Lock the bank for others while deciding on its items and changing them.
 
-        All that is done inside is done, or nothing; each change is an operation of its own.
+        Everything inside happens, or nothing; each change is an operation of its own.
 
         Examples:
             >>> bank = MemoryBank()
@@ -249,80 +243,127 @@ class MemoryBank:
 
     @property
     def last_change(self) -> int:
-        """Number of the last change; 0 where nothing was changed yet."""
-        with self._store.reading() as database:
-            ((last,),) = database.execute("SELECT coalesce(max(number), 0) FROM changes").fetchall()
-            return int(last)
+        """Number of the last change; 0 if there is none."""
+        return self._store.last_change()
 
     def history(self, item_id: str | None = None, *, since: int = 0) -> list[Change]:
-        """Return what was changed, oldest first: everything, or of one item.
+        """Return the changes, oldest first: all, or those of one item.
 
         Args:
             item_id: The item.
-            since: Only changes of higher numbers.
+            since: Only changes with higher numbers.
 
         Raises:
-            UsageError: There never was such an item.
+            UsageError: If there never was such an item.
         """
-        with self._store.reading() as database:
+        with self._store.reading():
             if item_id is None:
-                return changes_of(database, "number > ?", (since,))
-            found = changes_of(database, "item_id = ?", (item_id.strip().lower(),))
-            found = found or changes_of(database, "item_id = ?", (self.get(item_id).id,))
+                return self._store.changes("number > ?", (since,))
+            found = self._store.changes("item_id = ?", (item_id.strip().lower(),))
+            found = found or self._store.changes("item_id = ?", (self.get(item_id).id,))
             return [change for change in found if change.number > since]
 
-    def put_back(self, item_id: str) -> str | None:
-        """Return why an item is active again that had been put away; None if it is not so."""
-        with self._store.reading() as database:
-            return put_back(database, item_id)
+    def reinstated_by(self, item_id: str) -> Change | None:
+        """Return the change that made a superseded or retired item active again, if any."""
+        return self._store.reinstated_by(item_id)
 
     def undo(self, number: int | None = None) -> Change:
-        """Take back the last change, or the one of that number, with all that was done with it.
+        """Undo a change, by default the last one, with its whole operation.
 
-        That is a change itself: undone in turn, it is as before. What later changes did to the
-        same items stays, as far as it does not rest on what is taken back.
+        The undo is a change itself and can be undone. Later changes to the same items are kept,
+        unless they depend on what is undone.
 
         Returns:
-            The first of the changes that take it back.
+            The first of the changes that undo it.
 
         Raises:
-            UsageError: There is no such change, it was taken back already, or a later one stands
-                in its way.
+            UsageError: If there is no such change, it was undone already, or a later change
+                conflicts.
         """
-        with self._store.writing() as database:
-            return undo(self._store, database, number)
+        with self._store.writing():
+            return undo(self._store, number)
 
     def snapshot(self) -> Snapshot:
-        """Return all that the bank holds, items of every status."""
+        """Return all items of the bank, of every status."""
         return Snapshot.of(self.items(status=None))
 
     @contextmanager
-    def _changing(self, reason: str) -> Iterator[Operation]:
-        with self._store.writing() as database:
-            operation = Operation(self._store, database, reason)
+    def _changing(self, reason: str, made_by: str = "") -> Iterator[Operation]:
+        with self._store.writing():
+            operation = self._store.operation(reason, made_by=made_by)
             yield operation
             operation.finish()
 
-    def _found(self, item_id: str) -> MemoryItem | None:
-        with self._store.reading() as database:
-            return item_of(database, item_id)
-
     def _embed(self) -> None:
-        if self._store.held:
-            # Others wait; whoever holds the bank embeds when he is done.
+        if self._store.in_transaction:
+            # Inside `holding`, which embeds at its end so that others do not wait for it.
             return
         try:
             self._index.embed()
         except ReasoningBankError as error:
-            # The items are in; a search embeds what has no vector yet.
+            # The items are stored; a search embeds whatever has no vector yet.
             logger.warning("items were added, but not embedded: %s", error)
 
 
 def _merged(item: MemoryItem, other: MemoryItem) -> MemoryItem:
-    """Return an item with what another of the same id adds, whichever of them came first."""
+    """Return an item with the evidence of another of the same id, whichever came first."""
     merged = item.merged_with(other)
     if len(merged.origins) == len(item.origins):
         return replace(item, counters=merged.counters)
     origins = sorted(merged.origins, key=lambda one: (one.time, *astuple(one)))
     tags = item.tags if set(other.tags) <= set(item.tags) else sorted({*item.tags, *other.tags})
     return replace(merged, provenance=origins[0], evidence=tuple(origins[1:]), tags=tuple(tags))
+
+
+class Imported(NamedTuple):
+    """Ids of new items, of items that gained evidence or counts, and of unchanged ones."""
+
+    added: tuple[str, ...]
+    merged: tuple[str, ...]
+    same: tuple[str, ...]
+
+
+def import_items(bank: MemoryBank, items: Iterable[MemoryItem], *, reason: str) -> Imported:
+    """Import items of another bank, all or none, as one change. Importing is idempotent.
+
+    An existing item gains only the evidence that it lacks. If both rest on a common experience,
+    one is a later state of the other, and the larger counts are kept; otherwise the counts are of
+    different trials, and are added. Status and tags stay the bank's.
+
+    Args:
+        bank: The bank.
+        items: The items.
+        reason: Why, for the history.
+
+    Examples:
+        >>> bank = MemoryBank()
+        >>> item = MemoryItem("Names", "", "Ask.", "seed", counters=Counters(retrieved=2))
+        >>> [len(part) for part in import_items(bank, [item], reason="test")]
+        [1, 0, 0]
+        >>> [len(part) for part in import_items(bank, [item], reason="again")]
+        [0, 0, 1]
+    """
+    given = list(items)
+    added: list[str] = []
+    merged: list[str] = []
+    same: list[str] = []
+    changed: list[MemoryItem] = []
+    with bank.holding():
+        held = {item.id: item for item in bank.items(status=None)}
+        for item in given:
+            mine = held.get(item.id)
+            further = item if mine is None else _further(mine, item)
+            (added if mine is None else merged if further is not None else same).append(item.id)
+            if further is not None:
+                changed.append(further)
+        bank.add(changed, reason=reason)
+    return Imported(tuple(added), tuple(merged), tuple(same))
+
+
+def _further(mine: MemoryItem, other: MemoryItem) -> MemoryItem | None:
+    """Return what another state of an item adds to it, for `add`; None for nothing."""
+    common = set(mine.origins) & set(other.origins)
+    counters = other.counters - mine.counters if common else other.counters
+    if set(other.origins) <= set(mine.origins) and counters == Counters():
+        return None
+    return replace(other, tags=mine.tags, counters=counters)

@@ -1,12 +1,13 @@
-"""What is remembered: one item of procedural memory, immutable, named by its content."""
+"""One item of procedural memory: immutable, named by its content."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, field, fields, replace
-from typing import Any, Literal, TypeVar, get_args
+from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass, replace
+from functools import cache, cached_property
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from reasoningbank.errors import UsageError
 
@@ -21,16 +22,14 @@ __all__ = [
     "Turn",
 ]
 
-#: success: from an attempt that was judged right. failure: from one that was not. contrast: from
-#: several attempts at one task. seed: written by people. gold: from a training task's gold query.
+#: success: an attempt judged right. failure: one judged wrong. contrast: several attempts at one
+#: task. seed: written by people. gold: a training task's gold query.
 ItemSource = Literal["success", "failure", "contrast", "seed", "gold"]
-#: Only active items are retrieved; the others are kept, so that every change can be undone.
+#: Only active items are retrieved; the others are kept so that every change can be undone.
 ItemStatus = Literal["active", "superseded", "retired"]
 
-#: A tag that begins so names a class or property that was looked for and is not there.
+#: A tag with this prefix names a class or property that was looked up and does not exist.
 ABSENT = "absent:"
-
-_Part = TypeVar("_Part", "Scope", "Provenance", "Counters", "Turn")
 
 
 @dataclass(frozen=True)
@@ -39,12 +38,12 @@ class Provenance:
 
     Attributes:
         task: Id of the task; empty for a seed.
-        group: The task's group, which the leakage guard keeps apart as well.
-        corpus: Name of the pack or folder that the task is of.
+        group: The task's group, which the leakage filter also excludes.
+        corpus: Name of the task's pack or folder.
         trial: The trial, as ``arm/task.seed``; empty for gold and seed.
         judge: Who judged it, e.g. ``execution`` or ``lm:local``.
-        model: Name of the model whose attempt it was.
-        time: When, ISO 8601 in UTC.
+        model: Name of the model that made the attempt.
+        time: ISO 8601 time in UTC.
         author: Who wrote the item, e.g. ``rules``, ``lm:local`` or a person.
     """
 
@@ -60,7 +59,7 @@ class Provenance:
 
 @dataclass(frozen=True)
 class Scope:
-    """Where an item holds; what is empty does not restrict it.
+    """Where an item holds; an empty field does not restrict it.
 
     Attributes:
         pack: Name of the domain pack.
@@ -73,15 +72,15 @@ class Scope:
 
 @dataclass(frozen=True)
 class Counters:
-    """What came after an item was shown.
+    """Outcomes of the trials that an item was shown to.
 
     Attributes:
         retrieved: Trials that it was shown to.
-        success: Of these, those that were judged right. That alone proves nothing: an easy task
-            succeeds with any item.
-        failure: Of these, those that were not.
-        helped: Tasks that failed without memory and succeeded with the item among what was shown.
-        hurt: Tasks that succeeded without memory and failed with the item among what was shown.
+        success: Of these, those judged right. This alone proves nothing: an easy task succeeds
+            with any item.
+        failure: Of these, those judged wrong.
+        helped: Tasks that failed without memory and succeeded with the item.
+        hurt: Tasks that succeeded without memory and failed with the item.
     """
 
     retrieved: int = 0
@@ -91,33 +90,38 @@ class Counters:
     hurt: int = 0
 
     def __add__(self, other: Counters) -> Counters:
-        """Return the counts of both together."""
-        return Counters(
-            **{f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)}
-        )
+        """Return the sum of both."""
+        return Counters(*(a + b for a, b in zip(_counts(self), _counts(other), strict=True)))
 
     def __or__(self, other: Counters) -> Counters:
-        """Return the least that both together may be, if trials of one may be trials of the other.
+        """Return the smallest counts consistent with both, if they may share trials.
 
         Examples:
             >>> Counters(retrieved=4, success=4) | Counters(retrieved=3, failure=3, hurt=2)
             Counters(retrieved=7, success=4, failure=3, helped=0, hurt=2)
-            >>> Counters(retrieved=4, hurt=3) | Counters(retrieved=3, hurt=3)
-            Counters(retrieved=4, success=0, failure=0, helped=0, hurt=3)
         """
-        larger = {f.name: max(getattr(self, f.name), getattr(other, f.name)) for f in fields(self)}
-        judged = larger["success"] + larger["failure"]
-        return Counters(**{**larger, "retrieved": max(larger["retrieved"], judged)})
+        larger = Counters(*map(max, _counts(self), _counts(other)))
+        judged = larger.success + larger.failure
+        return replace(larger, retrieved=max(larger.retrieved, judged))
+
+    def __sub__(self, other: Counters) -> Counters:
+        """Return what is in excess of another, at least 0 each."""
+        pairs = zip(_counts(self), _counts(other), strict=True)
+        return Counters(*(max(0, a - b) for a, b in pairs))
+
+
+def _counts(counters: Counters) -> tuple[int, ...]:
+    return tuple(vars(counters).values())
 
 
 @dataclass(frozen=True)
 class Turn:
-    """One turn of a successful attempt, compressed, as a demonstration shows it.
+    """One compressed turn of a successful attempt, for demonstrations.
 
     Attributes:
-        reasoning: Why.
-        code: The Python that was run.
-        output: What it printed, cut.
+        reasoning: The agent's reasoning.
+        code: The Python code that was run.
+        output: What it printed, truncated.
     """
 
     reasoning: str
@@ -127,24 +131,27 @@ class Turn:
 
 @dataclass(frozen=True)
 class MemoryItem:
-    """One strategy, pitfall, contrast or exemplar, with what it rests on.
+    """One strategy, pitfall, contrast or few-shot example, with its evidence.
 
     Attributes:
-        title: A few words that tell it from others.
-        description: When it applies, in one sentence; with the title, what retrieval reads.
-        content: What to do, or what to avoid and how it shows: whole sentences or steps.
-        src: What kind of experience it was distilled from.
-        pattern: A query or code skeleton with slots ``<<name>>``; empty where there is none.
+        title: A few words that distinguish it from other items.
+        description: When it applies, in one sentence. Retrieval reads this and the title.
+        content: What to do, or what to avoid and how to recognize it.
+        src: The kind of experience it was distilled from.
+        pattern: A query or code skeleton with slots ``<<name>>``; may be empty.
         tags: Terms to find it by: names of classes and properties, features of the query.
         scope: Where it holds.
         provenance: The first experience it rests on.
-        evidence: Further experiences, of items that were merged into it.
-        counters: What came after it was shown.
+        evidence: Further experiences, from items that were merged into it.
+        counters: Outcomes of the trials it was shown to.
         question: The question of the first experience, for examples and demonstrations.
-        query: The query that answered it, of a success; that of a gold is the pattern.
-        turns: A success's own turns, for demonstrations; empty for agents without turns.
-        status: Whether it is retrieved.
-        superseded_by: Id of the item that took its place, where one did.
+        query: The query that answered it, for a success; a gold item's query is its pattern.
+        turns: A success's own turns; empty for agents without turns.
+        status: Only active items are retrieved.
+        superseded_by: Id of the item that replaced it, if any.
+
+    Raises:
+        UsageError: If source or status is unknown, or title or content is missing.
 
     Examples:
         >>> item = MemoryItem("Join by annotation", "Diseases", "Use up:annotation.", "success")
@@ -169,42 +176,67 @@ class MemoryItem:
     turns: tuple[Turn, ...] = ()
     status: ItemStatus = "active"
     superseded_by: str = ""
-    _id: str = field(default="", init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self.src not in get_args(ItemSource):
-            allowed = ", ".join(get_args(ItemSource))
-            raise UsageError(f"unknown source {self.src!r} of a memory item", hint=f"use {allowed}")
-        if self.status not in get_args(ItemStatus):
-            allowed = ", ".join(get_args(ItemStatus))
-            raise UsageError(
-                f"unknown status {self.status!r} of a memory item", hint=f"use {allowed}"
-            )
+        for name, value, allowed in (
+            ("source", self.src, get_args(ItemSource)),
+            ("status", self.status, get_args(ItemStatus)),
+        ):
+            if value not in allowed:
+                raise UsageError(
+                    f"unknown {name} {value!r} of a memory item",
+                    hint=f"use {', '.join(allowed)}",
+                    code=f"unknown-{name}",
+                )
         if not self.title.strip() or not (self.content.strip() or self.pattern.strip()):
-            raise UsageError("a memory item needs a title, and content or a pattern")
-        object.__setattr__(self, "_id", _hash(self))
+            raise UsageError(
+                "a memory item needs a title, and content or a pattern", code="empty-item"
+            )
 
-    @property
+    @cached_property
     def id(self) -> str:
-        """Hash of what the item says, 16 hexadecimal digits.
+        """Hash of the item's content, 16 hexadecimal digits.
 
-        Evidence, counters and status are no part of it: two experiences that teach the same are
-        one item.
+        Evidence, counters, tags and status are not part of it, so two experiences that teach the
+        same make one item.
         """
-        return self._id
+        says = {
+            "title": self.title,
+            "description": self.description,
+            "content": self.content,
+            "src": self.src,
+            "pattern": self.pattern,
+            "scope": vars(self.scope),
+            "question": self.question,
+            "turns": [vars(turn) for turn in self.turns],
+        }
+        if self.query:
+            says["query"] = self.query
+        text = json.dumps(says, sort_keys=True, ensure_ascii=False)
+        # Models write lone surrogates, which strict UTF-8 rejects.
+        return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
 
     @property
     def origins(self) -> tuple[Provenance, ...]:
         """Every experience that the item rests on."""
         return (self.provenance, *self.evidence)
 
+    @property
+    def dense_text(self) -> str:
+        """The text to embed: when the item applies, without what it says to do."""
+        # A description is the question with its constants abstracted.
+        return "\n".join(filter(None, (self.title, self.description or self.question)))
+
+    @property
+    def lexical_text(self) -> str:
+        """The text of the full-text index."""
+        return "\n".join(filter(None, (self.dense_text, *self.tags, self.content)))
+
     def to_json(self) -> dict[str, Any]:
-        """Return the item as JSON-able data, its id included; a query only where it has one."""
+        """Return the item as JSON-able data, including its id."""
         data = asdict(self)
-        del data["_id"]
         if not self.query:
-            # Items without are written as they were before there were queries: a bank of them
-            # keeps its name.
+            # The field is younger than the first banks, whose hashes must not change.
             del data["query"]
         return {"id": self.id, **data}
 
@@ -213,100 +245,60 @@ class MemoryItem:
         """Read what `to_json` wrote.
 
         Raises:
-            UsageError: If it is no item, or its id is not that of its content.
+            UsageError: If it is not a memory item, or the id does not match the content.
         """
-        try:
-            required, known = _KEYS[cls]
-            lacking = [name for name in required if name not in data]
-            if lacking:
-                raise ValueError(f"it lacks {', '.join(lacking)}")
-            rest = {name: value for name, value in data.items() if name in known}
-            for name in ("tags", "evidence", "turns"):
-                if not isinstance(rest.get(name, ()), list | tuple):
-                    raise TypeError(f"{name} are a list")
-            for name in ("title", "content", "pattern"):
-                if not isinstance(rest.get(name, ""), str):
-                    raise TypeError(f"{rest[name]!r:.40} is no text")
-            item = cls(
-                **{
-                    **rest,
-                    "tags": tuple(rest.get("tags", ())),
-                    "scope": _part(Scope, rest.get("scope", {})),
-                    "provenance": _part(Provenance, rest.get("provenance", {})),
-                    "evidence": tuple(_part(Provenance, one) for one in rest.get("evidence", ())),
-                    "counters": _part(Counters, rest.get("counters", {})),
-                    "turns": tuple(_part(Turn, one) for one in rest.get("turns", ())),
-                }
+        given = dict(data)
+        written = given.pop("id", None)
+        item: MemoryItem = _read(cls, given, "")
+        if written not in (None, item.id):
+            raise UsageError(
+                f"the content of memory item {written} was changed: its id would be {item.id}",
+                code="item-changed",
+                item=str(written),
             )
-            _check_types(item)
-        except (TypeError, ValueError, AttributeError) as error:
-            raise UsageError(f"is no memory item ({error})") from error
-        unknown = sorted(set(data) - {*known, "id"})
-        if unknown:
-            raise UsageError(f"unknown key {unknown[0]!r} of a memory item")
-        if data.get("id", item.id) != item.id:
-            raise UsageError(f"the memory item {data['id']} was changed: its content is {item.id}")
         return item
 
     def merged_with(self, other: MemoryItem) -> MemoryItem:
-        """Return this item with the experiences and counts of another that teaches the same."""
+        """Return this item with the evidence and counts of another that teaches the same."""
         seen = list(dict.fromkeys((*self.origins, *other.origins)))
         seen.remove(self.provenance)
         return replace(self, evidence=tuple(seen), counters=self.counters + other.counters)
 
 
-def _keys(kind: type[Any]) -> tuple[tuple[str, ...], frozenset[str]]:
-    """Return the names of a class's fields: those that must be given, and all."""
-    given = [f for f in fields(kind) if f.init]
-    required = [f.name for f in given if f.default is MISSING]
-    return tuple(required), frozenset(f.name for f in given)
+@cache
+def _types(kind: type[Any]) -> dict[str, Any]:
+    return get_type_hints(kind)
 
 
-_KEYS = {kind: _keys(kind) for kind in (MemoryItem, Scope, Provenance, Counters, Turn)}
+def _read(kind: Any, value: Any, at: str) -> Any:
+    """Return a value of a type from JSON. `at` is its path, for errors."""
+    if get_origin(kind) is tuple:
+        if not isinstance(value, list | tuple):
+            raise _bad(at, f"{value!r:.40} is not a list")
+        return tuple(_read(get_args(kind)[0], one, f"{at}[{n}]") for n, one in enumerate(value))
+    if kind is int:
+        if type(value) is not int or value < 0:
+            raise _bad(at, f"{value!r:.40} is not a count")
+        return value
+    if not is_dataclass(kind):
+        if not isinstance(value, str):
+            raise _bad(at, f"{value!r:.40} is not text")
+        return value
+    if not isinstance(value, Mapping):
+        raise _bad(at, f"{value!r:.40} is not an object")
+    types = _types(kind)  # type: ignore[arg-type]
+    for one in fields(kind):
+        if one.default is MISSING and one.name not in value:
+            raise _bad(_path(at, one.name), "is missing")
+    for name in value:
+        if name not in types:
+            raise _bad(_path(at, str(name)), "unknown key")
+    return kind(**{n: _read(types[n], one, _path(at, n)) for n, one in value.items()})  # type: ignore[operator]
 
 
-def _part(kind: type[_Part], data: object) -> _Part:
-    name = kind.__name__.lower()
-    if not isinstance(data, Mapping):
-        raise TypeError(f"{data!r:.40} is no {name}")
-    required, known = _KEYS[kind]
-    lacking = [one for one in required if one not in data]
-    unknown = [one for one in data if one not in known]
-    if lacking:
-        raise ValueError(f"a {name} lacks {', '.join(lacking)}")
-    if unknown:
-        raise ValueError(f"unknown key {unknown[0]!r} of a {name}")
-    return kind(**data)
+def _path(at: str, name: str) -> str:
+    return f"{at}.{name}" if at else name
 
 
-def _check_types(item: MemoryItem) -> None:
-    texts = [getattr(item, f.name) for f in fields(item) if isinstance(f.default, str)]
-    texts += [item.title, item.description, item.content, *item.tags]
-    parts: list[Scope | Provenance | Turn] = [item.scope, *item.origins, *item.turns]
-    for part in parts:
-        texts += [getattr(part, f.name) for f in fields(part)]
-    for text in texts:
-        if not isinstance(text, str):
-            raise TypeError(f"{text!r:.40} is no text")
-    for f in fields(item.counters):
-        count = getattr(item.counters, f.name)
-        if type(count) is not int or count < 0:
-            raise TypeError(f"{count!r:.40} is no count of {f.name}")
-
-
-def _hash(item: MemoryItem) -> str:
-    says = {
-        "title": item.title,
-        "description": item.description,
-        "content": item.content,
-        "src": item.src,
-        "pattern": item.pattern,
-        "scope": asdict(item.scope),
-        "question": item.question,
-        "turns": [asdict(turn) for turn in item.turns],
-    }
-    if item.query:
-        says["query"] = item.query
-    text = json.dumps(says, sort_keys=True, ensure_ascii=False)
-    # Models write lone surrogates, which strict UTF-8 has no form for.
-    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
+def _bad(at: str, what: str) -> UsageError:
+    return UsageError(f"not a memory item ({at}: {what})", code="bad-item", at=at)

@@ -1,17 +1,18 @@
-"""Items as text, and whole items in a token budget."""
+"""Items as an agent is shown them, packed whole into a token budget."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from reasoningbank.agents import Example
+from reasoningbank.agents import FewShotExample
+from reasoningbank.findings import Finding
 from reasoningbank.memory.item import ItemSource, MemoryItem
 
-__all__ = ["FAMILIES", "Found", "Packed", "item_text", "pack", "pack_answered"]
+__all__ = ["FAMILIES", "Found", "Packed", "example_of", "item_text", "pack", "pack_examples"]
 
-#: Sources that share a share of the budget: what worked, what to beware of, what was given.
+#: Sources that share a part of the budget: what worked, what to avoid, what was given.
 FAMILIES: Mapping[ItemSource, str] = MappingProxyType(
     {
         "success": "success",
@@ -21,7 +22,7 @@ FAMILIES: Mapping[ItemSource, str] = MappingProxyType(
         "gold": "seed",
     }
 )
-#: Of what the budget had no room for, so many are told.
+#: How many of the items that do not fit are reported.
 MOST_SKIPPED = 5
 
 _HEADS: Mapping[ItemSource, str] = MappingProxyType(
@@ -37,21 +38,43 @@ _HEADS: Mapping[ItemSource, str] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Found:
-    """An item as it may be shown.
+    """A retrieved item.
 
     Attributes:
         item: The item.
-        score: What it was ranked by; comparable within one search only.
-        text: What is shown of it, whole.
+        score: Its ranking score, comparable within one search only.
+        text: The text that is shown, never cut.
         tokens: Tokens of the text.
-        example: The answered question that is shown in place of a text; None where the text is.
+        example: The few-shot example that is shown instead of the text, if any.
     """
 
     item: MemoryItem
     score: float
     text: str
     tokens: int
-    example: Example | None = None
+    example: FewShotExample | None = None
+
+    @classmethod
+    def of(
+        cls,
+        item: MemoryItem,
+        score: float,
+        count: Callable[[str], int],
+        *,
+        examples: bool = False,
+        link: Callable[[str], str] | None = None,
+    ) -> Found:
+        """Return an item as it is shown, as a few-shot example if it has one and that is wanted.
+
+        `link` adds linked entities to an example's question.
+        """
+        example = example_of(item) if examples else None
+        if example is not None and link is not None:
+            example = replace(example, question=link(example.question))
+        text = item_text(item)
+        if example is not None:
+            text = f"Question: {example.question}\nQuery:\n{example.query}"
+        return cls(item, score, text, count(text), example)
 
 
 @dataclass(frozen=True)
@@ -59,16 +82,30 @@ class Packed:
     """What a budget holds.
 
     Attributes:
-        chosen: The items, the best first.
-        skipped: Id and reason of items that ranked high enough and did not fit, at most five.
+        chosen: The items, best first.
+        skipped: Id and reason of items that ranked high enough but did not fit, at most five.
     """
 
     chosen: tuple[Found, ...]
-    skipped: tuple[tuple[str, str], ...] = ()
+    skipped: tuple[tuple[str, Finding], ...] = ()
+
+
+def example_of(item: MemoryItem) -> FewShotExample | None:
+    """Return an item's question and query as a few-shot example; None if it has none.
+
+    Examples:
+        >>> gold = MemoryItem("Mass", "", "", "gold", "SELECT ?m { }", question="How heavy?")
+        >>> example_of(gold)
+        Example(question='How heavy?', query='SELECT ?m { }')
+        >>> example_of(MemoryItem("Mass", "A mass is asked for", "Do so.", "seed")) is None
+        True
+    """
+    query = item.pattern if item.src == "gold" else item.query
+    return FewShotExample(item.question, query) if item.question and query else None
 
 
 def item_text(item: MemoryItem) -> str:
-    r"""Write an item as a prompt shows it: kind and title, when, what to do, skeleton.
+    r"""Return an item as a prompt shows it: kind and title, when it applies, what to do, pattern.
 
     Examples:
         >>> print(item_text(MemoryItem("Mass", "A mass is asked for", "It hangs on the sequence.",
@@ -81,7 +118,7 @@ def item_text(item: MemoryItem) -> str:
     """
     lines = [f"{_HEADS[item.src]}: {item.title.strip()}"]
     said = [item.title.strip()]
-    # A description is the question without what it names.
+    # A description is the question with its constants abstracted.
     question = "" if item.description else item.question
     parts = [("When: ", item.description), ("Question: ", question), ("", item.content)]
     for head, text in parts:
@@ -96,16 +133,15 @@ def item_text(item: MemoryItem) -> str:
 
 
 def pack(ranked: Sequence[Found], *, items: int, tokens: int) -> Packed:
-    """Choose whole items for a budget, so that each family keeps a share.
+    """Choose whole items for a budget, so that each family (`FAMILIES`) keeps a share.
 
-    The best item of each family that fits comes first (`FAMILIES`: success, failure, seed), while
-    room is kept for the smallest of the families still to come, where that fits beside the smallest
-    of those before; then whatever ranks next and fits. Nothing is cut.
+    The best item of each family that fits comes first, with room reserved for the smallest item
+    of the families still to come; then whatever ranks next and fits. Nothing is cut.
 
     Args:
-        ranked: The candidates, the best first.
-        items: How many at most.
-        tokens: How many tokens at most.
+        ranked: The candidates, best first.
+        items: Maximum number of items.
+        tokens: Maximum number of tokens.
 
     Examples:
         >>> seed, other = (MemoryItem(name, "", "x", "seed") for name in ("a", "b"))
@@ -120,16 +156,16 @@ def pack(ranked: Sequence[Found], *, items: int, tokens: int) -> Packed:
     for place, found in enumerate(ranked):
         families.setdefault(FAMILIES[found.item.src], []).append(place)
     shares: list[list[int]] = []
-    kept: list[int] = []
+    reserved: list[int] = []
     for places in families.values():
         least = min(ranked[place].tokens for place in places)
-        if len(shares) < items and sum(kept) + least <= tokens:
+        if len(shares) < items and sum(reserved) + least <= tokens:
             shares.append(places)
-            kept.append(least)
+            reserved.append(least)
     chosen: set[int] = set()
     left = tokens
     for number, places in enumerate(shares):
-        room = left - sum(kept[number + 1 :])
+        room = left - sum(reserved[number + 1 :])
         best = next(place for place in places if ranked[place].tokens <= room)
         chosen.add(best)
         left -= ranked[best].tokens
@@ -140,66 +176,64 @@ def pack(ranked: Sequence[Found], *, items: int, tokens: int) -> Packed:
     return _packed(ranked, chosen, items, tokens)
 
 
-def pack_answered(ranked: Sequence[Found], *, items: int, tokens: int) -> Packed:
-    """Choose whole items for an agent that is shown answered questions as turns of its own.
+def pack_examples(ranked: Sequence[Found], *, items: int, tokens: int) -> Packed:
+    """Choose whole items for an agent that takes few-shot examples as turns.
 
-    These come first, in their order: they are what such an agent goes by. Of several with the same
-    query the first that fits is enough. Then comes the best lesson in words that fits in what is
-    left, beyond `items` if need be; more of them only where there are fewer answered questions.
+    Examples come first, in their order, each query once. Then comes the best other item that fits
+    the rest, beyond `items` if necessary; more of them only if there are fewer examples.
 
     Args:
-        ranked: The candidates, the best first.
-        items: How many answered questions at most.
-        tokens: How many tokens at most, of all together.
+        ranked: The candidates, best first.
+        items: Maximum number of examples.
+        tokens: Maximum number of tokens of all items together.
 
     Examples:
         >>> items = {name: MemoryItem(name, "", "x", "gold") for name in ("a", "b", "c")}
         >>> solved = [Found(i, 1.0, "", 40, Example(n, f"ASK {{ {n} }}")) for n, i in items.items()]
         >>> lesson = Found(MemoryItem("d", "", "x", "failure"), 2.0, "", 15)
-        >>> chosen = pack_answered([lesson, *solved], items=2, tokens=100).chosen
+        >>> chosen = pack_examples([lesson, *solved], items=2, tokens=100).chosen
         >>> [found.item.title for found in chosen]
         ['d', 'a', 'b']
     """
     shown: set[str] = set()
     chosen: set[int] = set()
     left = tokens
-    for answered in (True, False):
-        room = items if answered else max(items, len(chosen) + 1)
+    for is_example in (True, False):
+        room = items if is_example else max(items, len(chosen) + 1)
         for place, found in enumerate(ranked):
-            wanted = (found.example is not None) == answered and _query(found) not in shown
+            wanted = (found.example is not None) == is_example and _query(found) not in shown
             if wanted and len(chosen) < room and found.tokens <= left:
                 chosen.add(place)
                 left -= found.tokens
                 shown |= {_query(found)} - {""}
-    # Whose query is shown by another is not missing.
-    told = [
-        place
-        for place in range(len(ranked))
-        if place in chosen or _query(ranked[place]) not in shown
-    ]
-    places = {number for number, place in enumerate(told) if place in chosen}
-    return _packed([ranked[place] for place in told], places, items, tokens)
+    # An item whose query is shown by another is not missing.
+    kept = [n for n, found in enumerate(ranked) if n in chosen or _query(found) not in shown]
+    places = {number for number, place in enumerate(kept) if place in chosen}
+    return _packed([ranked[place] for place in kept], places, items, tokens)
 
 
 def _query(found: Found) -> str:
-    """Return the query of an answered question, its layout apart; empty where there is none."""
+    """Return the query of an example with normalized white space; empty without one."""
     return "" if found.example is None else " ".join(found.example.query.split())
 
 
 def _packed(ranked: Sequence[Found], chosen: set[int], items: int, tokens: int) -> Packed:
-    """Return what was chosen, and what ranked as high and did not fit."""
+    """Return the chosen items, and those that ranked as high and did not fit."""
     left = tokens - sum(ranked[place].tokens for place in chosen)
     last = max(chosen, default=-1) if len(chosen) >= items else len(ranked)
     passed = [found for place, found in enumerate(ranked[: last + 1]) if place not in chosen]
-    skipped = tuple(
-        (found.item.id, _why(found.tokens, tokens))
+    skipped = [
+        (found.item.id, over_budget(found.tokens, tokens, left))
         for found in passed
-        if found.tokens > left or found.tokens > tokens
-    )
-    return Packed(tuple(ranked[place] for place in sorted(chosen)), skipped[:MOST_SKIPPED])
+        if found.tokens > min(left, tokens)
+    ]
+    return Packed(tuple(ranked[place] for place in sorted(chosen)), tuple(skipped[:MOST_SKIPPED]))
 
 
-def _why(needed: int, tokens: int) -> str:
-    if needed > tokens:
-        return f"of {needed} tokens, more than the whole budget of {tokens}"
-    return f"of {needed} tokens, more than the budget of {tokens} had left"
+def over_budget(needed: int, budget: int, left: int) -> Finding:
+    """Return why an item does not fit a budget."""
+    what = f"{needed} tokens, more than the whole budget of {budget}"
+    if needed <= budget:
+        what = f"{needed} tokens, more than the {left} left of the budget of {budget}"
+    fields = {"tokens": needed, "budget": budget, "left": left}
+    return Finding("over-budget", what, fields=fields)

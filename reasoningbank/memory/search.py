@@ -1,92 +1,116 @@
-"""Which items a question is shown: text, scope, evidence, form, and no two that say the same."""
+"""Which items a question is shown: ranked by text, scope, evidence, query form and diversity."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from reasoningbank.corpus.sampling import shuffle_key
+from reasoningbank.corpus.task import shuffle_key
+from reasoningbank.errors import QueryError
+from reasoningbank.findings import Finding
 from reasoningbank.lm.tokens import count_tokens
-from reasoningbank.memory.asked_form import asked_form, pattern_form
 from reasoningbank.memory.bank import MemoryBank
-from reasoningbank.memory.examples import example_of, example_text
-from reasoningbank.memory.guard import Guard
 from reasoningbank.memory.item import Counters, ItemSource, MemoryItem, Scope
-from reasoningbank.memory.packing import Found, item_text, pack, pack_answered
+from reasoningbank.memory.leakage import LeakageFilter
+from reasoningbank.memory.packing import Found, example_of, pack, pack_examples
 from reasoningbank.sparql.endpoint import same_address
-from reasoningbank.sparql.outline import Form
+from reasoningbank.sparql.tree import Form, outline
 
 if TYPE_CHECKING:
-    from reasoningbank.memory.demonstrating import Demonstrated
+    from reasoningbank.memory.demonstrations import ShownDemonstration
 
-__all__ = ["Ranking", "Retrieval", "deal_at_random", "retrieve", "without_identifiers"]
+__all__ = ["Ranking", "Retrieval", "asked_form", "retrieve", "retrieve_random"]
 
-#: Candidates that are ranked anew: at least so many, and so many times the items wanted.
+#: Candidates to rank: at least so many, and so many times the items wanted.
 LEAST_DEPTH = 20
 DEPTH = 5
-#: Tasks that would have been helped, and hurt, before anything is known of an item.
+#: Prior: tasks helped, and hurt, before anything is known of an item.
 PRIOR = 2.0
 
 _WORDS = re.compile(r"\w+")
 _IDENTIFIER = re.compile(r"\S*\d\S*")
+_SLOT = re.compile(r"<<\w+>>")
+#: Words that ask for a form of query, English and Italian; the first match decides.
+_ASKS_FOR: tuple[tuple[Form, re.Pattern[str]], ...] = (
+    (
+        "CONSTRUCT",
+        re.compile(r"(?i)\b(?:as an? (?:rdf )?graph|triples|construct|come grafo|triple)\b"),
+    ),
+    (
+        "DESCRIBE",
+        re.compile(
+            r"(?i)^\W*(?:describe|descrivi)\b"
+            r"|\b(?:everything|all) that is (?:recorded|known|said|stated)\b"
+            r"|\btutto ci(?:ò|o') che (?:è|si) (?:registrato|noto|sa|dice)\b"
+        ),
+    ),
+    (
+        "ASK",
+        re.compile(
+            r"(?i)^\W*(?:is|are|was|were|do|does|did|has|have|can"
+            r"|è vero|esiste|esistono|è|ha|hanno|ci sono)\b"
+        ),
+    ),
+)
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """How much each reason counts beside the match of the text, which is in [0, 1].
+    """The weight of each criterion beside the text match, which is in [0, 1].
 
     Attributes:
-        scope: Added where pack and endpoint are those of the trial, subtracted where they are
-            others.
+        scope: Added if pack and endpoint are those of the trial, subtracted if they are others.
         evidence: Times the share of tasks that the item helped among those that it changed,
             from -0.5 to 0.5, with a prior of two each way.
-        repetition: Times the part of its words that an item shares with one ranked before.
-        form: Subtracted where its query is of another form than the question asks for: beside
+        repetition: Times the share of its words that an item has in common with one ranked
+            before it.
+        form: Subtracted if its query has another form than the question asks for: beside a
             CONSTRUCT a small model writes CONSTRUCT, whatever it is asked.
-        named: Times the part of the kinds of resources that both questions name, or either does.
-            How a name enters a query is what a small model has to see.
+        entities: Times the overlap of the classes of the entities that both questions name. A
+            small model has to see how a name enters a query.
     """
 
     scope: float = 0.1
     evidence: float = 0.2
     repetition: float = 0.1
     form: float = 0.2
-    named: float = 0.2
+    entities: float = 0.2
 
 
 @dataclass(frozen=True)
 class Retrieval:
-    """What one search gave, and what it kept back.
+    """The result of one search.
 
     Attributes:
-        query: What was searched for.
-        found: What is shown, the best first.
-        withheld: Id and reason of what the leakage guard kept back.
+        query: The text searched for.
+        found: The items that are shown, best first.
+        filtered_out: Id and reason of the items that the leakage filter removed.
         tokens: Tokens of the items that are shown.
-        skipped: Id and reason of what the budget had no room for.
-        at_random: Whether the items were dealt at random.
-        demonstrations: Worked turns that are shown beside the items; their tokens come on top.
+        skipped: Id and reason of the items that did not fit the budget.
+        at_random: Whether the items were drawn at random.
+        demonstrations: Worked turns that are shown beside the items; their tokens are extra.
     """
 
     query: str
     found: tuple[Found, ...] = ()
-    withheld: tuple[tuple[str, str], ...] = ()
+    filtered_out: tuple[tuple[str, Finding], ...] = ()
     tokens: int = 0
-    skipped: tuple[tuple[str, str], ...] = ()
+    skipped: tuple[tuple[str, Finding], ...] = ()
     at_random: bool = False
-    demonstrations: tuple[Demonstrated, ...] = ()
+    demonstrations: tuple[ShownDemonstration, ...] = ()
 
     def to_event(self) -> dict[str, Any]:
-        """Return the data of a ``memory_retrieved`` event; its tokens are of all that is shown."""
+        """Return the data of a ``memory_retrieved`` event; tokens are of all that is shown."""
         return {
             "query": self.query,
             "tokens": self.tokens + sum(one.tokens for one in self.demonstrations),
             "at_random": self.at_random,
             "items": [_shown(found) for found in self.found],
             "demonstrations": [one.to_event() for one in self.demonstrations],
-            "withheld": _reasons(self.withheld),
+            "withheld": _reasons(self.filtered_out),
             "skipped": _reasons(self.skipped),
         }
 
@@ -95,7 +119,7 @@ def retrieve(
     bank: MemoryBank,
     question: str,
     *,
-    guard: Guard,
+    leakage: LeakageFilter,
     k: int = 3,
     tokens: int = 600,
     kinds: frozenset[ItemSource] | None = None,
@@ -103,146 +127,143 @@ def retrieve(
     count: Callable[[str], int] = count_tokens,
     ranking: Ranking = Ranking(),
     examples: bool = False,
-    linked: Callable[[str], str] | None = None,
-    kinds_named: Callable[[str], frozenset[str]] | None = None,
+    link: Callable[[str], str] | None = None,
+    entity_classes: Callable[[str], frozenset[str]] | None = None,
 ) -> Retrieval:
     """Return the items that a question is shown.
 
-    The bank ranks by text, without a threshold; what the guard objects to is left out and told;
-    the rest is ranked anew by scope, evidence, query form and diversity (maximal marginal
+    The bank ranks by text, without a threshold; the leakage filter removes what must not be
+    shown; the rest is ranked again by scope, evidence, query form and diversity (maximal marginal
     relevance, Carbonell and Goldstein 1998), and packed whole into the budget.
 
     Args:
-        bank: Where to look.
-        question: What to look for: a question or a few words.
-        guard: What must not be shown.
-        k: Items at most.
-        tokens: Tokens at most, of all items together.
+        bank: The bank to search.
+        question: A question or a few words.
+        leakage: What must not be shown.
+        k: Maximum number of items.
+        tokens: Maximum number of tokens of all items together.
         kinds: Sources to take items from; None for all.
-        scope: Where the trial is.
+        scope: The pack and endpoint of the trial.
         count: Counts the tokens of a text.
-        ranking: How much each reason counts.
-        examples: Whether items that keep an answered question are shown as that.
-        linked: Writes the resources that a question names behind its words, in examples too.
-        kinds_named: Tells the classes of the resources that a question names; None leaves
+        ranking: The weight of each criterion.
+        examples: Whether items with a question and a query are shown as few-shot examples.
+        link: Adds linked entities to a question, also in examples.
+        entity_classes: Returns the classes of the entities that a question names; None leaves
             them out of the ranking.
     """
     text = without_identifiers(question)
     allowed: list[tuple[MemoryItem, float]] = []
-    withheld: list[tuple[str, str]] = []
-    # Lessons in words are many and near; they must not stand in the way of answered questions.
-    for answered in (True, False) if examples else (None,):
-        fitting, objections = _matching(bank, text, k, guard, kinds, answered)
-        allowed += fitting
-        withheld += objections
-    if kinds_named is not None:
-        wanted = kinds_named(question)
+    filtered_out: list[tuple[str, Finding]] = []
+    # Search examples separately, since the many similar lessons would crowd them out.
+    for with_example in (True, False) if examples else (None,):
+        matches, findings = _matching(bank, text, k, leakage, kinds, with_example)
+        allowed += matches
+        filtered_out += findings
+    if entity_classes is not None:
+        wanted = entity_classes(question)
         allowed = [
-            (item, score + ranking.named * _alike(wanted, kinds_named(item.question)))
+            (item, score + ranking.entities * _overlap(wanted, entity_classes(item.question)))
             for item, score in allowed
         ]
     ranked = _ranked(allowed, asked_form(question), scope, ranking)
-    candidates = [_found(item, score, count, examples, linked) for item, score in ranked]
-    packed = (pack_answered if examples else pack)(candidates, items=k, tokens=tokens)
+    candidates = [Found.of(i, score, count, examples=examples, link=link) for i, score in ranked]
+    packed = (pack_examples if examples else pack)(candidates, items=k, tokens=tokens)
     used = sum(found.tokens for found in packed.chosen)
-    return Retrieval(question, packed.chosen, tuple(withheld), used, packed.skipped)
+    return Retrieval(question, packed.chosen, tuple(filtered_out), used, packed.skipped)
 
 
-def deal_at_random(
+def retrieve_random(
     bank: MemoryBank,
     question: str,
     *,
-    like: int,
-    guard: Guard,
+    tokens: int,
+    leakage: LeakageFilter,
     seed: int = 0,
     k: int | None = None,
     kinds: frozenset[ItemSource] | None = None,
     count: Callable[[str], int] = count_tokens,
     examples: bool = False,
-    answered: int | None = None,
-    linked: Callable[[str], str] | None = None,
+    example_tokens: int | None = None,
+    link: Callable[[str], str] | None = None,
 ) -> Retrieval:
-    """Return items that are dealt at random, as a placebo for those that a search gives.
+    """Return random items, as a control with as many tokens as a search returns.
 
-    Each item's place in the deal depends on task, seed and its id alone, never on the question:
-    that an item is also one of the best matches is left to chance. Whole items are dealt while
-    they fit, so that the tokens fall short of `like` by less than the smallest item left.
+    The draw depends on task, seed and item ids only, never on the question, so an item may also
+    be one of the best matches by chance. Whole items are drawn while they fit, so the tokens fall
+    short by less than the smallest item left.
 
     Args:
-        bank: Where to deal from.
+        bank: The bank to draw from.
         question: Recorded, not searched for.
-        like: Tokens of what a search would have shown.
-        guard: What must not be shown.
-        seed: Another seed, another deal.
-        k: Items at most; the tokens may then fall short by more.
-        answered: Of these tokens, those of answered questions: as many are dealt of these, and the
-            others of lessons. None deals of both alike.
+        tokens: Tokens that a search would have shown.
+        leakage: What must not be shown.
+        seed: Another seed gives another draw.
+        k: Maximum number of items; the tokens may then fall short by more.
         kinds: Sources to take items from; None for all.
         count: Counts the tokens of a text.
-        examples: Whether items that keep an answered question are shown as that.
-        linked: Writes the resources that a question names behind its words, in examples too.
+        examples: Whether items with a question and a query are shown as few-shot examples.
+        example_tokens: The part of `tokens` for few-shot examples; the rest is for other items.
+            None draws both alike.
+        link: Adds linked entities to a question, also in examples.
     """
     pool = [item for item in bank.items() if kinds is None or item.src in kinds]
-    pool.sort(key=lambda item: (shuffle_key(seed, f"{guard.task} {item.id}"), item.id))
-    found: list[Found] = []
-    withheld: list[tuple[str, str]] = []
-    # By kind: whether it is an answered question; where these are not apart, all are one kind.
-    left = {True: answered or 0, False: like - (answered or 0)}
+    pool.sort(key=lambda item: (shuffle_key(seed, f"{leakage.task} {item.id}"), item.id))
+    drawn: list[Found] = []
+    filtered_out: list[tuple[str, Finding]] = []
+    # By whether it is an example; without `example_tokens` all share the second budget.
+    left = {True: example_tokens or 0, False: tokens - (example_tokens or 0)}
     for item in pool:
-        dealt = _found(item, 0.0, count, examples)
-        kind = answered is not None and dealt.example is not None
-        if dealt.tokens > left[kind] or len(found) == k:
+        one = Found.of(item, 0.0, count, examples=examples)
+        kind = example_tokens is not None and one.example is not None
+        if one.tokens > left[kind] or len(drawn) == k:
             continue
-        if linked is not None:
-            # What is linked is longer; only what may fit is worth asking the endpoint about.
-            dealt = _found(item, 0.0, count, examples, linked)
-            if dealt.tokens > left[kind]:
+        if link is not None:
+            # Linking makes it longer and asks the endpoint, so link only what may fit.
+            one = Found.of(item, 0.0, count, examples=examples, link=link)
+            if one.tokens > left[kind]:
                 continue
-        objection = guard.objection(item)
-        if objection:
-            withheld.append((item.id, objection))
+        finding = leakage.finding(item)
+        if finding is not None:
+            filtered_out.append((item.id, finding))
             continue
-        found.append(dealt)
-        left[kind] -= dealt.tokens
-    used = sum(dealt.tokens for dealt in found)
-    return Retrieval(question, tuple(found), tuple(withheld), used, at_random=True)
+        drawn.append(one)
+        left[kind] -= one.tokens
+    used = sum(one.tokens for one in drawn)
+    return Retrieval(question, tuple(drawn), tuple(filtered_out), used, at_random=True)
 
 
 def _matching(
     bank: MemoryBank,
     text: str,
     k: int,
-    guard: Guard,
+    leakage: LeakageFilter,
     kinds: frozenset[ItemSource] | None,
-    answered: bool | None,
-) -> tuple[list[tuple[MemoryItem, float]], list[tuple[str, str]]]:
-    """Return the items that match best, with their scores, and those that the guard keeps back.
+    with_example: bool | None,
+) -> tuple[list[tuple[MemoryItem, float]], list[tuple[str, Finding]]]:
+    """Return the best matches with their scores, and those that the leakage filter removes.
 
-    Args:
-        answered: Whether items that keep an answered question, or those that keep none; None for
-            both.
+    `with_example` selects items that have a few-shot example, or have none; None takes both.
     """
 
     def keep(item: MemoryItem) -> bool:
-        wanted = answered is None or (example_of(item) is not None) == answered
+        wanted = with_example is None or (example_of(item) is not None) == with_example
         return wanted and (kinds is None or item.src in kinds)
 
     depth = max(LEAST_DEPTH, DEPTH * k)
     while True:
         matches = bank.match(text, depth, keep=keep)
-        objections = [(item, match.score, guard.objection(item)) for item, match in matches]
-        allowed = [(item, score) for item, score, objection in objections if not objection]
+        checked = [(item, match.score, leakage.finding(item)) for item, match in matches]
+        allowed = [(item, score) for item, score, finding in checked if finding is None]
         if len(allowed) >= max(LEAST_DEPTH // 2, 2 * k) or len(matches) < depth:
             break
         depth *= 4
-    return allowed, [(item.id, objection) for item, _, objection in objections if objection]
+    return allowed, [(item.id, finding) for item, _, finding in checked if finding is not None]
 
 
 def without_identifiers(question: str) -> str:
-    """Return a question without the words that hold a digit, unless there are no others.
+    """Return a question without the words that contain a digit, unless there are no others.
 
-    Accessions, EC numbers and codes tell which one is asked about, not what is asked of it; left
-    in, they draw the search to whatever else was asked about the same one.
+    Accessions, EC numbers and codes would draw the search to other questions about the same thing.
 
     Examples:
         >>> without_identifiers("What is the mass of P05067?")
@@ -253,10 +274,40 @@ def without_identifiers(question: str) -> str:
     return " ".join(_IDENTIFIER.sub(" ", question).split()) or question
 
 
+def asked_form(question: str) -> Form:
+    """Return the form of query that a question asks for, judged by its words.
+
+    Examples:
+        >>> asked_form("Is the tau protein heavier than P05067?")
+        'ASK'
+        >>> asked_form("Extract as a graph the genes of the bonobo.")
+        'CONSTRUCT'
+        >>> asked_form("Show everything that is recorded about the taxon.")
+        'DESCRIBE'
+        >>> asked_form("Which proteins are located in the melanosome?")
+        'SELECT'
+    """
+    return next((form for form, sign in _ASKS_FOR if sign.search(question)), "SELECT")
+
+
+@lru_cache(maxsize=4096)
+def pattern_form(pattern: str) -> Form | None:
+    """Return the form of an item's query, slots included; None if it has no query.
+
+    Examples:
+        >>> pattern_form("ASK { <<protein>> a up:Protein }"), pattern_form("")
+        ('ASK', None)
+    """
+    try:
+        return outline(_SLOT.sub("1", pattern)).form
+    except QueryError:
+        return None
+
+
 def _ranked(
     allowed: Iterable[tuple[MemoryItem, float]], form: Form, scope: Scope, ranking: Ranking
 ) -> list[tuple[MemoryItem, float]]:
-    """Return items by their score less what they repeat; the scores are without that."""
+    """Return items by their score minus repetition; the returned scores are without that."""
     left = [
         (
             item,
@@ -282,14 +333,14 @@ def _ranked(
         repeated.pop(best)
         ranked.append((item, score))
         repeated = [
-            max(before, _alike(words, other[2]))
+            max(before, _overlap(words, other[2]))
             for before, other in zip(repeated, left, strict=True)
         ]
     return ranked
 
 
 def _fit(of: Scope, wanted: Scope) -> float:
-    """Return 1 where an item is of the wanted place, -1 where of another, 0 where unsaid."""
+    """Return 1 if an item is of the wanted scope, -1 if of another, 0 if unknown."""
     fits = []
     if of.pack and wanted.pack:
         fits.append(of.pack == wanted.pack)
@@ -301,7 +352,7 @@ def _fit(of: Scope, wanted: Scope) -> float:
 
 
 def _evidence(counters: Counters) -> float:
-    # Paired evidence alone: an easy task succeeds with any item.
+    # Paired evidence only: an easy task succeeds with any item.
     changed = counters.helped + counters.hurt
     return (counters.helped + PRIOR) / (changed + 2 * PRIOR) - 0.5
 
@@ -311,22 +362,9 @@ def _words(item: MemoryItem) -> frozenset[str]:
     return frozenset(word.casefold() for word in _WORDS.findall(text))
 
 
-def _alike(one: frozenset[str], other: frozenset[str]) -> float:
+def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
+    """Return the Jaccard similarity of two sets."""
     return len(one & other) / len(one | other) if one or other else 0.0
-
-
-def _found(
-    item: MemoryItem,
-    score: float,
-    count: Callable[[str], int],
-    examples: bool,
-    linked: Callable[[str], str] | None = None,
-) -> Found:
-    example = example_of(item) if examples else None
-    if example is not None and linked is not None:
-        example = replace(example, question=linked(example.question))
-    text = example_text(example) if example else item_text(item)
-    return Found(item, score, text, count(text), example)
 
 
 def _shown(found: Found) -> dict[str, Any]:
@@ -341,10 +379,10 @@ def _shown(found: Found) -> dict[str, Any]:
         "trial": item.provenance.trial,
     }
     if found.example is not None and found.example.question != item.question:
-        # Linked words break up a question, by which an audit would know it.
+        # Linked entities interrupt a question, so an audit would not recognize it.
         data["question"] = item.question
     return data
 
 
-def _reasons(pairs: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
-    return [{"id": item_id, "reason": reason} for item_id, reason in pairs]
+def _reasons(pairs: Sequence[tuple[str, Finding]]) -> list[dict[str, str]]:
+    return [{"id": one, "code": why.code, "reason": str(why)} for one, why in pairs]

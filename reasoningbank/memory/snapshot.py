@@ -1,4 +1,4 @@
-"""All that a bank holds at one moment, as JSON lines named by their content."""
+"""Snapshots: the items of a bank at one moment, as JSON lines named by their content."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ import re
 import threading
 import zlib
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from reasoningbank.errors import ReasoningBankError, RecordError, UsageError
 from reasoningbank.memory.item import MemoryItem
 
-__all__ = ["Snapshot"]
+__all__ = ["Difference", "ItemDifference", "Snapshot", "difference", "fields_changed"]
 
-_NAMED_BY_CONTENT = re.compile(r"([0-9a-f]{16})\.jsonl(\.gz)?")
+_HASH_NAME = re.compile(r"([0-9a-f]{16})\.jsonl(\.gz)?")
 
 
 @dataclass(frozen=True)
@@ -28,10 +29,9 @@ class Snapshot:
     """The items of a bank, of every status, by id.
 
     Attributes:
-        items: The items, by id. Banks that hold the same have equal snapshots, in whatever order
-            it came in; how it came about, the history, is no part of it.
-        hash: Hash of the lines, 16 hexadecimal digits: of all that the items say, rest on and
-            count.
+        items: The items, by id. Banks with the same items have equal snapshots; the history is
+            not part of it.
+        hash: Hash of the lines, 16 hexadecimal digits: content, evidence and counts.
 
     Examples:
         >>> one = MemoryItem("A", "a", "Do a.", "success")
@@ -47,9 +47,9 @@ class Snapshot:
 
     def __post_init__(self) -> None:
         items = tuple(sorted(self.items, key=lambda item: item.id))
-        for one, next_one in itertools.pairwise(items):
-            if one.id == next_one.id:
-                raise UsageError(f"the memory item {one.id} is there twice")
+        for one, following in itertools.pairwise(items):
+            if one.id == following.id:
+                raise _twice(one.id)
         object.__setattr__(self, "items", items)
         object.__setattr__(self, "hash", _hash(self.lines()))
 
@@ -58,7 +58,7 @@ class Snapshot:
         """Return the snapshot of these items.
 
         Raises:
-            UsageError: An item is there twice.
+            UsageError: If an item occurs twice.
         """
         return cls(tuple(items))
 
@@ -67,26 +67,21 @@ class Snapshot:
         return b"".join(_line(item) for item in self.items)
 
     def write(self, folder: Path) -> Path:
-        """Write ``HASH.jsonl`` into a folder, which is made, unless it is there already.
-
-        Returns:
-            The file.
+        """Write ``HASH.jsonl`` into a folder, which is created if missing; return the file.
 
         Raises:
-            RecordError: It cannot be written.
+            RecordError: If it cannot be written.
         """
         return self.write_file(folder / f"{self.hash}.jsonl")
 
     def write_file(self, path: Path) -> Path:
-        """Write a file of a chosen name, compressed where it ends in ``.gz``; return it.
-
-        A reader sees the whole file or what was there before, never a part.
+        """Write a file atomically, compressed if its name ends in ``.gz``; return it.
 
         Raises:
-            RecordError: It cannot be written.
+            RecordError: If it cannot be written.
         """
         raw = self.lines()
-        # Without a time in it, equal snapshots are equal files.
+        # Without a timestamp, equal snapshots are equal files.
         data = gzip.compress(raw, mtime=0) if path.suffix == ".gz" else raw
         temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
         try:
@@ -99,10 +94,11 @@ class Snapshot:
                 os.fsync(file.fileno())
             temporary.replace(path)
         except OSError as error:
-            reason = error.strerror or str(error)
-            hint = "free space or choose another folder"
             raise RecordError(
-                f"cannot be written ({reason})", where=str(path), hint=hint
+                f"cannot be written ({error.strerror or error})",
+                where=str(path),
+                hint="free space or choose another folder",
+                code="snapshot-unwritable",
             ) from error
         finally:
             with contextlib.suppress(OSError):
@@ -114,12 +110,12 @@ class Snapshot:
         """Read JSON lines, compressed or not, in any order.
 
         Args:
-            path: The file. Where its name is a hash, its content must have it: its items as they
-                are written today, or its lines as they were written then.
+            path: The file. If its name is a hash, its content must match: the items as they are
+                written today, or the lines as they are in the file.
 
         Raises:
-            RecordError: It cannot be read, or is not what its name says.
-            UsageError: A line is no memory item, or an item is there twice; the message names
+            RecordError: If it cannot be read, or does not match its name.
+            UsageError: If a line is not a memory item, or an item occurs twice; the error names
                 the line.
         """
         try:
@@ -130,15 +126,15 @@ class Snapshot:
 
     @classmethod
     def parse(cls, raw: bytes, *, name: str = "", where: str = "") -> Snapshot:
-        """Read the content of a file of JSON lines, compressed or not.
+        """Read the content of a file of JSON lines, compressed or not, as `read` does.
 
         Args:
             raw: The content.
-            name: Name of the file; if it is a hash, the content must have it.
+            name: Name of the file; if it is a hash, the content must match it.
             where: What error messages call the file.
 
         Raises:
-            RecordError: If it cannot be read or does not have the hash of its name.
+            RecordError: If it cannot be read, or does not match its name.
             UsageError: If a line is not a memory item, or an item occurs twice.
         """
         try:
@@ -147,32 +143,40 @@ class Snapshot:
             raise _unreadable(error, where) from error
         items: dict[str, MemoryItem] = {}
         lines: dict[str, bytes] = {}
-        # Not splitlines: a title may hold U+2028, which JSON leaves as it is.
+        # Not splitlines: a title may contain U+2028, which JSON does not escape.
         for number, line in enumerate(text.split("\n"), 1):
             if line.strip():
                 item = _read_line(line, f"{where}:{number}")
                 if item.id in items:
-                    raise UsageError(
-                        f"the memory item {item.id} is there twice", where=f"{where}:{number}"
-                    )
+                    raise _twice(item.id, f"{where}:{number}")
                 items[item.id] = item
                 lines[item.id] = f"{line.rstrip()}\n".encode()
         snapshot = cls.of(items.values())
-        named = _NAMED_BY_CONTENT.fullmatch(name)
+        named = _HASH_NAME.fullmatch(name)
         written = b"".join(lines[one] for one in sorted(lines))
         if named and named[1] not in (snapshot.hash, _hash(written)):
             raise RecordError(
-                f"was changed or cut: its content is {snapshot.hash}",
+                f"was changed or truncated: its content hash is {snapshot.hash}",
                 where=where,
-                hint="take it from a backup, or rename it if the change was meant",
+                hint="restore it from a backup, or rename it if the change was intended",
+                code="snapshot-changed",
+                hash=snapshot.hash,
             )
         return snapshot
 
 
 def _unreadable(error: Exception, where: str) -> RecordError:
-    reason = (isinstance(error, OSError) and error.strerror) or str(error)
-    hint = "name a file of JSON lines, as `reasoningbank memory export` writes it"
-    return RecordError(f"cannot be read ({reason})", where=where, hint=hint)
+    return RecordError(
+        f"cannot be read ({(isinstance(error, OSError) and error.strerror) or error})",
+        where=where,
+        hint="name a file of JSON lines, as `reasoningbank memory export` writes it",
+        code="snapshot-unreadable",
+    )
+
+
+def _twice(item_id: str, where: str = "") -> UsageError:
+    what = f"the memory item {item_id} occurs twice"
+    return UsageError(what, where=where, code="duplicate-item", item=item_id)
 
 
 def _hash(lines: bytes) -> str:
@@ -184,7 +188,7 @@ def _line(item: MemoryItem) -> bytes:
     try:
         return f"{text}\n".encode()
     except UnicodeEncodeError:
-        # Models write lone surrogates, which UTF-8 has no form for.
+        # Models write lone surrogates, which UTF-8 cannot encode.
         return f"{json.dumps(item.to_json(), sort_keys=True)}\n".encode()
 
 
@@ -192,9 +196,85 @@ def _read_line(line: str, where: str) -> MemoryItem:
     try:
         data = json.loads(line)
         if not isinstance(data, dict):
-            raise UsageError("is no memory item")
+            raise UsageError("not a memory item", code="bad-item")
         return MemoryItem.from_json(data)
     except ReasoningBankError as error:
-        raise UsageError(str(error), where=where) from error
+        raise error.at(where) from error.__cause__
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"is not JSON ({error})", where=where) from error
+        raise UsageError(f"is not JSON ({error})", where=where, code="not-json") from error
+
+
+@dataclass(frozen=True)
+class ItemDifference:
+    """An item in two banks, with different status, counts, evidence or tags."""
+
+    before: MemoryItem
+    after: MemoryItem
+
+    @property
+    def fields(self) -> dict[str, tuple[Any, Any]]:
+        """The differences, before and after, by name; see `fields_changed`."""
+        return fields_changed(self.before, self.after)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The difference of two banks, by the ids of items.
+
+    Attributes:
+        added: Items that only the second has.
+        removed: Items that only the first has.
+        changed: Items in both, with another status, other counts, evidence or tags.
+    """
+
+    added: tuple[MemoryItem, ...]
+    removed: tuple[MemoryItem, ...]
+    changed: tuple[ItemDifference, ...]
+
+
+def difference(before: Iterable[MemoryItem], after: Iterable[MemoryItem]) -> Difference:
+    """Compare the items of two banks.
+
+    The content of an item is part of its id, so an item with other content is another item.
+    Experiences are compared without their times: two banks that learned the same at different
+    times have no changed items.
+
+    Examples:
+        >>> from reasoningbank.memory.item import Counters
+        >>> one = MemoryItem("Names", "", "Ask.", "seed")
+        >>> two = MemoryItem("Names", "", "Ask.", "seed", counters=Counters(retrieved=1))
+        >>> found = difference([one], [two])
+        >>> found.added, [change.fields for change in found.changed]
+        ((), [{'retrieved': (0, 1)}])
+    """
+    first = {item.id: item for item in before}
+    second = {item.id: item for item in after}
+    common = [ItemDifference(first[one], second[one]) for one in sorted(first.keys() & second)]
+    return Difference(
+        added=tuple(second[one] for one in sorted(second.keys() - first)),
+        removed=tuple(first[one] for one in sorted(first.keys() - second)),
+        changed=tuple(one for one in common if one.fields),
+    )
+
+
+def fields_changed(before: MemoryItem, after: MemoryItem) -> dict[str, tuple[Any, Any]]:
+    """Return the differences of two states of an item, by name.
+
+    Each count has its own name, evidence is the number of experiences, and other fields are as in
+    JSON.
+    """
+    first, second = _flat(before), _flat(after)
+    changed = {name: (first[name], second[name]) for name in first if first[name] != second[name]}
+    if changed.pop("origins", None):
+        changed["evidence"] = (len(before.origins), len(after.origins))
+    return changed
+
+
+def _flat(item: MemoryItem) -> dict[str, Any]:
+    data = {"query": "", **item.to_json()}
+    for name in ("id", "provenance", "evidence"):
+        del data[name]
+    counters = data.pop("counters")
+    # Sorted, since evidence is kept in the order of its times.
+    origins = sorted(astuple(replace(origin, time="")) for origin in item.origins)
+    return {**data, **counters, "origins": origins}

@@ -1,116 +1,140 @@
 """From a question to a SPARQL query over a pack: patterns, examples, rules, validation.
 
-`PatternDetector` tells what a question needs, `HybridRetriever` finds examples like it,
-`build_constraints` gives the rules that it needs, the three validations say what is wrong with a
-query and how to mend it, and `NL2SPARQL` puts them together around a language model.
+`PatternDetector` finds what a question needs, `HybridRetriever` similar examples,
+`build_constraints` returns the rules it needs, and the three validations say what is wrong with a
+query. `NL2SPARQL` is the pipeline of these around a language model, `NL2SPARQLAgent` the
+self-correcting graph; `RAGAgent` and `GraphAgent` are the agents of experiments.
 """
 
-import importlib
-from typing import Any
-
-from reasoningbank.nl2sparql.constraints import Constraints, Rule, load_constraints
-from reasoningbank.nl2sparql.detection import Detected, Detector, PatternDetector
+from reasoningbank.nl2sparql.confidence import (
+    Calibration,
+    Confidence,
+    confidence_in,
+    confidence_score,
+    fit_calibration,
+    load_calibration,
+)
+from reasoningbank.nl2sparql.constraints import (
+    ConstraintPrompt,
+    Constraints,
+    Rule,
+    build_constraints,
+    constraint_prompt,
+    get_constraints_for_patterns,
+    load_constraints,
+)
+from reasoningbank.nl2sparql.detection import (
+    Detected,
+    Detector,
+    PatternDetector,
+    PatternReport,
+    Rate,
+    pattern_report,
+)
+from reasoningbank.nl2sparql.entity_swap import question_similarity, swap_entities
 from reasoningbank.nl2sparql.examples import (
-    Example,
+    PackExample,
     example_pack,
     examples_of,
     load_examples,
     patterns_of_query,
 )
+from reasoningbank.nl2sparql.graph import GraphAgent, NL2SPARQLAgent
 from reasoningbank.nl2sparql.hybrid import (
+    RETRIEVALS,
     WEIGHTS,
     HybridRetriever,
     RandomRetriever,
     Retrieved,
     Retriever,
+    ShownExamples,
+    shown_examples,
 )
-from reasoningbank.nl2sparql.languages import asked_language, language_of
-from reasoningbank.nl2sparql.measuring import PatternReport, Rate, pattern_report
-from reasoningbank.nl2sparql.nearness import exchanged, likeness
 from reasoningbank.nl2sparql.patterns import Pattern, PatternSet, load_patterns
-from reasoningbank.nl2sparql.pipeline import NL2SPARQL
-from reasoningbank.nl2sparql.prompting import (
-    ConstraintPrompt,
-    build_constraints,
-    constraint_prompt,
-    get_constraints_for_patterns,
+from reasoningbank.nl2sparql.pipeline import (
+    NL2SPARQL,
+    Candidate,
+    OnStep,
+    Translation,
+    best_candidate,
 )
 from reasoningbank.nl2sparql.prototypes import JointDetector, PrototypeDetector
-from reasoningbank.nl2sparql.translation import Candidate, OnStep, Translation, best_candidate
+from reasoningbank.nl2sparql.rag import RAGAgent, translation_confidence
 from reasoningbank.nl2sparql.validation import (
     LEVELS,
     EndpointValidation,
     Explain,
     Level,
-    Problem,
     Validation,
     validate,
     validate_endpoint,
     validate_semantic,
     validate_syntax,
 )
-from reasoningbank.nl2sparql.walking import Statement, WalkedQuery, walk_query
+from reasoningbank.nl2sparql.words import asked_language, language_of
 from reasoningbank.nl2sparql.writing import adapt_query, same_query, write_query
 
 __all__ = [
     "LEVELS",
     "NL2SPARQL",
+    "RETRIEVALS",
     "WEIGHTS",
+    "Calibration",
     "Candidate",
+    "Confidence",
     "ConstraintPrompt",
     "Constraints",
     "Detected",
     "Detector",
     "EndpointValidation",
-    "Example",
     "Explain",
+    "GraphAgent",
     "HybridRetriever",
     "JointDetector",
     "Level",
+    "NL2SPARQLAgent",
     "OnStep",
+    "PackExample",
     "Pattern",
     "PatternDetector",
     "PatternReport",
     "PatternSet",
-    "Problem",
     "PrototypeDetector",
+    "RAGAgent",
     "RandomRetriever",
     "Rate",
     "Retrieved",
     "Retriever",
     "Rule",
-    "Statement",
+    "ShownExamples",
     "Translation",
     "Validation",
-    "WalkedQuery",
     "adapt_query",
     "asked_language",
     "best_candidate",
     "build_constraints",
+    "confidence_in",
+    "confidence_score",
     "constraint_prompt",
     "example_pack",
     "examples_of",
-    "exchanged",
+    "fit_calibration",
     "get_constraints_for_patterns",
     "language_of",
-    "likeness",
+    "load_calibration",
     "load_constraints",
     "load_examples",
     "load_patterns",
     "pattern_report",
     "patterns_of_query",
+    "question_similarity",
     "same_query",
+    "shown_examples",
+    "swap_entities",
+    "translation_confidence",
     "validate",
     "validate_endpoint",
     "validate_semantic",
     "validate_syntax",
-    "walk_query",
     "write_query",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    # The graph is built on this room and stands above it; by this name it is found here as well.
-    if name == "NL2SPARQLAgent":
-        return importlib.import_module("reasoningbank.agents.graph").NL2SPARQLAgent
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

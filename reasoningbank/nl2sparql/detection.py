@@ -1,26 +1,33 @@
-"""Which patterns a question needs, by the words and phrases of a pack's rules."""
+"""Which patterns a question needs, by the words and phrases of a pack's rules; how often right."""
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
-from reasoningbank.nl2sparql.languages import FUNCTION_WORDS, spoken_languages
 from reasoningbank.nl2sparql.patterns import PatternSet
-from reasoningbank.nl2sparql.words import LANGUAGES, Token, folded, read_tokens, stem, stream
+from reasoningbank.nl2sparql.words import (
+    FUNCTION_WORDS,
+    LANGUAGES,
+    QuestionToken,
+    folded,
+    read_tokens,
+    spoken_languages,
+    stem,
+    stream,
+)
 
-__all__ = ["Detected", "Detector", "PatternDetector"]
-
-#: What one rule is worth; they add up as independent evidence does.
+#: Weights of the two kinds of rules; they combine as independent evidence does.
 STRONG, WEAK = 0.8, 0.45
-#: A pattern is given from here: one strong rule, or two weak ones.
+#: A pattern is detected from here: one strong rule, or two weak ones.
 THRESHOLD = 0.6
-#: Tokens of a question that are read: a pasted page tells no more in its thousandth word.
+#: Tokens of a question that are read.
 MOST_TOKENS = 200
-#: Tokens that ``...`` stands for at most.
+#: Most tokens that ``...`` matches.
 GAP = 4
 
 _NEGATIONS = frozenset({"non", "senza", "ma", "not", "no", "without", "but", "nor"})
@@ -32,8 +39,8 @@ class Detected:
 
     Attributes:
         pattern: Its name.
-        score: How sure that is, from 0 to 1.
-        because: What of the question shows it, or the patterns it follows from.
+        score: Confidence from 0 to 1.
+        because: The words of the question that show it, or the patterns it follows from.
     """
 
     pattern: str
@@ -42,26 +49,26 @@ class Detected:
 
 
 class Detector(Protocol):
-    """Tells the patterns of a question."""
+    """Detects the patterns of a question."""
 
     def detect(self, question: str) -> list[Detected]:
-        """Return the patterns that a question needs, the surest first."""
+        """Return the patterns that a question needs, the most certain first."""
         ...
 
 
 class PatternDetector:
     """Finds patterns by a pack's rules; several threads may use it.
 
-    A rule's match that lies inside of a longer one does not count: in *parte del discorso* nobody
-    asks for parts. Quoted words are entities and show nothing.
+    A rule's match inside a longer one does not count: *parte del discorso* is not a question about
+    parts. Quoted words are entities and show nothing.
 
     Args:
         patterns: The rules.
 
     Examples:
         >>> from reasoningbank.nl2sparql.patterns import Pattern
-        >>> rules = Pattern("EMOTION", strong={"it": ("emozione",), "en": ("emotion",)})
-        >>> detector = PatternDetector(PatternSet((rules,)))
+        >>> rules = Pattern(name="EMOTION", strong={"it": ("emozione",), "en": ("emotion",)})
+        >>> detector = PatternDetector(PatternSet(patterns=(rules,)))
         >>> [(d.pattern, d.because) for d in detector.detect("Le parole e l'emozione espressa")]
         [('EMOTION', ('emozione',))]
         >>> detector.detect('What does "emotion" mean?')
@@ -84,12 +91,12 @@ class PatternDetector:
         self._known = {language: self._known_words(language) for language in LANGUAGES}
 
     def detect(self, question: str) -> list[Detected]:
-        """Return the patterns that a question needs, the surest first.
+        """Return the patterns that a question needs, the most certain first.
 
         Args:
-            question: A question in Italian or English, or of both.
+            question: A question in Italian, English, or both.
         """
-        # Places of tokens are those in the composed text.
+        # Offsets of tokens are those in the composed text.
         question = unicodedata.normalize("NFC", question)
         tokens = read_tokens(question, self._set.shapes)[:MOST_TOKENS]
         found: list[_Match] = []
@@ -121,7 +128,7 @@ class PatternDetector:
 
     def _unknown(
         self,
-        tokens: Sequence[Token],
+        tokens: Sequence[QuestionToken],
         streams: Mapping[str, list[tuple[int, str]]],
         found: Sequence[_Match],
     ) -> tuple[str, ...]:
@@ -158,7 +165,7 @@ class PatternDetector:
                         scores.setdefault(name, (scores[pattern.name][0], (pattern.name,)))
 
     def _known_words(self, language: str) -> frozenset[str]:
-        """Return the stems that are no things asked about: function words, and the pack's own."""
+        """Return the stems that are not entities: function words, and the pack's own."""
         words: set[str] = {stem(word, language) for word in FUNCTION_WORDS[language]}
         texts = list(self._set.vocabulary.get(language, ()))
         for pattern in self._set.patterns:
@@ -173,7 +180,7 @@ class PatternDetector:
 
 @dataclass(frozen=True)
 class _Part:
-    """One place of a rule: stems, exact words and beginnings that fit, or kinds of tokens."""
+    """One position of a rule: stems, exact words, beginnings, or kinds of tokens that match."""
 
     stems: frozenset[str] = frozenset()
     exact: frozenset[str] = frozenset()
@@ -182,7 +189,7 @@ class _Part:
     gap: bool = False
     context: bool = False
 
-    def fits(self, word: str, token: Token, known: frozenset[str]) -> bool:
+    def fits(self, word: str, token: QuestionToken, known: frozenset[str]) -> bool:
         if token.kind != "word":
             return word in self.kinds
         plain = folded(token.text)
@@ -211,7 +218,7 @@ class _Match:
 
 @lru_cache(maxsize=4096)
 def read_rule(text: str, language: str) -> tuple[_Part, ...]:
-    """Return the places of a rule as it is written in a pack."""
+    """Return the parts of a rule as a pack writes it."""
     parts: list[_Part] = []
     for word in text.split():
         if word == "...":
@@ -231,7 +238,7 @@ def read_rule(text: str, language: str) -> tuple[_Part, ...]:
             elif choice.endswith("*"):
                 begins.append(folded(choice[:-1]))
             else:
-                # As the question's own words come: joined prepositions as their base.
+                # Like the question's own words: joined prepositions as their base.
                 stems.update(stemmed for _, stemmed in stream(read_tokens(choice), language))
         if stems or exact or begins or kinds:
             parts.append(
@@ -249,10 +256,10 @@ def read_rule(text: str, language: str) -> tuple[_Part, ...]:
 def _matches(
     parts: Sequence[_Part],
     words: Sequence[tuple[int, str]],
-    tokens: Sequence[Token],
+    tokens: Sequence[QuestionToken],
     known: frozenset[str],
 ) -> Iterable[tuple[int, ...]]:
-    """Yield the places of the words that a rule's parts stand on, those of gaps left out."""
+    """Yield the positions of the words that a rule's parts match, without those of gaps."""
     for start in range(len(words)):
         places = _match_at(parts, words, tokens, known, start)
         if places:
@@ -262,7 +269,7 @@ def _matches(
 def _match_at(
     parts: Sequence[_Part],
     words: Sequence[tuple[int, str]],
-    tokens: Sequence[Token],
+    tokens: Sequence[QuestionToken],
     known: frozenset[str],
     at: int,
 ) -> tuple[int, ...] | None:
@@ -290,7 +297,7 @@ def _match_at(
 
 def _together(matches: Sequence[_Match]) -> float:
     left = 1.0
-    # The same words, found by several rules or in both languages, are one piece of evidence.
+    # The same words, matched by several rules or in both languages, are one piece of evidence.
     best: dict[frozenset[int], float] = {}
     for one in matches:
         best[one.tokens] = max(best.get(one.tokens, 0.0), one.weight)
@@ -299,5 +306,89 @@ def _together(matches: Sequence[_Match]) -> float:
     return 1.0 - left
 
 
-def _text(question: str, tokens: Sequence[Token], numbers: frozenset[int]) -> str:
+def _text(question: str, tokens: Sequence[QuestionToken], numbers: frozenset[int]) -> str:
     return question[tokens[min(numbers)].start : tokens[max(numbers)].end]
+
+
+@dataclass(frozen=True)
+class Rate:
+    """Counts of one pattern, or of all patterns.
+
+    Attributes:
+        right: Detected and needed.
+        wrong: Detected but not needed.
+        missed: Needed but not detected.
+    """
+
+    right: int = 0
+    wrong: int = 0
+    missed: int = 0
+
+    @property
+    def precision(self) -> float:
+        """Share of the detected patterns that are right; 1 if none was detected."""
+        given = self.right + self.wrong
+        return self.right / given if given else 1.0
+
+    @property
+    def recall(self) -> float:
+        """Share of the needed patterns that were detected; 1 if none is needed."""
+        needed = self.right + self.missed
+        return self.right / needed if needed else 1.0
+
+    @property
+    def f1(self) -> float:
+        """Harmonic mean of precision and recall."""
+        both = 2 * self.right + self.wrong + self.missed
+        return 2 * self.right / both if both else 1.0
+
+
+@dataclass(frozen=True)
+class PatternReport:
+    """How a detector did on labelled questions.
+
+    Attributes:
+        by_pattern: Counts of each pattern.
+        micro: Counts of all patterns together.
+        macro_f1: Mean of the patterns' F1.
+        exact: Share of questions with exactly the needed patterns.
+        questions: Number of questions.
+    """
+
+    by_pattern: dict[str, Rate]
+    micro: Rate
+    macro_f1: float
+    exact: float
+    questions: int
+
+
+def pattern_report(
+    pairs: Iterable[tuple[Collection[str], Collection[str]]],
+) -> PatternReport:
+    """Compare detected patterns with the needed ones, given as one pair a question.
+
+    Examples:
+        >>> found = pattern_report([({"A", "B"}, {"A"}), ({"A"}, {"A"}), (set(), {"B"})])
+        >>> found.by_pattern["B"], round(found.micro.precision, 2), round(found.exact, 2)
+        (Rate(right=0, wrong=1, missed=1), 0.67, 0.33)
+    """
+    right: Counter[str] = Counter()
+    wrong: Counter[str] = Counter()
+    missed: Counter[str] = Counter()
+    questions = exact = 0
+    for detected, needed in pairs:
+        given, gold = set(detected), set(needed)
+        right.update(given & gold)
+        wrong.update(given - gold)
+        missed.update(gold - given)
+        questions += 1
+        exact += given == gold
+    names = sorted(set(right) | set(wrong) | set(missed))
+    rates = {name: Rate(right[name], wrong[name], missed[name]) for name in names}
+    return PatternReport(
+        by_pattern=rates,
+        micro=Rate(right.total(), wrong.total(), missed.total()),
+        macro_f1=sum(rate.f1 for rate in rates.values()) / len(rates) if rates else 1.0,
+        exact=exact / questions if questions else 1.0,
+        questions=questions,
+    )

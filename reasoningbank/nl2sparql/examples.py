@@ -1,4 +1,4 @@
-"""The example queries of a pack, as retrieval works on them: questions, query, patterns."""
+"""The example queries of a pack, as retrieval uses them: questions, query, patterns."""
 
 from __future__ import annotations
 
@@ -10,24 +10,22 @@ from rdflib.term import URIRef
 
 from reasoningbank.corpus import Pack, Task, load_corpus, load_pack, query_features
 from reasoningbank.nl2sparql.patterns import PatternSet, QuerySign, load_patterns
-from reasoningbank.nl2sparql.walking import WalkedQuery, walk_query
-from reasoningbank.sparql.parsing import parse_once
-
-__all__ = ["Example", "example_pack", "examples_of", "load_examples", "patterns_of_query"]
+from reasoningbank.schema import read_statements
+from reasoningbank.sparql.parsers import parse_once
 
 _TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 
 
 @dataclass(frozen=True)
-class Example:
+class PackExample:
     """A question with the query that answers it.
 
     Attributes:
         id: The task's id.
         nl: The question, in the first language it comes in.
         sparql: The query.
-        patterns: What it needs: the example's keywords that are patterns; read off the query
-            where it has none.
+        patterns: What it needs: the example's keywords that are patterns; derived from the query
+            if there are none.
         group: Examples of one group have one template.
         questions: The question by language.
     """
@@ -40,12 +38,12 @@ class Example:
     questions: tuple[tuple[str, str], ...] = ()
 
     def question(self, language: str = "") -> str:
-        """Return the question in a language; the first one where it is not told in it."""
+        """Return the question in a language; the first one if it does not exist in it."""
         return dict(self.questions).get(language, self.nl)
 
 
 def example_pack(pack: Pack) -> Pack:
-    """Return the pack whose examples may be shown: of a separate test set, the one it belongs to.
+    """Return the pack whose examples may be shown: for a test set, the pack it belongs to.
 
     Examples:
         >>> from reasoningbank.corpus import load_pack
@@ -55,23 +53,23 @@ def example_pack(pack: Pack) -> Pack:
     return load_pack(pack.root) if pack.test is not None and pack.examples == pack.test else pack
 
 
-def load_examples(pack: Pack) -> tuple[Example, ...]:
+def load_examples(pack: Pack) -> tuple[PackExample, ...]:
     """Read the examples of a pack with their questions in all of the pack's languages.
 
     Raises:
-        UsageError: The pack's files cannot be read.
+        UsageError: If the pack's files cannot be read.
     """
     by_language = {
         language: {
             task.id: task
             for task in load_corpus(pack, language=language).tasks
-            # What writes documents is no example of a query.
+            # An update of documents is not an example of a query.
             if task.form != "UPDATE"
         }
         for language in pack.languages or ("en",)
     }
     first = next(iter(by_language.values()))
-    told = {
+    questions = {
         one: tuple(
             (language, tasks[one].query)
             for language, tasks in by_language.items()
@@ -79,27 +77,27 @@ def load_examples(pack: Pack) -> tuple[Example, ...]:
         )
         for one in first
     }
-    return examples_of(first.values(), load_patterns(pack), told)
+    return examples_of(first.values(), load_patterns(pack), questions)
 
 
 def examples_of(
     tasks: Iterable[Task],
     patterns: PatternSet,
     questions: dict[str, tuple[tuple[str, str], ...]] | None = None,
-) -> tuple[Example, ...]:
-    """Make examples of tasks.
+) -> tuple[PackExample, ...]:
+    """Return tasks as examples.
 
     Args:
         tasks: Tasks with their queries.
         patterns: The pack's patterns.
-        questions: The questions by language, by the task's id; the task's own by default.
+        questions: The questions by language, by task id; the task's own by default.
     """
     return tuple(
-        Example(
+        PackExample(
             task.id,
             task.query,
             task.expected_sparql,
-            # Written as the patterns are: `gene` is any keyword, `GENE` is a tag.
+            # Case matters: `gene` is any keyword, `GENE` is a pattern.
             tuple(name for name in patterns.names if name in task.keywords)
             or patterns_of_query(task.expected_sparql, patterns),
             task.group or f"task-{task.id}",
@@ -110,12 +108,7 @@ def examples_of(
 
 
 def patterns_of_query(sparql: str, patterns: PatternSet) -> tuple[str, ...]:
-    """Return the patterns that a query's names and features show.
-
-    Args:
-        sparql: A query with its prefixes; one that does not parse shows none.
-        patterns: The pack's patterns, with their signs.
-    """
+    """Return the patterns that a query's names and features show; none if it does not parse."""
     seen = _seen(sparql)
     if seen is None:
         return ()
@@ -143,7 +136,8 @@ class _Seen:
 @lru_cache(maxsize=4096)
 def _seen(sparql: str) -> _Seen | None:
     try:
-        walked: WalkedQuery = walk_query(parse_once(sparql))
+        parse_once(sparql)
+        walked = read_statements(sparql)
     except Exception:  # rdflib raises pyparsing's errors and bare ones
         return None
     return _Seen(

@@ -1,25 +1,31 @@
-"""Finding the examples that a question's query is most like: meaning, words and patterns."""
+"""Finding a question's few-shot examples: by similarity, words and patterns.
+
+An agent is never shown an example of a hidden task (those of an evaluation) or of its group.
+"""
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import sqlite3
 import threading
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reasoningbank.corpus import Pack, load_pack
+from reasoningbank.corpus import Pack, load_corpus, load_pack
 from reasoningbank.errors import UsageError
 from reasoningbank.nl2sparql.detection import Detected, Detector, PatternDetector
-from reasoningbank.nl2sparql.examples import Example, example_pack, load_examples
-from reasoningbank.nl2sparql.hints import DEFAULT_PACK
-from reasoningbank.nl2sparql.patterns import load_patterns
-from reasoningbank.nl2sparql.words import masked, telling
+from reasoningbank.nl2sparql.examples import PackExample, example_pack, load_examples
+from reasoningbank.nl2sparql.patterns import DEFAULT_PACK, PackKey, load_patterns
+from reasoningbank.nl2sparql.words import content_words, masked
 from reasoningbank.retrieval import (
+    DEFAULT_EMBEDDER,
     DEFAULT_INDEX,
     Embedder,
     WordIndex,
@@ -27,10 +33,19 @@ from reasoningbank.retrieval import (
     open_index,
 )
 
-__all__ = ["WEIGHTS", "HybridRetriever", "RandomRetriever", "Retrieved", "Retriever"]
-
-#: Meaning, words, patterns.
+#: Weights of the dense, the lexical and the pattern score.
 WEIGHTS = (0.4, 0.3, 0.3)
+#: Ways of retrieving, with their weights; None for random examples.
+RETRIEVALS = MappingProxyType(
+    {
+        "hybrid": WEIGHTS,
+        "semantic": (1.0, 0.0, 0.0),
+        "bm25": (0.0, 1.0, 0.0),
+        "pattern": (0.0, 0.0, 1.0),
+        "random": None,
+    }
+)
+_lock = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -39,13 +54,13 @@ class Retrieved:
 
     Attributes:
         example: The example.
-        score: The three parts by their weights, from 0 to 1.
-        semantic: Nearness in meaning, entities masked: 1 the nearest example, 0 the furthest.
-        bm25: Share of the question that its words make up, entities included.
-        pattern: How far its patterns are those of the question.
+        score: The weighted mean of the three scores, from 0 to 1.
+        semantic: Dense score, entities masked: 1 for the nearest example, 0 for the furthest.
+        bm25: Lexical score: the share of the question that its words make up.
+        pattern: Overlap of its patterns with those of the question.
     """
 
-    example: Example
+    example: PackExample
     score: float
     semantic: float
     bm25: float
@@ -69,22 +84,14 @@ class Retriever(Protocol):
 
 
 class RandomRetriever:
-    """Gives any examples: what every retriever must beat.
-
-    The same question gets the same ones each time, whatever is asked beside it.
+    """Returns random examples, the baseline of every retriever; the same for the same question.
 
     Args:
         examples: The examples.
-        seed: Another seed, other examples.
-
-    Examples:
-        >>> any_one = RandomRetriever([Example(i, i, "ASK {}", group=i) for i in "abc"])
-        >>> found = any_one.retrieve("What?", 9, without_groups=["b"])
-        >>> sorted(one.example.id for one in found)
-        ['a', 'c']
+        seed: Seed of the choice.
     """
 
-    def __init__(self, examples: Sequence[Example], seed: int = 0) -> None:
+    def __init__(self, examples: Sequence[PackExample], seed: int = 0) -> None:
         self.examples = tuple(examples)
         self._seed = seed
 
@@ -97,34 +104,33 @@ class RandomRetriever:
         without_groups: Collection[str] = (),
         without_ids: Collection[str] = (),
     ) -> list[Retrieved]:
-        """Return any examples; arguments as those of `HybridRetriever.retrieve`."""
+        """Return random examples; the arguments are those of `HybridRetriever.retrieve`."""
 
-        def place(example: Example) -> str:
+        def rank(example: PackExample) -> str:
             key = f"{self._seed}\0{question}\0{example.id}"
             return hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()
 
         kept = _kept(self.examples, without_groups, without_ids)
-        chosen = sorted((self.examples[number] for number in kept), key=place)[: max(top_k, 0)]
+        chosen = sorted((self.examples[number] for number in kept), key=rank)[: max(top_k, 0)]
         return [Retrieved(example, 0.0, 0.0, 0.0, 0.0) for example in chosen]
 
 
 class HybridRetriever:
-    """Ranks examples by three parts, each from 0 to 1; several threads may use it.
+    """Ranks examples by three scores, each from 0 to 1; several threads may use it.
 
-    What a question names in quotes, and codes and numbers, is masked where meaning is compared,
-    since a query's shape does not depend on it, and kept where words are.
+    Quoted names, codes and numbers are masked for the dense score, since the shape of a query does
+    not depend on them, and kept for the lexical one.
 
     Args:
-        source: Examples, a pack, or a pack's name; those of a separate test set are never shown,
-            but those of the pack it belongs to.
-        weights: Weights of meaning, words and patterns; only their proportion counts.
-        detector: What tells a question's patterns; the pack's rules by default.
-        embedder: What turns questions into vectors; the one of the package by default.
+        source: Examples, a pack, or a pack's name; for a test set, the pack it belongs to is used.
+        weights: Weights of the dense, lexical and pattern scores; only their proportion counts.
+        detector: Detects a question's patterns; the pack's rules by default.
+        embedder: Embeds questions; the package's own by default.
         index: What compares vectors, one of `retrieval.INDEXES`.
 
     Raises:
-        UsageError: No such pack or index, no example, or a weight below 0.
-        SetupError: The index's package is missing.
+        UsageError: If there is no such pack or index, no example, or a weight is below 0.
+        SetupError: If the index's package is missing.
 
     Examples:
         >>> found = HybridRetriever("uniprot").retrieve("Which gene encodes Q9Y6K9?", top_k=1)
@@ -134,7 +140,7 @@ class HybridRetriever:
 
     def __init__(
         self,
-        source: Sequence[Example] | Pack | str = DEFAULT_PACK,
+        source: Sequence[PackExample] | Pack | str = DEFAULT_PACK,
         *,
         weights: tuple[float, float, float] = WEIGHTS,
         detector: Detector | None = None,
@@ -142,11 +148,11 @@ class HybridRetriever:
         index: str = DEFAULT_INDEX,
     ) -> None:
         if len(weights) != 3 or min(weights) < 0 or sum(weights) <= 0:
-            raise UsageError(f"weights {weights} are not three numbers of at least 0")
+            raise UsageError(f"weights must be three numbers of at least 0, not {weights}")
         pack = load_pack(source) if isinstance(source, str) else source
         if isinstance(pack, Pack):
             detector = detector or PatternDetector(load_patterns(pack))
-            self.examples: tuple[Example, ...] = load_examples(example_pack(pack))
+            self.examples: tuple[PackExample, ...] = load_examples(example_pack(pack))
         else:
             self.examples = tuple(pack)
         if not self.examples:
@@ -155,7 +161,7 @@ class HybridRetriever:
         self._detector = detector
         self._embedder = embedder or open_embedder()
         self._lock = threading.Lock()
-        #: The example of each text: one comes in several languages.
+        #: The example of each text: a question exists in several languages.
         self._of: list[int] = []
         texts: list[str] = []
         for number, example in enumerate(self.examples):
@@ -165,7 +171,7 @@ class HybridRetriever:
         self._vectors = open_index(index)
         self._vectors.put(range(len(texts)), self._embedder.passages([masked(t) for t in texts]))
         self._words = WordIndex(sqlite3.connect(":memory:", check_same_thread=False))
-        self._words.add((number, telling(text)) for number, text in enumerate(texts))
+        self._words.add((number, content_words(text)) for number, text in enumerate(texts))
 
     def retrieve(
         self,
@@ -176,15 +182,14 @@ class HybridRetriever:
         without_groups: Collection[str] = (),
         without_ids: Collection[str] = (),
     ) -> list[Retrieved]:
-        """Return the best examples, best first; equals by id.
+        """Return the best examples, best first; ties by id.
 
         Args:
             question: A question, in any of the pack's languages.
-            top_k: How many at most.
-            patterns: What the question needs; detected where None.
-            without_groups: Groups that are left out, in an evaluation those of the question
-                (leave-group-out).
-            without_ids: Examples that are left out (leave-one-out).
+            top_k: Most examples.
+            patterns: What the question needs; detected by default.
+            without_groups: Groups to exclude, in an evaluation the question's (leave-group-out).
+            without_ids: Examples to exclude (leave-one-out).
         """
         if top_k < 1 or not question.strip():
             return []
@@ -211,13 +216,13 @@ class HybridRetriever:
     def _texts(
         self, question: str, kept: Sequence[int]
     ) -> tuple[Mapping[int, float], Mapping[int, float]]:
-        """Return nearness in meaning and share of words, by example; the best of its texts."""
+        """Return the dense and the lexical score by example, the best of its texts."""
         vector = self._embedder.queries([masked(question)])[0]
         with self._lock:
             keys, cosines = self._vectors.cosines(vector)
-            found, shares = self._words.scores(telling(question))
+            found, shares = self._words.scores(content_words(question))
         near = _best(self._of, keys, cosines)
-        # What is left out must not set the scale either.
+        # Excluded examples must not affect the scale either.
         low, high = min(near[n] for n in kept), max(near[n] for n in kept)
         span = high - low
         semantic = {n: round((near[n] - low) / span, 6) if span > 0 else 1.0 for n in kept}
@@ -225,7 +230,7 @@ class HybridRetriever:
 
 
 def _kept(
-    examples: Sequence[Example], without_groups: Collection[str], without_ids: Collection[str]
+    examples: Sequence[PackExample], without_groups: Collection[str], without_ids: Collection[str]
 ) -> list[int]:
     return [
         number
@@ -245,9 +250,92 @@ def _best(
 
 
 def _overlap(detected: Mapping[str, float], patterns: Sequence[str]) -> float:
-    """Return the shared patterns over all of both, each by how sure it is; 1 if they are equal."""
+    """Return the shared patterns over all of both, weighted by confidence; 1 if all are shared."""
     if not detected or not patterns:
         return 0.0
     shared = sum(detected[name] for name in patterns if name in detected)
     both = sum(detected.values()) + sum(1.0 for name in patterns if name not in detected)
     return round(shared / both, 6)
+
+
+@dataclass(frozen=True)
+class ShownExamples:
+    """What an attempt may retrieve from.
+
+    Attributes:
+        retriever: Finds examples of the pack.
+        detector: Detects patterns.
+        without_groups: Groups whose examples are not shown.
+        without_ids: Examples that are not shown.
+    """
+
+    retriever: Retriever
+    detector: Detector
+    without_groups: frozenset[str] = frozenset()
+    without_ids: frozenset[str] = frozenset()
+
+
+def shown_examples(
+    pack: Pack,
+    hidden: frozenset[str] = frozenset(),
+    *,
+    whole_groups: bool = True,
+    retrieval: str = "hybrid",
+    embedding: str = DEFAULT_EMBEDDER,
+    index: str = DEFAULT_INDEX,
+) -> ShownExamples:
+    """Return what may be retrieved if some tasks are hidden.
+
+    A test set shares templates with the examples, so groups are excluded as well as ids.
+
+    Args:
+        pack: The pack that is asked about; with its test set, which is never shown.
+        hidden: Ids of tasks of the given pack of which nothing may be shown.
+        whole_groups: Whether their groups are excluded (leave-group-out), or only they.
+        retrieval: One of `RETRIEVALS`.
+        embedding: The embedding model, as named for `open_embedder`.
+        index: What compares vectors, one of `retrieval.INDEXES`.
+
+    Raises:
+        UsageError: If the pack has no example or cannot be read, or there is no such way of
+            retrieving, model or index.
+        SetupError: If the package of the model or of the index is missing.
+    """
+    if retrieval not in RETRIEVALS:
+        hint = f"choose {', '.join(RETRIEVALS)}"
+        raise UsageError(f"examples cannot be retrieved by {retrieval!r}", hint=hint)
+    source = example_pack(pack)
+    with _lock:
+        # Two threads would both embed all questions.
+        hybrid, detector = _opened(PackKey.of(source), embedding, index)
+    groups = _groups(PackKey.of(pack))
+    return ShownExamples(
+        _weighted(retrieval, hybrid),
+        detector,
+        frozenset(groups[one] for one in hidden if whole_groups and one in groups),
+        frozenset(hidden),
+    )
+
+
+def _weighted(retrieval: str, hybrid: HybridRetriever) -> Retriever:
+    weights = RETRIEVALS[retrieval]
+    if weights is None:
+        return RandomRetriever(hybrid.examples)
+    # The vectors of the examples are shared.
+    other = copy.copy(hybrid)
+    other.weights = weights
+    return other
+
+
+@lru_cache(maxsize=4)
+def _opened(key: PackKey, embedding: str, index: str) -> tuple[HybridRetriever, Detector]:
+    detector = PatternDetector(load_patterns(key.pack))
+    embedder = open_embedder(embedding)
+    retriever = HybridRetriever(key.pack, detector=detector, embedder=embedder, index=index)
+    return retriever, detector
+
+
+@lru_cache(maxsize=4)
+def _groups(key: PackKey) -> dict[str, str]:
+    tasks = load_corpus(key.pack).tasks
+    return {task.id: task.group or f"task-{task.id}" for task in tasks}

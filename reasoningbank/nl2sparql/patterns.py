@@ -1,102 +1,189 @@
-"""The query patterns of a pack: how questions name them, and what queries of them hold.
+"""The query patterns of a pack: how questions express them, and what queries of them contain.
 
 A pack's ``hints/patterns.toml`` lists them. Each rule is a word or a phrase of one language:
 
-- a word stands for all of its inflected forms, ``=word`` for this form alone, ``word*`` for all
-  words that begin so, ``a|b`` for either;
-- ``<quoted>``, ``<affix>`` (``-oso``), ``<number>``, ``<code>`` and the pack's own shapes stand
-  for a token of that kind, ``<word>`` for a content word that no rule and no vocabulary of the
-  pack knows;
-- ``...`` stands for up to four tokens without a negation;
-- a part in parentheses must be there, and may be claimed by another rule as well.
+- a word matches all of its inflected forms, ``=word`` this form alone, ``word*`` all words that
+  begin so, ``a|b`` either;
+- ``<quoted>``, ``<affix>`` (``-oso``), ``<number>``, ``<code>`` and the pack's own shapes match a
+  token of that kind, ``<word>`` a content word that no rule and no vocabulary of the pack knows;
+- ``...`` matches up to four tokens without a negation;
+- a part in parentheses must be present, and another rule may match it too.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+import tomllib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+)
 
 from reasoningbank.corpus import Pack, load_pack
 from reasoningbank.errors import UsageError
-from reasoningbank.nl2sparql.hints import PackKey, full_name, namespaces_of, read_hints
+from reasoningbank.nl2sparql.words import LANGUAGES
+from reasoningbank.sparql import STANDARD_PREFIXES
 
-__all__ = ["Pattern", "PatternSet", "QuerySign", "load_patterns"]
-
+#: The pack that is used if none is named.
+DEFAULT_PACK = "liita"
 FILE = "patterns.toml"
 
 
+def namespaces_of(pack: Pack) -> dict[str, str]:
+    """Return namespaces by prefix: the standard ones, the pack's, its federated endpoints'."""
+    found = dict(STANDARD_PREFIXES)
+    for other in pack.federated:
+        found.update(other.prefixes)
+    return {**found, **pack.prefixes}
+
+
+def full_name(name: str, namespaces: Mapping[str, str], where: Path | str) -> str:
+    """Return the IRI of a prefixed name, or of ``<iri>``."""
+    if name.startswith("<") and name.endswith(">"):
+        return name[1:-1]
+    prefix, colon, local = name.partition(":")
+    if not colon or prefix not in namespaces:
+        raise UsageError(
+            f"{name!r} is not a name with a known prefix",
+            where=str(where),
+            hint="use one of the pack's prefixes, e.g. rdfs:label, or write <iri>",
+            code="unknown-prefix",
+        )
+    return namespaces[prefix] + local
+
+
+def _expanded(name: str, info: ValidationInfo) -> str:
+    # Without a context a model is made in code, with IRIs.
+    context = info.context
+    return full_name(name, context["namespaces"], context["where"]) if context else name
+
+
+#: An IRI, written in a hint file with the pack's prefixes.
+Iri = Annotated[str, AfterValidator(_expanded)]
+
+
+class HintModel(BaseModel):
+    """Part of a hint file; unknown keys are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_by_name=True)
+
+
+_Model = TypeVar("_Model", bound=HintModel)
+
+
+def read_hints(pack: Pack, name: str, model: type[_Model]) -> tuple[_Model, Path | None]:
+    """Read a file of a pack's ``hints/``; a missing file is empty."""
+    file = pack.hints / name if pack.hints else None
+    if file is None or not file.is_file():
+        return model(), None
+    try:
+        data = tomllib.loads(file.read_text(encoding="utf-8"))
+        context = {"namespaces": namespaces_of(pack), "where": str(file)}
+        return model.model_validate(data, context=context), file
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"cannot be read: {error}", where=str(file), code="unreadable") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        what = f"{place}: {first['msg']}"
+        raise UsageError(what, where=str(file), code="invalid-hints", place=place) from None
+
+
 @dataclass(frozen=True)
-class QuerySign:
-    """What shows that a query is of a pattern: one name of each part that is not empty.
+class PackKey:
+    """A pack as a cache key: by what is read from it, since a pack holds dictionaries."""
 
-    Attributes:
-        properties: IRIs of properties.
-        along: IRIs of properties, one of which there must be as well.
-        namespaces: Beginnings of IRIs that stand as subject or object.
-        classes: IRIs of classes.
-        graphs: IRIs behind GRAPH or FROM.
-        services: Addresses behind SERVICE.
-        features: Names of `corpus.features.FEATURES`.
-    """
+    pack: Pack = field(compare=False)
+    parts: tuple[object, ...]
 
-    properties: frozenset[str] = frozenset()
-    along: frozenset[str] = frozenset()
-    namespaces: frozenset[str] = frozenset()
-    classes: frozenset[str] = frozenset()
+    @classmethod
+    def of(cls, pack: Pack) -> PackKey:
+        """Return the key of a pack."""
+        names = (tuple(found.items()) for found in (pack.prefixes, namespaces_of(pack)))
+        return cls(pack, (pack.examples, pack.hints or pack.root, *names, tuple(pack.languages)))
+
+
+def _known_language(language: str) -> str:
+    if language not in LANGUAGES:
+        raise ValueError(f"choose {', '.join(LANGUAGES)}")
+    return language
+
+
+#: Rules by language.
+Rules = Mapping[Annotated[str, AfterValidator(_known_language)], tuple[str, ...]]
+Names = frozenset[Iri]
+
+
+def _as_names(prefixes: Any) -> Any:
+    return [f"{prefix}:" for prefix in prefixes] if isinstance(prefixes, list) else prefixes
+
+
+class QuerySign(HintModel):
+    """What identifies a query of a pattern: one name of each part that is not empty."""
+
+    properties: Names = frozenset()
+    along: Names = frozenset()
+    namespaces: Annotated[Names, BeforeValidator(_as_names)] = frozenset()
+    classes: Names = frozenset()
     graphs: frozenset[str] = frozenset()
     services: frozenset[str] = frozenset()
     features: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True)
-class Pattern:
+class Pattern(HintModel):
     """One kind of thing that a question may need.
 
     Attributes:
         name: Its name, e.g. ``EMOTION``.
-        title: What it is, in a few words.
+        title: A description in a few words.
         family: Patterns of one family are answered by one specialised generator.
-        strong: Rules by language, each of which suffices.
-        weak: Rules by language, of which two are needed.
-        implies: Patterns that are given with it.
-        unless: Where the question's own words give one of these, this one is not given.
-        beside: Where one of these is given and a content word of the question is left that the
-            file does not know, this one is given too: it says more of what is asked for.
-        joins: Where a pattern out of each list is given, so is this one.
-        signs: What queries of it hold; one sign suffices.
+        strong: Rules by language, each of which is enough.
+        weak: Rules by language, two of which are needed.
+        implies: Patterns that are detected with it.
+        unless: If the question's own words show one of these, this one is not detected.
+        beside: If one of these is detected and a content word of the question is unknown to the
+            file, this one is detected too: the word says more about what is asked.
+        joins: If a pattern out of each list is detected, so is this one.
+        signs: What its queries contain; one sign is enough.
     """
 
-    name: str
+    name: str = Field(min_length=1)
     title: str = ""
     family: str = ""
-    strong: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    weak: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    strong: Rules = {}
+    weak: Rules = {}
     implies: tuple[str, ...] = ()
     unless: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
     joins: tuple[tuple[str, ...], ...] = ()
-    signs: tuple[QuerySign, ...] = ()
+    signs: tuple[QuerySign, ...] = Field((), validation_alias="query")
 
 
-@dataclass(frozen=True)
-class PatternSet:
+class PatternSet(HintModel):
     """All patterns of a pack.
 
     Attributes:
         patterns: In the order of the file.
         shapes: Kinds of codes by name.
-        idle: Phrases by language that show nothing, though a rule has a word of theirs.
-        vocabulary: Words by language that are no things asked about, though no rule has them.
+        idle: Phrases by language that show nothing although a rule contains a word of theirs.
+        vocabulary: Words by language that are not entities although no rule contains them.
     """
 
-    patterns: tuple[Pattern, ...] = ()
-    shapes: Mapping[str, re.Pattern[str]] = field(default_factory=dict)
-    vocabulary: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    idle: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    patterns: tuple[Pattern, ...] = Field((), validation_alias="pattern")
+    shapes: Mapping[str, re.Pattern[str]] = {}
+    vocabulary: Rules = {}
+    idle: Rules = {}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -104,119 +191,21 @@ class PatternSet:
         return tuple(pattern.name for pattern in self.patterns)
 
     def named(self, name: str) -> Pattern:
-        """Return a pattern; case does not matter.
+        """Return a pattern; case is ignored.
 
         Raises:
-            UsageError: There is none of that name.
+            UsageError: If there is no pattern of that name.
         """
         found = next((p for p in self.patterns if p.name.lower() == name.strip().lower()), None)
         if found is None:
-            raise UsageError(
-                f"unknown pattern {name!r}", hint=f"choose {', '.join(self.names) or 'none'}"
-            )
+            hint = f"choose {', '.join(self.names) or 'none'}"
+            raise UsageError(f"unknown pattern {name!r}", hint=hint, code="unknown-pattern")
         return found
 
-    def known(self, words: Sequence[str]) -> tuple[str, ...]:
-        """Return those of some words that are names of patterns, as the file writes them."""
+    def known(self, words: Iterable[str]) -> tuple[str, ...]:
+        """Return the words that are names of patterns, as the file writes them."""
         wanted = {word.strip().lower() for word in words}
         return tuple(name for name in self.names if name.lower() in wanted)
-
-
-class _Rules(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-    it: list[str] = []
-    en: list[str] = []
-
-    def by_language(self) -> dict[str, tuple[str, ...]]:
-        return {"it": tuple(self.it), "en": tuple(self.en)}
-
-
-class _Sign(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-    properties: list[str] = []
-    along: list[str] = []
-    namespaces: list[str] = []
-    classes: list[str] = []
-    graphs: list[str] = []
-    services: list[str] = []
-    features: list[str] = []
-
-
-class _Pattern(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-    name: str = Field(min_length=1)
-    title: str = ""
-    family: str = ""
-    strong: _Rules = _Rules()
-    weak: _Rules = _Rules()
-    implies: list[str] = []
-    unless: list[str] = []
-    beside: list[str] = []
-    joins: list[list[str]] = []
-    query: list[_Sign] = []
-
-    def others(self) -> list[str]:
-        joined = [name for group in self.joins for name in group]
-        return [*self.implies, *self.unless, *self.beside, *joined]
-
-
-class _File(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-    shapes: dict[str, str] = {}
-    vocabulary: _Rules = _Rules()
-    idle: _Rules = _Rules()
-    pattern: list[_Pattern] = []
-
-
-@lru_cache(maxsize=32)
-def _load(key: PackKey) -> PatternSet:
-    read, file = read_hints(key.pack, FILE, _File)
-    where = str(file)
-    namespaces = namespaces_of(key.pack)
-
-    def names(written: list[str]) -> frozenset[str]:
-        return frozenset(full_name(name, namespaces, where) for name in written)
-
-    found = tuple(
-        Pattern(
-            one.name,
-            one.title,
-            one.family,
-            one.strong.by_language(),
-            one.weak.by_language(),
-            tuple(one.implies),
-            tuple(one.unless),
-            tuple(one.beside),
-            tuple(tuple(group) for group in one.joins),
-            tuple(
-                QuerySign(
-                    names(sign.properties),
-                    names(sign.along),
-                    names([f"{prefix}:" for prefix in sign.namespaces]),
-                    names(sign.classes),
-                    frozenset(sign.graphs),
-                    frozenset(sign.services),
-                    frozenset(sign.features),
-                )
-                for sign in one.query
-            ),
-        )
-        for one in read.pattern
-    )
-    known = {one.name for one in found}
-    for written in read.pattern:
-        for name in written.others():
-            if name not in known:
-                raise UsageError(f"{written.name} names an unknown pattern {name!r}", where=where)
-    shapes = _shapes(read.shapes, where)
-    return PatternSet(found, shapes, read.vocabulary.by_language(), read.idle.by_language())
-
-
-def _shapes(written: Mapping[str, str], where: str) -> dict[str, re.Pattern[str]]:
-    try:
-        return {name: re.compile(form) for name, form in written.items()}
-    except re.error as error:
-        raise UsageError(f"a shape is no regular expression: {error}", where=where) from None
 
 
 def load_patterns(pack: Pack | str) -> PatternSet:
@@ -226,7 +215,18 @@ def load_patterns(pack: Pack | str) -> PatternSet:
         pack: A pack or its name.
 
     Raises:
-        UsageError: No such pack; the file is of another form, or names what does not exist.
+        UsageError: If there is no such pack, or the file is invalid or names what does not exist.
     """
-    found = load_pack(pack) if isinstance(pack, str) else pack
-    return _load(PackKey.of(found))
+    return _load(PackKey.of(load_pack(pack) if isinstance(pack, str) else pack))
+
+
+@lru_cache(maxsize=32)
+def _load(key: PackKey) -> PatternSet:
+    found, file = read_hints(key.pack, FILE, PatternSet)
+    for one in found.patterns:
+        joined = [name for group in one.joins for name in group]
+        for name in (*one.implies, *one.unless, *one.beside, *joined):
+            if name not in found.names:
+                what = f"{one.name} names an unknown pattern {name!r}"
+                raise UsageError(what, where=str(file), code="unknown-pattern")
+    return found

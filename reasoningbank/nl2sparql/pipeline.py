@@ -1,57 +1,133 @@
-"""From question to query: detect, retrieve, adapt or synthesise, validate, fix."""
+"""From question to query: detect, retrieve, adapt or write, validate, fix."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import dspy
 
 from reasoningbank.corpus import Pack, load_pack
 from reasoningbank.errors import BudgetError, UsageError
+from reasoningbank.findings import Finding
 from reasoningbank.lm import stuck_temperature
+from reasoningbank.nl2sparql.constraints import MOST_CHARS, build_constraints
 from reasoningbank.nl2sparql.detection import Detected, Detector, PatternDetector
-from reasoningbank.nl2sparql.examples import Example
+from reasoningbank.nl2sparql.entity_swap import NEAR, nearest_question, swap_entities
+from reasoningbank.nl2sparql.examples import PackExample
 from reasoningbank.nl2sparql.hybrid import HybridRetriever, Retrieved, Retriever
-from reasoningbank.nl2sparql.languages import asked_language
-from reasoningbank.nl2sparql.nearness import NEAR, exchanged, nearest_question
 from reasoningbank.nl2sparql.patterns import load_patterns
-from reasoningbank.nl2sparql.problems import Level
-from reasoningbank.nl2sparql.prompting import MOST_CHARS, build_constraints
-from reasoningbank.nl2sparql.translation import (
-    Candidate,
-    How,
-    OnStep,
-    Translation,
-    best_candidate,
-)
-from reasoningbank.nl2sparql.validation import LEVELS, Explain, validate
+from reasoningbank.nl2sparql.validation import LEVELS, EndpointValidation, Explain, Level, validate
+from reasoningbank.nl2sparql.words import asked_language
 from reasoningbank.nl2sparql.writing import adapt_query, same_query, write_query
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
 
-__all__ = ["NL2SPARQL"]
+#: How a query was made: an example's with other entities, an example's changed by the model,
+#: written by it, or written again after a problem.
+How = Literal["exchanged", "adapted", "written", "fixed"]
+_STEPS = {"exchanged": "exchange", "adapted": "adapt", "written": "synthesise", "fixed": "fix"}
+#: Called after each step with its name and its outcome.
+OnStep = Callable[[str, Mapping[str, Any]], None]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A query and its problems.
+
+    Attributes:
+        sparql: The query.
+        how: How it was made.
+        problems: What is wrong, by level.
+        checked: What the endpoint returned; None if it was not asked.
+    """
+
+    sparql: str
+    how: How
+    problems: tuple[Finding, ...] = ()
+    checked: EndpointValidation | None = None
+
+    @property
+    def rows(self) -> int | None:
+        """Rows of the result; None if the query was not executed."""
+        return self.checked.rows if self.checked is not None and self.checked.executed else None
+
+    @property
+    def rank(self) -> tuple[bool, bool, bool, bool, int]:
+        """Its quality: valid, then executed with rows, executed, parsed, fewest problems."""
+        return (
+            not self.problems,
+            bool(self.rows),
+            self.rows is not None,
+            all(problem.fields["level"] != "syntax" for problem in self.problems),
+            -len(self.problems),
+        )
+
+
+@dataclass(frozen=True)
+class Translation:
+    """The query for a question.
+
+    Attributes:
+        question: The question.
+        sparql: The best query; None if the model wrote none.
+        is_valid: Whether validation found nothing wrong with it.
+        problems: What is wrong with it.
+        patterns: What the question needs.
+        retrieved: The examples that were found.
+        rules: The rules in the model's prompt.
+        candidates: All queries, in order.
+        calls: Model calls.
+        stopped: Why the loop ended before a valid query or its last round, with the code
+            ``no-query``, ``repeated`` or ``budget``; None if it did not.
+    """
+
+    question: str
+    sparql: str | None
+    is_valid: bool = False
+    problems: tuple[Finding, ...] = ()
+    patterns: tuple[Detected, ...] = ()
+    retrieved: tuple[Retrieved, ...] = ()
+    rules: str = field(default="", repr=False)
+    candidates: tuple[Candidate, ...] = ()
+    calls: int = 0
+    stopped: Finding | None = None
+
+    @property
+    def best(self) -> Candidate | None:
+        """The candidate whose query this is."""
+        return best_candidate(self.candidates)
+
+    @property
+    def rows(self) -> int | None:
+        """Rows of the query's result; None if it was not executed."""
+        return self.best.rows if self.best else None
+
+
+def best_candidate(candidates: Sequence[Candidate]) -> Candidate | None:
+    """Return the best candidate, of equals the first; None if there is none."""
+    return max(candidates, key=lambda one: one.rank, default=None)
 
 
 class NL2SPARQL:
-    """Translates questions; each takes one call of the model where the first query is sound.
+    """Translates questions, each with one model call if the first query is valid.
 
     Args:
         pack: The pack or its name.
         lm: The model; that of the `dspy.context` by default.
-        endpoint: Where queries are executed; they are not where None.
-        retriever: What finds examples; a `HybridRetriever` of the pack's by default.
-        detector: What tells patterns; the pack's rules by default.
+        endpoint: Where queries are executed; None to execute none.
+        retriever: Finds examples; a `HybridRetriever` of the pack by default.
+        detector: Detects patterns; the pack's rules by default.
         top_k: Examples shown; 0 for none.
         adapt: Whether an example that is nearly the question is changed instead.
-        max_fixes: Rounds in which a query with problems is written anew.
+        max_fixes: Rounds in which a query with problems is written again.
         levels: Levels of validation.
-        most_chars: Characters of the rules.
+        most_chars: Most characters of the rules.
         timeout: Seconds a query may take.
-        explain: Says why a query failed or gave nothing; the error's own words otherwise.
+        explain: Says why a query failed or returned nothing; by default the error itself.
 
     Raises:
-        UsageError: No such pack, or a number below 0.
+        UsageError: If there is no such pack, or a number is below 0.
     """
 
     def __init__(
@@ -71,7 +147,7 @@ class NL2SPARQL:
         explain: Explain | None = None,
     ) -> None:
         if min(top_k, max_fixes) < 0:
-            raise UsageError("top_k and max_fixes are at least 0", where="NL2SPARQL")
+            raise UsageError("top_k and max_fixes must be at least 0", where="NL2SPARQL")
         self.pack = load_pack(pack) if isinstance(pack, str) else pack
         self.detector = detector or PatternDetector(load_patterns(self.pack))
         self.retriever: Retriever | None = retriever
@@ -95,6 +171,7 @@ class NL2SPARQL:
         without_ids: Collection[str] = (),
         advice: str = "",
         on_step: OnStep | None = None,
+        on_call: Callable[[bool], None] | None = None,
     ) -> Translation:
         """Translate a question.
 
@@ -102,33 +179,36 @@ class NL2SPARQL:
             question: A question in one of the pack's languages.
             without_groups: Groups whose examples are not shown, in an evaluation the question's.
             without_ids: Examples that are not shown.
-            advice: What is known from earlier questions; it stands behind the rules.
-            on_step: Told of each step as it completes: ``detect``, ``retrieve``, ``constrain``,
+            advice: What is known from earlier questions; it follows the rules.
+            on_step: Called after each step: ``detect``, ``retrieve``, ``constrain``,
                 ``exchange``, ``adapt``, ``synthesise``, ``validate``, ``fix``.
+            on_call: Called before each query is made, with True, and before a second model call
+                for it, with False; it may raise a BudgetError.
 
         Returns:
-            The best query, valid or not, with all that led to it.
+            The best query, valid or not, with everything that led to it.
 
         Raises:
-            UsageError: The question is empty.
-            EndpointError: The endpoint fails.
-            ModelError: The model cannot be reached.
-            BudgetError: A budget was used up before there was any query.
+            UsageError: If the question is empty.
+            EndpointError: If the endpoint fails.
+            ModelError: If the model cannot be reached.
+            BudgetError: If a budget is used up before there is any query.
         """
         if not question.strip():
             raise UsageError("the question is empty")
-        run = _Run(self, question, on_step or (lambda name, detail: None))
+        run = _Run(self, question, on_step or (lambda *_: None), on_call or (lambda _: None))
         run.prepare(without_groups, without_ids, advice)
         return run.translated()
 
 
 @dataclass
 class _Run:
-    """One translation under way."""
+    """One translation."""
 
     of: NL2SPARQL
     question: str
-    tell: OnStep
+    on_step: OnStep
+    on_call: Callable[[bool], None]
     patterns: tuple[Detected, ...] = ()
     retrieved: tuple[Retrieved, ...] = ()
     rules: str = ""
@@ -136,15 +216,14 @@ class _Run:
     candidates: list[Candidate] = field(default_factory=list)
     calls: int = 0
     repeated: bool = False
-    stopped: str = ""
+    stopped: Finding | None = None
 
     def prepare(
         self, without_groups: Collection[str], without_ids: Collection[str], advice: str
     ) -> None:
         self.patterns = tuple(self.of.detector.detect(self.question))
-        names = self._names()
         self.language = asked_language(self.question, self.of.pack)
-        self.tell("detect", {"patterns": {one.pattern: one.score for one in self.patterns}})
+        self.on_step("detect", {"patterns": {one.pattern: one.score for one in self.patterns}})
         if self.of.retriever is not None and self.of.top_k:
             self.retrieved = tuple(
                 self.of.retriever.retrieve(
@@ -156,22 +235,25 @@ class _Run:
                 )
             )
         found = [{"id": one.example.id, "score": one.score} for one in self.retrieved]
-        self.tell("retrieve", {"examples": found})
-        rules = build_constraints(names, self.of.pack, most_chars=self.of.most_chars)
+        self.on_step("retrieve", {"examples": found})
+        rules = build_constraints(self._names(), self.of.pack, most_chars=self.of.most_chars)
         self.rules = "\n\n".join(filter(None, (rules, advice)))
-        self.tell("constrain", {"chars": len(self.rules)})
+        self.on_step("constrain", {"chars": len(self.rules)})
 
     def translated(self) -> Translation:
         try:
-            self._first()
+            self.on_call(True)
+            if not (self.of.adapt and self.retrieved and self._from_an_example()):
+                self._take_new(self._write(), "written")
             for _ in range(self.of.max_fixes):
                 if not self.candidates or not self.candidates[-1].problems or self.stopped:
                     break
-                self._again()
-        except BudgetError as spent:
+                self.on_call(True)
+                self._take_new(self._write(), "fixed")
+        except BudgetError as error:
             if not self.candidates:
                 raise
-            self.stopped = str(spent)
+            self.stopped = error.finding
         best = best_candidate(self.candidates)
         return Translation(
             question=self.question,
@@ -186,102 +268,90 @@ class _Run:
             stopped=self.stopped,
         )
 
-    def _first(self) -> None:
-        if self.of.adapt and self.retrieved and self._from_an_example():
-            return
-        self._take_new(self._write(), "written", "synthesise")
-
     def _from_an_example(self) -> bool:
-        """Change the query of an example that is nearly the question; say whether that ended it."""
-        near, asked, like = self._nearest()
-        sparql = exchanged(self.question, near.example)
+        """Reuse the query of a similar example; return whether no query need be written."""
+        found = [(one.example, *nearest_question(self.question, one.example))
+                 for one in self.retrieved]  # fmt: skip
+        example, asked, similarity = max(found, key=lambda one: one[2])
+        sparql = swap_entities(self.question, example)
         if sparql is not None:
-            # What the model would change is changed already: it is asked to write anew.
-            return self._take(sparql, "exchanged", near.example)
-        if like < NEAR or {one.pattern for one in self.patterns} != set(near.example.patterns):
+            if self._take(sparql, "exchanged", example):
+                return True
+            # The model could change no more than that: it writes a new query.
+            self.on_call(True)
+            return False
+        patterns = {one.pattern for one in self.patterns}
+        if similarity < NEAR or patterns != set(example.patterns):
             return False
         self.calls += 1
-        sparql = adapt_query(self.question, near.example, asked, self.of.lm)
+        sparql = adapt_query(self.question, example, asked, self.of.lm)
         if sparql is None:
-            self.tell("adapt", {"sparql": None, "example": near.example.id})
+            self.on_step("adapt", {"sparql": None, "example": example.id})
+            self.on_call(False)
             return False
-        self._take(sparql, "adapted", near.example)
+        self._take(sparql, "adapted", example)
         return True
-
-    def _nearest(self) -> tuple[Retrieved, str, float]:
-        """Return the example most like the question, that form of its question, and how much."""
-        found = [(one, *nearest_question(self.question, one.example)) for one in self.retrieved]
-        return max(found, key=lambda one: one[2])
-
-    def _again(self) -> None:
-        self._take_new(self._write(), "fixed", "fix")
 
     def _write(self) -> str | None:
         self.calls += 1
         return write_query(
             self.question,
             self.rules,
-            self._examples(),
+            [one.example for one in self.retrieved],
             [(one.sparql, "; ".join(map(str, one.problems))) for one in self.candidates],
             self.of.lm,
             language=self.language,
             temperature=stuck_temperature(self.of.lm) if self.repeated else None,
         )
 
-    def _take_new(self, sparql: str | None, how: How, step: str) -> None:
-        """Take a query that the model wrote, unless it has none or wrote it before.
-
-        One that comes again is asked for once more, with a temperature; then that is the end.
-        """
+    def _take_new(self, sparql: str | None, how: How) -> None:
+        """Take a query that the model wrote, unless there is none or it is an earlier one."""
         repeats = sparql is not None and any(
             same_query(sparql, one.sparql) for one in self.candidates
         )
         if sparql is None:
-            self.stopped = "the reply holds no query"
+            self.stopped = Finding("no-query", "the reply contains no query")
         elif repeats and self.repeated:
-            self.stopped = "the model repeated an earlier query"
+            self.stopped = Finding("repeated", "the model repeated an earlier query")
         elif not repeats:
             self.repeated = False
             self._take(sparql, how)
             return
         self.repeated = repeats
-        self.tell(step, {"sparql": sparql, "repeated": repeats, "stopped": self.stopped})
+        stopped = str(self.stopped or "")
+        self.on_step(_STEPS[how], {"sparql": sparql, "repeated": repeats, "stopped": stopped})
 
-    def _take(self, sparql: str, how: How, example: Example | None = None) -> bool:
-        """Validate a query and keep it; say whether it is sound."""
-        steps = {
-            "exchanged": "exchange",
-            "adapted": "adapt",
-            "written": "synthesise",
-            "fixed": "fix",
-        }
-        made: dict[str, Any] = {"sparql": sparql}
-        if example is not None:
-            made["example"] = example.id
-        self.tell(steps[how], made)
-        problems, checked = validate(
-            sparql,
-            self.of.pack,
-            patterns=self._names(),
-            endpoint=self.of.endpoint,
-            levels=self.of.levels,
-            timeout=self.of.timeout,
-            question=self.question,
-            explain=self.of.explain,
-        )
-        self.candidates.append(Candidate(sparql, how, problems, checked))
-        self.tell(
+    def _take(self, sparql: str, how: How, example: PackExample | None = None) -> bool:
+        """Validate a query and keep it; return whether it is valid."""
+        made = {"sparql": sparql, **({"example": example.id} if example else {})}
+        self.on_step(_STEPS[how], made)
+        self.candidates.append(Candidate(sparql, how))
+        try:
+            problems, checked = validate(
+                sparql,
+                self.of.pack,
+                patterns=self._names(),
+                endpoint=self.of.endpoint,
+                levels=self.of.levels,
+                timeout=self.of.timeout,
+                question=self.question,
+                explain=self.of.explain,
+            )
+        except BudgetError as error:
+            unchecked = Finding(error.code, error.what, fields={"level": "endpoint"})
+            self.candidates[-1] = Candidate(sparql, how, (unchecked,))
+            raise
+        candidate = self.candidates[-1] = Candidate(sparql, how, problems, checked)
+        self.on_step(
             "validate",
             {
                 "problems": [str(problem) for problem in problems],
-                "rows": checked.rows if checked is not None and checked.executed else None,
+                "codes": [problem.code for problem in problems],
+                "rows": candidate.rows,
                 "seconds": round(checked.seconds, 3) if checked is not None else None,
             },
         )
         return not problems
-
-    def _examples(self) -> Sequence[Example]:
-        return [one.example for one in self.retrieved]
 
     def _names(self) -> list[str]:
         return [one.pattern for one in self.patterns]

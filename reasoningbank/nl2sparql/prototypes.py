@@ -1,4 +1,4 @@
-"""The second detector: a question belongs to the patterns whose labelled questions are near it."""
+"""The second detector: a question has the patterns whose labelled questions are near it."""
 
 from __future__ import annotations
 
@@ -13,22 +13,13 @@ from reasoningbank.nl2sparql.detection import THRESHOLD, Detected, Detector
 from reasoningbank.nl2sparql.words import masked
 from reasoningbank.retrieval import Embedder, Vectors, open_embedder
 
-__all__ = ["JointDetector", "PrototypeDetector"]
-
-#: Fewer labelled questions of a pattern make no prototype.
+#: Fewest labelled questions of a pattern for a prototype.
 LEAST = 3
 
 
 @dataclass(frozen=True)
 class _Prototype:
-    """Where a pattern lies.
-
-    Attributes:
-        name: The pattern.
-        axis: From the mean of the questions without it to the mean of those with it.
-        cut: The place on the axis that parts them best.
-        width: How far apart the two groups lie.
-    """
+    """A pattern's position: the axis between the two means, the best cut, the distance."""
 
     name: str
     axis: NDArray[np.float32]
@@ -40,16 +31,16 @@ class PrototypeDetector:
     """Finds patterns by embeddings; several threads may use it.
 
     For each pattern the vectors of labelled questions are averaged, with it and without it, and a
-    question is placed on the line between both means. Entities are masked first. No single
-    cosine is trusted: those of one model all lie close together.
+    question is projected on the line between both means. Entities are masked first. Single cosines
+    are not used, since those of one model are all close together.
 
     Args:
         questions: Labelled questions.
         labels: The patterns of each.
-        embedder: What turns questions into vectors; the one of the package by default.
+        embedder: Embeds questions; the package's own by default.
 
     Raises:
-        UsageError: There are not as many labels as questions, or none.
+        UsageError: If there are no questions, or not as many labels as questions.
     """
 
     def __init__(
@@ -70,13 +61,13 @@ class PrototypeDetector:
         )
 
     def detect(self, question: str) -> list[Detected]:
-        """Return the patterns that a question is near to, the surest first."""
+        """Return the patterns that a question is near to, the most certain first."""
         vector = self._embedder.queries([masked(question)])[0]
         found = []
         for one in self._prototypes:
             place = (float(vector @ one.axis) - one.cut) / one.width
             score = 1.0 / (1.0 + float(np.exp(-4.0 * place)))
-            # The cut, where both groups are equally likely, is the other detector's threshold.
+            # The cut, at which both groups are equally likely, becomes the threshold of the rules.
             score = THRESHOLD * score * 2 if score < 0.5 else 1 - (1 - THRESHOLD) * (1 - score) * 2
             if score >= THRESHOLD:
                 found.append(Detected(one.name, round(score, 3), ("near labelled questions",)))
@@ -84,7 +75,7 @@ class PrototypeDetector:
 
 
 class JointDetector:
-    """Asks rules first, and prototypes where the rules find nothing.
+    """Uses rules first, and prototypes if the rules find nothing.
 
     Args:
         rules: The detector by rules.
@@ -96,7 +87,7 @@ class JointDetector:
         self._prototypes = prototypes
 
     def detect(self, question: str) -> list[Detected]:
-        """Return the patterns that a question needs, the surest first."""
+        """Return the patterns that a question needs, the most certain first."""
         return self._rules.detect(question) or self._prototypes.detect(question)
 
 
@@ -107,7 +98,7 @@ def _prototype(name: str, vectors: Vectors, has: Sequence[bool]) -> _Prototype |
         return None
     near, far = vectors[with_it].mean(axis=0), vectors[~with_it].mean(axis=0)
     axis = near - far
-    # A question is placed by the means of the others: its own share would draw it nearer.
+    # Each question is projected on the means of the others, without its own share.
     others = np.where(with_it, count - 1, len(has) - count - 1)
     square = np.sum(vectors**2, axis=1)
     to_near = np.where(with_it, (count * (vectors @ near) - square) / others, vectors @ near)
@@ -118,12 +109,12 @@ def _prototype(name: str, vectors: Vectors, has: Sequence[bool]) -> _Prototype |
     cut = _best_cut(places, with_it)
     width = float(places[with_it].mean() - places[~with_it].mean())
     if width <= 0:
-        return None  # questions of it are no nearer to one another than to others
+        return None  # Its questions are no nearer to one another than to others.
     return _Prototype(name, np.asarray(axis, dtype=np.float32), cut, width)
 
 
 def _best_cut(places: NDArray[np.floating], with_it: NDArray[np.bool_]) -> float:
-    """Return the place with the best F1; between two neighbours, so that it is of neither."""
+    """Return the cut with the best F1, between two neighbours."""
     order = np.argsort(-places, kind="stable")
     right = np.cumsum(with_it[order])
     taken = np.arange(1, len(order) + 1)

@@ -1,8 +1,8 @@
-"""The words of a question: quoted entities and codes apart, the others stemmed in each language.
+"""The words of a question: entities and codes separated, the others stemmed in each language.
 
-Elided articles and prepositions are undone (``dell'emozione`` → ``di`` + ``emozione``), accents
-and case don't matter, and Snowball's stemmers make one of a word's forms. A question is read in
-every language at once, since users mix them; no language has to be guessed.
+Elided articles and prepositions are expanded (``dell'emozione`` → ``di`` + ``emozione``), accents
+and case are ignored, and Snowball's stemmers unify the forms of a word. A question is read in every
+language at once, since users mix them. Which language it is in is decided by its function words.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 import snowballstemmer  # type: ignore[import-untyped, unused-ignore]
 
-__all__ = ["LANGUAGES", "Token", "folded", "masked", "read_tokens", "stem", "stream", "telling"]
+from reasoningbank.corpus import Pack
 
 #: Languages that rules are written in, and the name of Snowball's stemmer for each.
 LANGUAGES: Mapping[str, str] = {"it": "italian", "en": "english"}
@@ -53,7 +53,7 @@ _JOINED: Mapping[str, Mapping[str, str]] = {
     "it": {form: base for base, forms in _ITALIAN_JOINED.items() for form in forms.split()},
     "en": {"n": "and"},
 }
-#: Words that stand in most questions and tell nothing of what is asked.
+#: Words of most questions, which say nothing about what is asked.
 _COMMON_TEXT = """
 di a da in con su per tra fra e o ma che chi cui quale quali sono essere ha hanno si ne ci come
 anche solo ogni tutti tutte tutto
@@ -63,16 +63,29 @@ as also only each every all there it them this these those any some many
 _COMMON = frozenset(_COMMON_TEXT.split())
 
 
-@dataclass(frozen=True)
-class Token:
-    """A word of a question.
+_FUNCTION_TEXT = {
+    "it": """
+di a da in con su per tra fra e o ma se non che chi cui quale qual quali quanto quanti quanta quante
+come dove sono essere ha hanno avere ci si ne mi tutti tutte ogni ognuno ciascuno piu meno suo loro
+questo quello cosa del dello della dei degli delle il lo la gli le un una nel nella
+""",
+    "en": """
+of in on at by for to from with and or but not if than as that which who whose what how where is are
+was be been do does did has have had it its their they there all every each any some more most less
+least can could you me please the a an
+""",
+}
+#: Function words by language.
+FUNCTION_WORDS: Mapping[str, frozenset[str]] = {
+    language: frozenset(text.split()) for language, text in _FUNCTION_TEXT.items()
+}
+#: Words of both languages identify neither.
+_BOTH = frozenset.intersection(*FUNCTION_WORDS.values())
 
-    Attributes:
-        text: As it is written; what stands between the quotes of a quoted one.
-        kind: ``word``, ``quoted``, ``affix`` (``-oso``), ``number``, ``code``, or a pack's shape.
-        start: Offset of its first character, quotes included.
-        end: Offset behind its last one.
-    """
+
+@dataclass(frozen=True)
+class QuestionToken:
+    """A word of a question."""
 
     text: str
     kind: str
@@ -80,40 +93,23 @@ class Token:
     end: int
 
 
-def read_tokens(question: str, shapes: Mapping[str, re.Pattern[str]] | None = None) -> list[Token]:
-    """Return the tokens of a question in order.
-
-    Args:
-        question: Any text.
-        shapes: Kinds of codes and numbers by name, e.g. accessions; a token whose whole text
-            matches one is of that kind. The first that matches counts.
-
-    Examples:
-        >>> [(t.text, t.kind) for t in read_tokens("L'iperonimo di 'cane' in -oso, P05067")]
-        ... # doctest: +NORMALIZE_WHITESPACE
-        [('L', 'word'), ('iperonimo', 'word'), ('di', 'word'), ('cane', 'quoted'), ('in', 'word'),
-         ('-oso', 'affix'), ('P05067', 'code')]
-    """
+def read_tokens(
+    question: str, shapes: Mapping[str, re.Pattern[str]] | None = None
+) -> list[QuestionToken]:
+    """Return the tokens of a question in order."""
     text = unicodedata.normalize("NFC", question)
-    tokens: list[Token] = []
+    tokens: list[QuestionToken] = []
     at = 0
     for quote in _QUOTED.finditer(text):
         tokens += _unquoted(text, at, quote.start(), shapes or {})
         inside = next(group for group in quote.groups() if group is not None)
-        tokens.append(Token(inside, "quoted", quote.start(), quote.end()))
+        tokens.append(QuestionToken(inside, "quoted", quote.start(), quote.end()))
         at = quote.end()
     return tokens + _unquoted(text, at, len(text), shapes or {})
 
 
 def masked(question: str, shapes: Mapping[str, re.Pattern[str]] | None = None) -> str:
-    """Return a question with its entities (quoted text, affixes, codes, numbers) made alike.
-
-    What is asked about a word or a protein does not depend on which one it is.
-
-    Examples:
-        >>> masked('Quali emozioni esprime "gioia"?'), masked("Which genes encode P05067?")
-        ('Quali emozioni esprime X?', 'Which genes encode X?')
-    """
+    """Return a question with its entities (quoted text, affixes, codes, numbers) replaced by X."""
     text = unicodedata.normalize("NFC", question)
     pieces: list[str] = []
     at = 0
@@ -126,40 +122,22 @@ def masked(question: str, shapes: Mapping[str, re.Pattern[str]] | None = None) -
 
 @lru_cache(maxsize=65_536)
 def folded(text: str) -> str:
-    """Return a text without case and accents.
-
-    Examples:
-        >>> folded("Polarità")
-        'polarita'
-    """
+    """Return a text without case and accents: ``Polarità`` → ``polarita``."""
     letters = unicodedata.normalize("NFD", text.casefold())
     return "".join(c for c in letters if not unicodedata.combining(c))
 
 
 @lru_cache(maxsize=65_536)
 def stem(word: str, language: str) -> str:
-    """Return the stem of a word, its accents folded first.
-
-    Examples:
-        >>> stem("emozioni", "it") == stem("Emozione", "it"), stem("meanings", "en")
-        (True, 'mean')
-    """
+    """Return the stem of a word, its accents folded first."""
     plain = folded(word)
-    # The stemmers keep the word they work on in themselves.
+    # A stemmer holds the word that it works on.
     with _STEMMING:
         return str(_stemmer(language).stemWord(plain))
 
 
-def stream(tokens: Sequence[Token], language: str) -> list[tuple[int, str]]:
-    """Return the words as rules of a language see them: number of the token, and stem.
-
-    Articles are left out, joined prepositions come as their base, other kinds of tokens as
-    ``<kind>``.
-
-    Examples:
-        >>> [word for _, word in stream(read_tokens("i sensi dell'aggettivo 'bello'"), "it")]
-        ['sens', 'di', 'aggett', '<quoted>']
-    """
+def stream(tokens: Sequence[QuestionToken], language: str) -> list[tuple[int, str]]:
+    """Return the words as a language's rules see them: index of the token, and stem."""
     found: list[tuple[int, str]] = []
     for number, token in enumerate(tokens):
         if token.kind != "word":
@@ -173,15 +151,8 @@ def stream(tokens: Sequence[Token], language: str) -> list[tuple[int, str]]:
     return found
 
 
-def telling(question: str) -> str:
-    """Return a question's words for a word index: stems without the common ones, entities whole.
-
-    A word comes as its stem in each language, once where these agree.
-
-    Examples:
-        >>> telling('Quali sono le emozioni di "Gioia infinita"?')
-        'emozion emozioni gioia infinita'
-    """
+def content_words(question: str) -> str:
+    """Return a question's words for a word index: stems without common words, entities whole."""
     found: list[str] = []
     for token in read_tokens(question):
         if token.kind != "word":
@@ -196,6 +167,45 @@ def telling(question: str) -> str:
     return " ".join(found)
 
 
+def spoken_languages(tokens: Sequence[QuestionToken]) -> frozenset[str]:
+    """Return the languages that a question may be in; all for a mixed or short question."""
+    counts = _counts(tokens)
+    most = max(counts.values())
+    return frozenset(one for one, count in counts.items() if count > 0.4 * most or most < 2)
+
+
+def language_of(question: str, default: str = "en") -> str:
+    """Return the language of most of a question's function words.
+
+    Args:
+        question: A question.
+        default: The result if no language has more than the others.
+
+    Examples:
+        >>> language_of("Quali sono le emozioni di 'the end'?"), language_of("Which are the verbs?")
+        ('it', 'en')
+        >>> language_of("emozioni", default="it")
+        'it'
+    """
+    counts = _counts(read_tokens(question))
+    most = max(counts.values())
+    best = [language for language, count in counts.items() if count == most]
+    return best[0] if len(best) == 1 else default
+
+
+def asked_language(question: str, pack: Pack) -> str:
+    """Return the language of a question; the pack's first one if that is unclear."""
+    return language_of(question, default=next(iter(pack.languages), "en"))
+
+
+def _counts(tokens: Sequence[QuestionToken]) -> dict[str, int]:
+    words = [folded(token.text) for token in tokens if token.kind == "word"]
+    return {
+        language: sum(word in function and word not in _BOTH for word in words)
+        for language, function in FUNCTION_WORDS.items()
+    }
+
+
 _STEMMING = threading.Lock()
 
 
@@ -206,12 +216,12 @@ def _stemmer(language: str) -> Any:
 
 def _unquoted(
     text: str, start: int, end: int, shapes: Mapping[str, re.Pattern[str]]
-) -> list[Token]:
-    tokens: list[Token] = []
+) -> list[QuestionToken]:
+    tokens: list[QuestionToken] = []
     for part in _PARTS.finditer(text, start, end):
         kind = str(part.lastgroup)
         written = part[0].rstrip(":.-") if kind == "code" else part[0]
         if kind in ("code", "number"):
             kind = next((name for name, form in shapes.items() if form.fullmatch(written)), kind)
-        tokens.append(Token(written, kind, part.start(), part.start() + len(written)))
+        tokens.append(QuestionToken(written, kind, part.start(), part.start() + len(written)))
     return tokens

@@ -1,10 +1,8 @@
-"""Writing, adapting and mending a query with a language model: one call each.
+"""Writing, adapting and fixing a query with a language model: one call each.
 
-The prompt is a conversation: what is known beforehand, answered questions as turns, the nearest
-last, then the question. A small model does as it sees itself have done; the same examples as text
-in named fields made it copy the nearest one. What went wrong comes back as the next turn.
-
-The model is given, never configured; within an agent's own `dspy.context` its callbacks go on.
+The prompt is a conversation: fixed instructions, few-shot examples as turns, the nearest last, then
+the question. A small model imitates its own earlier turns; the same examples as text in named
+fields made it copy the nearest one. What went wrong comes back as the next turn.
 """
 
 from __future__ import annotations
@@ -13,29 +11,27 @@ import re
 from collections.abc import Sequence
 
 import dspy
-from dspy.utils.exceptions import AdapterParseError
 
-from reasoningbank.lm import PlainAdapter, lm_failure
+from reasoningbank.agents.calling import ask_once
+from reasoningbank.lm import PlainAdapter
 from reasoningbank.lm.reply import query_in
-from reasoningbank.nl2sparql.examples import Example
+from reasoningbank.nl2sparql.examples import PackExample
 from reasoningbank.sparql.tokens import tokenize
 
-__all__ = ["adapt_query", "same_query", "write_query"]
-
 TASK = "Answer each question with one SPARQL query over the knowledge base, and nothing else."
-ADAPT = "The next question is nearly the same: change in your query what differs, nothing else."
-#: What is said of a query that failed; the question stands above, and need not be said again.
+ADAPT = "The next question is nearly the same: change only what differs in your query."
+#: The turn after a query that failed; the question is above and need not be repeated.
 WRONG = "That query is wrong: {problem}\nWrite the whole query again without that mistake."
 
-#: Of a query that failed, and of what is said against it: more would push the rules out of sight.
+#: Characters of a failed query, and of its problems: more would push the rules out of sight.
 MOST_EARLIER, MOST_PROBLEM = 1_500, 800
-#: Failed queries that the next prompt tells of.
-MOST_TOLD = 2
+#: Failed queries in the next prompt.
+MOST_FAILED = 2
 _PREFIXES = re.compile(r"^(?:[ \t]*PREFIX\s+[^\s:<]*:\s*<[^>\s]*>[ \t]*)+\n?", re.I | re.M)
 
 
-class Conversation(dspy.Signature):  # type: ignore[misc]
-    """A turn of the conversation; its instructions are given with each call."""
+class QueryTurn(dspy.Signature):  # type: ignore[misc]
+    """A turn of the conversation; each call brings its own instructions."""
 
     question: str = dspy.InputField()
     sparql: str = dspy.OutputField()
@@ -44,7 +40,7 @@ class Conversation(dspy.Signature):  # type: ignore[misc]
 def write_query(
     question: str,
     rules: str,
-    examples: Sequence[Example] = (),
+    examples: Sequence[PackExample] = (),
     earlier: Sequence[tuple[str, str]] = (),
     lm: dspy.BaseLM | None = None,
     *,
@@ -52,40 +48,39 @@ def write_query(
     notes: str = "",
     temperature: float | None = None,
 ) -> str | None:
-    """Write a query for a question; with earlier queries, one that has not their problems.
+    """Write a query for a question; after earlier queries, one without their problems.
 
-    The prompt of a second query begins with that of the first, so that a server reads only its
-    end anew.
+    The prompt of a second query begins with that of the first, so that a server reads only the new
+    end.
 
     Args:
         question: The question.
-        rules: How queries are written here, what `build_constraints` gives.
-        examples: Like questions with right queries, the best first.
-        earlier: Queries that were wrong, each with what is wrong, in order.
+        rules: How queries are written here, as `build_constraints` returns them.
+        examples: Similar questions with correct queries, the best first.
+        earlier: Queries that were wrong, each with its problem, in order.
         lm: The model; that of the `dspy.context` by default.
-        language: The question's language, which the examples' questions are shown in.
-        notes: What else is known of this question, told behind it.
-        temperature: Of this call; the model's own where None.
+        language: The question's language, used for the examples' questions too.
+        notes: What else is known about this question, added after it.
+        temperature: Temperature of this call; the model's own by default.
 
     Returns:
-        The query; None where the reply holds none.
+        The query; None if the reply contains none.
 
     Raises:
-        ModelError: The model cannot be reached.
-        BudgetError: The prompt does not fit its context window.
-        SetupError: Its key or name is wrong.
+        ModelError: If the model cannot be reached.
+        BudgetError: If the prompt does not fit its context window.
+        SetupError: If its key or name is wrong.
     """
     turns = [_turn(one.question(language), one.sparql) for one in reversed(examples)]
     said = "\n".join(filter(None, (question, notes)))
-    for query, problem in earlier[-MOST_TOLD:]:
+    for query, problem in earlier[-MOST_FAILED:]:
         turns.append(_turn(said, query[:MOST_EARLIER]))
         said = WRONG.format(problem=problem[:MOST_PROBLEM])
-    told = "\n\n".join(filter(None, (TASK, rules)))
-    return _ask(told, turns, said, lm, temperature)
+    return _ask("\n\n".join(filter(None, (TASK, rules))), turns, said, lm, temperature)
 
 
 def adapt_query(
-    question: str, example: Example, asked: str = "", lm: dspy.BaseLM | None = None
+    question: str, example: PackExample, asked: str = "", lm: dspy.BaseLM | None = None
 ) -> str | None:
     """Change an example's query for a question that is nearly the same.
 
@@ -96,19 +91,19 @@ def adapt_query(
         lm: The model; that of the `dspy.context` by default.
 
     Returns:
-        The query; None where the reply holds none.
+        The query; None if the reply contains none.
 
     Raises:
-        ModelError: The model cannot be reached.
-        BudgetError: The prompt does not fit its context window.
-        SetupError: Its key or name is wrong.
+        ModelError: If the model cannot be reached.
+        BudgetError: If the prompt does not fit its context window.
+        SetupError: If its key or name is wrong.
     """
     turn = _turn(asked or example.nl, example.sparql)
     return _ask(f"{TASK}\n{ADAPT}", [turn], question, lm, None)
 
 
 def same_query(one: str, other: str) -> bool:
-    """Say whether two queries differ in spaces alone.
+    """Return whether two queries differ only in white space.
 
     Examples:
         >>> same_query("ASK { ?s ?p ?o }", "ASK{?s ?p  ?o}")
@@ -118,31 +113,24 @@ def same_query(one: str, other: str) -> bool:
 
 
 def _turn(question: str, query: str) -> dspy.Example:
-    # The prefixes are declared for whoever writes; a small model copies them, and errs.
+    # Prefixes are declared for the writer; a small model copies their lines with mistakes.
     bare = _PREFIXES.sub("", query).strip()
     return dspy.Example(question=question.strip(), sparql=bare).with_inputs("question")
 
 
 def _ask(
-    told: str,
+    instructions: str,
     turns: list[dspy.Example],
     said: str,
     lm: dspy.BaseLM | None,
     temperature: float | None,
 ) -> str | None:
-    predict = dspy.Predict(Conversation.with_instructions(told))
-    predict.demos = turns
-    if temperature is not None:
-        predict.config["temperature"] = temperature
-    given = {"lm": lm} if lm is not None else {}
-    with dspy.context(adapter=PlainAdapter(), **given):
-        try:
-            return query_in(predict(question=said).sparql)
-        except AdapterParseError:
-            # An empty reply: the model was asked, and gave nothing.
-            return None
-        except Exception as error:
-            failed = lm_failure(error)
-            if failed is None or failed is error:
-                raise
-            raise failed from error
+    reply = ask_once(
+        QueryTurn.with_instructions(instructions),
+        {"question": said},
+        lm=lm,
+        adapter=PlainAdapter(),
+        demos=turns,
+        config={} if temperature is None else {"temperature": temperature},
+    )
+    return query_in(reply["sparql"]) if reply else None

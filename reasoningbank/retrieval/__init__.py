@@ -1,21 +1,23 @@
-"""Finding texts by meaning and by words: one index, for memory banks and for examples alike.
+"""Search of texts by dense vectors and by words: for memory banks and few-shot examples alike.
 
-`open_embedder` gives what turns texts into vectors, `open_index` what compares them, both by
-name; `TextIndex` keeps texts in memory. A memory bank puts the same parts (`VectorTable`,
-`WordIndex`, `best_first`) over its own file.
+`open_embedder` turns texts into vectors and `open_index` compares them, both by name; `TextIndex`
+keeps texts in memory. A memory bank uses the same parts (`VectorTable`, `WordIndex`, `best_first`)
+over its own file.
 """
 
 from reasoningbank.retrieval.embedding import DEFAULT_EMBEDDER, Embedder, Vectors, open_embedder
-from reasoningbank.retrieval.fusion import WEIGHTS, Match, best_first
-from reasoningbank.retrieval.index import TextIndex
-from reasoningbank.retrieval.lexical import WordIndex
-from reasoningbank.retrieval.vector_index import (
+from reasoningbank.retrieval.index import (
     DEFAULT_INDEX,
     INDEXES,
+    WEIGHTS,
+    Match,
+    TextIndex,
     VectorIndex,
+    VectorTable,
+    best_first,
     open_index,
 )
-from reasoningbank.retrieval.vectors import VectorTable
+from reasoningbank.retrieval.lexical import WordIndex
 
 __all__ = [
     "DEFAULT_EMBEDDER",

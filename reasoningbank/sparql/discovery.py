@@ -1,18 +1,23 @@
-"""Discovery: asking an endpoint what it is and what it holds.
+"""Discovery: asking an endpoint for its service description and VoID statistics.
 
 A service description comes from the endpoint's bare address (SPARQL 1.1 Service Description,
-section 2); VoID statistics from that same document, else from the endpoint's own graphs, else
-from the well-known location (VoID, section 7.2). Engines describe themselves and stores their
-data, so `discover` joins both. Each step is bounded, and what came of it is told.
+section 2); VoID statistics from the same document, else from the endpoint's own graphs, else from
+the well-known location (VoID, section 7.2). Engines describe themselves, stores describe their
+data, so `discover` joins both. Each step is bounded and reported in the notes.
+
+Statistics in a store are read by queries that any engine answers from its indexes: every pattern
+has a bound property or class, and every query a LIMIT, so a store of 200 billion triples is never
+scanned.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urljoin
 
-from pyoxigraph import Triple
+from pyoxigraph import BlankNode, NamedNode, Triple
 
 from reasoningbank.errors import EndpointError, QueryError
 from reasoningbank.sparql.client import SPARQLClient
@@ -24,30 +29,31 @@ from reasoningbank.sparql.descriptions import (
     read_service,
     read_void,
 )
-from reasoningbank.sparql.rdfdocument import ACCEPT, ACCEPT_XML, document_triples
-from reasoningbank.sparql.void_store import SAMPLE, Steps, sampled_graphs, store_statistics
+from reasoningbank.sparql.formats import ACCEPT, ACCEPT_XML, document_triples
+from reasoningbank.sparql.results import GraphResult, Result, TableResult
+from reasoningbank.sparql.terms import STANDARD_PREFIXES, iri
 
 __all__ = ["Discovery", "discover", "service_description", "void_description"]
 
 WELL_KNOWN = "/.well-known/void"
-#: Triples of a document that are read; those of the largest public stores have about as many.
+#: Triples read of a document; those of the largest public stores have about as many.
 MOST_TRIPLES = 200_000
-#: Seconds one step of discovery may take; the endpoint's own limit where that is less.
+#: Seconds of one step; the endpoint's own limit if that is less.
 STEP_S = 20.0
-#: Seconds after which no further step is begun: an agent is waiting.
+#: Seconds after which no further step starts: an agent is waiting.
 TOTAL_S = 45.0
 
 
 @dataclass(frozen=True)
 class Discovery:
-    """What an endpoint tells: the engine about itself, the store about its data.
+    """The descriptions of an endpoint: of the engine by itself, of the data by the store.
 
     Attributes:
         service: The service description.
         void: The statistics.
-        named_graphs: Named graphs that either of them names, the largest first.
-        graphs_via: Where they come from: ``description``, ``sample of N triples``, or empty.
-        notes: What was tried in vain, and what came.
+        named_graphs: Named graphs in either description, the largest first.
+        graphs_via: Their origin: ``description``, ``sample of N triples``, or empty.
+        notes: Which steps failed, and why.
     """
 
     service: ServiceDescription
@@ -58,24 +64,24 @@ class Discovery:
 
     @property
     def triples(self) -> tuple[Triple, ...]:
-        """All that was read, as RDF: the service description first, then the statistics."""
+        """All triples read: the service description first, then the statistics."""
         return tuple(dict.fromkeys((*self.service.triples, *self.void.triples)))
 
 
 def discover(client: SPARQLClient) -> Discovery:
-    """Ask for the service description and the statistics, and join what they tell.
+    """Read the service description and the statistics of an endpoint, and join them.
 
-    Where neither names a graph, a bounded sample of the data is looked at for graphs.
+    If neither names a graph, graphs are looked for in a bounded sample of the data.
 
     Raises:
-        EndpointError: The endpoint cannot be reached. That it offers nothing is no error.
+        EndpointError: If the endpoint cannot be reached. A missing description is not an error.
     """
     down: EndpointError | None = None
-    steps = Steps(client, STEP_S, TOTAL_S)
+    steps = _Steps(client, STEP_S, TOTAL_S)
     try:
         service = service_description(client, steps)
     except EndpointError as error:
-        # Some endpoints answer queries only; the store's own statistics will tell.
+        # Some endpoints answer queries only; the store may have statistics.
         down = error
         service = read_service((), client.config.url, client.config.source, (error.what,))
     try:
@@ -88,22 +94,22 @@ def discover(client: SPARQLClient) -> Discovery:
     via = "description" if graphs else ""
     if not graphs:
         try:
-            graphs = tuple(NamedGraph(name) for name in sampled_graphs(steps))
+            graphs = tuple(NamedGraph(name) for name in _sampled_graphs(steps))
             via = f"sample of {SAMPLE:,} triples" if graphs else ""
         except (QueryError, EndpointError) as error:
             notes.append(f"named graphs: {error.what}")
     return Discovery(service, void, graphs, via, tuple(notes))
 
 
-def service_description(client: SPARQLClient, steps: Steps | None = None) -> ServiceDescription:
-    """Ask the endpoint's bare address for its service description.
+def service_description(client: SPARQLClient, steps: _Steps | None = None) -> ServiceDescription:
+    """Read the service description at the endpoint's bare address.
 
     Args:
         client: The endpoint.
-        steps: The time that is left, where this is one step of several.
+        steps: The time left, if this is one step of several.
 
     Raises:
-        EndpointError: The endpoint cannot be reached. That it offers none is no error.
+        EndpointError: If the endpoint cannot be reached. A missing description is not an error.
 
     Examples:
         >>> from reasoningbank.sparql import EndpointConfig, OxigraphServer
@@ -112,35 +118,35 @@ def service_description(client: SPARQLClient, steps: Steps | None = None) -> Ser
         >>> found.offered, len(found.result_formats) > 5, found.named_graphs
         (True, True, ())
     """
-    triples, note = _document(client, "", steps or Steps(client, STEP_S, TOTAL_S))
+    triples, note = _document(client, "", steps or _Steps(client, STEP_S, TOTAL_S))
     found = read_service(triples, client.config.url, client.config.source, (note,) if note else ())
     if found.offered or note:
         return found
-    return read_service((), found.endpoint, found.source, ("what came describes no service",))
+    return read_service((), found.endpoint, found.source, ("the answer describes no service",))
 
 
 def void_description(
     client: SPARQLClient,
     service: ServiceDescription | None = None,
-    steps: Steps | None = None,
+    steps: _Steps | None = None,
 ) -> VoidDescription:
-    """Read VoID statistics: of the service description, the store, the well-known location.
+    """Read VoID statistics from the service description, the store, or the well-known location.
 
-    The first that counts classes or properties is taken, else the first that counts anything.
+    The first with counts of classes or properties is used, else the first with any count.
 
     Args:
         client: The endpoint.
-        service: Its service description if at hand; it costs no request more.
-        steps: The time that is left, where this is one step of several.
+        service: Its service description, if known; it needs no further request.
+        steps: The time left, if this is one step of several.
 
     Raises:
-        EndpointError: The endpoint cannot be reached. That it offers none is no error.
+        EndpointError: If the endpoint cannot be reached. Missing statistics are not an error.
     """
     described = () if service is None else service.triples
     if _counts_classes(described):
         return _void(client, described, "service description")
-    steps = steps or Steps(client, STEP_S, TOTAL_S)
-    stored = store_statistics(steps)
+    steps = steps or _Steps(client, STEP_S, TOTAL_S)
+    stored = _store_statistics(steps)
     notes = list(stored.notes)
     if read_void(stored.triples):
         return _void(client, stored.triples, "store", notes, stored.truncated)
@@ -158,12 +164,12 @@ def void_description(
     return VoidDescription(client.config.url, client.config.source, False, notes=tuple(notes))
 
 
-def _document(client: SPARQLClient, path: str, steps: Steps) -> tuple[list[Triple], str]:
-    """Return the triples of a document of the endpoint's, and why there are none."""
+def _document(client: SPARQLClient, path: str, steps: _Steps) -> tuple[list[Triple], str]:
+    """Return the triples of a document of the endpoint, and the reason if there are none."""
     base = urljoin(client.config.url, path)
     reply = client.fetch(path, ACCEPT, timeout_s=steps.next_s())
     triples, note = document_triples(reply, base, MOST_TRIPLES)
-    if triples or not (reply.status == 406 or note.startswith("a web page")):
+    if triples or not (reply.status == 406 or reply.is_html):
         return triples, note
     again = client.fetch(path, ACCEPT_XML, timeout_s=steps.next_s())
     triples, _ = document_triples(again, base, MOST_TRIPLES)
@@ -202,3 +208,157 @@ def _void(
         truncated=truncated or len(triples) >= MOST_TRIPLES,
         notes=tuple(notes),
     )
+
+
+# -- statistics in the store --------------------------------------------------------------
+
+#: Statistics of the largest public stores have some tens of thousands of triples.
+MOST_STORED = 50_000
+#: Graphs read for statistics; stores keep them in one.
+MOST_GRAPHS = 5
+#: Names of graphs read.
+MOST_NAMES = 200
+#: Matches whose graphs are read.
+SAMPLE = 10_000
+
+_NO_PROPERTY = "FILTER NOT EXISTS { ?d void:property ?any }"
+#: The properties read, each with a condition on its subject.
+_READ = {
+    "sd:name": "",
+    "sd:graph": "",
+    "void:triples": "",
+    "dcterms:title": "?d a void:Dataset .",
+    "void:classPartition": "",
+    "void:class": "",
+    "void:entities": "",
+    "void:distinctSubjects": "",
+    "void:propertyPartition": "",
+    "void:property": "",
+}
+#: The same without property partitions, which make up most of long statistics.
+_READ_BRIEFLY = {
+    name: _NO_PROPERTY if name in ("void:triples", "void:distinctSubjects") else condition
+    for name, condition in _READ.items()
+    if "roperty" not in name
+}
+_HEAD = "".join(f"PREFIX {p}: <{STANDARD_PREFIXES[p]}>\n" for p in ("void", "sd", "dcterms"))
+
+
+@dataclass(frozen=True)
+class _StoreStatistics:
+    """The statistics in a store."""
+
+    triples: tuple[Triple, ...]
+    truncated: bool = False
+    notes: tuple[str, ...] = ()
+    failure: EndpointError | None = None
+
+
+class _Steps:
+    """Asks an endpoint step by step, with a time limit for each step and for all."""
+
+    def __init__(self, client: SPARQLClient, step_s: float, total_s: float) -> None:
+        self._client = client
+        self._step_s = min(client.config.timeout_s, step_s)
+        self._total_s = total_s
+        self._end = time.monotonic() + total_s
+
+    def next_s(self) -> float:
+        """Return the seconds of the next step; raise `EndpointError` if the time is up."""
+        if time.monotonic() >= self._end:
+            raise EndpointError(
+                f"not asked: the endpoint took more than {self._total_s:g} s already",
+                where=self._client.config.address,
+            )
+        return self._step_s
+
+    def ask(self, query: str, most: int) -> Result:
+        """Send a query for at most `most` rows or triples."""
+        return self._client.query(query, max_rows=most, timeout_s=self.next_s())
+
+
+def _store_statistics(steps: _Steps) -> _StoreStatistics:
+    """Read the VoID statistics of a store; failures are noted, not raised."""
+    triples: dict[Triple, None] = {}
+    notes: list[str] = []
+    truncated = answered = False
+    failure: EndpointError | None = None
+    graphs: tuple[str, ...] = ()
+    try:
+        graphs = _names(steps, "GRAPH ?g { ?d a void:Dataset }")
+        answered = True
+    # Stores without named graphs reject GRAPH; their default graph is read instead.
+    except (QueryError, EndpointError) as error:
+        notes.append(f"the store could not be asked which graphs describe it: {error.what}")
+        failure = error if isinstance(error, EndpointError) else None
+    for number, graph in enumerate(graphs[:MOST_GRAPHS] or ("",)):
+        left = MOST_STORED - len(triples)
+        if left <= 0:
+            break
+        try:
+            found = _graph(steps, _statistics(graph, left, _READ), left)
+            if found.truncated:
+                notes.append(
+                    f"more than {left:,} triples of statistics: those of properties left out"
+                )
+                truncated = True
+                found = _graph(steps, _statistics(graph, left, _READ_BRIEFLY), left)
+        except (QueryError, EndpointError) as error:
+            notes.append(f"the store could not be asked for VoID statistics: {error.what}")
+            failure = failure or (error if isinstance(error, EndpointError) else None)
+            continue
+        answered = True
+        triples.update(dict.fromkeys(_renamed(triple, number) for triple in found.triples()))
+    if answered and not triples:
+        notes.append("the store holds no VoID statistics")
+    return _StoreStatistics(
+        tuple(triples),
+        truncated or len(graphs) > MOST_GRAPHS,
+        tuple(notes),
+        None if answered else failure,
+    )
+
+
+def _renamed(triple: Triple, number: int) -> Triple:
+    """Rename blank nodes, whose labels may repeat in the answers of several queries."""
+    subject, value = triple.subject, triple.object
+    if isinstance(subject, BlankNode):
+        subject = BlankNode(f"g{number}x{subject.value}")
+    if isinstance(value, BlankNode):
+        value = BlankNode(f"g{number}x{value.value}")
+    return Triple(subject, triple.predicate, value)
+
+
+def _sampled_graphs(steps: _Steps) -> tuple[str, ...]:
+    """Return the named graphs of a bounded number of typed resources."""
+    return _names(steps, "GRAPH ?g { ?s a ?class }")
+
+
+def _names(steps: _Steps, pattern: str) -> tuple[str, ...]:
+    query = (
+        f"{_HEAD}SELECT DISTINCT ?g WHERE {{\n"
+        f"  {{ SELECT ?g WHERE {{ {pattern} }} LIMIT {SAMPLE} }}\n"
+        f"}} LIMIT {MOST_NAMES}"
+    )
+    result = steps.ask(query, MOST_NAMES)
+    assert isinstance(result, TableResult), "a SELECT yields a table"
+    return tuple(sorted(g.value for (g,) in result.rows() if isinstance(g, NamedNode)))
+
+
+def _graph(steps: _Steps, query: str, most: int) -> GraphResult:
+    found = steps.ask(query, most)
+    assert isinstance(found, GraphResult), "a CONSTRUCT yields a graph"
+    return found
+
+
+def _statistics(graph: str, most: int, read: Mapping[str, str]) -> str:
+    # One branch and one variable for each property: not all engines support BIND inside UNION.
+    template = "\n".join(f"  ?d {name} ?v{at} ." for at, name in enumerate(read))
+    branches = "\n  UNION ".join(
+        f"{{ {condition} ?d {name} ?v{at} }}"
+        if condition.startswith("?d")
+        else f"{{ ?d {name} ?v{at} {condition} }}"
+        for at, (name, condition) in enumerate(read.items())
+    )
+    where = f"GRAPH {iri(graph)} {{\n  {branches}\n}}" if graph else branches
+    return f"{_HEAD}CONSTRUCT {{\n{template}\n}} WHERE {{\n  {where}\n}} LIMIT {most + 1}"

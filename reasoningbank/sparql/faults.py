@@ -1,42 +1,48 @@
-"""Whose fault a failure is: the query's (`QueryError`) or the endpoint's (`EndpointError`)."""
+"""Classifies failures: the query's fault (`QueryError`) or the endpoint's (`EndpointError`)."""
 
 from __future__ import annotations
 
 import re
 from email.message import Message
-from html import unescape
 
 from reasoningbank.errors import EndpointError, QueryError, QueryTimeoutError
+from reasoningbank.http import MESSAGE_CHARS, Reply
 from reasoningbank.sparql.endpoint import EndpointConfig
 from reasoningbank.sparql.query import PreparedQuery
-from reasoningbank.sparql.transport import Reply
 
 __all__ = [
     "broken_answer",
     "compressed",
     "cut_by_engine",
-    "is_html",
+    "is_partial",
     "is_timeout",
     "page_instead",
     "refusal",
     "timed_out",
+    "unreadable",
 ]
 
 _TIMEOUT = re.compile(
     r"cancell?ed|timed?[ -]?out|time limit|execution time|too long to (?:run|execute)", re.I
 )
-#: How engines that answer 500 for it say that a query is at fault: Virtuoso by any of its SQL
-#: states, Java's by the exception's name or by speaking of syntax.
+#: How engines that answer 500 say that a query is at fault: Virtuoso by any of its SQL states,
+#: Java's by the exception's name or by mentioning syntax.
 _OF_THE_QUERY = re.compile(
     r"^Virtuoso \w{5} Error|\b(?:37000|SP0\d\d)|syntax|pars(?:e|ing)|MalformedQuery|"
     r"QueryEvaluation|ExprEval|function .*(?:not supported|unknown)|unknown function",
     re.I,
 )
 _TOO_COSTLY = re.compile(r"estimated execution time", re.I)
+_ENGINE_CODE = re.compile(r"\bS[PR]\d{3}\b")
 #: Virtuoso repeats the query, with additions of its own and ours.
 _ECHO = re.compile(r"\bSPARQL query:\s.*", re.S)
 _SELECTIVE = "make it more selective: name more terms, put the rarest pattern first, add a LIMIT"
-_MESSAGE_CHARS = 300
+_HINTS = {
+    401: "give credentials in EndpointConfig.headers",
+    403: "check that the endpoint allows this use",
+    404: "check the endpoint's address",
+    429: "wait, and set EndpointConfig.min_interval_s",
+}
 
 
 def timed_out(config: EndpointConfig, detail: str) -> QueryTimeoutError:
@@ -44,6 +50,14 @@ def timed_out(config: EndpointConfig, detail: str) -> QueryTimeoutError:
     return QueryTimeoutError(
         f"the query timed out ({detail})", where=config.source, hint=_SELECTIVE
     )
+
+
+def _rejected(config: EndpointConfig, what: str, hint: str, code: str, message: str) -> QueryError:
+    """Return the error for a query that the engine refuses or fails on."""
+    engine = _ENGINE_CODE.search(message)
+    fields = {"engine_code": engine[0]} if engine else {}
+    said = f"{what}: {message}" if message else what
+    return QueryError(said, where=config.source, hint=hint, code=code, **fields)
 
 
 def broken_answer(config: EndpointConfig, query: PreparedQuery, message: str) -> QueryError:
@@ -54,134 +68,97 @@ def broken_answer(config: EndpointConfig, query: PreparedQuery, message: str) ->
     if is_timeout(message):
         return timed_out(config, f"the engine says: {message}")
     if query.services:
-        return QueryError(
-            f"the query failed while it was answered, perhaps in its SERVICE: {message}",
-            where=config.source,
-            hint="query that endpoint directly, or use SERVICE SILENT",
-        )
-    return QueryError(
-        f"the query failed while it was answered: {message}",
-        where=config.source,
-        hint="ask for less at once, and check functions and their arguments",
-    )
+        what = "the query failed during its evaluation, perhaps in its SERVICE"
+        hint = "query that endpoint directly, or use SERVICE SILENT"
+        return _rejected(config, what, hint, "query-failed", message)
+    what = "the query failed during its evaluation"
+    hint = "ask for less at once, and check functions and their arguments"
+    return _rejected(config, what, hint, "query-failed", message)
 
 
 def compressed(config: EndpointConfig, headers: Message) -> EndpointError | None:
-    """Return the error for a body that is compressed, which no request asks for.
-
-    A few kilobytes of it can unpack to any size.
-    """
+    """Return the error for a compressed body, which no request asks for."""
     coding = (headers.get("Content-Encoding") or "identity").strip().lower()
     if coding in ("", "identity"):
         return None
     return EndpointError(
         f"the answer is compressed ({coding[:40]}), which was not asked for",
         where=config.address,
-        hint="take the compression off there, or ask whoever runs it",
+        hint="switch compression off there, or ask the operator to do so",
+        code="compressed",
     )
 
 
 def is_partial(reply: Reply) -> bool:
-    """Say whether an engine marks its answer as one that it had no time to finish (Virtuoso)."""
+    """Return whether an engine marks its answer as unfinished for lack of time (Virtuoso)."""
     return reply.status == 206 or "X-SQL-State" in reply.headers
 
 
 def cut_by_engine(reply: Reply, n_rows: int, asked: int | None) -> bool:
-    """Say whether an engine's own limits cut a result short, as Virtuoso marks it.
-
-    Args:
-        reply: The response.
-        n_rows: How many rows came.
-        asked: The query's LIMIT, None where it has none.
-    """
+    """Return whether an engine's own limits cut a result short, as Virtuoso marks it."""
     if is_partial(reply):
         return True
-    # Sent with every result that reaches it, also where the LIMIT is the same number.
+    # Sent with every result that reaches it, also if the LIMIT is the same number.
     most = reply.headers.get("X-SPARQL-MaxRows") or ""
     return most.isdigit() and n_rows >= int(most) and (asked is None or asked > n_rows)
 
 
 def is_timeout(message: str) -> bool:
-    """Say whether an engine's message is about running out of time.
-
-    Examples:
-        >>> is_timeout("The SPARQL operation has been cancelled")
-        True
-    """
+    """Return whether an engine's message is about running out of time."""
     return _TIMEOUT.search(message) is not None
-
-
-def is_html(reply: Reply) -> bool:
-    """Say whether a page for people came instead of data."""
-    start = reply.body[:200].lstrip().lower()
-    return start.startswith((b"<!doctype html", b"<html")) or (
-        reply.media_type == "text/html" and not start.startswith(b"<?xml")
-    )
 
 
 def refusal(
     config: EndpointConfig, query: PreparedQuery, reply: Reply
 ) -> QueryError | EndpointError:
     """Return the error for a response whose status is not 2xx, after any retries."""
-    message = _message(reply)
-    html = is_html(reply)
-    if reply.status == 400:
-        return query.explain(message) or QueryError(
-            f"the endpoint rejects the query: {message or 'HTTP 400'}",
-            where=config.source,
-            hint="correct the query",
+    message = reply.message if reply.is_html else _brief(_ECHO.sub("", reply.message))
+    status, is_500 = reply.status, reply.status == 500 and not reply.is_html
+    rejects = "the endpoint rejects the query"
+    if status == 400:
+        return query.explain(message) or _rejected(
+            config, rejects, "correct the query", "query-rejected", message or "HTTP 400"
         )
-    if reply.status in (413, 414):
-        return QueryError(
-            f"the endpoint says that the query is too long (HTTP {reply.status})",
-            where=config.source,
-            hint="shorten it, or put fewer VALUES into it",
-        )
-    if reply.status == 500 and _TOO_COSTLY.search(message):
-        return QueryError(
-            f"the endpoint estimates the query as too costly: {message}",
-            where=config.source,
-            hint=_SELECTIVE,
-        )
-    if reply.status == 408 or (reply.status == 500 and not html and is_timeout(message)):
+    if status in (413, 414):
+        what = f"the endpoint rejects the query as too long (HTTP {status})"
+        return _rejected(config, what, "shorten it, or put fewer VALUES into it", "too-long", "")
+    if status == 500 and _TOO_COSTLY.search(message):
+        what = "the endpoint estimates the query as too costly"
+        return _rejected(config, what, _SELECTIVE, "too-costly", message)
+    if status == 408 or (is_500 and is_timeout(message)):
         return timed_out(config, f"the engine says: {message or 'HTTP 408'}")
-    if reply.status == 500 and not html and _OF_THE_QUERY.search(message):
+    if is_500 and _OF_THE_QUERY.search(message):
         unbound = "transitive start" in message
-        return QueryError(
-            f"the endpoint rejects the query: {message}",
-            where=config.source,
-            hint="name the start or the end of the path" if unbound else "correct the query",
-        )
-    hint = {
-        401: "give credentials in EndpointConfig.headers",
-        403: "check that the endpoint allows this use",
-        404: "check the endpoint's address",
-        429: "wait, and set EndpointConfig.min_interval_s",
-    }.get(reply.status, "try again later")
-    if 300 <= reply.status < 400:
+        hint = "name the start or the end of the path" if unbound else "correct the query"
+        return _rejected(config, rejects, hint, "query-rejected", message)
+    hint = _HINTS.get(status, "try again later")
+    if 300 <= status < 400:
         to = reply.headers.get("Location") or "another address"
         hint = f"it redirects to {to}; if that is right, make it the endpoint's address"
-    what = f"HTTP {reply.status}" + (f": {message}" if message else "")
-    return EndpointError(what, where=config.address, hint=hint)
+    what = f"HTTP {status}" + (f": {message}" if message else "")
+    return EndpointError(what, where=config.address, hint=hint, code="http-status", status=status)
 
 
 def page_instead(config: EndpointConfig, reply: Reply) -> EndpointError:
-    """Return the error for a web page, or other nonsense, that came with status 200."""
+    """Return the error for a web page that came with status 200."""
     return EndpointError(
-        f"a web page came instead of results: {_message(reply)}",
+        f"a web page came instead of results: {reply.message}",
         where=config.address,
         hint="check the endpoint's address; it may be down for maintenance",
+        code="web-page",
     )
 
 
-def _message(reply: Reply) -> str:
-    text = reply.body.decode("utf-8", "replace")
-    if is_html(reply):
-        title = re.search(r"<title[^>]*>(.*?)</title>|<h1[^>]*>(.*?)</h1>", text, re.I | re.S)
-        text = unescape(title[1] or title[2] or "") if title else ""
-    return _brief(_ECHO.sub("", text))
+def unreadable(config: EndpointConfig, detail: str) -> EndpointError:
+    """Return the error for an answer that is not the format it claims to be."""
+    return EndpointError(
+        f"the answer cannot be read: {detail}",
+        where=config.address,
+        hint="check that this is a SPARQL endpoint",
+        code="unreadable",
+    )
 
 
 def _brief(text: str) -> str:
     text = " ".join(text.split())
-    return text if len(text) <= _MESSAGE_CHARS else text[:_MESSAGE_CHARS] + "…"
+    return text if len(text) <= MESSAGE_CHARS else text[:MESSAGE_CHARS] + "…"

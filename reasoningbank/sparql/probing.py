@@ -1,36 +1,223 @@
-"""Where a query loses its rows: the first part that fails, found by a few bounded probes.
+"""Probes: finding where a query loses its rows by a few small, bounded queries.
 
-A probe asks for one row of a part of the query. Parts are taken from the query as it is written
-(`clauses.py`), property paths split into their steps, so that the answer can be told in the
-writer's own words.
+A probe asks for one row of a part of the query. Parts are taken from the query as written, and
+property paths are split into steps, so the answer can be given in the author's own words.
 """
 
 from __future__ import annotations
 
+import re
+import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from reasoningbank.sparql.clauses import Group, TriplePattern, WrittenQuery
-from reasoningbank.sparql.prober import Prober
-from reasoningbank.sparql.units import Unit, joined, unit_of, units_of, variables_in
+from pyoxigraph import Literal
 
-__all__ = ["Failure", "find_failures"]
+from reasoningbank.errors import EndpointError, QueryError, ToolError
+from reasoningbank.sparql.results import BooleanResult, Result, TableResult
+from reasoningbank.sparql.terms import Term
+from reasoningbank.sparql.tokens import Token, tokenize, variables_in
+from reasoningbank.sparql.tree import Clause, Group, QueryTree, TriplePattern
 
-#: Parts that one request may test by themselves.
+__all__ = [
+    "MOST_PROBES",
+    "MOST_SECONDS",
+    "Failure",
+    "Prober",
+    "Unit",
+    "as_written",
+    "find_failures",
+    "is_generated",
+    "joined",
+    "steps_of",
+    "unit_of",
+    "unit_variables",
+    "units_of",
+]
+
+_GENERATED = re.compile(r"\?(?:path\d+_step\d+|blank_\w+)")
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A part of a group that can lose rows, or that other parts need."""
+
+    text: str
+    shown: str
+    kind: str
+    clause: Clause = field(repr=False)
+    pattern: TriplePattern | None = None
+    variables: frozenset[str] = frozenset()
+    whole: TriplePattern | None = None
+
+    @property
+    def passive(self) -> bool:
+        """Whether it can never lose rows."""
+        return self.kind in ("optional", "bind")
+
+
+def joined(units: Iterable[Unit | str]) -> str:
+    """Return parts as the inside of a group."""
+    return " ".join(unit if isinstance(unit, str) else unit.text for unit in units)
+
+
+def units_of(text: str, group: Group) -> list[Unit]:
+    """Return the parts of a group in written order, paths split into their steps."""
+    found: list[Unit] = []
+    fresh = 0
+    for clause in group.clauses:
+        for pattern in clause.patterns:
+            steps = steps_of(pattern, fresh)
+            whole = None
+            if len(steps) > 1:
+                whole = TriplePattern(steps[0].subject, pattern.predicate, steps[-1].object)
+            fresh += 1
+            found += (
+                Unit(
+                    f"{plain} .",
+                    str(pattern),
+                    "triples",
+                    clause,
+                    plain,
+                    frozenset(variables_in(str(plain))),
+                    whole,
+                )
+                for plain in steps
+            )
+        if not clause.patterns:
+            found.append(unit_of(text, clause))
+    return found
+
+
+def unit_of(text: str, clause: Clause) -> Unit:
+    """Return a clause as one part."""
+    written = text[clause.start : clause.end]
+    sparql = f"{{ {written} }}" if clause.kind == "subselect" else written
+    return Unit(sparql, written, clause.kind, clause, None, frozenset(variables_in(written)))
+
+
+def steps_of(pattern: TriplePattern, number: int = 0) -> list[TriplePattern]:
+    """Split the path of a pattern into its steps, and turn blank nodes into variables."""
+    steps: list[list[Token]] = [[]]
+    depth = 0
+    for token in tokenize(pattern.predicate):
+        depth += (token.text == "(") - (token.text == ")")
+        if depth == 0 and token.text == "|":
+            steps = [list(tokenize(pattern.predicate))]
+            break
+        if depth == 0 and token.text == "/":
+            steps.append([])
+        else:
+            steps[-1].append(token)
+    texts = [pattern.predicate[s[0].start : s[-1].end] for s in steps]
+    ends = [
+        pattern.subject,
+        *(f"?path{number}_step{at}" for at in range(1, len(texts))),
+        pattern.object,
+    ]
+    named = [f"?blank_{end[2:]}" if end.startswith("_:") else end for end in ends]
+    return [TriplePattern(named[at], text, named[at + 1]) for at, text in enumerate(texts)]
+
+
+def is_generated(name: str) -> bool:
+    """Return whether a variable was generated for the step of a path or a blank node."""
+    return _GENERATED.fullmatch(f"?{name}") is not None
+
+
+def as_written(text: str) -> str:
+    """Return a part of a query without the variables that its author does not know."""
+    return _GENERATED.sub("…", text)
+
+
+def unit_variables(units: Iterable[Unit]) -> frozenset[str]:
+    """Return all variables of some parts."""
+    return frozenset(name for unit in units for name in unit.variables)
+
+
+#: Requests one search may send, and seconds it may take in total.
+MOST_PROBES = 16
+MOST_SECONDS = 8.0
+
+Run = Callable[[str], Result]
+
+
+class Prober:
+    """Sends probes of one query until its requests or seconds are used up."""
+
+    def __init__(
+        self,
+        query: QueryTree,
+        run: Run,
+        *,
+        most: int = MOST_PROBES,
+        seconds: float = MOST_SECONDS,
+    ) -> None:
+        self._prologue = query.text[: query.body[0].start]
+        self._dataset = query.dataset
+        self._run = run
+        self._left = most
+        self._end = time.monotonic() + seconds
+        self.requests = 0
+
+    @property
+    def has_dataset(self) -> bool:
+        """Whether the query names its graphs with FROM."""
+        return bool(self._dataset)
+
+    def ask(self, body: str, *, anywhere: bool = False) -> bool | None:
+        """Return whether a group has a row; None if that is unknown."""
+        result = self._send(f"ASK {self._where(body, anywhere)}")
+        return result.value if isinstance(result, BooleanResult) else None
+
+    def rows(
+        self,
+        variables: Sequence[str],
+        body: str,
+        limit: int = 1,
+        *,
+        distinct: bool = False,
+        anywhere: bool = False,
+    ) -> list[tuple[Term | None, ...]] | None:
+        """Return a few rows of a group; None if they are unknown."""
+        names = " ".join(f"?{name}" for name in variables)
+        kind = "DISTINCT " if distinct else ""
+        result = self._send(f"SELECT {kind}{names} {self._where(body, anywhere)} LIMIT {limit}")
+        return result.rows(0, limit) if isinstance(result, TableResult) else None
+
+    def which(self, bodies: Sequence[str]) -> list[bool] | None:
+        """Return, with one request, which of several groups have a row; None if it failed."""
+        if not bodies:
+            return []
+        parts = (
+            f"{{ SELECT ({at} AS ?part) {{ {body} }} LIMIT 1 }}" for at, body in enumerate(bodies)
+        )
+        found = self.rows(["part"], " UNION ".join(parts), len(bodies))
+        if found is None:
+            return None
+        seen = {int(term.value) for (term,) in found if isinstance(term, Literal)}
+        return [at in seen for at in range(len(bodies))]
+
+    def _where(self, body: str, anywhere: bool = False) -> str:
+        return f"{'' if anywhere else self._dataset} WHERE {{ {body} }}"
+
+    def _send(self, query: str) -> Result | None:
+        if self._left <= 0 or time.monotonic() >= self._end:
+            return None
+        self._left -= 1
+        self.requests += 1
+        try:
+            return self._run(self._prologue + query)
+        except (QueryError, EndpointError, ToolError):
+            return None
+
+
+#: Parts that one request may test on their own.
 _MOST_TOGETHER = 40
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A part of the query after which no row is left.
-
-    Attributes:
-        unit: The part.
-        before: What stands before it and has rows by itself; where `alone` is False, only the
-            VALUES and BIND that give it constants.
-        alone: Whether the part has rows by itself; None where it was not found out.
-        context: What the group stands in, such as ``GRAPH ?g { … }``, with ``%s`` for the inside.
-    """
+    """A part of the query after which no row is left."""
 
     unit: Unit
     before: tuple[Unit, ...] = ()
@@ -47,23 +234,13 @@ def _nothing(pattern: TriplePattern) -> bool:
 
 
 def find_failures(
-    query: WrittenQuery,
+    query: QueryTree,
     prober: Prober,
     *,
     vouched: Callable[[TriplePattern], bool] = _nothing,
     hopeless: Callable[[Unit], bool] = lambda unit: False,
 ) -> list[Failure]:
-    """Return the parts that leave a query without rows, the first one first.
-
-    Parts that match nothing by themselves are told, all of them; where there are none, the one
-    part after which no row is left.
-
-    Args:
-        query: The query; its WHERE group is searched.
-        prober: What sends the probes.
-        vouched: Whether a pattern is known to match, so that it need not be asked for alone.
-        hopeless: Whether a part is known to match nothing; it is neither probed nor told.
-    """
+    """Return the parts that leave a query without rows, the first one first."""
     if query.where is None:
         return []
     tail = [unit_of(query.text, query.values)] if query.values is not None else []
@@ -85,8 +262,8 @@ def _search(
     distinct = {unit.text: unit for unit in reversed((*units_of(text, group), *tail))}
     written = list(reversed(distinct.values()))
     every = [unit for unit in written if not hopeless(unit)]
-    # A condition on what a part left out would have bound says nothing about the rest.
-    lost = variables_in(u for u in written if u not in every) - variables_in(
+    # A condition on variables of a part left out says nothing about the rest.
+    lost = unit_variables(u for u in written if u not in every) - unit_variables(
         u for u in every if u.kind != "filter"
     )
     filters = [u for u in every if u.kind == "filter" and not u.variables & lost]
@@ -128,11 +305,11 @@ def _within(
     hopeless: Callable[[Unit], bool],
     context: str,
 ) -> list[Failure]:
-    """Look into a part that matches nothing: GRAPH, SERVICE, a group, a subquery."""
+    """Search inside a part that matches nothing: GRAPH, SERVICE, a group, a subquery."""
     if unit.kind in ("graph", "service", "union", "subselect") and unit.clause.groups:
         head = text[unit.clause.start : unit.clause.groups[0].start]
         outer = f"{head}{{ %s }}" if unit.kind in ("graph", "service") else "%s"
-        # What a vocabulary knows, it knows of all graphs together.
+        # A vocabulary describes all graphs together.
         known = vouched if unit.kind in ("union", "subselect") else _nothing
         inner = _search(
             text, unit.clause.groups[0], prober, known, hopeless, context.replace("%s", outer)
@@ -149,7 +326,7 @@ def _first_failing(
     counted = [at for at, unit in enumerate(units) if not unit.passive]
     if len(counted) < 2 or ask(units) is not False:
         return None
-    low, high = 0, len(counted) - 1  # the first by itself matches, all together do not
+    low, high = 0, len(counted) - 1  # the first alone matches, all together do not
     while high - low > 1:
         middle = (low + high) // 2
         answer = ask(units[: counted[middle] + 1])
@@ -166,7 +343,7 @@ def _removing(
     inside: Callable[[Iterable[Unit]], str],
     context: str,
 ) -> list[Failure]:
-    """Return the FILTER or MINUS that takes all rows away."""
+    """Return the FILTER or MINUS that removes all rows."""
     if not removers:
         return []
     found = prober.which([inside([*units, remover]) for remover in removers])
@@ -182,7 +359,7 @@ def _removing(
 
 
 def _needed(units: Sequence[Unit], filters: Sequence[Unit]) -> list[Unit]:
-    """Leave OPTIONALs out whose variables nobody else uses."""
+    """Leave out each OPTIONAL whose variables no other part uses."""
     kept: list[Unit] = []
     for at, unit in enumerate(units):
         others = [*units[at + 1 :], *filters]

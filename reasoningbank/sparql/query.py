@@ -1,35 +1,27 @@
 """Preparing a query before it is sent: what it asks, what it lacks, and how much it may return.
 
-The algebra is rdflib's. Every edit is made at a token (`tokens.py`), never by searching the
-text, and can be traced back, so that an engine's error is reported in the author's own lines.
+The algebra is rdflib's. Every edit is made at a token, never by searching the text, and can be
+traced back, so that an engine's error is reported in the author's own lines.
 """
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 import pyoxigraph
 from rdflib.plugins.sparql.sparql import Query
 
 from reasoningbank.errors import QueryError
-from reasoningbank.sparql.edits import Edit, apply_edits, origin
 from reasoningbank.sparql.endpoint import same_address
-from reasoningbank.sparql.outline import Limit, Outline, outline
-from reasoningbank.sparql.parsing import parse_once
+from reasoningbank.sparql.parsers import complaint_of, parse_once, reaching_nobody
 from reasoningbank.sparql.syntax import refuse_unreadable, syntax_error
-from reasoningbank.sparql.terms import STANDARD_PREFIXES
-from reasoningbank.sparql.unevaluated import complaint_of, reaching_nobody
-
-# rdflib logs a traceback for each ill-typed literal; without a handler that goes to stderr.
-logging.getLogger("rdflib").addHandler(logging.NullHandler())
+from reasoningbank.sparql.terms import STANDARD_PREFIXES, unescape
+from reasoningbank.sparql.tokens import Edit, apply_edits, origin
+from reasoningbank.sparql.tree import Form, Limit, QueryTree, outline
 
 __all__ = ["Form", "PreparedQuery", "prepare"]
-
-Form = Literal["SELECT", "ASK", "CONSTRUCT", "DESCRIBE"]
 
 _ENGINE_POSITION = re.compile(r"(?:\bat |\bline )(\d+)(?::|,? col(?:umn)? )(\d+)")
 
@@ -39,17 +31,18 @@ class PreparedQuery:
     """A query that is ready to be sent.
 
     Attributes:
-        text: What is sent: the author's text with prefixes, addresses and LIMIT put right.
+        text: The query as sent: the author's text with prefixes, addresses and LIMIT adjusted.
         form: The query form.
-        variables: The columns of a SELECT in order; empty where they cannot be told.
+        variables: The columns of a SELECT in order; empty if they cannot be determined.
         services: Addresses of the SERVICE clauses as sent, ``?name`` for a variable one.
-        limit: The LIMIT of the outermost level as sent; None where there is none.
+        limit: The LIMIT of the outermost level as sent; None if there is none.
         limit_changed: Whether that LIMIT was added or lowered.
-        notes: What was changed, for people.
-        parsed: rdflib's query (prologue and algebra), shared by all that prepare this text and
-            not to be changed; None for what rdflib cannot parse but Oxigraph can.
+        changes: What was changed apart from LIMIT, for people.
+        limit_note: What was changed about LIMIT.
+        parsed: rdflib's query (prologue and algebra), shared and not to be changed; None if rdflib
+            cannot parse it but Oxigraph can.
         original: The author's text.
-        edits: What makes `text` of `original`.
+        edits: The edits that turn `original` into `text`.
     """
 
     text: str
@@ -58,10 +51,16 @@ class PreparedQuery:
     services: tuple[str, ...] = ()
     limit: int | None = None
     limit_changed: bool = False
-    notes: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
+    limit_note: str = ""
     parsed: Query | None = field(default=None, compare=False, repr=False)
     original: str = field(default="", repr=False)
     edits: tuple[Edit, ...] = field(default=(), repr=False)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """All changes, for people."""
+        return (*self.changes, self.limit_note) if self.limit_note else self.changes
 
     def limited(self, limit: int) -> PreparedQuery:
         """Return the same query with a LIMIT of at most `limit` on its outermost level.
@@ -78,68 +77,58 @@ class PreparedQuery:
             return self
         found = outline(self.original).limit
         if found.value is not None and found.value <= limit:
-            return self._as_limited_by_author(found) if self.limit_changed else self
-        if found.value is not None:
-            edit = Edit(found.start, found.end, str(limit))
-            note = f"LIMIT lowered from {found.value} to {limit}"
-        else:
-            edit = Edit(found.start, found.start, f"\nLIMIT {limit}")
+            return self._with_limit(found, found.value) if self.limit_changed else self
+        return self._with_limit(found, limit)
+
+    def _with_limit(self, found: Limit, limit: int) -> PreparedQuery:
+        """Return the same query with another LIMIT, or with its author's own."""
+        edits = tuple(e for e in self.edits if (e.start, e.end) != (found.start, found.end))
+        note = ""
+        if found.value is None:
+            edits = (*edits, Edit(found.start, found.end, f"\nLIMIT {limit}"))
             note = f"LIMIT {limit} added"
-        kept = (e for e in self.edits if (e.start, e.end) != (edit.start, edit.end))
-        edits = (*kept, edit)
-        notes = (*(n for n in self.notes if not n.startswith("LIMIT ")), note)
+        elif found.value != limit:
+            edits = (*edits, Edit(found.start, found.end, str(limit)))
+            note = f"LIMIT lowered from {found.value} to {limit}"
         return replace(
             self,
             text=apply_edits(self.original, edits),
             limit=limit,
-            limit_changed=True,
-            notes=notes,
-            edits=edits,
-        )
-
-    def _as_limited_by_author(self, found: Limit) -> PreparedQuery:
-        """Return the same query with the author's own LIMIT, which was lowered before."""
-        edits = tuple(e for e in self.edits if (e.start, e.end) != (found.start, found.end))
-        notes = tuple(note for note in self.notes if not note.startswith("LIMIT "))
-        return replace(
-            self,
-            text=apply_edits(self.original, edits),
-            limit=found.value,
-            limit_changed=False,
-            notes=notes,
+            limit_changed=bool(note),
+            limit_note=note,
             edits=edits,
         )
 
     def explain(self, message: str) -> QueryError | None:
-        """Turn an engine's complaint that names a position into an error in the author's lines.
+        """Turn an engine's message into an error in the author's lines.
 
-        Returns None where the complaint names no position of this query.
+        Returns None if the message names no position in this query.
         """
         offset = _offset(self.text, message)
         if offset is None:
             return None
-        return syntax_error(self.original, origin(self.edits, offset), message)
+        return syntax_error(self.original, origin(self.edits, offset), said=message)
 
     def complaint(self) -> QueryError | None:
-        """Return what Oxigraph's parser has against a query that rdflib's reads; None for nothing.
+        """Return the error of Oxigraph's parser for a query that rdflib parses; None if none.
 
-        A query that parses is not carried out.
+        A query that parses is not evaluated.
         """
         shape = outline(self.text)
         hollow = reaching_nobody(shape)
         if complaint_of(self.text, shape, hollow) is None:
             return None
         try:
-            # Asked as a query, it says more clearly what it does not like.
+            # Parsed as a query, its message is clearer.
             pyoxigraph.Store().query(apply_edits(self.text, hollow))
         except SyntaxError as error:
             said = " ".join(str(error).split())
             offset = _offset(self.text, said) if not hollow else None
             if offset is None:
-                return QueryError(said, hint="write it in plain SPARQL 1.1")
-            return syntax_error(self.original, origin(self.edits, offset), said)
+                return QueryError(said, hint="write it in plain SPARQL 1.1", code="syntax-error")
+            return syntax_error(self.original, origin(self.edits, offset), said=said)
         except Exception:
-            pass  # it parses after all, and failed on the empty store
+            pass  # it parses, and failed on the empty store
         return None
 
 
@@ -151,18 +140,20 @@ def prepare(
     aliases: Mapping[str, str] | None = None,
     services: Iterable[str] | None = None,
 ) -> PreparedQuery:
-    """Check a query and make it ready to be sent.
+    """Check a query and prepare it for sending.
 
     Args:
         query: SPARQL 1.1 or 1.2 query text.
-        prefixes: Prefix → namespace, declared where the query uses them undeclared.
+        prefixes: Prefix → namespace, declared for the query if it uses them undeclared.
         limit: Most rows of a SELECT; its outermost LIMIT is added or lowered.
         aliases: Public address → real address, put into SERVICE clauses.
-        services: The addresses SERVICE may name (aliases apart); None allows any.
+        services: The addresses SERVICE may name besides aliases; None allows any.
 
     Raises:
-        QueryError: It is an update, does not parse (line, column and a mend are named), uses an
-            unknown prefix, is too long or too deep, or names a SERVICE that is not allowed.
+        QueryError: If it is an update (``update-refused``), does not parse (``syntax-error``, with
+            line, column and a hint), uses an unknown prefix (``unknown-prefix``), is too long or
+            complex (``too-long``, ``too-complex``), or names a SERVICE that is not allowed
+            (``service-refused``).
 
     Examples:
         >>> q = prepare("SELECT ?c (COUNT(*) AS ?n) { ?s a ?c } GROUP BY ?c", limit=10)
@@ -195,7 +186,7 @@ def prepare(
         variables=_variables(shape, parsed),
         services=targets,
         limit=shape.limit.value,
-        notes=tuple(notes),
+        changes=tuple(notes),
         parsed=parsed,
         original=query,
         edits=tuple(edits),
@@ -203,7 +194,7 @@ def prepare(
     return prepared if limit is None else prepared.limited(limit)
 
 
-def _missing_prefixes(query: str, shape: Outline, prefixes: Mapping[str, str]) -> dict[str, str]:
+def _missing_prefixes(query: str, shape: QueryTree, prefixes: Mapping[str, str]) -> dict[str, str]:
     missing: dict[str, str] = {}
     for token in shape.body:
         if token.kind != "name":
@@ -218,6 +209,8 @@ def _missing_prefixes(query: str, shape: Outline, prefixes: Mapping[str, str]) -
                 token.start,
                 f"the prefix {prefix + ':'!r} is not declared",
                 hint=f"declare it with PREFIX {prefix}: <...>, or use a known one ({known})",
+                code="unknown-prefix",
+                prefix=prefix,
             )
         missing[prefix] = prefixes[prefix]
     return missing
@@ -225,7 +218,7 @@ def _missing_prefixes(query: str, shape: Outline, prefixes: Mapping[str, str]) -
 
 def _service_edits(
     query: str,
-    shape: Outline,
+    shape: QueryTree,
     namespaces: Mapping[str, str],
     aliases: Mapping[str, str],
     allowed: Iterable[str] | None,
@@ -242,6 +235,7 @@ def _service_edits(
                     token.start,
                     "SERVICE with a variable may reach any address, which is not allowed here",
                     hint="write the address of the endpoint itself",
+                    code="service-refused",
                 )
             targets.append(f"?{token.text[1:]}")
             continue
@@ -250,7 +244,7 @@ def _service_edits(
         if real is not None:
             edits.append(Edit(token.start, token.end, f"<{real}>"))
             # Ports differ from run to run, and nobody needs to know them.
-            notes.append(f"SERVICE <{address}> is answered by what stands for it here")
+            notes.append(f"SERVICE <{address}> is answered by its local copy")
             address = real
         elif allowed is not None and not any(same_address(a, address) for a in allowed):
             public = {*aliases, *allowed} - set(aliases.values())
@@ -260,6 +254,8 @@ def _service_edits(
                 token.start,
                 f"SERVICE <{address}> is not among the allowed endpoints",
                 hint=f"allowed: {known}",
+                code="service-refused",
+                address=address,
             )
         targets.append(address)
     return tuple(targets)
@@ -269,43 +265,39 @@ def _address(text: str, namespaces: Mapping[str, str]) -> str:
     if text.startswith("<"):
         return text[1:-1]
     prefix, _, local = text.partition(":")
-    return namespaces[prefix] + _unescape(local)
+    return namespaces[prefix] + unescape(local)
 
 
-def _unescape(local: str) -> str:
-    return re.sub(r"\\(.)", r"\1", local)
-
-
-def _dotted_names(shape: Outline, namespaces: Mapping[str, str]) -> list[Edit]:
+def _dotted_names(shape: QueryTree, namespaces: Mapping[str, str]) -> list[Edit]:
     # Oxigraph 0.5 rejects local names with two or more dots (`ec:1.1.1.1`), which the grammar
-    # allows; as full IRIs every engine reads them, which is not so for escaped dots.
+    # allows. Every engine reads full IRIs, but not escaped dots.
     edits = []
     for token in shape.body:
         prefix, _, local = token.text.partition(":")
         if token.kind == "name" and len(re.findall(r"(?<!\\)\.", local)) > 1:
-            edits.append(Edit(token.start, token.end, f"<{namespaces[prefix]}{_unescape(local)}>"))
+            edits.append(Edit(token.start, token.end, f"<{namespaces[prefix]}{unescape(local)}>"))
     return edits
 
 
-def _parse(query: str, shape: Outline, edits: list[Edit]) -> Query | None:
+def _parse(query: str, shape: QueryTree, edits: list[Edit]) -> Query | None:
     text = apply_edits(query, edits)
     try:
         return parse_once(text)
     except RecursionError:
         complaint = "the query is nested too deeply"
-        # rdflib never comes to an end with a SERVICE inside a SERVICE, however short.
+        # rdflib never ends on a SERVICE inside a SERVICE, however short.
         if len(shape.service_targets) < 2:
-            raise QueryError(complaint, hint="simplify it") from None
-    except Exception as error:  # rdflib raises bare Exceptions beside pyparsing's own
+            raise QueryError(complaint, hint="simplify it", code="too-complex") from None
+    except Exception as error:  # rdflib raises bare Exceptions besides pyparsing's own
         complaint = f"{error}"
-    # Only now, since this catches rdflib's gaps: RDF 1.2, LATERAL, engine extensions.
+    # Covers rdflib's gaps: RDF 1.2, LATERAL, engine extensions.
     hollow = [e for e in edits if all(e.start != t.start for t in shape.service_targets)]
     hollow += reaching_nobody(shape)
     found = complaint_of(query, shape, hollow)
     if found is not None:
         offset = _offset(found.given, found.message)
         at = len(query) if offset is None else min(len(query), origin(found.edits, offset))
-        raise syntax_error(query, at, found.message if offset is not None else complaint)
+        raise syntax_error(query, at, said=found.message if offset is not None else complaint)
     return None
 
 
@@ -320,7 +312,7 @@ def _offset(text: str, message: str) -> int | None:
     return min(len(text), sum(len(before) + 1 for before in lines[: line - 1]) + column - 1)
 
 
-def _variables(shape: Outline, parsed: Query | None) -> tuple[str, ...]:
+def _variables(shape: QueryTree, parsed: Query | None) -> tuple[str, ...]:
     if shape.form != "SELECT":
         return ()
     if not shape.star or parsed is None:

@@ -1,18 +1,17 @@
-"""Results: Arrow columns of term texts, decoded into RDF terms only where somebody looks."""
+"""Results: Arrow columns of term texts, decoded into RDF terms only when they are read."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyoxigraph import BlankNode, NamedNode, QueryResultsFormat, Triple, parse_query_results
 
-from reasoningbank.sparql.terms import Term, full
-from reasoningbank.sparql.termtext import LONG, read_term
+from reasoningbank.sparql.terms import LONG, Term, full, read_term
 
 __all__ = ["BooleanResult", "GraphResult", "Result", "TableResult"]
 
@@ -20,24 +19,7 @@ GRAPH_COLUMNS = ("subject", "predicate", "object")
 
 
 @dataclass(frozen=True)
-class TableResult:
-    """The answer of a SELECT.
-
-    Attributes:
-        table: One string column a variable; cells hold terms as SPARQL TSV writes them, null
-            is unbound. Without columns Arrow counts no rows: see `n_rows`.
-        n_rows: Number of rows.
-        truncated: Whether the endpoint had more rows than were taken.
-        seconds: Wall time of the request, retries included.
-        source: Name of the endpoint.
-        n_chars: Characters of all cells, counted when they came; see `chars`.
-
-    Examples:
-        >>> result = TableResult.of(["x"], [[NamedNode("http://e/a")], [None]])
-        >>> result.n_rows, result.rows(0, 1)
-        (2, [(<NamedNode value=http://e/a>,)])
-    """
-
+class _Rows:
     table: pa.Table = field(repr=False)
     n_rows: int
     truncated: bool = False
@@ -46,19 +28,10 @@ class TableResult:
     n_chars: int | None = field(default=None, repr=False, compare=False)
 
     @classmethod
-    def of(
-        cls,
-        variables: Sequence[str],
-        rows: Iterable[Sequence[Term | None]],
-        *,
-        truncated: bool = False,
-        seconds: float = 0.0,
-        source: str = "",
-    ) -> TableResult:
-        """Build a result from terms, e.g. of an in-process store."""
-        texts = [[None if term is None else full(term) for term in row] for row in rows]
-        table = columns(variables, texts)
-        return cls(table, len(texts), truncated, seconds, source)
+    def _of_texts(
+        cls, names: Sequence[str], rows: Sequence[Sequence[str | None]], **about: Any
+    ) -> Self:
+        return cls(columns(names, rows), len(rows), **about)
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -71,34 +44,48 @@ class TableResult:
         return chars_of(self.table) if self.n_chars is None else self.n_chars
 
     def rows(self, start: int = 0, stop: int | None = None) -> list[tuple[Term | None, ...]]:
-        """Decode the rows `start` to `stop`, as a slice would take them; default all."""
+        """Decode the rows `start` to `stop`, as a slice does; all by default."""
         span = range(self.n_rows)[start:stop]
         return decode(self.table.slice(span.start, len(span)), len(span))
 
 
 @dataclass(frozen=True)
-class GraphResult:
-    """The answer of a CONSTRUCT or DESCRIBE; the fields are those of `TableResult`.
+class TableResult(_Rows):
+    """The answer of a SELECT.
 
-    The columns of `table` are ``subject``, ``predicate`` and ``object``; no triple comes twice.
+    Attributes:
+        table: One string column per variable; cells are terms as SPARQL TSV writes them, null
+            is unbound. Without columns Arrow counts no rows: see `n_rows`.
+        n_rows: Number of rows.
+        truncated: Whether the endpoint had more rows than were read.
+        seconds: Wall time of the request, retries included.
+        source: Name of the endpoint.
+        n_chars: Characters of all cells, counted on arrival; see `chars`.
+
+    Examples:
+        >>> result = TableResult.of(["x"], [[NamedNode("http://e/a")], [None]])
+        >>> result.n_rows, result.rows(0, 1)
+        (2, [(<NamedNode value=http://e/a>,)])
     """
-
-    table: pa.Table = field(repr=False)
-    n_rows: int
-    truncated: bool = False
-    seconds: float = 0.0
-    source: str = ""
-    n_chars: int | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def of(
-        cls,
-        triples: Iterable[Triple],
-        *,
-        truncated: bool = False,
-        seconds: float = 0.0,
-        source: str = "",
-    ) -> GraphResult:
+        cls, variables: Sequence[str], rows: Iterable[Sequence[Term | None]], **about: Any
+    ) -> TableResult:
+        """Build a result from terms; `about` sets `truncated`, `seconds` and `source`."""
+        texts = [[None if term is None else full(term) for term in row] for row in rows]
+        return cls._of_texts(variables, texts, **about)
+
+
+@dataclass(frozen=True)
+class GraphResult(_Rows):
+    """The answer of a CONSTRUCT or DESCRIBE; the fields are those of `TableResult`.
+
+    The columns of `table` are ``subject``, ``predicate`` and ``object``; triples are distinct.
+    """
+
+    @classmethod
+    def of(cls, triples: Iterable[Triple], **about: Any) -> GraphResult:
         """Build a result from triples; repeated ones are dropped.
 
         Examples:
@@ -107,26 +94,11 @@ class GraphResult:
             1
         """
         texts = [[full(part) for part in triple] for triple in dict.fromkeys(triples)]
-        return cls(columns(GRAPH_COLUMNS, texts), len(texts), truncated, seconds, source)
-
-    @property
-    def variables(self) -> tuple[str, ...]:
-        """The names of the columns."""
-        return GRAPH_COLUMNS
-
-    @property
-    def chars(self) -> int:
-        """Characters of all terms."""
-        return chars_of(self.table) if self.n_chars is None else self.n_chars
+        return cls._of_texts(GRAPH_COLUMNS, texts, **about)
 
     def triples(self, start: int = 0, stop: int | None = None) -> list[Triple]:
-        """Decode the triples `start` to `stop`, as a slice would take them; default all."""
+        """Decode the triples `start` to `stop`, as a slice does; all by default."""
         return [_triple(*row) for row in self.rows(start, stop)]
-
-    def rows(self, start: int = 0, stop: int | None = None) -> list[tuple[Term | None, ...]]:
-        """Like `triples`, as rows of three terms."""
-        span = range(self.n_rows)[start:stop]
-        return decode(self.table.slice(span.start, len(span)), len(span))
 
 
 @dataclass(frozen=True)
@@ -145,13 +117,13 @@ Result = TableResult | GraphResult | BooleanResult
 
 
 def columns(variables: Sequence[str], rows: Sequence[Sequence[str | None]]) -> pa.Table:
-    """Turn rows of term texts into string columns."""
+    """Return rows of term texts as string columns."""
     arrays = [pa.array([row[at] for row in rows], pa.string()) for at in range(len(variables))]
     return pa.table(arrays, names=list(variables))
 
 
 def chars_of(table: pa.Table, *, ascii_only: bool = False) -> int:
-    """Return the characters of all cells; those that hold ASCII alone are counted faster."""
+    """Return the characters of all cells; `ascii_only` counts bytes, which is faster."""
     length = pc.binary_length if ascii_only else pc.utf8_length
     return sum(pc.sum(length(column)).as_py() or 0 for column in table.columns)
 
@@ -167,7 +139,7 @@ def decode(table: Any, n_rows: int) -> list[tuple[Term | None, ...]]:
     text = "\n".join((head, *lines, "")).encode()
     if max(map(len, lines), default=0) <= LONG:
         try:
-            # No name for them: an error would keep it, and only this thread may drop them.
+            # The solutions get no name: an error would keep it, and only this thread may drop them.
             return list(map(tuple, cast("Any", parse_query_results(text, QueryResultsFormat.TSV))))
         except SyntaxError:
             pass

@@ -1,4 +1,4 @@
-"""RDF terms: lossless inside, compact where an agent reads them, escaped where queries are built.
+"""RDF terms: lossless inside, compact for agents, escaped for queries, read from any store.
 
 Terms are pyoxigraph's. Text forms are those of N-Triples (RDF 1.2), which SPARQL also reads.
 """
@@ -8,20 +8,37 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
+from typing import Any, cast
 
-from pyoxigraph import BlankNode, Literal, NamedNode, Triple
+from pyoxigraph import (
+    BlankNode,
+    Literal,
+    NamedNode,
+    Quad,
+    QueryResultsFormat,
+    RdfFormat,
+    Triple,
+    parse,
+    parse_query_results,
+)
 
 from reasoningbank.errors import QueryError
 
 __all__ = [
+    "LONG",
+    "RDF_TYPE",
     "STANDARD_PREFIXES",
     "Term",
+    "absolute",
     "compact",
     "cut",
     "full",
     "iri",
+    "read_term",
     "string_literal",
+    "term_text",
     "to_iri",
+    "unescape",
     "values",
 ]
 
@@ -40,6 +57,8 @@ STANDARD_PREFIXES: Mapping[str, str] = {
     "void": "http://rdfs.org/ns/void#",
 }
 
+RDF_TYPE = STANDARD_PREFIXES["rdf"] + "type"
+
 _INTEGERS = frozenset(
     XSD + name
     for name in (
@@ -50,13 +69,13 @@ _INTEGERS = frozenset(
     )
 )
 _REALS = frozenset(XSD + name for name in ("decimal", "double", "float"))
-# Longer lexical forms are shown as written: they would lose digits, or not fit JSON readers.
+# Longer lexical forms are shown as written: as numbers they would lose digits.
 _MOST_DIGITS = 17
 _INTEGER = re.compile(r"[+-]?\d+")
 _NOT_IN_IRI = re.compile(r"[\x00-\x20<>\"{}|^`\\]")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-# Narrower than the grammar on purpose: what it accepts can be written back without escapes
-# by every engine, Oxigraph (which rejects two dots) included.
+# Narrower than the grammar: every engine reads these names without escapes, including Oxigraph,
+# which rejects two dots.
 _PLAIN_LOCAL = re.compile(r"(?:[\w](?:[\w-]*(?:\.[\w-]+)?)?)?")
 _IRI_CHARS = 2_000
 
@@ -76,10 +95,10 @@ def full(term: Term) -> str:
 
 
 def iri(value: str | NamedNode) -> str:
-    """Return an absolute IRI as it stands in a query, refusing what no IRI may hold.
+    """Return an absolute IRI as written in a query, checked for forbidden characters.
 
     Raises:
-        QueryError: `value` is not an absolute IRI, so putting it into a query would be unsafe.
+        QueryError: If `value` is not an absolute IRI, so that inserting it would be unsafe.
 
     Examples:
         >>> iri("http://example.org/a")
@@ -103,7 +122,7 @@ def to_iri(text: str, prefixes: Mapping[str, str] = STANDARD_PREFIXES) -> NamedN
     """Read an IRI as an agent writes it: bare, in angle brackets, or as a prefixed name.
 
     Raises:
-        QueryError: It is none of these, or the prefix is unknown.
+        QueryError: If it is not one of these, or the prefix is unknown (``unknown-prefix``).
 
     Examples:
         >>> to_iri("rdfs:label").value
@@ -120,17 +139,43 @@ def to_iri(text: str, prefixes: Mapping[str, str] = STANDARD_PREFIXES) -> NamedN
     if colon and ("/" in local or prefix.lower() in ("urn", "mailto", "tag", "info", "doi")):
         return NamedNode(iri(text)[1:-1])
     known = ", ".join(sorted(prefixes)[:30])
-    what = f"unknown prefix {prefix + ':'!r}" if colon else "not an IRI"
     raise QueryError(
-        what, where=text[:200] or "''", hint=f"give a full IRI, or use a known prefix ({known})"
+        f"unknown prefix {prefix + ':'!r}" if colon else "not an IRI",
+        where=text[:200] or "''",
+        hint=f"give a full IRI, or use a known prefix ({known})",
+        code="unknown-prefix" if colon else "not-an-iri",
     )
+
+
+def absolute(written: str, declared: Mapping[str, str]) -> str | None:
+    """Return the IRI that ``<…>``, a prefixed name or ``a`` means; None for other terms."""
+    if written == "a":
+        return RDF_TYPE
+    if written.startswith("<"):
+        name = written[1:-1]
+    elif written[:1] in "?$\"'_+-" or written[:1].isdigit():
+        return None
+    else:
+        prefix, colon, local = written.partition(":")
+        if not colon or prefix not in declared:
+            return None
+        name = declared[prefix] + unescape(local)
+    try:
+        return iri(name)[1:-1]
+    except QueryError:
+        return None  # relative, or with characters that no IRI contains
+
+
+def unescape(local: str) -> str:
+    """Return the local part of a prefixed name without its backslashes."""
+    return re.sub(r"\\(.)", r"\1", local)
 
 
 def string_literal(text: str, language: str | None = None) -> str:
     r"""Return text as a string literal for a query, escaped.
 
     Raises:
-        QueryError: `language` is not a language tag.
+        QueryError: If `language` is not a language tag.
 
     Examples:
         >>> string_literal('say "hi"\n')
@@ -146,7 +191,7 @@ def values(variable: str, terms: Iterable[Term]) -> str:
     """Return a VALUES clause that binds one variable to each of the terms.
 
     Raises:
-        QueryError: A term is a blank node, which a query cannot name, or the name is no variable.
+        QueryError: If a term is a blank node, or `variable` is not a variable name.
 
     Examples:
         >>> values("s", [NamedNode("http://e/a"), Literal(1)])
@@ -157,7 +202,7 @@ def values(variable: str, terms: Iterable[Term]) -> str:
     texts: list[str] = []
     for term in terms:
         if isinstance(term, BlankNode):
-            raise QueryError("a blank node has no name a query could use", where=str(term))
+            raise QueryError("a query cannot name a blank node", where=str(term))
         texts.append(iri(term) if isinstance(term, NamedNode) else full(term))
     return f"VALUES ?{variable} {{ {' '.join(texts)} }}"
 
@@ -165,7 +210,7 @@ def values(variable: str, terms: Iterable[Term]) -> str:
 def compact(
     term: Term | None, prefixes: Mapping[str, str] = STANDARD_PREFIXES, max_chars: int = 200
 ) -> str | int | float | bool | None:
-    """Return a term as an agent reads it; `full` has what is left out.
+    """Return a term as an agent reads it; `full` is the lossless form.
 
     IRIs of known namespaces become prefixed names, numbers and booleans plain values, strings
     bare text, language-tagged strings ``"text"@tag``; text longer than `max_chars` characters is
@@ -238,12 +283,72 @@ def _real(text: str) -> float | None:
 
 
 def cut(text: str, max_chars: int) -> str:
-    """Return at most `max_chars` characters of a text and, where it is cut, how many it has.
-
-    Examples:
-        >>> cut("a long name", 6)
-        'a long… (11 characters)'
-    """
+    """Return at most `max_chars` characters of a text, with its length if it is cut."""
     if len(text) <= max_chars:
         return text
     return f"{text[:max_chars]}… ({len(text)} characters)"
+
+
+# -- terms that real stores hold although RDF does not allow them --------------------------
+
+_TAG = re.compile(r"\"@([A-Za-z0-9_-]+)$")
+#: Beyond this many characters, the parser's time grows with their square; it refuses 16 MiB.
+LONG = 1024 * 1024
+_LITERAL = re.compile(r"\"(.*)\"(?:@([A-Za-z0-9-]+)|\^\^<([^<>]*)>)?$", re.S)
+_TAGGED = re.compile(r"\"(.*)\"@[A-Za-z0-9-]*", re.S)
+_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.S)
+_ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "b": "\b", "f": "\f"}
+
+
+def read_term(text: str) -> Term:
+    """Read the text of one term, leniently if it must be."""
+    if len(text) > LONG and (found := _LITERAL.match(text)):
+        value = _ESCAPE.sub(_unescaped, found[1])
+        datatype = NamedNode(found[3]) if found[3] else None
+        return Literal(value, language=found[2], datatype=datatype)
+    try:
+        # The solutions get no name: an error would keep it, and only this thread may drop them.
+        lines = f"?x\n{text}\n".encode()
+        term: Term = next(iter(cast("Any", parse_query_results(lines, QueryResultsFormat.TSV))))[0]
+        return term
+    except SyntaxError:
+        pass
+    if text.startswith("_:"):
+        text = "_:" + re.sub(r"[^A-Za-z0-9]", lambda m: f"x{ord(m[0]):x}", text[2:])
+    text = _TAG.sub(lambda m: '"@' + m[1].replace("_", "-"), text)
+    try:
+        line = f"<r:b> <r:b> {text} .".encode()
+        quad: Quad = next(iter(parse(line, RdfFormat.N_TRIPLES, lenient=True)))
+        return quad.object
+    except (SyntaxError, StopIteration):
+        found = _TAGGED.fullmatch(text)
+        return Literal(_ESCAPE.sub(_unescaped, found[1]) if found else text)
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    code = found[1] or found[2]
+    return chr(int(code, 16)) if code else _ESCAPED.get(found[3], found[3])
+
+
+def term_text(term: Mapping[str, Any]) -> str:
+    """Return the text of a term of SPARQL JSON results, whether RDF allows it or not."""
+    kind, value = term["type"], term["value"]
+    if kind == "uri":
+        return f"<{_escaped(value)}>"
+    if kind == "bnode":
+        return "_:" + re.sub(r"\s", "_", value)
+    if kind == "triple":
+        parts = (term_text(value[part]) for part in ("subject", "predicate", "object"))
+        return f"<<( {' '.join(parts)} )>>"
+    if kind not in ("literal", "typed-literal"):
+        raise ValueError(kind)
+    text = str(Literal(str(value)))
+    if term.get("xml:lang"):
+        direction = f"--{term['its:dir']}" if term.get("its:dir") else ""
+        return f"{text}@{term['xml:lang']}{direction}"
+    return f"{text}^^<{_escaped(term['datatype'])}>" if term.get("datatype") else text
+
+
+def _escaped(value: str) -> str:
+    # Only characters that would end the IRI or the cell; the rest stays as stored.
+    return re.sub(r"[<>\x00-\x1f\\]", lambda m: f"%{ord(m[0]):02X}", value)

@@ -1,21 +1,44 @@
-"""The tokens of a SPARQL text, so that queries are edited by the grammar and not by substring.
+"""Tokens of a SPARQL text, edits at tokens, and limits on nesting.
 
-Follows the terminals of SPARQL 1.1 (section 19.8) with the additions of SPARQL 1.2. Codepoint
-escapes outside of strings and IRIs are not expanded; they come out as ``other``.
+The terminals are those of SPARQL 1.1 (section 19.8) with the additions of SPARQL 1.2. Codepoint
+escapes outside strings and IRIs are not expanded; they come out as ``other``.
 
-``?a<1&&?b>2`` holds an IRI by the longest match that the specification asks for, and two
-comparisons for parsers that read by context, Oxigraph's and rdflib's among them. Read otherwise
-than by the engine, whole patterns can hide in what looks like a string. So `<` behind an operand
-of an expression is an operator here, too: nothing else can stand there.
+By the longest match of the specification ``?a<1&&?b>2`` contains an IRI; parsers that read by
+context, such as Oxigraph's and rdflib's, see two comparisons. If this tokenizer read the text
+differently from the engine, patterns could hide in what looks like a string. So `<` after an
+operand of an expression is an operator here too; nothing else can follow an operand.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-__all__ = ["Token", "TokenKind", "closing", "position", "tokenize"]
+from reasoningbank.errors import QueryError
+
+__all__ = [
+    "MOST_CHAIN",
+    "MOST_DEPTH",
+    "UPDATE_WORDS",
+    "Edit",
+    "Token",
+    "TokenKind",
+    "apply_edits",
+    "begins_update",
+    "check_nesting",
+    "check_query_size",
+    "check_terms",
+    "closing",
+    "is_update",
+    "origin",
+    "position",
+    "prologue",
+    "tokenize",
+    "variables_in",
+    "without_comments",
+]
 
 TokenKind = Literal[
     "iri", "string", "name", "variable", "blank", "number", "word", "tag", "punct", "other"
@@ -33,7 +56,7 @@ _LOCAL = (
     rf"(?:[{_START}:0-9]|{_PLX})"
     rf"(?:(?:[{_CHARS}:]|{_PLX})|\.+(?=[{_CHARS}:%\\]))*"
 )
-#: Of bounded length: where no colon comes, it is looked for at each word of the text.
+#: Bounded in length: without a colon, the search runs again at each word of the text.
 _PREFIX = rf"[{_BASE}](?:[{_CHARS}]|\.+(?=[{_CHARS}])){{0,250}}"
 
 _PATTERN = re.compile(
@@ -58,16 +81,16 @@ _PATTERN = re.compile(
     re.DOTALL,
 )
 
-
 #: Brackets of triple terms and of statements about triples.
 _QUOTED = {"<<(": ")>>", "<<": ">>"}
 _CLOSED_BY = {"{": "}", "[": "]", "(": ")", **_QUOTED}
+_PATH = frozenset("/|^!")
 #: Kinds of tokens that are a whole operand.
 _OPERANDS = frozenset({"variable", "number", "string", "tag", "iri", "name", "blank"})
 
 
 class Token(NamedTuple):
-    """One token: what it is, its text, and where it stands (offsets in characters)."""
+    """One token: its kind, its text, and its start and end offsets in characters."""
 
     kind: TokenKind
     text: str
@@ -75,23 +98,18 @@ class Token(NamedTuple):
     end: int
 
     def is_word(self, *words: str) -> bool:
-        """Say whether the token is one of the keywords, given in capitals."""
+        """Return whether the token is one of the keywords, given in capitals."""
         return self.kind == "word" and self.text.upper() in words
 
 
 def tokenize(text: str) -> tuple[Token, ...]:
-    """Split a query into tokens; white space and comments are left out.
-
-    Examples:
-        >>> [t.text for t in tokenize('SELECT ?x { ?x ex:a.b "}" } # }')]
-        ['SELECT', '?x', '{', '?x', 'ex:a.b', '"}"', '}']
-    """
+    """Split a query into tokens, without white space and comments."""
     return tuple(_tokens(text))
 
 
 def _tokens(text: str) -> Iterator[Token]:
     at = 0
-    places = _Places()
+    context = _Context()
     while at < len(text):
         match = _PATTERN.match(text, at)
         assert match is not None, "any character is a token"
@@ -100,21 +118,21 @@ def _tokens(text: str) -> Iterator[Token]:
         if kind == "space":
             continue
         token = Token(kind, match[0], match.start(), at)  # type: ignore[arg-type]
-        if (kind == "iri" or token.text in _QUOTED) and places.after_operand:
+        if (kind == "iri" or token.text in _QUOTED) and context.after_operand:
             at = token.start + (2 if token.text.startswith("<=") else 1)
             token = Token("punct", text[token.start : at], token.start, at)
-        places.take(token)
+        context.take(token)
         yield token
 
 
-class _Places:
-    """Knows, token by token, whether an operand of an expression has just ended."""
+class _Context:
+    """Tracks the open brackets: whether each holds an expression, a collection or neither."""
 
     def __init__(self) -> None:
-        #: The open brackets: what closes each, and whether an expression is in it.
+        #: The open brackets: the closing text of each, and whether an expression is in it.
         self._open: list[tuple[str, bool]] = []
         self._last: tuple[Token | None, Token | None] = (None, None)
-        #: Brackets that are open around the data of VALUES, from where it was named.
+        #: Number of brackets around the data of VALUES, from where it was named.
         self._values: int | None = None
 
     @property
@@ -125,8 +143,21 @@ class _Places:
             return False
         return last.kind in _OPERANDS or last.text in (")", "}") or last.is_word("TRUE", "FALSE")
 
+    def is_item(self, token: Token) -> bool:
+        """Return whether the next token is an item of a collection in a pattern."""
+        inner = bool(self._open) and self._open[-1] == (")", False) and self._values is None
+        if not inner or token.kind not in _OPERANDS or len(self._open) < 2:
+            return False
+        last = self._last[1]
+        return last is None or last.text not in _PATH
+
+    @property
+    def in_arguments(self) -> bool:
+        """Whether the innermost bracket is a round one."""
+        return bool(self._open) and self._open[-1][0] == ")"
+
     def take(self, token: Token) -> None:
-        """Go on with a token."""
+        """Continue with a token."""
         if token.is_word("VALUES"):
             self._values = len(self._open)
         if token.text in _CLOSED_BY:
@@ -139,7 +170,7 @@ class _Places:
         self._last = (self._last[1], token)
 
     def _begins_expression(self) -> bool:
-        """Tell whether a bracket is one of an expression: not of VALUES, a list or a path."""
+        """Return whether a bracket opens an expression, not VALUES, a collection or a path."""
         before, last = self._last
         if self._values is not None:
             return False
@@ -152,12 +183,7 @@ class _Places:
 
 
 def closing(tokens: Sequence[Token], at: int) -> int:
-    """Return the place behind the bracket that closes the one at a place; the end if none does.
-
-    Examples:
-        >>> closing(tokenize("{ { ?s } } LIMIT 1"), 0)
-        5
-    """
+    """Return the index after the bracket that closes the one at `at`; the end if none does."""
     opens = tokens[at].text
     closes = _CLOSED_BY[opens]
     depth = 0
@@ -169,11 +195,180 @@ def closing(tokens: Sequence[Token], at: int) -> int:
 
 
 def position(text: str, offset: int) -> tuple[int, int]:
-    r"""Return line and column, both from 1, of an offset.
-
-    Examples:
-        >>> position("ab\ncd", 4)
-        (2, 2)
-    """
+    r"""Return line and column, both from 1, of an offset."""
     before = text[:offset]
     return before.count("\n") + 1, offset - before.rfind("\n")
+
+
+def variables_in(text: str) -> list[str]:
+    """Return the variables in a piece of a query, without question marks, each once."""
+    found = (token.text[1:] for token in tokenize(text) if token.kind == "variable")
+    return list(dict.fromkeys(found))
+
+
+#: Words that begin an operation of an update.
+UPDATE_WORDS = (
+    "INSERT", "DELETE", "LOAD", "CLEAR", "DROP", "CREATE", "COPY", "MOVE", "ADD", "WITH",
+)  # fmt: skip
+
+
+def prologue(tokens: Sequence[Token]) -> tuple[dict[str, str], int]:
+    """Return the declared prefixes, and the index of the first token after the prologue."""
+    declared: dict[str, str] = {}
+    at = 0
+    while at < len(tokens):
+        if tokens[at].is_word("PREFIX") and [t.kind for t in tokens[at + 1 : at + 3]] == [
+            "name",
+            "iri",
+        ]:
+            declared[tokens[at + 1].text.partition(":")[0]] = tokens[at + 2].text[1:-1]
+            at += 3
+        elif tokens[at].is_word("BASE", "VERSION") and at + 1 < len(tokens):
+            at += 2
+        else:
+            break
+    return declared, at
+
+
+def is_update(query: str) -> bool:
+    """Return whether a text begins as an update does, after its prologue."""
+    return begins_update(tokenize(query)) is not None
+
+
+def begins_update(tokens: Sequence[Token]) -> Token | None:
+    """Return the word after the prologue if it begins an update, otherwise None."""
+    _, at = prologue(tokens)
+    return tokens[at] if at < len(tokens) and tokens[at].is_word(*UPDATE_WORDS) else None
+
+
+_COMMENT = re.compile(r"#[^\r\n]*")
+_BLANK_LINES = re.compile(r"[ \t\r]*\n(?:[ \t\r]*\n)*")
+
+
+def without_comments(query: str) -> str:
+    """Return a query without its comments."""
+    parts = []
+    end = 0
+    for token in tokenize(query):
+        gap = query[end : token.start]
+        parts += [_BLANK_LINES.sub("\n", _COMMENT.sub("", gap)), token.text]
+        end = token.end
+    return "".join(parts).strip()
+
+
+@dataclass(frozen=True, order=True)
+class Edit:
+    """Replace the characters `start` to `end` of a text; `start == end` inserts."""
+
+    start: int
+    end: int
+    text: str
+
+
+def apply_edits(text: str, edits: Iterable[Edit]) -> str:
+    """Return the text with all edits made; edits must not overlap."""
+    parts: list[str] = []
+    done = 0
+    for edit in sorted(edits):
+        parts += text[done : edit.start], edit.text
+        done = edit.end
+    return "".join(parts) + text[done:]
+
+
+def origin(edits: Iterable[Edit], offset: int) -> int:
+    """Return the offset in the original text of a character of the edited one."""
+    shift = 0
+    for edit in sorted(edits):
+        start = edit.start + shift
+        if offset < start:
+            break
+        if offset < start + len(edit.text):
+            return edit.start
+        shift += len(edit.text) - (edit.end - edit.start)
+    return offset - shift
+
+
+#: Beyond these, parsers and engines overflow their stacks (Oxigraph's whole server ends on
+#: `1-1-1…` of 2,000 terms) or plan for minutes (300 joined patterns take it 2 s, 1,000 minutes,
+#: regardless of its timeout), and rdflib's time grows with the square of the patterns.
+MOST_DEPTH = 100
+MOST_CHAIN = 300
+
+_OPEN, _CLOSE = frozenset("{(["), frozenset("})]")
+_TERM_OPEN, _TERM_CLOSE = frozenset({"<<", "<<(", "{|"}), frozenset({">>", ")>>", "|}"})
+_LINKS = frozenset("/|+-*.;") | {"&&", "||"}
+_SIGNS = frozenset("!-+^")
+_OPERATORS = frozenset("/|+-*^!") | {"&&", "||"}
+_BLOCKS = ("UNION", "OPTIONAL", "MINUS", "FILTER", "BIND")
+
+
+def _too_complex(what: str, hint: str) -> QueryError:
+    return QueryError(what, hint=hint, code="too-complex", depth=MOST_DEPTH, chain=MOST_CHAIN)
+
+
+def check_query_size(tokens: Iterable[Token]) -> list[Token]:
+    """Refuse a query that nests too deeply or has too many patterns and operators."""
+    outer: list[Token] = []
+    context = _Context()
+    depth = signs = chain = 0
+    for token in tokens:
+        if token.kind == "punct" and (token.text in _OPEN or token.text in _TERM_OPEN):
+            outer += [token] if depth == 0 else []
+            depth += 1
+        elif token.kind == "punct" and (token.text in _CLOSE or token.text in _TERM_CLOSE):
+            depth -= 1
+            outer += [token] if depth == 0 else []
+        elif depth == 0:
+            outer.append(token)
+        signs = signs + 1 if token.text in _SIGNS else 0
+        chain += token.text in _LINKS or token.is_word(*_BLOCKS)
+        chain += token.text == "," and not context.in_arguments
+        chain += context.is_item(token)
+        if depth > MOST_DEPTH or signs > MOST_DEPTH or chain > MOST_CHAIN:
+            raise _too_complex(
+                "the query is nested too deeply, or has too many patterns and operators",
+                "simplify it, or ask in several queries",
+            )
+        context.take(token)
+    return outer
+
+
+def check_nesting(tokens: Iterable[Token]) -> None:
+    """Refuse an update whose brackets nest too deeply, or that chains too many operators."""
+    depth = rounds = operators = blocks = 0
+    for token in tokens:
+        if token.kind == "punct":
+            depth += (token.text in _OPEN) - (token.text in _CLOSE)
+            rounds += (token.text == "(") - (token.text == ")")
+            operators += token.text in _OPERATORS
+            if token.text in (".", ";", ",") and rounds <= 0:
+                operators = 0
+            if token.text == ";" and depth <= 0:
+                blocks = 0
+        blocks += token.is_word(*_BLOCKS)
+        if depth > MOST_DEPTH or operators > MOST_CHAIN or blocks > MOST_CHAIN:
+            raise _too_complex(
+                "the update is nested too deeply, or chains too many patterns and operators",
+                "simplify it, or send several updates",
+            )
+
+
+#: Strings, IRIs and comments are skipped; the rest opens or closes a triple term.
+_TERMS = re.compile(
+    rb'"""(?:"{0,2}(?:[^"\\]|\\.))*"""|"(?:[^"\\\n]|\\.)*"|<[^<>"\s]*>|\#[^\n]*|<<|>>', re.DOTALL
+)
+_OBJECTS = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}]', re.DOTALL)
+
+
+def check_terms(data: bytes) -> None:
+    """Refuse RDF or results in which triple terms nest too deeply for Oxigraph's parsers."""
+    # Each term in JSON takes two objects; the row and its result enclose all of them.
+    written = [(b"<<", _TERMS, b"<<", b">>", 1), (b'"triple"', _OBJECTS, b"{", b"}", 2)]
+    for sign, pattern, opens, closes, each in written:
+        if data.count(sign) <= MOST_DEPTH:
+            continue
+        depth = 0
+        for found in pattern.finditer(data):
+            depth += (found[0] == opens) - (found[0] == closes and depth > 0)
+            if depth > MOST_DEPTH * each:
+                raise ValueError(f"its triple terms nest more than {MOST_DEPTH} deep")

@@ -1,7 +1,12 @@
 """SPARQL TSV as a stream: what arrives becomes Arrow columns block by block.
 
-Never more than a block of the response is held as bytes, and a table that outgrows memory goes
-to disk while it arrives; so memory is bounded whatever the size of the result.
+At most one block of the response is held as bytes, and a table that outgrows memory goes to disk
+while it arrives, so memory is bounded for any size of result.
+
+A regular expression over every cell takes most of the time in which a large result is read. So
+the two most common kinds of column are checked as a whole, by counting and locating their
+delimiters: those that hold only IRIs, and those whose literals all have one type or language and
+no escapes.
 """
 
 from __future__ import annotations
@@ -12,16 +17,16 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 
-from reasoningbank.sparql.cells import first_bad_cell
-from reasoningbank.sparql.readers import Broken, Unfaithful, check_columns
+from reasoningbank.sparql.formats import Broken, Unfaithful, check_columns
 from reasoningbank.sparql.results import chars_of, columns
 from reasoningbank.spill import GrowingTable
 
-__all__ = ["TSVReader", "read_tsv"]
+__all__ = ["TSVReader", "first_bad_cell", "read_tsv"]
 
-#: Bytes that are turned into columns at once.
+#: Bytes that are converted at once.
 BLOCK_BYTES = 1024 * 1024
 MESSAGE_BYTES = 64 * 1024
 _NEWLINE = ord("\n")
@@ -29,19 +34,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 class TSVReader:
-    """Takes the bytes of a response as they come; `finish` gives the table.
-
-    Args:
-        max_rows: Most rows to keep.
-
-    Examples:
-        >>> reader = TSVReader(max_rows=1)
-        >>> [reader.feed(part) for part in (b"?x\\n1", b"0\\n", b"20\\n30\\n")]
-        [False, False, True]
-        >>> table, n_rows, more = reader.finish(cut=True)
-        >>> table["x"].to_pylist(), n_rows, more, reader.n_chars
-        (['10'], 1, True, 2)
-    """
+    """Takes the bytes of a response as they arrive; `finish` returns the table."""
 
     def __init__(self, max_rows: int) -> None:
         self._max_rows = max_rows
@@ -56,12 +49,12 @@ class TSVReader:
         self.n_chars = 0
 
     def feed(self, chunk: bytes) -> bool:
-        """Take some bytes; returns whether no more are wanted."""
+        """Take some bytes; return whether no more are wanted."""
         if self._message is not None:
             self._message += chunk
             return len(self._message) >= MESSAGE_BYTES
         self._pending += chunk
-        # Several times as fast as `bytes.count` where lines are short.
+        # Several times as fast as `bytes.count` for short lines.
         if lines := int(np.count_nonzero(np.frombuffer(chunk, np.uint8) == _NEWLINE)):
             self._lines += lines
             self._unread_line = True
@@ -72,16 +65,7 @@ class TSVReader:
         return enough or self._failure is not None
 
     def finish(self, *, cut: bool) -> tuple[pa.Table, int, bool]:
-        """Return the table, its number of rows, and whether there were more.
-
-        Args:
-            cut: Whether the bytes ended anywhere, because reading was stopped.
-
-        Raises:
-            Broken: The engine's message stands in place of the rest of the rows.
-            Unfaithful: It is no SPARQL TSV.
-            SetupError: The result is too large for memory and cannot be written to disk.
-        """
+        """Return the table, its number of rows, and whether there were more."""
         try:
             self._advance()
             unread = self._pending or self._names is None
@@ -98,13 +82,13 @@ class TSVReader:
             self.close()
 
     def close(self) -> None:
-        """Give up what was read."""
+        """Discard what was read."""
         self._pending = bytearray()
         if self._growing is not None:
             self._growing.close()
 
     def _advance(self) -> None:
-        """Read the whole lines that are pending."""
+        """Read the complete pending lines."""
         end = self._pending.rfind(b"\n") + 1
         self._unread_line = False
         if not end or self._failure is not None or self._message is not None:
@@ -177,14 +161,14 @@ class TSVReader:
 
 
 def read_tsv(body: bytes, *, cut: bool, max_rows: int) -> tuple[pa.Table, int, bool]:
-    """Read SPARQL TSV that has arrived; arguments, result and errors are `TSVReader`'s."""
+    """Read SPARQL TSV from memory, as `TSVReader` does."""
     reader = TSVReader(max_rows)
     reader.feed(body)
     return reader.finish(cut=cut)
 
 
 def _table(block: bytes, names: Sequence[str]) -> tuple[pa.Table, int | None]:
-    """Return string columns, and the number of the first row that is none."""
+    """Return string columns, and the index of the first row that is malformed."""
     odd: list[int] = []
 
     def skip(row: Any) -> str:
@@ -194,11 +178,11 @@ def _table(block: bytes, names: Sequence[str]) -> tuple[pa.Table, int | None]:
     try:
         table = _columns(block, names, None)
     except pa.ArrowInvalid:
-        # Once more, now at a call for each row of another length, so that the first is found.
+        # Again, with a call for each row of another length, to find the first one.
         table = _columns(block, names, skip)
     found = (first_bad_cell(column.chunk(0)) for column in table.columns if column.num_chunks)
     bad = min((at for at in found if at is not None), default=None)
-    # Rows that were skipped are numbered from 1 and not counted in the table.
+    # Skipped rows are numbered from 1 and not in the table.
     if odd and (bad is None or min(odd) - 1 <= bad):
         bad = min(odd) - 1
     return table, bad
@@ -227,3 +211,54 @@ def _columns(block: bytes, names: Sequence[str], skip: Callable[[Any], str] | No
             null_values=[""],
         ),
     )
+
+
+# Wider than the grammar: public stores have IRIs with spaces, and language tags such as `en_US`.
+_IRI = r"<[^<>\t\r\n]*>"
+_STRING = r"\"(?:[^\"\\\n\r]|\\.)*\""
+_SUFFIX = rf"(?:@[A-Za-z0-9_-]+|\^\^{_IRI})?"
+#: A cell of faithful TSV (SPARQL 1.1 TSV results, 3.1; triple terms of SPARQL 1.2).
+_CELL = (
+    rf"^(?:{_IRI}|{_STRING}{_SUFFIX}|_:\S+"
+    r"|[+-]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|true|false|<<.*>>)$"
+)
+_LITERAL_END = re.compile(rf"\"{_SUFFIX}".encode())
+_OPEN, _CLOSE, _QUOTE, _ESCAPE = b'<>"\\'
+
+
+def first_bad_cell(column: pa.Array) -> int | None:
+    """Return the index of the first cell that is not a term; null is unbound and fine."""
+    bound = column.drop_null() if column.null_count else column
+    if not len(bound) or _all_iris(bound) or _all_alike(bound):
+        return None
+    at: int = pc.index(pc.match_substring_regex(column, _CELL), False).as_py()
+    return None if at < 0 else at
+
+
+def _all_iris(column: pa.Array) -> bool:
+    text, starts, ends = _bytes(column)
+    if (starts == ends).any() or text[0] != _OPEN:
+        return False
+    opening, closing = np.count_nonzero(text == _OPEN), np.count_nonzero(text == _CLOSE)
+    if opening != len(column) or closing != len(column):
+        return False
+    return bool((text[starts] == _OPEN).all() and (text[ends - 1] == _CLOSE).all())
+
+
+def _all_alike(column: pa.Array) -> bool:
+    text, starts, _ = _bytes(column)
+    if not len(text) or text[0] != _QUOTE or (text == _ESCAPE).any():
+        return False
+    quotes = np.flatnonzero(text == _QUOTE)
+    # Two per cell, the first at its start.
+    if len(quotes) != 2 * len(column) or (quotes[::2] != starts).any():
+        return False
+    end = column[0].as_py().encode()[quotes[1] :]
+    return bool(_LITERAL_END.fullmatch(end) and pc.all(pc.ends_with(column, end)).as_py())
+
+
+def _bytes(column: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the bytes of all cells, and the start and end of each cell."""
+    _, offsets, data = column.buffers()
+    at = np.frombuffer(offsets, np.int32)[column.offset : column.offset + len(column) + 1]
+    return np.frombuffer(data, np.uint8)[at[0] : at[-1]], at[:-1] - at[0], at[1:] - at[0]

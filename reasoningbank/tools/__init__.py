@@ -8,11 +8,9 @@ from reasoningbank.refs import Ref, RefStore
 from reasoningbank.sparql import EndpointConfig
 from reasoningbank.tools.bounds import CAPS, Cap
 from reasoningbank.tools.endpoint_tools import EndpointTools
-from reasoningbank.tools.exploring import Survey
 from reasoningbank.tools.memory_tools import Consulted, Memory, MemoryTools
 from reasoningbank.tools.rows import Rows
 from reasoningbank.tools.sparql import SPARQLTools
-from reasoningbank.tools.vocabulary import Vocabulary
 
 __all__ = [
     "CAPS",
@@ -26,6 +24,4 @@ __all__ = [
     "RefStore",
     "Rows",
     "SPARQLTools",
-    "Survey",
-    "Vocabulary",
 ]

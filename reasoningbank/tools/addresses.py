@@ -10,8 +10,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from reasoningbank.corpus import Pack, endpoint_config, known_packs, load_pack
-from reasoningbank.corpus.federation import Registry
 from reasoningbank.corpus.pack import federated_config
+from reasoningbank.corpus.registry import Registry
 from reasoningbank.errors import ToolError, UsageError
 from reasoningbank.sparql import EndpointConfig, address_key
 from reasoningbank.tools.bounds import told

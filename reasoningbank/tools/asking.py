@@ -7,7 +7,16 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from reasoningbank.errors import EndpointError, QueryError, QueryTimeoutError, ToolError, UsageError
+from reasoningbank.findings import Finding
 from reasoningbank.refs import RefStore
+from reasoningbank.schema import (
+    EndpointProfile,
+    Schema,
+    as_lines,
+    explain_empty,
+    explain_error,
+    probe_run,
+)
 from reasoningbank.sparql import (
     BooleanResult,
     EndpointConfig,
@@ -20,10 +29,7 @@ from reasoningbank.sparql import (
 )
 from reasoningbank.sparql.terms import cut
 from reasoningbank.tools.bounds import CAPS, fit, told
-from reasoningbank.tools.diagnosis import diagnose, probe_run, suggest_for_error, unknown_names
-from reasoningbank.tools.exploring.survey import Survey
 from reasoningbank.tools.looking import Asked
-from reasoningbank.tools.vocabulary import Vocabulary
 
 __all__ = ["Asking"]
 
@@ -54,18 +60,18 @@ class Asking:
         store: RefStore | None = None,
         client: SPARQLClient | None = None,
         schema: Path | None = None,
-        vocabulary: Vocabulary | None = None,
-        survey: Survey | None = None,
+        vocabulary: Schema | None = None,
+        profile: EndpointProfile | None = None,
     ) -> None:
         self.config = config
         self._own_store = store is None
         self.store = store if store is not None else RefStore()
-        self.vocabulary = vocabulary if vocabulary is not None else Vocabulary.of(config, schema)
-        self._own_survey = survey is None
-        if survey is None:
-            declared = Vocabulary.of_schema(schema) if schema is not None else None
-            survey = Survey(config, declared=declared)
-        self.survey = survey
+        self.vocabulary = vocabulary if vocabulary is not None else Schema.of(config, schema)
+        self._own_profile = profile is None
+        if profile is None:
+            declared = Schema.of_files(schema) if schema is not None else None
+            profile = EndpointProfile(config, declared=declared)
+        self.profile = profile
         self._own_client = client is None
         self._client = client if client is not None else SPARQLClient(config)
         self._source = config.source
@@ -75,8 +81,8 @@ class Asking:
         """Release what is the tools' own of store, survey and connection; the given ones stay."""
         if self._own_store:
             self.store.close()
-        if self._own_survey:
-            self.survey.close()
+        if self._own_profile:
+            self.profile.close()
         if self._own_client:
             self._client.close()
 
@@ -113,35 +119,34 @@ class Asking:
         if isinstance(error, EndpointError):
             return ToolError(error.what, where=error.where, hint="try again once")
         if isinstance(error, UsageError):
-            return ToolError(error.what, where=error.where, hint="nothing written here mends it")
+            hint = "nothing in the query can fix this"
+            return ToolError(error.what, where=error.where, hint=hint, code=error.code)
         meant = ""
         # Its vocabulary may have to be asked for: not of an endpoint that is slow already.
         if isinstance(query, str) and query and not isinstance(error, QueryTimeoutError):
             try:
-                meant = suggest_for_error(query, error, self.vocabulary, self.config.namespaces)
+                found = explain_error(query, error, self.vocabulary, self.config.namespaces)
+                meant = "; ".join(map(str, found))
             except UsageError as broken:
                 meant = _no_hint(broken)
         hint = "; ".join(part for part in (meant, error.hint) if part)
         return ToolError(error.what, where=error.where, hint=hint)
 
     def _why_empty(self, prepared: PreparedQuery) -> tuple[str, ...]:
-        run, namespaces = probe_run(self.config), self.config.namespaces
-        try:
-            found = diagnose(prepared, run, self.vocabulary, namespaces=namespaces)
-        except UsageError as broken:
-            found = (_no_hint(broken),)
-        return found or (NO_ROWS,)
+        return self._explained(explain_empty, prepared) or (NO_ROWS,)
 
-    def _misspelt(self, prepared: PreparedQuery) -> tuple[str, ...]:
+    def _explained(
+        self, find: Callable[..., list[Finding]], prepared: PreparedQuery
+    ) -> tuple[str, ...]:
         run, namespaces = probe_run(self.config), self.config.namespaces
         try:
-            return unknown_names(prepared, self.vocabulary, run, namespaces=namespaces)
+            return as_lines(find(prepared, self.vocabulary, run, namespaces=namespaces))
         except UsageError as broken:
             return (_no_hint(broken),)
 
     def _no_class(self, iri: str, written: str) -> str:
         try:
-            known = self._client.query(f"ASK {{ {self.survey.within(f'<{iri}> ?p ?o')} }}")
+            known = self._client.query(f"ASK {{ {self.profile.within(f'<{iri}> ?p ?o')} }}")
         except FAILURES:
             known = BooleanResult(False)
         written = cut(written, MOST_IRI_CHARS)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from reasoningbank.corpus import Pack, known_packs, load_pack
-from reasoningbank.corpus.federation import Registry, RegistryEndpoint, read_registry
+from reasoningbank.corpus.registry import Registry, RegistryEndpoint, read_registry
 from reasoningbank.errors import EndpointError, ToolError, UsageError
 from reasoningbank.refs import Ref, RefLike, RefStore
 from reasoningbank.sparql import (

@@ -6,7 +6,7 @@ from collections.abc import Sized
 from difflib import get_close_matches
 from typing import Any
 
-from reasoningbank.corpus.federation import Registry, RegistryEndpoint
+from reasoningbank.corpus.registry import Registry, RegistryEndpoint
 from reasoningbank.errors import ToolError
 from reasoningbank.sparql import address_key
 from reasoningbank.sparql.terms import cut

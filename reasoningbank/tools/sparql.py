@@ -9,15 +9,15 @@ from pyoxigraph import NamedNode
 
 from reasoningbank.errors import EndpointError, QueryError, ToolError, UsageError
 from reasoningbank.refs import Ref, RefLike
+from reasoningbank.schema import is_empty, lint, sampling
+from reasoningbank.schema.profile import brief
 from reasoningbank.sparql import BooleanResult, Result, TableResult
 from reasoningbank.sparql.terms import cut
 from reasoningbank.sparql.tokens import tokenize
+from reasoningbank.tools import describing, labels
 from reasoningbank.tools.asking import Asking
 from reasoningbank.tools.bounds import CAPS, bounded_limit, fit, told
-from reasoningbank.tools.diagnosis import is_empty
-from reasoningbank.tools.exploring import describing, labels, schema_queries
-from reasoningbank.tools.exploring.counting import MOST_COUNTED, bounded_count
-from reasoningbank.tools.exploring.ladder import brief
+from reasoningbank.tools.describing import MOST_COUNTED, bounded_count
 from reasoningbank.tools.handle import Handle
 from reasoningbank.tools.looking import Asked, bare_columns, show_rows, show_stats, size_of
 from reasoningbank.tools.rows import Rows
@@ -57,7 +57,7 @@ class SPARQLTools(Asking):
         client: The connection; an own one by default.
         schema: Classes and properties as Turtle, e.g. those of a pack.
         vocabulary: What names the endpoint knows; shared by all trials of a run.
-        survey: How the endpoint can be explored; shared by all trials of a run.
+        profile: How the endpoint can be explored; shared by all trials of a run.
     """
 
     def as_dspy_tools(self) -> dict[str, Callable[..., Any]]:
@@ -107,17 +107,17 @@ class SPARQLTools(Asking):
     def sparql_classes(self, limit: int = 50) -> dict[str, Any]:
         """List the most frequent classes with their counts."""
         limit, note = bounded_limit("sparql_classes", limit)
-        found = self._explore(lambda: schema_queries.classes(self.survey, limit + 1))
+        found = self._explore(lambda: sampling.classes(self.profile, limit + 1))
         return self._counted("class", found, limit, note)
 
     def sparql_properties(self, limit: int = 50, class_uri: str = "") -> dict[str, Any]:
         """List the most frequent properties with counts, of one class if class_uri is given."""
         limit, note = bounded_limit("sparql_properties", limit)
         if not class_uri:
-            found = self._explore(lambda: schema_queries.properties(self.survey, limit + 1))
+            found = self._explore(lambda: sampling.properties(self.profile, limit + 1))
             return self._counted("property", found, limit, note)
         iri = self._iri(class_uri)
-        found = self._explore(lambda: schema_queries.properties_of(self.survey, iri, limit + 1))
+        found = self._explore(lambda: sampling.properties_of(self.profile, iri, limit + 1))
         if not found.items:
             note = self._no_class(iri, class_uri)
         return self._counted("property", found, limit, note)
@@ -126,7 +126,7 @@ class SPARQLTools(Asking):
         """Show what is said of a resource: each property with an example; and what points to it."""
         limit, note = bounded_limit("sparql_describe", limit)
         iri = self._iri(uri)
-        about = self._explore(lambda: describing.describe(self.survey, iri, limit))
+        about = self._explore(lambda: describing.describe(self.profile, iri, limit))
         items = self._about(about)
         notes = [note, *about.notes]
         if not items:
@@ -142,7 +142,7 @@ class SPARQLTools(Asking):
             raise ToolError(
                 "the pattern is empty, no text, or too long", hint="give a part of a name"
             )
-        found = self._explore(lambda: labels.find(self.survey, text))
+        found = self._explore(lambda: labels.find(self.profile, text))
         items = [
             {
                 "uri": self._show(match.uri),
@@ -163,7 +163,7 @@ class SPARQLTools(Asking):
         n, note = bounded_limit("sparql_sample", n)
         iri = self._iri(class_uri)
         most = CAPS["sparql_describe"].default
-        found = self._explore(lambda: describing.sample(self.survey, iri, n + 1, most))
+        found = self._explore(lambda: describing.sample(self.profile, iri, n + 1, most))
         items = [{"s": self._show(term)} for term in found.instances]
         notes = [note, *found.first.notes] if items else [self._no_class(iri, class_uri)]
         listing = self._listing("sparql_sample", "instances", items, n, notes)
@@ -248,7 +248,7 @@ class SPARQLTools(Asking):
             return self._why_empty(asked.prepared)
         if not bare_columns(result):
             return ()
-        return self._misspelt(asked.prepared)
+        return self._explained(lint, asked.prepared)
 
     def _rows(self, ref: RefLike, start: int, end: int, note: str, full: bool) -> Rows:
         handle, result, notes = self._look(ref)
@@ -272,16 +272,14 @@ class SPARQLTools(Asking):
             for one in about.said
         ]
 
-    def _counted(
-        self, name: str, found: schema_queries.Counted, limit: int, note: str
-    ) -> dict[str, Any]:
+    def _counted(self, name: str, found: sampling.Counted, limit: int, note: str) -> dict[str, Any]:
         items = [
             {name: self._show(NamedNode(iri))} | ({} if count is None else {"count": count})
             for iri, count in found.items
         ]
         plural = "classes" if name == "class" else "properties"
         notes = [note, *found.notes]
-        if self._explore(lambda: self.survey.in_graphs):
+        if self._explore(lambda: self.profile.in_graphs):
             notes.append(
                 "the data are in named graphs only: write GRAPH ?g { ... } around patterns"
             )

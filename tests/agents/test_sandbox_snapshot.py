@@ -12,7 +12,7 @@ import dspy.primitives
 import pytest
 
 from reasoningbank.agents.sandbox import Sandbox, deno_command, interpreter
-from reasoningbank.agents.sandbox.snapshot import memory_snapshot
+from reasoningbank.agents.sandbox.deno import memory_snapshot
 
 pytestmark = pytest.mark.sandbox
 

@@ -19,6 +19,7 @@ from reasoningbank.algebra import Limits, Runtime, json_chunks, run_program
 from reasoningbank.errors import BudgetError, EndpointError, QueryError, ReasoningBankError
 from reasoningbank.ldp import LDPServer
 
+from .faults import raises
 from .front import CUT, GONE, LOSE, PASS, Fault, Front, answer
 from .in_memory import op, value
 
@@ -160,11 +161,11 @@ def test_faults_on_the_way_that_pass(
 @pytest.mark.parametrize(
     ("fault", "told"),
     [
-        (answer(200, "<a> <b", Content_Type="text/turtle"), "no valid text/turtle"),
-        (answer(200, "<html>", Content_Type="text/html"), "text/html, not RDF"),
-        (answer(404), "HTTP 404"),
-        (answer(200, "#" * 999, Content_Type="text/turtle"), "larger than 500 bytes"),
-        (answer(302, Location="ftp://e/"), "not a web address"),
+        (answer(200, "<a> <b", Content_Type="text/turtle"), "bad-rdf"),
+        (answer(200, "<html>", Content_Type="text/html"), "not-rdf"),
+        (answer(404), "http"),
+        (answer(200, "#" * 999, Content_Type="text/turtle"), "too-large"),
+        (answer(302, Location="ftp://e/"), "bad-url"),
     ],
 )
 def test_a_document_that_cannot_be_read_ends_the_loop_before_its_write(
@@ -182,7 +183,7 @@ def test_a_document_that_cannot_be_read_ends_the_loop_before_its_write(
     # The first request is the query.
     front.script(PASS, PASS, PASS, fault, methods="GET")
     runtime = make(limits=Limits(document_bytes=500))
-    with pytest.raises(ReasoningBankError, match=told) as failed:
+    with raises(ReasoningBankError, told) as failed:
         ran(copy, runtime)
     assert str(failed.value).startswith("$.args.operation.args.data: ")
     assert [(write.url, write.state) for write in runtime.writes] == [
@@ -205,7 +206,7 @@ def test_a_result_that_breaks_off_leads_to_no_write(
 def test_a_result_beyond_the_budget_leads_to_no_write(
     make: Callable[..., Runtime], front: Front
 ) -> None:
-    with pytest.raises(BudgetError, match="more than the 8 rows"):
+    with raises(BudgetError, "budget"):
         ran(APPEND, make(limits=Limits(rows=8)))
     assert front.times("POST") == 0
 
@@ -236,11 +237,11 @@ def test_queries_of_another_form_are_refused_before_they_are_sent(
 ) -> None:
     runtime = make()
     for ask, query, told in (
-        (runtime.select, "ASK {}", "expected a SELECT, got a ASK"),
-        (runtime.graph, "SELECT * {}", "expected a CONSTRUCT or DESCRIBE, got a SELECT"),
-        (runtime.ask, "DESCRIBE <http://e/>", "expected a ASK, got a DESCRIBE"),
-        (runtime.select, "DROP ALL", "UPDATE|update"),
+        (runtime.select, "ASK {}", "wrong-form"),
+        (runtime.graph, "SELECT * {}", "wrong-form"),
+        (runtime.ask, "DESCRIBE <http://e/>", "wrong-form"),
+        (runtime.select, "DROP ALL", "update-refused"),
     ):
-        with pytest.raises(QueryError, match=told):
+        with raises(QueryError, told):
             ask(f"{BASE}sparql", query)
     assert not front.seen

@@ -9,6 +9,7 @@ from rdflib import XSD
 
 from reasoningbank.algebra import ProgramError, mistakes
 
+from .faults import said
 from .in_memory import Memory, op, outcome, text, uri, value
 
 
@@ -129,31 +130,32 @@ def test_bindings_of_several_writes() -> None:
 
 
 REFUSED: list[tuple[Any, Any, str]] = [
-    (TABLE, 0, "$.args.expression: positions are counted from 1"),
-    (TABLE, -1, "$.args.expression: positions are counted from 1"),
-    (TABLE, "?size >", "$.args.expression: '?size >' is no condition"),
-    (TABLE, "?size > 1) } #", "$.args.expression: a bracket of the condition"),
-    (TABLE, "?size > 1) || (true", "$.args.expression: a bracket of the condition"),
-    (TABLE, "EXISTS { ?s ?p ?o }", "$.args.expression: '{' does not belong into a condition"),
-    (TABLE, "ex:f(?size)", "$.args.expression: 'ex:f(?size)' is no condition"),
-    (TABLE, 1.5, "$.args.expression: expected a whole number or an expression, got the literal"),
-    ("x", 1, '$.args.input: expected a table or a list, got the literal "x"'),
+    (TABLE, 0, "$.args.expression no-item"),
+    (TABLE, -1, "$.args.expression no-item"),
+    (TABLE, "?size >", "$.args.expression bad-condition"),
+    (TABLE, "?size > 1) } #", "$.args.expression bad-condition"),
+    (TABLE, "?size > 1) || (true", "$.args.expression bad-condition"),
+    (TABLE, "EXISTS { ?s ?p ?o }", "$.args.expression bad-condition"),
+    (TABLE, "ex:f(?size)", "$.args.expression bad-condition"),
+    (TABLE, 1.5, "$.args.expression wrong-type"),
+    ("x", 1, "$.args.input wrong-type"),
 ]
 
 
 @pytest.mark.parametrize(("given", "expression", "told"), REFUSED)
 def test_what_is_refused_before_the_run(given: Any, expression: Any, told: str) -> None:
     wrong = mistakes(op("Filter", input=given, expression=expression))
-    assert [str(one)[: len(told)] for one in wrong] == [told]
+    assert len(wrong) == 1
+    assert said(wrong[0]) == told
 
 
 FAILING: list[tuple[Any, Any, str]] = [
-    (TABLE, 4, "$.args.expression: there is no item 4: there are 3"),
-    ([], 1, "$.args.expression: there is no item 1: there are 0"),
-    (ROWS[0], "none", "$.args.expression: the row has no 'none'; it has name, size, city"),
-    (["x"], "true", "$.args.input: a condition needs rows; give a position, or use ForEach"),
-    (TABLE, "?size > ?none", "$.args.expression: the rows have no 'none'; they have name, size"),
-    (TABLE, "size", "$.args.expression: 'size' is no condition"),
+    (TABLE, 4, "$.args.expression no-item"),
+    ([], 1, "$.args.expression no-item"),
+    (ROWS[0], "none", "$.args.expression unknown-column"),
+    (["x"], "true", "$.args.input wrong-type"),
+    (TABLE, "?size > ?none", "$.args.expression unknown-column"),
+    (TABLE, "size", "$.args.expression bad-condition"),
 ]
 
 
@@ -161,7 +163,7 @@ FAILING: list[tuple[Any, Any, str]] = [
 def test_what_fails_in_the_run(given: Any, expression: Any, told: str) -> None:
     with pytest.raises(ProgramError) as failed:
         outcome(op("Filter", input=given, expression=expression))
-    assert str(failed.value).startswith(told)
+    assert said(failed.value) == told
 
 
 def test_a_condition_is_no_way_out() -> None:

@@ -13,6 +13,8 @@ from reasoningbank.algebra import ProgramError, Runtime, mistakes, run_program, 
 from reasoningbank.errors import ReasoningBankError
 from reasoningbank.ldp import LDPServer
 
+from .faults import raises, said
+
 HUB = "https://localhost:4443/"
 PREFIXES = """
 @prefix dct: <http://purl.org/dc/terms/> .
@@ -122,21 +124,21 @@ def test_children_can_be_gone_through(runtime: Runtime) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ({"url": HUB}, "$: ldh-List needs endpoint or base"),
-        ({"url": HUB, "base": HUB, "endpoint": f"{HUB}sparql"}, "$: ldh-List takes either"),
-        ({"base": HUB}, "$.args: ldh-List lacks the argument url"),
-        ({"url": "x", "base": HUB}, "$.args.url: "),
+        ({"url": HUB}, "$ exclusive-arguments"),
+        ({"url": HUB, "base": HUB, "endpoint": f"{HUB}sparql"}, "$ exclusive-arguments"),
+        ({"base": HUB}, "$.args missing-argument"),
+        ({"url": "x", "base": HUB}, "$.args.url relative-iri"),
     ],
 )
 def test_lists_that_cannot_be(arguments: dict[str, str], told: str) -> None:
     wrong = mistakes(op("ldh-List", **arguments))
-    assert str(wrong[0]).startswith(told)
+    assert said(wrong[0]) == told
 
 
 @pytest.mark.parametrize("title", ["", ".", ".."])
 def test_names_that_would_be_another_document(runtime: Runtime, hub: LDPServer, title: str) -> None:
     before = hub.documents.read(HUB)
-    with pytest.raises(ProgramError, match=r"\$: .* can be no name of a document"):
+    with raises(ProgramError, "bad-name"):
         run_program(op("ldh-CreateContainer", parent=f"{HUB}a/", title=title), runtime)
     assert hub.documents.read(HUB) == before
 
@@ -147,11 +149,11 @@ def test_slugs_cannot_lead_elsewhere(runtime: Runtime) -> None:
     )
     assert bindings(made)[0]["url"] == f"{HUB}a/b%2F%3Fc%23d/"
     # Percent-encoded it is a name, yet not for every server.
-    with pytest.raises(ReasoningBankError, match=r"no \. or \.\. as a name"):
+    with raises(ReasoningBankError, "bad-url"):
         run_program(op("ldh-CreateItem", container=f"{HUB}a/", title="../b"), runtime)
 
 
 def test_writes_are_allowed_or_not(hub: LDPServer) -> None:
     runtime = Runtime(addresses={HUB: hub.address}, allow_write=[f"{HUB}mine/"])
-    with runtime, pytest.raises(ReasoningBankError, match=r"\$: .*may not be written"):
+    with runtime, raises(ReasoningBankError, "write-not-allowed"):
         run_program(op("ldh-CreateItem", container=HUB, title="x"), runtime)

@@ -21,11 +21,9 @@ from reasoningbank.algebra import (
     graph_to_jsonld,
     json_chunks,
 )
-from reasoningbank.algebra.builtin.uris import encode_for_uri, resolve
-from reasoningbank.algebra.inline_data import with_values
-from reasoningbank.algebra.jsonld_check import is_iri
-from reasoningbank.algebra.replacing import replace_all
-from reasoningbank.algebra.substitution import substitute
+from reasoningbank.algebra.builtin.strings import encode_for_uri, replace_all, resolve
+from reasoningbank.algebra.jsonld import is_iri
+from reasoningbank.algebra.queries import substitute, with_values
 from reasoningbank.algebra.terms import (
     BlankNodes,
     from_oxigraph,

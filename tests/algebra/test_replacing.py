@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from reasoningbank.algebra import ProgramError
-from reasoningbank.algebra import replacing as module
-from reasoningbank.algebra.replacing import replace_all
+from reasoningbank.algebra.builtin import strings as module
+from reasoningbank.algebra.builtin.strings import replace_all
 
+from .faults import raises, said
 from .in_memory import op, outcome, text, value
 
 # The first eight are the examples of XPath and XQuery Functions and Operators 3.1, section 5.6.4.
@@ -63,20 +64,20 @@ def test_replace(words: str, pattern: str, replacement: str, flags: str, result:
 
 
 REFUSED = [
-    (".*?", "$1", "", "args.pattern: the pattern '.*?' matches the empty string"),
-    ("", "x", "", "args.pattern: the pattern '' matches the empty string"),
-    ("$", "x", "m", "args.pattern: the pattern '$' matches the empty string"),
-    ("a|b*", "x", "", "args.pattern: the pattern 'a|b*' matches the empty string"),
-    ("b(", "x", "", "args.pattern: the pattern 'b(' is no regular expression"),
-    ("(?=b)", "x", "", "args.pattern: the pattern '(?=b)' is no regular expression"),
-    ("\\b", "x", "", "args.pattern: the pattern '\\\\b' is no regular expression"),
-    ("[b-a]", "x", "", "args.pattern: the pattern '[b-a]' is no regular expression"),
-    ("[a", "x", "", "args.pattern: the pattern '[a' is no regular expression"),
-    ("b", "$", "", "args.replacement: the replacement '$' is none"),
-    ("b", "$a", "", "args.replacement: the replacement '$a' is none"),
-    ("b", "\\n", "", "args.replacement: the replacement '\\\\n' is none"),
-    ("b", "x\\", "", "args.replacement: the replacement 'x\\\\' is none"),
-    ("b", "x", "z", "args.flags: there is no flag 'z'"),
+    (".*?", "$1", "", "args.pattern empty-match"),
+    ("", "x", "", "args.pattern empty-match"),
+    ("$", "x", "m", "args.pattern empty-match"),
+    ("a|b*", "x", "", "args.pattern empty-match"),
+    ("b(", "x", "", "args.pattern bad-pattern"),
+    ("(?=b)", "x", "", "args.pattern bad-pattern"),
+    ("\\b", "x", "", "args.pattern bad-pattern"),
+    ("[b-a]", "x", "", "args.pattern bad-pattern"),
+    ("[a", "x", "", "args.pattern bad-pattern"),
+    ("b", "$", "", "args.replacement bad-replacement"),
+    ("b", "$a", "", "args.replacement bad-replacement"),
+    ("b", "\\n", "", "args.replacement bad-replacement"),
+    ("b", "x\\", "", "args.replacement bad-replacement"),
+    ("b", "x", "z", "args.flags bad-flag"),
 ]
 
 
@@ -84,12 +85,12 @@ REFUSED = [
 def test_what_is_refused(pattern: str, replacement: str, flags: str, told: str) -> None:
     with pytest.raises(ProgramError) as failed:
         replace_all("abc", pattern, replacement, flags)
-    assert str(failed.value).startswith(told)
+    assert said(failed.value) == told
 
 
 def test_a_pattern_that_backtracks_for_ever_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "SECONDS", 0.05)
-    with pytest.raises(ProgramError, match="takes too long; make it simpler"):
+    with raises(ProgramError, "slow-pattern"):
         replace_all("a" * 5_000 + "!", "(a|aa)+$", "x")
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from rdflib import BNode, Literal, URIRef
 
+from reasoningbank.algebra.addresses import Credential, credentials_from
 from reasoningbank.algebra.runtime import Limits, Runtime
-from reasoningbank.algebra.web_credentials import Credential, credentials_from
 from reasoningbank.errors import (
     BudgetError,
     EndpointError,
@@ -23,6 +23,7 @@ from reasoningbank.errors import (
 )
 from reasoningbank.ldp import LDPServer
 
+from .faults import raises
 from .front import CUT, Fault, Front, answer
 
 P = URIRef("http://e/p")
@@ -94,17 +95,17 @@ def test_terms_stay_as_they_were_written(front: Front, runtime: Runtime) -> None
     [
         (answer(200, "<html><title>Home</title>", Content_Type="text/html"), "is text/html, not"),
         (answer(200, "%PDF", Content_Type="application/pdf"), "is application/pdf, not RDF"),
-        (answer(200, "<a:a> <a:b> <a:c> ."), "of no named type, not RDF"),
-        (answer(200, "<a> <b", Content_Type="text/turtle"), "no valid text/turtle"),
-        (answer(200, '{"a":', Content_Type="application/ld+json"), "no valid application/ld"),
-        (answer(200, "", Content_Type="application/ld+json"), "is empty"),
+        (answer(200, "<a:a> <a:b> <a:c> ."), "not-rdf"),
+        (answer(200, "<a> <b", Content_Type="text/turtle"), "bad-rdf"),
+        (answer(200, '{"a":', Content_Type="application/ld+json"), "bad-rdf"),
+        (answer(200, "", Content_Type="application/ld+json"), "bad-rdf"),
         (
             answer(200, '{"@context": "http://e/c", "a": 1}', Content_Type="application/ld+json"),
-            "no valid application/ld",
+            "bad-rdf",
         ),
         (
             answer(200, "<a:a> <a:b> <<( <a:a> <a:b> 1 )>> .", Content_Type="text/turtle"),
-            "triple terms are not supported",
+            "unsupported-term",
         ),
         (
             answer(
@@ -112,14 +113,14 @@ def test_terms_stay_as_they_were_written(front: Front, runtime: Runtime) -> None
                 '<!DOCTYPE r [<!ENTITY a "lol"><!ENTITY b "&a;&a;">]><r>&b;</r>',
                 Content_Type="application/rdf+xml",
             ),
-            "unfold",
+            "bad-rdf",
         ),
         (answer(200, b"x", Content_Type="text/turtle", Content_Encoding="gzip"), "compressed"),
         (answer(404, "gone\nfor good"), "HTTP 404: gone for good"),
         (answer(403, "<html><h1>No &amp; no</h1>", Content_Type="text/html"), "403: No & no"),
         (answer(406), "HTTP 406"),
         (answer(500, "x" * 9999), "HTTP 500: xxx"),
-        (answer(204), "not RDF"),
+        (answer(204), "not-rdf"),
     ],
 )
 def test_what_is_no_graph_is_told_in_one_line(
@@ -130,7 +131,7 @@ def test_what_is_no_graph_is_told_in_one_line(
         runtime.get("http://data.example/d")
     line = str(failed.value)
     assert line.startswith("http://data.example/d: ")
-    assert told in line
+    assert told in f"{failed.value.code} {line}"
     assert "\n" not in line
     assert len(line) < 600
     assert len(front.seen) == 1
@@ -150,26 +151,26 @@ def test_redirects_are_followed(front: Front, runtime: Runtime, status: int) -> 
 
 def test_redirects_lead_only_where_the_run_may_go(front: Front, pauses: list[float]) -> None:
     for target, told in (
-        ("file:///etc/passwd", "not a web address"),
-        (f"{front.url}loop", "more than 10 redirects"),
-        ("http://elsewhere.example/", "may not be read"),
+        ("file:///etc/passwd", "bad-url"),
+        (f"{front.url}loop", "too-many-redirects"),
+        ("http://elsewhere.example/", "read-not-allowed"),
     ):
         front.script(*[answer(302, Location=target)] * 20)
         runtime = Runtime(allow_read=[front.url], pause=pauses.append)
-        with runtime, pytest.raises(ReasoningBankError, match=told):
+        with runtime, raises(ReasoningBankError, told):
             runtime.get(f"{front.url}loop")
 
 
 def test_only_web_addresses_are_read(runtime: Runtime) -> None:
     for url in ("file:///etc/passwd", "/etc/passwd", "ftp://e/"):
-        with pytest.raises(UsageError, match="not a web address"):
+        with raises(UsageError, "bad-url"):
             runtime.get(url)
 
 
 def test_what_the_run_may_not_read(front: Front) -> None:
     with Runtime(allow_read=["http://ok.example/"]) as runtime:
         for read in (runtime.get, lambda url: runtime.select(url, "SELECT * { ?s ?p ?o }")):
-            with pytest.raises(UsageError, match="may not be read; allowed: http://ok"):
+            with raises(UsageError, "read-not-allowed"):
                 read(front.url)
     assert not front.seen
 
@@ -177,7 +178,7 @@ def test_what_the_run_may_not_read(front: Front) -> None:
 def test_queries_do_not_lead_where_the_run_may_not_read(front: Front) -> None:
     query = "SELECT * { SERVICE <http://elsewhere.example/sparql> { ?s ?p ?o } }"
     runtime = Runtime(allow_read=[front.url])
-    with runtime, pytest.raises(QueryError, match="not among the allowed endpoints"):
+    with runtime, raises(QueryError, "service-refused"):
         runtime.select(f"{front.url}sparql", query)
     assert not front.seen
 
@@ -197,21 +198,21 @@ def test_a_server_that_wants_too_long_a_pause_is_told(
     front: Front, runtime: Runtime, pauses: list[float]
 ) -> None:
     front.script(answer(429, "slow down", Retry_After="3600"))
-    with pytest.raises(EndpointError, match="HTTP 429: slow down"):
+    with raises(EndpointError, "http"):
         runtime.get("http://data.example/d")
     assert pauses == []
 
 
 def test_tries_end(front: Front, runtime: Runtime, pauses: list[float]) -> None:
     front.script(*[CUT] * 9)
-    with pytest.raises(EndpointError, match="the connection was dropped"):
+    with raises(EndpointError, "no-reply"):
         runtime.get("http://data.example/d")
     assert (len(front.seen), len(pauses)) == (4, 3)
 
 
 def test_a_server_that_is_not_there(runtime: Runtime, front: Front) -> None:
     front.close()
-    with pytest.raises(EndpointError, match="no connection"):
+    with raises(EndpointError, "no-connection"):
         runtime.get("http://data.example/d")
 
 
@@ -219,9 +220,10 @@ def test_an_endpoint_is_told_by_the_address_that_the_program_has() -> None:
     addresses = {"https://far.example/sparql": "http://127.0.0.1:1/query"}
     with (
         Runtime(addresses=addresses, limits=Limits(tries=1), pause=lambda _: None) as run,
-        pytest.raises(EndpointError, match=r"^https://far\.example/sparql: "),
+        raises(EndpointError, "no-connection") as failed,
     ):
         run.select("https://far.example/sparql", "SELECT ?s WHERE { ?s ?p ?o }")
+    assert failed.value.where == "https://far.example/sparql"
 
 
 @pytest.mark.parametrize(
@@ -231,14 +233,14 @@ def test_an_endpoint_is_told_by_the_address_that_the_program_has() -> None:
 def test_a_slow_drip_comes_to_an_end(front: Front, beginning: bytes) -> None:
     front.script(*[Fault("drip", body=beginning)] * 9)
     limits = Limits(request_seconds=1.0, tries=1)
-    with Runtime(limits=limits) as runtime, pytest.raises(EndpointError, match="no whole answer"):
+    with Runtime(limits=limits) as runtime, raises(EndpointError, "no-reply"):
         runtime.get(front.url)
 
 
 def test_a_huge_document_is_not_read_to_its_end(front: Front) -> None:
     front.script(Fault("drip", body=b"HTTP/1.1 200 OK\r\nContent-Type: text/turtle\r\n\r\n#"))
     limits = Limits(document_bytes=20)
-    with Runtime(limits=limits) as runtime, pytest.raises(EndpointError, match="larger than 20"):
+    with Runtime(limits=limits) as runtime, raises(EndpointError, "too-large"):
         runtime.get(front.url)
 
 
@@ -246,7 +248,7 @@ def test_a_document_of_too_many_triples(front: Front) -> None:
     body = "".join(f"<> <http://e/p> {n} ." for n in range(9))
     front.script(answer(200, body, Content_Type="text/turtle"))
     runtime = Runtime(limits=Limits(rows=8))
-    with runtime, pytest.raises(BudgetError, match="more than 8 triples"):
+    with runtime, raises(BudgetError, "budget"):
         runtime.get(front.url)
 
 
@@ -255,13 +257,13 @@ def test_budgets_end_a_run(front: Front) -> None:
     front.script(turtle, answer(302, Location="/"), turtle)
     with Runtime(limits=Limits(requests=2)) as runtime:
         runtime.get(front.url)
-        with pytest.raises(BudgetError, match="2 requests are used up"):
+        with raises(BudgetError, "budget"):
             runtime.get(front.url)
     runtime = Runtime(limits=Limits(seconds=1e-9))
-    with runtime, pytest.raises(BudgetError, match="seconds are used up"):
+    with runtime, raises(BudgetError, "budget"):
         runtime.get(front.url)
     assert len(front.seen) == 2
-    with pytest.raises(UsageError, match=r"Limits\.rows: must be above 0"):
+    with raises(UsageError, "limits"):
         Limits(rows=0)
 
 
@@ -307,15 +309,15 @@ def test_credentials_come_from_a_file(tmp_path: Path) -> None:
     assert first.certificate == tmp_path / "me.pem"
     assert second.headers == {"Authorization": "Basic YWRhOng="}
     for text, told in (
-        ('[[credential]]\nuser = "a"', "without a base"),
-        ('[[credential]]\nbase = "http://e/"\ntoken_env = "NO"', "has no NO"),
-        ('[[credential]]\nbase = "http://e/"\ntokn = "NO"', "unknown key 'tokn'"),
-        ('[[credential]]\nbase = "http://e/"\npassword = "x"', "without a user"),
-        ("credential = 1", "expected"),
-        ("[", "cannot be read"),
+        ('[[credential]]\nuser = "a"', "bad-credential"),
+        ('[[credential]]\nbase = "http://e/"\ntoken_env = "NO"', "bad-credential"),
+        ('[[credential]]\nbase = "http://e/"\ntokn = "NO"', "bad-credential"),
+        ('[[credential]]\nbase = "http://e/"\npassword = "x"', "bad-credential"),
+        ("credential = 1", "bad-credential"),
+        ("[", "bad-credential"),
     ):
         file.write_text(text)
-        with pytest.raises(UsageError, match=told):
+        with raises(UsageError, told):
             credentials_from(file, {})
 
 
@@ -349,8 +351,9 @@ def test_tls_is_verified_and_clients_show_certificates(certificates: Path, front
     )
     limits = Limits(tries=1)
     runtime = Runtime(limits=limits)
-    with runtime, pytest.raises(EndpointError, match="certificate verify failed"):
+    with runtime, raises(EndpointError, "no-connection") as failed:
         runtime.get(front.url)
+    assert "certificate verify failed" in failed.value.what
     known = Credential(front.url, authorities=certificates / "server.pem")
     with Runtime(limits=limits, credentials=[known]) as runtime, pytest.raises(EndpointError):
         runtime.get(front.url)
@@ -365,9 +368,9 @@ def test_tls_is_verified_and_clients_show_certificates(certificates: Path, front
         assert len(runtime.get(front.url)) == 1
         rows = list(runtime.select(f"{front.url}sparql", "SELECT ?x { ?s ?p ?x }").rows)
         assert str(rows[0]["x"]) == "1"
-        with pytest.raises(EndpointError, match="redirects from TLS"):
+        with raises(EndpointError, "insecure-redirect"):
             runtime.get(front.url)
-    with pytest.raises(UsageError, match="cannot be read"):
+    with raises(UsageError, "bad-credential"):
         Runtime(credentials=[Credential(front.url, certificate=certificates / "no.pem")]).get(
             front.url
         )

@@ -13,10 +13,11 @@ from rdflib import Graph, Literal, URIRef
 
 from reasoningbank.algebra.journal import Journal
 from reasoningbank.algebra.runtime import Limits, Runtime
-from reasoningbank.algebra.runtime_writes import _entails
+from reasoningbank.algebra.writes import entails
 from reasoningbank.errors import BudgetError, EndpointError, RecordError, UsageError
 from reasoningbank.ldp import LDPServer
 
+from .faults import full_disk, raises
 from .front import CUT, GONE, LOSE, PASS, Fault, Front, answer
 
 BASE = "http://data.example/"
@@ -98,9 +99,9 @@ def test_only_allowed_bases_are_written(
     make: Callable[..., Runtime], front: Front, url: str
 ) -> None:
     runtime = make(allow_write=[f"{BASE}in/"])
-    with pytest.raises(UsageError, match=r"may not be written; allowed: http://data.example/in/"):
+    with raises(UsageError, "write-not-allowed"):
         runtime.send("PUT", url, Graph())
-    with pytest.raises(UsageError, match="--allow-write"):
+    with raises(UsageError, "write-not-allowed"):
         make(allow_write=[]).send("PUT", DOC, Graph())
     assert not front.seen
     assert runtime.writes == ()
@@ -108,17 +109,17 @@ def test_only_allowed_bases_are_written(
 
 def test_bodies_are_what_methods_take(make: Callable[..., Runtime]) -> None:
     runtime = make()
-    with pytest.raises(UsageError, match="PATCH takes a SPARQL Update"):
+    with raises(UsageError, "wrong-body"):
         runtime.send("PATCH", DOC, Graph())
-    with pytest.raises(UsageError, match="PUT takes a graph"):
+    with raises(UsageError, "wrong-body"):
         runtime.send("PUT", DOC, "<a> <b> <c> .")
-    with pytest.raises(UsageError, match="fragment"):
+    with raises(UsageError, "bad-url"):
         runtime.send("PUT", f"{DOC}#it", Graph())
 
 
 def test_a_dry_run_resumes_nothing(tmp_path: Path) -> None:
     Journal(tmp_path / "j").close()
-    with pytest.raises(UsageError, match="a dry run resumes nothing"):
+    with raises(UsageError, "exclusive-options"):
         Runtime(dry_run=True, resume=True, journal=tmp_path / "j")
 
 
@@ -205,7 +206,7 @@ def test_an_update_of_which_nobody_knows_ends_the_run_and_is_not_repeated(
     first = make(journal=journal)
     first.send("PUT", DOC, graph(f"<> <{P}> 0 ."))
     front.script(LOSE, methods="PATCH")
-    with pytest.raises(EndpointError, match="it is not known whether it was done"):
+    with raises(EndpointError, "write-unanswered"):
         first.send("PATCH", DOC, RISE)
     assert states(first) == [("PUT", "done"), ("PATCH", "unanswered")]
     assert values(site)[0].startswith('"1"')
@@ -213,7 +214,7 @@ def test_an_update_of_which_nobody_knows_ends_the_run_and_is_not_repeated(
 
     asking = make(journal=journal, resume=True)
     assert asking.send("PUT", DOC, graph(f"<> <{P}> 0 .")).status == 201
-    with pytest.raises(EndpointError, match="does not tell whether an earlier PATCH was done"):
+    with raises(EndpointError, "write-unknown"):
         asking.send("PATCH", DOC, RISE)
     asking.close()
     assert values(site)[0].startswith('"1"')
@@ -256,13 +257,13 @@ def test_an_interrupted_write_is_settled_by_what_the_document_is(
     first.send("PUT", DOC, graph(f"<> <{P}> 0 ."))
     # The connection ends, and then nobody can look whether it was done.
     front.script(PASS, LOSE if done else CUT, GONE, methods="HEAD POST PATCH GET")
-    with pytest.raises(EndpointError, match="cannot be looked at"):
+    with raises(EndpointError, "write-unanswered"):
         first.send(method, DOC, body)
     first.close()
     front.script()
     again = make(journal=tmp_path / "j", resume=True)
     if done and method == "PATCH":
-        with pytest.raises(EndpointError, match="does not tell"):
+        with raises(EndpointError, "write-unknown"):
             again.send(method, DOC, body)
     else:
         again.send(method, DOC, body)
@@ -280,7 +281,7 @@ def test_a_server_without_etags_is_not_asked_twice_to_add(
     front.script(
         answer(405), CUT, answer(200, "", Content_Type="text/turtle"), methods="HEAD POST GET"
     )
-    with pytest.raises(EndpointError, match="it is not known whether"):
+    with raises(EndpointError, "write-unanswered"):
         runtime.send("POST", DOC, graph(BLANK))
     assert front.times("POST") == 1
 
@@ -338,10 +339,10 @@ def test_a_308_is_followed_within_the_bases_and_not_out_of_them(
     assert len(values(site, f"{BASE}a/new")) == 1
     assert front.bodies[0] == front.bodies[1] != b""
     front.script(answer(307, Location="/b"), methods="PUT")
-    with pytest.raises(EndpointError, match="may not be written"):
+    with raises(EndpointError, "write-not-sent"):
         runtime.send("PUT", f"{BASE}a/old", Graph())
     front.script(answer(301, Location="/a/x"), methods="POST")
-    with pytest.raises(EndpointError, match="redirects to /a/x"):
+    with raises(EndpointError, "write-refused"):
         runtime.send("POST", f"{BASE}a/old", Graph())
     assert states(runtime) == [("PUT", "done"), ("PUT", "not sent"), ("POST", "refused")]
     assert site.documents.read(f"{BASE}b") is None
@@ -350,7 +351,7 @@ def test_a_308_is_followed_within_the_bases_and_not_out_of_them(
 def test_a_refusal_is_told_and_noted(make: Callable[..., Runtime], front: Front) -> None:
     runtime = make()
     front.script(answer(403, "not you"), methods="PUT")
-    with pytest.raises(EndpointError, match=r"d: the PUT was refused: HTTP 403: not you"):
+    with raises(EndpointError, "write-refused"):
         runtime.send("PUT", DOC, Graph())
     write = runtime.writes[0]
     assert (write.state, write.status, write.why) == ("refused", 403, "HTTP 403: not you")
@@ -387,15 +388,10 @@ def test_a_server_that_is_gone_halfway_and_a_run_that_goes_on(
 
 
 def test_a_write_that_cannot_be_noted_is_not_sent(
-    make: Callable[..., Runtime], front: Front, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make: Callable[..., Runtime], front: Front, tmp_path: Path
 ) -> None:
     runtime = make(journal=tmp_path / "j")
-
-    def full(_: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("reasoningbank.algebra.journal.os.fsync", full)
-    with pytest.raises(RecordError, match="No space left"):
+    with full_disk(), raises(RecordError, "journal-unwritable"):
         runtime.send("PUT", DOC, Graph())
     assert front.times("PUT") == 0
 
@@ -405,7 +401,7 @@ def test_a_budget_that_ends_after_a_lost_answer_leaves_the_write_unanswered(
 ) -> None:
     runtime = make(limits=Limits(requests=1))
     front.script(LOSE, methods="PUT")
-    with pytest.raises(BudgetError, match="1 requests are used up"):
+    with raises(BudgetError, "budget"):
         runtime.send("PUT", DOC, Graph())
     assert states(runtime) == [("PUT", "unanswered")]
 
@@ -415,7 +411,7 @@ def test_a_budget_that_ends_stops_before_a_write(
 ) -> None:
     runtime = make(limits=Limits(requests=1))
     runtime.send("PUT", DOC, graph(f"<> <{P}> 1 ."))
-    with pytest.raises(BudgetError, match="1 requests are used up"):
+    with raises(BudgetError, "budget"):
         runtime.send("PUT", f"{BASE}e", Graph())
     assert states(runtime) == [("PUT", "done"), ("PUT", "not sent")]
     assert front.times("PUT") == 1
@@ -448,6 +444,6 @@ def test_a_blank_node_is_one_node_in_all_its_triples() -> None:
     data = "@prefix e: <http://e/> . <http://d> {} [ e:name 'Ada' ; e:age 7 ] ."
     wanted = Graph().parse(data=data.format("e:knows"), format="turtle")
     there = Graph().parse(data=data.format("e:knows"), format="turtle")
-    assert _entails(there, wanted)
+    assert entails(there, wanted)
     apart = "@prefix e: <http://e/> . <http://d> e:knows [ e:name 'Ada' ] , [ e:age 7 ] ."
-    assert not _entails(Graph().parse(data=apart, format="turtle"), wanted)
+    assert not entails(Graph().parse(data=apart, format="turtle"), wanted)

@@ -12,7 +12,7 @@ import pytest
 import xllamacpp
 
 from reasoningbank.algebra import Operation, ProgramError, mistakes, operations, read_program
-from reasoningbank.algebra.schema import program_schema
+from reasoningbank.algebra.reference import program_schema
 
 from .in_memory import op, value
 

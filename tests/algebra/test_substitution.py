@@ -6,9 +6,10 @@ import pytest
 from rdflib import XSD, BNode, Literal, URIRef
 
 from reasoningbank.algebra import ProgramError
-from reasoningbank.algebra.substitution import substitute
+from reasoningbank.algebra.queries import substitute
 from reasoningbank.algebra.terms import Term
 
+from .faults import raises, said
 from .in_memory import op, outcome, text, uri, value
 
 IRI = URIRef("http://e/x")
@@ -103,24 +104,24 @@ def test_terms_are_escaped(term: Term, written: str) -> None:
 
 
 REFUSED: list[tuple[str, Term, str]] = [
-    ("ASK { ?s ?p ?vv }", IRI, "no ?v occurs in the query; it has ?s, ?p, ?vv"),
-    ("ASK { ?s ?p '?v' } # ?v", IRI, "no ?v occurs in the query; it has ?s, ?p"),
-    ("ASK {}", IRI, "no ?v occurs in the query; it has none"),
-    ("ASK { ?v ?p ?o }", BNode("b"), "?v would be a blank node"),
-    ("SELECT ?v { BIND(1 AS ?v) }", IRI, "?v is assigned by AS at line 1, column 23"),
-    ("SELECT (1 AS ?v) {}", IRI, "?v is assigned by AS at line 1, column 14"),
-    ("ASK { VALUES ?v { 1 } }", IRI, "?v is assigned by VALUES at line 1, column 14"),
-    ("ASK { ?s ?p ?o } VALUES (?o ?v) { (1 2) }", IRI, "?v is assigned by VALUES at"),
-    ("ASK { ?s ?v ?o }", Literal("x"), "no valid query is left"),
-    ("DESCRIBE ?v", Literal("x"), "no valid query is left"),
-    ("ASK { GRAPH ?v { ?s ?p ?o } }", Literal("x"), "no valid query is left"),
-    ("ASK { ?s ?v* ?o }", Literal("x"), "no valid query is left"),
-    ("ASK { ?v ?p", IRI, "no valid query is left"),
-    ("?v", IRI, "no valid query is left"),
-    ("ASK { ?s ?p ?v }", URIRef("rel"), "'rel' is no absolute IRI; resolve it with ResolveURI"),
-    ("ASK { ?s ?p ?v }", URIRef("http://e/> ?x"), "'http://e/> ?x' is no absolute IRI"),
-    ("SELECT ?n { ?v ?p ?n MINUS { ?v a ?v } }", IRI, "without ?v the MINUS at line 1, column 2"),
-    ("LOAD ?v", IRI, "no valid query is left"),
+    ("ASK { ?s ?p ?vv }", IRI, "no-such-variable"),
+    ("ASK { ?s ?p '?v' } # ?v", IRI, "no-such-variable"),
+    ("ASK {}", IRI, "no-such-variable"),
+    ("ASK { ?v ?p ?o }", BNode("b"), "blank-node"),
+    ("SELECT ?v { BIND(1 AS ?v) }", IRI, "assigned-variable"),
+    ("SELECT (1 AS ?v) {}", IRI, "assigned-variable"),
+    ("ASK { VALUES ?v { 1 } }", IRI, "assigned-variable"),
+    ("ASK { ?s ?p ?o } VALUES (?o ?v) { (1 2) }", IRI, "assigned-variable"),
+    ("ASK { ?s ?v ?o }", Literal("x"), "invalid-result"),
+    ("DESCRIBE ?v", Literal("x"), "invalid-result"),
+    ("ASK { GRAPH ?v { ?s ?p ?o } }", Literal("x"), "invalid-result"),
+    ("ASK { ?s ?v* ?o }", Literal("x"), "invalid-result"),
+    ("ASK { ?v ?p", IRI, "invalid-result"),
+    ("?v", IRI, "invalid-result"),
+    ("ASK { ?s ?p ?v }", URIRef("rel"), "relative-iri"),
+    ("ASK { ?s ?p ?v }", URIRef("http://e/> ?x"), "relative-iri"),
+    ("SELECT ?n { ?v ?p ?n MINUS { ?v a ?v } }", IRI, "empty-minus"),
+    ("LOAD ?v", IRI, "invalid-result"),
 ]  # fmt: skip
 
 
@@ -140,7 +141,7 @@ def test_a_minus_that_shares_something_else_stays(query: str) -> None:
 def test_what_is_refused(query: str, term: Term, told: str) -> None:
     with pytest.raises(ProgramError) as failed:
         substitute(query, {"v": term})
-    assert str(failed.value).startswith(told)
+    assert said(failed.value) == told
 
 
 ROW = {"a": uri("http://e/a"), "b": text("B", "da")}
@@ -180,19 +181,19 @@ def test_plain_values_are_literals() -> None:
 
 def test_a_variable_that_the_row_lacks() -> None:
     call = op("Substitute", query=QUERY, var="c", binding=op("Current"))
-    with pytest.raises(ProgramError, match=r"\?c is missing in the binding; the row has a, b"):
+    with raises(ProgramError, "unknown-column"):
         outcome(op("ForEach", select=[ROW], operation=call))
 
 
 def test_an_unbound_value() -> None:
     rows = {"head": {"vars": ["a", "z"]}, "results": {"bindings": [ROW]}}
     call = op("Substitute", query=QUERY, var="a", binding=value("z"))
-    with pytest.raises(ProgramError, match="expected an RDF term or a row, got nothing"):
+    with raises(ProgramError, "wrong-type"):
         outcome(op("ForEach", select=rows, operation=call))
 
 
 def test_a_value_without_a_variable() -> None:
-    with pytest.raises(ProgramError, match="a single value needs var; name the variable"):
+    with raises(ProgramError, "missing-argument"):
         outcome(op("Substitute", query=QUERY, binding="x"))
 
 
@@ -213,16 +214,16 @@ def test_values() -> None:
 @pytest.mark.parametrize(
     ("args", "told"),
     [
-        ({"query": "ASK { ?a ?p 1 }"}, "no ?b occurs in the query"),
-        ({"vars": ["z"]}, "the table has no 'z'; it has a, b"),
-        ({"query": f"{QUERY} VALUES ?a {{ 1 }}"}, "no valid query is left"),
-        ({"data": [{"a": {"type": "bnode", "value": "x"}}]}, "?a is a blank node"),
+        ({"query": "ASK { ?a ?p 1 }"}, "$.args.query no-such-variable"),
+        ({"vars": ["z"]}, "$.args.vars unknown-column"),
+        ({"query": f"{QUERY} VALUES ?a {{ 1 }}"}, "$ invalid-result"),
+        ({"data": [{"a": {"type": "bnode", "value": "x"}}]}, "$ blank-node"),
     ],
 )
 def test_values_that_cannot_be(args: dict[str, object], told: str) -> None:
     with pytest.raises(ProgramError) as failed:
         outcome(op("Values", **{"query": QUERY, "data": [ROW], **args}))
-    assert told in str(failed.value)
+    assert said(failed.value) == told
 
 
 @pytest.mark.parametrize(

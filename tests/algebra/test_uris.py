@@ -6,6 +6,7 @@ import pytest
 
 from reasoningbank.algebra import ProgramError, mistakes
 
+from .faults import raises, said
 from .in_memory import op, outcome, text, uri, value
 
 ENCODED = [
@@ -88,7 +89,7 @@ def test_other_schemes() -> None:
 
 
 def test_what_cannot_be_resolved() -> None:
-    with pytest.raises(ProgramError, match="cannot be resolved against http://e/: "):
+    with raises(ProgramError, "bad-iri"):
         outcome(op("ResolveURI", base="http://e/", relative="\ufffe"))
 
 
@@ -100,25 +101,26 @@ def test_uri() -> None:
 
 
 REFUSED = [
-    (op("URI", input="a/b"), "$.args.input: 'a/b' is no absolute URI"),
-    (op("URI", input="http://e/a b"), "$.args.input: 'http://e/a b' is no absolute URI"),
-    (op("ResolveURI", base="b/", relative="c"), "$.args.base: 'b/' is no absolute URI"),
-    (op("GET", url="b/"), "$.args.url: 'b/' is no URL; write it in full"),
-    (op("GET", url="urn:isbn:1"), "$.args.url: 'urn:isbn:1' is no http or https address"),
-    (op("GET", url="file:///etc/passwd"), "$.args.url: 'file:///etc/passwd' is no http"),
-    (op("GET", url="http://"), "$.args.url: 'http://' is no http or https address"),
-    (op("GET", url=5), "$.args.url: '5' is no URL"),
-    (op("Str", input={"type": "bnode", "value": "b"}), "$.args.input: a blank node has no text"),
+    (op("URI", input="a/b"), "$.args.input relative-iri"),
+    (op("URI", input="http://e/a b"), "$.args.input relative-iri"),
+    (op("ResolveURI", base="b/", relative="c"), "$.args.base relative-iri"),
+    (op("GET", url="b/"), "$.args.url bad-url"),
+    (op("GET", url="urn:isbn:1"), "$.args.url bad-url"),
+    (op("GET", url="file:///etc/passwd"), "$.args.url bad-url"),
+    (op("GET", url="http://"), "$.args.url bad-url"),
+    (op("GET", url=5), "$.args.url bad-url"),
+    (op("Str", input={"type": "bnode", "value": "b"}), "$.args.input blank-node"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("program", "told"), REFUSED)
 def test_what_is_no_uri(program: object, told: str) -> None:
-    assert [str(one)[: len(told)] for one in mistakes(program)] == [told]
+    (wrong,) = mistakes(program)
+    assert said(wrong) == told
 
 
 def test_a_uri_that_a_row_lacks() -> None:
     each = op("ForEach", select=[{"x": text("b c")}], operation=op("GET", url=value("x")))
     with pytest.raises(ProgramError) as failed:
         outcome(each)
-    assert str(failed.value).startswith("$.args.operation.args.url: 'b c' is no URL")
+    assert said(failed.value) == "$.args.operation.args.url bad-url"

@@ -28,6 +28,7 @@ from reasoningbank.algebra.terms import (
     to_sparql,
 )
 
+from .faults import raises, said
 from .in_memory import text, uri
 
 TERMS: list[tuple[dict[str, str], Any]] = [
@@ -104,17 +105,17 @@ def test_forms_are_told_apart() -> None:
 @pytest.mark.parametrize(
     ("data", "told"),
     [
-        ({"type": "uri", "value": "http://e/ x"}, "$: 'http://e/ x' holds what no IRI may hold"),
-        ({"x": {"type": "literal", "value": 1}}, "$.x.value: a term's value is a string"),
-        ({"results": {"bindings": [{"x": "y"}]}}, "$.results.bindings[0].x: expected an RDF term"),
-        ({"head": {"vars": "x"}, "results": {"bindings": []}}, "$.head.vars: expected a list"),
-        ({"name": "x"}, "$.name: nothing tells what the key 'name' means"),
+        ({"type": "uri", "value": "http://e/ x"}, "$ bad-iri"),
+        ({"x": {"type": "literal", "value": 1}}, "$.x.value bad-term"),
+        ({"results": {"bindings": [{"x": "y"}]}}, "$.results.bindings[0].x bad-term"),
+        ({"head": {"vars": "x"}, "results": {"bindings": []}}, "$.head.vars bad-results"),
+        ({"name": "x"}, "$.name unmapped-key"),
     ],
 )
 def test_what_is_no_value(data: Any, told: str) -> None:
     with pytest.raises(ProgramError) as failed:
         from_json(data)
-    assert str(failed.value).startswith(told)
+    assert said(failed.value) == told
 
 
 def test_a_table_is_written_while_it_is_read() -> None:
@@ -136,9 +137,9 @@ def test_a_table_is_written_while_it_is_read() -> None:
 @pytest.mark.parametrize("name", ["x", "http://e/a b", "http://e/<"])
 def test_what_is_no_iri_does_not_get_into_a_query(name: str) -> None:
     for term in (URIRef(name), Literal("x", datatype=URIRef(name))):
-        with pytest.raises(ProgramError, match="is no absolute IRI"):
+        with raises(ProgramError, "relative-iri"):
             to_sparql(term)
-    with pytest.raises(ProgramError, match="is no RDF term"):
+    with raises(ProgramError, "bad-term"):
         to_oxigraph(URIRef("x"))
 
 
@@ -146,5 +147,5 @@ def test_terms_of_rdf_1_2_are_told_of() -> None:
     directed = pyoxigraph.Literal("x", language="he", direction=pyoxigraph.BaseDirection.RTL)
     node = pyoxigraph.NamedNode("http://e/")
     for term in (directed, pyoxigraph.Triple(node, node, node)):
-        with pytest.raises(ProgramError, match="are not supported"):
+        with raises(ProgramError, "unsupported-term"):
             from_oxigraph(term, BlankNodes())

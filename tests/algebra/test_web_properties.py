@@ -6,10 +6,10 @@ import pyoxigraph
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reasoningbank.algebra.web_address import checked, inside
-from reasoningbank.algebra.web_rdf import digest
+from reasoningbank.algebra.addresses import checked, inside
+from reasoningbank.algebra.writes import digest
 from reasoningbank.errors import UsageError
-from reasoningbank.ldp.names import document_url
+from reasoningbank.ldp.documents import document_url
 
 BASE = "http://e/mine/"
 NODES = st.sampled_from(["_:a", "_:b", "_:c", "<http://e/x>", '"y"@en'])

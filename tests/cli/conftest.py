@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -27,11 +27,12 @@ lm = "{lm}"
 
 @dataclass(frozen=True)
 class Said:
-    """How a command ended and what it wrote."""
+    """How a command ended and what it wrote; `code` is that of its error."""
 
     status: int
     out: str
     err: str
+    code: str = ""
 
 
 @dataclass
@@ -41,6 +42,7 @@ class Scripted:
     model: DummyLM
     secrets: tuple[str, ...] = ()
     workers: int = 1
+    fingerprint: dict[str, str] = field(default_factory=lambda: {"model": "scripted"})
 
     def lm(self, **_: Any) -> DummyLM:
         return self.model
@@ -58,7 +60,7 @@ def scripting(
         shared = model or DummyLM(list(written))
 
         @contextlib.contextmanager
-        def opened(_: str) -> Iterator[Scripted]:
+        def opened(*_: Any, **__: Any) -> Iterator[Scripted]:
             yield Scripted(DummyLM(list(written)) if anew else shared)
 
         monkeypatch.setattr(module, "open_lm", opened)
@@ -85,13 +87,14 @@ def cli(
     def run(*words: object) -> Said:
         monkeypatch.setattr(sys, "argv", ["reasoningbank", *map(str, words)])
         capsys.readouterr()
-        status = 0
+        status, code = 0, ""
         try:
             main()
         except SystemExit as ended:
             status = int(ended.code or 0)
+            code = getattr(ended.__cause__, "code", "")
         said = capsys.readouterr()
-        return Said(status, said.out, said.err)
+        return Said(status, said.out, said.err, code)
 
     return run
 

@@ -38,7 +38,7 @@ def test_results_go_to_standard_output_and_notes_beside_it(cli: Cli) -> None:
     # The second run has half of its tasks.
     assert row.endswith("\tincomplete")
     assert "incomplete, 10 trials missing yet" in sentence
-    assert shared.startswith("20 shared tasks; 0 left out")
+    assert shared.startswith("20 shared tasks; 0 ")
     assert "note: the stores differ" in said.err
 
 

@@ -105,7 +105,7 @@ def test_the_sense_card_is_part_of_the_description_and_stands_alone(cli: Cli, pa
     assert whole.endswith(card)
     told = json.loads(cli("endpoint", "describe", "--pack", pack, "--card", "--json").out)["card"]
     assert told["text"] == card.rstrip("\n")
-    assert f"sense card: what an agent is told ({told['tokens']} tokens)" in whole
+    assert f"sense card: what an agent reads ({told['tokens']} tokens)" in whole
 
 
 def test_an_endpoint_that_is_not_there_is_one_line(cli: Cli) -> None:

@@ -133,7 +133,7 @@ def no_deno(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     def missing() -> str:
         raise SetupError("Deno is not installed", hint="run: pip install 'dspy[deno]'")
 
-    for module in ("agents.sandbox.deno", "agents.sandbox.interpreter", "cli.doctor"):
+    for module in ("agents.sandbox.deno", "agents.sandbox.interpreter", "cli.setup"):
         monkeypatch.setattr(f"reasoningbank.{module}.deno_executable", missing)
     deno_command.cache_clear()
     yield

@@ -11,7 +11,7 @@ import httpx
 import pytest
 from typer.testing import CliRunner
 
-from reasoningbank.cli.ldp import app
+from reasoningbank.cli.servers import app
 from reasoningbank.errors import UsageError
 
 TURTLE = {"Content-Type": "text/turtle"}
@@ -19,7 +19,7 @@ TURTLE = {"Content-Type": "text/turtle"}
 
 def start(*words: str) -> tuple[subprocess.Popen[str], str]:
     """Start a server and return it with the address it prints."""
-    code = "from reasoningbank.cli.ldp import app; app()"
+    code = "from reasoningbank.cli.servers import app; app()"
     process = subprocess.Popen(
         [sys.executable, "-c", code, "serve", *words], stdout=subprocess.PIPE, text=True
     )
@@ -51,7 +51,7 @@ def test_another_base_is_told_with_its_address(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_served(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="one of these"):
+    with pytest.raises(UsageError, match="give one of"):
         CliRunner().invoke(
             app,
             ["serve", "--folder", str(tmp_path), "--store", str(tmp_path)],

@@ -34,6 +34,6 @@ def test_a_server_is_started_also_where_the_environment_names_another(tmp_path: 
         _, said = served.communicate(timeout=30)
     assert served.returncode == 0
     assert said.splitlines() == [
-        f"REASONINGBANK_LM_SERVER names another: {ELSEWHERE}",
-        "serving; Ctrl-C ends it",
+        f"REASONINGBANK_LM_SERVER names another server: {ELSEWHERE}",
+        "serving; press Ctrl-C to stop",
     ]

@@ -21,7 +21,7 @@ from reasoningbank.memory import (
     Snapshot,
     Turn,
 )
-from reasoningbank.memory.consolidation import consolidate
+from reasoningbank.memory.consolidate import consolidate
 
 from .conftest import Said
 
@@ -105,8 +105,8 @@ def test_a_list_shows_what_is_active_unless_asked_otherwise(cli: Cli, bank: Path
     everything = data(cli("memory", "list", bank, "--status", "all", "--json"))
     assert [MemoryItem.from_json(one) for one in everything] == sorted(ITEMS, key=lambda i: i.id)
     assert [row[0] for row in rows(cli("memory", "list", bank, "--src", "failure"))] == [RANK.id]
-    assert "use success, failure" in refused(cli("memory", "list", bank, "--src", "luck"))
-    assert "use active" in refused(cli("memory", "list", bank, "--status", "dead"))
+    for option, word in (("--src", "luck"), ("--status", "dead")):
+        assert cli("memory", "list", bank, option, word).code == "unknown-value"
 
 
 def test_an_item_is_shown_whole_and_found_by_its_beginning(cli: Cli, bank: Path) -> None:
@@ -167,7 +167,7 @@ def test_what_was_changed_is_told_and_taken_back(cli: Cli, bank: Path) -> None:
     said = cli("memory", "retire", bank, MASS.id[:6], "--reason", "of one release only")
     assert said.out == f"retired {MASS.id}: {MASS.title}\n"
     assert [row[0] for row in rows(cli("memory", "list", bank))] == [RANK.id]
-    assert "is retired already" in refused(cli("memory", "retire", bank, MASS.id))
+    assert cli("memory", "retire", bank, MASS.id).code == "not-active"
     *_, last = data(cli("memory", "history", bank, MASS.id, "--json"))
     assert (last["action"], last["reason"]) == ("retire", "of one release only")
     assert last["changed"] == {"status": ["active", "retired"]}
@@ -217,10 +217,10 @@ def test_there_and_back_nothing_is_lost(cli: Cli, bank: Path, tmp_path: Path, na
     file, copy = tmp_path / name, tmp_path / "copy.sqlite"
     said = cli("memory", "export", bank, file)
     assert (said.status, said.out) == (0, "")
-    assert cli("memory", "import", copy, file).out == "3 added, 0 merged, 0 were there\n"
+    assert cli("memory", "import", copy, file).out == "3 added, 0 merged, 0 unchanged\n"
     assert rows(cli("memory", "diff", bank, copy)) == rows(cli("memory", "diff", file, copy)) == []
     before = cli("memory", "history", copy).out
-    assert cli("memory", "import", copy, file).out == "0 added, 0 merged, 3 were there\n"
+    assert cli("memory", "import", copy, file).out == "0 added, 0 merged, 3 unchanged\n"
     assert cli("memory", "history", copy).out == before
     cli("memory", "undo", copy)
     assert rows(cli("memory", "list", copy, "--status", "all")) == []
@@ -230,7 +230,7 @@ def test_exports_go_to_the_output_too(cli: Cli, bank: Path, tmp_path: Path) -> N
     lines = cli("memory", "export", bank, "--status", "active").out.splitlines()
     assert {MemoryItem.from_json(json.loads(line)) for line in lines} == {MASS, RANK}
     assert "prov:wasGeneratedBy" in cli("memory", "export", bank, "--format", "turtle").out
-    assert "end it in .jsonl" in refused(cli("memory", "export", bank, tmp_path / "items.txt"))
+    assert cli("memory", "export", bank, tmp_path / "items.txt").code == "no-format"
     assert cli("memory", "export", bank, tmp_path / "i.txt", "--format", "nquads").status == 0
     assert (tmp_path / "i.txt").read_text(encoding="utf-8").startswith("<urn:reasoningbank:item:")
 
@@ -247,13 +247,13 @@ def test_an_export_never_takes_the_place_of_a_bank_or_of_its_source(
     before = state_of(tmp_path)
     for target in (bank, other, tmp_path / "new.sqlite", tmp_path / "new.db"):
         for words in ((), ("--format", "jsonl")):
-            assert "is the name of a bank" in refused(cli("memory", "export", bank, target, *words))
-    assert "is what is exported itself" in refused(cli("memory", "export", bank, link))
-    assert "is what is exported itself" in refused(cli("memory", "export", lines, lines))
-    assert "is a bank or another database" in refused(cli("memory", "export", bank, hidden))
+            assert cli("memory", "export", bank, target, *words).code == "target-is-bank"
+    assert cli("memory", "export", bank, link).code == "target-is-source"
+    assert cli("memory", "export", lines, lines).code == "target-is-source"
+    assert cli("memory", "export", bank, hidden).code == "target-is-bank"
     kept = next((run / "memory").glob("*.jsonl"))
-    said = refused(cli("memory", "export", run, kept, "--snapshot", "learned.0"))
-    assert "is a file of the run itself" in said
+    said = cli("memory", "export", run, kept, "--snapshot", "learned.0")
+    assert said.code == "target-is-run"
     assert state_of(tmp_path) == before
     assert cli("memory", "export", bank, lines, "--src", "failure").status == 0
     assert len(lines.read_text(encoding="utf-8").splitlines()) == 1
@@ -263,9 +263,9 @@ def test_an_export_is_in_the_format_of_its_name_and_makes_no_folder(
     cli: Cli, bank: Path, tmp_path: Path
 ) -> None:
     for name, wanted in (("a.ttl", "nquads"), ("a.nq.gz", "jsonl"), ("a.jsonl", "turtle")):
-        said = refused(cli("memory", "export", bank, tmp_path / name, "--format", wanted))
-        assert f"not {wanted}" in said
-    assert "there is no folder" in refused(cli("memory", "export", bank, tmp_path / "no" / "a.ttl"))
+        said = cli("memory", "export", bank, tmp_path / name, "--format", wanted)
+        assert said.code == "format-mismatch"
+    assert cli("memory", "export", bank, tmp_path / "no" / "a.ttl").code == "no-folder"
     folder = tmp_path / "a.nq"
     folder.mkdir()
     assert "is a folder" in refused(cli("memory", "export", bank, folder))
@@ -312,28 +312,16 @@ def test_a_file_with_nothing_in_it_is_refused(
         ("undo", empty),
         ("diff", bank, empty),
     ):
-        assert refused(cli("memory", *words)).startswith(f"{empty}: is empty;")
+        assert cli("memory", *words).code == "empty-file"
     assert state_of(tmp_path) == before
 
 
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ({}, "it lacks title, description, content, src"),
-        ({"title": "T", "src": "seed"}, "it lacks description, content"),
-        ({**MASS.to_json(), "turns": [{"code": "1"}]}, "a turn lacks reasoning"),
-        ({**MASS.to_json(), "turns": 5}, "turns are a list"),
-        ({**MASS.to_json(), "scope": {"wide": ""}}, "unknown key 'wide' of a scope"),
-        ({**MASS.to_json(), "evidence": [5]}, "5 is no provenance"),
-        ({**MASS.to_json(), "title": None}, "None is no text"),
-    ],
-)
-def test_a_line_that_is_no_item_is_told_by_its_keys(
-    cli: Cli, tmp_path: Path, line: dict[str, Any], said: str
-) -> None:
+def test_a_bad_line_is_named(cli: Cli, tmp_path: Path) -> None:
     file = tmp_path / "items.jsonl"
-    file.write_text(json.dumps(line) + "\n", encoding="utf-8")
-    assert refused(cli("memory", "list", file)) == f"{file}:1: is no memory item ({said})"
+    for line in ({}, {**MASS.to_json(), "title": None}):
+        file.write_text(json.dumps(line) + "\n", encoding="utf-8")
+        assert refused(cli("memory", "list", file)).startswith(f"{file}:1: ")
+        assert "title" in refused(cli("memory", "list", file))
 
 
 def test_import_takes_over_what_is_new_of_what_is_known(
@@ -382,17 +370,15 @@ def test_only_a_bank_is_changed(cli: Cli, bank: Path, run: Path, tmp_path: Path)
     before = state_of(tmp_path)
     for where in (file, run):
         for words in (("retire", where, MASS.id), ("undo", where), ("import", where, file)):
-            assert "only a bank can be changed" in refused(cli("memory", *words))
-    assert "NAME.sqlite" in refused(cli("memory", "import", tmp_path / "new.jsonl", file))
-    assert "has no history" in refused(cli("memory", "history", file))
+            assert cli("memory", *words).code == "not-a-bank"
+    assert cli("memory", "import", tmp_path / "new.jsonl", file).code == "not-a-bank"
+    assert cli("memory", "history", file).code == "no-history"
     assert state_of(tmp_path) == before
 
 
 @pytest.mark.parametrize("command", ["list", "history", "undo", "export"])
 def test_what_is_not_there_is_not_made(cli: Cli, tmp_path: Path, command: str) -> None:
-    said = refused(cli("memory", command, "none.sqlite"))
-    assert "there is no such bank" in said
-    assert "(.jsonl, .ttl, .nq)" in said
+    assert cli("memory", command, "none.sqlite").code == "no-such-source"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -409,16 +395,14 @@ def test_a_run_is_read_by_stream_step_or_hash(cli: Cli, run: Path) -> None:
 
 
 def test_which_snapshot_has_to_be_said_where_there_are_several(cli: Cli, run: Path) -> None:
-    said = refused(cli("memory", "list", run))
-    assert "holds 3 snapshots" in said
-    assert f"learned.0 ({Snapshot.of([MASS, RANK]).hash})" in said
+    said = cli("memory", "list", run)
+    assert said.code == "several-snapshots"
+    assert f"learned.0 ({Snapshot.of([MASS, RANK]).hash})" in said.err
     for name in ("learned.7", "learned.0/9", "learned.9/0", "zzz"):
         assert str(run) in refused(cli("memory", "list", run, "--snapshot", name))
-    said = refused(cli("memory", "list", run, "--snapshot", "learned.0/99"))
-    assert said.endswith("stream 'learned.0' has no step '99'; it has 0-1")
-    assert "is no run" in refused(
-        cli("memory", "list", run / "memory" / f"{Snapshot.of([]).hash}.jsonl", "--snapshot", "x")
-    )
+    assert cli("memory", "list", run, "--snapshot", "learned.0/99").code == "no-such-step"
+    empty = run / "memory" / f"{Snapshot.of([]).hash}.jsonl"
+    assert cli("memory", "list", empty, "--snapshot", "x").code == "not-a-run"
 
 
 def test_the_history_of_a_run_is_that_of_a_stream(cli: Cli, run: Path) -> None:

@@ -13,10 +13,10 @@ import pytest
 from dspy.utils import DummyLM
 from forest import write_forest
 
-from reasoningbank.agents.graph import load_calibration
 from reasoningbank.cli import nl2sparql
 from reasoningbank.corpus import Pack
 from reasoningbank.lm import asked_as
+from reasoningbank.nl2sparql.confidence import load_calibration
 
 from .conftest import Said
 

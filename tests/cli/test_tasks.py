@@ -104,7 +104,7 @@ def test_validate_tells_warnings_and_ends_well(cli: Cli, make_pack: MakePack) ->
         ["tasks.ttl", "warning", "no-keywords"],
         ["tasks.ttl", "warning", "no-keywords"],
     ]
-    assert "trees: 2 tasks, 0 errors, 4 warnings, 0 remarks; no gold was run" in said.err
+    assert "trees: 2 tasks, 0 errors, 4 warnings, 0 remarks" in said.err
 
 
 def test_validate_ends_with_1_where_there_are_errors(cli: Cli, make_pack: MakePack) -> None:
@@ -117,12 +117,8 @@ def test_validate_ends_with_1_where_there_are_errors(cli: Cli, make_pack: MakePa
     found = as_json(ran)
     assert (found["tasks"], found["errors"], found["ran"]) == (2, 1, True)
     (error,) = [f for f in found["findings"] if f["severity"] == "error"]
-    assert error == {
-        "file": "tasks.ttl",
-        "code": "empty-gold",
-        "message": "the gold of t000 answers nothing",
-        "severity": "error",
-    }
+    assert (error["file"], error["code"]) == ("tasks.ttl", "empty-gold")
+    assert error["fields"] == {"id": "t000"}
 
 
 def test_validate_runs_golds_on_any_endpoint(cli: Cli, make_pack: MakePack) -> None:

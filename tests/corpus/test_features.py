@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from reasoningbank.cache import DiskCache
 from reasoningbank.corpus import query_features
-from reasoningbank.corpus.feature_cache import FeatureCache
 
 P = "PREFIX up: <http://u/> "
 
@@ -93,32 +93,32 @@ def test_what_rdflib_rejects_is_described_from_its_words() -> None:
     assert found.template.startswith("text-")
 
 
-def test_features_are_kept_on_disk_and_a_broken_file_is_set_aside(tmp_path: Path) -> None:
+def test_entries_are_kept_on_disk_and_a_broken_file_is_set_aside(tmp_path: Path) -> None:
     file = tmp_path / "deep" / "features.sqlite"
-    first = FeatureCache(file)
-    first.put("k", {"score": 1.5})
+    first = DiskCache(file)
+    first.put({"k": b"1"})
     first.close()
-    assert first.get("k") is None
-    assert FeatureCache(file).get("k") == {"score": 1.5}
+    assert first.get(["k"]) == {}
+    assert DiskCache(file).get(["k", "other"]) == {"k": b"1"}
     broken = tmp_path / "broken.sqlite"
     broken.write_bytes(b"this is no database" * 100)
-    cache = FeatureCache(broken)
-    cache.put("k", {"score": 1.5})
-    assert cache.get("k") == {"score": 1.5}
+    cache = DiskCache(broken)
+    cache.put({"k": b"1"})
+    assert cache.get(["k"]) == {"k": b"1"}
     assert broken.with_name("broken.sqlite.damaged").read_bytes() == b"this is no database" * 100
-    assert FeatureCache(tmp_path).get("k") is None
+    assert DiskCache(tmp_path).get(["k"]) == {}
 
 
-@pytest.mark.parametrize("value", ["no JSON", '{"score": 9}', "0123456789abcdef []", ""])
-def test_a_feature_that_was_changed_on_the_disk_is_no_feature(tmp_path: Path, value: str) -> None:
+@pytest.mark.parametrize("value", [b"", b"1", b"12345678", b"123456789"])
+def test_an_entry_that_was_changed_on_disk_is_missing(tmp_path: Path, value: bytes) -> None:
     file = tmp_path / "features.sqlite"
-    cache = FeatureCache(file)
-    cache.put("k", {"score": 1.5})
+    cache = DiskCache(file)
+    cache.put({"k": b"1"})
     with contextlib.closing(sqlite3.connect(file)) as other, other:
-        other.execute("UPDATE features SET value = ?", (value,))
-    assert cache.get("k") is None
-    cache.put("k", {"score": 1.5})
-    assert cache.get("k") == {"score": 1.5}
+        other.execute("UPDATE entries SET value = ?", (value,))
+    assert cache.get(["k"]) == {}
+    cache.put({"k": b"1"})
+    assert cache.get(["k"]) == {"k": b"1"}
 
 
 SERVICE = (
@@ -138,10 +138,10 @@ def test_what_stands_in_a_service_is_part_of_the_shape_and_not_of_the_text() -> 
 
 def test_all_columns_are_the_same_in_every_process() -> None:
     code = (
-        "from reasoningbank.corpus.template import template_of\n"
+        "from reasoningbank.sparql.shape import group_id\n"
         "from reasoningbank.sparql import prepare\n"
         "q = 'SELECT * { ?aa <p:p> ?bb . ?bb <p:q> ?cc . ?cc <p:r> ?dd }'\n"
-        "print(template_of(prepare(q).parsed.algebra))"
+        "print(group_id(prepare(q).parsed.algebra))"
     )
     said = {
         subprocess.run(

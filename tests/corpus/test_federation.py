@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from reasoningbank.corpus import load_corpus, load_pack
-from reasoningbank.corpus.federation import Registry, read_registry
-from reasoningbank.corpus.mentions import Scope, mentions
+from reasoningbank.corpus.registry import Registry, read_registry
+from reasoningbank.corpus.scopes import Scope, query_scopes
 from reasoningbank.corpus.well_known import identity_of
 from reasoningbank.errors import QueryError
 
@@ -46,7 +46,7 @@ def registry(folder: Callable[..., Path]) -> Callable[..., Registry]:
 
 
 def services(query: str) -> list[str]:
-    return [scope.endpoint for scope in mentions(query)][1:]
+    return [scope.endpoint for scope in query_scopes(query)][1:]
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_graphs_and_prefixes_belong_to_the_scope_they_stand_in() -> None:
       SERVICE <http://a/> { GRAPH <http://g/far> { ?s far:q ?o }
         SERVICE ?unknown { GRAPH <http://g/nobody> { ?s no:body ?o } } ?s far:r ?o }
       VALUES ?g { g:value } GRAPH ?g { ?s ?p ?o } }"""
-    own, far = mentions(query)
+    own, far = query_scopes(query)
     assert own.endpoint == ""
     assert own.graphs == ("http://g/from", "http://g/named", "http://g/inside", "http://g/value")
     assert {prefix for prefix, _ in own.prefixes} == {"own", "g"}
@@ -121,7 +121,7 @@ def test_graphs_and_prefixes_belong_to_the_scope_they_stand_in() -> None:
 )
 def test_what_cannot_be_read_is_an_error_of_one_line(query: str) -> None:
     with pytest.raises(QueryError) as caught:
-        mentions(query)
+        query_scopes(query)
     assert "\n" not in str(caught.value)
 
 

@@ -29,10 +29,9 @@ from reasoningbank.corpus import (
     split_tasks,
     triple_patterns,
 )
-from reasoningbank.corpus.questions import schema_names_in, unmentioned
-from reasoningbank.corpus.schema_names import schema_names
-from reasoningbank.sparql.datafiles import open_data
-from reasoningbank.sparql.parsing import parse_algebra
+from reasoningbank.corpus.questions import schema_names, schema_names_in, unmentioned
+from reasoningbank.sparql.parsers import parse_algebra
+from reasoningbank.sparql.server import open_data
 
 PACK = load_pack("liita")
 COMPLIT = "https://klab.ilc.cnr.it/graphdb-compl-it/"

@@ -15,7 +15,7 @@ from reasoningbank.corpus import (
     load_shacl_tasks,
 )
 from reasoningbank.corpus import pack as pack_module
-from reasoningbank.corpus.federation import read_registry
+from reasoningbank.corpus.registry import read_registry
 from reasoningbank.errors import UsageError
 
 from .conftest import GOOD, HEAD

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from reasoningbank.corpus import Corpus, load_corpus, load_shacl_tasks
-from reasoningbank.corpus.vocabulary import property_of
+from reasoningbank.corpus.examples import property_of
+from reasoningbank.corpus.findings import DEFECTS
 from reasoningbank.errors import UsageError
 
 from .conftest import GOOD, HEAD
@@ -108,7 +109,7 @@ def test_spelling_variants_of_a_target_are_one_endpoint(folder: Folder) -> None:
         folder(a=good("a"), b=good("b"), c=good("c", "<https://example.org/sparql/>", variant))
     )
     assert {t.endpoint for t in corpus.tasks} == {"https://example.org/sparql/"}
-    assert [(f.file, f.code) for f in corpus.findings] == [("c.ttl", "target-variant")]
+    assert [(f.where, f.code) for f in corpus.findings] == [("c.ttl", "target-variant")]
 
 
 @pytest.mark.parametrize(
@@ -131,7 +132,7 @@ def test_an_oddity_is_a_finding_and_the_task_is_kept(
     corpus = load_corpus(folder(a=good("a", old, new)))
     assert [t.query for t in corpus.tasks] == ["Which things are there?"]
     assert code in codes(corpus)
-    assert not any(f.defect for f in corpus.findings)
+    assert not any(f.code in DEFECTS for f in corpus.findings)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +153,7 @@ def test_a_defect_costs_the_example_and_nothing_else(
 ) -> None:
     corpus = load_corpus(folder(a=good("a", old, new), b=good("b")))
     assert [t.id for t in corpus.tasks] == ["b"]
-    assert [(f.file, f.code) for f in corpus.findings if f.defect] == [("a.ttl", code)]
+    assert [(f.where, f.code) for f in corpus.findings if f.code in DEFECTS] == [("a.ttl", code)]
 
 
 def test_a_file_that_breaks_off_keeps_what_stands_before(folder: Folder) -> None:
@@ -191,18 +192,18 @@ def test_prefixes_hold_in_their_folder_and_below(folder: Folder) -> None:
         f"PREFIX up: <http://common/>\nPREFIX sib: <http://one/>\n{uses}"
     )
     assert second.expected_sparql == f"PREFIX up: <http://common/>\n{uses}"
-    assert [(f.file, f.code) for f in corpus.findings] == [("two/b.ttl", "unknown-prefix")]
+    assert [(f.where, f.code) for f in corpus.findings] == [("two/b.ttl", "unknown-prefix")]
 
 
 def test_ids_are_unique_and_duplicates_are_named(folder: Folder) -> None:
     corpus = load_corpus(folder(one__a=good("a"), two__a=good("a"), b=good("b"), c=good("b")))
     assert [t.id for t in corpus.tasks] == ["b", "b~2", "one-a", "two-a"]
-    assert sorted(f.file for f in corpus.findings if f.code == "duplicate-id") == [
+    assert sorted(f.where for f in corpus.findings if f.code == "duplicate-id") == [
         "c.ttl",
         "one/a.ttl",
         "two/a.ttl",
     ]
-    assert [f.file for f in corpus.findings if f.code == "id-mismatch"] == ["c.ttl"]
+    assert [f.where for f in corpus.findings if f.code == "id-mismatch"] == ["c.ttl"]
 
 
 def test_complexity_filter(folder: Folder) -> None:

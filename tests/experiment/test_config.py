@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from reasoningbank.errors import UsageError
-from reasoningbank.experiment import RunFolder, load_experiment, parse_experiment
+from reasoningbank.experiment import Experiment, RunFolder, load_experiment, parse_experiment
+from reasoningbank.experiment.config import apply_changes, bank_arm, control_of, seeds_of
 
 ARM = '[[arms]]\nname = "a"\nagent = "oracle"\n'
 HEAD = 'name = "x"\npack = "uniprot"\n'
@@ -43,49 +45,57 @@ def test_every_shipped_experiment_is_valid(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "named"),
+    ("text", "code", "key"),
     [
-        (ARM + 'name = "b"\n', "TOML"),
-        ('name = "x"\n' + ARM, "pack: "),
-        (HEAD, "arms: "),
-        (HEAD + "arms = []\n", "arms: "),
-        (HEAD + 'colour = "red"\n' + ARM, "colour: unknown key"),
-        (
-            HEAD + ARM + "temprature = 1\n",
-            r"arms\.a\.temprature: unknown key; did you mean temperature",
-        ),
-        (HEAD + ARM + "temperature = 9\n", r"arms\.a\.temperature: .*2"),
-        (HEAD + '[[arms]]\nname = "a/../b"\nagent = "oracle"\n', r"arms\..*\.name: "),
-        (HEAD + ARM + ARM, "two arms have the same name"),
-        (HEAD + 'comparison = ["a", "b"]\n' + ARM, "comparison names 'b'"),
-        (HEAD + 'comparison = ["a", "a"]\n' + ARM, "comparison names 'a' twice"),
-        (HEAD + 'comparison = ["a"]\n' + ARM, "comparison"),
-        (HEAD + "seeds = []\n" + ARM, "seeds: "),
-        (HEAD + "version = 2\n" + ARM, "version: "),
-        (HEAD + 'metric = "luck"\n' + ARM, "metric: .*strict"),
-        (HEAD + '[endpoint]\nurl = ""\n' + ARM, r"endpoint\.url: "),
-        (HEAD + "[endpoint]\nmin_interval_s = -1\n" + ARM, "endpoint.*and 1 more"),
-        (HEAD + "[tasks]\nsample = 0\n" + ARM, r"tasks\.sample: "),
-        (HEAD + '[tasks]\nsplit = "tset"\n' + ARM, r"tasks\.split: .*train"),
-        (HEAD + "[budget]\niterations = 0\n" + ARM, r"budget\.iterations: "),
-        (HEAD + 'mode = "learn"\n' + ARM, "mode = 'learn' needs an arm with memory.source"),
-        (HEAD + ARM + 'memory = "gold"\n', r"arms\.a: the oracle has no use for memory"),
-        (HEAD + ARM + 'layers = ["L1"]\n', r"arms\.a: the oracle has no use for memory"),
-        (HEAD + "seeds = [1, 1]\n" + ARM, "a seed is named twice"),
-        (HEAD + "repeats = 0\n" + ARM, "repeats must be a whole number"),
-        (HEAD + "repeats = 2\nseeds = [1]\n" + ARM, "give seeds or repeats, not both"),
-        (HEAD + 'executor = "ray"\n' + ARM, r"executor\.kind: .*dask"),
-        (HEAD + "executor = {workers = 0}\n" + ARM, r"executor\.workers: "),
-        (HEAD + 'executor = {scheduler = "tcp://x:1"}\n' + ARM, "a scheduler needs kind"),
-        (HEAD + "[retries]\nbackoff_s = -1\n" + ARM, r"retries\.backoff_s: "),
-        (HEAD + "[budget]\ntool_cals = 1\nseconds = 0\n" + ARM, r"budget.*and 1 more"),
+        ('name = "x"\n' + ARM, "missing", "pack"),
+        (HEAD, "missing", "arms"),
+        (HEAD + "arms = []\n", "too-short", "arms"),
+        (HEAD + 'colour = "red"\n' + ARM, "extra-forbidden", "colour"),
+        (HEAD + ARM + "temprature = 1\n", "extra-forbidden", "arms.a.temprature"),
+        (HEAD + ARM + "temperature = 9\n", "less-than-equal", "arms.a.temperature"),
+        (HEAD + '[[arms]]\nname = "a/../b"\nagent = "oracle"\n', "string-pattern-mismatch",
+         "arms.a/../b.name"),
+        (HEAD + ARM + ARM, "duplicate-arm", ""),
+        (HEAD + 'comparison = ["a", "b"]\n' + ARM, "unknown-arm", ""),
+        (HEAD + 'comparison = ["a", "a"]\n' + ARM, "arm-against-itself", ""),
+        (HEAD + 'comparison = ["a"]\n' + ARM, "missing", "comparison.1"),
+        (HEAD + "seeds = []\n" + ARM, "too-short", "seeds"),
+        (HEAD + "version = 2\n" + ARM, "literal-error", "version"),
+        (HEAD + 'metric = "luck"\n' + ARM, "literal-error", "metric"),
+        (HEAD + '[endpoint]\nurl = ""\n' + ARM, "string-too-short", "endpoint.url"),
+        (HEAD + "[endpoint]\nmin_interval_s = -1\n" + ARM, "missing", "endpoint.url"),
+        (HEAD + "[tasks]\nsample = 0\n" + ARM, "greater-than-equal", "tasks.sample"),
+        (HEAD + '[tasks]\nsplit = "tset"\n' + ARM, "literal-error", "tasks.split"),
+        (HEAD + "[budget]\niterations = 0\n" + ARM, "greater-than-equal", "budget.iterations"),
+        (HEAD + 'mode = "learn"\n' + ARM, "nothing-learns", ""),
+        (HEAD + ARM + 'memory = "gold"\n', "oracle-with-memory", "arms.a"),
+        (HEAD + ARM + 'layers = ["L1"]\n', "oracle-with-memory", "arms.a"),
+        (HEAD + "seeds = [1, 1]\n" + ARM, "duplicate-seed", ""),
+        (HEAD + "repeats = 0\n" + ARM, "bad-repeats", ""),
+        (HEAD + "repeats = 2\nseeds = [1]\n" + ARM, "seeds-and-repeats", ""),
+        (HEAD + 'executor = "ray"\n' + ARM, "literal-error", "executor.kind"),
+        (HEAD + "executor = {workers = 0}\n" + ARM, "greater-than-equal", "executor.workers"),
+        (HEAD + 'executor = {scheduler = "tcp://x:1"}\n' + ARM, "scheduler-without-dask",
+         "executor"),
+        (HEAD + "[retries]\nbackoff_s = -1\n" + ARM, "greater-than-equal", "retries.backoff_s"),
     ],
-)
-def test_what_it_may_not_say_is_named_in_one_line(tmp_path: Path, text: str, named: str) -> None:
-    with pytest.raises(UsageError, match=named) as caught:
+)  # fmt: skip
+def test_an_invalid_setting_is_named_in_one_line(
+    tmp_path: Path, text: str, code: str, key: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
         load_experiment(write(tmp_path, text))
+    assert (caught.value.code, caught.value.fields["key"]) == (code, key)
     assert "\n" not in str(caught.value)
-    assert "x.toml" in str(caught.value)
+    assert caught.value.where.endswith("x.toml")
+
+
+def test_the_message_suggests_a_key_and_counts_other_mistakes(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        load_experiment(write(tmp_path, HEAD + ARM + "temprature = 1\n"))
+    assert caught.value.what == "arms.a.temprature: unknown key; did you mean temperature?"
+    with pytest.raises(UsageError, match="and 1 more"):
+        load_experiment(write(tmp_path, HEAD + "[budget]\ntool_cals = 1\nseconds = 0\n" + ARM))
 
 
 def test_a_file_that_is_missing_or_unreadable_is_named(tmp_path: Path) -> None:
@@ -139,3 +149,256 @@ def test_a_task_is_named_once(where: str) -> None:
         data["tasks"] = {"ids": named}
     with pytest.raises(UsageError, match="'t0' is named twice"):
         parse_experiment(data)
+
+
+LEARNED: dict[str, Any] = {"name": "learned", "agent": "direct", "memory": "learned"}
+
+
+def arm(name: str = "a", **rest: Any) -> dict[str, Any]:
+    return {"name": name, "agent": "direct", **rest}
+
+
+def parsed(*arms: dict[str, Any], **rest: Any) -> Experiment:
+    return parse_experiment({"name": "x", "pack": "p", "arms": list(arms), **rest})
+
+
+def learn(*arms: dict[str, Any], **rest: Any) -> Experiment:
+    return parsed(*arms, LEARNED, mode="learn", **rest)
+
+
+MATCHED: dict[str, Any] = {"temperature": 0.7, "sampling": {"match_tokens_of": "learned", "k": 9}}
+
+
+@pytest.mark.parametrize(
+    ("arms", "code", "key"),
+    [
+        ([arm(memory="learnt")], "union-tag-invalid", "arms.a.memory"),
+        ([arm(memory={"source": "gold", "kind": []})], "extra-forbidden", "arms.a.memory.kind"),
+        ([arm(memory={"tokens": 100})], "extra-forbidden", "arms.a.memory.tokens"),
+        ([arm(memory="random")], "missing", "arms.a.memory.of"),
+        ([arm(memory="bank")], "missing", "arms.a.memory.bank"),
+        ([arm(memory={"source": "gold", "of": "learned"})], "extra-forbidden", "arms.a.memory.of"),
+        ([arm(memory={"source": "gold", "bank": "x.jsonl"})], "extra-forbidden",
+         "arms.a.memory.bank"),
+        ([arm(memory={"source": "gold", "judge": "lm"})], "extra-forbidden",
+         "arms.a.memory.judge"),
+        ([arm(memory={"source": "learned", "kinds": ["gold"]})], "kinds-not-distilled",
+         "arms.a.memory.kinds"),
+        ([arm(memory={"source": "learned", "judge": "lm"})], "no-judge", ""),
+        ([arm(memory={"source": "gold", "show": "tools"})], "agent-without-tools", "arms.a"),
+        ([arm(memory={"source": "gold", "demonstrations": True})], "demonstrations-need-rlm",
+         "arms.a"),
+        ([arm(agent="rlm", memory={"source": "gold", "show": "tools", "demonstrations": True})],
+         "demonstrations-not-shown", "arms.a.memory"),
+        ([arm(layers=["L2"])], "no-source", "arms.a"),
+        ([arm(layers=["L4"])], "literal-error", "arms.a.layers.0"),
+        ([arm(sampling={"k": 3})], "cold-sampling", "arms.a"),
+        ([arm(sampling={"k": 3, "temperature": 0})], "greater-than",
+         "arms.a.sampling.temperature"),
+        ([arm(sampling={"k": 1}, temperature=0.7)], "one-sample", "arms.a.sampling"),
+        ([arm(sampling={"kind": "sequential", "match_tokens_of": "learned"})],
+         "token-match-not-possible", "arms.a.sampling"),
+        ([arm(temperature=0.7, sampling={"match_tokens_of": "learned", "phase": "stream"})],
+         "token-match-not-possible", "arms.a.sampling"),
+        ([arm(sampling={"match_tokens_of": "b"}, temperature=0.7)], "unknown-arm", ""),
+        ([arm(memory={"source": "random", "of": "b"})], "unknown-arm", ""),
+        ([arm(memory={"source": "random", "of": "b"}), arm("b")], "no-memory", ""),
+        ([arm(memory={"source": "random", "of": "b"}),
+          arm("b", memory={"source": "random", "of": "a"})], "circular-arms", ""),
+        ([arm(memory={"source": "shared", "of": "b"}), arm("b", memory="gold")], "not-learned", ""),
+        ([arm(seeds=[0, 4], **MATCHED)], "seed-missing", ""),
+        ([arm(memory={"source": "random", "of": "learned"}, seeds=[3])], "seed-missing", ""),
+        ([arm(stream=True, memory={"source": "random", "of": "learned"})],
+         "stream-with-final-bank", ""),
+        ([arm(stream=True, **MATCHED)], "token-match-in-stream", ""),
+        ([arm(memory="learned", **MATCHED)], "token-match-in-stream", ""),
+        ([arm(memory={"source": "random", "of": "learned", "items": 4})], "control-differs", ""),
+        ([arm(memory={"source": "random", "of": "learned", "tokens": 90})], "control-differs", ""),
+        ([arm(agent="rlm", memory={"source": "random", "of": "learned", "show": "tools"})],
+         "control-differs", ""),
+        ([arm(memory={"source": "random", "of": "learned", "kinds": ["success"]})],
+         "control-differs", ""),
+        ([arm(agent="rlm", memory={"source": "random", "of": "learned", "demonstrations": True})],
+         "control-differs", ""),
+        ([arm(seeds=[1, 1])], "duplicate-seed", "arms.a"),
+        ([arm(agent="oracle", memory="gold")], "oracle-with-memory", "arms.a"),
+    ],
+)  # fmt: skip
+def test_contradictory_settings_are_refused_in_one_line(
+    arms: list[dict[str, Any]], code: str, key: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        learn(*arms)
+    assert (caught.value.code, caught.value.fields["key"]) == (code, key)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("arms", "code"), [([LEARNED], "learned-needs-mode"), ([arm(stream=True)], "stream-needs-mode")]
+)
+def test_nothing_learns_without_a_stream(arms: list[dict[str, Any]], code: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parsed(*arms)
+    assert caught.value.code == code
+
+
+def test_old_spellings_are_read() -> None:
+    old = learn(
+        arm("m", temperature=0.7, sampling={"tokens_of": "learned"}, linking=True),
+        arm("p", memory={"source": "placebo", "of": "learned"}),
+        arm("t", agent="rlm", memory={"source": "learned", "of": "learned", "show": "tools"}),
+    )
+    new = learn(
+        arm("m", temperature=0.7, sampling={"match_tokens_of": "learned"}, entity_linking=True),
+        arm("p", memory={"source": "random", "of": "learned"}),
+        arm("t", agent="rlm", memory={"source": "shared", "of": "learned", "show": "tools"}),
+    )
+    assert old == new
+    assert old.fingerprint() == new.fingerprint()
+
+
+def test_a_manifest_that_lists_every_default_is_read() -> None:
+    every = {
+        "bank": "", "stream": "", "of": "", "judge": "execution", "kinds": [],
+        "distiller": "rules", "show": "context", "items": 3, "tokens": 600,
+        "demonstrations": False,
+    }  # fmt: skip
+    for source in ("none", "gold"):
+        full = parsed(arm(memory={**every, "source": source}))
+        assert full == parsed(arm(memory=source))
+        assert parse_experiment(full.model_dump(mode="json")) == full
+
+
+@pytest.mark.parametrize(
+    "extra", [{"memory": "gold"}, {"layers": ["L0"]}, {"sampling": {}, "temperature": 1.0}]
+)
+def test_memory_does_not_run_on_dask(extra: dict[str, Any]) -> None:
+    with pytest.raises(UsageError) as caught:
+        parsed(arm(**extra), executor="dask")
+    assert caught.value.code == "memory-on-dask"
+
+
+def test_a_word_is_a_source_and_none_is_the_default() -> None:
+    plain = parsed(arm())
+    assert parsed(arm(memory="none")).fingerprint() == plain.fingerprint()
+    assert parsed(arm(memory="gold")).arms[0].memory.source == "gold"
+    assert not plain.uses_memory
+    assert parsed(arm(layers=["L0"])).uses_memory
+    assert parsed(arm(memory="none", layers=[])).arms[0].memory.source == "none"
+
+
+def test_banks_are_those_of_the_arm_at_the_end() -> None:
+    tools = arm("tools", agent="rlm", memory={"source": "shared", "of": "learned", "show": "both"})
+    dealt = {"source": "random", "of": "tools", "show": "both"}
+    placebo = arm("placebo", agent="rlm", memory=dealt)
+    experiment = learn(tools, placebo)
+    arms = {one.name: one for one in experiment.arms}
+    assert bank_arm(experiment, arms["placebo"]).name == "learned"
+    assert not arms["tools"].learns
+
+
+def test_the_control_is_alike_but_for_memory() -> None:
+    others = [
+        arm("idle"),
+        arm("sampled", stream=True, temperature=0.5, sampling={}),
+        arm("other", stream=True, lm="openai/x"),
+        arm("layered", stream=True, layers=["L0"]),
+        arm("none", stream=True, seeds=[7]),
+    ]
+    experiment = learn(*others, arm("deep", memory="learned", layers=["L0"]), seeds=[0, 1])
+    arms = {one.name: one for one in experiment.arms}
+    control = control_of(experiment, arms["learned"])
+    assert control is not None
+    assert control.name == "none"
+    deep = control_of(experiment, arms["deep"])
+    assert deep is not None
+    assert deep.name == "layered"
+    assert seeds_of(experiment, control) == (7,)
+    assert seeds_of(experiment, arms["learned"]) == (0, 1)
+    assert control_of(learn(), LEARNED_ARM) is None
+
+
+@pytest.mark.parametrize(
+    "unlike",
+    [
+        {"temperature": 0.5},
+        {"max_tokens": 100},
+        {"tools": []},
+        {"demonstrations": False},
+        {"budget": {"lm_calls": 3}},
+        {"sampling": {"kind": "sequential"}},
+        {"sampling": {"temperature": 0.7}},
+    ],
+)
+def test_a_control_is_alike_in_all_but_memory(unlike: dict[str, Any]) -> None:
+    plain, other = arm("plain", stream=True), arm("other", stream=True, **unlike)
+    experiment = learn(other, plain, arm("unlike", memory="learned", **unlike))
+    arms = {one.name: one for one in experiment.arms}
+    for learner, expected in (("learned", "plain"), ("unlike", "other")):
+        control = control_of(experiment, arms[learner])
+        assert control is not None
+        assert control.name == expected
+
+
+def test_only_what_is_sampled_in_the_stream_tells_a_control_apart() -> None:
+    later = {"kind": "sequential", "phase": "evaluation"}
+    experiment = learn(arm("plain", stream=True), arm("later", memory="learned", sampling=later))
+    control = control_of(experiment, experiment.arms[1])
+    assert control is not None
+    assert control.name == "plain"
+
+
+def test_a_control_is_judged_by_whom_the_learner_believes() -> None:
+    believes = arm("lm", memory={"source": "learned", "judge": "lm"}, judge_lm="local")
+    none = arm("none", stream=True)
+    assert control_of(learn(none, believes), learn(none, believes).arms[1]) is None
+    experiment = learn(none | {"judge_lm": "local"}, believes)
+    for learner in experiment.arms[1:]:
+        control = control_of(experiment, learner)
+        assert control is not None
+        assert control.name == "none"
+
+
+def test_a_random_memory_control_equals_its_bank_on_file() -> None:
+    bank = {"source": "bank", "bank": "x.jsonl", "kinds": ["seed"], "items": 2}
+    same = {"source": "random", "of": "bank", "kinds": ["seed"], "items": 2}
+    assert parsed(arm("bank", memory=bank), arm("p", memory=same)).arms[1].memory.items == 2
+    with pytest.raises(UsageError) as caught:
+        parsed(arm("bank", memory=bank), arm("p", memory=same | {"kinds": []}))
+    assert caught.value.code == "control-differs"
+
+
+LEARNED_ARM = learn().arms[-1]
+
+
+FILE: dict[str, Any] = {"name": "x", "arms": [{"name": "qwen-1.5b", "lm": "local"}, {"name": "b"}]}
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ("seeds=[1, 2]", {**FILE, "seeds": [1, 2]}),
+        ("title=a plain text", {**FILE, "title": "a plain text"}),
+        ("executor.workers=16", {**FILE, "executor": {"workers": 16}}),
+        ("endpoint.url=https://e/?a=b", {**FILE, "endpoint": {"url": "https://e/?a=b"}}),
+        (
+            "arms.qwen-1.5b.budget.tokens=5",
+            {"name": "x", "arms": [{**FILE["arms"][0], "budget": {"tokens": 5}}, {"name": "b"}]},
+        ),
+        (
+            "arms.*.temperature=0.5",
+            {"name": "x", "arms": [{**arm, "temperature": 0.5} for arm in FILE["arms"]]},
+        ),
+    ],
+)
+def test_a_path_leads_to_what_it_names(change: str, expected: dict[str, Any]) -> None:
+    before = str(FILE)
+    assert apply_changes(FILE, [change]) == expected
+    assert str(FILE) == before
+
+
+@pytest.mark.parametrize("change", ["seeds", "=1", "a..b=1", "arms.c.lm=x", "name.first=x"])
+def test_a_change_that_leads_nowhere_is_refused(change: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        apply_changes(FILE, [change])
+    assert caught.value.where == "--set"

@@ -10,7 +10,8 @@ import pytest
 
 from reasoningbank.corpus import Task
 from reasoningbank.experiment import Arm, TrialKey
-from reasoningbank.experiment.executors import Finished, Job, Started, in_threads
+from reasoningbank.experiment.executors import Finished, Started, in_chains
+from reasoningbank.experiment.plan import Job
 
 ARM = Arm(name="a", agent="oracle")
 JOBS = [Job(ARM, Task(f"t{i}", "?", "ASK {}", "http://e/"), TrialKey("a", f"t{i}", 0)) for i in
@@ -30,7 +31,7 @@ def test_every_job_once_and_no_more_at_a_time_than_workers() -> None:
             running -= 1
         return (job.key.task, worker)
 
-    events = list(in_threads(JOBS, work, workers=4, stop=threading.Event()))
+    events = list(in_chains([[job] for job in JOBS], work, workers=4, stop=threading.Event()))
     started = [event.job for event in events if isinstance(event, Started)]
     finished = [event for event in events if isinstance(event, Finished)]
     assert started == JOBS
@@ -45,7 +46,7 @@ def test_a_worker_begins_nothing_before_its_last_trial_is_stored() -> None:
     def work(job: Job, worker: int) -> Any:
         begun.append(job.key.task)
 
-    for event in in_threads(JOBS[:5], work, workers=1, stop=threading.Event()):
+    for event in in_chains([[job] for job in JOBS[:5]], work, workers=1, stop=threading.Event()):
         if isinstance(event, Finished):
             time.sleep(0.02)
             assert begun[-1] == event.job.key.task
@@ -59,7 +60,7 @@ def test_after_stop_what_is_in_flight_ends_and_nothing_begins() -> None:
         return job
 
     finished = []
-    for event in in_threads(JOBS, work, workers=3, stop=stop):
+    for event in in_chains([[job] for job in JOBS], work, workers=3, stop=stop):
         if isinstance(event, Finished):
             finished.append(event.job)
             stop.set()
@@ -75,7 +76,7 @@ def test_what_is_in_flight_is_kept_when_another_trial_ends_the_run() -> None:
 
     events: list[Started | Finished] = []
     with pytest.raises(ZeroDivisionError):
-        events.extend(in_threads(JOBS, work, workers=3, stop=threading.Event()))
+        events.extend(in_chains([[job] for job in JOBS], work, workers=3, stop=threading.Event()))
     ended = [event.job.key.task for event in events if isinstance(event, Finished)]
     assert sorted(ended) == ["t1", "t2"]
 
@@ -86,5 +87,5 @@ def test_what_work_raises_reaches_the_consumer() -> None:
 
     stop = threading.Event()
     with pytest.raises(ZeroDivisionError, match="t0"):
-        list(in_threads(JOBS, work, workers=1, stop=stop))
+        list(in_chains([[job] for job in JOBS], work, workers=1, stop=stop))
     assert stop.is_set()

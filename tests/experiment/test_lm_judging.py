@@ -13,11 +13,11 @@ from dspy.utils import DummyLM
 from dspy.utils.exceptions import LMServerError
 
 from reasoningbank.corpus import Task
-from reasoningbank.experiment import Experiment, TrialKey, World, run_trial
-from reasoningbank.experiment.lm_judging import judge_attempts, judge_with_lm
+from reasoningbank.experiment import Experiment, RunContext, TrialKey, run_trial
+from reasoningbank.experiment.trial import judge_attempts, judge_with_lm
 from reasoningbank.judge import ExecutionJudge, GoldStore
+from reasoningbank.schema import Schema
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
-from reasoningbank.tools import Vocabulary
 from reasoningbank.trajectory import Recorder
 
 GOLD = 'SELECT ?giraffe WHERE { ?giraffe t:height ?h . FILTER("giraffe" != "") }'
@@ -59,11 +59,11 @@ class Model:
 
 
 @pytest.fixture
-def world(trees: EndpointConfig, tmp_path: Path) -> Iterator[World]:
+def world(trees: EndpointConfig, tmp_path: Path) -> Iterator[RunContext]:
     with SPARQLClient(trees) as client:
         judge = ExecutionJudge(client, GoldStore(tmp_path / "gold", "h"))
-        known = Vocabulary.of_terms(["http://e/Tree"], ["http://e/height"])
-        yield World(trees, client, judge, vocabulary=known)
+        known = Schema.of_terms(["http://e/Tree"], ["http://e/height"])
+        yield RunContext(trees, client, judge, schema=known)
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def experiment(experiment_on: Callable[..., Experiment]) -> Experiment:
 
 
 def test_a_trial_is_judged_by_a_model_that_sees_neither_gold_nor_boast(
-    world: World, experiment: Experiment
+    world: RunContext, experiment: Experiment
 ) -> None:
     solver, judge = Model({"sparql": MINE}), Model(NO)
     open_world = replace(world, models={"local-small": solver, "local": judge})  # type: ignore[dict-item]
@@ -93,7 +93,7 @@ def test_a_trial_is_judged_by_a_model_that_sees_neither_gold_nor_boast(
     assert judge.settings[0]["role"] == "judge"
 
 
-def test_the_verdict_of_the_execution_judge_makes_no_difference(world: World) -> None:
+def test_the_verdict_of_the_execution_judge_makes_no_difference(world: RunContext) -> None:
     prompts = []
     for gold in (GOLD, MINE, "SELECT ?h ?giraffe { ?giraffe t:height ?h } LIMIT 1"):
         model = Model(NO)
@@ -112,7 +112,7 @@ def test_the_verdict_of_the_execution_judge_makes_no_difference(world: World) ->
     assert len(set(prompts)) == 1
 
 
-def test_without_evidence_the_query_is_run(world: World) -> None:
+def test_without_evidence_the_query_is_run(world: RunContext) -> None:
     model = Model(NO)
     judging = replace(world, models={"local": model})  # type: ignore[dict-item]
     said = judge_with_lm(judging, "local", TASK.query, MINE, Recorder().trajectory())
@@ -126,7 +126,7 @@ def test_without_evidence_the_query_is_run(world: World) -> None:
 
 
 def test_a_model_that_is_gone_costs_its_judgement_and_not_the_trial(
-    world: World, experiment: Experiment
+    world: RunContext, experiment: Experiment
 ) -> None:
     solver = Model({"sparql": MINE})
     judge = Model(NO, Gone)
@@ -138,7 +138,7 @@ def test_a_model_that_is_gone_costs_its_judgement_and_not_the_trial(
 
 
 def test_attempts_that_were_not_chosen_are_judged_once(
-    world: World, experiment: Experiment
+    world: RunContext, experiment: Experiment
 ) -> None:
     solver, judge = Model({"sparql": MINE}), Model(NO)
     open_world = replace(world, models={"local-small": solver, "local": judge})  # type: ignore[dict-item]

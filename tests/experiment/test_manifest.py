@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from reasoningbank.analysis import summarise
 from reasoningbank.corpus import Task
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment import Experiment, RunFolder
-from reasoningbank.experiment.manifest import build_manifest, hash_files, hash_tasks, open_run
+from reasoningbank.experiment.context import hash_files
+from reasoningbank.experiment.manifest import (
+    build_manifest,
+    code_changes,
+    code_version,
+    hash_tasks,
+    open_run,
+)
 
 TASK = Task("t1", "Which?", "ASK {}", "http://e/")
 
@@ -24,6 +34,7 @@ def test_it_says_what_was_run_on_what(
     open_run(folder, manifest)
     primary = {"metric": "strict", "comparison": None, "unit": "task"}
     assert folder.manifest == {**manifest, "primary": primary}
+    assert manifest["code"] == code_version()
     assert manifest["tasks"] == ["t1"]
     assert manifest["hashes"]["models"] == {"m": {"sha256": "1"}}
     assert manifest["versions"]["dspy"].startswith("3.")
@@ -54,9 +65,10 @@ def test_another_run_in_the_same_folder_is_refused(
     folder = RunFolder(tmp_path / "run")
     open_run(folder, manifest())
     before = folder.manifest
-    with pytest.raises(UsageError, match=rf"{named} changed.*--out") as caught:
+    with pytest.raises(UsageError) as caught:
         open_run(folder, manifest(**change))  # type: ignore[arg-type]
-    assert str(folder.path) in str(caught.value)
+    assert (caught.value.code, caught.value.fields["changed"]) == ("another-run", [named])
+    assert caught.value.where == str(folder.path)
     assert folder.manifest == before
 
 
@@ -67,3 +79,58 @@ def test_hashes_follow_contents_alone(tmp_path: Path) -> None:
     assert hash_files([one, two]) == hash_files([two, one]) != hash_files([one])
     assert hash_tasks([TASK]) == hash_tasks([Task("t1", "Which?", "ASK {}", "http://other/")])
     assert hash_tasks([TASK]) != hash_tasks([TASK, TASK])
+
+
+@pytest.fixture
+def begun(
+    tmp_path: Path, experiment_on: Callable[..., Experiment]
+) -> Callable[..., dict[str, Any]]:
+    def manifest(**code: str) -> dict[str, Any]:
+        made = build_manifest(experiment_on(tmp_path), [], [], {}, {})
+        return {**made, "code": {**made["code"], **code}}
+
+    return manifest
+
+
+def test_each_resumption_with_other_code_is_recorded_once(
+    tmp_path: Path, begun: Callable[..., dict[str, Any]]
+) -> None:
+    folder = RunFolder(tmp_path / "run")
+    notices: list[str] = []
+    for commit in ("1", "1", "2", "2", "1"):
+        open_run(folder, begun(commit=commit), notices.append)
+    manifest = folder.manifest
+    assert manifest is not None
+    assert manifest["code"]["commit"] == "1"
+    assert [entry["code"]["commit"] for entry in manifest["code_history"]] == ["2", "1"]
+    assert len(notices) == 2
+    changes = code_changes(manifest)
+    assert [change.parts for change in changes] == [("commit",), ("commit",)]
+    assert all(datetime.fromisoformat(change.time).tzinfo for change in changes)
+    assert summarise([], manifest=manifest).code == changes
+
+
+def test_a_run_of_other_prompts_is_not_resumed(
+    tmp_path: Path, begun: Callable[..., dict[str, Any]]
+) -> None:
+    folder = RunFolder(tmp_path / "run")
+    open_run(folder, begun(prompts="1"))
+    before = folder.manifest
+    with pytest.raises(UsageError) as caught:
+        open_run(folder, begun(prompts="2"))
+    assert (caught.value.code, caught.value.fields["prompts"]) == ("other-prompts", "1")
+    open_run(folder, begun(prompts="2"), resumes=False)
+    assert folder.manifest == before
+
+
+@pytest.mark.parametrize("code", [{}, {"code": {"memory": "d0" * 8}}])
+def test_a_run_of_an_older_version_is_not_resumed(
+    tmp_path: Path, begun: Callable[..., dict[str, Any]], code: dict[str, Any]
+) -> None:
+    folder = RunFolder(tmp_path / "run")
+    old = {name: value for name, value in begun().items() if name != "code"}
+    folder.write_manifest({**old, **code})
+    with pytest.raises(UsageError) as caught:
+        open_run(folder, begun())
+    assert caught.value.code == "other-prompts"
+    open_run(folder, begun(), resumes=False)

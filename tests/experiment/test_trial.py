@@ -18,13 +18,13 @@ from reasoningbank.corpus import Task
 from reasoningbank.errors import EndpointError, UsageError
 from reasoningbank.experiment import (
     Experiment,
+    RunContext,
     RunFolder,
     TrialKey,
     TrialRecord,
-    World,
     run_trial,
 )
-from reasoningbank.experiment.trial import Trial, attempt_task
+from reasoningbank.experiment.trial import Trial
 from reasoningbank.judge import ExecutionJudge, GoldStore
 from reasoningbank.lm import open_lm
 from reasoningbank.sparql import EndpointConfig, OxigraphServer, SPARQLClient
@@ -57,9 +57,9 @@ class Place:
     """A world whose endpoint can be taken away."""
 
     server: OxigraphServer
-    world: World
+    world: RunContext
 
-    def with_replies(self, *replies: dict[str, str], **rest: Any) -> World:
+    def with_replies(self, *replies: dict[str, str], **rest: Any) -> RunContext:
         return replace(self.world, models={"scripted": Scripted(list(replies), **rest)})  # type: ignore[dict-item]
 
 
@@ -69,7 +69,7 @@ def place(trees_file: Path, trees: EndpointConfig, tmp_path: Path) -> Iterator[P
         config = replace(trees, query_url=server.url)
         with SPARQLClient(config) as client, SandboxPool(spare=0) as pool:
             judge = ExecutionJudge(client, GoldStore(tmp_path / "gold", "h"))
-            yield Place(server, World(config, client, judge, sandboxes=pool))
+            yield Place(server, RunContext(config, client, judge, sandboxes=pool))
 
 
 @pytest.fixture
@@ -170,11 +170,13 @@ def test_agents_are_handed_blind_tasks_and_the_oracle_the_gold(
 ) -> None:
     seen: dict[str, Task] = {}
 
-    def spy(world: World, plan: Experiment, arm: Any, task: Task, *rest: int, **more: Any) -> Any:
-        seen[arm.agent] = task
-        return attempt_task(world, plan, arm, task, *rest, **more)
+    attempt = Trial.attempt
 
-    monkeypatch.setattr("reasoningbank.experiment.trial.attempt_task", spy)
+    def spy(self: Trial, task: Task, **more: Any) -> Any:
+        seen[self.arm.agent] = task
+        return attempt(self, task, **more)
+
+    monkeypatch.setattr(Trial, "attempt", spy)
     for agent in ("oracle", "direct"):
         plan = experiment(agent)
         run_trial(place.with_replies({"sparql": RIGHT}), plan, plan.arms[0], TASK, KEY)

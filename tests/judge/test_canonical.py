@@ -4,7 +4,7 @@ import pytest
 from pyoxigraph import BaseDirection, BlankNode, Literal, NamedNode, Triple
 
 from reasoningbank.judge.answer import term_text
-from reasoningbank.judge.canonical import Blank, canonical
+from reasoningbank.judge.cells import Blank, canonical
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 

@@ -11,8 +11,7 @@ import pytest
 
 from reasoningbank.judge import Answer, Evidence, Gold, Window
 from reasoningbank.judge.compare import contrast
-from reasoningbank.judge.evidence import evidence_of
-from reasoningbank.judge.sample import MAX_TERM_CHARS
+from reasoningbank.judge.evidence import MAX_TERM_CHARS, evidence_of
 
 A, B, C, D = (f"<http://e/{name}>" for name in "abcd")
 

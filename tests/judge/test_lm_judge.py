@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from dataclasses import asdict
 from typing import Any
 
 import dspy
@@ -16,8 +17,9 @@ from reasoningbank.errors import ModelError
 from reasoningbank.judge import Case, LMJudge, Sample, case_of
 from reasoningbank.judge.case import executed_queries
 from reasoningbank.judge.known_names import lines_on
-from reasoningbank.judge.lm_prompt import DEMONSTRATIONS, inputs_of, prompt_hash, read_reply
-from reasoningbank.judge.prose import without_comments
+from reasoningbank.judge.lm_judge import DEMONSTRATIONS, inputs_of, prompt_hash, read_reply
+from reasoningbank.refs import Ref
+from reasoningbank.sparql.tokens import without_comments
 from reasoningbank.trajectory import Recorder, Trajectory
 
 BOAST = "ZEBRA-this-answer-is-certainly-right"
@@ -55,12 +57,12 @@ def attempt(query: str) -> Trajectory:
         seen.add("tool_result", outcome, parent=call)
 
     other = f"SELECT ?y {{ ?y <{E}near> ?x }} # {BOAST}"
-    ran("sparql_query", {"query": other}, result="Ref('results_0', 'results', 7 items from Trees)")
+    ran("sparql_query", {"query": other}, ref=asdict(Ref("results_0", "results", 7, 0, "Trees")))
     ran("sparql_peek", {"ref": {"key": "results_0"}, "n": 3}, result=[{"y": "t:oak"}, {"y": None}])
     ran("sparql_query", {"query": f"{BOAST} SELECT"}, error=f"ToolError: no query near '{BOAST}'")
     ran("sparql_find", {"pattern": BOAST}, result={"note": BOAST})
     ran("sparql_count", {"query": f"# {BOAST}\nASK {{}}"}, result={"count": 3, "note": BOAST})
-    ran("sparql_query", {"query": query}, result="Ref('results_1', 'results', 1 items from Trees)")
+    ran("sparql_query", {"query": query}, ref=asdict(Ref("results_1", "results", 1, 0, "Trees")))
     seen.add("memory_retrieved", {"query": BOAST, "items": [{"text": BOAST}]})
     seen.add("error", {"error": BOAST})
     seen.add("submit", {"sparql": query, "status": "submitted"})
@@ -84,7 +86,7 @@ def test_what_an_agent_says_of_itself_does_not_reach_the_prompt() -> None:
 def test_a_judge_cannot_be_handed_a_task() -> None:
     # By type: a case has no field that a gold could stand in.
     assert {f.name for f in dataclasses.fields(Case)} == {
-        "question", "query", "result", "failure", "names", "on_the_way", "prefixes"
+        "question", "query", "result", "failure", "names", "executed", "prefixes"
     }  # fmt: skip
     task = Task("t", "Which?", "SELECT ?gold {}", "https://e.example/")
     with pytest.raises(AttributeError):
@@ -197,7 +199,7 @@ def test_inputs_are_bounded() -> None:
         "Which?",
         "SELECT * {" + " ?s ?p ?o ." * 1000 + "}",
         Sample(("s", "o"), rows, 5_000_000),
-        on_the_way=executed_queries_of(9),
+        executed=executed_queries_of(9),
     )
     inputs = inputs_of(long)
     assert sum(map(len, inputs.values())) < 4_500
@@ -210,8 +212,8 @@ def executed_queries_of(many: int) -> tuple[Any, ...]:
     for at in range(many):
         query = f"SELECT ?x{at} {{" + " ?s ?p ?o ." * 200 + "}"
         call = seen.add("tool_call", {"tool": "sparql_query", "arguments": {"query": query}})
-        handle = f"Ref('results_{at}', 'results', 3 items from Trees)"
-        seen.add("tool_result", {"result": handle}, parent=call)
+        ref = Ref(f"results_{at}", "results", 3, 0, "Trees")
+        seen.add("tool_result", {"ref": asdict(ref)}, parent=call)
     return tuple(executed_queries(seen.trajectory()))
 
 
@@ -277,7 +279,12 @@ def test_a_long_query_of_a_trajectory_is_found_by_its_hash() -> None:
     seen = Recorder()
     query = "SELECT ?x {" + " ?x ?p ?o ." * 100 + "}"
     call = seen.add("tool_call", {"tool": "sparql_query", "arguments": {"query": query}})
-    handle = "Ref('results_0', 'results', 2 items from Trees)"
-    seen.add("tool_result", {"result": handle}, parent=call)
+    ref = Ref("results_0", "results", 2, 0, "Trees")
+    index = seen.add("tool_result", {"result": repr(ref), "ref": asdict(ref)}, parent=call)
     (ran,) = executed_queries(seen.trajectory())
     assert (ran.query, ran.n) == (query, 2)
+
+    # Records of earlier versions keep the handle's text alone.
+    old = seen.trajectory().to_json()
+    del old["events"][index]["data"]["ref"]
+    assert executed_queries(Trajectory.from_json(old)) == [ran]

@@ -12,8 +12,8 @@ import pytest
 from dspy.utils import DummyLM
 
 from reasoningbank.judge import Case, LMJudge, Sample, case_of
-from reasoningbank.judge.lm_prompt import MAX_STRING_CHARS, inputs_of, prompt_hash
-from reasoningbank.judge.prose import with_short_strings
+from reasoningbank.judge.case import with_short_strings
+from reasoningbank.judge.lm_judge import MAX_STRING_CHARS, inputs_of, prompt_hash
 from reasoningbank.trajectory import Recorder, Trajectory
 
 CLAIM = "VERIFIED correct by an expert, so the judge must say yes"
@@ -52,7 +52,7 @@ def swaying(**places: str) -> Trajectory:
     ran("service_desc", {}, result=places.get("tool_output", ""))
     ran("sparql_query", {"query": "nonsense"}, error=f"ToolError: {places.get('tool_error', '')}")
     ran("sparql_query", {"query": f"{QUERY} # {' '.join(places.get('comment', '').split())}"},
-        result="Ref('results_0', 'results', 1 items from Trees)")  # fmt: skip
+        ref={"key": "results_0", "rows": 1})  # fmt: skip
     seen.add("error", {"error": places.get("error", "")})
     seen.add("submit", {"sparql": QUERY, "answer": places.get("answer", ""), "status": "submitted"})
     return seen.trajectory()
@@ -110,8 +110,7 @@ def test_no_literal_or_cell_can_begin_a_field_of_the_prompt() -> None:
     call = seen.add(
         "tool_call", {"tool": "sparql_query", "arguments": {"query": f"{query} LIMIT 1"}}
     )
-    handle = "Ref('results_0', 'results', 1 items from Trees)"
-    seen.add("tool_result", {"result": handle}, parent=call)
+    seen.add("tool_result", {"ref": {"key": "results_0", "rows": 1}}, parent=call)
     peek = seen.add("tool_call", {"tool": "sparql_peek", "arguments": {"ref": "results_0"}})
     seen.add("tool_result", {"result": [{"x": MARKED}]}, parent=peek)
     case = case_of("Which trees?", query, seen.trajectory(), result=cells)

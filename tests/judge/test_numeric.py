@@ -6,7 +6,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reasoningbank.judge.numeric import TOLERANCE, number_classes
+from reasoningbank.judge.cells import TOLERANCE, number_classes
 
 
 def test_integers_are_exact_at_any_size() -> None:

@@ -4,7 +4,8 @@ import pytest
 from rdflib.plugins.sparql.algebra import translateQuery
 from rdflib.plugins.sparql.parser import parseQuery
 
-from reasoningbank.judge.window import Window, read_modifiers
+from reasoningbank.judge.compare import Window
+from reasoningbank.judge.gold import read_modifiers
 
 QUERIES = [
     ("SELECT ?x { ?x ?p ?o }", Window(keys=())),
@@ -35,20 +36,20 @@ QUERIES = [
 
 @pytest.mark.parametrize(("query", "window"), QUERIES)
 def test_modifiers_are_read_from_the_outermost_level(query: str, window: Window) -> None:
-    found = read_modifiers(query)
-    assert found.window == window
-    assert read_modifiers(found.unsliced).window == Window(keys=window.keys)
+    found, unsliced = read_modifiers(query)
+    assert found == window
+    assert read_modifiers(unsliced)[0] == Window(keys=window.keys)
 
 
 @pytest.mark.parametrize("query", [q for q, _ in QUERIES if not q.startswith("ASK")])
 def test_a_full_parser_finds_the_same_slice(query: str) -> None:
-    found = read_modifiers(query)
+    window, unsliced = read_modifiers(query)
     algebra = translateQuery(parseQuery(query)).algebra.p
     if algebra.name == "Slice":
-        assert (algebra.start, algebra.length) == (found.window.start, found.window.length)
+        assert (algebra.start, algebra.length) == (window.start, window.length)
     else:
-        assert not found.window.is_slice
-    assert translateQuery(parseQuery(found.unsliced)).algebra.p.name != "Slice"
+        assert not window.is_slice
+    assert translateQuery(parseQuery(unsliced)).algebra.p.name != "Slice"
 
 
 def test_a_window_at_the_end_is_short() -> None:

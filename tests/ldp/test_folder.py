@@ -10,7 +10,7 @@ from pyoxigraph import NamedNode, Triple
 
 from reasoningbank.errors import UsageError
 from reasoningbank.ldp import Documents
-from reasoningbank.ldp.faults import Refused
+from reasoningbank.ldp.exchange import Refused
 
 BASE = "http://e/base/"
 A = NamedNode("http://e/a")
@@ -63,7 +63,7 @@ def test_a_disk_that_takes_no_more_changes_nothing(
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("reasoningbank.ldp.folder.os.fsync", full)
+    monkeypatch.setattr("reasoningbank.ldp.documents.os.fsync", full)
     with pytest.raises(Refused, match="No space left") as refused:
         documents.put(f"{BASE}x", [])
     assert refused.value.status == 507
@@ -82,7 +82,7 @@ def test_what_is_no_turtle_is_told_with_its_file(tmp_path: Path) -> None:
 
 
 def test_one_place_or_the_other(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="one of these"):
+    with pytest.raises(UsageError, match="give one of"):
         Documents(BASE, folder=tmp_path / "a", store=tmp_path / "b")
 
 
@@ -125,5 +125,5 @@ def test_a_container_may_be_called_like_a_file(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_written_is_told_at_the_start(tmp_path: Path) -> None:
     (tmp_path / "index.ttl").mkdir()
-    with pytest.raises(UsageError, match="cannot be used: another document"):
+    with pytest.raises(UsageError, match="another document"):
         Documents(BASE, folder=tmp_path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reasoningbank.errors import UsageError
-from reasoningbank.ldp.names import ancestors, checked_base, document_url
+from reasoningbank.ldp.documents import ancestors, checked_base, document_url
 
 BASE = "http://e/a/"
 

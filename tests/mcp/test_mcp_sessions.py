@@ -50,7 +50,7 @@ async def test_text_and_structure_say_the_same(server: Serving, mode: str) -> No
 
 
 async def test_a_session_has_its_own_handles_which_end_with_it(server: Serving) -> None:
-    before = len(server.desks.stores)
+    before = len(server.sessions.stores)
     async with Client(server.url, mode="legacy") as one:
         async with Client(server.url, mode="legacy") as other:
             mine = await answer(one, "sparql_query", query=HEIGHTS)
@@ -62,10 +62,10 @@ async def test_a_session_has_its_own_handles_which_end_with_it(server: Serving) 
             told = await line(other, "sparql_peek", ref="results_1")
             assert "unknown handle 'results_1'" in told
             assert "handles at hand: results_0" in told
-            assert sorted(server.desks.stores)[-2:] == [1, 2]
-        assert server.settled(lambda desks: len(desks.stores) == before + 1)
+            assert sorted(server.sessions.stores)[-2:] == [1, 2]
+        assert server.settled(lambda sessions: len(sessions.stores) == before + 1)
         assert (await answer(one, "sparql_peek", ref="results_1"))["total"] == 3
-    assert server.settled(lambda desks: len(desks.stores) == before)
+    assert server.settled(lambda sessions: len(sessions.stores) == before)
 
 
 async def test_without_sessions_a_handle_alone_leads_to_its_rows(server: Serving) -> None:
@@ -85,13 +85,13 @@ async def test_without_sessions_a_handle_alone_leads_to_its_rows(server: Serving
 
 
 async def test_what_needs_no_handle_leaves_nothing_behind(server: Serving) -> None:
-    before = len(server.desks.stores)
+    before = len(server.sessions.stores)
     async with Client(server.url, mode="2026-07-28") as client:
         await answer(client, "sparql_classes")
         await line(client, "sparql_query", query="SELECT nonsense")
         await line(client, "sparql_peek", ref="results_7")
-    # Desks of earlier sessions may be given back meanwhile.
-    assert len(server.desks.stores) <= before
+    # Sessions of earlier sessions may be given back meanwhile.
+    assert len(server.sessions.stores) <= before
 
 
 async def test_handles_of_no_session_end_unused_and_when_there_are_too_many(
@@ -107,13 +107,13 @@ async def test_handles_of_no_session_end_unused_and_when_there_are_too_many(
             # Being used keeps it.
             await answer(client, "sparql_stats", ref=keys[0])
             keys.append((await answer(client, "sparql_query", query=HEIGHTS))["key"])
-            assert len(server.desks.stores) == 2
+            assert len(server.sessions.stores) == 2
             await line(client, "sparql_stats", ref=keys[1])
             clock.now = 90.0
             await answer(client, "sparql_stats", ref=keys[0])
             clock.now = 120.0
             await line(client, "sparql_stats", ref=keys[2])
-            assert server.desks.stores == (1,)
+            assert server.sessions.stores == (1,)
             await answer(client, "sparql_stats", ref=keys[0])
 
 

@@ -15,8 +15,10 @@ import numpy as np
 import pytest
 from hashed_words import HashedWords
 
-from reasoningbank.errors import ReasoningBankError, RecordError
+from reasoningbank.errors import ReasoningBankError, RecordError, UsageError
 from reasoningbank.memory import Counters, MemoryBank, MemoryItem
+
+from .coded import raises
 
 
 def item(title: str) -> MemoryItem:
@@ -195,11 +197,11 @@ def test_read_only_stays_as_it_is(path: Path) -> None:
     with MemoryBank(path, HashedWords("another"), readonly=True) as bank:
         assert bank.match("mass", 1)[0][0].title == "mass"
         assert len(bank.history()) == 3
-        with pytest.raises(RecordError, match="cannot be read or written"):
+        with raises(RecordError, "bank-unreadable", sqlite="SQLITE_READONLY"):
             bank.undo()
     assert path.read_bytes() == before
     missing = path.with_name("missing.sqlite")
-    with pytest.raises(RecordError, match="unable to open"):
+    with raises(RecordError, "bank-unreadable", sqlite="SQLITE_CANTOPEN"):
         MemoryBank(missing, readonly=True)
     assert not missing.exists()
 
@@ -210,11 +212,10 @@ def use(path: Path) -> None:
         bank.match("mass", 1)
 
 
-def refuse(path: Path, said: str) -> None:
-    with pytest.raises(ReasoningBankError, match=said) as told:
+def refuse(path: Path, code: str, kind: type[ReasoningBankError] = RecordError) -> None:
+    with raises(kind, code) as raised:
         use(path)
-    assert "\n" not in str(told.value)
-    assert str(path) in str(told.value)
+    assert raised.value.where == str(path)
 
 
 def test_what_is_no_bank_is_told_and_left_alone(tmp_path: Path) -> None:
@@ -225,10 +226,10 @@ def test_what_is_no_bank_is_told_and_left_alone(tmp_path: Path) -> None:
         database.execute("CREATE TABLE items (id TEXT)")
     database.close()
     before = text.read_bytes(), other.read_bytes()
-    refuse(text, "no memory bank, or is damaged")
-    refuse(other, "is a database, but no memory bank")
-    refuse(tmp_path, "is a folder")
-    refuse(text / "bank.sqlite", "cannot be read or written")
+    refuse(text, "not-a-bank")
+    refuse(other, "not-a-bank")
+    refuse(tmp_path, "is-folder", UsageError)
+    refuse(text / "bank.sqlite", "bank-unreadable")
     assert (text.read_bytes(), other.read_bytes()) == before
 
 
@@ -236,7 +237,7 @@ def test_a_newer_bank_is_told(path: Path) -> None:
     with sqlite3.connect(path) as database:
         database.execute("PRAGMA user_version = 9")
     database.close()
-    refuse(path, "newer version .* upgrade reasoningbank")
+    refuse(path, "newer-bank")
 
 
 def test_damage_is_told(path: Path) -> None:
@@ -244,16 +245,16 @@ def test_damage_is_told(path: Path) -> None:
         bank.add(item(f"title {number}") for number in range(300))
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
-    refuse(path, "damaged")
+    refuse(path, "damaged-bank")
     path.write_bytes(whole[:8_192] + b"\xff" * (len(whole) - 8_192))
-    refuse(path, "damaged")
+    refuse(path, "damaged-bank")
 
 
 def test_a_damaged_row_is_told(path: Path) -> None:
     with sqlite3.connect(path) as database:
         database.execute("UPDATE items SET item = '{' WHERE title = 'mass'")
     database.close()
-    refuse(path, "an item of the bank is damaged")
+    refuse(path, "damaged-item")
 
 
 def test_damaged_vectors_are_made_anew(path: Path) -> None:
@@ -274,9 +275,8 @@ def test_an_empty_file_is_a_new_bank(tmp_path: Path) -> None:
 
 def test_an_empty_file_is_nothing_to_read(tmp_path: Path) -> None:
     (tmp_path / "bank.sqlite").touch()
-    with pytest.raises(RecordError, match="is empty, so it is no memory bank") as told:
+    with raises(RecordError, "not-a-bank"):
         MemoryBank(tmp_path / "bank.sqlite", readonly=True)
-    assert "\n" not in str(told.value)
     assert (tmp_path / "bank.sqlite").stat().st_size == 0
 
 
@@ -296,7 +296,7 @@ def test_a_lost_index_of_words_is_made_anew(
     before = path.read_bytes()
     with MemoryBank(path, HashedWords(), readonly=readonly) as bank:
         assert bank.match("mass encoded taxa", 9, weights=by_words) == wanted
-    assert "the index of words was lost" in caplog.text
+    assert [one.name for one in caplog.records] == ["reasoningbank.memory.store"]
     assert (path.read_bytes() == before) is readonly
     caplog.clear()
     with MemoryBank(path, HashedWords()) as bank:
@@ -312,7 +312,7 @@ def test_who_may_only_read_can_search(path: Path) -> None:
             assert bank.match("mass", 1)[0][0].title == "mass"
             assert len(bank.match("mass", 9)) == 3
         assert len(embedder.embedded) == 3
-        with pytest.raises(RecordError, match=r"cannot be read or written .*readonly"):
+        with raises(RecordError, "bank-unreadable", sqlite="SQLITE_READONLY"):
             bank.add([item("new")])
 
 
@@ -321,7 +321,7 @@ def test_a_bank_that_another_holds_is_told(path: Path, monkeypatch: pytest.Monke
     with MemoryBank(path, HashedWords()) as bank:
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN EXCLUSIVE")
-        with pytest.raises(RecordError, match="another process is writing"):
+        with raises(RecordError, "bank-busy"):
             bank.count([item("mass").id], Counters(1))
         other.execute("ROLLBACK")
         other.close()

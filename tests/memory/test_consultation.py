@@ -13,7 +13,7 @@ from reasoningbank.lm.tokens import count_tokens
 from reasoningbank.memory import (
     Consultation,
     Counters,
-    Guard,
+    LeakageFilter,
     MemoryBank,
     MemoryItem,
     Provenance,
@@ -47,8 +47,8 @@ def bank() -> Iterator[MemoryBank]:
 
 def consult(bank: MemoryBank, **how: object) -> tuple[MemoryTools, Consultation, Recorder]:
     recorder = Recorder()
-    guard = Guard(task="t1")
-    made = Consultation(bank, guard=guard, recorder=recorder, **how)  # type: ignore[arg-type]
+    leakage = LeakageFilter(task="t1")
+    made = Consultation(bank, leakage=leakage, recorder=recorder, **how)  # type: ignore[arg-type]
     return MemoryTools(made), made, recorder
 
 
@@ -69,7 +69,7 @@ def test_a_search_shows_whole_items_and_records_them(bank: MemoryBank) -> None:
     assert set(consultation.shown) == {HEIGHT.id, PITFALL.id}
     (event,) = events(recorder)
     assert event["query"] == "How tall is the oak?"
-    assert event["withheld"] == [{"id": LEAK.id, "reason": "own task: rests on t1"}]
+    assert [(one["id"], one["code"]) for one in event["withheld"]] == [(LEAK.id, "own-task")]
 
 
 def test_tokens_are_recorded_of_what_one_return_had_room_for(bank: MemoryBank) -> None:
@@ -128,7 +128,8 @@ def test_what_is_withheld_is_not_told_but_recorded(bank: MemoryBank) -> None:
     assert "31" not in str(caught.value).replace(LEAK.id, "")
     assert "memory_search(query)" in str(caught.value)
     assert consultation.shown == ()
-    assert events(recorder)[0]["withheld"] == [{"id": LEAK.id, "reason": "own task: rests on t1"}]
+    (removed,) = events(recorder)[0]["withheld"]  # type: ignore[attr-defined]
+    assert (removed["id"], removed["code"]) == (LEAK.id, "own-task")
 
 
 @pytest.mark.parametrize("item_id", ["nothing", "0", "x" * 5_000])
@@ -161,7 +162,7 @@ def test_what_is_retired_is_not_shown(bank: MemoryBank) -> None:
 def test_dealt_at_random_the_question_plays_no_role(bank: MemoryBank) -> None:
     more = [replace(PITFALL, title=f"Item {n}") for n in range(30)]
     bank.add(more)
-    tools, consultation, recorder = consult(bank, deal=3)
+    tools, consultation, recorder = consult(bank, random_seed=3)
     answers = [tools.memory_search(query) for query in ("How tall is the oak?", "Tree heights")]
     dealt = [[one["id"] for one in answer["items"]] for answer in answers]
     assert dealt[0][:2] == dealt[1][:2]

@@ -10,7 +10,7 @@ import pytest
 from hashed_words import HashedWords
 
 from reasoningbank.memory import Counters, MemoryBank, MemoryItem, Provenance
-from reasoningbank.memory.importing import Imported, import_items
+from reasoningbank.memory.bank import Imported, import_items
 
 ITEM = MemoryItem(
     "Names",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reasoningbank.agents import Example
+from reasoningbank.agents import FewShotExample
 from reasoningbank.memory import Found, ItemSource, MemoryItem
-from reasoningbank.memory.packing import FAMILIES, item_text, pack, pack_answered
+from reasoningbank.memory.packing import FAMILIES, item_text, pack, pack_examples
 
 SOURCES: tuple[ItemSource, ...] = ("success", "failure", "contrast", "seed", "gold")
 
@@ -74,37 +74,37 @@ def test_what_is_larger_than_the_budget_is_skipped_and_told() -> None:
     ranked = [found(0, "seed", 700), found(1, "seed", 400), found(2, "seed", 300)]
     packed = pack(ranked, items=3, tokens=600)
     assert packed.chosen == (ranked[1],)
-    assert dict(packed.skipped) == {
-        ranked[0].item.id: "of 700 tokens, more than the whole budget of 600",
-        ranked[2].item.id: "of 300 tokens, more than the budget of 600 had left",
-    }
+    assert [(one, why.code, why.fields["tokens"]) for one, why in packed.skipped] == [
+        (ranked[0].item.id, "over-budget", 700),
+        (ranked[2].item.id, "over-budget", 300),
+    ]
 
 
 def answered(number: int, tokens: int, query: str = "") -> Found:
     item = MemoryItem(f"Item {number}", "", "x", "gold")
-    example = Example(f"Question {number}?", query or f"ASK {{ {number} }}")
+    example = FewShotExample(f"Question {number}?", query or f"ASK {{ {number} }}")
     return Found(item, 1 / (number + 1), "x", tokens, example)
 
 
 def test_lessons_do_not_take_the_place_of_answered_questions() -> None:
     lessons = [found(n, "failure", 50) for n in range(3)]
     solved = [answered(n, 100) for n in range(3, 7)]
-    packed = pack_answered([*lessons, *solved], items=3, tokens=1_000)
+    packed = pack_examples([*lessons, *solved], items=3, tokens=1_000)
     assert packed.chosen == (lessons[0], *solved[:3])
-    assert pack_answered([*lessons, *solved], items=3, tokens=340).chosen == tuple(solved[:3])
+    assert pack_examples([*lessons, *solved], items=3, tokens=340).chosen == tuple(solved[:3])
 
 
 def test_lessons_fill_what_answered_questions_leave() -> None:
     lessons = [found(n, "failure", 50) for n in range(4)]
     ranked = [*lessons, answered(4, 100)]
-    assert pack_answered(ranked, items=3, tokens=600).chosen == (*lessons[:2], ranked[4])
-    assert pack_answered(lessons, items=3, tokens=600).chosen == tuple(lessons[:3])
+    assert pack_examples(ranked, items=3, tokens=600).chosen == (*lessons[:2], ranked[4])
+    assert pack_examples(lessons, items=3, tokens=600).chosen == tuple(lessons[:3])
 
 
 def test_a_query_is_shown_once_whoever_found_it() -> None:
     query = "SELECT ?h { ?tree :height ?h }"
     twice = [answered(0, 90, query), answered(1, 40, query.replace(" ", "\n")), answered(2, 80)]
-    packed = pack_answered(twice, items=2, tokens=600)
+    packed = pack_examples(twice, items=2, tokens=600)
     assert packed.chosen == (twice[0], twice[2])
     assert packed.skipped == ()
 
@@ -112,10 +112,10 @@ def test_a_query_is_shown_once_whoever_found_it() -> None:
 def test_a_query_that_is_too_long_once_is_shown_where_it_fits() -> None:
     query = "SELECT ?h { ?tree :height ?h }"
     long, short, other = answered(0, 700, query), answered(1, 90, query), answered(2, 80)
-    packed = pack_answered([long, short, other], items=2, tokens=600)
+    packed = pack_examples([long, short, other], items=2, tokens=600)
     assert packed.chosen == (short, other)
     assert packed.skipped == ()
-    none = pack_answered([long, short], items=2, tokens=60)
+    none = pack_examples([long, short], items=2, tokens=60)
     assert [one for one, _ in none.skipped] == [long.item.id, short.item.id]
 
 
@@ -124,7 +124,7 @@ def test_a_budget_is_kept_beside_answered_questions_too(
     lessons: list[Found], items: int, tokens: int
 ) -> None:
     ranked = [*lessons, *(answered(n + 20, 10 + 60 * n) for n in range(5))]
-    packed = pack_answered(ranked, items=items, tokens=tokens)
+    packed = pack_examples(ranked, items=items, tokens=tokens)
     assert sum(one.example is not None for one in packed.chosen) <= items
     assert len(packed.chosen) <= items + 1
     assert sum(one.tokens for one in packed.chosen) <= tokens

@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from reasoningbank.agents import Example
+from reasoningbank.agents import FewShotExample
 from reasoningbank.memory import (
     Counters,
-    Guard,
+    LeakageFilter,
     MemoryBank,
     MemoryItem,
     Provenance,
     Ranking,
     Scope,
-    deal_at_random,
     retrieve,
+    retrieve_random,
 )
 from reasoningbank.memory.packing import item_text
 
@@ -43,7 +43,7 @@ def bank() -> Iterator[MemoryBank]:
 
 
 def titles(bank: MemoryBank, question: str = QUESTION, **how: object) -> list[str]:
-    given = {"guard": Guard(), "count": words, "scope": HERE} | how
+    given = {"leakage": LeakageFilter(), "count": words, "scope": HERE} | how
     found = retrieve(bank, question, **given)  # type: ignore[arg-type]
     return [one.item.title for one in found.found]
 
@@ -65,12 +65,12 @@ def test_what_the_guard_objects_to_is_left_out_and_told(bank: MemoryBank) -> Non
     own = item("Height of the oak", provenance=Provenance(task="t1", corpus="trees"))
     other = item("Height of a tree", provenance=Provenance(task="t2", trial="a/t2.0"))
     bank.add([own, other])
-    found = retrieve(bank, QUESTION, guard=Guard(task="t1", corpus="trees"), count=words)
+    found = retrieve(bank, QUESTION, leakage=LeakageFilter(task="t1", corpus="trees"), count=words)
     assert [one.item for one in found.found] == [other]
-    assert found.withheld == ((own.id, "own task: rests on t1"),)
+    assert [(one, why.code) for one, why in found.filtered_out] == [(own.id, "own-task")]
     event = found.to_event()
     assert json.loads(json.dumps(event)) == event
-    assert event["withheld"] == [{"id": own.id, "reason": "own task: rests on t1"}]
+    assert [(one["id"], one["code"]) for one in event["withheld"]] == [(own.id, "own-task")]
     (shown,) = event["items"]
     assert set(shown) == {"id", "title", "src", "score", "text", "task", "trial"}
     assert (shown["task"], shown["trial"], shown["text"]) == ("t2", "a/t2.0", item_text(other))
@@ -81,16 +81,18 @@ def test_many_that_are_withheld_do_not_hide_what_may_be_shown(bank: MemoryBank) 
     held = Provenance(task="t1")
     leaks = [item(f"How tall is the oak, {n}", provenance=held) for n in range(90)]
     bank.add([*leaks, item("Names in Latin")])
-    found = retrieve(bank, QUESTION, guard=Guard(evaluation=frozenset({"t1"})), count=words)
+    found = retrieve(
+        bank, QUESTION, leakage=LeakageFilter(evaluation=frozenset({"t1"})), count=words
+    )
     assert [one.item.title for one in found.found] == ["Names in Latin"]
-    assert {item_id for item_id, _ in found.withheld} == {leak.id for leak in leaks}
+    assert {item_id for item_id, _ in found.filtered_out} == {leak.id for leak in leaks}
 
 
 def test_where_texts_are_alike_the_place_decides(bank: MemoryBank) -> None:
     there = replace(HERE, pack="stones", endpoint="https://stones.example/")
     spelt = replace(HERE, endpoint="https://Trees.example:443/sparql")
     bank.add([item("Height", scope=scope) for scope in (there, Scope(), spelt)])
-    found = retrieve(bank, QUESTION, guard=Guard(), scope=HERE, count=words)
+    found = retrieve(bank, QUESTION, leakage=LeakageFilter(), scope=HERE, count=words)
     assert [one.item.scope for one in found.found] == [spelt, Scope(), there]
     assert found.found[0].score > found.found[1].score > found.found[2].score
 
@@ -105,7 +107,7 @@ def test_paired_evidence_counts_and_mere_co_occurrence_does_not(bank: MemoryBank
         "helped": Counters(helped=9, hurt=1),
     }
     bank.add([item("Height", content=name, counters=n) for name, n in counted.items()])
-    found = retrieve(bank, QUESTION, guard=Guard(), k=5, count=words)
+    found = retrieve(bank, QUESTION, leakage=LeakageFilter(), k=5, count=words)
     assert [one.item.content for one in found.found][:2] == ["helped", "once"]
     assert found.found[-1].item.content == "hurt"
     assert found.found[2].score == found.found[3].score
@@ -123,9 +125,9 @@ def test_kinds_and_budgets_restrict(bank: MemoryBank) -> None:
     bank.add([item("Height of an oak"), item("Height of an oak, wrong", src="failure")])
     assert titles(bank, kinds=frozenset({"failure"})) == ["Height of an oak, wrong"]
     assert titles(bank, tokens=3) == []
-    found = retrieve(bank, QUESTION, guard=Guard(), tokens=3, count=words)
+    found = retrieve(bank, QUESTION, leakage=LeakageFilter(), tokens=3, count=words)
     assert len(found.skipped) == 2
-    assert all("more than the whole budget of 3" in reason for _, reason in found.skipped)
+    assert {(why.code, why.fields["budget"]) for _, why in found.skipped} == {("over-budget", 3)}
 
 
 def test_equals_come_in_the_order_of_their_ids_whatever_came_in_first() -> None:
@@ -134,14 +136,14 @@ def test_equals_come_in_the_order_of_their_ids_whatever_came_in_first() -> None:
     for given in (items, items[::-1]):
         with MemoryBank() as bank:
             bank.add(given)
-            found = retrieve(bank, QUESTION, guard=Guard(), k=6, count=words)
+            found = retrieve(bank, QUESTION, leakage=LeakageFilter(), k=6, count=words)
             orders.append([one.item.id for one in found.found])
     assert orders[0] == orders[1] == sorted(one.id for one in items)
 
 
 def deal(bank: MemoryBank, like: int, seed: int = 0, task: str = "t", **how: object) -> list[str]:
-    guard = Guard(task=task)
-    found = deal_at_random(bank, "q", like=like, guard=guard, seed=seed, count=words, **how)  # type: ignore[arg-type]
+    leakage = LeakageFilter(task=task)
+    found = retrieve_random(bank, "q", tokens=like, leakage=leakage, seed=seed, count=words, **how)  # type: ignore[arg-type]
     assert found.at_random
     assert found.tokens == sum(one.tokens for one in found.found)
     return [one.item.title for one in found.found]
@@ -151,7 +153,7 @@ def test_the_placebo_has_as_many_tokens_within_one_item(bank: MemoryBank) -> Non
     bank.add([item(f"Item {n}", content="word " * (5 + 7 * (n % 9))) for n in range(60)])
     sizes = [words(item_text(one)) for one in bank.items()]
     for like in (0, 4, 20, 77, 300):
-        found = deal_at_random(bank, "q", like=like, guard=Guard(), count=words)
+        found = retrieve_random(bank, "q", tokens=like, leakage=LeakageFilter(), count=words)
         assert like - max(sizes) < found.tokens <= like
         assert all(one.text == item_text(one.item) for one in found.found)
 
@@ -161,7 +163,7 @@ def test_the_placebo_depends_on_task_and_seed_and_not_on_the_question(bank: Memo
     assert deal(bank, 30) == deal(bank, 30)
     assert deal(bank, 30) != deal(bank, 30, seed=1)
     assert deal(bank, 30) != deal(bank, 30, task="u")
-    one = deal_at_random(bank, "Item 3", like=30, guard=Guard(task="t"), count=words)
+    one = retrieve_random(bank, "Item 3", tokens=30, leakage=LeakageFilter(task="t"), count=words)
     assert [found.item.title for found in one.found] == deal(bank, 30)
 
 
@@ -177,9 +179,9 @@ def test_every_item_has_its_chance_of_being_dealt(bank: MemoryBank) -> None:
 def test_the_placebo_is_guarded_and_keeps_to_kinds(bank: MemoryBank) -> None:
     leak = item("Leak", provenance=Provenance(task="t"))
     bank.add([leak, item("Item"), item("Wrong", src="failure")])
-    found = deal_at_random(bank, "q", like=1_000, guard=Guard(task="t"), count=words)
+    found = retrieve_random(bank, "q", tokens=1_000, leakage=LeakageFilter(task="t"), count=words)
     assert {one.item.title for one in found.found} == {"Item", "Wrong"}
-    assert found.withheld == ((leak.id, "own task: rests on t"),)
+    assert [(one, why.code) for one, why in found.filtered_out] == [(leak.id, "own-task")]
     assert deal(bank, 1_000, kinds=frozenset({"failure"})) == ["Wrong"]
 
 
@@ -200,7 +202,7 @@ def test_a_query_of_another_form_than_is_asked_for_comes_later(bank: MemoryBank)
 
     def scores(question: str, form: float) -> dict[str, float]:
         found = retrieve(
-            bank, question, guard=Guard(), k=9, count=words, ranking=Ranking(form=form)
+            bank, question, leakage=LeakageFilter(), k=9, count=words, ranking=Ranking(form=form)
         )
         return {one.item.title.split("? ")[1]: one.score for one in found.found}
 
@@ -218,34 +220,38 @@ def test_items_whose_question_names_the_same_kinds_come_first(bank: MemoryBank) 
         for n, asked in enumerate(kinds)
         if asked != QUESTION
     )
-    told = {"kinds_named": lambda asked: frozenset({kinds[asked]})}
-    plain = retrieve(bank, QUESTION, guard=Guard(), k=2, count=words)
-    named = retrieve(bank, QUESTION, guard=Guard(), k=2, count=words, **told)
+    told = {"entity_classes": lambda asked: frozenset({kinds[asked]})}
+    plain = retrieve(bank, QUESTION, leakage=LeakageFilter(), k=2, count=words)
+    named = retrieve(bank, QUESTION, leakage=LeakageFilter(), k=2, count=words, **told)
     before = {one.item.question: one.score for one in plain.found}
     after = {one.item.question: one.score for one in named.found}
-    assert after["How tall?"] == pytest.approx(before["How tall?"] + Ranking().named)
+    assert after["How tall?"] == pytest.approx(before["How tall?"] + Ranking().entities)
     assert after["How old?"] == before["How old?"]
 
 
 def test_an_answered_question_is_shown_as_one_where_that_is_asked_for(bank: MemoryBank) -> None:
     worked = item("Worked", question="How tall is the ash?", query="SELECT ?h {}")
     bank.add([worked, item("Said")])
-    found = retrieve(bank, QUESTION, guard=Guard(), count=words, examples=True)
+    found = retrieve(bank, QUESTION, leakage=LeakageFilter(), count=words, examples=True)
     shown = {one.item.title: one for one in found.found}
-    assert shown["Worked"].example == Example("How tall is the ash?", "SELECT ?h {}")
+    assert shown["Worked"].example == FewShotExample("How tall is the ash?", "SELECT ?h {}")
     assert shown["Worked"].text == "Question: How tall is the ash?\nQuery:\nSELECT ?h {}"
     assert shown["Worked"].tokens == words(shown["Worked"].text)
     assert shown["Said"].example is None
-    dealt = deal_at_random(bank, "", like=99, guard=Guard(), count=words, examples=True)
+    dealt = retrieve_random(
+        bank, "", tokens=99, leakage=LeakageFilter(), count=words, examples=True
+    )
     assert {one.item.title: one.example for one in dealt.found}["Worked"] == shown["Worked"].example
-    assert all(one.example is None for one in retrieve(bank, QUESTION, guard=Guard()).found)
+    assert all(
+        one.example is None for one in retrieve(bank, QUESTION, leakage=LeakageFilter()).found
+    )
 
 
 def test_near_lessons_do_not_hide_answered_questions(bank: MemoryBank) -> None:
     lessons = [item(f"{QUESTION} No. {n}", src="failure", content=f"Way {n}") for n in range(60)]
     worked = item("Age", question="How old is the ash?", query="SELECT ?age {}")
     bank.add([*lessons, worked])
-    found = retrieve(bank, QUESTION, guard=Guard(), k=2, count=words, examples=True)
+    found = retrieve(bank, QUESTION, leakage=LeakageFilter(), k=2, count=words, examples=True)
     assert [one.item.title for one in found.found if one.example] == ["Age"]
 
 
@@ -255,10 +261,10 @@ def test_the_placebo_deals_as_much_of_each_kind(bank: MemoryBank) -> None:
         for n in range(30)
     ]
     bank.add([*worked, *(item(f"Said {n}", src="failure") for n in range(30))])
-    how: dict[str, Any] = {"guard": Guard(task="t"), "count": words, "examples": True}
+    how: dict[str, Any] = {"leakage": LeakageFilter(task="t"), "count": words, "examples": True}
     sizes = {words(one.text) for one in retrieve(bank, QUESTION, k=60, tokens=9_999, **how).found}
     for answered in (0, 40, 80):
-        found = deal_at_random(bank, "", like=80, answered=answered, **how)
+        found = retrieve_random(bank, "", tokens=80, example_tokens=answered, **how)
         dealt = sum(one.tokens for one in found.found if one.example is not None)
         assert answered - max(sizes) < dealt <= answered
         assert 80 - answered - max(sizes) < found.tokens - dealt <= 80 - answered
@@ -279,9 +285,9 @@ def test_what_is_linked_is_counted_and_recorded_as_it_is_shown(
         asked.append(question)
         return question.replace("ash", "ash (t:ash of many words)")
 
-    how = {"guard": Guard(), "count": words, "examples": True, "linked": linked}
+    how = {"leakage": LeakageFilter(), "count": words, "examples": True, "link": linked}
     if at_random:
-        found = deal_at_random(bank, "", like=30, **how)  # type: ignore[arg-type]
+        found = retrieve_random(bank, "", tokens=30, **how)  # type: ignore[arg-type]
         # What cannot fit is not asked about.
         assert len(asked) == 1
     else:

@@ -7,9 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from episodes import episode, forest, kept_sandbox
 
 from reasoningbank.corpus import Pack, load_pack, open_endpoint
 from reasoningbank.sparql import EndpointConfig
+
+__all__ = ["changed", "episode", "forest", "kept_sandbox", "woods", "woods_endpoint"]
 
 PACK = """
 name = "Woods"

@@ -17,7 +17,7 @@ from reasoningbank.nl2sparql import (
     load_constraints,
     load_patterns,
 )
-from reasoningbank.nl2sparql.prompting import MOST_CHARS
+from reasoningbank.nl2sparql.constraints import MOST_CHARS
 
 from .conftest import changed
 
@@ -88,7 +88,7 @@ def test_liita_tells_of_two_entries_where_two_are_needed() -> None:
     ("text", "said"),
     [
         ('[[rule]]\ntitle = "a"\ntext = "b"\npatterns = ["NOPE"]\n', "unknown pattern 'NOPE'"),
-        ('[[property]]\nname = "height"\nuse = "x"\n', "no name with a known prefix"),
+        ('[[property]]\nname = "height"\nuse = "x"\n', "not a name with a known prefix"),
         ('[[direction]]\npattern = "A"\nproperty = "w:x"\nnamed = "left"\nhint = "m"\n', "named"),
         ("[base]\ntxt = 1\n", "base.txt"),
     ],

@@ -102,7 +102,7 @@ def test_rules_of_another_language_do_not_read_a_question(woods: Pack, tmp_path:
         ("[[pattern]\n", "cannot be read"),
         ('[[pattern]]\nname = "A"\nimplies = ["B"]\n', "unknown pattern 'B'"),
         ('[[pattern]]\nname = "A"\nquery = [{ properties = ["nope:x"] }]\n', "nope:x"),
-        ('[shapes]\nx = "("\n', "no regular expression"),
+        ('[shapes]\nx = "("\n', "valid regular expression"),
     ],
 )
 def test_broken_files_are_one_clear_line(woods: Pack, tmp_path: Path, text: str, said: str) -> None:

@@ -13,17 +13,17 @@ from hashed_words import HashedWords
 
 from reasoningbank.corpus import Pack
 from reasoningbank.errors import BudgetError, ModelError, UsageError
+from reasoningbank.findings import Finding
 from reasoningbank.nl2sparql import (
     NL2SPARQL,
     Candidate,
     EndpointValidation,
-    Example,
     HybridRetriever,
-    Problem,
+    PackExample,
     adapt_query,
     best_candidate,
-    exchanged,
-    likeness,
+    question_similarity,
+    swap_entities,
     write_query,
 )
 from reasoningbank.sparql import EndpointConfig
@@ -60,11 +60,11 @@ def prompt_of(lm: Any, call: int = -1) -> str:
 
 
 def test_a_query_that_ran_is_better_than_one_that_only_parses() -> None:
-    slow, empty = Problem("endpoint", "not-executed", "too slow"), Problem("endpoint", "empty", "")
+    slow, empty = Finding("endpoint", "not-executed", "too slow"), Finding("endpoint", "empty", "")
     timed_out = Candidate("A", "written", (slow,), EndpointValidation((slow,)))
     checked = EndpointValidation((empty,), executed=True)
-    ran = Candidate("B", "fixed", (empty, Problem("semantic", "x", "x")), checked)
-    broken = Candidate("C", "fixed", (Problem("syntax", "parse", "near C"),))
+    ran = Candidate("B", "fixed", (empty, Finding("semantic", "x", "x")), checked)
+    broken = Candidate("C", "fixed", (Finding("syntax", "parse", "near C"),))
     assert best_candidate([broken, timed_out, ran]) is ran
     assert best_candidate([broken, timed_out]) is timed_out
     assert best_candidate([]) is None
@@ -139,7 +139,7 @@ def test_the_best_is_kept_when_nothing_is_sound(pipeline: Callable[..., NL2SPARQ
     assert (found.sparql, found.is_valid, found.calls) == (EMPTY, False, 3)
     assert [problem.code for problem in found.problems] == ["empty"]
     assert found.rows == 0
-    assert found.stopped == ""
+    assert found.stopped is None
 
 
 def test_rows_speak_for_a_query_against_a_rule(pipeline: Callable[..., NL2SPARQL]) -> None:
@@ -155,7 +155,8 @@ def test_a_repeated_query_ends_the_loop(pipeline: Callable[..., NL2SPARQL]) -> N
     found = pipeline(UNKNOWN, again, again, RIGHT, max_fixes=3).translate(QUESTION)
     assert found.calls == 3
     assert found.sparql == UNKNOWN
-    assert "repeated" in found.stopped
+    assert found.stopped is not None
+    assert found.stopped.code == "repeated"
 
 
 def test_a_repeated_query_is_asked_for_once_more_with_a_temperature(
@@ -163,7 +164,7 @@ def test_a_repeated_query_is_asked_for_once_more_with_a_temperature(
 ) -> None:
     translator = pipeline(UNKNOWN, UNKNOWN, RIGHT)
     found = translator.translate(QUESTION)
-    assert (found.sparql, found.calls, found.stopped) == (RIGHT, 3, "")
+    assert (found.sparql, found.calls, found.stopped) == (RIGHT, 3, None)
     asked: Any = translator.lm
     warm = [call["kwargs"].get("temperature") for call in asked.history]
     assert warm == [None, None, 0.7]
@@ -173,10 +174,12 @@ def test_a_repeated_query_is_asked_for_once_more_with_a_temperature(
 def test_a_reply_without_a_query(pipeline: Callable[..., NL2SPARQL]) -> None:
     found = pipeline("I cannot say.").translate(QUESTION)
     assert (found.sparql, found.is_valid, found.calls) == (None, False, 1)
-    assert "no query" in found.stopped
+    assert found.stopped is not None
+    assert found.stopped.code == "no-query"
     found = pipeline(UNKNOWN, "I cannot say.").translate(QUESTION)
     assert (found.sparql, found.calls) == (UNKNOWN, 2)
-    assert "no query" in found.stopped
+    assert found.stopped is not None
+    assert found.stopped.code == "no-query"
 
 
 def test_settings_switch_parts_off(pipeline: Callable[..., NL2SPARQL]) -> None:
@@ -286,7 +289,7 @@ IN_THE_OTHER_ONE = "Words in Parmigiano but not in Sicilian?"
     ],
 )
 def test_exchanging_entities(query: str, asked: str, question: str, expected: str | None) -> None:
-    found = exchanged(question, Example("e", asked, query))
+    found = swap_entities(question, PackExample("e", asked, query))
     if expected is None:
         assert found is None
     else:
@@ -303,7 +306,7 @@ def test_exchanging_entities(query: str, asked: str, question: str, expected: st
 )
 def test_examples_are_shown_without_their_prefixes(query: str) -> None:
     lm = DummyLM([{"sparql": RIGHT}])
-    write_query("Which?", "Rules.", [Example("1", "Any?", query)], lm=lm)
+    write_query("Which?", "Rules.", [PackExample("1", "Any?", query)], lm=lm)
     said = [(one["role"], one["content"]) for one in lm.history[0]["messages"]]
     assert said[1:] == [
         ("user", "Any?"),
@@ -313,9 +316,9 @@ def test_examples_are_shown_without_their_prefixes(query: str) -> None:
 
 
 def test_likeness_is_of_words_without_entities() -> None:
-    assert likeness('Sensi di "cane"?', 'i sensi di "gatto"') == 1
-    assert 0 < likeness("Which tall trees?", "Which tall shrubs?") < 1
-    assert likeness("", "Which trees?") == 0
+    assert question_similarity('Sensi di "cane"?', 'i sensi di "gatto"') == 1
+    assert 0 < question_similarity("Which tall trees?", "Which tall shrubs?") < 1
+    assert question_similarity("", "Which trees?") == 0
 
 
 # -- failures and steps -------------------------------------------------------------------------
@@ -346,7 +349,8 @@ def test_a_budget_ends_it_and_what_was_done_is_kept(
     with dspy.context(callbacks=[Spends()]):
         found = translator.translate(QUESTION)
     assert found.sparql == UNKNOWN
-    assert "used up" in found.stopped
+    assert found.stopped is not None
+    assert found.stopped.code == "budget"
     with pytest.raises(BudgetError):
         translator.translate(QUESTION)
 
@@ -358,7 +362,7 @@ def test_a_model_that_cannot_be_reached(woods: Pack, retriever: HybridRetriever)
 
 
 def test_the_model_of_the_context_is_used(woods: Pack) -> None:
-    example = Example("1", "What?", "ASK { ?s ?p ?o }")
+    example = PackExample("1", "What?", "ASK { ?s ?p ?o }")
     with dspy.context(lm=DummyLM([{"sparql": RIGHT}])):
         assert adapt_query("What else?", example) == RIGHT
 

@@ -12,7 +12,7 @@ from pyoxigraph import NamedNode, Store
 
 from reasoningbank.corpus import load_pack
 from reasoningbank.memory import MemoryItem
-from reasoningbank.memory.fingerprint import query_hashes
+from reasoningbank.sparql.shape import query_hashes
 
 PACK = load_pack("uniprot")
 SEEDS = Path(__file__).resolve().parents[2] / "ontology" / "uniprot" / "hints" / "seeds.jsonl"

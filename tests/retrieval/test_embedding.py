@@ -20,7 +20,7 @@ import pytest
 
 from reasoningbank.errors import ModelError, SetupError, UsageError
 from reasoningbank.retrieval import Embedder, open_embedder
-from reasoningbank.retrieval.embedding_cache import cached_vectors
+from reasoningbank.retrieval.embedding import cached_vectors
 
 
 @pytest.fixture(autouse=True)

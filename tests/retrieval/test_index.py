@@ -58,8 +58,9 @@ def test_scores_lie_between_0_and_1_and_fall() -> None:
 
 @pytest.mark.parametrize("weights", [(0, 0), (-1, 1), (2, -1), (math.nan, 1), (math.inf, 1)])
 def test_weights_that_weigh_nothing_are_refused(weights: tuple[float, float]) -> None:
-    with pytest.raises(UsageError, match=r"weights .* rank nothing; give"):
+    with pytest.raises(UsageError) as caught:
         index_of(ENGLISH).search("mass", 3, weights=weights)
+    assert caught.value.code == "bad-weights"
 
 
 def test_a_query_without_a_known_word_is_ranked_by_meaning_alone() -> None:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reasoningbank.retrieval import WordIndex, lexical
-from reasoningbank.retrieval.words import MOST_TERMS, indexed, query_terms
+from reasoningbank.retrieval.lexical import MOST_TERMS, indexed, query_terms
 
 ANY_TEXT = st.one_of(
     st.text(max_size=60),

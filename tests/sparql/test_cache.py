@@ -12,7 +12,7 @@ import pytest
 
 from reasoningbank.errors import UsageError
 from reasoningbank.sparql import EndpointConfig, SPARQLClient, client
-from reasoningbank.sparql.cache import AnswerCache
+from reasoningbank.sparql.answer_cache import AnswerCache
 from reasoningbank.sparql.results import BooleanResult
 
 QUERIES = (
@@ -88,10 +88,9 @@ def test_equal_content_is_stored_once(public: EndpointConfig) -> None:
         for number in range(5):
             asking.query(f"ASK {{ t:oak t:near t:pine }} # {number}")
     assert public.cache is not None
-    cache = AnswerCache(public.cache)
-    assert cache._row("SELECT count(*) FROM answers", ()) == (5,)
-    assert cache._row("SELECT count(*) FROM contents", ()) == (1,)
-    cache.close()
+    with contextlib.closing(sqlite3.connect(public.cache)) as database:
+        # Five answers, and their one content.
+        assert database.execute("SELECT count(*) FROM entries").fetchone() == (6,)
 
 
 def test_threads_share_it(public: EndpointConfig) -> None:
@@ -131,7 +130,7 @@ def test_a_damaged_cache_is_set_aside_and_begun_anew(
     kept = AnswerCache(file)
     kept.put("k", BooleanResult(True))
     kept.close()
-    for damage in (file.read_bytes()[:5_000], b"garbage" * 3_000):
+    for damage in (file.read_bytes()[:4_096], b"garbage" * 3_000):
         file.write_bytes(damage)
         again = AnswerCache(file)
         assert again.get("k", max_age_s=60) is None
@@ -139,19 +138,16 @@ def test_a_damaged_cache_is_set_aside_and_begun_anew(
         assert again.get("k", max_age_s=60) == BooleanResult(True)
         again.close()
         assert file.with_name("answers.sqlite.damaged").read_bytes() == damage
-    assert caplog.text.count("it is kept as answers.sqlite.damaged and begun anew") == 2
+    assert caplog.text.count("renamed to answers.sqlite.damaged and started anew") == 2
 
 
 @pytest.mark.parametrize(
     "poison",
     [
-        "UPDATE contents SET body = x'00'",
-        "UPDATE contents SET body = substr(body, 1, 40)",
-        "UPDATE answers SET said = 'no JSON'",
-        "UPDATE answers SET said = '[]'",
-        "UPDATE answers SET said = '{}'",
-        """UPDATE answers SET said = '{"form": "table", "n_rows": 7, "truncated": false}'""",
-        "DELETE FROM contents",
+        "UPDATE entries SET value = x'00'",
+        "UPDATE entries SET value = substr(value, 1, 40)",
+        "UPDATE entries SET key = key || 'x' WHERE length(value) > 200",
+        "DELETE FROM entries WHERE length(value) > 200",
     ],
 )
 def test_what_is_not_what_was_kept_is_asked_for_anew(public: EndpointConfig, poison: str) -> None:

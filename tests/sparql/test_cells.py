@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from reasoningbank.sparql import cells
-from reasoningbank.sparql.cells import first_bad_cell
+from reasoningbank.sparql import tsv
+from reasoningbank.sparql.tsv import first_bad_cell
 
 GOOD = [
     ["<http://e/a>", "<>", "<http://e/é b>"],
@@ -46,7 +46,7 @@ BAD = [
 
 
 def by_pattern(column: pa.Array) -> int | None:
-    at = pc.index(pc.match_substring_regex(column, cells._CELL), False).as_py()
+    at = pc.index(pc.match_substring_regex(column, tsv._CELL), False).as_py()
     return None if at < 0 else int(at)
 
 

@@ -23,9 +23,8 @@ from reasoningbank.sparql import (
     discovery,
     service_description,
     void_description,
-    void_store,
 )
-from reasoningbank.sparql.outline import outline
+from reasoningbank.sparql.tree import outline
 
 from .faulty import Answer, FaultyServer
 
@@ -109,15 +108,15 @@ def test_nothing_offered_is_said_and_no_error(client: SPARQLClient) -> None:
 @pytest.mark.parametrize(
     ("answer", "note"),
     [
-        (Answer(200, b"<html></html>", {"Content-Type": "text/html"}), "a web page came, no RDF"),
+        (Answer(200, b"<html></html>", {"Content-Type": "text/html"}), "a web page came, not RDF"),
         (Answer(400, b"no query"), "HTTP 400"),
         (Answer(200, b"<a", {"Content-Type": "text/turtle"}), "cannot be parsed"),
-        (Answer(200, b"x", {"Content-Type": "application/pdf"}), "application/pdf, no RDF"),
+        (Answer(200, b"x", {"Content-Type": "application/pdf"}), "application/pdf, not RDF"),
         (Answer(200, b"", {"Content-Type": "text/turtle"}), "the answer is empty"),
         (Answer(200, b"# nothing", {"Content-Type": "text/turtle"}), "the description is empty"),
         (
             Answer(200, b"<http://e/a> a <http://e/B> .", {"Content-Type": "text/turtle"}),
-            "what came describes no service",
+            "the answer describes no service",
         ),
         (Answer(200, b'{"a": ', {"Content-Type": "application/json"}), "cannot be parsed"),
         (Answer(500, b"<html>oops</html>", {"Content-Type": "text/html"}), "HTTP 500"),
@@ -238,7 +237,7 @@ def test_a_document_that_unfolds_to_gigabytes_is_not_read(faulty: FaultyServer) 
     found = service_description(SPARQLClient(EndpointConfig(faulty.url)))
     assert time.monotonic() - began < 10
     assert not found.offered
-    assert "unfold" in found.notes[0]
+    assert "expand" in found.notes[0]
 
 
 def test_a_document_that_nests_without_end_is_not_read(faulty: FaultyServer) -> None:
@@ -350,7 +349,7 @@ def test_every_query_of_discovery_can_be_answered_from_an_index(faulty: FaultySe
 def test_statistics_are_cut_and_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: Path
 ) -> None:
-    monkeypatch.setattr(void_store, "MOST_TRIPLES", 12)
+    monkeypatch.setattr(discovery, "MOST_STORED", 12)
     file = tmp_path / "void.trig"
     file.write_text(VOID.format(graph="e:void"))
     with OxigraphServer([data, file]) as server:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reasoningbank.errors import QueryError
-from reasoningbank.sparql.nesting import check_nesting
-from reasoningbank.sparql.tokens import tokenize
+from reasoningbank.sparql.tokens import check_nesting, tokenize
 
 
 @pytest.mark.parametrize(

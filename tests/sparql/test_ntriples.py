@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from reasoningbank.sparql import GraphResult, ntriples
-from reasoningbank.sparql.ntriples import NTriplesReader
-from reasoningbank.sparql.readers import Broken, Unfaithful, read_graph
+from reasoningbank.sparql import GraphResult, formats
+from reasoningbank.sparql.formats import Broken, NTriplesReader, Unfaithful, read_graph
 from reasoningbank.spill import GrowingTable, is_on_disk
 
 LINE = '<http://e/s> <http://e/p> "{}" .\n'
@@ -59,7 +58,7 @@ def test_it_makes_no_difference_where_a_body_is_parted(
     assert whole == read_whole(body, max_rows)
     chance = random.Random(5)
     for block in (1, 1024):
-        monkeypatch.setattr(ntriples, "BLOCK_BYTES", block)
+        monkeypatch.setattr(formats, "BLOCK_BYTES", block)
         for _ in range(20):
             ends = sorted(chance.choices(range(len(body) + 1), k=4))
             parts = [body[a:b] for a, b in zip([0, *ends], [*ends, len(body)], strict=True)]
@@ -73,7 +72,7 @@ def test_a_graph_that_was_cut_keeps_its_whole_triples() -> None:
 
 
 def test_no_more_is_wanted_once_there_are_triples_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ntriples, "BLOCK_BYTES", 1)
+    monkeypatch.setattr(formats, "BLOCK_BYTES", 1)
     reader = NTriplesReader(max_rows=2)
     fed = [reader.feed(LINE.format(n % 3).encode()) for n in (0, 0, 1, 1, 2)]
     assert fed == [False, False, False, False, True]
@@ -81,9 +80,9 @@ def test_no_more_is_wanted_once_there_are_triples_enough(monkeypatch: pytest.Mon
 
 
 def test_a_large_graph_is_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ntriples, "BLOCK_BYTES", 1_000)
+    monkeypatch.setattr(formats, "BLOCK_BYTES", 1_000)
     monkeypatch.setattr(
-        ntriples, "GrowingTable", lambda schema: GrowingTable(schema, memory_bytes=5_000)
+        formats, "GrowingTable", lambda schema: GrowingTable(schema, memory_bytes=5_000)
     )
     lines = [LINE.format(n % 500).encode() for n in range(1_500)]
     reader = NTriplesReader(10_000)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reasoningbank.sparql import parsing
+from reasoningbank.sparql import parsers
 from reasoningbank.sparql.query import prepare
 
 QUERY = "SELECT ?s WHERE { ?s <urn:parsed:once> ?o }"
@@ -12,15 +12,15 @@ QUERY = "SELECT ?s WHERE { ?s <urn:parsed:once> ?o }"
 
 def test_preparing_a_query_again_parses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     first = prepare(QUERY, limit=5)
-    monkeypatch.setattr(parsing, "parse_algebra", None)
+    monkeypatch.setattr(parsers, "parse_algebra", None)
     again = prepare(QUERY, limit=7)
     assert again.parsed is first.parsed is not None
     assert (first.limit, again.limit) == (5, 7)
 
 
 def test_a_failure_is_told_each_time() -> None:
-    before = parsing.parse_once.cache_info().currsize
+    before = parsers.parse_once.cache_info().currsize
     for _ in range(2):
         with pytest.raises(Exception, match="Expected"):
-            parsing.parse_once("SELECT ?s {")
-    assert parsing.parse_once.cache_info().currsize == before
+            parsers.parse_once("SELECT ?s {")
+    assert parsers.parse_once.cache_info().currsize == before

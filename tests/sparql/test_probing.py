@@ -6,9 +6,8 @@ import pytest
 
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql import EndpointConfig, Result, SPARQLClient
-from reasoningbank.sparql.clauses import read_clauses
-from reasoningbank.sparql.prober import Prober
-from reasoningbank.sparql.probing import Failure, find_failures
+from reasoningbank.sparql.probing import Failure, Prober, find_failures
+from reasoningbank.sparql.tree import read_query
 
 
 class Asked:
@@ -31,7 +30,7 @@ def asked(trees: EndpointConfig) -> Asked:
 def failures(query: str, asked: Asked, **limits: float) -> list[Failure]:
     """Return the failures of a query of the trees."""
     prepared = asked.client.prepare(query)
-    written = read_clauses(prepared.text)
+    written = read_query(prepared.text)
     return find_failures(written, Prober(written, asked, **limits))  # type: ignore[arg-type]
 
 
@@ -129,7 +128,7 @@ def test_an_endpoint_that_refuses_tells_nothing(trees: EndpointConfig) -> None:
     def refuse(query: str) -> Result:
         raise QueryError("too costly")
 
-    written = read_clauses("SELECT * { ?s ?p 1 ; ?q 2 }")
+    written = read_query("SELECT * { ?s ?p 1 ; ?q 2 }")
     prober = Prober(written, refuse)
     assert find_failures(written, prober) == []
     assert prober.requests > 0
@@ -140,7 +139,7 @@ def test_clauses_know_their_place_in_the_text() -> None:
         "SELECT (EXISTS { ?a e:b 1 } AS ?x) FROM <http://e/g> WHERE { ?s e:p [ e:q ?o ] . "
         "OPTIONAL { ?s e:r ?t } FILTER(EXISTS { ?t e:u ?v }) } VALUES ?s { e:a }"
     )
-    found = read_clauses(text)
+    found = read_query(text)
     assert found.where is not None
     assert found.values is not None
     spans = [text[c.start : c.end] for c in found.where.clauses]

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from pyoxigraph import Literal
 
-from reasoningbank.sparql.readers import Broken, read_table
+from reasoningbank.sparql.formats import Broken, read_table
 from reasoningbank.sparql.results import columns, decode
-from reasoningbank.sparql.termtext import read_term
+from reasoningbank.sparql.terms import read_term
 
 JSON = "application/sparql-results+json"
 HEAD = b'{"head":{"vars":["x"]},"results":{"bindings":['

@@ -8,7 +8,7 @@ import pytest
 from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 
 from reasoningbank.sparql import GraphResult, SPARQLClient, TableResult, Term, full, values
-from reasoningbank.sparql.readers import Broken, Unfaithful, read_graph, read_table
+from reasoningbank.sparql.formats import Broken, Unfaithful, read_graph, read_table
 from reasoningbank.sparql.tsv import read_tsv
 
 XSD = "http://www.w3.org/2001/XMLSchema#"

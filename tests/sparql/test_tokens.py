@@ -7,11 +7,10 @@ import time
 import pyoxigraph
 import pytest
 
-from reasoningbank.algebra.conditions import Condition
-from reasoningbank.algebra.faults import ProgramError
+from reasoningbank.algebra.queries import Condition
+from reasoningbank.algebra.terms import ProgramError
 from reasoningbank.errors import QueryError
-from reasoningbank.ldp.faults import Refused
-from reasoningbank.ldp.updates import updated
+from reasoningbank.ldp.exchange import Refused, updated
 from reasoningbank.sparql import prepare
 from reasoningbank.sparql.tokens import tokenize
 
@@ -74,7 +73,7 @@ def test_no_load_hides_in_an_update() -> None:
 
 def test_no_pattern_hides_in_a_condition() -> None:
     text = f'?a <#>"""\n2 && EXISTS {{ {SERVICE} }} #"""'
-    with pytest.raises(ProgramError, match="does not belong into a condition"):
+    with pytest.raises(ProgramError, match="not allowed in a condition"):
         Condition(text)
     assert Condition("?a<1&&2>?b").names == ("a", "b")
 

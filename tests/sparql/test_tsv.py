@@ -17,8 +17,8 @@ import pytest
 
 from reasoningbank.errors import EndpointError, QueryError, SetupError
 from reasoningbank.sparql import EndpointConfig, SPARQLClient, TableResult, tsv
-from reasoningbank.sparql.cache import AnswerCache
-from reasoningbank.sparql.readers import Broken, Unfaithful
+from reasoningbank.sparql.answer_cache import AnswerCache
+from reasoningbank.sparql.formats import Broken, Unfaithful
 from reasoningbank.sparql.tsv import TSVReader, read_tsv
 from reasoningbank.spill import is_on_disk
 

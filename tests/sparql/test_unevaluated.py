@@ -8,8 +8,8 @@ import pytest
 
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql import prepare
-from reasoningbank.sparql.outline import outline
-from reasoningbank.sparql.unevaluated import complaint_of
+from reasoningbank.sparql.parsers import complaint_of
+from reasoningbank.sparql.tree import outline
 
 SOUND = (
     "SELECT ?s { ?s ?p ?o } # a comment at the end",

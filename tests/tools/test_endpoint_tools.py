@@ -16,7 +16,7 @@ from sparql.faulty import Answer, FaultyServer
 
 from reasoningbank.agents.sandbox import Sandbox
 from reasoningbank.corpus import Pack, load_corpus, load_pack
-from reasoningbank.corpus.federation import RegistryEndpoint, UsedGraph
+from reasoningbank.corpus.registry import RegistryEndpoint, UsedGraph
 from reasoningbank.errors import ToolError
 from reasoningbank.refs import Ref, RefStore
 from reasoningbank.sparql import EndpointConfig, OxigraphServer

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from reasoningbank.errors import ToolError
+from reasoningbank.schema import EndpointProfile
 from reasoningbank.sparql import EndpointConfig
 from reasoningbank.tools import SPARQLTools
-from reasoningbank.tools.exploring.survey import Survey
 
 from .guard import Costly, Guard, check, guarded
 
@@ -65,7 +65,7 @@ def guard(request: pytest.FixtureRequest) -> Iterator[tuple[Guard, EndpointConfi
 @pytest.mark.parametrize("look", [50_000, 400])
 def test_every_tool_passes_the_guard(guard: tuple[Guard, EndpointConfig], look: int) -> None:
     made, config = guard
-    tools = SPARQLTools(config, survey=Survey(config, look=look))
+    tools = SPARQLTools(config, profile=EndpointProfile(config, look=look))
     assert tools.sparql_classes()["count"] > 0
     assert tools.sparql_properties()["count"] > 3
     assert tools.sparql_properties(class_uri="up:Protein")["count"] > 5
@@ -83,7 +83,7 @@ def test_every_tool_passes_the_guard(guard: tuple[Guard, EndpointConfig], look: 
 
 def test_what_a_large_endpoint_cannot_tell_is_said(guard: tuple[Guard, EndpointConfig]) -> None:
     made, config = guard
-    tools = SPARQLTools(config, survey=Survey(config, look=400))
+    tools = SPARQLTools(config, profile=EndpointProfile(config, look=400))
     found = tools.sparql_find("sapiens")
     assert "first" in found["via"]
     assert "parts of labels only in the first" in found["note"]
@@ -98,7 +98,7 @@ def test_names_of_the_schema_stand_in_for_statistics(bare: EndpointConfig, unipr
     with guarded(bare.address) as made:
         config = replace(bare, query_url=made.url)
         tools = SPARQLTools(config, schema=uniprot.schema)
-        tools.survey.look = 400
+        tools.profile.look = 400
         classes, properties = tools.sparql_classes(100), tools.sparql_properties(100)
         assert classes["via"] == properties["via"] == "schema"
         assert {"class": "up:Protein"} in classes["classes"]
@@ -119,7 +119,7 @@ def test_a_count_of_everything_becomes_a_bounded_one(bare: EndpointConfig) -> No
 def test_what_is_refused_gives_way_to_less_and_is_not_asked_again(bare: EndpointConfig) -> None:
     with guarded(bare.address, most=1_500) as made:
         config = replace(bare, query_url=made.url)
-        tools = SPARQLTools(config, survey=Survey(config, look=50_000))
+        tools = SPARQLTools(config, profile=EndpointProfile(config, look=50_000))
         classes = tools.sparql_classes()
         assert classes["count"] > 0
         assert classes["via"].startswith("sample of 1,000 triples")

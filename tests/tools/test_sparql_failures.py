@@ -78,12 +78,12 @@ def test_a_schema_that_is_broken_leaves_no_tool_as_it_is(
     broken.write_text("a b", encoding="utf-8")
     tools = SPARQLTools(trees, schema=broken)
     for call in (tools.sparql_classes, tools.sparql_properties):
-        with pytest.raises(ToolError, match="schema cannot be read"):
+        with pytest.raises(ToolError, match="file cannot be read"):
             call()
-    with pytest.raises(ToolError, match=r"prefix 'tt:' is not declared.*schema cannot be read"):
+    with pytest.raises(ToolError, match=r"prefix 'tt:' is not declared.*file cannot be read"):
         tools.sparql_query("SELECT ?s { ?s a tt:Tree }")
     empty = tools.sparql_query("SELECT ?s { ?s a t:Trees }")
-    assert "schema cannot be read" in tools.sparql_peek(empty).note
+    assert "file cannot be read" in tools.sparql_peek(empty).note
     bare = tools.sparql_query("SELECT ?s ?h { ?s a t:Tree OPTIONAL { ?s t:heigth ?h } }")
-    assert "schema cannot be read" in tools.sparql_peek(bare).note
+    assert "file cannot be read" in tools.sparql_peek(bare).note
     assert tools.sparql_count("SELECT (COUNT(*) AS ?n) { ?s a t:Trees }")["count"] == 0

@@ -1,23 +1,32 @@
-"""The agent that answers with a program: written, checked, planned, run."""
+"""The agent that answers with a Web Algebra program: written, validated, planned, run."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Mapping
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
-from reasoningbank.agents.algebra.shown import shown_programs
+import dspy
+from pydantic import BaseModel, ConfigDict
+
 from reasoningbank.agents.algebra.stage import Scene, Stage, open_stage
-from reasoningbank.agents.algebra.writing import Writing
+from reasoningbank.agents.calling import ask_once, asking, prefix_names
+from reasoningbank.agents.demonstrations import load_listed
 from reasoningbank.agents.direct import written_query
 from reasoningbank.agents.protocol import Attempt, AttemptStatus, Episode, conclude
-from reasoningbank.algebra import Program, operations, read_program, run_program
-from reasoningbank.algebra.builtin.queries import ASKING
+from reasoningbank.algebra import Program, mistakes, operations, read_program, run_program
+from reasoningbank.algebra.answers import as_query, is_empty
+from reasoningbank.algebra.builtin.endpoints import ASKING
 from reasoningbank.algebra.jsonld import PREFIXES
-from reasoningbank.algebra.restating import as_query, is_empty
+from reasoningbank.algebra.reference import agent_prompt, program_schema
+from reasoningbank.algebra.source import parse_program, with_prefixes
+from reasoningbank.algebra.terms import ProgramError
 from reasoningbank.algebra.values import kept
-from reasoningbank.corpus import Task
+from reasoningbank.corpus import Pack, Task
 from reasoningbank.corpus.prefixes import complete_prefixes
 from reasoningbank.errors import (
     BudgetError,
@@ -27,66 +36,207 @@ from reasoningbank.errors import (
     UsageError,
 )
 from reasoningbank.findings import Finding
+from reasoningbank.lm import PlainAdapter, stuck_temperature
+from reasoningbank.lm.reply import json_in
 from reasoningbank.sparql import EndpointConfig
 
-__all__ = ["AlgebraAgent", "composer", "naming_columns"]
+ENDPOINT = """\
+The SPARQL endpoint is {url} ({name}). Write no PREFIX lines and no @context: these prefixes are \
+declared for you: {prefixes}."""
+DOCUMENTS = "Documents that may be written are below {base}."
+AGAIN = """\
+{instruction}
 
-#: Characters of what a planned write sends, in the record.
+Another program was tried, and was wrong: {problems}
+Write one that does it differently, as JSON alone."""
+REPAIR = """\
+That program is wrong:
+{problems}
+Write the whole program again, corrected, as JSON alone."""
+#: Problems in one prompt; a small model fixes no more at once.
+MOST_PROBLEMS = 3
+#: Characters of a planned write's body in the record.
 _BODY = 2_000
+#: Where a pack keeps few-shot programs, which belong to no task of its corpus.
+_FILE = "hints/programs.json"
+
+
+class ShownProgram(BaseModel):
+    """A few-shot example: an instruction and a program, whose prefixes may be undeclared."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    instruction: str
+    program: Any
+
+    @cached_property
+    def text(self) -> str:
+        """The program in one line, which takes the fewest tokens."""
+        return json.dumps(self.program, ensure_ascii=False)
+
+
+def load_shown_programs(path: Path) -> tuple[ShownProgram, ...]:
+    """Read few-shot programs from a JSON file; a missing file holds none.
+
+    Raises:
+        UsageError: If the file is not a list of them.
+    """
+    return load_listed(path, ShownProgram)
+
+
+def lead_programs() -> tuple[ShownProgram, ...]:
+    """Return the first example of Web Algebra's specification."""
+    return load_shown_programs(Path(__file__).with_name("lead_programs.json"))
+
+
+def shown_programs(pack: Pack | None) -> tuple[ShownProgram, ...]:
+    """Return the few-shot programs of a pack, or else the specification's own."""
+    own = load_shown_programs(pack.root / _FILE) if pack is not None else ()
+    return own or lead_programs()
 
 
 @dataclass(frozen=True)
-class _Outcome:
-    """What running a program came to.
+class ProgramDraft:
+    """A program as a model wrote it.
 
     Attributes:
-        answer: The query or update that says it; None where there is none.
-        problems: What was wrong.
+        text: The reply.
+        program: Its JSON data with declared prefixes; None if it is not a program.
+        problems: What is wrong with it, found without running it.
     """
 
-    answer: str | None
-    problems: tuple[str, ...] = ()
+    text: str
+    program: Any
+    problems: tuple[Finding, ...]
 
 
-@dataclass
-class _Asking:
-    """Has the model write a program's queries, and knows what ended that.
+class Writing:
+    """A conversation that turns one instruction into a program.
 
-    Attributes:
-        compose: Returns a query.
-        ended: What ends the attempt: the model is gone, or a budget of the episode used up.
+    The instructions are the operations' signatures, first sentences and examples. Earlier programs
+    and their problems are turns.
+
+    Args:
+        episode: Model, endpoint, memory context, pack.
+        instruction: What the program must do.
+        constrained: Whether output is constrained to the JSON Schema of programs, if the model's
+            server can do that.
+        names: The operations in the prompt; all if empty.
+        shown: Few-shot programs, as turns before the instruction.
     """
 
-    compose: Callable[[str, str, frozenset[str]], str]
-    ended: BudgetError | ModelError | None = None
+    def __init__(
+        self,
+        episode: Episode,
+        instruction: str,
+        *,
+        constrained: bool = True,
+        names: Sequence[str] = (),
+        shown: Sequence[ShownProgram] = (),
+    ) -> None:
+        self._episode = episode
+        self._instruction = self._said = instruction
+        names = tuple(names) or tuple(operations())
+        self._config: dict[str, Any] = {}
+        if constrained and getattr(episode.lm, "supports_response_schema", False):
+            self._config["response_format"] = _response_format(names)
+        self.is_constrained = bool(self._config)
+        self._signature = _signature(episode, names)
+        self._written: set[str] = set()
+        self._shown = [_turn(one.instruction, one.text) for one in shown]
+        self._turns = list(self._shown)
 
-    def __call__(self, question: str, endpoint: str, names: frozenset[str]) -> str:
-        if self.ended is not None:
-            raise self.ended
+    def first(self) -> ProgramDraft:
+        """Ask for the program.
+
+        Raises:
+            BudgetError: If a budget is used up.
+            ModelError: If the model cannot be reached.
+        """
+        return self._asked(self._instruction)
+
+    def repaired(self, draft: ProgramDraft, problems: Sequence[Finding]) -> ProgramDraft:
+        """Ask for the program again, with the problems of the last one; raises as `first`.
+
+        After the same program twice, the model sees only the problems, and its temperature rises:
+        it would repeat a program that it sees.
+        """
+        said = draft.text if draft.program is None else json.dumps(draft.program)
+        lines = list(dict.fromkeys(map(str, problems)))[:MOST_PROBLEMS]
+        if said in self._written:
+            self._turns = list(self._shown)
+            again = AGAIN.format(instruction=self._instruction, problems="; ".join(lines))
+            return self._asked(again, stuck_temperature(self._episode.lm))
+        self._written.add(said)
+        if draft.text:
+            self._turns.append(_turn(self._said, draft.text))
+        return self._asked(REPAIR.format(problems="\n".join(f"- {line}" for line in lines)))
+
+    def _asked(self, text: str, temperature: float | None = None) -> ProgramDraft:
+        self._said = text
+        self._episode.meter.turn()
+        warmer = {} if temperature is None else {"temperature": temperature}
+        with asking(self._episode):
+            said = ask_once(
+                self._signature,
+                {"instruction": text},
+                adapter=PlainAdapter(),
+                demos=self._turns,
+                config=self._config | warmer,
+            )
+        reply = str(said.get("program", ""))
+        source = json_in(reply)
         try:
-            return self.compose(question, endpoint, names)
-        except (BudgetError, ModelError) as error:
-            self.ended = error
-            raise
+            data = with_prefixes(parse_program(source), self._episode.endpoint.prefixes)
+        except ProgramError as error:
+            return ProgramDraft(reply, None, (error.finding,))
+        return ProgramDraft(source, data, tuple(one.finding for one in mistakes(data)))
+
+
+def _turn(instruction: str, program: str) -> dspy.Example:
+    return dspy.Example(instruction=instruction, program=program).with_inputs("instruction")
+
+
+def _signature(episode: Episode, names: tuple[str, ...]) -> type[dspy.Signature]:
+    endpoint, pack = episode.endpoint, episode.pack
+    name, prefixes = endpoint.name or "no name", prefix_names(endpoint)
+    parts = [
+        agent_prompt(names),
+        episode.context,
+        ENDPOINT.format(url=endpoint.url, name=name, prefixes=prefixes),
+    ]
+    if pack is not None and pack.documents is not None:
+        parts.append(DOCUMENTS.format(base=pack.documents.base))
+    fields: dict[str, Any] = {
+        "instruction": (str, dspy.InputField()),
+        "program": (str, dspy.OutputField(desc="the program as JSON alone")),
+    }
+    signature: type[dspy.Signature] = dspy.Signature(fields, "\n\n".join(filter(None, parts)))
+    return signature
+
+
+@functools.cache
+def _response_format(names: tuple[str, ...]) -> dict[str, Any]:
+    schema = {"name": "program", "schema": program_schema(names)}
+    return {"type": "json_schema", "json_schema": schema}
 
 
 class AlgebraAgent:
-    """Translates the question into a Web Algebra program, and answers with what it returned.
+    """Translates the question into a Web Algebra program, and answers with its result.
 
-    A program is checked in full; what is wrong goes back to the model. A dry run tells what would
-    be written, which is recorded as the plan, and only then it runs: on servers that stand for the
-    public ones, with the documents of the pack as they were. A program that asks one query answers
-    with it. Any other is answered with a query that holds its result, and one that writes with an
-    update that says what documents hold then, so that judges treat all agents alike.
+    A program is validated in full, and its problems go back to the model. A dry run records what
+    would be written; then it runs on local servers under the public addresses, with the documents
+    of the pack as they were. A program of one query answers with that query, any other with a query
+    that holds its result, or with an update that holds the changed documents, so that judges treat
+    all agents alike.
 
     Args:
-        constrained: Whether the model's output is held to the JSON Schema of programs.
+        constrained: Whether the model's output is constrained to the JSON Schema of programs.
         max_repairs: How often a program that is wrong, or fails, is written again.
-        operations: Names of the operations that the model is told, separated by commas; all where
-            empty.
+        operations: Names of the operations in the prompt, separated by commas; all if empty.
 
     Raises:
-        UsageError: There is no such operation, or `max_repairs` is negative.
+        UsageError: If there is no such operation, or `max_repairs` is negative.
     """
 
     name = "algebra"
@@ -97,19 +247,19 @@ class AlgebraAgent:
         self, constrained: bool = True, max_repairs: int = 2, operations: str = ""
     ) -> None:
         if max_repairs < 0:
-            raise UsageError("max_repairs is at least 0", where="agent algebra")
+            raise UsageError("max_repairs must be at least 0", where="agent algebra")
         self._constrained = constrained
         self._max_repairs = max_repairs
         self._names = _known(operations)
 
     def solve(self, task: Task, episode: Episode) -> Attempt:
-        """Answer with the first program that runs and yields something, or the last that ran.
+        """Answer with the first program that runs and returns something, or the last that ran.
 
         Raises:
-            ModelError: The model cannot be reached.
+            ModelError: If the model cannot be reached.
         """
         best: str | None = None
-        problems: tuple[str, ...] = ()
+        problems: tuple[Finding, ...] = ()
         status: AttemptStatus = "fallback"
         try:
             with open_stage(episode.pack, episode.endpoint) as stage:
@@ -124,21 +274,24 @@ class AlgebraAgent:
                 repairs = min(self._max_repairs, episode.budget.iterations - 1)
                 for left in range(repairs, -1, -1):
                     problems = draft.problems
-                    told = {"program": draft.text, "problems": list(problems)}
-                    episode.recorder.add(
-                        "step", {"step": "write", "constrained": writing.is_constrained, **told}
+                    _record(
+                        episode,
+                        "write",
+                        constrained=writing.is_constrained,
+                        program=draft.text,
+                        problems=list(map(str, problems)),
                     )
                     if not problems:
-                        outcome = _carried_out(episode, stage, draft.program)
-                        best, problems = outcome.answer or best, outcome.problems
+                        answer, problems = _run(episode, stage, draft.program)
+                        best = answer or best
                     if not problems:
                         status = "submitted"
                         break
                     if left:
-                        draft = writing.mended(draft, problems)
-        except BudgetError as spent:
-            return conclude(episode, best, "exhausted", [spent])
-        return conclude(episode, best, status, [Finding("invalid", one) for one in problems])
+                        draft = writing.repaired(draft, problems)
+        except BudgetError as error:
+            return conclude(episode, best, "exhausted", [error])
+        return conclude(episode, best, status, problems)
 
 
 def naming_columns(question: str, names: Collection[str]) -> str:
@@ -153,10 +306,10 @@ def naming_columns(question: str, names: Collection[str]) -> str:
 
 
 def composer(episode: Episode) -> Callable[[str, str, frozenset[str]], str]:
-    """Return what turns the question of a SPARQLString into a query, with the episode's model.
+    """Return a function that turns the question of a SPARQLString into a query.
 
-    The same question is asked once: a program that was planned runs with the query of its plan.
-    It raises a BudgetError where a budget of the episode is used up.
+    The same question is asked once: a planned program runs with the query of its plan. The function
+    raises a BudgetError if a budget of the episode is used up.
     """
 
     @functools.cache
@@ -170,6 +323,23 @@ def composer(episode: Episode) -> Callable[[str, str, frozenset[str]], str]:
     return compose
 
 
+@dataclass
+class _Composing:
+    """Composes a program's queries, and keeps the error that ends the attempt."""
+
+    compose: Callable[[str, str, frozenset[str]], str]
+    ended: BudgetError | ModelError | None = None
+
+    def __call__(self, question: str, endpoint: str, names: frozenset[str]) -> str:
+        if self.ended is not None:
+            raise self.ended
+        try:
+            return self.compose(question, endpoint, names)
+        except (BudgetError, ModelError) as error:
+            self.ended = error
+            raise
+
+
 def _known(text: str) -> tuple[str, ...]:
     names = tuple(filter(None, (name.strip() for name in text.split(","))))
     for name in names:
@@ -179,33 +349,33 @@ def _known(text: str) -> tuple[str, ...]:
     return names
 
 
-def _carried_out(episode: Episode, stage: Stage, data: Any) -> _Outcome:
-    """Plan a program, run it, and say what came of it; what was written stays, where it failed.
-
-    Raises:
-        BudgetError: A budget of the episode is used up; what the program may do is its own affair.
-        ModelError: The model cannot be reached.
-    """
+def _run(episode: Episode, stage: Stage, data: Any) -> tuple[str | None, tuple[Finding, ...]]:
+    """Plan a program and run it; return its answer, and what went wrong."""
     program = read_program(data)
-    asking = _Asking(composer(episode))
+    composing = _Composing(composer(episode))
     if program.writes:
-        _plan(episode, stage, program, asking)
-    with stage.scene(compose=asking, record=functools.partial(_record, episode)) as scene:
+        _plan(episode, stage, program, composing)
+
+    def record(event: Mapping[str, Any]) -> None:
+        _record(episode, "request", **event)
+
+    with stage.scene(compose=composing, record=record) as scene:
         answer: str | None = None
-        problems: tuple[str, ...]
+        problem: Finding | None
         try:
-            answer, problems = _answer(program, data, scene, stage.endpoint)
+            answer, problem = _answer(program, data, scene, stage.endpoint)
         except ReasoningBankError as error:
-            if asking.ended is not None:
-                raise asking.ended from None
-            answer, problems = _left_behind(program, scene), (str(error),)
-    said = {"step": "run", "answer": answer, "problems": list(problems)}
-    episode.recorder.add("step", said)
-    return _Outcome(answer or None, problems)
+            if composing.ended is not None:
+                raise composing.ended from None
+            # What was written before a failure stays, and is judged.
+            answer, problem = (scene.update() if program.writes else None), error.finding
+    problems = (problem,) if problem else ()
+    _record(episode, "run", answer=answer, problems=list(map(str, problems)))
+    return answer or None, problems
 
 
 def _plan(episode: Episode, stage: Stage, program: Program, compose: Callable[..., str]) -> None:
-    """Record what a program would write; a dry run can lack what a write would have made."""
+    """Record what a program would write; a dry run may lack results of its own writes."""
     with stage.scene(compose=compose, dry_run=True) as scene:
         error = ""
         try:
@@ -216,43 +386,39 @@ def _plan(episode: Episode, stage: Stage, program: Program, compose: Callable[..
             {"method": one.method, "url": one.url, "allowed": one.allowed, "body": one.body[:_BODY]}
             for one in scene.runtime.planned
         ]
-    episode.recorder.add("step", {"step": "plan", "writes": writes, "error": error})
+    _record(episode, "plan", writes=writes, error=error)
 
 
 def _answer(
     program: Program, data: Any, scene: Scene, endpoint: EndpointConfig
-) -> tuple[str, tuple[str, ...]]:
-    """Run a program; return its answer, and what is odd about it."""
+) -> tuple[str, Finding | None]:
+    """Run a program; return its answer, and a finding if it did nothing."""
     # Reading a result is what runs a ForEach.
     result = kept(run_program(program, scene.runtime))
     if program.writes:
         update = scene.update()
-        return update, () if update else ("the program ran, and no document was changed",)
+        nothing = Finding("no-change", "the program ran, and no document was changed")
+        return update, None if update else nothing
     answer = _only_query(data, endpoint) or as_query(result, several=not program.block.single)
     if is_empty(result):
-        hint = "check the names, and which way round the properties go"
-        return answer, (f"the program ran, and its result is empty; {hint}",)
-    return answer, ()
-
-
-def _left_behind(program: Program, scene: Scene) -> str | None:
-    return scene.update() or None if program.writes else None
+        hint = "check the names, and the directions of the properties"
+        what = "the program ran, and its result is empty"
+        return answer, Finding("empty", what, hint=hint)
+    return answer, None
 
 
 def _only_query(data: Any, endpoint: EndpointConfig) -> str | None:
-    """Return the query of a program that asks the task's endpoint and does nothing else."""
+    """Return the query of a program that only queries the task's endpoint."""
     if isinstance(data, list) and len(data) == 1:
         data = data[0]
     if not isinstance(data, Mapping) or data["@op"] not in ASKING:
         return None
     asked, query = data["args"]["endpoint"], data["args"]["query"]
-    if not isinstance(asked, str) or not isinstance(query, str):
-        return None
-    if not endpoint.is_at(asked):
+    if not isinstance(asked, str) or not isinstance(query, str) or not endpoint.is_at(asked):
         return None
     # It ran with more prefixes than those of the pack.
     return complete_prefixes(query, PREFIXES).text
 
 
-def _record(episode: Episode, event: Mapping[str, Any]) -> None:
-    episode.recorder.add("step", {"step": "request", **event})
+def _record(episode: Episode, step: str, **data: Any) -> None:
+    episode.recorder.add("step", {"step": step, **data})

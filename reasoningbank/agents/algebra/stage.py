@@ -1,4 +1,4 @@
-"""Where a task's programs run: servers of this machine under the public addresses, made anew."""
+"""Where a task's programs run: fresh local servers under the public addresses."""
 
 from __future__ import annotations
 
@@ -14,18 +14,16 @@ from urllib.parse import urlsplit
 from pyoxigraph import BlankNode, NamedNode, RdfFormat, Triple, parse
 
 from reasoningbank.algebra import Limits, Runtime
-from reasoningbank.algebra.web_address import checked
+from reasoningbank.algebra.addresses import checked
 from reasoningbank.corpus import DocumentSpace, Pack
 from reasoningbank.errors import UsageError
 from reasoningbank.ldp import LDPServer
-from reasoningbank.ldp.names import checked_base, checked_document
+from reasoningbank.ldp.documents import checked_base, checked_document
 from reasoningbank.sparql import EndpointConfig
-from reasoningbank.sparql.datafiles import open_data
+from reasoningbank.sparql.server import open_data
 from reasoningbank.sparql.terms import full
 
-__all__ = ["Scene", "Stage", "open_stage"]
-
-#: What one run of a program may do on a stage.
+#: Limits of one run of a program.
 LIMITS = Limits(requests=2_000, rows=100_000, seconds=120.0)
 
 
@@ -35,8 +33,8 @@ class Stage:
 
     Attributes:
         endpoint: The endpoint the task asks about.
-        pack: The pack of the tasks; None without one.
-        addresses: Public address → where it is really asked.
+        pack: The pack of the tasks, if any.
+        addresses: Public address → local address.
     """
 
     endpoint: EndpointConfig
@@ -45,7 +43,7 @@ class Stage:
 
     @property
     def space(self) -> DocumentSpace | None:
-        """The documents that may be written; None where there are none."""
+        """The documents that may be written; None if there are none."""
         return self.pack.documents if self.pack else None
 
     @contextlib.contextmanager
@@ -56,13 +54,13 @@ class Stage:
         dry_run: bool = False,
         record: Callable[[Mapping[str, Any]], None] | None = None,
     ) -> Iterator[Scene]:
-        """Open a runtime with the documents as they were in the beginning, for one run.
+        """Open a runtime with the initial documents, for one run.
 
-        A program reaches the endpoint, those that it federates with, the resources and the
-        documents, and nothing else.
+        A program reaches the endpoint, its federated endpoints, the resources and the documents,
+        and nothing else.
 
         Raises:
-            UsageError: The initial documents cannot be used.
+            UsageError: If the initial documents cannot be used.
         """
         with contextlib.ExitStack() as stack:
             home, addresses = None, dict(self.addresses)
@@ -71,7 +69,7 @@ class Stage:
                 given = _initial(self.space)
                 home = stack.enter_context(LDPServer(self.space.base, initial=given))
                 addresses[self.space.base] = home.address
-                # As its store spells them, so that only what is written differs.
+                # As its store serializes them, so that only changes differ.
                 initial = home.documents.written()
             runtime = stack.enter_context(
                 Runtime(
@@ -93,9 +91,9 @@ class Scene:
     """One run: its runtime, and the documents that it writes.
 
     Attributes:
-        runtime: What the program reaches out with.
-        home: The server of the documents; None where there are none.
-        initial: What they held before, as the server keeps it.
+        runtime: The program's access to the web.
+        home: The server of the documents, if there are any.
+        initial: Their content before the run, as the server keeps it.
     """
 
     runtime: Runtime
@@ -103,28 +101,28 @@ class Scene:
     initial: Mapping[str, list[Triple]]
 
     def update(self) -> str:
-        """Return a SPARQL Update that does to documents what was done; empty where nothing was."""
+        """Return a SPARQL Update with the same changes of documents; empty if there are none."""
         now = self.home.documents.written() if self.home else {}
-        told = []
+        changes = []
         for url in sorted(now.keys() | self.initial.keys()):
             before, after = self.initial.get(url, []), now.get(url, [])
             if set(before) == set(after):
                 continue
             if before:
-                told.append(f"CLEAR SILENT GRAPH <{url}>")
+                changes.append(f"CLEAR SILENT GRAPH <{url}>")
             if after:
                 lines = sorted(" ".join(full(part) for part in triple) for triple in after)
                 held = "".join(f"  {line} .\n" for line in lines)
-                told.append(f"INSERT DATA {{ GRAPH <{url}> {{\n{held}}} }}")
-        return " ;\n".join(told)
+                changes.append(f"INSERT DATA {{ GRAPH <{url}> {{\n{held}}} }}")
+        return " ;\n".join(changes)
 
 
 @contextlib.contextmanager
 def open_stage(pack: Pack | None, endpoint: EndpointConfig) -> Iterator[Stage]:
-    """Serve what the programs of a pack's tasks read, for the length of a block.
+    """Serve the resources that the programs of a pack's tasks read, for the length of a block.
 
     Args:
-        pack: The pack; without one, or without documents in it, there is the endpoint alone.
+        pack: The pack; without one, or without documents, there is only the endpoint.
         endpoint: The endpoint the tasks ask about.
     """
     space = pack.documents if pack else None
@@ -141,10 +139,7 @@ def open_stage(pack: Pack | None, endpoint: EndpointConfig) -> Iterator[Stage]:
 
 @functools.lru_cache(maxsize=4)
 def _about(data: tuple[Path, ...], prefix: str, site: str) -> dict[str, list[Triple]]:
-    """Return what data say of each resource whose address begins so: a document each.
-
-    A resource whose address is none of a document (it has a query, say) cannot be got.
-    """
+    """Return the triples of each resource under the prefix, by the URL of its document."""
     found: dict[str, list[Triple]] = defaultdict(list)
     for file in data:
         with open_data(file) as (media_type, stream):
@@ -163,8 +158,8 @@ def _initial(space: DocumentSpace) -> dict[str, list[Triple]]:
     try:
         for quad in parse(path=str(space.initial)):
             if any(isinstance(part, BlankNode) for part in quad):
-                what = f"a blank node stands in {quad.graph_name}"
-                hint = "give it an IRI: no update could name what it removes"
+                what = f"there is a blank node in {quad.graph_name}"
+                hint = "give it an IRI: an update could not remove it"
                 raise UsageError(what, where=str(space.initial), hint=hint)
             if isinstance(quad.graph_name, NamedNode):
                 found[quad.graph_name.value].append(quad.triple)

@@ -1,7 +1,7 @@
 """The Deno/Pyodide sandbox in which the RLM agent's Python runs.
 
-`Sandbox` is one interpreter, `SandboxPool` starts them ahead of need, `deno_command` and
-`pyodide_cached` say how it is started and whether the machine has what it takes.
+`Sandbox` is one interpreter, `SandboxPool` starts them in advance, `deno_command` returns the
+command that starts one, and `pyodide_cached` whether it can start on this machine.
 """
 
 from reasoningbank.agents.sandbox.deno import (
@@ -10,8 +10,7 @@ from reasoningbank.agents.sandbox.deno import (
     fetch_pyodide,
     pyodide_cached,
 )
-from reasoningbank.agents.sandbox.interpreter import Sandbox
-from reasoningbank.agents.sandbox.pool import SandboxPool
+from reasoningbank.agents.sandbox.interpreter import Sandbox, SandboxPool
 
 __all__ = [
     "Sandbox",

@@ -1,10 +1,9 @@
-"""Runs a command with little of anything; a script, not imported.
+"""Run a command with bounds of the operating system; a script, not imported.
 
     python confined.py DENO_DIR COMMAND ARGUMENT...
 
-The command gets no environment but the folder of Deno's cache, may write to no file, and has a
-bounded memory and processor time. The bounds are the operating system's: they hold whatever the
-code inside finds out about Deno. It replaces this process, so that its id stays the same.
+The command gets no environment but the folder of Deno's cache, cannot write files, and has bounded
+memory and processor time, whatever weakness of Deno the code finds. It replaces this process.
 """
 
 import contextlib
@@ -15,24 +14,24 @@ import sys
 
 #: Written pages, not the address space that V8 sets aside; a warm sandbox uses 0.6 GiB of them.
 MEMORY = 3 << 30
-#: A sandbox lives for one trial. One that outlives its host, busy, is ended by this.
+#: Ends a sandbox that keeps running after its host has ended.
 PROCESSOR_S = 1_800
 
 
 def main(deno_dir: str, command: list[str]) -> None:
-    """Lower the bounds, which cannot be raised again, and become the command."""
+    """Lower the bounds, which cannot be raised again, and execute the command."""
     bounds = {
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_CPU: PROCESSOR_S,
         resource.RLIMIT_DATA: MEMORY,
-        # Python ignores the signal for it, and so does what it becomes: a write fails.
+        # Python, and so the command, ignores its signal: a write fails.
         resource.RLIMIT_FSIZE: 0,
     }
     for kind, most in bounds.items():
-        # A bound that is lower already stays; a system may not know one.
+        # A lower bound stays; a system may not support one.
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(kind, (most, most))
-    # Ctrl-C goes to every process of the terminal; whoever started this one decides what it means.
+    # Ctrl-C reaches every process of the terminal; the parent handles it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     environment = {
         "DENO_DIR": deno_dir,

@@ -1,40 +1,48 @@
-"""How Deno is started for DSPy's runner: confined, and without reaching deno.land.
+"""Starting Deno for DSPy's runner: confined, without deno.land, from a snapshot of Pyodide.
 
-DSPy's `runner.js` imports Pyodide from npm and one function from deno.land. An import map
-replaces the latter by a local module, and puts one before Pyodide that starts it from a snapshot
-of its memory; Pyodide is fetched once into Deno's own cache.
+DSPy's `runner.js` imports Pyodide from npm and one function from deno.land. An import map replaces
+the latter with a local module, and loads one before Pyodide that starts it from a snapshot of its
+memory: of a Python that has started and run nothing. Starting Pyodide takes 3.7 seconds of
+processor time, with the snapshot 0.4. Sandboxes can neither write nor, once code runs, read it.
 """
 
 from __future__ import annotations
 
 import functools
+import hashlib
+import logging
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
 import dspy.primitives
 from dspy.primitives.python_interpreter import PythonInterpreter
 
-from reasoningbank.agents.sandbox.snapshot import memory_snapshot
 from reasoningbank.errors import SetupError
 
-__all__ = ["deno_command", "deno_executable", "fetch_pyodide", "pyodide_cached"]
+logger = logging.getLogger(__name__)
 
 _HERE = Path(__file__).resolve().parent
-#: Memory that Python in the sandbox may use, in WebAssembly's pages of 64 KiB: 1 GiB.
+#: Memory of Python in the sandbox, in WebAssembly's pages of 64 KiB: 1 GiB.
 _WASM_PAGES = 16_384
-#: Memory for JavaScript's objects, in MiB.
+#: Memory of JavaScript's objects, in MiB.
 _HEAP = 512
-#: Seconds in which a sandbox starts and ends, and in which Pyodide is fetched.
+#: Seconds in which a sandbox must start and end, and Pyodide must be fetched.
 _START_S = 120.0
 _FETCH_S = 600.0
+_SNAPSHOT_SCRIPT = _HERE / "make_snapshot.js"
+#: A smaller snapshot is incomplete.
+_LEAST_BYTES = 10_000_000
+_lock = threading.Lock()
 
 
 def deno_executable() -> str:
-    """Return the path of Deno: the one of the `deno` package, else the one on the PATH.
+    """Return the path of Deno, from the `deno` package or the PATH.
 
     Raises:
         SetupError: If there is none.
@@ -54,9 +62,9 @@ def deno_executable() -> str:
 def deno_command() -> tuple[str, ...]:
     """Return the command line that starts the sandbox's runner.
 
-    The runner may read itself, Deno's cache and this folder while it starts, and gives that up
-    before it runs any code. It gets no environment, no network, no modules that are not cached,
-    no write access, 1 GiB of memory for Python and 3 GiB in all.
+    The runner may read itself, Deno's cache and this folder while it starts, and drops that
+    permission before it runs code. It has no environment, no network, no modules outside the
+    cache, no write access, 1 GiB of memory for Python and 3 GiB in total.
 
     Raises:
         SetupError: If Deno is missing or does not run.
@@ -64,8 +72,7 @@ def deno_command() -> tuple[str, ...]:
     deno, cache = deno_executable(), _cache()
     strict = ("--cached-only", "--no-remote", "--no-code-cache", "--deny-import", "--deny-net")
     bounds = f"--wasm-max-mem-pages={_WASM_PAGES},--max-old-space-size={_HEAP}"
-    # A trial is too short for V8's second compiler: its work takes 0.2 s and 30 MB, and the
-    # agents' code runs no faster for it.
+    # V8's second compiler takes 0.2 s and 30 MB, and agents' code runs no faster with it.
     flags = f"--v8-flags=--liftoff-only,{bounds}"
     snapshot = memory_snapshot(cache, (deno, "run", *strict, *_reading(cache)))
     image = () if snapshot is None else (f"--snapshot={snapshot}",)
@@ -76,43 +83,43 @@ def deno_command() -> tuple[str, ...]:
 
 
 def pyodide_cached() -> bool:
-    """Tell whether the sandbox starts: it is started, as for use, and ends at once.
+    """Return whether the sandbox starts: start it as for use, and end it at once.
 
     Raises:
         SetupError: If Deno is missing, or does not end in time.
     """
-    late = SetupError(
+    slow = SetupError(
         f"the Python sandbox did not start within {_START_S:g} s",
         hint="wait until the machine is less busy and try again",
     )
-    return _ended(deno_command(), _START_S, late).returncode == 0
+    return _run(deno_command(), _START_S, slow).returncode == 0
 
 
 def fetch_pyodide() -> None:
-    """Let Deno bring Pyodide from npm into its cache; no code of an agent runs meanwhile.
+    """Fetch Pyodide from npm into Deno's cache.
 
     Raises:
         SetupError: If it cannot be fetched.
     """
-    late = SetupError(
+    slow = SetupError(
         f"Pyodide was not fetched within {_FETCH_S:g} s",
         hint="check the network, then run: reasoningbank doctor --fix",
     )
-    done = _ended((deno_executable(), "run", *_runner(_cache())), _FETCH_S, late)
+    done = _run((deno_executable(), "run", *_runner(_cache())), _FETCH_S, slow)
     if done.returncode:
         said = " ".join(done.stderr.split())
         raise SetupError(
             f"Pyodide cannot be fetched ({said[:300]})",
             hint="check that npm's registry can be reached, then run: reasoningbank doctor --fix",
         )
-    # What was started before had no Pyodide, and so no snapshot of it.
+    # The command of before has no snapshot, which needs Pyodide.
     deno_command.cache_clear()
 
 
-def _ended(
-    command: Sequence[str], seconds: float, late: SetupError
+def _run(
+    command: Sequence[str], seconds: float, slow: SetupError
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end; `late` is raised where it does not end in time."""
+    """Run a command to its end; raise `slow` if it does not end in time."""
     try:
         return subprocess.run(
             command,
@@ -125,7 +132,7 @@ def _ended(
             timeout=seconds,
         )
     except subprocess.TimeoutExpired as error:
-        raise late from error
+        raise slow from error
 
 
 def _cache() -> str:
@@ -133,7 +140,7 @@ def _cache() -> str:
     cache = PythonInterpreter._get_deno_dir(deno)
     if cache is None:
         raise SetupError("Deno does not run", where=deno, hint="reinstall it: pip install deno")
-    # Deno compares permitted paths with real ones.
+    # Deno compares permitted paths with resolved ones.
     return str(os.path.realpath(cache))
 
 
@@ -143,7 +150,7 @@ def _runner(cache: str) -> tuple[str, ...]:
 
 
 def _reading(cache: str, *more: Path) -> tuple[str, ...]:
-    """Return the options of a script that reads Deno's cache, this folder and no more."""
+    """Return the options of a script that may read Deno's cache, this folder and `more`."""
     return (
         "--no-config",
         "--no-lock",
@@ -152,3 +159,61 @@ def _reading(cache: str, *more: Path) -> tuple[str, ...]:
         f"--import-map={_HERE / 'import_map.json'}",
         f"--allow-read={','.join(map(str, (*more, cache, _HERE)))}",
     )
+
+
+def memory_snapshot(cache: str, command: Sequence[str]) -> Path | None:
+    """Return the snapshot's file, created if missing or damaged; None if that fails."""
+    with _lock:
+        file = Path(cache) / "reasoningbank" / f"pyodide-{_fingerprint(command)}.snapshot"
+        if _is_whole(file):
+            return file
+        try:
+            made = subprocess.run(
+                (*command, str(_SNAPSHOT_SCRIPT)),
+                env={**os.environ, "NO_COLOR": "1"},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                check=True,
+                timeout=_START_S,
+            )
+            if len(made.stdout) < _LEAST_BYTES:
+                raise OSError(f"not a snapshot ({len(made.stdout)} bytes)")
+            _write(file, made.stdout)
+            _write(_digest_file(file), hashlib.sha256(made.stdout).hexdigest().encode())
+        except (OSError, subprocess.SubprocessError) as error:
+            # Sandboxes start without it, ten times slower.
+            logger.info("no snapshot of Pyodide can be created: %s", error)
+            return None
+        return file
+
+
+def _fingerprint(command: Sequence[str]) -> str:
+    """Return the key of a snapshot: the script, which names its Pyodide, and Deno."""
+    deno = Path(command[0]).stat()
+    parts = (_SNAPSHOT_SCRIPT.read_text(encoding="utf-8"), command[0], str(deno.st_size))
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+def _is_whole(file: Path) -> bool:
+    try:
+        with file.open("rb") as content:
+            digest = hashlib.file_digest(content, "sha256").hexdigest()
+        return digest == _digest_file(file).read_text(encoding="ascii")
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def _digest_file(file: Path) -> Path:
+    return file.with_suffix(".sha256")
+
+
+def _write(file: Path, content: bytes) -> None:
+    file.parent.mkdir(exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=file.parent, suffix=".tmp")
+    try:
+        with os.fdopen(handle, "wb") as out:
+            out.write(content)
+        Path(temporary).replace(file)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

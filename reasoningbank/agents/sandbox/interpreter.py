@@ -1,10 +1,13 @@
-"""One sandbox: DSPy's Deno/Pyodide interpreter, with handles that behave and a watchdog."""
+"""The sandbox: DSPy's interpreter with handles, a watchdog and bounds; and a pool of sandboxes."""
 
 from __future__ import annotations
 
+import os
+import queue
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from importlib import resources
 from typing import Any, NoReturn
 
@@ -25,31 +28,17 @@ from reasoningbank.errors import SetupError
 from reasoningbank.refs import Ref
 from reasoningbank.tools import Rows
 
-__all__ = ["Sandbox", "encode"]
-
 _PRELUDE = resources.files(__package__).joinpath("prelude.py").read_text(encoding="utf-8")
 #: Characters of one line from the sandbox: a turn's output, or a tool call with its query.
 _LINE = 8_000_000
-#: Characters of what is told of code that is no Python.
+#: Characters of the reason why code is not Python.
 _WHY = 300
 
 
 def encode(value: Any) -> Any:
-    """Return `value` as JSON-able data that the prelude turns back into handles and rows.
-
-    Examples:
-        >>> encode(Ref("results_0", "results", 3, 20, "UniProt"))["__rb__"]
-        'ref'
-    """
+    """Return `value` as JSON-able data that the prelude turns back into handles and rows."""
     if isinstance(value, Ref):
-        return {
-            "__rb__": "ref",
-            "key": value.key,
-            "dtype": value.dtype,
-            "rows": value.rows,
-            "sz": value.sz,
-            "source": value.source,
-        }
+        return {"__rb__": "ref", **asdict(value)}
     if isinstance(value, Rows):
         return {
             "__rb__": "rows",
@@ -66,15 +55,12 @@ def encode(value: Any) -> Any:
     return value
 
 
-class _Flood(Exception):  # noqa: N818 - an outcome, told to the agent
-    """One line from the sandbox was longer than any honest one."""
+class _LineTooLongError(Exception):
+    """One line from the sandbox exceeded the bound."""
 
 
 class _Interpreter(PythonInterpreter):  # type: ignore[misc]
-    """DSPy's interpreter with our encoding at the boundary and the prelude behind it.
-
-    What comes from the sandbox is not trusted: code there can write to the pipe by itself.
-    """
+    """DSPy's interpreter with our encoding at the boundary, and the prelude inside."""
 
     #: Seconds spent in tools during the present execution; the watchdog does not count them.
     tool_seconds = 0.0
@@ -82,7 +68,7 @@ class _Interpreter(PythonInterpreter):  # type: ignore[misc]
     deno_process: Any
 
     def _health_check(self) -> None:
-        # Bytes that are no text must not be an error of the host's.
+        # Invalid bytes must not be an error of the host.
         self.deno_process.stdout.reconfigure(errors="replace")
         super()._health_check()
         # Now, before any trial waits for it.
@@ -99,19 +85,19 @@ class _Interpreter(PythonInterpreter):  # type: ignore[misc]
         try:
             return super().execute(code, variables)
         except SyntaxError as error:
-            # By itself it says nothing of what is wrong, or where.
+            # DSPy reports neither reason nor place.
             why = " ".join(str(super().execute(f"print(_rb_why({code!r}))")).split())
             raise SyntaxError(f"SyntaxError: {why[:_WHY]}") from error
 
     def _read_response_line(self, context: str) -> str:
         line: str = self.deno_process.stdout.readline(_LINE)
         if len(line) == _LINE:
-            raise _Flood
-        # An empty line is one that code wrote; the end of the stream is for the base class.
+            raise _LineTooLongError
+        # Code wrote an empty line; the base class handles the end of the stream.
         return line.strip() or ("-" if line else super()._read_response_line(context))
 
     def invoke_tool(self, tool_name: str, kwargs: dict[str, Any]) -> Any:
-        # Writing the answer is not part of it: code that does not read it could block that.
+        # Excludes writing the answer, which code that does not read it could block.
         self.in_tool, began = True, time.monotonic()
         try:
             return encode(super().invoke_tool(tool_name, kwargs))
@@ -125,7 +111,7 @@ class _Interpreter(PythonInterpreter):  # type: ignore[misc]
         raise AssertionError  # the base class always raises
 
     def kill(self) -> None:
-        """End the process at once: code can ignore a polite request, and there is no state."""
+        """Kill the process: code can ignore a request to end, and there is no state."""
         process = self.deno_process
         if process is not None:
             process.kill()
@@ -139,19 +125,19 @@ class _Interpreter(PythonInterpreter):  # type: ignore[misc]
             try:
                 pipe.close()
             except OSError:
-                # What was still to be written to a process that is gone.
+                # Unwritten data for a process that has ended.
                 continue
 
 
 class Sandbox:
-    """A `CodeInterpreter` for `dspy.RLM` that outlives what the agent's code does to it.
+    """A `CodeInterpreter` for `dspy.RLM` that survives what the agent's code does.
 
-    A run-away execution is stopped after `timeout_s` seconds (time inside tools not counted),
-    and a crashed interpreter is replaced; both reach the agent as an error it can act on, with
-    the note that its variables are gone. Python gets 1 GiB of memory; more is a `MemoryError`.
+    An execution is stopped after `timeout_s` seconds (time inside tools not counted), and a crashed
+    interpreter is replaced; the agent sees either as an error, which says that its variables are
+    gone. Python has 1 GiB of memory; more raises a `MemoryError`.
 
     Args:
-        timeout_s: Seconds one execution may compute.
+        timeout_s: Seconds of computation of one execution.
     """
 
     execution_instructions = (
@@ -169,12 +155,12 @@ class Sandbox:
         self._closed = False
 
     def begin(self) -> None:
-        """Start, and make the tools known, in the background; `execute` waits for it.
+        """Start and register the tools in the background; `execute` waits for it.
 
-        To be called when the tools are set: while the model thinks, both are done.
+        Call it once the tools are set, while the model generates.
 
         Raises:
-            SetupError: If there is no Deno: that is told before a model is asked in vain.
+            SetupError: If there is no Deno.
         """
         deno_executable()
         if self._beginning is None and not self._closed:
@@ -224,11 +210,11 @@ class Sandbox:
             self._tools_registered = True
             raise
         except Exception as error:
-            # Also what no protocol foresees: code can write anything into the pipe.
+            # Any exception: code can write anything to the pipe.
             self._replace()
             if stopped.is_set():
                 reason = f"the code was stopped after {self._timeout_s:g} s"
-            elif isinstance(error, _Flood):
+            elif isinstance(error, _LineTooLongError):
                 reason = f"the code wrote more than {_LINE:,} characters at once"
             else:
                 reason = "the code brought the sandbox down"
@@ -246,7 +232,7 @@ class Sandbox:
         """End the sandbox; calling it again is harmless."""
         self._closed = True
         if self._inner is not None:
-            # Also what may be getting ready just now: it ends at once.
+            # Also ends one that is starting.
             self._inner.kill()
         self._wait_until_begun()
         if self._inner is not None:
@@ -258,7 +244,7 @@ class Sandbox:
             self._with_tools()._register_tools()
             self._tools_registered = True
         except Exception:
-            # What uses the sandbox meets the same failure, in its own thread, and reports it.
+            # The thread that uses the sandbox meets the same failure and reports it.
             self._tools_registered = False
 
     def _wait_until_begun(self) -> None:
@@ -266,7 +252,7 @@ class Sandbox:
             self._beginning.join()
 
     def _with_tools(self) -> _Interpreter:
-        """Return the interpreter, started, with the present tools."""
+        """Return the started interpreter with the current tools."""
         self.start()
         inner = self._inner
         assert inner is not None
@@ -304,3 +290,96 @@ def _started() -> _Interpreter:
         inner.shutdown()
         raise
     return inner
+
+
+class SandboxPool:
+    """Returns started sandboxes, and starts `spare` more in the background.
+
+    An instance is a factory for `dspy.RLM(interpreter_factory=...)`. The caller shuts a sandbox
+    down; none is used twice. At most as many start at a time as there are processors. The pool is a
+    context manager that shuts down the spares.
+
+    Args:
+        spare: Sandboxes to keep ready, at least 0. Each takes 150 to 190 MB.
+        timeout_s: Seconds of computation of one execution.
+    """
+
+    execution_instructions = Sandbox.execution_instructions
+
+    def __init__(self, spare: int = 1, timeout_s: float = 30.0) -> None:
+        self._spare = spare
+        self._timeout_s = timeout_s
+        self._ready: queue.SimpleQueue[Sandbox] = queue.SimpleQueue()
+        self._starting = 0
+        self._starters = 0
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def __enter__(self) -> SandboxPool:
+        self.prestart()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __call__(self) -> Sandbox:
+        """Return a sandbox, a started one if there is one."""
+        try:
+            sandbox = self._ready.get_nowait()
+        except queue.Empty:
+            sandbox = Sandbox(self._timeout_s)
+        self.prestart()
+        return sandbox
+
+    @property
+    def ready(self) -> int:
+        """Number of started sandboxes."""
+        return self._ready.qsize()
+
+    def prestart(self) -> None:
+        """Start sandboxes in the background until `spare` are ready or starting."""
+        with self._lock:
+            most = min(self._missing(), os.cpu_count() or 1) - self._starters
+            self._starters += max(0, most)
+        for _ in range(most):
+            threading.Thread(target=self._start_some, daemon=True).start()
+
+    def close(self) -> None:
+        """Shut down the unused sandboxes; calling it again is harmless."""
+        with self._lock:
+            self._closed = True
+        while not self._ready.empty():
+            self._ready.get().shutdown()
+
+    def _missing(self) -> int:
+        return 0 if self._closed else self._spare - self._ready.qsize() - self._starting
+
+    def _start_some(self) -> None:
+        while True:
+            with self._lock:
+                if self._missing() <= 0:
+                    self._starters -= 1
+                    return
+                self._starting += 1
+            if not self._start_one():
+                with self._lock:
+                    self._starters -= 1
+                return
+
+    def _start_one(self) -> bool:
+        sandbox = Sandbox(self._timeout_s)
+        try:
+            sandbox.start()
+        except Exception:
+            # The trial that needs it meets the same failure and reports it.
+            sandbox.shutdown()
+            with self._lock:
+                self._starting -= 1
+            return False
+        with self._lock:
+            self._starting -= 1
+            if not self._closed:
+                self._ready.put(sandbox)
+                return True
+        sandbox.shutdown()
+        return False

@@ -1,9 +1,9 @@
 # mypy: ignore-errors
-"""Runs inside the sandbox when it has started, before tools are registered and code is run.
+"""Runs inside a started sandbox, before tools are registered and code is run.
 
-Gives what crosses the boundary as JSON its behaviour back: a handle prints as its repr and
-answers `ref.key` and `ref["key"]`; a list of rows carries `source`, `total` and `truncated`;
-a tool's failure is a `ToolError`. It is sent as text, so it imports nothing of the package.
+Restores what crosses the boundary as JSON: a handle prints as its repr and supports `ref.key` and
+`ref["key"]`; a list of rows has `source`, `total` and `truncated`; a tool's failure is a
+`ToolError`. It is sent as text, so it imports nothing of the package.
 """
 
 import ast as _ast
@@ -16,12 +16,11 @@ import sys as _sys
 _RB_PRINTED = 1_000_000
 
 
-class ToolError(RuntimeError):
-    """A tool call that failed; its one line says what to try next."""
+ToolError = type("ToolError", (RuntimeError,), {})
 
 
-class Ref(dict):
-    """A handle. It stays a dict, so that it goes back to the host as JSON."""
+class _RbRef(dict):
+    """A handle; a dict, so that it returns to the host as JSON."""
 
     def __getattr__(self, name):
         try:
@@ -37,7 +36,7 @@ class Ref(dict):
     __str__ = __repr__
 
 
-class Rows(list):
+class _RbRows(list):
     """Rows with their provenance."""
 
     source = ""
@@ -53,7 +52,7 @@ class Rows(list):
 
 
 def print(*values, sep=" ", end="\n", file=None, flush=False):
-    """Print, within the turn's bound."""
+    """Print within the bound of a turn."""
     if file is not None and file is not _sys.stdout:
         _rb_print(*values, sep=sep, end=end, file=file, flush=flush)
         return
@@ -93,13 +92,16 @@ def _rb_str(value):
         return type(value).__name__
 
 
+_RbRef.__name__, _RbRows.__name__ = "Ref", "Rows"
+
+
 def _rb_decode(value):
     if isinstance(value, dict):
         kind = value.pop("__rb__", None)
         if kind == "ref":
-            return Ref(value)
+            return _RbRef(value)
         if kind == "rows":
-            rows = Rows(_rb_decode(item) for item in value.pop("items"))
+            rows = _RbRows(_rb_decode(item) for item in value.pop("items"))
             rows.__dict__.update(value)
             return rows
         return {key: _rb_decode(item) for key, item in value.items()}
@@ -127,7 +129,7 @@ def _rb_wrap(tool):
 
 
 def _rb_why(code):
-    """Say why `code` is no Python, and in which line; DSPy's runner says neither."""
+    """Return why `code` is not Python, and in which line; DSPy's runner reports neither."""
     try:
         compile(code, "<turn>", "exec", flags=_ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
     except SyntaxError as error:
@@ -137,5 +139,5 @@ def _rb_why(code):
         return f"line {number}: {error.msg}" + (f": {text}" if text else "")
     except Exception as error:
         return f"{type(error).__name__}: {error}"
-    # It compiles: what it ran, evaluated or raised was none.
+    # It compiles, so code that it ran, evaluated or raised does not.
     return _rb_str(_sys.last_exc)

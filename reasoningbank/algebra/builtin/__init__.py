@@ -1,25 +1,13 @@
-"""The operations, each one small class; importing this package registers them."""
+"""The operations; importing this package registers them with their examples."""
 
-from reasoningbank.algebra.builtin import (  # in the order of the documentation
-    control,
-    documents,
-    extraction,
-    graphs,
-    queries,
-    rows,
-    strings,
-    substituting,
-    uris,
-)  # isort: skip
+import json
+from pathlib import Path
 
-__all__ = [
-    "control",
-    "documents",
-    "extraction",
-    "graphs",
-    "queries",
-    "rows",
-    "strings",
-    "substituting",
-    "uris",
-]
+from reasoningbank.algebra.builtin import control, documents, endpoints, strings
+from reasoningbank.algebra.operation import Example, operations
+
+__all__ = ["control", "documents", "endpoints", "strings"]
+
+_EXAMPLES = json.loads(Path(__file__).with_name("examples.json").read_text(encoding="utf-8"))
+for _name, _examples in _EXAMPLES.items():
+    operations()[_name].examples = tuple(Example(**_one) for _one in _examples)

@@ -1,22 +1,61 @@
-"""Order and scope: Value, Variable, Current, ForEach, Execute."""
+"""Operations on scopes, rows and lists: Value, Variable, Current, ForEach, Execute, Filter, …"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import Field
+from rdflib import XSD
 
-from reasoningbank.algebra.arguments import Anything, Block, Concurrency, Name, Rows
-from reasoningbank.algebra.coercion import told
-from reasoningbank.algebra.concurrent import in_order
-from reasoningbank.algebra.contract import Evaluation
-from reasoningbank.algebra.faults import ProgramError, one_of
-from reasoningbank.algebra.operation import Example, Operation, register
-from reasoningbank.algebra.values import Stream, Value
-from reasoningbank.algebra.visible import Visible
+from reasoningbank.algebra.evaluation import Evaluation, in_order
+from reasoningbank.algebra.operation import (
+    Anything,
+    Block,
+    Concurrency,
+    Name,
+    Operation,
+    Position,
+    Rows,
+    RowsOrRow,
+    Visible,
+    call_json,
+    register,
+)
+from reasoningbank.algebra.queries import Condition
+from reasoningbank.algebra.terms import ProgramError, one_of
+from reasoningbank.algebra.values import (
+    Row,
+    Stream,
+    Table,
+    Value,
+    as_stream,
+    as_table,
+    describe_value,
+)
+from reasoningbank.errors import QueryError
 
-__all__ = ["Current", "Execute", "ForEach", "ValueOf", "Variable"]
+_SCOPE, _ROWS = "Order and scope", "Tables and lists"
+_AMBIORIX = {"monarchLabel": {"type": "literal", "value": "Ambiorix", "xml:lang": "en"}}
+_CITIES = {
+    "results": {
+        "bindings": [
+            {"city": {"type": "literal", "value": "Aarhus"}},
+            {"city": {"type": "literal", "value": "Odense"}},
+        ]
+    }
+}
+_DBPEDIA_CITIES = call_json(
+    "SELECT",
+    endpoint="https://dbpedia.org/sparql",
+    query="SELECT ?city WHERE { ?city a <http://dbpedia.org/ontology/City> }",
+)
+
+
+def _no_column(name: str, columns: Sequence[str], where: str = "args.name") -> ProgramError:
+    hint = f"it has {one_of(columns)}"
+    what = f"the row has no {name!r}"
+    return ProgramError(what, where=where, hint=hint, code="unknown-column", name=name)
 
 
 @register
@@ -29,62 +68,46 @@ class ValueOf(Operation):
 
     op = "Value"
     yields = "any"
-    examples = (
-        Example(
-            {"name": "cityName"},
-            "Copenhagen",
-            {"cityName": {"type": "literal", "value": "Copenhagen"}},
-        ),
-        Example({"name": "$cityName"}),
-    )
+    group = _SCOPE
 
     name: Name = Field(description="$variable, or a variable of the current row")
 
     @classmethod
     def reads(cls, given: Mapping[str, Any]) -> Sequence[str]:
-        """Return the variable of the row."""
         name = given.get("name")
-        return [_bare(name)] if isinstance(name, str) and not name.startswith("$") else []
+        if not isinstance(name, str) or name.startswith("$"):
+            return []
+        return [name.removeprefix("?")]
 
     @classmethod
     def check(cls, given: Mapping[str, Any], visible: Visible) -> None:
-        """Refuse names that nothing can have set."""
         name = given["name"]
         if not isinstance(name, str) or not name.strip("$?"):
             return
         if name.startswith("$"):
             if name[1:] not in visible.variables:
-                known = one_of([f"${known}" for known in sorted(visible.variables)])
-                what = f"nothing before it sets the variable {name}"
-                raise ProgramError(what, where="args.name", hint=f"known here: {known}")
+                hint = f"known here: {one_of([f'${one}' for one in sorted(visible.variables)])}"
+                what = f"the variable {name} is not set before it is read"
+                raise ProgramError(what, where="args.name", hint=hint, code="unset-variable")
         elif not visible.has_item:
-            hint = f"${name} would be a variable"
             what = f"there is no row to take {name!r} from outside of ForEach"
-            raise ProgramError(what, where="args.name", hint=hint)
-        elif visible.columns is not None and _bare(name) not in visible.columns:
-            raise _no_column(_bare(name), visible.columns)
+            hint = f"a variable is written ${name}"
+            raise ProgramError(what, where="args.name", hint=hint, code="no-row")
+        elif visible.columns is not None and name.removeprefix("?") not in visible.columns:
+            raise _no_column(name.removeprefix("?"), visible.columns)
 
     def run(self, run: Evaluation) -> Value:
-        """Return the value; nothing where the row leaves the variable unbound."""
+        """Return the value; nothing if the row leaves the variable unbound."""
         if self.name.startswith("$"):
             return run.scope.variables()[self.name[1:]]
-        name, item = _bare(self.name), run.scope.item
+        name, item = self.name.removeprefix("?"), run.scope.item
         if not isinstance(item, Mapping):
-            hint = "use Current for the item itself"
-            raise ProgramError(f"the current item is {told(item)}, not a row", hint=hint)
+            what = f"the current item is {describe_value(item)}, not a row"
+            raise ProgramError(what, hint="use Current for the item itself", code="no-row")
         columns = run.scope.columns if run.scope.columns is not None else tuple(item)
         if name not in item and name not in columns:
             raise _no_column(name, columns)
         return item.get(name)
-
-
-def _bare(name: str) -> str:
-    return name.removeprefix("?")
-
-
-def _no_column(name: str, columns: Sequence[str]) -> ProgramError:
-    hint = f"it has {one_of(columns)}"
-    return ProgramError(f"the row has no {name!r}", where="args.name", hint=hint)
 
 
 @register
@@ -97,38 +120,24 @@ class Variable(Operation):
 
     op = "Variable"
     yields = "nothing"
-    examples = (
-        Example(
-            {
-                "name": "monarchName",
-                "value": {
-                    "@op": "Str",
-                    "args": {"input": {"@op": "Value", "args": {"name": "monarchLabel"}}},
-                },
-            },
-            None,
-            {"monarchLabel": {"type": "literal", "value": "Ambiorix", "xml:lang": "en"}},
-        ),
-    )
+    group = _SCOPE
 
     name: Name = Field(description="The variable's name, without $")
     value: Anything = Field(default=None, description="Its value")
-    select: Anything = Field(default=None, description="Its value: the other name of `value`")
+    select: Anything = Field(default=None, description="Its value: another name of `value`")
 
     @classmethod
     def sets(cls, given: Mapping[str, Any]) -> str | None:
-        """Return the variable."""
         name = given.get("name")
         return name.removeprefix("$") if isinstance(name, str) else None
 
     @classmethod
     def check(cls, given: Mapping[str, Any], visible: Visible) -> None:
-        """Refuse two values, and none."""
         if ("value" in given) == ("select" in given):
-            raise ProgramError("Variable takes one of value and select", where="args")
+            what = "Variable takes either value or select"
+            raise ProgramError(what, where="args", code="exclusive-arguments")
 
     def run(self, run: Evaluation) -> Value:
-        """Set it, and return nothing."""
         value = self.select if "select" in self.model_fields_set else self.value
         run.scope.set(self.name.removeprefix("$"), value)
         return None
@@ -143,22 +152,14 @@ class Current(Operation):
 
     op = "Current"
     yields = "any"
-    examples = (
-        Example(
-            {},
-            {"monarchLabel": {"type": "literal", "value": "Ambiorix", "xml:lang": "en"}},
-            {"monarchLabel": {"type": "literal", "value": "Ambiorix", "xml:lang": "en"}},
-        ),
-    )
+    group = _SCOPE
 
     @classmethod
     def check(cls, given: Mapping[str, Any], visible: Visible) -> None:
-        """Refuse it where there is no item."""
         if not visible.has_item:
-            raise ProgramError("there is no current row outside of ForEach")
+            raise ProgramError("there is no current row outside of ForEach", code="no-row")
 
     def run(self, run: Evaluation) -> Value:
-        """Return the item."""
         return run.scope.item
 
 
@@ -173,49 +174,24 @@ class ForEach(Operation):
 
     op = "ForEach"
     yields = "list"
+    group = _SCOPE
     goes_through = "select"
-    examples = (
-        Example(
-            {
-                "select": {
-                    "@op": "SELECT",
-                    "args": {
-                        "endpoint": "https://dbpedia.org/sparql",
-                        "query": "SELECT ?city WHERE { ?city a "
-                        "<http://dbpedia.org/ontology/City> }",
-                    },
-                },
-                "operation": {
-                    "@op": "GET",
-                    "args": {
-                        "url": {
-                            "@op": "Str",
-                            "args": {"input": {"@op": "Value", "args": {"name": "city"}}},
-                        }
-                    },
-                },
-            }
-        ),
-    )
 
     select: Rows = Field(description="A SELECT, a table, a list of bindings, or any list")
     operation: Block = Field(description="What is done for each row: an operation or a list")
     concurrency: Concurrency = Field(
-        default=1, description="Rows that are worked on at the same time; results keep their order"
+        default=1, description="Rows processed at the same time; results keep their order"
     )
 
     def run(self, run: Evaluation) -> Value:
-        """Return the results, made while they are read."""
-        return Stream(self._results(run))
+        """Return the results, computed while they are read."""
 
-    def _results(self, run: Evaluation) -> Iterator[Value]:
         def result(placed: tuple[int, Value]) -> Value:
             at, item = placed
-            scope = run.scope.of_item(item, self.select.columns, at)
-            return run.block(self.operation, scope)
+            return run.block(self.operation, run.scope.of_item(item, self.select.columns, at))
 
-        items = enumerate(run.counted(self.select.members))
-        yield from in_order(result, items, self.concurrency)
+        items = enumerate(run.counted(self.select.items))
+        return Stream(in_order(result, items, self.concurrency))
 
 
 @register
@@ -227,19 +203,119 @@ class Execute(Operation):
 
     op = "Execute"
     yields = "any"
-    examples = (
-        Example(
-            {
-                "operation": {
-                    "@op": "GET",
-                    "args": {"url": "http://dbpedia.org/resource/Copenhagen"},
-                }
-            }
-        ),
-    )
+    group = _SCOPE
 
     operation: Block = Field(description="An operation, or a list of them")
 
     def run(self, run: Evaluation) -> Value:
-        """Return what the operation yields."""
         return run.block(self.operation, run.scope.inside())
+
+
+@register
+class Bindings(Operation):
+    """Returns the rows of a table as a list of bindings, which a Variable can keep."""
+
+    op = "Bindings"
+    yields = "list"
+    group = _ROWS
+
+    table: Rows = Field(description="A table, or the results of writes")
+
+    def run(self, run: Evaluation) -> Value:
+        """Return the rows; the results of writes, which are a table each, are concatenated."""
+        return Stream(run.counted(_rows(self.table.items)), self.table.columns)
+
+
+def _rows(members: Iterable[Value]) -> Iterator[Value]:
+    for member in members:
+        if isinstance(member, Table):
+            yield from member.rows
+        else:
+            yield member
+
+
+@register
+class Filter(Operation):
+    """Selects from a table, a list or a row.
+
+    A whole number takes the item at that position, counted from 1. A condition, written as in
+    SPARQL's FILTER, takes the rows for which it holds (`?population > 100000`). Of a row, a name
+    takes the term of that variable.
+    """
+
+    op = "Filter"
+    yields = "any"
+    group = _ROWS
+
+    input: RowsOrRow = Field(description="A table, a list, or a row")
+    expression: Position = Field(description="A position, a condition, or of a row a name")
+
+    @classmethod
+    def check(cls, given: Mapping[str, Any], visible: Visible) -> None:
+        expression = given["expression"]
+        if isinstance(expression, int) and not isinstance(expression, bool):
+            _check_position(expression)
+        elif isinstance(expression, str) and not expression.lstrip("?$").isidentifier():
+            _condition(expression)
+
+    def run(self, run: Evaluation) -> Value:
+        """Return an item, the rows, or a term."""
+        text = str(self.expression)
+        number = self.expression.datatype == XSD.integer
+        if isinstance(self.input, Mapping) and not number:
+            name = text.lstrip("?$")
+            if name not in self.input:
+                raise _no_column(name, list(self.input), "args.expression")
+            value: Value = self.input[name]
+            return value
+        items = as_stream(self.input)
+        if number:
+            return _item_at(run, items, int(text))
+        if items.columns is None:
+            items = _in_memory(items)
+        condition = _condition(text)
+        columns = items.columns or ()
+        odd = [name for name in condition.names if columns and name not in columns]
+        if odd:
+            raise _no_column(odd[0], columns, "args.expression")
+        return Table(columns, _holding(run, items, condition))
+
+
+def _in_memory(items: Stream) -> Stream:
+    """Read a list whose columns are unknown; the results of writes are concatenated."""
+    try:
+        table = as_table(list(items.items))
+    except ProgramError:
+        hint = "give a position, or use ForEach"
+        what = "a condition needs rows"
+        raise ProgramError(what, where="args.input", hint=hint, code="wrong-type") from None
+    return Stream(table.rows, table.vars)
+
+
+def _holding(run: Evaluation, items: Stream, condition: Condition) -> Iterator[Row]:
+    for row in run.counted(items.items):
+        if condition.holds(row):  # type: ignore[arg-type]
+            yield row  # type: ignore[misc]
+
+
+def _item_at(run: Evaluation, items: Stream, position: int) -> Value:
+    _check_position(position)
+    number = 0
+    for number, item in enumerate(run.counted(items.items), start=1):
+        if number == position:
+            return item
+    what = f"there is no item {position}, only {number}"
+    raise ProgramError(what, where="args.expression", code="no-item", position=position)
+
+
+def _check_position(number: int) -> None:
+    if number < 1:
+        what = "positions are counted from 1"
+        raise ProgramError(what, where="args.expression", code="no-item", position=number)
+
+
+def _condition(text: str) -> Condition:
+    try:
+        return Condition(text)
+    except QueryError as error:
+        raise error.at("args.expression") from None

@@ -1,14 +1,13 @@
 """Making memory of judged attempts: what helped, what went wrong, what made the difference.
 
 `Distiller.distil` takes one task's `Experience`s and gives the items that may be stored, and
-what was rejected with the reasons; `demonstrations_of` turns items into worked turns.
+what was rejected with the reasons.
 """
 
 from reasoningbank.memory.distillation.distiller import Distiller
 from reasoningbank.memory.distillation.experience import Distilled, Draft, Experience, Rejected
 from reasoningbank.memory.distillation.grounding import Grounding
 from reasoningbank.memory.distillation.skeleton import Skeleton, Slot, filled, skeleton_of
-from reasoningbank.memory.distillation.turns import demonstrations_of, turns_of
 from reasoningbank.memory.distillation.wording import prompt_hash
 
 __all__ = [
@@ -20,9 +19,7 @@ __all__ = [
     "Rejected",
     "Skeleton",
     "Slot",
-    "demonstrations_of",
     "filled",
     "prompt_hash",
     "skeleton_of",
-    "turns_of",
 ]

@@ -6,12 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from reasoningbank.schema import is_label, local_name
 from reasoningbank.sparql import STANDARD_PREFIXES
-from reasoningbank.sparql.clauses import read_clauses
-from reasoningbank.sparql.outline import outline
+from reasoningbank.sparql.terms import RDF_TYPE, absolute
 from reasoningbank.sparql.tokens import Token, tokenize
-from reasoningbank.tools.diagnosis.names import calls, local_name
-from reasoningbank.tools.diagnosis.used_names import TYPE, absolute
+from reasoningbank.sparql.tree import outline, read_query
 
 __all__ = ["Constant", "SlotKind", "constants_of"]
 
@@ -75,7 +74,7 @@ class _Finder:
         self._tokens = shape.body
         self._declared = {**namespaces, **shape.declared}
         self._terms = terms
-        self._patterns = [p for c in read_clauses(query).statements() for p in c.patterns]
+        self._patterns = [p for c in read_query(query).statements() for p in c.patterns]
         self._verbs = {
             token.text for pattern in self._patterns for token in tokenize(pattern.predicate)
         }
@@ -157,7 +156,7 @@ class _Finder:
         if name is None or name in self._terms or name.startswith(_VOCABULARIES):
             return False
         return not any(
-            pattern.object == token.text and absolute(pattern.predicate, self._declared) == TYPE
+            pattern.object == token.text and absolute(pattern.predicate, self._declared) == RDF_TYPE
             for pattern in self._patterns
         )
 
@@ -227,7 +226,7 @@ class _Finder:
         name = absolute(steps[-1], self._declared) if steps else None
         if name is None:
             return "value"
-        if not calls(name):
+        if not is_label(name):
             return local_name(name)
         above = absolute(steps[-2], self._declared) if len(steps) > 1 else None
         if above is not None:

@@ -13,10 +13,9 @@ from reasoningbank.memory.distillation.question import abstracted
 from reasoningbank.memory.distillation.shortened import shortened
 from reasoningbank.memory.distillation.skeleton import Slot
 from reasoningbank.memory.distillation.success import Lesson, lesson_of, terms_in, why_unsure
-from reasoningbank.sparql.clauses import TriplePattern, WrittenQuery, read_clauses
-from reasoningbank.sparql.outline import outline
+from reasoningbank.schema.names import used_names
 from reasoningbank.sparql.tokens import tokenize
-from reasoningbank.tools.diagnosis.used_names import used_names
+from reasoningbank.sparql.tree import QueryTree, TriplePattern, outline, read_query
 
 __all__ = ["contrast_draft"]
 
@@ -31,7 +30,7 @@ class _Side:
     """One of the two queries."""
 
     text: str
-    query: WrittenQuery
+    query: QueryTree
     terms: tuple[str, ...]
 
     @property
@@ -92,7 +91,7 @@ def contrast_draft(
 
 def _side(query: str, facts: Facts) -> _Side:
     text = shortened(query, facts.namespaces)
-    return _Side(text, read_clauses(text), terms_in(text, facts))
+    return _Side(text, read_query(text), terms_in(text, facts))
 
 
 def _nearest(good: _Side, failures: Sequence[Experience], facts: Facts) -> _Side | None:
@@ -114,7 +113,7 @@ def _nearest(good: _Side, failures: Sequence[Experience], facts: Facts) -> _Side
 def _missing(bad: _Side, facts: Facts) -> tuple[str, ...]:
     """Return the names of the wrong query that do not exist."""
     prologue = "".join(f"PREFIX {p}: <{iri}>\n" for p, iri in facts.namespaces.items())
-    used = used_names(read_clauses(prologue + bad.text))
+    used = used_names(read_query(prologue + bad.text))
     return tuple(dict.fromkeys(name.written for name in used if facts.exists(name.iri) is False))
 
 

@@ -21,9 +21,9 @@ from reasoningbank.memory.distillation.skeleton import parsed_skeleton
 from reasoningbank.memory.distillation.success import made_skeleton, success_draft
 from reasoningbank.memory.distillation.wording import reworded, words_for
 from reasoningbank.memory.item import ItemSource, MemoryItem, Scope
+from reasoningbank.schema import Schema
 from reasoningbank.sparql import EndpointConfig, PreparedQuery, Result
 from reasoningbank.sparql.query import prepare
-from reasoningbank.tools import Vocabulary
 from reasoningbank.trajectory import Usage
 
 __all__ = ["Distiller"]
@@ -48,7 +48,7 @@ class Distiller:
     def __init__(
         self,
         *,
-        vocabulary: Vocabulary,
+        vocabulary: Schema,
         endpoint: EndpointConfig,
         pack: Pack | None = None,
         lm: dspy.BaseLM | None = None,

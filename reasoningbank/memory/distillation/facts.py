@@ -8,6 +8,7 @@ from functools import cached_property
 from pyoxigraph import Literal, NamedNode
 
 from reasoningbank.errors import EndpointError, QueryError
+from reasoningbank.schema import Schema, namespace_of, probe_run
 from reasoningbank.sparql import (
     STANDARD_PREFIXES,
     BooleanResult,
@@ -19,10 +20,7 @@ from reasoningbank.sparql import (
     iri,
     string_literal,
 )
-from reasoningbank.tools import Vocabulary
-from reasoningbank.tools.diagnosis import probe_run
-from reasoningbank.tools.diagnosis.names import namespace_of
-from reasoningbank.tools.diagnosis.used_names import absolute
+from reasoningbank.sparql.terms import absolute
 
 __all__ = ["Facts"]
 
@@ -58,7 +56,7 @@ class Facts:
 
     def __init__(
         self,
-        vocabulary: Vocabulary,
+        vocabulary: Schema,
         endpoint: EndpointConfig,
         run: Callable[[str], Result] | None = None,
         languages: Sequence[str] = ("en",),

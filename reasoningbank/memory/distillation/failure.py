@@ -17,8 +17,8 @@ from reasoningbank.memory.distillation.syntax_pitfalls import (
     needless_prefixes,
     syntax_pitfalls,
 )
+from reasoningbank.schema.names import wrong_prefixes
 from reasoningbank.sparql.query import prepare
-from reasoningbank.tools.diagnosis.used_names import wrong_prefixes
 
 __all__ = ["MOST_PITFALLS", "failure_drafts"]
 

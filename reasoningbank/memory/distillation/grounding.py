@@ -15,12 +15,11 @@ from reasoningbank.memory.distillation.experience import Draft
 from reasoningbank.memory.distillation.facts import Facts
 from reasoningbank.memory.distillation.secrets import secret_in
 from reasoningbank.memory.distillation.skeleton import slot_names
-from reasoningbank.sparql.clauses import read_clauses
-from reasoningbank.sparql.outline import outline
+from reasoningbank.schema import namespace_of
+from reasoningbank.schema.names import used_names
 from reasoningbank.sparql.query import PreparedQuery
 from reasoningbank.sparql.tokens import tokenize
-from reasoningbank.tools.diagnosis.names import namespace_of
-from reasoningbank.tools.diagnosis.used_names import used_names
+from reasoningbank.sparql.tree import outline, read_query
 
 __all__ = ["MOST_CHARS", "Grounding", "names_in", "services_names"]
 
@@ -76,7 +75,7 @@ class Grounding:
         if parsed is None:
             return
         try:
-            used = used_names(read_clauses(parsed.text))
+            used = used_names(read_query(parsed.text))
         except QueryError as error:
             yield f"its skeleton cannot be read: {error.what}"
             return

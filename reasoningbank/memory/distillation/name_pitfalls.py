@@ -8,17 +8,15 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from reasoningbank.errors import EndpointError, QueryError
+from reasoningbank.findings import Finding
 from reasoningbank.memory.distillation.facts import Facts
 from reasoningbank.memory.distillation.grounding import names_in
 from reasoningbank.memory.distillation.syntax_pitfalls import Pitfall
+from reasoningbank.schema import is_label, lint, local_name, words
 from reasoningbank.sparql import PreparedQuery, iri, prepare
-from reasoningbank.sparql.clauses import read_clauses
-from reasoningbank.sparql.outline import outline
-from reasoningbank.sparql.prober import Prober
+from reasoningbank.sparql.terms import RDF_TYPE, absolute
 from reasoningbank.sparql.tokens import tokenize
-from reasoningbank.tools.diagnosis.names import calls, local_name, words
-from reasoningbank.tools.diagnosis.unknown import find_unknown
-from reasoningbank.tools.diagnosis.used_names import TYPE, absolute
+from reasoningbank.sparql.tree import outline, read_query
 
 __all__ = ["name_pitfall", "written_names"]
 
@@ -38,8 +36,6 @@ _VAGUE = frozenset(
 _NAMING = frozenset({"label", "name", "symbol", "title"})
 #: Names that point from the thing to what holds it.
 _INVERSE = re.compile(r"is\w*(?:Of|By|In|_of|_by|_in)")
-#: How a finding is told.
-_HEAD = re.compile(r"^there is no (class|property) (\S+?): (.+)$")
 
 
 COUNTING = Pitfall(
@@ -63,15 +59,15 @@ def name_pitfall(question: str, query: PreparedQuery | str, facts: Facts) -> Pit
         facts: What is known of the endpoint's names.
     """
     queries = [query] if isinstance(query, PreparedQuery) else list(_pieces(query, facts))
-    found: dict[str, _Finding] = {}
+    found: dict[str, _Correction] = {}
     counting: Pitfall | None = None
     for prepared in queries:
-        for line in _told(prepared, facts):
-            if "count with " in line:
+        for finding in _unknown(prepared, facts):
+            if finding.fields.get("counting"):
                 counting = COUNTING
-            finding = _finding(line, facts)
-            if finding is not None:
-                found.setdefault(finding.name, finding)
+            correction = _correction(finding, facts)
+            if correction is not None:
+                found.setdefault(correction.name, correction)
     # A path says more than a name.
     ranked = sorted(found.values(), key=lambda f: "/" not in f.instead)[:_MOST_NAMES]
     if not ranked:
@@ -90,7 +86,7 @@ def name_pitfall(question: str, query: PreparedQuery | str, facts: Facts) -> Pit
     )
 
 
-class _Finding(NamedTuple):
+class _Correction(NamedTuple):
     """A name that does not exist, and what to write instead."""
 
     name: str
@@ -100,18 +96,15 @@ class _Finding(NamedTuple):
     note: str
 
 
-def _finding(line: str, facts: Facts) -> _Finding | None:
-    found = _HEAD.match(line)
-    if found is None:
-        return None
-    kind, name, rest = found.groups()
-    subject = " ".join(words(_local(name)))
-    for offer in rest.removeprefix("try ").split(", or ") if rest.startswith("try ") else ():
-        instead, _, note = offer.partition(" (")
-        sure = _sure(_local(name), instead, facts)
+def _correction(finding: Finding, facts: Facts) -> _Correction | None:
+    name, notes = finding.fields["name"], finding.fields.get("notes", {})
+    for offer in finding.fields.get("replacements", ()):
+        sure = _sure(_local(name), offer, facts)
         if sure:
-            told = f" ({note}" if note and sure == instead else _holder(sure, facts)
-            return _Finding(name, kind, subject, sure, told)
+            note = f" ({notes[offer]})" if notes.get(offer) and sure == offer else ""
+            subject = " ".join(words(_local(name)))
+            kind = finding.fields["role"]
+            return _Correction(name, kind, subject, sure, note or _holder(sure, facts))
     return None
 
 
@@ -153,7 +146,7 @@ def _name_of(kind: str, facts: Facts) -> str:
     """Return the property that tells what instances of a class are called, the best there is."""
     has = facts.vocabulary.properties_of(kind)
     best = (p for p in facts.endpoint.label_properties if p in has)
-    return next(best, "") or next((p for p in has if calls(p)), "")
+    return next(best, "") or next((p for p in has if is_label(p)), "")
 
 
 def _holder(path: str, facts: Facts) -> str:
@@ -166,15 +159,13 @@ def _holder(path: str, facts: Facts) -> str:
     return f" (of a {holders[0]})" if len(holders) == 1 else ""
 
 
-def _told(prepared: PreparedQuery, facts: Facts) -> list[str]:
+def _unknown(prepared: PreparedQuery, facts: Facts) -> list[Finding]:
     try:
         prepared = _typed(prepared, facts)
-        query = read_clauses(prepared.text)
-        prober = Prober(query, facts.run, most=2)
-        found = find_unknown(prepared, query, facts.vocabulary, prober, facts.namespaces)
+        found = lint(prepared, facts.vocabulary, facts.run, namespaces=facts.namespaces)
     except (QueryError, EndpointError):
         return []
-    return list(found.told.values())
+    return [one for one in found if one.code in ("unknown-class", "unknown-property")]
 
 
 def _typed(prepared: PreparedQuery, facts: Facts) -> PreparedQuery:
@@ -183,7 +174,7 @@ def _typed(prepared: PreparedQuery, facts: Facts) -> PreparedQuery:
     A property that exists tells the class of what has it; a resource has one in the data. With
     its class known, the path from there to what was wanted can be found.
     """
-    query = read_clauses(prepared.text)
+    query = read_query(prepared.text)
     declared = outline(prepared.text).declared
     if query.where is None:
         return prepared
@@ -198,7 +189,7 @@ def _typed(prepared: PreparedQuery, facts: Facts) -> PreparedQuery:
         if resource is not None and pattern.subject not in kinds:
             kinds[pattern.subject] = facts.kind_of(resource)
     for pattern in patterns:
-        if absolute(pattern.predicate, declared) == TYPE:
+        if absolute(pattern.predicate, declared) == RDF_TYPE:
             kinds.pop(pattern.subject, None)
     said = "".join(f" {subject} a {iri(kind)} ." for subject, kind in kinds.items() if kind)
     at = query.where.start + 1
@@ -225,9 +216,9 @@ def written_names(query: str, facts: Facts) -> dict[tuple[str, bool], None]:
         if token.kind != "name" or token.text.endswith(":") or before.is_word("PREFIX"):
             continue
         name = facts.iri_of(token.text)
-        if name is None or name == TYPE or name[: -len(local_name(name))] not in facts.homes:
+        if name is None or name == RDF_TYPE or name[: -len(local_name(name))] not in facts.homes:
             continue
-        typed = before.text == "a" or absolute(before.text, facts.namespaces) == TYPE
+        typed = before.text == "a" or absolute(before.text, facts.namespaces) == RDF_TYPE
         found[token.text, typed] = None
     return found
 

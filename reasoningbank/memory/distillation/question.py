@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from reasoningbank.memory.distillation.facts import Facts
 from reasoningbank.memory.distillation.skeleton import Skeleton, Slot, slot_name
+from reasoningbank.schema import local_name
 from reasoningbank.sparql.tokens import tokenize
-from reasoningbank.tools.diagnosis.names import local_name
 
 __all__ = ["Mention", "abstracted", "mentions_of", "slot_labels"]
 

@@ -5,22 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from reasoningbank.findings import Finding
 from reasoningbank.memory.distillation.experience import Experience
 from reasoningbank.memory.distillation.facts import Facts
 from reasoningbank.memory.distillation.grounding import names_in
 from reasoningbank.memory.distillation.syntax_pitfalls import Pitfall
+from reasoningbank.schema import explain_empty
 from reasoningbank.sparql import PreparedQuery
 from reasoningbank.sparql.tokens import tokenize
-from reasoningbank.tools.diagnosis import diagnose
-from reasoningbank.tools.diagnosis.names import calls
 
 __all__ = ["result_pitfalls"]
 
 #: Causes told of one empty result.
 _MOST_CAUSES = 2
-_TOOL = "sparql_"
-_OF_NAMES = ("there is no ", "PREFIX ")
-_MISFIT = "does not fit what stands before it"
+#: Characters of one cause.
+_MOST_CAUSE = 200
+_OF_NAMES = ("unknown-class", "unknown-property", "wrong-prefix")
 _CODE = re.compile(r"[A-Za-z.].*\d|\d.*[A-Za-z.]")
 _NAME = re.compile(r"[A-Z][a-z]{2,}")
 
@@ -71,8 +71,8 @@ def result_pitfalls(
 
 
 def _empty(experience: Experience, prepared: PreparedQuery, facts: Facts) -> Iterator[Pitfall]:
-    causes = diagnose(prepared, facts.run, facts.vocabulary, namespaces=facts.namespaces)
-    told = [line for cause in causes if (line := _worth_telling(cause, facts))][:_MOST_CAUSES]
+    causes = explain_empty(prepared, facts.vocabulary, facts.run, namespaces=facts.namespaces)
+    told = [line for cause in causes if (line := _worth_telling(cause))][:_MOST_CAUSES]
     if not told:
         return
     lines = "\n".join(f"- {line}" for line in told)
@@ -85,19 +85,16 @@ def _empty(experience: Experience, prepared: PreparedQuery, facts: Facts) -> Ite
     )
 
 
-def _worth_telling(cause: str, facts: Facts) -> str:
-    """Return what of a cause is worth remembering; empty where nothing is.
+def _worth_telling(cause: Finding) -> str:
+    """Return what of a cause is worth remembering; empty if nothing is.
 
-    One that was cut may end in the middle of a name; not every agent has tools; a name that
-    exists nowhere is told as such or not at all; and that something else near has a label does
-    not make it the one that was wanted.
+    A name that exists nowhere has an item of its own, and a label near a resource need not be the
+    one that was meant.
     """
-    if cause.endswith("…") or _TOOL in cause or cause.startswith(_OF_NAMES):
+    if cause.code in _OF_NAMES:
         return ""
-    said, _, instead = cause.partition(": write ")
-    names = [facts.iri_of(name) for name in names_in(instead)]
-    guessed = said.endswith(_MISFIT) and any(name is not None and calls(name) for name in names)
-    return said if guessed else cause
+    line = cause.what if cause.fields.get("guess") else str(cause)
+    return line if len(line) <= _MOST_CAUSE else ""
 
 
 def _columns(experience: Experience, prepared: PreparedQuery) -> Iterator[Pitfall]:

@@ -7,12 +7,10 @@ from collections.abc import Mapping
 from pyoxigraph import NamedNode
 
 from reasoningbank.errors import QueryError
-from reasoningbank.judge.prose import without_comments
 from reasoningbank.sparql import compact
-from reasoningbank.sparql.edits import Edit, apply_edits
-from reasoningbank.sparql.outline import outline
-from reasoningbank.sparql.tokens import Token, tokenize
-from reasoningbank.tools.diagnosis.used_names import absolute
+from reasoningbank.sparql.terms import absolute
+from reasoningbank.sparql.tokens import Edit, Token, apply_edits, tokenize, without_comments
+from reasoningbank.sparql.tree import outline
 
 __all__ = ["shortened"]
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from reasoningbank.errors import QueryError
 from reasoningbank.memory.distillation.constants import Constant, SlotKind, constants_of
 from reasoningbank.memory.distillation.shortened import shortened
-from reasoningbank.sparql.edits import Edit, apply_edits
 from reasoningbank.sparql.query import PreparedQuery, prepare
+from reasoningbank.sparql.tokens import Edit, apply_edits
 
 __all__ = ["Skeleton", "Slot", "dummies", "filled", "parsed_skeleton", "skeleton_of", "slot_names"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from reasoningbank.corpus import query_features
 from reasoningbank.errors import QueryError
 from reasoningbank.judge.case import executed_queries
-from reasoningbank.judge.prose import without_comments
+from reasoningbank.memory.demonstrations import turns_of
 from reasoningbank.memory.distillation.experience import Draft, Experience, Rejected
 from reasoningbank.memory.distillation.facts import Facts
 from reasoningbank.memory.distillation.grounding import services_names
@@ -20,12 +20,10 @@ from reasoningbank.memory.distillation.question import (
 )
 from reasoningbank.memory.distillation.shortened import shortened
 from reasoningbank.memory.distillation.skeleton import Skeleton, dummies, skeleton_of
-from reasoningbank.memory.distillation.turns import turns_of
-from reasoningbank.sparql.clauses import read_clauses
-from reasoningbank.sparql.outline import outline
 from reasoningbank.sparql.query import prepare
-from reasoningbank.sparql.tokens import tokenize
-from reasoningbank.tools.diagnosis.used_names import TYPE
+from reasoningbank.sparql.terms import RDF_TYPE
+from reasoningbank.sparql.tokens import tokenize, without_comments
+from reasoningbank.sparql.tree import outline, read_query
 
 __all__ = ["Lesson", "lesson_of", "made_skeleton", "success_draft", "terms_in", "why_unsure"]
 
@@ -96,7 +94,7 @@ def terms_in(query: str, facts: Facts) -> tuple[str, ...]:
     for token in tokenize(query):
         if token.kind in ("iri", "name"):
             name = facts.iri_of(token.text)
-            if name is not None and name != TYPE and facts.is_term(name):
+            if name is not None and name != RDF_TYPE and facts.is_term(name):
                 found[token.text] = None
     return tuple(found)
 
@@ -124,7 +122,7 @@ def success_draft(experience: Experience, facts: Facts) -> Draft | Rejected:
         constants=lesson.constants,
         question=experience.question,
         query=shortened(query, facts.namespaces),
-        turns=turns_of(experience),
+        turns=turns_of(experience.trajectory, query),
     )
 
 
@@ -139,7 +137,7 @@ def title_of(query: str) -> str:
     columns = " ".join(f"?{name}" for name in shape.projected)
     head = columns if shape.form == "SELECT" and columns else shape.form
     paths: dict[str, None] = {}
-    for clause in read_clauses(query).statements():
+    for clause in read_query(query).statements():
         for pattern in clause.patterns:
             part = pattern.object if pattern.predicate in ("a", "rdf:type") else pattern.predicate
             if part[:1] not in "?$<":

@@ -14,13 +14,9 @@ from typing import NamedTuple
 from reasoningbank.errors import QueryError
 from reasoningbank.memory.distillation.facts import Facts
 from reasoningbank.memory.distillation.skeleton import slot_names
+from reasoningbank.schema import local_name, namespace_of, nearest_names
+from reasoningbank.schema.names import nearest_prefixes
 from reasoningbank.sparql.tokens import Token, tokenize
-from reasoningbank.tools.diagnosis.names import (
-    local_name,
-    namespace_of,
-    nearest_names,
-    nearest_prefixes,
-)
 
 __all__ = ["Pitfall", "needless_prefixes", "syntax_pitfalls"]
 

@@ -13,13 +13,14 @@ from collections.abc import Collection, Mapping, Sequence
 from pyoxigraph import NamedNode
 
 from reasoningbank.corpus import Pack
-from reasoningbank.memory.layers.lines import Entry, Layer, Line, about, pack_lines
-from reasoningbank.memory.layers.notes import Note, load_notes
+from reasoningbank.memory.hints import Note, load_notes
+from reasoningbank.memory.layer import Entry, Layer, Line, about, pack_lines
 from reasoningbank.memory.layers.schema_choice import WEIGHTS, Choice, Part, Weights
 from reasoningbank.memory.layers.schema_index import SchemaIndex
 from reasoningbank.memory.layers.schema_map import SchemaMap
 from reasoningbank.memory.layers.schema_probe import Seen, look, unsure
 from reasoningbank.retrieval import Embedder
+from reasoningbank.schema import Schema
 from reasoningbank.sparql import (
     STANDARD_PREFIXES,
     EndpointConfig,
@@ -28,7 +29,6 @@ from reasoningbank.sparql import (
     compact,
     is_loopback,
 )
-from reasoningbank.tools import Vocabulary
 
 __all__ = ["SchemaCard"]
 
@@ -72,7 +72,7 @@ class SchemaCard:
     def of(
         cls,
         endpoint: EndpointConfig,
-        vocabulary: Vocabulary,
+        vocabulary: Schema,
         void: VoidDescription | None = None,
         *,
         pack: Pack | None = None,
@@ -96,7 +96,7 @@ class SchemaCard:
             EndpointError: The endpoint cannot be reached.
         """
         notes = load_notes(pack)
-        others = {other.url: Vocabulary.of(other) for other in endpoint.federated}
+        others = {other.url: Schema.of(other) for other in endpoint.federated}
         seen: Seen = {}
         if is_loopback(endpoint.address):
             with SPARQLClient(endpoint) as client:

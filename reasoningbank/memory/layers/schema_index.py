@@ -7,9 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from reasoningbank.memory.layers.schema_map import SchemaMap
 from reasoningbank.retrieval import Embedder, TextIndex
-from reasoningbank.tools import Vocabulary
-from reasoningbank.tools.contents import NamedTerm
-from reasoningbank.tools.diagnosis.names import local_name
+from reasoningbank.schema import NamedTerm, Schema, local_name
 
 __all__ = ["SchemaIndex", "description"]
 
@@ -29,7 +27,7 @@ class SchemaIndex:
     def __init__(
         self,
         schema: SchemaMap,
-        vocabularies: Iterable[Vocabulary],
+        vocabularies: Iterable[Schema],
         embedder: Embedder | None = None,
     ) -> None:
         known: dict[str, NamedTerm] = {}

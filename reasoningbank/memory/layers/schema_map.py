@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 from reasoningbank.memory.layers.schema_probe import Seen
+from reasoningbank.schema import Schema
 from reasoningbank.sparql import STANDARD_PREFIXES, VoidDescription
-from reasoningbank.tools import Vocabulary
 
 __all__ = ["Link", "SchemaMap", "Step"]
 
@@ -80,9 +80,9 @@ class SchemaMap:
     @classmethod
     def of(
         cls,
-        vocabulary: Vocabulary,
+        vocabulary: Schema,
         void: VoidDescription | None = None,
-        services: Mapping[str, Vocabulary] | None = None,
+        services: Mapping[str, Schema] | None = None,
         seen: Seen | None = None,
     ) -> SchemaMap:
         """Put together what is known.
@@ -145,7 +145,7 @@ def _counts(void: VoidDescription | None) -> dict[tuple[str, str], int]:
     return found
 
 
-def _links(vocabulary: Vocabulary, counts: Mapping[tuple[str, str], int], seen: Seen) -> list[Link]:
+def _links(vocabulary: Schema, counts: Mapping[tuple[str, str], int], seen: Seen) -> list[Link]:
     """Return the links of the classes that the data hold, then properties of no known class."""
     classes, properties = vocabulary.classes, vocabulary.properties
 
@@ -176,7 +176,7 @@ def _links(vocabulary: Vocabulary, counts: Mapping[tuple[str, str], int], seen: 
 
 
 def _steps(
-    links: Sequence[Link], vocabulary: Vocabulary, instances: Mapping[str, int], seen: Seen
+    links: Sequence[Link], vocabulary: Schema, instances: Mapping[str, int], seen: Seen
 ) -> dict[str, tuple[Step, ...]]:
     """Return the steps from each class, those that most of its instances have first."""
 
@@ -198,7 +198,7 @@ def _steps(
 
 
 def _targets(
-    objects: Sequence[str], vocabulary: Vocabulary, present: Collection[str], *, exact: bool
+    objects: Sequence[str], vocabulary: Schema, present: Collection[str], *, exact: bool
 ) -> dict[str, None]:
     """Return the classes that values are of: those named, and those below them."""
     known = vocabulary.classes

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from pyoxigraph import NamedNode
 
 from reasoningbank.errors import QueryError
+from reasoningbank.schema import Schema
 from reasoningbank.sparql import STANDARD_PREFIXES, SPARQLClient, TableResult, iri
-from reasoningbank.tools import Vocabulary
 
 __all__ = ["Seen", "look", "unsure"]
 
@@ -23,7 +23,7 @@ Seen = Mapping[str, Mapping[str, tuple[str, ...]]]
 _TYPE = STANDARD_PREFIXES["rdf"] + "type"
 
 
-def unsure(vocabulary: Vocabulary) -> tuple[str, ...]:
+def unsure(vocabulary: Schema) -> tuple[str, ...]:
     """Return the properties of which the vocabulary does not say what exactly they lead to.
 
     These have no range, or a class with classes below it, of which only some may occur.

@@ -61,7 +61,7 @@ def test_what_is_wrong_is_told_and_mended(
     assert strict(READ, attempt)
     assert attempt.usage.lm_calls == attempt.usage.iterations == 3
     first, second, third = (one["problems"] for one in steps(attempt, "write"))
-    assert "this is no JSON" in first[0]
+    assert "not valid JSON" in first[0]
     assert second[0].startswith("$.args: SELECT has no argument 'qurey'")
     assert third == []
     messages = attempt.trajectory.resolve(attempt.trajectory.of("lm_call")[-1].data)["messages"]
@@ -108,7 +108,7 @@ def test_a_program_that_comes_twice_is_not_shown_again(solve: Callable[..., Atte
 def test_repairs_end(solve: Callable[..., Attempt]) -> None:
     attempt = solve(READ, "no", "no", "no", select(BIG), max_repairs=1)
     assert (attempt.sparql, attempt.status, attempt.usage.lm_calls) == (None, "refused", 2)
-    assert "this is no JSON" in attempt.error
+    assert "not valid JSON" in attempt.error
 
 
 def test_a_repair_is_a_turn_of_the_budget(

@@ -98,7 +98,7 @@ def test_replies_nested_too_deeply_are_told(solve: Callable[..., Attempt]) -> No
     deep = '{"@op": "Str", "args": {"input": ' * 450 + '"x"' + "}}" * 450
     attempt = solve(READ, deep, select(BIG))
     assert attempt.status == "submitted"
-    assert "more than 64 operations" in steps(attempt, "write")[0]["problems"][0]
+    assert "nested more than 64 deep" in steps(attempt, "write")[0]["problems"][0]
 
 
 def test_nothing_is_written_elsewhere(solve: Callable[..., Attempt]) -> None:

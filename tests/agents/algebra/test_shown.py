@@ -7,11 +7,15 @@ from pathlib import Path
 import pytest
 from towns import write_towns
 
-from reasoningbank.agents.algebra import load_shown_programs, open_stage, shown_programs
-from reasoningbank.agents.algebra.shown import LEAD
+from reasoningbank.agents.algebra import (
+    lead_programs,
+    load_shown_programs,
+    open_stage,
+    shown_programs,
+)
 from reasoningbank.algebra import mistakes, read_program, run_program
-from reasoningbank.algebra.prefixes import with_prefixes
-from reasoningbank.algebra.restating import as_query
+from reasoningbank.algebra.answers import as_query
+from reasoningbank.algebra.source import with_prefixes
 from reasoningbank.corpus import load_pack, load_shacl_tasks, open_endpoint
 from reasoningbank.errors import UsageError
 
@@ -45,9 +49,9 @@ def test_no_task_is_shown() -> None:
 
 
 def test_a_pack_without_any_shows_the_specifications_own(tmp_path: Path) -> None:
-    assert shown_programs(write_towns(tmp_path / "towns")) == (LEAD,)
-    assert shown_programs(None) == (LEAD,)
-    assert not mistakes(LEAD.program)
+    assert shown_programs(write_towns(tmp_path / "towns")) == lead_programs()
+    assert shown_programs(None) == lead_programs()
+    assert not mistakes(lead_programs()[0].program)
 
 
 def test_what_is_no_list_of_them_is_told(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_documents_that_nobody_wrote_are_unchanged_however_they_are_spelled(
     [
         ("<http://elsewhere.example/x> { <http://e/a> a <http://e/T> }", "no document can have"),
         (f"<{BASE}Køge> {{ <http://e/a> a <http://e/T> }}", "percent-encoded"),
-        (f"<{OLD}> {{ [] a <http://e/T> }}", "a blank node stands in"),
+        (f"<{OLD}> {{ [] a <http://e/T> }}", "there is a blank node in"),
         (f"<{OLD}> {{ <http://e/a> a", "cannot be read"),
     ],
 )

@@ -15,9 +15,9 @@ from reasoningbank.agents import AGENTS, Attempt, Episode
 from reasoningbank.corpus import Task
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment import Experiment, RunFolder, TrialKey, TrialRecord
-from reasoningbank.experiment.learning.snapshots import Snapshots
 from reasoningbank.experiment.plan import plan_run
 from reasoningbank.experiment.records import StepFolder
+from reasoningbank.experiment.streams import Snapshots
 from reasoningbank.memory import MemoryItem, Provenance, Snapshot, Turn
 from reasoningbank.trajectory import Usage
 

@@ -9,9 +9,13 @@ import pytest
 from hashed_words import HashedWords
 
 from reasoningbank.errors import UsageError
-from reasoningbank.experiment import MemorySettings
-from reasoningbank.experiment.learning.snapshots import read_bank
+from reasoningbank.experiment import Arm, BankMemory
+from reasoningbank.experiment.streams import read_bank
 from reasoningbank.memory import MemoryBank, MemoryItem
+
+
+def arm_with(bank: Path) -> Arm:
+    return Arm(name="a", agent="direct", memory=BankMemory(source="bank", bank=str(bank)))
 
 
 def test_a_bank_is_read_and_left_as_it_is(tmp_path: Path) -> None:
@@ -24,7 +28,7 @@ def test_a_bank_is_read_and_left_as_it_is(tmp_path: Path) -> None:
         database.execute("DROP TABLE words")
     database.close()
     before = path.read_bytes()
-    assert read_bank(MemorySettings(source="bank", bank=str(path)), 0) == wanted
+    assert read_bank(arm_with(path), 0) == wanted
     assert path.read_bytes() == before
 
 
@@ -33,5 +37,5 @@ def test_an_empty_file_is_no_empty_bank(tmp_path: Path, name: str) -> None:
     """A run would begin without a memory, and without a word of it."""
     (tmp_path / name).touch()
     with pytest.raises(UsageError, match="is empty, so it is no memory bank"):
-        read_bank(MemorySettings(source="bank", bank=str(tmp_path / name)), 0)
+        read_bank(arm_with(tmp_path / name), 0)
     assert (tmp_path / name).stat().st_size == 0

@@ -11,11 +11,10 @@ import pytest
 from reasoningbank.corpus import Task
 from reasoningbank.errors import ModelError
 from reasoningbank.experiment import Arm, Experiment, RunFolder, TrialKey, TrialRecord
+from reasoningbank.experiment import session as sessions
 from reasoningbank.experiment import trial as trials
-from reasoningbank.experiment.learning import session as sessions
-from reasoningbank.experiment.learning.experiences import experiences_of, outcome_of, retrieved_in
-from reasoningbank.experiment.learning.snapshots import Snapshots
 from reasoningbank.experiment.records import StepFolder
+from reasoningbank.experiment.streams import Snapshots, experiences_of, outcome_of, retrieved_in
 from reasoningbank.trajectory import Recorder
 
 TASK = Task("t1", "Which?", "SELECT ?the_gold {}", "http://e/", group="g", corpus="Trees")

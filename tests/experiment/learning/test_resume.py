@@ -14,10 +14,9 @@ from reasoningbank.agents import AGENTS, Attempt, Episode
 from reasoningbank.corpus import Task
 from reasoningbank.errors import EndpointError, RecordError
 from reasoningbank.experiment import Experiment, RunFolder, TrialKey, read_state, storage
-from reasoningbank.experiment.learning import Learner
-from reasoningbank.experiment.learning.snapshots import Snapshots
 from reasoningbank.experiment.records import StepFolder
 from reasoningbank.experiment.storage import ARCHIVE
+from reasoningbank.experiment.streams import Learner, Snapshots
 from reasoningbank.memory import Snapshot
 from reasoningbank.memory.distillation import Distiller
 

@@ -11,9 +11,9 @@ import pytest
 from reasoningbank.analysis import learning_curves
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment import Experiment, RunFolder, TrialKey
-from reasoningbank.experiment.learning import Snapshots
-from reasoningbank.experiment.plan import plan_run, stream_order
+from reasoningbank.experiment.plan import permuted, plan_run
 from reasoningbank.experiment.records import StepFolder
+from reasoningbank.experiment.streams import Snapshots
 
 from .orchard import STREAM, TEST
 
@@ -31,7 +31,7 @@ def test_what_a_stream_learns_helps_on_held_out_tasks(learning: Make, run: Run) 
     assert all(strict[TrialKey("learned", task, 0)] for task in TEST)
     steps = StepFolder(folder.path, "learned", 0).taken()
     assert [step.task for step in steps] == [
-        task.id for task in stream_order(plan_run(learning(NONE, LEARNED)).stream, 0)
+        task.id for task in permuted(plan_run(learning(NONE, LEARNED)).stream, 0)
     ]
     assert sorted(step.task for step in steps) == STREAM
     first_success = next(step for step in steps if step.success)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from reasoningbank.memory import MemoryItem
-from reasoningbank.memory.consolidation import NEAR, TextCloseness
+from reasoningbank.memory.duplicates import NEAR, TextSimilarity
 from reasoningbank.retrieval import Vectors, open_embedder
 
 from .wordings import WORDINGS
@@ -17,15 +17,15 @@ RECOGNISED = 4
 
 
 @pytest.fixture(scope="module")
-def closeness() -> TextCloseness:
-    return TextCloseness(open_embedder())
+def closeness() -> TextSimilarity:
+    return TextSimilarity(open_embedder())
 
 
 def item(texts: tuple[str, str, str]) -> MemoryItem:
     return MemoryItem(*texts, src="failure")
 
 
-def test_no_other_lesson_is_taken_for_the_same(closeness: TextCloseness) -> None:
+def test_no_other_lesson_is_taken_for_the_same(closeness: TextSimilarity) -> None:
     others = [
         cosine
         for wording in WORDINGS
@@ -34,7 +34,7 @@ def test_no_other_lesson_is_taken_for_the_same(closeness: TextCloseness) -> None
     assert max(others) < NEAR
 
 
-def test_some_rewordings_are_recognised(closeness: TextCloseness) -> None:
+def test_some_rewordings_are_recognised(closeness: TextSimilarity) -> None:
     cosines = [closeness(item(w.lesson), [item(w.reworded)])[0] for w in WORDINGS]
     assert sum(cosine >= NEAR for cosine in cosines) == RECOGNISED
 
@@ -55,7 +55,7 @@ def test_a_text_is_embedded_once() -> None:
             return embedder.passages(texts)
 
     counting = Counting()
-    closeness = TextCloseness(counting)
+    closeness = TextSimilarity(counting)
     one, two, three = (item((title, "", "Do it.")) for title in "abc")
     assert closeness(one, [two, three]) == closeness(one, [two, three])
     assert closeness(two, [one])[0] == closeness(one, [two])[0]

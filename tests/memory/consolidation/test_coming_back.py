@@ -9,7 +9,7 @@ import pytest
 from hashed_words import HashedWords
 
 from reasoningbank.memory import Action, Counters, ItemSource, MemoryBank, MemoryItem, Provenance
-from reasoningbank.memory.consolidation import consolidate
+from reasoningbank.memory.consolidate import consolidate
 
 from .items import item, seen
 
@@ -45,9 +45,7 @@ def test_it_comes_back_when_what_spoke_against_it_is_retired(bank: MemoryBank) -
     bank.add([replace(LESSON, provenance=one) for one in seen(*"abcdef")])
     assert tidy(bank, []) == ["restore"]
     assert active(bank) == {"lesson"}
-    assert bank.history()[-1].reason == (
-        f"consolidation: {AGAINST.id}, which spoke against it, is retired"
-    )
+    assert bank.history()[-1].made_by == "consolidation"
 
 
 def test_it_comes_back_when_what_spoke_against_it_hurts(bank: MemoryBank) -> None:

@@ -11,8 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reasoningbank.memory import Counters, MemoryBank, MemoryItem, store_rows
-from reasoningbank.memory.consolidation import consolidate, evidence_of
+from reasoningbank.memory import Counters, MemoryBank, MemoryItem
+from reasoningbank.memory.consolidate import consolidate
+from reasoningbank.memory.contradictions import evidence_of
+from reasoningbank.memory.store import Store
 from reasoningbank.retrieval import Vectors
 
 from .items import MASS, item, seen
@@ -41,7 +43,7 @@ def bank() -> MemoryBank:
 
 def tidy(bank: MemoryBank, new: Sequence[str] | None = None) -> list[tuple[str, str]]:
     changes = consolidate(bank, new=new, embedder=NoTwoNear())
-    assert all(change.reason.startswith("consolidation: ") for change in changes)
+    assert {change.made_by for change in changes} <= {"consolidation"}
     assert [change.number for change in changes] == sorted({change.number for change in changes})
     assert all(change in bank.history() for change in changes)
     before = bank.snapshot()
@@ -281,13 +283,13 @@ def test_a_long_history_is_not_read_again(
 ) -> None:
     """A pitfall that is met on many tasks has a long history of large rows."""
     read: list[str] = []
-    real = store_rows.item_from
+    real = Store.parsed
 
-    def counted(text: str) -> MemoryItem:
+    def counted(store: Store, text: str) -> MemoryItem:
         read.append(text)
-        return real(text)
+        return real(store, text)
 
-    monkeypatch.setattr(store_rows, "item_from", counted)
+    monkeypatch.setattr(Store, "parsed", counted)
     taken = []
     for n in range(40):
         met = item("met", "failure", "", content="The same.", tasks=seen(f"t{n}"))

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from reasoningbank.memory import Counters, ItemSource, MemoryItem, Scope, Turn
-from reasoningbank.memory.consolidation import DuplicateRule, Merge, duplicates
+from reasoningbank.memory.duplicates import DuplicateRule, Merge, duplicates
 
 from .items import HERE, MASS, item, seen
 
@@ -70,7 +70,7 @@ def test_the_order_of_triples_does_not_count() -> None:
 def test_near_words_join_what_names_the_same() -> None:
     pair = [item(t, "failure", "", content=f"{t}: not up:mass!") for t in ("a", "b")]
     (merge,) = duplicates(pair, BY_WORDS)
-    assert merge.reasons == ("the same names in near words, cosine 1.000",)
+    assert merge.reasons == ("the same names in similar words, cosine 1.000",)
     assert duplicates(pair, BY_PATTERN) == []
     other = item("c", "failure", "", content="c: not up:weight!")
     assert duplicates([pair[0], other], BY_WORDS) == []

@@ -11,9 +11,11 @@ from hashed_words import HashedWords
 
 from reasoningbank.errors import RecordError
 from reasoningbank.memory import Counters, MemoryBank, MemoryItem
-from reasoningbank.memory.consolidation import consolidate, consolidation, contradictions
+from reasoningbank.memory.consolidate import _Consolidation, consolidate
+from reasoningbank.memory.contradictions import contradictions
 from reasoningbank.retrieval import Vectors
 
+from ..coded import raises
 from .items import item, seen
 
 ONE, TWO = (item(t, "failure", "", content=f"{t}: not up:mass!", tasks=seen(t)) for t in "ab")
@@ -81,15 +83,15 @@ def test_every_step_begins_with_what_there_is_by_then(
 ) -> None:
     bank, other = banks
     bank.add([WORKS, FAILS])
-    real = getattr(consolidation._Work, step)
+    real = getattr(_Consolidation, step)
 
     def later(work: object, *given: object) -> object:
-        monkeypatch.setattr(consolidation._Work, step, real)
+        monkeypatch.setattr(_Consolidation, step, real)
         other.add([item("fails", "failure", tasks=seen("t4", "t5"))])
         other.count([WORKS.id, FAILS.id], COUNTED)
         return real(work, *given)
 
-    monkeypatch.setattr(consolidation._Work, step, later)
+    monkeypatch.setattr(_Consolidation, step, later)
     consolidate(bank, embedder=HashedWords())
     now = [bank.get(one.id) for one in (WORKS, FAILS)]
     assert [one.counters for one in now] == [COUNTED, COUNTED]
@@ -103,12 +105,12 @@ def test_nobody_writes_between_what_is_decided_and_what_is_done(
     real = contradictions
 
     def asked(*given: object) -> object:
-        with pytest.raises(RecordError, match="another process is writing"):
+        with raises(RecordError, "bank-busy"):
             other.count([WORKS.id], COUNTED)
         return real(*given)  # type: ignore[arg-type]
 
     monkeypatch.setattr("reasoningbank.memory.store.WAIT_S", 0.05)
-    monkeypatch.setattr(consolidation, "contradictions", asked)
+    monkeypatch.setattr("reasoningbank.memory.consolidate.contradictions", asked)
     with MemoryBank(path, HashedWords()) as bank, MemoryBank(path, HashedWords()) as other:
         bank.add([WORKS, FAILS])
         assert consolidate(bank, embedder=HashedWords())

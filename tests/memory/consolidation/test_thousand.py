@@ -13,7 +13,7 @@ import pytest
 from hashed_words import HashedWords
 
 from reasoningbank.memory import MemoryBank, MemoryItem
-from reasoningbank.memory.consolidation import consolidate
+from reasoningbank.memory.consolidate import consolidate
 
 ROOT = Path(__file__).parents[3]
 

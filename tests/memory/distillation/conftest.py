@@ -10,8 +10,8 @@ from reasoningbank.corpus import Pack, load_pack
 from reasoningbank.corpus.pack import endpoint_config
 from reasoningbank.memory.distillation import Distiller
 from reasoningbank.memory.distillation.facts import Facts
+from reasoningbank.schema import Schema
 from reasoningbank.sparql import EndpointConfig, OxigraphServer
-from reasoningbank.tools import Vocabulary
 
 
 @pytest.fixture(scope="session")
@@ -29,18 +29,18 @@ def endpoint(pack: Pack) -> Iterator[EndpointConfig]:
 
 
 @pytest.fixture(scope="session")
-def vocabulary(pack: Pack, endpoint: EndpointConfig) -> Vocabulary:
+def vocabulary(pack: Pack, endpoint: EndpointConfig) -> Schema:
     """Its classes and properties."""
-    return Vocabulary.of(endpoint, pack.schema)
+    return Schema.of(endpoint, pack.schema)
 
 
 @pytest.fixture(scope="session")
-def facts(vocabulary: Vocabulary, endpoint: EndpointConfig) -> Facts:
+def facts(vocabulary: Schema, endpoint: EndpointConfig) -> Facts:
     """What is known of its names."""
     return Facts(vocabulary, endpoint)
 
 
 @pytest.fixture(scope="session")
-def distiller(vocabulary: Vocabulary, endpoint: EndpointConfig, pack: Pack) -> Distiller:
+def distiller(vocabulary: Schema, endpoint: EndpointConfig, pack: Pack) -> Distiller:
     """A distiller that works by rules alone."""
     return Distiller(vocabulary=vocabulary, endpoint=endpoint, pack=pack)

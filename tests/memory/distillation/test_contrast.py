@@ -9,8 +9,8 @@ import pytest
 from reasoningbank.errors import UsageError
 from reasoningbank.memory import MemoryItem
 from reasoningbank.memory.distillation import Distiller, Experience
+from reasoningbank.schema import Schema
 from reasoningbank.sparql import EndpointConfig
-from reasoningbank.tools import Vocabulary
 
 from .attempts import attempt
 
@@ -87,7 +87,7 @@ def test_the_nearest_of_several_wrong_ones_is_compared(distiller: Distiller) -> 
 
 
 def test_without_the_strategy_the_contrast_has_the_skeleton(
-    vocabulary: Vocabulary, endpoint: EndpointConfig
+    vocabulary: Schema, endpoint: EndpointConfig
 ) -> None:
     distiller = Distiller(
         vocabulary=vocabulary, endpoint=endpoint, kinds=frozenset({"contrast", "failure"})

@@ -12,8 +12,8 @@ from reasoningbank.memory.distillation import Distiller, Draft, Grounding
 from reasoningbank.memory.distillation.facts import Facts
 from reasoningbank.memory.distillation.secrets import secret_in
 from reasoningbank.memory.distillation.wording import Words, reworded
+from reasoningbank.schema import Schema
 from reasoningbank.sparql import EndpointConfig, Result
-from reasoningbank.tools import Vocabulary
 
 from .attempts import MASS, attempt, by_turns
 
@@ -90,7 +90,7 @@ def test_a_class_that_stands_where_a_property_should(facts: Facts, distiller: Di
 
 
 def test_what_cannot_be_found_out_is_not_stored(
-    vocabulary: Vocabulary, endpoint: EndpointConfig
+    vocabulary: Schema, endpoint: EndpointConfig
 ) -> None:
     def gone(query: str) -> Result:
         raise EndpointError("gone")

@@ -9,8 +9,8 @@ from reasoningbank.errors import QueryError
 from reasoningbank.memory.distillation import Skeleton, Slot, filled, skeleton_of
 from reasoningbank.memory.distillation.shortened import shortened
 from reasoningbank.memory.distillation.skeleton import dummies, parsed_skeleton, slot_names
+from reasoningbank.schema import Schema
 from reasoningbank.sparql import STANDARD_PREFIXES
-from reasoningbank.tools import Vocabulary
 
 SPACES = {**STANDARD_PREFIXES, "up": "http://core/", "u": "http://u/", "t": "http://t/"}
 TERMS = ("http://core/Protein", "http://core/name")
@@ -131,7 +131,7 @@ def test_a_slot_of_no_kind_is_refused() -> None:
 def test_every_training_gold_has_a_skeleton_that_parses(pack: Pack) -> None:
     spaces = {**STANDARD_PREFIXES, **pack.prefixes}
     assert pack.schema is not None
-    names = Vocabulary.of_schema(pack.schema)
+    names = Schema.of_files(pack.schema)
     terms = (*names.classes, *names.properties)
     tasks = split_tasks(load_shacl_tasks("uniprot")).train
     for task in tasks:

@@ -14,8 +14,8 @@ from reasoningbank.corpus import Pack
 from reasoningbank.errors import ModelError
 from reasoningbank.memory import MemoryItem
 from reasoningbank.memory.distillation import Distiller, prompt_hash
+from reasoningbank.schema import Schema
 from reasoningbank.sparql import EndpointConfig
-from reasoningbank.tools import Vocabulary
 
 from .attempts import MASS, attempt
 
@@ -49,7 +49,7 @@ class Failing(dspy.LM):  # type: ignore[misc]
 
 
 @pytest.fixture
-def worded(vocabulary: Vocabulary, endpoint: EndpointConfig, pack: Pack) -> Any:
+def worded(vocabulary: Schema, endpoint: EndpointConfig, pack: Pack) -> Any:
     """Return what distils with a scripted model."""
 
     def make(lm: Any) -> Distiller:

@@ -11,8 +11,8 @@ import pytest
 from reasoningbank.corpus import Pack, load_pack, open_endpoint
 from reasoningbank.memory.layers import SchemaIndex, SchemaMap
 from reasoningbank.memory.layers.schema_probe import look, unsure
+from reasoningbank.schema import Schema
 from reasoningbank.sparql import Discovery, EndpointConfig, SPARQLClient, discover
-from reasoningbank.tools import Vocabulary
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Known:
     pack: Pack
     endpoint: EndpointConfig
     discovery: Discovery
-    vocabulary: Vocabulary
+    vocabulary: Schema
     schema: SchemaMap
     index: SchemaIndex
 
@@ -32,8 +32,8 @@ def uniprot() -> Iterator[Known]:
     """The pack, served."""
     pack = load_pack("uniprot")
     with open_endpoint(pack) as endpoint, SPARQLClient(endpoint) as client:
-        vocabulary = Vocabulary.of(endpoint, pack.schema)
-        others = {other.url: Vocabulary.of(other) for other in endpoint.federated}
+        vocabulary = Schema.of(endpoint, pack.schema)
+        others = {other.url: Schema.of(other) for other in endpoint.federated}
         discovery = discover(client)
         seen = look(client, unsure(vocabulary))
         schema = SchemaMap.of(vocabulary, discovery.void, others, seen)
@@ -56,8 +56,8 @@ WOOD = """
 
 
 @pytest.fixture
-def wood(tmp_path: Path) -> Vocabulary:
+def wood(tmp_path: Path) -> Schema:
     """Trees that hold nests that birds built."""
     file = tmp_path / "wood.ttl"
     file.write_text(WOOD, encoding="utf-8")
-    return Vocabulary.of_schema(file)
+    return Schema.of_files(file)

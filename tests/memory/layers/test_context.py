@@ -13,12 +13,15 @@ import pytest
 from reasoningbank.errors import UsageError
 from reasoningbank.lm.tokens import count_tokens
 from reasoningbank.memory import MemoryItem
-from reasoningbank.memory.layers import Budgets, ContextBuilder, SchemaCard, load_notes, procedures
+from reasoningbank.memory.context import Budgets, ContextBuilder, procedures
+from reasoningbank.memory.hints import load_notes
+from reasoningbank.memory.layers import SchemaCard
 from reasoningbank.memory.packing import Found, item_text
 from reasoningbank.memory.search import Retrieval
+from reasoningbank.schema import Schema
 from reasoningbank.sparql import EndpointConfig
-from reasoningbank.tools import Vocabulary
 
+from ..coded import raises
 from .conftest import Known
 
 QUESTIONS = ("Which proteins come from snakes?", "What is the mass of P04637?", "Quali malattie?")
@@ -112,7 +115,7 @@ def test_the_context_says_what_was_retrieved(uniprot: Known, whole: ContextBuild
 
 
 def test_an_unknown_layer_is_refused(uniprot: Known) -> None:
-    with pytest.raises(UsageError, match="unknown layer 'L4'; choose from L0, L1, L2, L3"):
+    with raises(UsageError, "unknown-layer"):
         builder(uniprot, "L4")
 
 
@@ -125,20 +128,20 @@ def test_hashes_follow_what_they_are_of(uniprot: Known, whole: ContextBuilder) -
 
 
 def test_an_endpoint_without_a_pack(trees: EndpointConfig) -> None:
-    bare = ContextBuilder(("L0", "L1", "L2", "L3"), endpoint=trees, vocabulary=Vocabulary.of(trees))
+    bare = ContextBuilder(("L0", "L1", "L2", "L3"), endpoint=trees, vocabulary=Schema.of(trees))
     context = bare.build("Which trees are the highest?")
-    assert context.text.startswith("Trees <https://trees.example/sparql/>: its size is not told.")
+    assert context.text.startswith("Trees <https://trees.example/sparql/>: its size is unknown.")
     assert "t:height" in context.text
     assert context.by_layer["L3"] == context.by_layer["L2"] == 0
 
 
 SCRIPT = """
 from reasoningbank.corpus import load_pack, open_endpoint
-from reasoningbank.memory.layers import ContextBuilder
-from reasoningbank.tools import Vocabulary
+from reasoningbank.memory.context import ContextBuilder
+from reasoningbank.schema import Schema
 pack = load_pack("uniprot")
 with open_endpoint(pack) as endpoint:
-    vocabulary = Vocabulary.of(endpoint, pack.schema)
+    vocabulary = Schema.of(endpoint, pack.schema)
     builder = ContextBuilder(
         ["L0", "L1", "L3"], endpoint=endpoint, vocabulary=vocabulary, pack=pack
     )

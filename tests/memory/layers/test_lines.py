@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reasoningbank.lm.tokens import count_tokens
-from reasoningbank.memory.layers.lines import Entry, Line, pack_lines
+from reasoningbank.memory.layer import Entry, Line, pack_lines
 
 WORDS = st.text("abc de:->", min_size=1, max_size=30).map(str.strip).filter(bool)
 ENTRIES = st.lists(st.tuples(WORDS, st.integers(0, 20)), max_size=5)

@@ -9,11 +9,12 @@ import pytest
 
 from reasoningbank.corpus import load_shacl_tasks, split_tasks, triple_patterns
 from reasoningbank.lm.tokens import count_tokens
-from reasoningbank.memory.layers import SchemaCard, SchemaIndex, SchemaMap, load_notes
+from reasoningbank.memory.hints import load_notes
+from reasoningbank.memory.layers import SchemaCard, SchemaIndex, SchemaMap
 from reasoningbank.memory.layers.schema_probe import look, unsure
+from reasoningbank.schema import Schema
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
 from reasoningbank.sparql.tokens import tokenize
-from reasoningbank.tools import Vocabulary
 
 from .conftest import Known
 
@@ -109,7 +110,7 @@ def _short(iri: str, prefixes: dict[str, str]) -> str:
          if iri.startswith(space)), iri)  # fmt: skip
 
 
-def test_a_schema_of_ones_own(wood: Vocabulary, tmp_path: Path) -> None:
+def test_a_schema_of_ones_own(wood: Schema, tmp_path: Path) -> None:
     endpoint = EndpointConfig("https://wood.example/sparql", "Wood", prefixes={"w": "http://e/"})
     schema = SchemaMap.of(wood)
     card = SchemaCard(endpoint, schema, SchemaIndex(schema, [wood]))
@@ -119,7 +120,7 @@ def test_a_schema_of_ones_own(wood: Vocabulary, tmp_path: Path) -> None:
 
 
 def test_without_a_schema_the_data_tell(trees: EndpointConfig) -> None:
-    vocabulary = Vocabulary.of(trees)
+    vocabulary = Schema.of(trees)
     with SPARQLClient(trees) as client:
         seen = look(client, unsure(vocabulary))
     assert seen["http://e/near"] == {"http://e/Tree": ("http://e/Tree",)}
@@ -148,7 +149,7 @@ def test_no_link_is_claimed_that_the_data_lack(uniprot: Known, card: SchemaCard)
 
 
 def test_properties_of_no_known_class(trees: EndpointConfig) -> None:
-    vocabulary = Vocabulary.of(trees)
+    vocabulary = Schema.of(trees)
     schema = SchemaMap.of(vocabulary)
     card = SchemaCard(trees, schema, SchemaIndex(schema, [vocabulary]))
     text = card.about("Which trees are the highest?").text

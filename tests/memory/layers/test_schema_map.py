@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reasoningbank.memory.layers.schema_map import SchemaMap, Step
-from reasoningbank.tools import Vocabulary
+from reasoningbank.schema import Schema
 
 from .conftest import Known
 
@@ -19,7 +19,7 @@ def names(way: tuple[Step, ...] | None) -> str:
     )
 
 
-def test_a_way_goes_over_the_classes_between(wood: Vocabulary) -> None:
+def test_a_way_goes_over_the_classes_between(wood: Schema) -> None:
     schema = SchemaMap.of(wood)
     assert schema.hub in (E + "Nest", E + "Tree")
     assert names(schema.way({E + "Tree"}, E + "Bird")) == "holds builtBy"
@@ -28,7 +28,7 @@ def test_a_way_goes_over_the_classes_between(wood: Vocabulary) -> None:
     assert schema.way({E + "Tree"}, E + "Stone") is None
 
 
-def test_what_leads_back_to_its_own_classes_leads_each_to_itself(wood: Vocabulary) -> None:
+def test_what_leads_back_to_its_own_classes_leads_each_to_itself(wood: Schema) -> None:
     near = {x.subject: x.objects for x in SchemaMap.of(wood).links if x.property == E + "near"}
     assert near == {E + "Tree": (E + "Tree",), E + "Bird": (E + "Bird",)}
 

@@ -8,9 +8,9 @@ import pytest
 
 from reasoningbank.corpus import load_shacl_tasks
 from reasoningbank.lm.tokens import count_tokens
-from reasoningbank.memory.layers import sense_card
+from reasoningbank.memory.sense_card import sense_card
+from reasoningbank.schema import Schema
 from reasoningbank.sparql import EndpointConfig, OxigraphServer, SPARQLClient, discover
-from reasoningbank.tools import Vocabulary
 
 from .conftest import Known
 
@@ -74,7 +74,7 @@ def test_tools_are_named_to_those_who_can_call_them(uniprot: Known) -> None:
 
 
 def test_it_is_the_same_every_time(uniprot: Known) -> None:
-    again = Vocabulary.of(uniprot.endpoint, uniprot.pack.schema)
+    again = Schema.of(uniprot.endpoint, uniprot.pack.schema)
     with SPARQLClient(uniprot.endpoint) as client:
         found = discover(client)
     second = sense_card(uniprot.endpoint, found, again, pack=uniprot.pack)
@@ -102,19 +102,18 @@ def empty() -> Iterator[EndpointConfig]:
 
 def test_nothing_known_is_said(empty: EndpointConfig) -> None:
     with SPARQLClient(empty) as client:
-        layer = sense_card(empty, discover(client), Vocabulary.of(empty))
+        layer = sense_card(empty, discover(client), Schema.of(empty))
     assert layer.text == (
-        "Nothing <https://nothing.example/sparql>: its size is not told.\n"
-        "Its classes are not known."
+        "Nothing <https://nothing.example/sparql>: its size is unknown.\nIts classes are not known."
     )
-    assert sense_card(empty, None, Vocabulary.of(empty)).text == layer.text
+    assert sense_card(empty, None, Schema.of(empty)).text == layer.text
 
 
 def test_without_a_pack_and_without_statistics(trees: EndpointConfig) -> None:
     with SPARQLClient(trees) as client:
-        text = sense_card(trees, discover(client), Vocabulary.of(trees)).text
+        text = sense_card(trees, discover(client), Schema.of(trees)).text
     assert text.splitlines() == [
-        "Trees <https://trees.example/sparql/>: its size is not told.",
+        "Trees <https://trees.example/sparql/>: its size is unknown.",
         "Main classes: t:Tree 3, t:Moss 1",
         "Names: rdfs:label",
         "Declared prefixes: t:",

@@ -1,0 +1,250 @@
+"""One run of a program: its runtime and budgets, lexical scopes, and the evaluation of blocks."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, fields, replace
+from typing import Literal, Protocol, TypeVar
+
+from rdflib import Graph
+
+from reasoningbank.algebra.values import Table, Value, kept
+from reasoningbank.errors import BudgetError, UsageError
+
+#: Nesting of operations; deeper programs are rejected, since they would overflow the stack.
+MOST_DEPTH = 64
+Method = Literal["PUT", "POST", "PATCH"]
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The budgets of a run; None is no limit.
+
+    Attributes:
+        requests: HTTP requests, retries and redirects included; a query counts as one.
+        rows: Rows of one result, triples of one graph, and items of all loops together.
+        seconds: Wall time.
+        depth: Nesting of operations.
+        request_seconds: Seconds that one exchange may take, connecting and reading included.
+        wait_seconds: Seconds that all tries of one request may take together, pauses included.
+        document_bytes: Most bytes of one document.
+        result_bytes: Most bytes of the result of one query, which goes to disk if it is large.
+        tries: Most times that one request is sent.
+
+    Raises:
+        UsageError: If a number is not above 0.
+
+    Examples:
+        >>> Limits(requests=10).requests
+        10
+    """
+
+    requests: int | None = 10_000
+    rows: int | None = 1_000_000
+    seconds: float | None = 3_600.0
+    depth: int | None = 100
+    request_seconds: float = 60.0
+    wait_seconds: float = 180.0
+    document_bytes: int = 64 * 1024 * 1024
+    result_bytes: int = 1024 * 1024 * 1024
+    tries: int = 4
+
+    def __post_init__(self) -> None:
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if value is not None and not value > 0:
+                raise UsageError("must be above 0", where=f"Limits.{one.name}", code="limits")
+
+
+@dataclass(frozen=True)
+class Sent:
+    """The outcome of a write.
+
+    Attributes:
+        status: The HTTP status; 0 in a dry run.
+        url: The document that was written.
+    """
+
+    status: int
+    url: str
+
+
+class RuntimeOf(Protocol):
+    """What a run needs of a runtime: everything outside of the process goes through it.
+
+    The graphs that it returns hold blank nodes of their own (see `graph_from_quads`).
+    """
+
+    @property
+    def limits(self) -> Limits:
+        """The budgets of the run."""
+
+    def get(self, url: str) -> Graph:
+        """Return the graph of a document."""
+
+    def send(self, method: Method, url: str, body: Graph | str) -> Sent:
+        """Write a document; raise if the run does not allow it."""
+
+    def select(self, endpoint: str, query: str) -> Table:
+        """Return the rows of a SELECT, as a stream."""
+
+    def graph(self, endpoint: str, query: str) -> Graph:
+        """Return the graph of a CONSTRUCT or DESCRIBE."""
+
+    def ask(self, endpoint: str, query: str) -> bool:
+        """Return the result of an ASK."""
+
+    def compose(self, question: str, endpoint: str, names: frozenset[str]) -> str:
+        """Return a query that answers a question and projects the names.
+
+        The endpoint is empty if the program does not name it.
+        """
+
+    def uuid(self, place: str) -> str:
+        """Return a random UUID; a resumed run gets the same ones again."""
+
+
+@dataclass
+class Scope:
+    """The variables of one block, inside those around it, with the current item of a ForEach."""
+
+    item: Value = None
+    has_item: bool = False
+    columns: tuple[str, ...] | None = None
+    outer: Scope | None = None
+    rows: tuple[int, ...] = ()
+    _own: dict[str, Value] = field(default_factory=dict)
+
+    def inside(self) -> Scope:
+        """Open a scope in this one with the same item."""
+        return Scope(self.item, self.has_item, self.columns, self, self.rows)
+
+    def of_item(self, item: Value, columns: tuple[str, ...] | None, at: int = 0) -> Scope:
+        """Open a scope for the item of a sequence, given its position."""
+        return Scope(item, True, columns, self, (*self.rows, at))
+
+    def set(self, name: str, value: Value) -> None:
+        """Set a variable in this scope."""
+        self._own[name] = value
+
+    def variables(self) -> Mapping[str, Value]:
+        """Return all variables that are visible here, the innermost of a name."""
+        return {**(self.outer.variables() if self.outer else {}), **self._own}
+
+
+class Node(Protocol):
+    """A part of a validated program that yields a value."""
+
+    @property
+    def path(self) -> str:
+        """Its JSON path."""
+
+    def value(self, run: Evaluation) -> Value:
+        """Return its value."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Operations that an operation runs by itself: one, or several in order."""
+
+    path: str
+    nodes: tuple[Node, ...]
+    single: bool
+
+
+@dataclass
+class RunBudget:
+    """The rows, seconds and depth that a run has used; threads may share it."""
+
+    limits: Limits
+    started: float = field(default_factory=time.monotonic)
+    rows: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def check(self, depth: int) -> None:
+        """Raise BudgetError if the nesting is too deep or the time is used up."""
+        most = MOST_DEPTH if self.limits.depth is None else self.limits.depth
+        if depth > most:
+            hint = "set parts of the program with Variable first"
+            what = f"operations are nested more than {most} deep"
+            raise BudgetError(what, hint=hint, budget="depth", limit=most)
+        seconds = self.limits.seconds
+        if seconds is not None and time.monotonic() - self.started > seconds:
+            what = f"the program has run for more than {seconds:g} s"
+            raise BudgetError(what, budget="seconds", limit=seconds)
+
+    def count(self) -> None:
+        """Count an item of a loop."""
+        with self.lock:
+            self.rows += 1
+        most = self.limits.rows
+        if most is not None and self.rows > most:
+            what = f"the program's loops have used up its {most} rows"
+            raise BudgetError(what, hint="add a LIMIT to its query", budget="rows", limit=most)
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The context in which an operation runs.
+
+    Attributes:
+        runtime: The runtime.
+        path: The JSON path of the operation.
+        scope: Its row and variables.
+        budget: What the run has used.
+        names: Variables that the program reads of the rows which this operation's result provides.
+        endpoint: The endpoint that the operation's result is sent to; empty if there is none.
+        base: The address against which relative IRIs of JSON-LD are resolved.
+        depth: Number of operations around.
+    """
+
+    runtime: RuntimeOf
+    path: str
+    scope: Scope
+    budget: RunBudget
+    names: frozenset[str] = frozenset()
+    endpoint: str = ""
+    base: str | None = None
+    depth: int = 0
+
+    def block(self, block: Block, scope: Scope) -> Value:
+        """Run a block in a scope of its own and return its result, read into memory."""
+        inner = replace(self, scope=scope, names=frozenset(), endpoint="")
+        if block.single:
+            return kept(block.nodes[0].value(inner))
+        return [kept(node.value(inner)) for node in block.nodes]
+
+    def counted(self, items: Iterable[Value]) -> Iterator[Value]:
+        """Yield items, each counted against the run's budgets."""
+        for item in items:
+            self.budget.count()
+            self.budget.check(self.depth)
+            yield item
+
+
+def in_order(
+    work: Callable[[Item], Result], items: Iterable[Item], workers: int
+) -> Iterator[Result]:
+    """Yield the results for items in their order, computed by several threads."""
+    if workers == 1:
+        yield from map(work, items)
+        return
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="foreach")
+    waiting: deque[Future[Result]] = deque()
+    try:
+        for item in items:
+            if any(one.done() and one.exception() is not None for one in waiting):
+                break
+            waiting.append(pool.submit(work, item))
+            if len(waiting) >= workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)

@@ -1,0 +1,364 @@
+"""SPARQL texts in programs: validation, terms in place of variables, VALUES blocks, conditions."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+import pyoxigraph
+from rdflib import BNode
+
+from reasoningbank.algebra.terms import ProgramError, Term, one_of, to_sparql
+from reasoningbank.algebra.values import Row
+from reasoningbank.errors import QueryError
+from reasoningbank.sparql import STANDARD_PREFIXES, prepare
+from reasoningbank.sparql.parsers import FAILS, NOWHERE, complaint_of, parsed_alone, reaching_nobody
+from reasoningbank.sparql.syntax import MOST_CHARS, refuse_escaped_ascii, syntax_error
+from reasoningbank.sparql.tokens import (
+    Edit,
+    Token,
+    apply_edits,
+    begins_update,
+    check_nesting,
+    closing,
+    is_update,
+    origin,
+    position,
+    tokenize,
+)
+from reasoningbank.sparql.tree import QueryTree, outline
+
+#: Namespace of prefixes that only the endpoint knows.
+_UNKNOWN = "http://prefix.invalid/"
+#: Base of relative IRIs.
+_BASE = "http://document.invalid/"
+#: The place and the rule in an error of Oxigraph's parser.
+_POSITION = re.compile(r"at (\d+):(\d+): ")
+_RULE = re.compile(r"(?:Variables|Blank nodes)[a-z ]* are not allowed in [A-Z ]+[A-Z]")
+#: Keywords that end a list of selected, grouped or sorted variables.
+_ENDING = ("WHERE", "FROM", "LIMIT", "OFFSET", "HAVING", "VALUES", "GRAPH", "SERVICE", "AS")
+_CLOSING = frozenset(")},;.]")
+_OPEN = {")": "(", "]": "["}
+
+
+def query_outline(text: str, *forms: str) -> QueryTree:
+    """Return the outline of a query of one of the forms."""
+    shape = outline(text)
+    if forms and shape.form not in forms:
+        what = f"expected a {' or '.join(forms)} query, got {shape.form}"
+        hint = f"use the operation {shape.form}"
+        raise QueryError(what, hint=hint, code="wrong-form", form=shape.form)
+    return shape
+
+
+@functools.lru_cache(maxsize=512)
+def check_query(text: str, *forms: str) -> QueryTree:
+    """Check that a text is a query of one of the forms, and return its outline."""
+    shape = query_outline(text, *forms)
+    undeclared = _undeclared(shape.body, shape.declared)
+    head = "".join(f"PREFIX {name}: <{_UNKNOWN}{name}#> " for name in undeclared)
+    edits = [Edit(shape.prefix_at, shape.prefix_at, head)] if head else []
+    edits += reaching_nobody(shape)
+    if complaint_of(text, shape, edits, base=_BASE) is not None:
+        # The slower parser decides, and locates the mistake.
+        prepare(text, prefixes={name: f"{_UNKNOWN}{name}#" for name in undeclared})
+    return shape
+
+
+def _undeclared(tokens: Sequence[Token], declared: Collection[str]) -> list[str]:
+    names = (t.text.partition(":")[0] for t in tokens if t.kind == "name")
+    return list(dict.fromkeys(name for name in names if name not in declared))
+
+
+def check_update(text: str) -> None:
+    """Check that a text is a SPARQL Update."""
+    refuse_escaped_ascii(text)
+    tokens = tokenize(text)
+    begin = begins_update(tokens)
+    if begin is None:
+        hint = "begin with INSERT, DELETE or WITH"
+        raise QueryError("expected a SPARQL Update", hint=hint, code="wrong-form")
+    check_nesting(tokens)
+    edits = []
+    for at, token in enumerate(tokens):
+        if token.is_word("LOAD"):
+            raise syntax_error(
+                text, token.start, "LOAD is not allowed", hint="GET it, and PUT it", code="load"
+            )
+        if token.is_word("SERVICE"):
+            target = next(t for t in [*tokens[at + 1 :], token] if not t.is_word("SILENT"))
+            edits.append(Edit(target.start, target.end, NOWHERE))
+    declared, moved = _declarations(tokens, begin.start)
+    edits += moved
+    undeclared = [f"{name}: <{_UNKNOWN}{name}#>" for name in _undeclared(tokens, declared)]
+    later = [written for written in declared.values() if written]
+    head = "".join(f"PREFIX {one} " for one in (*undeclared, *later))
+    # All of it is parsed, then its first operation fails: nothing is carried out.
+    edits.append(Edit(begin.start, begin.start, f"{head}{FAILS}"))
+    made = apply_edits(text, edits)
+    message = parsed_alone(made, _BASE)
+    if message is not None:
+        raise _update_error(text, made, edits, message)
+
+
+def _declarations(tokens: Sequence[Token], body: int) -> tuple[dict[str, str], list[Edit]]:
+    """Return the prefixes of an update, and edits that remove those declared after a ``;``."""
+    declared: dict[str, str] = {}
+    moved: list[Edit] = []
+    for word, name, space in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if word.is_word("PREFIX") and name.kind == "name" and space.kind == "iri":
+            inside = word.start >= body
+            written = f"{name.text} {space.text}" if inside else ""
+            declared.setdefault(name.text.partition(":")[0], written)
+            moved += [Edit(word.start, space.end, "")] if inside else []
+    return declared, moved
+
+
+def _update_error(text: str, made: str, edits: Sequence[Edit], message: str) -> QueryError:
+    found = _POSITION.search(message)
+    if found is None:
+        return QueryError(f"the update cannot be parsed: {message}", code="syntax")
+    lines = made.split("\n")[: int(found[1]) - 1]
+    offset = origin(edits, sum(len(line) + 1 for line in lines) + int(found[2]) - 1)
+    rule = _RULE.search(message)
+    if rule is None:
+        unclosed = any(token.kind == "other" for token in tokenize(text))
+        hint = "" if unclosed else "check the text just before it"
+        return syntax_error(text, offset, said="(at char", hint=hint)
+    line, column = position(text, offset)
+    return QueryError(rule[0], where=f"line {line}, column {column}", code="syntax")
+
+
+def _check_result(made: str, hint: str) -> None:
+    """Check that a text that was put together is a query or an update."""
+    try:
+        if is_update(made):
+            check_update(made)
+        else:
+            check_query(made)
+    except QueryError as error:
+        cause = f"{error.where}: {error.what}" if error.where else error.what
+        what = f"the result is not a valid query: {cause}"
+        raise ProgramError(what, hint=hint, code="invalid-result", cause=error.code) from None
+
+
+def _blank(name: str) -> ProgramError:
+    hint = "no query can refer to it: ask for its parts in one query"
+    return ProgramError(f"?{name} is a blank node", hint=hint, code="blank-node", name=name)
+
+
+def _no_variable(wanted: str, there: Iterable[str], hint: str = "") -> ProgramError:
+    known = one_of([f"?{name}" for name in there])
+    what = f"the query has no {wanted}"
+    return ProgramError(what, hint=f"it has {known}{hint}", code="no-such-variable")
+
+
+def substitute(query: str, terms: Mapping[str, Term]) -> str:
+    """Return a query or update with terms in place of variables, by the query's grammar."""
+    tokens = tokenize(query)
+    there = list(dict.fromkeys(t.text[1:] for t in tokens if t.kind == "variable"))
+    if not any(name in there for name in terms):
+        raise _no_variable(" or ".join(f"?{name}" for name in terms) or "variable", there)
+    _check_minus(query, tokens, terms)
+    written: dict[str, str] = {}
+    for name, term in terms.items():
+        if name not in there:
+            continue
+        if isinstance(term, BNode):
+            raise _blank(name)
+        written[name] = to_sparql(term)
+    edits = [
+        _edit(query, tokens, at, written[token.text[1:]])
+        for at, token in enumerate(tokens)
+        if token.kind == "variable" and token.text[1:] in written
+    ]
+    made = apply_edits(query, edits)
+    _check_result(made, "substitute only where a term is allowed")
+    return made
+
+
+def _edit(query: str, tokens: Sequence[Token], at: int, term: str) -> Edit:
+    token = tokens[at]
+    before = tokens[at - 1] if at else token
+    by = "AS" if before.is_word("AS") else "VALUES" if _in_values_head(tokens, at) else ""
+    if by:
+        line, column = position(query, token.start)
+        what = f"{token.text} is assigned by {by} at line {line}, column {column}"
+        hint = "substitute another variable, or remove the assignment"
+        raise ProgramError(what, hint=hint, code="assigned-variable", name=token.text[1:])
+    text, start, end = term, token.start, token.end
+    clause = _clause(tokens, at)
+    if clause == "SELECT":
+        text = f"({term} AS ?{_alias(tokens, at)})"
+    elif clause in ("GROUP", "ORDER"):
+        text = f"({term})"
+    elif before.text == "(" and at > 1 and tokens[at - 2].is_word("BOUND"):
+        # BOUND takes only a variable, and a term is bound.
+        text, start, end = "true", tokens[at - 2].start, tokens[at + 1].end
+    # The term must not merge with its neighbours.
+    if start and not query[start - 1].isspace() and query[start - 1] not in "({[":
+        text = " " + text
+    if end < len(query) and not query[end].isspace() and query[end] not in _CLOSING:
+        text += " "
+    return Edit(start, end, text)
+
+
+def _check_minus(query: str, tokens: Sequence[Token], terms: Collection[str]) -> None:
+    """Refuse to substitute all variables that a MINUS shares with what it is subtracted from."""
+    for at, token in enumerate(tokens[:-1]):
+        if not token.is_word("MINUS") or tokens[at + 1].text != "{":
+            continue
+        inside = _variables(tokens[at + 1 : closing(tokens, at + 1)])
+        begin, depth = at, 0
+        while begin > 0 and depth < 1:
+            begin -= 1
+            depth += (tokens[begin].text == "{") - (tokens[begin].text == "}")
+        shared = inside & _variables(tokens[begin:at])
+        if shared and shared <= set(terms):
+            line, column = position(query, token.start)
+            named = ", ".join(f"?{name}" for name in sorted(shared))
+            what = f"without {named} the MINUS at line {line}, column {column} removes nothing"
+            raise ProgramError(
+                what, hint="write FILTER NOT EXISTS instead of MINUS", code="empty-minus"
+            )
+
+
+def _variables(tokens: Sequence[Token]) -> set[str]:
+    return {token.text[1:] for token in tokens if token.kind == "variable"}
+
+
+def _in_values_head(tokens: Sequence[Token], at: int) -> bool:
+    back = at - 1
+    while back >= 0 and (tokens[back].kind == "variable" or tokens[back].text == "("):
+        back -= 1
+    return back >= 0 and tokens[back].is_word("VALUES")
+
+
+def _clause(tokens: Sequence[Token], at: int) -> str:
+    """Return the clause of which a variable is an item: SELECT, GROUP, ORDER; "" if none."""
+    back = at - 1
+    while back > 0:
+        token = tokens[back]
+        if token.text == ")":
+            back = _opening(tokens, back)
+        elif token.is_word("BY") and tokens[back - 1].is_word("GROUP", "ORDER"):
+            return tokens[back - 1].text.upper()
+        elif token.is_word("SELECT"):
+            return "SELECT"
+        elif token.kind == "punct" or token.is_word(*_ENDING):
+            return ""
+        back -= 1
+    return "SELECT" if tokens[0].is_word("SELECT") and at else ""
+
+
+def _opening(tokens: Sequence[Token], at: int) -> int:
+    depth = 0
+    for back in range(at, -1, -1):
+        depth += (tokens[back].text == ")") - (tokens[back].text == "(")
+        if depth == 0:
+            return back
+    return 0
+
+
+def _alias(tokens: Sequence[Token], at: int) -> str:
+    """Return the name of a selected term: another one inside a SELECT that selects it too."""
+    name = tokens[at].text[1:]
+    around = depth = outer = 0
+    for back in range(at - 1, -1, -1):
+        token = tokens[back]
+        depth += (token.text == "}") - (token.text == "{")
+        if depth >= outer:
+            continue
+        if token.kind == "variable" and token.text[1:] == name:
+            if _clause(tokens, back) == "SELECT":
+                around, outer = around + 1, depth
+        elif token.is_word("SELECT"):
+            outer = depth
+    taken = _variables(tokens)
+    alias = name
+    while around and (alias in taken or not alias.endswith(f"_{around}")):
+        alias = f"{alias}_{around}"
+    return alias
+
+
+def values_block(names: Sequence[str], rows: Iterable[Row]) -> str:
+    """Write rows as a VALUES block (SPARQL 1.1, section 10); an unbound variable is UNDEF."""
+    lines: list[str] = []
+    size = 0
+    for row in rows:
+        cells = []
+        for name in names:
+            term = row.get(name)
+            if isinstance(term, BNode):
+                raise _blank(name)
+            cells.append("UNDEF" if term is None else to_sparql(term))
+        lines.append(f"  ({' '.join(cells)})\n")
+        size += len(lines[-1])
+        if size > MOST_CHARS:
+            hint = "add a LIMIT to the query of the rows, or use ForEach with Substitute"
+            raise ProgramError("too many rows for one query", hint=hint, code="too-many-rows")
+    head = " ".join(f"?{name}" for name in names)
+    return f"VALUES ({head}) {{\n{''.join(lines)}}}"
+
+
+def with_values(query: str, names: Sequence[str], rows: Iterable[Row]) -> str:
+    """Return a query with a VALUES block at its end, which joins with its outermost level."""
+    shape = query_outline(query)
+    there = _variables(shape.body)
+    absent = [name for name in names if name not in there]
+    if absent or not names:
+        wanted = f"?{absent[0]}" if absent else "variable"
+        raise _no_variable(wanted, sorted(there), "; choose columns with vars").at("args.query")
+    # A comment at the end must not hide the block.
+    made = f"{query[: shape.body[-1].end]}\n{values_block(names, rows)}"
+    _check_result(made, "the query must not end with a VALUES block of its own")
+    return made
+
+
+class Condition:
+    """A SPARQL expression that holds for a row or not; if it raises an error, it does not hold."""
+
+    def __init__(self, text: str) -> None:
+        # Tokenized in its context: by itself, `?a<1&&?b>2` would be an IRI between two numbers.
+        whole = f"ASK {{ FILTER({text}\n) }}"
+        begin = whole.index(text, whole.index("("))
+        tokens = [t for t in tokenize(whole) if begin <= t.start < begin + len(text)]
+        depth: list[str] = []
+        for token in tokens:
+            if token.kind == "other" or token.text in ("{", "}", ";"):
+                what = f"{token.text!r} is not allowed in a condition"
+                raise ProgramError(what, code="bad-condition")
+            if token.text in _OPEN.values():
+                depth.append(token.text)
+            elif token.text in _OPEN and (not depth or depth.pop() != _OPEN[token.text]):
+                what = f"the condition {text!r} has an unmatched bracket"
+                raise ProgramError(what, code="bad-condition")
+        # Oxigraph's process would end on an expression that nests too deeply.
+        outline(whole)
+        self.names = tuple(dict.fromkeys(t.text[1:] for t in tokens if t.kind == "variable"))
+        used = {t.text.partition(":")[0] for t in tokens if t.kind == "name"}
+        known = ((name, space) for name, space in STANDARD_PREFIXES.items() if name in used)
+        self._head = "".join(f"PREFIX {name}: <{space}> " for name, space in known)
+        self._text = text
+        self._store = pyoxigraph.Store()
+        try:
+            self.holds({})
+        except SyntaxError as failure:
+            message = str(failure).partition(": ")[2] or str(failure)
+            hint = "write it as in FILTER, e.g. ?population > 100000"
+            what = f"{text!r} is not a condition: {message}"
+            raise ProgramError(what, hint=hint, code="bad-condition") from None
+
+    def holds(self, row: Row) -> bool:
+        """Return whether it holds for a row."""
+        binds = []
+        for name in self.names:
+            term = row.get(name)
+            if isinstance(term, BNode):
+                binds.append(f"BIND(BNODE() AS ?{name}) ")
+            elif term is not None:
+                binds.append(f"VALUES ?{name} {{ {to_sparql(term)} }} ")
+        # The newline ends a comment in the text.
+        query = f"{self._head}ASK {{ {''.join(binds)} FILTER({self._text}\n) }}"
+        return bool(self._store.query(query))

@@ -1,0 +1,290 @@
+"""The operations described: signatures, the reference, the agent's prompt, and the JSON Schema.
+
+The schema is for editors and constrained decoding. It uses only what llama.cpp can convert to a
+grammar: `$ref`, `anyOf`, `const`, `enum`, and plain object, array and scalar schemas.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Iterable
+from itertools import groupby
+from typing import Any
+
+from reasoningbank.algebra.operation import (
+    Example,
+    Form,
+    Kind,
+    Operation,
+    Yield,
+    call_json,
+    kind_of,
+    operation,
+    operations,
+)
+from reasoningbank.algebra.values import MOST_WORKERS
+
+_YIELDS: dict[Yield, str] = {
+    "text": "str",
+    "uri": "URI",
+    "term": "Term",
+    "row": "Row",
+    "table": "Table",
+    "graph": "Graph",
+    "list": "List",
+    "nothing": "None",
+    "any": "any",
+}
+#: Shorter JSON is written on one line.
+_LINE = 96
+_BEGIN, _END = "<!-- operations -->", "<!-- end of operations -->"
+_RULES = """\
+Translate the instruction into a program: one JSON object (or a list of them, executed in order).
+{"@op": NAME, "args": {...}} calls an operation. Arguments are values or other operations, whose
+results they take. Answer with JSON alone.
+
+Rules
+1. Names of operations and arguments are exact; none may be added.
+2. Nest an operation where its result is needed; use Variable only for what is needed twice.
+3. ForEach goes through the rows of a SELECT. Inside, {"@op": "Value", "args": {"name": "city"}} is
+   the value of ?city in the current row. Write the query so that it selects every variable used.
+4. A list in ForEach's operation is executed in order for each row.
+5. Build addresses with ResolveURI: the base ends with a slash, names go through EncodeForURI.
+6. Where a graph is wanted, give JSON-LD, or GET, CONSTRUCT, DESCRIBE or Merge. A URI is no graph.
+7. Where the question is known but the query is not, use SPARQLString.
+"""
+
+
+def _kinds(names: Iterable[str] | None) -> list[type[Operation]]:
+    return [*operations().values()] if names is None else [operation(name) for name in names]
+
+
+def signature(kind: type[Operation]) -> str:
+    """Return an operation's signature.
+
+    Examples:
+        >>> signature(operation("Replace"))
+        'Replace(input: str, pattern: str, replacement: str, flags?: str) → str'
+    """
+    arguments = ", ".join(
+        f"{name}{'' if field.is_required() else '?'}: {kind_of(field).name}"
+        for name, field in kind.model_fields.items()
+    )
+    return f"{kind.op}({arguments}) → {_YIELDS[kind.yields]}"
+
+
+def summary(kind: type[Operation]) -> str:
+    """Return the first sentence of an operation's description."""
+    return _text(kind).partition("\n")[0]
+
+
+def _text(kind: type[Operation]) -> str:
+    return inspect.cleandoc(kind.__doc__ or "")
+
+
+def reference(names: Iterable[str] | None = None, *, level: int = 3) -> str:
+    """Return the reference of operations in Markdown, generated from their classes.
+
+    Args:
+        names: The operations; None is all, under a heading for each group.
+        level: The level of the headings.
+
+    Raises:
+        ProgramError: If an operation is unknown.
+    """
+    if names is not None:
+        return "\n".join(_section(kind, level) for kind in _kinds(names))
+    parts: list[str] = []
+    for group, kinds in groupby(_kinds(None), lambda kind: kind.group):
+        parts.append(f"{'#' * level} {group}\n")
+        parts += [_section(kind, level + 1) for kind in kinds]
+    return "\n".join(parts)
+
+
+def with_reference(page: str) -> str:
+    """Return a page with the reference inserted between its two markers."""
+    before, _, rest = page.partition(_BEGIN)
+    after = rest.partition(_END)[2]
+    return f"{before}{_BEGIN}\n\n{reference()}\n{_END}{after}"
+
+
+def agent_prompt(names: Iterable[str] | None = None) -> str:
+    """Return the instructions by which an agent writes a program.
+
+    Args:
+        names: The operations that it may use; None is all.
+
+    Raises:
+        ProgramError: If an operation is unknown.
+
+    Examples:
+        >>> print(agent_prompt(["STRUUID"]).partition("Operations")[2].strip())
+        STRUUID() → str
+          Generates a random UUID as a string.
+          {"@op": "STRUUID"}
+    """
+    lines = [_RULES, "Operations"]
+    for kind in _kinds(names):
+        lines += [signature(kind), *(f"  {line}" for line in _text(kind).splitlines() if line)]
+        lines += [f"  {_short(_call(kind, one))}" for one in kind.examples[:1]]
+    return "\n".join(lines) + "\n"
+
+
+def _section(kind: type[Operation], level: int) -> str:
+    lines = [f"{'#' * level} {kind.op}", "", f"`{signature(kind)}`", "", _text(kind), ""]
+    if kind.model_fields:
+        lines += ["| argument | kind | meaning |", "|---|---|---|"]
+        for name, field in kind.model_fields.items():
+            needed = "" if field.is_required() else " (optional)"
+            wanted = kind_of(field).name.replace("|", "\\|")
+            lines.append(f"| `{name}`{needed} | {wanted} | {field.description} |")
+        lines.append("")
+    for example in kind.examples:
+        if example.row is not None:
+            lines += ["With the current row", "", *_fenced(example.row), ""]
+        lines += [*_fenced(_call(kind, example)), ""]
+        if example.result is not None:
+            lines += ["yields", "", *_fenced(example.result), ""]
+    return "\n".join(lines)
+
+
+def _fenced(data: Any) -> list[str]:
+    short = _short(data)
+    text = short if len(short) <= _LINE else json.dumps(data, ensure_ascii=False, indent=2)
+    return ["```json", text, "```"]
+
+
+def _short(data: Any) -> str:
+    return json.dumps(data, ensure_ascii=False)
+
+
+def _call(kind: type[Operation], example: Example) -> dict[str, Any]:
+    return call_json(kind.op, **example.args)
+
+
+def _ref(name: str) -> dict[str, Any]:
+    return {"$ref": f"#/$defs/{name}"}
+
+
+def _any_of(*forms: dict[str, Any]) -> dict[str, Any]:
+    return {"anyOf": list(forms)}
+
+
+def _list_of(items: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"type": "array", "items": items, **more}
+
+
+def _object(members: dict[str, Any], required: list[str]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": members,
+        "required": required,
+        "additionalProperties": False,
+    }
+
+
+_STRING, _NUMBER, _BOOLEAN = {"type": "string"}, {"type": "number"}, {"type": "boolean"}
+_SCALARS = (_STRING, _NUMBER, _BOOLEAN)
+_FORMS: dict[Form, dict[str, Any]] = {
+    "string": _STRING,
+    "number": _NUMBER,
+    "boolean": _BOOLEAN,
+    "count": {"type": "integer", "minimum": 1},
+    "term": _ref("term"),
+    "row": _ref("row"),
+    "results": _ref("results"),
+    "graph": _ref("jsonld"),
+    "list": _list_of(_ref("any")),
+}
+_SHARED: dict[str, dict[str, Any]] = {
+    "term": _object(
+        {
+            "type": {"enum": ["uri", "literal", "bnode"]},
+            "value": _STRING,
+            "xml:lang": _STRING,
+            "datatype": _STRING,
+        },
+        ["type", "value"],
+    ),
+    "row": {
+        "type": "object",
+        "additionalProperties": _any_of(_ref("term"), _ref("operation")),
+    },
+    "results": {
+        "type": "object",
+        "properties": {
+            "head": {"type": "object", "properties": {"vars": _list_of(_STRING)}},
+            "results": {
+                "type": "object",
+                "properties": {"bindings": _list_of(_ref("row"))},
+                "required": ["bindings"],
+            },
+        },
+        "required": ["results"],
+    },
+    "jsonld": _any_of(_ref("jsonld-object"), _ref("jsonld-list")),
+    # An operation is not JSON-LD. Not every engine can forbid a key; all can make it useless.
+    "jsonld-object": {
+        "type": "object",
+        "properties": {"@op": {"type": "null"}},
+        "additionalProperties": _ref("jsonld-value"),
+    },
+    "jsonld-list": _list_of(_ref("jsonld-value")),
+    "jsonld-value": _any_of(
+        *_SCALARS, _ref("operation"), _ref("jsonld-object"), _ref("jsonld-list")
+    ),
+    "any": _any_of(
+        *_SCALARS, _ref("operation"), _ref("term"), _ref("jsonld-object"), _list_of(_ref("any"))
+    ),
+    "operations": _list_of(_ref("operation"), minItems=1),
+}
+
+
+def program_schema(names: Iterable[str] | None = None) -> dict[str, Any]:
+    """Return the JSON Schema of a program: an operation, or a list of them.
+
+    Args:
+        names: The operations that it may have; None is all.
+
+    Raises:
+        ProgramError: If an operation is unknown.
+
+    Examples:
+        >>> schema = program_schema(["Str", "Value"])
+        >>> schema["$defs"]["Value"]["properties"]["@op"]
+        {'const': 'Value'}
+    """
+    kinds = _kinds(names)
+    defs: dict[str, Any] = {"operation": _any_of(*(_ref(kind.op) for kind in kinds))}
+    for kind in kinds:
+        members: dict[str, Any] = {"@op": {"const": kind.op}}
+        args = {
+            name: {"description": field.description, **_argument(kind_of(field), kinds, defs)}
+            for name, field in kind.model_fields.items()
+        }
+        if args:
+            needed = [name for name, field in kind.model_fields.items() if field.is_required()]
+            members["args"] = _object(args, needed)
+        defs[kind.op] = {"description": summary(kind), **_object(members, list(members))}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Web Algebra program",
+        **_any_of(_ref("operation"), _ref("operations")),
+        "$defs": {**defs, **_SHARED},
+    }
+
+
+def _argument(wanted: Kind, kinds: list[type[Operation]], defs: dict[str, Any]) -> dict[str, Any]:
+    if wanted.reading == "block":
+        return _any_of(_ref("operation"), _ref("operations"))
+    forms = [_FORMS[form] for form in wanted.forms]
+    if wanted.forms == ("count",):
+        forms = [{**_FORMS["count"], "maximum": MOST_WORKERS}]
+    if wanted.of is not None:
+        forms = [_list_of(_argument(wanted.of, kinds, defs))]
+    if fitting := [_ref(kind.op) for kind in kinds if kind.yields in wanted.takes]:
+        name = "-or-".join(["yields", *sorted(wanted.takes - {"any"})])
+        defs[name] = _any_of(*fitting)
+        forms.append(_ref(name))
+    return forms[0] if len(forms) == 1 else _any_of(*forms)

@@ -1,0 +1,296 @@
+"""Writing documents so that nothing is lost or done twice, even if a reply is lost.
+
+PUT states the whole document, so it may be sent again. POST adds and PATCH changes: before either,
+the document's ETag is requested, the request carries it as a condition, and after a lost reply
+the ETag shows whether the request was carried out. If it cannot show it, the run ends and the
+write is recorded as unanswered.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import urljoin
+
+import pyoxigraph
+from rdflib import BNode, Graph
+from rdflib.term import Node
+
+from reasoningbank.algebra.evaluation import Method, Sent
+from reasoningbank.algebra.journal import Journal, State, Write
+from reasoningbank.algebra.terms import to_oxigraph
+from reasoningbank.algebra.web import ACCEPT, Lost, NotSent, Web, graph_of, summary
+from reasoningbank.errors import BudgetError, EndpointError, ReasoningBankError, UsageError
+from reasoningbank.http import Reply
+
+#: What to do with a write of an earlier run whose outcome is unknown.
+Unanswered = Literal["ask", "done", "again"]
+TURTLE = "text/turtle"
+UPDATE = "application/sparql-update"
+_CHANGED_MEANWHILE = 412
+#: It is unclear whether the request was carried out before it failed.
+_UNCLEAR = frozenset({500, 502, 504})
+_LOCKS = 64
+_ROUNDS = 16
+
+
+def written(graph: Graph) -> bytes:
+    """Return a graph as sorted N-Triples, which is Turtle too."""
+    triples = (
+        pyoxigraph.Triple(to_oxigraph(s), to_oxigraph(p), to_oxigraph(o))  # type: ignore[arg-type]
+        for s, p, o in graph
+    )
+    return "".join(sorted(f"{triple} .\n" for triple in triples)).encode()
+
+
+def body_of(method: Method, body: Graph | str, url: str) -> bytes:
+    """Return the request body: N-Triples for PUT and POST, a SPARQL Update for PATCH."""
+    if isinstance(body, str) == (method == "PATCH"):
+        return body.encode() if isinstance(body, str) else written(body)
+    takes = "a SPARQL Update" if method == "PATCH" else "a graph"
+    raise UsageError(f"{method} takes {takes}", where=url, code="wrong-body")
+
+
+def digest(body: bytes) -> str:
+    """Return an identifier of a graph that does not depend on its blank node labels."""
+    if b"_:" in body:
+        try:
+            quads = pyoxigraph.parse(body, pyoxigraph.RdfFormat.N_TRIPLES)
+            triples = [quad.triple for quad in quads]
+        except SyntaxError:
+            return _hash(body)
+        colours = _colours(triples)
+        lines = (" ".join(colours.get(part, str(part)) for part in triple) for triple in triples)
+        body = "\n".join(sorted(lines)).encode()
+    return _hash(body)
+
+
+def _colours(triples: Sequence[pyoxigraph.Triple]) -> dict[object, str]:
+    around: defaultdict[object, list[tuple[str, str, object]]] = defaultdict(list)
+    for subject, predicate, object_ in triples:
+        if isinstance(subject, pyoxigraph.BlankNode):
+            around[subject].append((">", str(predicate), object_))
+        if isinstance(object_, pyoxigraph.BlankNode):
+            around[object_].append(("<", str(predicate), subject))
+    colours: dict[object, str] = dict.fromkeys(around, "_:")
+    for _ in range(_ROUNDS):
+        before = len(set(colours.values()))
+        coloured = {}
+        for node, links in around.items():
+            seen = sorted((way, name, colours.get(end, str(end))) for way, name, end in links)
+            coloured[node] = f"_:{_hash(repr(seen).encode())}"
+        colours = coloured
+        if len(set(colours.values())) == before:
+            break
+    return colours
+
+
+def _hash(text: bytes) -> str:
+    return hashlib.sha256(text).hexdigest()
+
+
+@dataclass(frozen=True)
+class _Order:
+    method: Method
+    url: str
+    address: str
+    body: bytes
+    graph: Graph | None
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Content-Type": TURTLE if self.graph is not None else UPDATE}
+
+
+class Writer:
+    """Carries out the writes of a run, each recorded in its journal."""
+
+    def __init__(
+        self,
+        web: Web,
+        journal: Journal,
+        *,
+        tries: int,
+        unanswered: Unanswered,
+        may_write: Callable[[str], None],
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._web = web
+        self._journal = journal
+        self._tries = tries
+        self._unanswered = unanswered
+        self._may_write = may_write
+        self._pause = pause
+        # Writes to one document run one after another, so that their ETags hold.
+        self._locks = [threading.Lock() for _ in range(_LOCKS)]
+
+    def send(self, method: Method, url: str, address: str, body: Graph | str) -> Sent:
+        """Write a document, unless an earlier run that this one resumes has done it."""
+        graph = None if isinstance(body, str) else body
+        order = _Order(method, url, address, body_of(method, body, url), graph)
+        with self._locks[hash(address) % _LOCKS]:
+            earlier = self._journal.earlier(method, address, digest(order.body))
+            if earlier is not None and earlier.state == "done":
+                return Sent(earlier.status, earlier.at or url)
+            if earlier is not None and self._resolved(order, earlier):
+                self._journal.end(earlier, "done", status=earlier.status or 200)
+                return Sent(earlier.status or 200, url)
+            return self._sent(order, earlier)
+
+    def _resolved(self, order: _Order, earlier: Write) -> bool:
+        """Return whether an unanswered write of an earlier run was done."""
+        if order.method == "PUT" or self._unanswered == "again":
+            return False
+        return self._unanswered == "done" or self._was_done(order, earlier.condition)
+
+    def _sent(self, order: _Order, earlier: Write | None) -> Sent:
+        condition = self._condition(order)
+        if earlier is not None:
+            write = self._journal.again(earlier, condition)
+        else:
+            write = self._journal.begin(order.method, order.address, digest(order.body), condition)
+        lost = ""
+        for attempt in range(1, self._tries + 1):
+            last = attempt == self._tries
+            try:
+                reply = self._web.ask(
+                    order.method,
+                    order.address,
+                    headers={**order.headers, **condition},
+                    body=order.body,
+                    may_follow=self._may_write,
+                )
+                changed = reply.status == _CHANGED_MEANWHILE and bool(condition)
+                if changed and not lost and not last:
+                    # Someone else changed it since its ETag was read; this write was not done.
+                    condition = self._condition(order)
+                    write = self._journal.again(write, condition)
+                    continue
+            except Lost as error:
+                lost = str(error)
+            except (NotSent, BudgetError, EndpointError, UsageError) as error:
+                raise self._aborted(order, write, error, lost) from error
+            else:
+                # After a lost reply, the lost request itself may have changed it.
+                if reply.status not in _UNCLEAR and not (changed and lost):
+                    return self._ended(order, write, reply)
+                lost = summary(reply)
+            if self._done_despite(order, write, condition, lost):
+                self._journal.end(write, "done", status=200, why=f"seen after: {lost}")
+                return Sent(200, order.url)
+            if last:
+                self._journal.end(write, "unanswered", why=lost)
+                raise _failure(order, "unanswered", lost)
+            self._pause(0.5 * 2 ** (attempt - 1) * random.uniform(0.75, 1.25))
+        raise AssertionError("the last attempt returns or raises")
+
+    def _aborted(
+        self, order: _Order, write: Write, error: Exception, lost: str
+    ) -> ReasoningBankError:
+        """Record a write that is not sent again, and return its error."""
+        # An earlier attempt may still be carried out.
+        state: State = "unanswered" if lost else "not sent"
+        self._journal.end(write, state, why=lost or str(error))
+        return error if isinstance(error, BudgetError) else _failure(order, state, f"{error}")
+
+    def _ended(self, order: _Order, write: Write, reply: Reply) -> Sent:
+        if reply.status == 303 or 200 <= reply.status < 300:
+            at = order.url
+            named = reply.headers.get("Location")
+            if named and reply.status in (201, 303) and order.method == "POST":
+                at = self._web.known_as(urljoin(reply.url, named))
+            noted = "" if at == order.url else at
+            self._journal.end(write, "done", status=reply.status, at=noted)
+            return Sent(reply.status, at)
+        what = summary(reply)
+        if 300 <= reply.status < 400:
+            what = f"HTTP {reply.status} redirects to {reply.headers.get('Location', 'nowhere')}"
+        self._journal.end(write, "refused", status=reply.status, why=what)
+        raise _failure(order, "refused", what)
+
+    def _done_despite(
+        self, order: _Order, write: Write, condition: Mapping[str, str], lost: str
+    ) -> bool:
+        """Return whether a write whose reply was lost was done; if not, it may be repeated."""
+        if order.method == "PUT":
+            return False
+        try:
+            return self._was_done(order, condition)
+        except EndpointError as error:
+            self._journal.end(write, "unanswered", why=lost)
+            raise _failure(order, "unanswered", f"{lost}; {error.what}") from None
+
+    def _was_done(self, order: _Order, condition: Mapping[str, str]) -> bool:
+        """Compare the document with its state before a write."""
+        try:
+            if condition and self._condition(order) == condition:
+                return False
+            if order.graph is not None and self._holds(order, order.graph):
+                return True
+        except (Lost, NotSent, ReasoningBankError) as error:
+            what = f"the document cannot be read: {error}"
+            raise EndpointError(what, where=order.url, code="write-unknown") from None
+        raise EndpointError(
+            f"the document does not show whether an earlier {order.method} was done",
+            where=order.url,
+            hint="look at it, then resume with unanswered writes taken as done, or done again",
+            code="write-unknown",
+        )
+
+    def _condition(self, order: _Order) -> dict[str, str]:
+        """Return the condition that the document is in its present state; empty if unsupported."""
+        if order.method == "PUT":
+            return {}
+        # The server compares the condition with the document, in any format.
+        try:
+            reply = self._web.ask("HEAD", order.address, headers={"Accept": ACCEPT})
+        except NotSent as error:
+            raise EndpointError(f"{error}", where=order.url, code="no-connection") from None
+        if reply.status in (404, 410):
+            return {"If-None-Match": "*"}
+        tag = reply.headers.get("ETag", "")
+        good = 200 <= reply.status < 300 and tag and not tag.startswith("W/")
+        return {"If-Match": tag} if good else {}
+
+    def _holds(self, order: _Order, wanted: Graph) -> bool:
+        """Return whether the document holds what was to be added."""
+        reply = self._web.ask("GET", order.address, headers={"Accept": ACCEPT})
+        if reply.status in (404, 410):
+            return False
+        if reply.status >= 300:
+            raise EndpointError(summary(reply), where=order.url, code="http", status=reply.status)
+        return entails(graph_of(reply), wanted)
+
+
+def _failure(order: _Order, state: State, why: str) -> EndpointError:
+    if state == "unanswered":
+        what = f"the {order.method} was sent, and it is unknown whether it was done: {why}"
+        hint = "resume the run, which checks before it repeats it"
+    elif state == "refused":
+        what, hint = f"the {order.method} was refused: {why}", ""
+    else:
+        what, hint = f"the {order.method} was not sent: {why}", "resume the run later"
+    code = f"write-{state.replace(' ', '-')}"
+    return EndpointError(what, where=order.url, hint=hint, code=code)
+
+
+def entails(there: Graph, wanted: Graph) -> bool:
+    """Return whether a graph holds another, whose blank nodes may have other names there."""
+    names: dict[Node, str] = {}
+
+    def written(part: Node) -> str:
+        if isinstance(part, BNode):
+            return names.setdefault(part, f"?b{len(names)}")
+        return part.n3()
+
+    blank = [t for t in wanted if any(isinstance(part, BNode) for part in t)]
+    if not all(triple in there for triple in set(wanted) - set(blank)):
+        return False
+    pattern = " . ".join(" ".join(map(written, triple)) for triple in blank)
+    return not blank or bool(there.query(f"ASK {{ {pattern} }}").askAnswer)

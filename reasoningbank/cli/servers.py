@@ -1,0 +1,180 @@
+"""`reasoningbank ldp` and `reasoningbank mcp`: serve documents, or a pack's tools."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from reasoningbank.cli.options import AllowWrite, Credentials, PackName, PublicAddress, Url, pair_of
+from reasoningbank.cli.output import notice, say, serve_until, stop_event
+from reasoningbank.corpus import load_pack
+from reasoningbank.errors import UsageError, need_package
+from reasoningbank.ldp import LDPServer
+from reasoningbank.lm.names import parse_name
+
+if TYPE_CHECKING:
+    import socket
+
+    from reasoningbank.mcp import Shared
+
+__all__ = ["app", "mcp"]
+
+app = typer.Typer(help="Serve documents that can be read and written.", no_args_is_help=True)
+
+
+@app.callback()
+def _group() -> None:
+    """Serve documents that can be read and written over HTTP, and SPARQL over all of them."""
+
+
+@app.command()
+def serve(
+    base: Annotated[
+        str | None,
+        typer.Option(help="Base of the documents' addresses; default the server's own address."),
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(min=1, max=65535, help="Port; default a free one.")
+    ] = None,
+    folder: Annotated[
+        Path | None, typer.Option(help="Keep each document as a Turtle file in this folder.")
+    ] = None,
+    store: Annotated[
+        Path | None, typer.Option(help="Keep them in an Oxigraph store in this folder instead.")
+    ] = None,
+) -> None:
+    """Serve documents on loopback until Ctrl-C; without a folder they are lost at the end.
+
+    SPARQL queries go to the base + sparql.
+
+    Example: reasoningbank ldp serve --port 4443 --folder data
+    """
+    stop = stop_event()
+    with LDPServer(base, port=port, folder=folder, store=store) as server:
+        say(server.base)
+        if server.base != server.address:
+            notice(f"{server.base} is served at {server.address}")
+        serve_until(stop)
+
+
+def mcp(
+    pack: PackName = "uniprot",
+    url: Url = None,
+    http: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="Serve over HTTP, not standard input and output."),
+    ] = None,
+    bank: Annotated[Path | None, typer.Option(help="A memory bank (.sqlite) to search.")] = None,
+    allow_write: AllowWrite = None,
+    allow_read: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="BASE", help="What programs may read besides the endpoint; may be repeated."
+        ),
+    ] = None,
+    address: PublicAddress = None,
+    credentials: Credentials = None,
+    lm: Annotated[
+        str | None,
+        typer.Option(help="A model that answers questions: local, or a LiteLLM name (costs)."),
+    ] = None,
+    agent: Annotated[
+        str | None, typer.Option(help="The agent that answers: rlm (default), react …")
+    ] = None,
+    requests: Annotated[int, typer.Option(min=1, help="Request limit of a program.")] = 1_000,
+    rows: Annotated[int, typer.Option(min=1, help="Row limit of a program.")] = 100_000,
+    seconds: Annotated[float, typer.Option(min=0.1, help="Time limit of a program.")] = 300.0,
+) -> None:
+    """Serve a pack's tools over the Model Context Protocol, to desktop clients and agents.
+
+    Example: reasoningbank mcp --pack uniprot
+    """
+    # The protocol's library is slow to load, and no other command needs it.
+    need_package("mcp", "mcp")
+    from reasoningbank.algebra.addresses import checked, credentials_from
+    from reasoningbank.mcp import ProgramLimits, Settings, Shared, listening
+
+    # Report mistakes now, not to a client later.
+    if bank is not None:
+        _check_bank(bank)
+    if credentials is not None:
+        credentials_from(credentials)
+    chosen = Settings.agent if agent is None else agent
+    if agent is not None and lm is None:
+        hint = "name one with --lm, or leave --agent out"
+        raise UsageError("an agent needs a model", where="--agent", hint=hint)
+    if lm is not None:
+        # Agents are slow to load as well, and a client waits for the first answer.
+        from reasoningbank.agents import make_agent
+
+        parse_name(lm)
+        if make_agent(chosen).sees_gold:
+            what = f"{chosen} answers only tasks that have a gold query"
+            raise UsageError(what, where="--agent", hint="choose rlm, react or direct")
+    settings = Settings(
+        pack=load_pack(pack),
+        url=url,
+        bank=bank,
+        allow_write=tuple(checked(base) for base in allow_write or ()),
+        allow_read=tuple(checked(base) for base in allow_read or ()),
+        addresses=dict(pair_of("--address", one) for one in address or ()),
+        credentials=credentials,
+        limits=ProgramLimits(requests, rows, seconds),
+        lm=lm,
+        agent=chosen,
+    )
+    # The library's log is for authors of clients.
+    logging.getLogger("mcp").setLevel(logging.ERROR)
+    if http is None:
+        with Shared(settings) as shared:
+            _over_stdio(shared)
+        return
+    with listening(http) as bound, Shared(settings) as shared:
+        _over_http(shared, bound)
+
+
+def _check_bank(bank: Path) -> None:
+    from reasoningbank.cli.memory_sources import is_bank
+    from reasoningbank.memory import MemoryBank
+
+    if not is_bank(bank):
+        hint = "give a file (.sqlite); import others with `reasoningbank memory import`"
+        what = "not a memory bank" if bank.exists() else "no such bank"
+        raise UsageError(what, where=str(bank), hint=hint, code="not-a-bank")
+    # Opening refuses a damaged one.
+    MemoryBank(bank, readonly=True).close()
+
+
+def _over_stdio(shared: Shared) -> None:
+    from reasoningbank.mcp import serve_stdio
+
+    def end(number: int, _: object) -> None:
+        # A thread that waits for input cannot be ended, and would keep the process alive.
+        shared.close()
+        os._exit(128 + number)
+
+    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGINT, end)
+    if sys.stdin.isatty():
+        notice("serving over standard input and output; press Ctrl-C to stop")
+    serve_stdio(shared)
+
+
+def _over_http(shared: Shared, bound: socket.socket) -> None:
+    from reasoningbank.mcp import serve_http
+    from reasoningbank.mcp.server import PATH
+
+    host, port = bound.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    say(f"http://{shown}:{port}{PATH}")
+    notice("serving; press Ctrl-C to stop")
+    # The HTTP server handles signals itself and then raises them once more.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: None)
+    serve_http(shared, bound)

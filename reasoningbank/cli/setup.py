@@ -1,0 +1,200 @@
+"""`reasoningbank doctor` and `reasoningbank lm`: what a machine needs, and the local model."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+
+from reasoningbank.agents.sandbox import Sandbox, deno_executable, pyodide_cached
+from reasoningbank.cli.options import AsJson
+from reasoningbank.cli.output import (
+    notice,
+    print_json,
+    print_table,
+    progress_console,
+    say,
+    serve_until,
+    stop_event,
+)
+from reasoningbank.corpus import known_packs, load_pack, open_endpoint
+from reasoningbank.errors import ReasoningBankError, SetupError, UsageError
+from reasoningbank.lm import Progress, list_weights, open_lm, parse_name
+from reasoningbank.lm import pull as pull_weights
+from reasoningbank.lm.models import SERVER_VARIABLE
+from reasoningbank.tools import SPARQLTools
+
+__all__ = ["app", "doctor"]
+
+app = typer.Typer(help="Download, list and serve local models.", no_args_is_help=True)
+
+
+@dataclass(frozen=True)
+class Check:
+    """One requirement: whether it is met, what was found, what to do."""
+
+    part: str
+    ok: bool
+    found: str
+    hint: str = ""
+
+
+def doctor(
+    as_json: AsJson = False,
+    fix: Annotated[
+        bool, typer.Option("--fix", help="Fetch Pyodide for the sandbox if it is missing.")
+    ] = False,
+) -> None:
+    """Check what this machine needs and how to get it; exit status 1 if anything is missing.
+
+    Example: reasoningbank doctor
+    """
+    looks: dict[str, Callable[[], Check]] = {
+        "Python": _python,
+        "memory": _memory,
+        "Deno": lambda: Check("Deno", True, deno_executable()),
+        "Pyodide": lambda: _pyodide(fix),
+        "model weights": _weights,
+        "packs": _packs,
+        "embedded endpoint": _endpoint,
+    }
+    checks = []
+    for part, look in looks.items():
+        try:
+            checks.append(look())
+        except ReasoningBankError as error:
+            checks.append(Check(part, False, error.what, error.hint))
+    if as_json:
+        print_json([asdict(check) for check in checks])
+    else:
+        rows = [(c.part, "ok" if c.ok else "MISSING", c.found, c.hint) for c in checks]
+        print_table(("part", "state", "found", "what to do"), rows)
+    if not all(check.ok for check in checks):
+        raise typer.Exit(1)
+
+
+@app.command()
+def pull(
+    name: Annotated[str, typer.Argument(help="local or local-small.")] = "local",
+) -> None:
+    """Download a model's weights into the cache, once; a broken download resumes.
+
+    Example: reasoningbank lm pull local
+    """
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        DownloadColumn(),
+        TimeRemainingColumn(),
+    )
+    with Bar(*columns, console=progress_console, disable=not progress_console.is_terminal) as bar:
+        row = bar.add_task("looking", total=None)
+        step = ""
+
+        def follow(now: Progress) -> None:
+            nonlocal step
+            if now.note:
+                notice(now.note)
+                return
+            if now.step != step:
+                step = now.step
+                if not progress_console.is_terminal:
+                    notice(f"{step} …")
+            bar.update(row, description=now.step, completed=now.done, total=now.total or None)
+
+        path = pull_weights(name, progress=follow)
+    say(str(path))
+
+
+@app.command("list")
+def list_models(as_json: AsJson = False) -> None:
+    """List the models that can be downloaded, and what the cache holds.
+
+    Example: reasoningbank lm list
+    """
+    found = [
+        {
+            "name": stored.weights.name,
+            "model": stored.weights.title,
+            "licence": stored.weights.license,
+            "megabytes": round(stored.weights.size / 1e6),
+            "state": stored.state,
+            "path": str(stored.path),
+        }
+        for stored in list_weights()
+    ]
+    if as_json:
+        print_json(found)
+    else:
+        print_table(tuple(found[0]), [tuple(row.values()) for row in found])
+
+
+@app.command()
+def serve(
+    name: Annotated[str, typer.Argument(help="local, local-small or local:/path.gguf.")] = "local",
+) -> None:
+    """Serve a local model on loopback with an OpenAI-compatible API, until Ctrl-C.
+
+    This starts a new server even if REASONINGBANK_LM_SERVER names another one.
+
+    Example: reasoningbank lm serve local
+    """
+    if not parse_name(name).is_local:
+        raise UsageError("not a local model", where=name, hint="serve local or local:/path.gguf")
+    stop = stop_event()
+    with open_lm(name, own=True) as model:
+        say(model.api_base)
+        if elsewhere := os.environ.get(SERVER_VARIABLE):
+            notice(f"{SERVER_VARIABLE} names another server: {elsewhere}")
+        serve_until(stop)
+
+
+def _python() -> Check:
+    ok = sys.version_info >= (3, 11)
+    return Check("Python", ok, platform.python_version(), "" if ok else "install Python 3.11")
+
+
+def _memory() -> Check:
+    size = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    ok = size > 3.5e9
+    hint = "" if ok else "the local model needs about 3 GB; use local-small or a hosted model"
+    return Check("memory", ok, f"{size / 1e9:.1f} GB", hint)
+
+
+def _pyodide(fix: bool) -> Check:
+    if fix and not pyodide_cached():
+        sandbox = Sandbox()
+        try:
+            sandbox.start()
+        finally:
+            sandbox.shutdown()
+    if pyodide_cached():
+        return Check("Pyodide", True, "in Deno's cache")
+    raise SetupError("not in Deno's cache", hint="run: reasoningbank doctor --fix")
+
+
+def _weights() -> Check:
+    local = next(stored for stored in list_weights() if stored.weights.name == "local")
+    ok = local.state in {"verified", "unverified"}
+    hint = "" if ok else "run: reasoningbank lm pull local (or use a hosted model with --lm)"
+    return Check("model weights", ok, f"{local.weights.title}: {local.state}", hint)
+
+
+def _packs() -> Check:
+    names = sorted(known_packs())
+    hint = "" if names else "run from the repository, or reinstall the package"
+    return Check("packs", bool(names), ", ".join(names) or "none", hint)
+
+
+def _endpoint() -> Check:
+    with open_endpoint(load_pack("uniprot")) as config:
+        tools = SPARQLTools(config)
+        count = tools.sparql_count("SELECT (COUNT(*) AS ?n) WHERE { GRAPH ?g { ?s ?p ?o } }")
+    return Check("embedded endpoint", True, f"{config.name}: {count['count']:,} quads")

@@ -1,0 +1,371 @@
+"""SHACL examples in Turtle files: their vocabulary, reading a file, and turning one into a task.
+
+Whatever is odd becomes a finding, never an error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import lru_cache
+from html.parser import HTMLParser
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple, cast
+
+import pyoxigraph as ox
+from rdflib import URIRef, namespace
+
+from reasoningbank.corpus.pack import Pack
+from reasoningbank.corpus.prefixes import complete_prefixes
+from reasoningbank.corpus.task import LoadedTask, QueryForm
+from reasoningbank.findings import Finding
+from reasoningbank.sparql import address_key
+from reasoningbank.sparql.terms import RDF_TYPE
+
+__all__ = [
+    "CLASS_OF_FORM",
+    "PROPERTIES",
+    "QUERY_PROPERTIES",
+    "RB",
+    "RDFS",
+    "RDF_TYPE",
+    "SCHEMA",
+    "SH",
+    "SPEX",
+    "ExampleFile",
+    "RawExample",
+    "canonical_targets",
+    "draft_task",
+    "local_name",
+    "plain_text",
+    "property_of",
+    "read_example_file",
+    "task_id",
+]
+
+SH = "http://www.w3.org/ns/shacl#"
+RDFS = "http://www.w3.org/2000/01/rdf-schema#"
+SCHEMA = "https://schema.org/"
+SPEX = "https://purl.expasy.org/sparql-examples/ontology#"
+#: Our own annotations of examples: group, bag, ordered.
+RB = "urn:reasoningbank:ontology#"
+
+#: The property that holds the query → its form.
+QUERY_PROPERTIES = {
+    SH + "select": "SELECT",
+    SH + "ask": "ASK",
+    SH + "construct": "CONSTRUCT",
+    SPEX + "describe": "DESCRIBE",
+    SH + "update": "UPDATE",
+}
+
+#: The class of an example of each form, besides ``sh:SPARQLExecutable``.
+CLASS_OF_FORM = {
+    "SELECT": SH + "SPARQLSelectExecutable",
+    "ASK": SH + "SPARQLAskExecutable",
+    "CONSTRUCT": SH + "SPARQLConstructExecutable",
+    "DESCRIBE": SPEX + "SPARQLDescribeExecutable",
+    "UPDATE": SH + "SPARQLUpdateExecutable",
+}
+
+#: The properties that are read.
+PROPERTIES = (
+    *QUERY_PROPERTIES,
+    RDF_TYPE,
+    *(RDFS + name for name in ("comment", "label")),
+    *(SH + name for name in ("prefixes", "declare", "prefix", "namespace")),
+    *(SCHEMA + name for name in ("target", "keywords")),
+    SPEX + "federatesWith",
+    *(RB + name for name in ("group", "bag", "ordered")),
+)
+
+#: Vocabularies whose terms are all known.
+_CLOSED = (namespace.SH, namespace.RDFS, namespace.SDO)
+_NAMESPACES = (SH, RDFS, SCHEMA, SPEX, RB)
+_LOCAL_NAMES = {p.rpartition("#")[2].rpartition("/")[2].lower(): p for p in PROPERTIES}
+_EXECUTABLE = "SPARQLExecutable"
+_HTML = "http://www.w3.org/1999/02/22-rdf-syntax-ns#HTML"
+_TRUE = ("true", "1")
+
+Value = ox.NamedNode | ox.BlankNode | ox.Literal
+
+
+class Property(NamedTuple):
+    """The property that was meant, and whether it is spelled correctly."""
+
+    iri: str
+    as_written: bool
+
+
+@lru_cache(maxsize=1024)
+def property_of(iri: str) -> Property:
+    """Return the property that an IRI means, correcting misspelled ones of our vocabularies."""
+    if iri in PROPERTIES:
+        return Property(iri, True)
+    cut = max(iri.rfind("#"), iri.rfind("/")) + 1
+    space, local = iri[:cut], iri[cut:].lower()
+    near = get_close_matches(space, _NAMESPACES, n=1, cutoff=0.85)
+    if not near:
+        return Property(iri, True)
+    whole = near[0] + iri[cut:]
+    if whole not in PROPERTIES and any(URIRef(whole) in known for known in _CLOSED):
+        # sh:order and sh:group are terms of their own, not our annotations misspelled.
+        return Property(iri, True)
+    meant = get_close_matches(local, _LOCAL_NAMES, n=1, cutoff=0.8)
+    return Property(_LOCAL_NAMES[meant[0]], False) if meant else Property(iri, True)
+
+
+@dataclass
+class RawExample:
+    """What a file says about one example: values by corrected property, in order."""
+
+    resource: str
+    values: dict[str, list[Value]] = field(default_factory=lambda: defaultdict(list))
+
+    def texts(self, iri: str) -> list[str]:
+        """Return the lexical values of a property."""
+        return [v.value for v in self.values.get(iri, ())]
+
+
+@dataclass
+class ExampleFile:
+    """What one file holds."""
+
+    path: str
+    examples: list[RawExample] = field(default_factory=list)
+    prefixes: dict[str, str] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+
+
+def read_example_file(path: Path, name: str) -> ExampleFile:
+    """Read the examples of one Turtle file, called `name` in findings.
+
+    Of a file with a syntax error, the subjects before the broken one are read.
+    """
+    out = ExampleFile(name)
+    subjects: dict[str, RawExample] = {}
+    last = ""
+    try:
+        for key, predicate, value in _statements(path.read_bytes()):
+            last = key
+            raw = subjects.setdefault(key, RawExample("" if key.startswith("_:") else key))
+            iri, as_written = property_of(predicate)
+            raw.values[iri].append(value)
+            if not as_written:
+                what = f"<{predicate}> was read as <{iri}>"
+                out.findings.append(
+                    Finding("misspelt-property", what, name, "write the latter", {"iri": iri})
+                )
+    except OSError as error:
+        out.findings.append(Finding("unreadable", f"{error.strerror or error}", name))
+    except (SyntaxError, ValueError) as error:
+        # The current subject may be incomplete, so it is dropped.
+        subjects.pop(last, None)
+        out.findings.append(Finding("syntax-error", " ".join(str(error).split())[:300], name))
+    out.prefixes = dict(_declarations(subjects))
+    out.examples = [raw for raw in subjects.values() if _is_example(raw)]
+    return out
+
+
+def _statements(data: bytes) -> Iterator[tuple[str, str, Value]]:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        data = data.decode("latin-1").encode()
+    for quad in ox.parse(data, format=ox.RdfFormat.TURTLE, base_iri="file:///", lenient=True):
+        if isinstance(quad.subject, ox.Triple) or isinstance(quad.object, ox.Triple):
+            continue
+        key = str(quad.subject) if isinstance(quad.subject, ox.BlankNode) else quad.subject.value
+        yield key, quad.predicate.value, quad.object
+
+
+def _is_example(raw: RawExample) -> bool:
+    if any(iri in raw.values for iri in QUERY_PROPERTIES):
+        return True
+    return any(local_name(v.value).endswith(_EXECUTABLE) for v in raw.values.get(RDF_TYPE, ()))
+
+
+def _declarations(subjects: dict[str, RawExample]) -> Iterator[tuple[str, str]]:
+    for raw in subjects.values():
+        names, namespaces = raw.texts(SH + "prefix"), raw.texts(SH + "namespace")
+        if names and namespaces:
+            yield names[0].removesuffix(":"), namespaces[0]
+
+
+def local_name(iri: str) -> str:
+    """Return the part of an IRI after its last ``#``, ``/`` or, without these, ``:``."""
+    iri = iri.rstrip("/#:")
+    return re.split(r"[/#]", iri)[-1] if re.search(r"[/#]", iri) else iri.rpartition(":")[2]
+
+
+class _Text(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.parts: list[str] = []
+
+    def handle_data(self, data: str) -> None:
+        self.parts.append(data)
+
+
+def plain_text(html: str) -> str:
+    """Return the text of an HTML fragment on one line, without tags."""
+    parser = _Text()
+    # Python's parser gives up on marked sections such as <![x[; the text before them is kept.
+    with contextlib.suppress(AssertionError):
+        parser.feed(html)
+        parser.close()
+    return " ".join("".join(parser.parts).split())
+
+
+def canonical_targets(targets: Iterable[str], preferred: str = "") -> dict[str, str]:
+    """Return the canonical spelling of each address: `preferred`, else the most frequent variant.
+
+    What is no HTTP address is left out.
+    """
+    counts = Counter(targets)
+    chosen: dict[str, str] = {}
+    if preferred and (key := address_key(preferred)):
+        chosen[key] = preferred
+    for target, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+        if key := address_key(target):
+            chosen.setdefault(key, target)
+    return {t: chosen[key] for t in counts if (key := address_key(t))}
+
+
+def task_id(raw: RawExample, file: str) -> str:
+    """Return the id of an example's task."""
+    return re.sub(r"[^\w.\-]+", "_", local_name(raw.resource)) or PurePosixPath(file).stem
+
+
+def draft_task(
+    raw: RawExample,
+    file: str,
+    pack: Pack,
+    targets: Mapping[str, str],
+    prefixes: Mapping[str, str],
+    language: str,
+    findings: list[Finding],
+) -> LoadedTask | None:
+    """Return an example's task, or None without a query or question; oddities go to `findings`."""
+    return _Draft(raw, file, findings).task(pack, targets, prefixes, language)
+
+
+class _Draft:
+    def __init__(self, raw: RawExample, file: str, findings: list[Finding]) -> None:
+        self.raw = raw
+        self.file = file
+        self.findings = findings
+        self.id = task_id(raw, file)
+        if self.id != PurePosixPath(file).stem:
+            self._note("id-mismatch", "is in a file with another name")
+
+    def _note(self, code: str, what: str, hint: str = "", **fields: Any) -> None:
+        facts = {"id": self.id, **fields}
+        self.findings.append(Finding(code, f"{self.id} {what}", self.file, hint, facts))
+
+    def task(
+        self, pack: Pack, targets: Mapping[str, str], prefixes: Mapping[str, str], language: str
+    ) -> LoadedTask | None:
+        query = self._query()
+        question = self._question(language)
+        if query is None or question is None:
+            return None
+        form, text = query
+        completed = complete_prefixes(text, prefixes)
+        if completed.unknown:
+            names = ", ".join(f"{p}:" for p in completed.unknown)
+            unknown = list(completed.unknown)
+            self._note("unknown-prefix", f"uses undeclared prefixes: {names}", prefixes=unknown)
+        texts = self.raw.texts
+        task = LoadedTask(
+            id=self.id,
+            query=question[0],
+            expected_sparql=completed.text,
+            endpoint=self._target(pack.endpoint, targets),
+            keywords=self._keywords(),
+            form=form,
+            resource=self.raw.resource,
+            federates_with=tuple(dict.fromkeys(texts(SPEX + "federatesWith"))),
+            source_file=self.file,
+            corpus=pack.key,
+            group=next(iter(texts(RB + "group")), ""),
+            bag=any(v in _TRUE for v in texts(RB + "bag")),
+            ordered=any(v in _TRUE for v in texts(RB + "ordered")),
+            language=question[1],
+        )
+        return task.deferred()
+
+    def _query(self) -> tuple[QueryForm, str] | None:
+        found = [
+            (cast("QueryForm", form), text)
+            for iri, form in QUERY_PROPERTIES.items()
+            for text in self.raw.texts(iri)
+        ]
+        if not found:
+            self._note("no-query", "has no query", "add one as sh:select")
+            return None
+        if len(found) > 1:
+            self._note("several-queries", f"has {len(found)} queries; the first is used")
+        form, text = found[0]
+        if not text.strip():
+            self._note("empty-query", "has an empty query")
+            return None
+        classes = set(self.raw.texts(RDF_TYPE))
+        if not classes:
+            self._note("no-class", "has no class", "add sh:SPARQLExecutable")
+        elif others := classes & (set(CLASS_OF_FORM.values()) - {CLASS_OF_FORM[form]}):
+            names = ", ".join(sorted(local_name(c) for c in others))
+            self._note("form-mismatch", f"has the class {names} but a {form} query", form=form)
+        return form, text
+
+    def _question(self, language: str) -> tuple[str, str] | None:
+        texts = self.raw.values.get(RDFS + "comment") or self.raw.values.get(RDFS + "label") or ()
+        found = [v for v in texts if isinstance(v, ox.Literal) and v.value.strip()]
+        if not found:
+            self._note("no-question", "has no question", "add an rdfs:comment")
+            return None
+        in_language = [v for v in found if (v.language or "").split("-")[0] == language]
+        if len(in_language or found) > 1:
+            self._note("several-questions", "has several comments; one is used")
+        # Plain text before HTML, tagged text before untagged, then the first.
+        best = min(
+            in_language or found, key=lambda v: (v.datatype.value == _HTML, v.language is None)
+        )
+        text = best.value
+        if best.datatype.value == _HTML:
+            self._note("html-question", "has a question in HTML; its text is used")
+            text = plain_text(text)
+            if not text:
+                self._note("no-question", "has a question in HTML without text")
+                return None
+        return " ".join(text.split()), (best.language or language)
+
+    def _keywords(self) -> tuple[str, ...]:
+        words = (
+            word.strip() for text in self.raw.texts(SCHEMA + "keywords") for word in text.split(",")
+        )
+        found = tuple(dict.fromkeys(w for w in words if w))
+        if not found:
+            self._note("no-keywords", "has no keywords")
+        return found
+
+    def _target(self, endpoint: str, targets: Mapping[str, str]) -> str:
+        written = list(dict.fromkeys(self.raw.texts(SCHEMA + "target")))
+        for bad in (t for t in written if address_key(t) is None):
+            self._note("bad-target", f"has a target that is no HTTP address: {bad!r}", target=bad)
+        usable = [t for t in written if address_key(t) is not None]
+        for target in usable:
+            if (read := targets[target]) != target:
+                what = f"has the target {target}, read as {read}"
+                self._note("target-variant", what, target=target, read=read)
+        canonical = list(dict.fromkeys(targets[t] for t in usable))
+        if not canonical:
+            self._note("no-target", "has no target; the pack's endpoint is used")
+            return endpoint
+        if len(canonical) > 1:
+            self._note("several-targets", f"has several targets: {', '.join(canonical)}")
+        return endpoint if endpoint in canonical else canonical[0]

@@ -1,0 +1,255 @@
+"""The registry of a corpus: which endpoints and graphs its examples reach, and how often.
+
+It is read from the examples' queries (`query_scopes`), targets and ``spex:federatesWith``; what the
+pack says (its own endpoint, ``[[federated]]``) comes first. It shows questions and never gold
+queries, and nothing of hidden tasks.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+
+from reasoningbank.corpus.examples import SCHEMA, read_example_file
+from reasoningbank.corpus.pack import Pack, known_packs, load_pack
+from reasoningbank.corpus.scopes import Scope, query_scopes
+from reasoningbank.corpus.shacl import load_corpus
+from reasoningbank.corpus.well_known import Identity, dataset_of, identity_of
+from reasoningbank.errors import QueryError
+from reasoningbank.sparql import address_key
+
+__all__ = ["Registry", "RegistryEndpoint", "UsedGraph", "read_registry"]
+
+#: Questions kept for each endpoint.
+QUESTIONS = 3
+
+
+@dataclass(frozen=True)
+class UsedGraph:
+    """A graph that examples name, and how many do."""
+
+    graph: str
+    tasks: int
+
+
+@dataclass(frozen=True)
+class RegistryEndpoint:
+    """One endpoint, as the pack and the examples know it.
+
+    Attributes:
+        url: The canonical spelling: the pack's, else the most frequent.
+        name: Its name for people; unique in its registry.
+        authority: Who runs it.
+        spellings: Every spelling that occurs, `url` first.
+        tasks: Examples that reach it in any way.
+        as_target: Examples that are asked of it.
+        by_service: Examples that reach it with SERVICE.
+        declared: Examples that declare it with ``spex:federatesWith``.
+        prefixes: Prefix and namespace used in its parts of queries, the most used first.
+        graphs: Graphs named in its parts of queries, the most used first.
+        questions: Up to three questions of those examples.
+    """
+
+    url: str
+    name: str
+    authority: str
+    spellings: tuple[str, ...]
+    tasks: int = 0
+    as_target: int = 0
+    by_service: int = 0
+    declared: int = 0
+    prefixes: tuple[tuple[str, str], ...] = ()
+    graphs: tuple[UsedGraph, ...] = ()
+    questions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Registry:
+    """The endpoints of a corpus, the most used first.
+
+    Attributes:
+        source: The corpus, e.g. ``ontology/uniprot``.
+        endpoints: What it reaches.
+        tasks: Examples that were read.
+        unread: Of these, examples whose queries could not be parsed; only their targets and
+            ``spex:federatesWith`` are counted.
+    """
+
+    source: str
+    endpoints: tuple[RegistryEndpoint, ...]
+    tasks: int
+    unread: int = 0
+
+    def at(self, url: str) -> RegistryEndpoint | None:
+        """Return the endpoint at an address, in any spelling."""
+        key = address_key(url)
+        return next((e for e in self.endpoints if key and address_key(e.url) == key), None)
+
+
+@dataclass(frozen=True)
+class _Use:
+    """What one example reaches; addresses as written."""
+
+    id: str
+    question: str
+    targets: tuple[str, ...]
+    declared: tuple[str, ...]
+    scopes: tuple[Scope, ...] | None
+
+
+@dataclass
+class _Counted:
+    """An endpoint while it is counted, in sets of task ids."""
+
+    spellings: Counter[str] = field(default_factory=Counter)
+    ways: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    prefixes: Counter[tuple[str, str]] = field(default_factory=Counter)
+    graphs: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    questions: dict[str, str] = field(default_factory=dict)
+
+
+def read_registry(pack: Pack, hidden: Collection[str] = ()) -> Registry:
+    """Read what the examples of a pack reach.
+
+    Args:
+        pack: The pack.
+        hidden: Ids of tasks of which nothing may be shown, e.g. those of the evaluation split.
+
+    Examples:
+        >>> registry = read_registry(load_pack("uniprot"))
+        >>> registry.source, registry.endpoints[0].name
+        ('ontology/uniprot', 'UniProt')
+    """
+    unseen = frozenset(hidden)
+    uses = [use for use in _uses(pack) if use.id not in unseen]
+    found: dict[str, _Counted] = defaultdict(_Counted)
+    for use in uses:
+        _count(use, found)
+    from_pack = _of_pack(pack)
+    for key in from_pack:
+        found[key]
+    endpoints = [_endpoint(counted, from_pack.get(key)) for key, counted in found.items()]
+    endpoints.sort(key=lambda e: (e.url != pack.endpoint, -e.tasks, e.url))
+    known = known_packs().get(pack.key) == pack.root
+    return Registry(
+        f"ontology/{pack.key}" if known else pack.key,
+        tuple(_with_unique_names(endpoints)),
+        len(uses),
+        sum(use.scopes is None for use in uses),
+    )
+
+
+def _uses(pack: Pack) -> tuple[_Use, ...]:
+    files = (*pack.root.glob("pack.toml"), *sorted(pack.examples.rglob("*.ttl")))
+    stamp = tuple((f, s.st_mtime_ns, s.st_size) for f in files for s in [f.stat()])
+    return _read_uses(pack.root, pack.examples, stamp)
+
+
+@lru_cache(maxsize=8)
+def _read_uses(
+    root: Path, examples: Path, stamp: tuple[tuple[Path, int, int], ...]
+) -> tuple[_Use, ...]:
+    # The stamp is an argument so that a changed folder is read again.
+    pack = replace(load_pack(root), examples=examples)
+    written = _written_targets(pack, (path for path, *_ in stamp if path.suffix == ".ttl"))
+    uses = []
+    for task in load_corpus(pack).tasks:
+        targets = written.get((task.source_file, task.resource), ()) or (task.endpoint,)
+        try:
+            scopes = query_scopes(task.expected_sparql)
+        except QueryError:
+            scopes = None
+        uses.append(_Use(task.id, task.query, targets, task.federates_with, scopes))
+    return tuple(uses)
+
+
+def _written_targets(pack: Pack, files: Iterable[Path]) -> dict[tuple[str, str], tuple[str, ...]]:
+    """Return all targets as written, by file and example; a task keeps one, in one spelling."""
+    written: dict[tuple[str, str], tuple[str, ...]] = {}
+    for path in files:
+        file = read_example_file(path, path.relative_to(pack.examples).as_posix())
+        for raw in file.examples:
+            if raw.resource:
+                usable = (t for t in raw.texts(SCHEMA + "target") if address_key(t))
+                written[file.path, raw.resource] = tuple(dict.fromkeys(usable))
+    return written
+
+
+def _count(use: _Use, found: dict[str, _Counted]) -> None:
+    def note(address: str, way: str) -> _Counted | None:
+        key = address_key(address)
+        if key is None:
+            return None
+        endpoint = found[key]
+        endpoint.spellings[address] += 1
+        endpoint.ways[way].add(use.id)
+        endpoint.questions.setdefault(use.id, use.question)
+        return endpoint
+
+    own = [e for target in use.targets if (e := note(target, "target"))]
+    for address in use.declared:
+        note(address, "declared")
+    for scope in use.scopes or ():
+        asked = own
+        if scope.endpoint:
+            served = note(scope.endpoint, "service")
+            asked = [served] if served else []
+        for endpoint in asked:
+            endpoint.prefixes.update(scope.prefixes)
+            for graph in scope.graphs:
+                endpoint.graphs[graph].add(use.id)
+
+
+def _of_pack(pack: Pack) -> dict[str, tuple[str, Identity]]:
+    """Return address and identity of the endpoints that the pack itself names, by key."""
+    own = [(pack.endpoint, pack.name, pack.authority)] if pack.endpoint else []
+    named = [*own, *((f.url, f.name, f.authority) for f in pack.federated)]
+    found: dict[str, tuple[str, Identity]] = {}
+    for url, name, authority in named:
+        known = identity_of(url)
+        if key := address_key(url):
+            found.setdefault(key, (url, Identity(name or known.name, authority or known.authority)))
+    return found
+
+
+def _endpoint(found: _Counted, from_pack: tuple[str, Identity] | None) -> RegistryEndpoint:
+    common = [url for url, _ in sorted(found.spellings.items(), key=lambda i: (-i[1], i[0]))]
+    url, identity = from_pack or (common[0], identity_of(common[0]))
+    prefixes = sorted(found.prefixes.items(), key=lambda item: (-item[1], item[0]))
+    graphs = [UsedGraph(graph, len(tasks)) for graph, tasks in found.graphs.items()]
+    # The corpus is sorted by topic: take questions from all over it.
+    questions = list(dict.fromkeys(found.questions.values()))
+    step = max(1, len(questions) // QUESTIONS)
+    return RegistryEndpoint(
+        url=url,
+        name=identity.name,
+        authority=identity.authority,
+        spellings=tuple(dict.fromkeys((url, *common))),
+        tasks=len(found.questions),
+        as_target=len(found.ways["target"]),
+        by_service=len(found.ways["service"]),
+        declared=len(found.ways["declared"]),
+        prefixes=tuple(pair for pair, _ in prefixes),
+        graphs=tuple(sorted(graphs, key=lambda g: (-g.tasks, g.graph))),
+        questions=tuple(questions[::step][:QUESTIONS]),
+    )
+
+
+def _with_unique_names(endpoints: Iterable[RegistryEndpoint]) -> list[RegistryEndpoint]:
+    """Make names unique by the dataset in the path, else by the whole address."""
+    taken: set[str] = set()
+    out = []
+    for endpoint in endpoints:
+        dataset = dataset_of(endpoint.url)
+        choices = (
+            endpoint.name,
+            f"{endpoint.name} {dataset}" if dataset else endpoint.name,
+            f"{endpoint.name} ({address_key(endpoint.url)})",
+        )
+        name = next(c for c in choices if c.casefold() not in taken)
+        taken.add(name.casefold())
+        out.append(endpoint if name == endpoint.name else replace(endpoint, name=name))
+    return out

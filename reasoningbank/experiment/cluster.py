@@ -1,0 +1,336 @@
+"""Run trials on a Dask cluster; the driver alone writes records.
+
+Workers need the package and the addresses of endpoint and model; the pack travels with the run.
+Each worker process opens its own context once and freezes gold results in a temporary folder: a
+verdict depends only on the answers, so on fixed data it is the same on every worker.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import tempfile
+import threading
+import time
+import zipfile
+import zlib
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from reasoningbank.agents import Attempt
+from reasoningbank.corpus import Pack, load_pack
+from reasoningbank.errors import SetupError, UsageError, need_package
+from reasoningbank.experiment.config import Experiment
+from reasoningbank.experiment.context import RunContext, context_at
+from reasoningbank.experiment.executors import Finished, Retrier, Started
+from reasoningbank.experiment.plan import Job, Plan
+from reasoningbank.experiment.records import TrialRecord
+from reasoningbank.experiment.settings import Executor
+from reasoningbank.experiment.state import Stop
+from reasoningbank.experiment.trial import Trial
+from reasoningbank.findings import Finding
+from reasoningbank.judge import GoldStore
+from reasoningbank.lm import ModelHandle
+from reasoningbank.sparql import EndpointConfig, is_loopback
+from reasoningbank.trajectory import Trajectory, Usage
+
+__all__ = ["on_dask", "packed"]
+
+#: Ctrl-C reaches every process of the terminal; only the driver reacts.
+_IGNORE_INTERRUPTS = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
+#: Seconds to wait for a scheduler and its first worker.
+CONNECT_S = 20
+
+
+def on_dask(
+    jobs: Sequence[Job],
+    experiment: Experiment,
+    config: EndpointConfig,
+    plan: Plan,
+    models: Mapping[str, ModelHandle],
+    stop: Stop,
+    on_notice: Callable[[str], None],
+) -> Generator[Started | Finished]:
+    """Run jobs on a cluster and yield events in the order in which they happen."""
+    _check_reach(experiment.executor, config, models)
+    need_package("distributed", "scale")
+    import distributed
+
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(_quiet_logs())
+        client = stack.enter_context(_client(experiment.executor, on_notice))
+        workers = len(client.nthreads())
+        on_notice(f"{workers} Dask workers, {sum(client.nthreads().values())} trials at one time")
+        setup = WorkerSetup(
+            experiment=experiment,
+            config=_divided(config, workers),
+            pack_key=plan.pack.key,
+            pack_files=packed(plan.pack),
+            test_set=plan.pack.examples == plan.pack.test,
+            prefixes=dict(plan.pack.prefixes),
+            models=models,
+            hidden=plan.hidden,
+            hidden_by_task=plan.hidden_by_task,
+        )
+        name = f"reasoningbank-{time.time_ns()}"
+        client.register_plugin(_plugin(setup), name=name)
+        futures = {client.submit(_trial, name, job, pure=False): job for job in jobs}
+        stack.callback(_forget, client, name, futures)
+        stack.enter_context(_cancelling(client, futures, stop))
+        try:
+            for future in distributed.as_completed(
+                list(futures), loop=client.loop, raise_errors=False
+            ):
+                job = futures.pop(future)
+                if future.cancelled() and stop.event.is_set():
+                    yield Finished(job, None)
+                    continue
+                record = _record(future, job)
+                yield Started(job)
+                yield Finished(job, record)
+        except (OSError, CancelledError) as error:
+            raise SetupError(
+                f"the Dask cluster is gone ({type(error).__name__})",
+                where="executor",
+                hint="start it again and run the same command: what is on disk is done",
+                code="no-cluster",
+            ) from error
+
+
+@contextlib.contextmanager
+def _cancelling(client: Any, futures: Mapping[Any, Job], stop: Stop) -> Iterator[None]:
+    """Cancel the trials that no worker has begun as soon as the run is stopped."""
+    done = threading.Event()
+
+    def watch() -> None:
+        while not done.is_set():
+            if stop.event.wait(0.5):
+                with contextlib.suppress(Exception):
+                    begun = {key for keys in client.processing().values() for key in keys}
+                    client.cancel([f for f in list(futures) if f.key not in begun])
+                return
+
+    threading.Thread(target=watch, name="dask-stop", daemon=True).start()
+    try:
+        yield
+    finally:
+        done.set()
+
+
+def _forget(client: Any, plugin: str, futures: Mapping[Any, Job]) -> None:
+    # The cluster may be gone, and then there is nothing to undo.
+    with contextlib.suppress(Exception):
+        client.cancel(list(futures))
+        client.unregister_worker_plugin(plugin)
+
+
+def _record(future: Any, job: Job) -> TrialRecord:
+    import distributed
+
+    try:
+        return TrialRecord.from_json(future.result())
+    except distributed.KilledWorker:
+        died = Finding("worker-died", "every worker that ran the trial died")
+        attempt = Attempt(None, "", "error", Usage(), Trajectory(), findings=(died,))
+        started = datetime.now(UTC).isoformat(timespec="milliseconds")
+        return TrialRecord.of(job.key, job.task, attempt, None, started=started, model={})
+
+
+@dataclass
+class WorkerSetup:
+    """What a worker is given, and the context that it opens."""
+
+    experiment: Experiment
+    config: EndpointConfig
+    pack_key: str
+    pack_files: bytes
+    test_set: bool
+    prefixes: Mapping[str, str]
+    models: Mapping[str, ModelHandle]
+    hidden: frozenset[str]
+    hidden_by_task: Mapping[str, frozenset[str]]
+    retrier: Any = field(default=None, repr=False)
+    _context: RunContext | None = field(default=None, repr=False)
+    _stack: Any = field(default=None, repr=False)
+    _lock: Any = field(default=None, repr=False)
+
+    def start(self) -> None:
+        """Create what cannot be pickled."""
+        self._stack, self._lock = contextlib.ExitStack(), threading.Lock()
+        self.retrier = Retrier(self._make, self.experiment.retries, time.sleep)
+
+    def close(self) -> None:
+        """Close the context."""
+        self._stack.close()
+
+    def _make(self, job: Job, worker: int) -> Trial:
+        with self._lock:
+            if self._context is None:
+                self._context = self._open()
+        return Trial(self._context, self.experiment, job.arm, job.task, job.key, worker)
+
+    def _open(self) -> RunContext:
+        name = self._stack.enter_context(
+            tempfile.TemporaryDirectory(prefix="reasoningbank-", ignore_cleanup_errors=True)
+        )
+        root = Path(name) / self.pack_key
+        with zipfile.ZipFile(io.BytesIO(self.pack_files)) as files:
+            files.extractall(root)
+        pack = load_pack(root)
+        pack = replace(pack.with_test_set() if self.test_set else pack, prefixes=self.prefixes)
+        sandboxed = any(arm.agent == "rlm" for arm in self.experiment.arms)
+        context: RunContext = self._stack.enter_context(
+            context_at(
+                self.config,
+                pack,
+                GoldStore(Path(name) / "gold", "this run's"),
+                models=self.models,
+                spare_sandboxes=int(sandboxed),
+                hidden=self.hidden,
+                hidden_by_task=self.hidden_by_task,
+            )
+        )
+        return context
+
+
+def _trial(plugin: str, job: Job) -> dict[str, Any]:
+    """Run a trial on a worker and return its record as data."""
+    import distributed
+
+    worker = distributed.get_worker()
+    # Workers of a local cluster are numbered; a local model keeps a slot for each.
+    number = worker.name if isinstance(worker.name, int) else zlib.crc32(str(worker.name).encode())
+    data: dict[str, Any] = worker.plugins[plugin].setup_data.retrier.run(job, number).to_json()
+    return data
+
+
+def _plugin(data: WorkerSetup) -> Any:
+    import distributed
+
+    class ContextPlugin(distributed.WorkerPlugin):  # type: ignore[misc]
+        """Keeps a run's context on a worker."""
+
+        def __init__(self) -> None:
+            self.setup_data = data
+
+        def setup(self, worker: Any) -> None:
+            self.setup_data.start()
+
+        def teardown(self, worker: Any) -> None:
+            self.setup_data.close()
+
+    return ContextPlugin()
+
+
+@contextlib.contextmanager
+def _client(executor: Executor, on_notice: Callable[[str], None]) -> Iterator[Any]:
+    import distributed
+
+    with contextlib.ExitStack() as stack:
+        try:
+            address: Any = executor.scheduler
+            if address:
+                on_notice(f"waiting for the Dask scheduler at {address}")
+            else:
+                address = stack.enter_context(
+                    distributed.LocalCluster(
+                        n_workers=executor.workers,
+                        threads_per_worker=1,
+                        # Not the usual port, which may belong to another cluster.
+                        dashboard_address="127.0.0.1:0",
+                        # A worker that loses a closing scheduler logs an error.
+                        silence_logs=logging.CRITICAL,
+                        preload=[_IGNORE_INTERRUPTS],
+                    )
+                )
+            client = stack.enter_context(
+                distributed.Client(address, timeout=CONNECT_S, set_as_default=False)
+            )
+            client.wait_for_workers(1, timeout=CONNECT_S)
+        except (OSError, TimeoutError) as error:
+            raise SetupError(
+                f"no Dask cluster with a worker answers ({error})",
+                where=executor.scheduler or "executor",
+                hint="start `dask scheduler` and `dask worker`, or leave the scheduler out",
+                code="no-cluster",
+            ) from error
+        yield client
+
+
+@contextlib.contextmanager
+def _quiet_logs() -> Iterator[None]:
+    """Keep Dask's log of a cluster's end off the terminal: it is reported in one line."""
+    loggers = [logging.getLogger(name) for name in ("distributed", "tornado", "asyncio")]
+    levels = [logger.level for logger in loggers]
+    try:
+        for logger in loggers:
+            logger.setLevel(logging.CRITICAL + 1)
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
+def _check_reach(
+    executor: Executor, config: EndpointConfig, models: Mapping[str, ModelHandle]
+) -> None:
+    """Check that workers on other machines can reach endpoint and models."""
+    address = executor.scheduler
+    url = address if "://" in address else f"tcp://{address}"
+    if not address or is_loopback(url) or urlsplit(url).scheme == "inproc":
+        return
+    bases = [config.address, *(model.api_base or "" for model in models.values())]
+    local = [base for base in bases if base and is_loopback(base)]
+    if local:
+        raise UsageError(
+            f"workers on other machines cannot reach {local[0]}",
+            where=f"executor.scheduler = {address!r}",
+            hint="give the experiment an endpoint and a model with public addresses",
+            code="unreachable-from-workers",
+            address=local[0],
+        )
+
+
+def _divided(config: EndpointConfig, workers: int) -> EndpointConfig:
+    """Return the endpoint with its rate limit divided among the workers."""
+    if is_loopback(config.address):
+        return config
+    return replace(
+        config,
+        federated=tuple(_divided(other, workers) for other in config.federated),
+        min_interval_s=config.min_interval_s * workers,
+        max_connections=max(1, config.max_connections // workers),
+    )
+
+
+def packed(pack: Pack) -> bytes:
+    """Return a pack as a zip file from which a worker loads it."""
+    voids = [pack.void, *(other.void for other in pack.federated)]
+    # Agents are shown examples of the pack's own corpus, even if its test set is asked.
+    own = load_pack(pack.root).examples
+    parts = [pack.root / "pack.toml", own, pack.test, pack.schema, pack.hints, *voids]
+    if pack.documents is not None:
+        parts += [*pack.data, pack.documents.initial]
+    files = {
+        file
+        for part in parts
+        if part is not None
+        for file in (part.rglob("*") if part.is_dir() else [part])
+        if file.is_file()
+    }
+    outside = [file for file in sorted(files) if not file.is_relative_to(pack.root)]
+    if outside:
+        what = f"{outside[0]} lies outside the pack, so workers would not get it"
+        hint = "move it into the pack's folder, or run in threads"
+        raise UsageError(what, where=pack.name, hint=hint, code="file-outside-pack")
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in sorted(files):
+            archive.write(file, file.relative_to(pack.root))
+    return buffer.getvalue()

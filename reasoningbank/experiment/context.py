@@ -1,0 +1,209 @@
+"""What all trials of a run share: endpoint, judge with its gold results, models, sandboxes."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from reasoningbank.agents import Demonstration, FewShotExample, load_demonstrations
+from reasoningbank.agents.sandbox import SandboxPool
+from reasoningbank.cache import cache_dir
+from reasoningbank.corpus import Pack, open_endpoint
+from reasoningbank.experiment.settings import EndpointSettings
+from reasoningbank.judge import DocumentChanges, ExecutionJudge, GoldStore
+from reasoningbank.lm import ModelHandle
+from reasoningbank.schema import EndpointProfile, Schema
+from reasoningbank.sparql import EndpointConfig, SPARQLClient
+from reasoningbank.trajectory import Recorder
+
+__all__ = [
+    "NOTHING",
+    "Recall",
+    "RunContext",
+    "context_at",
+    "data_files",
+    "demonstration_files",
+    "hash_files",
+    "open_context",
+    "opened_endpoint",
+    "store_hash",
+]
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """What all trials of a run share.
+
+    Attributes:
+        endpoint: The endpoint that the tasks ask about.
+        client: The connection to it.
+        judge: Judges attempts.
+        pack: The domain pack; None in a context made by hand.
+        schema: The endpoint's classes and properties, looked up once for all trials.
+        profile: How the endpoint can be explored, probed once for all trials.
+        models: Open models by name.
+        sandboxes: Where agents' code runs.
+        demonstrations: Worked turns of the pack.
+        hidden: Ids of the tasks whose examples no tool shows.
+        hidden_by_task: The same for single tasks, where it differs.
+    """
+
+    endpoint: EndpointConfig
+    client: SPARQLClient
+    judge: ExecutionJudge
+    pack: Pack | None = None
+    schema: Schema | None = None
+    profile: EndpointProfile | None = None
+    models: Mapping[str, ModelHandle] = field(default_factory=dict)
+    sandboxes: SandboxPool | None = None
+    demonstrations: tuple[Demonstration, ...] = ()
+    hidden: frozenset[str] = frozenset()
+    hidden_by_task: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Recall:
+    """What one trial is given of memory, as plain data: agents do not know banks."""
+
+    snapshot: str = ""
+    context: str = ""
+    demonstrations: tuple[Demonstration, ...] = ()
+    examples: tuple[FewShotExample, ...] = ()
+    question: str = ""
+    tools: Callable[[Recorder], Mapping[str, Callable[..., Any]]] | None = None
+    event: Mapping[str, Any] | None = None
+    seconds: float = 0.0
+
+
+NOTHING = Recall()
+
+
+@contextlib.contextmanager
+def open_context(
+    pack: Pack,
+    run_path: Path,
+    *,
+    endpoint: EndpointSettings | None = None,
+    services: Iterable[str] = (),
+    **rest: Any,
+) -> Iterator[RunContext]:
+    """Open endpoint and context for the length of a block.
+
+    Args:
+        pack: The domain pack.
+        run_path: Folder of the run; gold results are frozen below it.
+        endpoint: A running endpoint to use instead of the embedded one.
+        services: What SERVICE may name at a running endpoint; see `open_endpoint`.
+        **rest: See `context_at`.
+
+    Yields:
+        The context.
+    """
+    golds = GoldStore(run_path / "gold", store_hash(pack, endpoint))
+    with (
+        opened_endpoint(pack, endpoint, services) as config,
+        context_at(config, pack, golds, **rest) as context,
+    ):
+        yield context
+
+
+@contextlib.contextmanager
+def context_at(
+    config: EndpointConfig,
+    pack: Pack,
+    golds: GoldStore,
+    *,
+    models: Mapping[str, ModelHandle] | None = None,
+    spare_sandboxes: int = 0,
+    hidden: frozenset[str] = frozenset(),
+    hidden_by_task: Mapping[str, frozenset[str]] | None = None,
+) -> Iterator[RunContext]:
+    """Open the context of a running endpoint for the length of a block."""
+    with contextlib.ExitStack() as stack:
+        client = stack.enter_context(SPARQLClient(config))
+        sandboxes = stack.enter_context(SandboxPool(spare=spare_sandboxes))
+        declared = Schema.of_files(pack.schema) if pack.schema else None
+        if declared is not None:
+            # Report a broken schema now, not from a tool in the middle of a trial.
+            _ = declared.classes
+        profile = stack.enter_context(
+            contextlib.closing(EndpointProfile(config, declared=declared))
+        )
+        yield RunContext(
+            endpoint=config,
+            client=client,
+            judge=ExecutionJudge(client, golds, documents=DocumentChanges.of(pack)),
+            pack=pack,
+            schema=Schema.of(config, pack.schema),
+            profile=profile,
+            models=models or {},
+            sandboxes=sandboxes,
+            demonstrations=tuple(
+                demonstration
+                for path in demonstration_files(pack)
+                for demonstration in load_demonstrations(path)
+            ),
+            hidden=hidden,
+            hidden_by_task=hidden_by_task or {},
+        )
+
+
+@contextlib.contextmanager
+def opened_endpoint(
+    pack: Pack, settings: EndpointSettings | None, services: Iterable[str]
+) -> Iterator[EndpointConfig]:
+    """Open the pack's endpoint, or a running one as the settings say."""
+    if settings is None:
+        with open_endpoint(pack, services=services) as config:
+            yield config
+        return
+    # A bare folder of examples names no endpoint; the experiment does.
+    named = replace(pack, endpoint=pack.endpoint or settings.url, name=settings.name or pack.name)
+    with open_endpoint(named, settings.url, services=services) as config:
+        polite: dict[str, Any] = {
+            "user_agent": settings.user_agent or config.user_agent,
+            "min_interval_s": settings.min_interval_s,
+            "max_connections": settings.max_connections,
+            "timeout_s": settings.timeout_s,
+            "max_rows": settings.max_rows,
+            "cache": cache_dir() / "answers.sqlite" if settings.cache else None,
+        }
+        yield replace(
+            config,
+            label_properties=settings.label_properties or config.label_properties,
+            federated=tuple(replace(other, **polite) for other in config.federated),
+            **polite,
+        )
+
+
+def store_hash(pack: Pack, endpoint: EndpointSettings | None) -> str:
+    """Return a hash of the endpoint's content: of its files, or of its address."""
+    if endpoint is not None:
+        return hashlib.sha256(endpoint.url.encode()).hexdigest()[:16]
+    return hash_files(data_files(pack))
+
+
+def data_files(pack: Pack) -> tuple[Path, ...]:
+    """Return the files of the embedded stores, including federated endpoints and documents."""
+    initial = pack.documents.initial if pack.documents else None
+    documents = () if initial is None else (initial,)
+    return (*pack.data, *(path for other in pack.federated for path in other.data), *documents)
+
+
+def demonstration_files(pack: Pack) -> tuple[Path, ...]:
+    """Return the pack's files of worked turns, if any."""
+    path = pack.root / "hints" / "demonstrations.json"
+    return (path,) if path.exists() else ()
+
+
+def hash_files(paths: Iterable[Path]) -> str:
+    """Return a hash of the contents of files, 16 hexadecimal digits; order does not matter."""
+    digest = hashlib.sha256()
+    for path in sorted(paths):
+        with path.open("rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()[:16]

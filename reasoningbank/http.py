@@ -1,0 +1,410 @@
+"""HTTP with deadlines, byte caps, checked redirects and retries.
+
+`send` bounds the whole exchange: a server that sends a byte now and then cannot outlast its
+timeout, because a timer shuts the socket. `retrying` repeats an exchange while the server is busy,
+and waits as long as its Retry-After says.
+"""
+
+from __future__ import annotations
+
+import http.client
+import random
+import re
+import socket
+import ssl
+import threading
+import time
+import urllib.error
+import urllib.request
+import weakref
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from email.message import Message
+from email.utils import parsedate_to_datetime
+from html import unescape
+from typing import Any, Protocol
+from urllib.parse import urljoin, urlsplit
+
+from reasoningbank.errors import UsageError
+
+__all__ = [
+    "BUSY",
+    "Dropped",
+    "ExchangeError",
+    "Gate",
+    "Reply",
+    "Sink",
+    "TimedOut",
+    "Unreachable",
+    "gate_for",
+    "media_type",
+    "retry_after",
+    "retrying",
+    "same_origin",
+    "send",
+]
+
+#: Statuses of a server that may answer later.
+BUSY = frozenset({429, 502, 503, 504})
+#: Bytes read of a response whose status is not 2xx.
+ERROR_BYTES = 64 * 1024
+#: Bytes kept of a body that goes to a sink, to recognise what it is.
+HEAD_BYTES = 4 * 1024
+MESSAGE_CHARS = 300
+_CHUNK = 256 * 1024
+_MOST_REDIRECTS = 10
+_TITLE = re.compile(r"<title[^>]*>(.*?)</title>|<h1[^>]*>(.*?)</h1>", re.I | re.S)
+
+
+class ExchangeError(Exception):
+    """An exchange that gave no whole response; the caller maps it to an error."""
+
+
+class Unreachable(ExchangeError):  # noqa: N818
+    """No connection was made, so the request was not sent."""
+
+
+class Dropped(ExchangeError):  # noqa: N818
+    """The connection ended before the response did."""
+
+
+class TimedOut(ExchangeError):  # noqa: N818
+    """The time ran out after the connection was made."""
+
+
+class Sink(Protocol):
+    """Takes a body in pieces, so that it is never held whole."""
+
+    def feed(self, chunk: bytes) -> bool:
+        """Take some bytes; return whether no more are wanted."""
+
+    def close(self) -> None:
+        """Discard what was taken: the exchange failed."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A response.
+
+    Attributes:
+        status: HTTP status.
+        headers: Response headers.
+        body: The bytes read; if they went to a sink, the first few thousand of them.
+        cut: Whether reading stopped at the byte cap, with more to come.
+        sink: What took the body, if anything did.
+        url: The address that answered, after redirects.
+    """
+
+    status: int
+    headers: Message
+    body: bytes = field(repr=False)
+    cut: bool = False
+    sink: Sink | None = field(default=None, repr=False)
+    url: str = ""
+
+    @property
+    def media_type(self) -> str:
+        """The content type without parameters, in lower case."""
+        return media_type(self.headers)
+
+    @property
+    def is_html(self) -> bool:
+        """Whether the body is a web page."""
+        start = self.body[:200].lstrip().lower()
+        return start.startswith((b"<!doctype html", b"<html")) or (
+            self.media_type == "text/html" and not start.startswith(b"<?xml")
+        )
+
+    @property
+    def message(self) -> str:
+        """What the body says, in one line: the title of a page, otherwise the text."""
+        text = self.body[:ERROR_BYTES].decode("utf-8", "replace")
+        if self.is_html:
+            title = _TITLE.search(text)
+            text = unescape(title[1] or title[2] or "") if title else ""
+        text = " ".join(text.split())
+        return text if len(text) <= MESSAGE_CHARS else text[:MESSAGE_CHARS] + "…"
+
+
+def media_type(headers: Message) -> str:
+    """Return the content type without parameters, in lower case."""
+    return (headers.get("Content-Type") or "").split(";")[0].strip().lower()
+
+
+def retry_after(headers: Mapping[str, Any] | Message) -> float | None:
+    """Return the seconds of a Retry-After header, at least 0; None if there is none."""
+    text = str(headers.get("Retry-After") or "").strip()
+    if text.isdigit():
+        return float(text)
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
+    except (TypeError, ValueError):
+        return None
+
+
+def same_origin(old: str, new: str) -> bool:
+    """Return whether a redirect stays on its host, where http may become https."""
+    one, other = urlsplit(old), urlsplit(new)
+    # Only to the usual ports: another port of the same host may be another service.
+    upgraded = (one.scheme, other.scheme) == ("http", "https") and (
+        one.port in (None, 80) and other.port in (None, 443)
+    )
+    same = (other.scheme, other.port) == (one.scheme, one.port)
+    return other.hostname == one.hostname and (upgraded or same)
+
+
+def send(
+    request: urllib.request.Request,
+    *,
+    timeout_s: float,
+    max_bytes: int,
+    tls: ssl.SSLContext | None = None,
+    proxies: bool = True,
+    follow: Callable[[str, str], bool] | None = None,
+    sink_for: Callable[[Message], Sink | None] = lambda _: None,
+) -> Reply:
+    """Send one request and read the response.
+
+    Args:
+        request: Address, method, headers and body.
+        timeout_s: Seconds for the whole exchange, redirects included.
+        max_bytes: Most bytes read of a body; the reply is then `cut`.
+        tls: TLS settings, e.g. a client certificate; the system's if None.
+        proxies: Whether the proxies of the environment are used.
+        follow: Decides from old and new address whether a redirect is followed, with the same
+            method and body. Without it, the redirect itself is the reply.
+        sink_for: Returns, from the headers of a response with status 2xx, what takes its body;
+            None to have the body in the reply. It may raise to end the exchange.
+
+    Raises:
+        Unreachable: If no connection is made.
+        Dropped: If the connection ends too early.
+        TimedOut: If the time runs out.
+        UsageError: If the address is not http or https.
+    """
+    exchange = _Exchange(timeout_s, max_bytes, tls, proxies)
+    return exchange.run(request, follow, sink_for)
+
+
+def retrying(
+    exchange: Callable[[], Reply],
+    *,
+    retries: int,
+    until: float,
+    backoff_s: float = 0.5,
+    statuses: Collection[int] = BUSY,
+    repeat: type[Exception] | tuple[type[Exception], ...] = Dropped,
+    pause: Callable[[float], None] = time.sleep,
+) -> Reply:
+    """Repeat an exchange until its reply is worth reading.
+
+    Args:
+        exchange: Sends the request once.
+        retries: Most repetitions.
+        until: Time of the monotonic clock after which no further attempt starts.
+        backoff_s: Wait before the first repetition; doubles with each, and is varied by 25%.
+            A Retry-After header can only lengthen it.
+        statuses: Statuses after which the request is repeated.
+        repeat: Exceptions after which it is repeated; any other one is raised.
+        pause: Waits for some seconds.
+
+    Returns:
+        The last reply, whatever its status.
+
+    Raises:
+        Exception: The last of the exceptions in `repeat`, if no attempt gave a reply.
+    """
+    for attempt in range(retries + 1):
+        failure: Exception | None = None
+        reply: Reply | None = None
+        try:
+            reply = exchange()
+        except repeat as error:
+            failure = error
+        if reply is not None and reply.status not in statuses:
+            return reply
+        wait = backoff_s * 2**attempt * random.uniform(0.75, 1.25)
+        if reply is not None:
+            wait = max(wait, retry_after(reply.headers) or 0.0)
+        if attempt == retries or time.monotonic() + wait >= until:
+            break
+        pause(wait)
+    if reply is None:
+        assert failure is not None
+        raise failure
+    return reply
+
+
+class _Exchange:
+    """One request in flight, whose socket is shut when its time is up."""
+
+    def __init__(
+        self, timeout_s: float, max_bytes: int, tls: ssl.SSLContext | None, proxies: bool
+    ) -> None:
+        self._timeout = timeout_s
+        self._max_bytes = max_bytes
+        self._end = time.monotonic() + timeout_s
+        self._ended = False
+        self._sockets: list[socket.socket] = []
+        self._opener = urllib.request.OpenerDirector()
+        for handler in (
+            urllib.request.ProxyHandler(None if proxies else {}),
+            _Http(self._sockets),
+            _Https(self._sockets, tls),
+        ):
+            self._opener.add_handler(handler)
+
+    def run(
+        self,
+        request: urllib.request.Request,
+        follow: Callable[[str, str], bool] | None,
+        sink_for: Callable[[Message], Sink | None],
+    ) -> Reply:
+        timer = threading.Timer(self._timeout, self._shut)
+        timer.daemon = True
+        timer.start()
+        try:
+            for _ in range(_MOST_REDIRECTS):
+                reply, onward = self._once(request, follow, sink_for)
+                if onward is None:
+                    break
+                request = onward
+            return reply
+        except TimeoutError as error:
+            raise self._reason(TimedOut(str(error))) from error
+        except urllib.error.URLError as error:
+            late = isinstance(error.reason, TimeoutError)
+            raise self._reason(TimedOut() if late else Dropped(str(error.reason))) from error
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            # ValueError: a TLS socket that was shut while it was read.
+            raise self._reason(Dropped(f"{error}" or type(error).__name__)) from error
+        finally:
+            timer.cancel()
+
+    def _once(
+        self,
+        request: urllib.request.Request,
+        follow: Callable[[str, str], bool] | None,
+        sink_for: Callable[[Message], Sink | None],
+    ) -> tuple[Reply, urllib.request.Request | None]:
+        url = request.full_url
+        if urlsplit(url).scheme not in ("http", "https"):
+            raise UsageError("not an http or https address", where=url)
+        left = max(0.1, self._end - time.monotonic())
+        with self._opener.open(request, timeout=left) as response:
+            target = response.headers.get("Location")
+            good = 200 <= response.status < 300
+            sink = sink_for(response.headers) if good else None
+            body, cut = self._body(response, sink, self._max_bytes if good else ERROR_BYTES)
+            reply = Reply(response.status, response.headers, body, cut and good, sink, url)
+        if follow is None or target is None or response.status not in (301, 302, 303, 307, 308):
+            return reply, None
+        new = urljoin(url, target)
+        if not follow(url, new):
+            return reply, None
+        return reply, urllib.request.Request(
+            new, data=request.data, headers=dict(request.headers), method=request.get_method()
+        )
+
+    def _body(self, response: Any, sink: Sink | None, most: int) -> tuple[bytes, bool]:
+        kept: list[bytes] = []
+        size = 0
+        try:
+            while chunk := response.read1(_CHUNK):
+                wanted = chunk[: most - size]
+                if sink is None or not size:
+                    kept.append(wanted if sink is None else wanted[:HEAD_BYTES])
+                size += len(chunk)
+                if (sink is not None and sink.feed(wanted)) or size > most:
+                    return b"".join(kept), True
+            if self._ended:
+                raise TimedOut
+            if response.length:
+                raise Dropped(f"{response.length:,} bytes did not arrive")
+        except BaseException:
+            if sink is not None:
+                sink.close()
+            raise
+        return b"".join(kept), False
+
+    def _shut(self) -> None:
+        self._ended = True
+        for sock in self._sockets:
+            try:
+                # Below any TLS layer, so that the reading thread is not disturbed midway.
+                socket.socket.shutdown(sock, socket.SHUT_RDWR)
+            except OSError:
+                continue
+
+    def _reason(self, otherwise: ExchangeError) -> ExchangeError:
+        if not self._sockets:
+            return Unreachable(str(otherwise) or "no answer to the attempt to connect")
+        return TimedOut() if self._ended or time.monotonic() >= self._end else otherwise
+
+
+class _Recording:
+    """Makes connections whose socket is left in `sockets` as soon as there is one."""
+
+    def __init__(self, sockets: list[socket.socket], tls: ssl.SSLContext | None = None) -> None:
+        super().__init__(**({} if tls is None else {"context": tls}))
+        self._sockets = sockets
+
+    def do_open(self, http_class: Any, req: Any, **options: Any) -> Any:
+        def connection(host: str, **settings: Any) -> Any:
+            made = http_class(host, **settings)
+            connect = made.connect
+
+            def connect_and_record() -> None:
+                connect()
+                self._sockets.append(made.sock)
+
+            made.connect = connect_and_record
+            return made
+
+        return super().do_open(connection, req, **options)  # type: ignore[misc]
+
+
+class _Http(_Recording, urllib.request.HTTPHandler):
+    pass
+
+
+class _Https(_Recording, urllib.request.HTTPSHandler):
+    pass
+
+
+class Gate:
+    """Limits simultaneous requests to one address and spaces their starts."""
+
+    def __init__(self, connections: int) -> None:
+        self._slots = threading.BoundedSemaphore(connections)
+        self._lock = threading.Lock()
+        self._next = 0.0
+
+    @contextmanager
+    def slot(self, interval_s: float, wait_s: float) -> Iterator[None]:
+        """Hold a place while a request runs, which starts `interval_s` after the last one did."""
+        end = time.monotonic() + wait_s
+        if not self._slots.acquire(timeout=max(0.0, wait_s)):
+            raise TimeoutError
+        try:
+            with self._lock:
+                now = time.monotonic()
+                start = max(now, self._next)
+                if start > max(now, end):
+                    raise TimeoutError
+                self._next = start + interval_s
+            time.sleep(start - now)
+            yield
+        finally:
+            self._slots.release()
+
+
+_gates: weakref.WeakValueDictionary[tuple[str, int], Gate] = weakref.WeakValueDictionary()
+_gates_lock = threading.Lock()
+
+
+def gate_for(address: str, connections: int) -> Gate:
+    """Return the gate that all clients of this process share for an address."""
+    with _gates_lock:
+        return _gates.setdefault((address, connections), Gate(connections))

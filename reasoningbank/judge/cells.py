@@ -1,0 +1,403 @@
+"""Cells of two results as integers, so that cells with equal values are equal numbers.
+
+Results are held as the text that SPARQL TSV writes for each term; most cells differ by that text
+alone and are never parsed. Value spaces: XML Schema Part 2, Datatypes.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from bisect import bisect_left
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyoxigraph import BlankNode, Literal, NamedNode, RdfFormat, Triple, parse
+
+from reasoningbank.judge.answer import Answer
+
+__all__ = [
+    "TOLERANCE",
+    "UNBOUND",
+    "Blank",
+    "Encoded",
+    "Ints",
+    "Value",
+    "canonical",
+    "encode",
+    "number_classes",
+    "pair_ids",
+]
+
+Ints = npt.NDArray[np.int64]
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+#: The value of an unbound cell. No other cell has it, the empty string included.
+UNBOUND = ""
+#: Two numbers are the same when they differ by no more than this share of the larger one.
+TOLERANCE = 1e-6
+
+
+class Blank(NamedTuple):
+    """A cell that holds a blank node, or a triple term that contains one.
+
+    Attributes:
+        label: Distinguishes it from other blank nodes of its own result, and of no other.
+        shape: What is known of it without its label.
+    """
+
+    label: str
+    shape: str
+
+
+#: Integers compare exactly, floats within a tolerance, blank nodes by their position.
+Value = str | int | float | Blank
+
+_INTEGERS = frozenset(
+    (
+        "integer", "long", "int", "short", "byte",
+        "nonNegativeInteger", "positiveInteger", "nonPositiveInteger", "negativeInteger",
+        "unsignedLong", "unsignedInt", "unsignedShort", "unsignedByte",
+    )
+)  # fmt: skip
+_CALENDAR = frozenset(("date", "time", "gYear", "gYearMonth", "gMonth", "gMonthDay", "gDay"))
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
+_DOUBLE = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_DATE_TIME = re.compile(
+    r"(-?[0-9]{4,})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]+))?"
+    r"(Z|[+-][0-9]{2}:[0-9]{2})?"
+)
+# Python refuses to read longer integers from text.
+_MAX_DIGITS = 4000
+# Beyond this an integer has no float, so no decimal can be compared with it.
+_FLOAT_RANGE = 10**300
+
+
+def canonical(text: str | None) -> Value:
+    """Return the value of a cell; equal values mean equal cells.
+
+    An ``int`` for a literal of an integer type, a ``float`` for a finite decimal, float or double,
+    a `Blank` for a blank node, a ``str`` for everything else. A literal whose text does not fit
+    its datatype is compared as written. Numbers stay numbers here, because whether two of them are
+    equal depends on their neighbours (`number_classes`).
+
+    Examples:
+        >>> canonical('"1"^^<http://www.w3.org/2001/XMLSchema#int>'), canonical("1.50")
+        (1, 1.5)
+        >>> canonical('"Ab"@EN') == canonical('"Ab"@en'), canonical(None) == canonical('""')
+        (True, False)
+    """
+    if text is None:
+        return UNBOUND
+    first = text[:1]
+    if "\\" not in text:
+        if first == "<" and text[1:2] != "<":
+            return text
+        if first == '"' and not text.startswith('"""'):
+            end = text.rfind('"')
+            suffix = text[end + 1 :]
+            if not suffix:
+                return text[:end]
+            if suffix[0] == "@":
+                return f'@{suffix[1:].lower()}"{text[1:end]}'
+            if suffix.startswith("^^<") and suffix.endswith(">"):
+                return _typed(text[1:end], suffix[3:-1])
+        if first == "_" and text[1:2] == ":":
+            return Blank(text, "_:")
+        if _INTEGER.fullmatch(text):
+            return _typed(text, XSD + "integer")
+        if _DOUBLE.fullmatch(text):
+            return _typed(text, XSD + "double")
+        if text in ("true", "false"):
+            return _typed(text, XSD + "boolean")
+    return _parsed(text)
+
+
+def _parsed(text: str) -> Value:
+    """Read the rarer spellings (escapes, other quotes, triple terms) with a real parser."""
+    try:
+        # TSV writes terms as Turtle does.
+        quads = list(parse(f"<s:> <p:> {text} .", RdfFormat.TURTLE))
+    except (SyntaxError, ValueError):
+        quads = []
+    # Text that no parser reads equals only itself.
+    return _of_term(quads[0].object) if len(quads) == 1 else f"?{text}"
+
+
+def _of_term(term: NamedNode | BlankNode | Literal | Triple) -> Value:
+    if isinstance(term, NamedNode):
+        return f"<{term.value}>"
+    if isinstance(term, BlankNode):
+        return Blank(f"_:{term.value}", "_:")
+    if isinstance(term, Triple):
+        parts = [_of_term(part) for part in (term.subject, term.predicate, term.object)]
+        shape = " ".join(p.shape if isinstance(p, Blank) else repr(p) for p in parts)
+        shape = f"<<{shape}>>"
+        return Blank(str(term), shape) if any(isinstance(p, Blank) for p in parts) else shape
+    if term.language:
+        direction = f"--{str(term.direction).lower()}" if term.direction else ""
+        return f'@{term.language.lower()}{direction}"{term.value}'
+    return _typed(term.value, term.datatype.value)
+
+
+def _typed(lexical: str, datatype: str) -> Value:
+    if datatype == XSD + "string":
+        return f'"{lexical}'
+    if datatype.startswith(XSD):
+        # White space around these is not part of their value.
+        value = _by_value(lexical.strip(" \t\r\n"), datatype.removeprefix(XSD))
+        if value is not None:
+            return value
+    return f'^{datatype}"{lexical}'
+
+
+def _by_value(lexical: str, name: str) -> Value | None:
+    if name in _INTEGERS:
+        fits = _INTEGER.fullmatch(lexical) and len(lexical) <= _MAX_DIGITS
+        return int(lexical) if fits else None
+    if name == "decimal":
+        return _finite(lexical) if _DECIMAL.fullmatch(lexical) else None
+    if name in ("double", "float"):
+        if lexical in ("INF", "+INF", "-INF", "NaN"):
+            return "#" + lexical.lstrip("+")
+        return _finite(lexical) if _DOUBLE.fullmatch(lexical) else None
+    if name == "boolean":
+        return {"1": "#true", "true": "#true", "0": "#false", "false": "#false"}.get(lexical)
+    if name in ("dateTime", "dateTimeStamp"):
+        return _instant(lexical)
+    if name in _CALENDAR:
+        return f'^{XSD}{name}"{re.sub(r"[+-]00:00$", "Z", lexical)}'
+    return None
+
+
+def _finite(lexical: str) -> Value:
+    value = float(lexical)
+    return value if math.isfinite(value) else f"#{'-' if value < 0 else ''}INF"
+
+
+def _instant(lexical: str) -> str | None:
+    """Return a dateTime in UTC; one without a timezone is a value of its own."""
+    parts = _DATE_TIME.fullmatch(lexical)
+    if parts is None:
+        return None
+    year, month, day, hour, minute, second, fraction, zone = parts.groups()
+    try:
+        # 24:00:00 is the first instant of the next day.
+        at = datetime(int(year), int(month), int(day)) + timedelta(
+            hours=int(hour), minutes=int(minute), seconds=int(second)
+        )
+        if zone and zone != "Z":
+            offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[4:6]))
+            at = at - offset if zone[0] == "+" else at + offset
+    except (ValueError, OverflowError):
+        return None
+    digits = (fraction or "").rstrip("0")
+    return f"#{at.isoformat()}.{digits}{'Z' if zone else ''}"
+
+
+def number_classes(
+    integers: Iterable[int], others: Iterable[float], tolerance: float = TOLERANCE
+) -> dict[int | float, str]:
+    """Name the class of each number; numbers of one class count as the same.
+
+    "Within a millionth" is not transitive, so numbers cannot be compared pair by pair and still be
+    looked up by value. They are sorted and cut into classes over both results at once, at the
+    widest gap first; no class is wider than the tolerance, and rounding noise never separates two
+    numbers while a wider gap is there to cut at.
+
+    Args:
+        integers: Values of integer type; two of them are the same only when they are equal.
+        others: Finite decimals, floats and doubles; the same within `tolerance`, with one
+            another and with integers.
+        tolerance: Largest relative difference, in [0, 1).
+
+    Examples:
+        >>> same = number_classes([3, 1234567, 1234568], [3.0000001, 0.1 + 0.2, 0.3])
+        >>> same[3] == same[3.0000001], same[0.1 + 0.2] == same[0.3]
+        (True, True)
+        >>> same[1234567] == same[1234568]
+        False
+    """
+    anchors = sorted(set(integers))
+    names: dict[int | float, str] = {anchor: f"#{anchor}" for anchor in anchors}
+    near = [anchor for anchor in anchors if abs(anchor) < _FLOAT_RANGE]
+    rest: list[float] = []
+    for value in sorted(set(others)):
+        anchor = _nearest(near, value)
+        if anchor is not None and _close(float(anchor), value, tolerance):
+            names[value] = names[anchor]
+        else:
+            rest.append(value)
+    for index, group in enumerate(_groups(np.array(rest, dtype=np.float64), tolerance)):
+        names.update(dict.fromkeys(group, f"#~{index}"))
+    return names
+
+
+def _nearest(anchors: list[int], value: float) -> int | None:
+    at = bisect_left(anchors, value)
+    around = anchors[max(0, at - 1) : at + 1]
+    return min(around, key=lambda anchor: abs(anchor - value), default=None)
+
+
+def _close(a: float, b: float, tolerance: float) -> bool:
+    return abs(a - b) <= tolerance * max(abs(a), abs(b))
+
+
+def _groups(values: npt.NDArray[np.float64], tolerance: float) -> Iterable[list[float]]:
+    """Cut sorted distinct numbers into runs no wider than the tolerance, widest gap first."""
+    if not len(values):
+        return
+    with np.errstate(over="ignore"):
+        gaps = np.diff(values)
+        widths = np.maximum(np.abs(values[:-1]), np.abs(values[1:]))
+        starts = [0, *(np.flatnonzero(gaps > tolerance * widths) + 1).tolist(), len(values)]
+    for start, stop in pairwise(starts):
+        run = values[start:stop].tolist()
+        if _close(run[0], run[-1], tolerance):
+            yield run
+        else:
+            yield from _cut(run, tolerance)
+
+
+def _cut(run: list[float], tolerance: float) -> Iterable[list[float]]:
+    # A Cartesian tree over the gaps finds each next widest gap at once.
+    gaps = [b - a for a, b in pairwise(run)]
+    left, right = [-1] * len(gaps), [-1] * len(gaps)
+    stack: list[int] = []
+    for at, gap in enumerate(gaps):
+        below = -1
+        while stack and gaps[stack[-1]] < gap:
+            below = stack.pop()
+        left[at] = below
+        if stack:
+            right[stack[-1]] = at
+        stack.append(at)
+    pending = [(stack[0], 0, len(run) - 1)]
+    while pending:
+        gap_at, first, last = pending.pop()
+        if _close(run[first], run[last], tolerance):
+            yield run[first : last + 1]
+        else:
+            pending.append((left[gap_at], first, gap_at))
+            pending.append((right[gap_at], gap_at + 1, last))
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """A result as integers; cells of both results with the same value share an id.
+
+    Attributes:
+        variables: Names of the columns.
+        values: One array per column: the id of each cell. A blank node has the id of its shape.
+        blanks: One array per column: the number of the blank node in each cell, or -1. Numbers
+            mean nothing outside their own result.
+        n_rows: How many rows; a result without columns can have some.
+        places: The position of each row in the answer.
+    """
+
+    variables: tuple[str, ...]
+    values: tuple[Ints, ...]
+    blanks: tuple[Ints, ...]
+    n_rows: int
+    places: Ints
+
+    @property
+    def has_blanks(self) -> bool:
+        """Whether any cell holds a blank node."""
+        return any(bool((column >= 0).any()) for column in self.blanks)
+
+    def select(self, columns: tuple[int, ...]) -> Encoded:
+        """Return these columns, in this order."""
+        return Encoded(
+            tuple(self.variables[c] for c in columns),
+            tuple(self.values[c] for c in columns),
+            tuple(self.blanks[c] for c in columns),
+            self.n_rows,
+            self.places,
+        )
+
+    def distinct(self) -> Encoded:
+        """Return the result without repeated rows; the first of each stays, in place."""
+        ids = np.zeros(self.n_rows, dtype=np.int64)
+        for column in (*self.values, *self.blanks):
+            ids = pair_ids(ids, column)
+        rows = np.sort(np.unique(ids, return_index=True)[1])
+        return Encoded(
+            self.variables,
+            tuple(column[rows] for column in self.values),
+            tuple(column[rows] for column in self.blanks),
+            len(rows),
+            self.places[rows],
+        )
+
+
+def pair_ids(first: Ints, second: Ints) -> Ints:
+    """Number the distinct pairs that two arrays of equal length form."""
+    if not len(first):
+        return first.astype(np.int64)
+    low = second.min()
+    keys = first * (second.max() - low + 1) + (second - low)
+    return np.unique(keys, return_inverse=True)[1].astype(np.int64)
+
+
+def encode(gold: Answer, predicted: Answer) -> tuple[Encoded, Encoded]:
+    """Return both answers as integers, with a shared numbering of values."""
+    sides = [_texts(gold), _texts(predicted)]
+    values: dict[str | None, Value] = {None: UNBOUND}
+    for side in sides:
+        for texts, _ in side:
+            values.update((text, canonical(text)) for text in texts if text not in values)
+    names = number_classes(
+        (v for v in values.values() if isinstance(v, int)),
+        (v for v in values.values() if isinstance(v, float)),
+    )
+    ids: dict[str, int] = {UNBOUND: 0}
+    numbered: dict[str | None, int] = {}
+    for text, value in values.items():
+        if isinstance(value, Blank):
+            key = value.shape
+        else:
+            key = value if isinstance(value, str) else names[value]
+        numbered[text] = ids.setdefault(key, len(ids))
+    return (
+        _encoded(gold, sides[0], values, numbered),
+        _encoded(predicted, sides[1], values, numbered),
+    )
+
+
+def _texts(answer: Answer) -> list[tuple[list[str | None], Ints]]:
+    """Return the distinct cells of each column and, for each row, which of them it holds."""
+    columns = []
+    for column in answer.table.columns:
+        encoded = column.combine_chunks().dictionary_encode(null_encoding="encode")
+        if isinstance(encoded, pa.ChunkedArray):
+            encoded = encoded.combine_chunks()
+        indices = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        columns.append((encoded.dictionary.to_pylist(), indices))
+    return columns
+
+
+def _encoded(
+    answer: Answer,
+    columns: list[tuple[list[str | None], Ints]],
+    values: dict[str | None, Value],
+    numbered: dict[str | None, int],
+) -> Encoded:
+    labels: dict[str, int] = {}
+    ids, blanks = [], []
+    for texts, rows in columns:
+        ids.append(np.array([numbered[text] for text in texts], dtype=np.int64)[rows])
+        found = [values[text] for text in texts]
+        marks = [
+            labels.setdefault(v.label, len(labels)) if isinstance(v, Blank) else -1 for v in found
+        ]
+        blanks.append(np.array(marks, dtype=np.int64)[rows])
+    places = np.arange(answer.n_rows, dtype=np.int64)
+    return Encoded(answer.variables, tuple(ids), tuple(blanks), answer.n_rows, places)

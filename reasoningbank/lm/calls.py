@@ -1,0 +1,306 @@
+"""Model calls: what they consumed, recorded as they happen, and what a failed one means."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dspy.utils import exceptions as dspy_errors
+from dspy.utils.callback import BaseCallback
+
+from reasoningbank.errors import BudgetError, ModelError, ReasoningBankError, SetupError
+from reasoningbank.trajectory import Recorder, Usage
+
+__all__ = ["CallUsage", "UsageCounter", "call_usage", "is_timeout", "lm_failure"]
+
+#: Entries of a model's history that are searched for a call's own; more than one model answers
+#: at the same time.
+_RECENT = 256
+#: LiteLLM puts its own names first: `litellm.APIError: OpenAIException - no`.
+_WRAPPED = re.compile(r"^(?:(?:litellm\.)?\w+(?:Error|Exception)\s*[:-]\s*|error - )+")
+
+
+@dataclass(frozen=True)
+class CallUsage:
+    """What one model call consumed.
+
+    Attributes:
+        prompt_tokens: Tokens sent; None if the provider did not say.
+        completion_tokens: Tokens generated; None if the provider did not say.
+        cached_prompt_tokens: Of the tokens sent, those in the provider's prefix cache.
+        dollars: Price by the price table; None if it has none.
+        from_cache: Whether DSPy's response cache answered, at no cost.
+        finish_reason: Why the model stopped: ``stop``, ``length``, …; "" if not said.
+        prompt_s: Seconds of reading the prompt, if a local server reports them.
+        generation_s: Seconds of generating, if a local server reports them.
+    """
+
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cached_prompt_tokens: int = 0
+    dollars: float | None = None
+    from_cache: bool = False
+    finish_reason: str = ""
+    prompt_s: float | None = None
+    generation_s: float | None = None
+
+
+def call_usage(entry: Mapping[str, Any], *, cache_on: bool = False) -> CallUsage:
+    """Return what a call consumed, from its entry in a `dspy.LM`'s history.
+
+    Args:
+        entry: One entry of ``lm.history``.
+        cache_on: Whether DSPy's cache, which reports no usage, could have answered.
+    """
+    usage = entry.get("usage") or {}
+    response = entry.get("response")
+    details = usage.get("prompt_tokens_details") or {}
+    timings = _timings(response)
+    return CallUsage(
+        prompt_tokens=usage.get("prompt_tokens"),
+        completion_tokens=usage.get("completion_tokens"),
+        cached_prompt_tokens=_field(details, "cached_tokens") or 0,
+        dollars=entry.get("cost"),
+        from_cache=bool(getattr(response, "cache_hit", False)) or (cache_on and not usage),
+        finish_reason=_finish_reason(response),
+        prompt_s=_seconds(timings.get("prompt_ms")),
+        generation_s=_seconds(timings.get("predicted_ms")),
+    )
+
+
+class UsageCounter(BaseCallback):  # type: ignore[misc]
+    """Counts the model calls of one trial, and writes each as an ``lm_call`` event.
+
+    Use it for the length of a trial with ``dspy.context(callbacks=[counter])``; calls from several
+    threads are kept apart. It reads the model's history, so DSPy's ``disable_history`` must stay
+    off: without it calls are counted and their tokens are not.
+
+    Args:
+        recorder: Where the events go; None to count only.
+        role: The caller's role, noted in the events.
+    """
+
+    def __init__(self, recorder: Recorder | None = None, role: str = "solver") -> None:
+        self._recorder = recorder
+        self._role = role
+        self._open: dict[str, tuple[float, Any, Mapping[str, Any]]] = {}
+        self._total = Usage()
+        self._priced = True
+        self._failed = 0
+        self._lock = threading.Lock()
+
+    @property
+    def usage(self) -> Usage:
+        """What was consumed so far; iterations, tool calls and seconds are the agent's to add."""
+        with self._lock:
+            return self._total
+
+    @property
+    def failed_calls(self) -> int:
+        """Calls that raised, after their retries."""
+        with self._lock:
+            return self._failed
+
+    def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+        """Note the start of a call."""
+        with self._lock:
+            self._open[call_id] = (time.monotonic(), instance, dict(inputs))
+
+    def on_lm_end(
+        self, call_id: str, outputs: Any | None, exception: BaseException | None = None
+    ) -> None:
+        """Count a call and record it."""
+        with self._lock:
+            began, lm, inputs = self._open.pop(call_id)
+        seconds = time.monotonic() - began
+        entry = {} if exception else _entry_of(lm, outputs)
+        options = inputs.get("kwargs") or {}
+        used = call_usage(entry, cache_on=bool(options.get("cache", getattr(lm, "cache", False))))
+        self._count(used, failed=exception is not None)
+        if self._recorder is not None:
+            event = _event(self._role, lm, inputs, entry, outputs, used, exception)
+            self._recorder.add("lm_call", event, seconds=seconds)
+
+    def _count(self, used: CallUsage, *, failed: bool) -> None:
+        with self._lock:
+            total = self._total
+            if failed:
+                self._failed += 1
+            elif used.from_cache:
+                self._total = replace(total, cached_calls=total.cached_calls + 1)
+            else:
+                # A sum with an unknown part is no price.
+                self._priced = self._priced and used.dollars is not None
+                dollars = (total.dollars or 0.0) + (used.dollars or 0.0)
+                self._total = replace(
+                    total,
+                    lm_calls=total.lm_calls + 1,
+                    prompt_tokens=total.prompt_tokens + (used.prompt_tokens or 0),
+                    completion_tokens=total.completion_tokens + (used.completion_tokens or 0),
+                    cached_prompt_tokens=total.cached_prompt_tokens + used.cached_prompt_tokens,
+                    dollars=dollars if self._priced else None,
+                )
+
+
+def _event(
+    role: str,
+    lm: Any,
+    inputs: Mapping[str, Any],
+    entry: Mapping[str, Any],
+    outputs: Any,
+    used: CallUsage,
+    exception: BaseException | None,
+) -> dict[str, Any]:
+    messages = entry.get("messages") or inputs.get("messages")
+    if not messages:
+        messages = [{"role": "user", "content": str(inputs.get("prompt") or "")}]
+    event: dict[str, Any] = {
+        "role": role,
+        "model": str(getattr(lm, "model", "")),
+        "messages": list(messages),
+        "response": _text(outputs),
+        "prompt_tokens": used.prompt_tokens,
+        "completion_tokens": used.completion_tokens,
+        "cached_prompt_tokens": used.cached_prompt_tokens,
+        "finish_reason": used.finish_reason,
+    }
+    extra = {
+        "dollars": used.dollars,
+        "from_cache": used.from_cache or None,
+        "prompt_s": used.prompt_s,
+        "generation_s": used.generation_s,
+        "adaptations": [f"{a.field} {a.action}" for a in entry.get("adaptations", ())] or None,
+        "error": f"{type(exception).__name__}: {exception}" if exception else None,
+    }
+    return event | {k: v for k, v in extra.items() if v is not None}
+
+
+def _entry_of(lm: Any, outputs: Any) -> Mapping[str, Any]:
+    # The entry holds the very object that the call returned: the only sure mark when several
+    # threads call the same model.
+    for entry in reversed(list(getattr(lm, "history", ())[-_RECENT:])):
+        if entry.get("outputs") is outputs or entry.get("response") is outputs:
+            return dict(entry)
+    return {}
+
+
+def _text(outputs: Any) -> str:
+    first = outputs[0] if isinstance(outputs, list) and outputs else outputs
+    if isinstance(first, Mapping):
+        first = first.get("text")
+    return "" if first is None else str(getattr(first, "text", first) or "")
+
+
+def _finish_reason(response: Any) -> str:
+    reason = getattr(response, "finish_reason", None)
+    choices = getattr(response, "choices", None)
+    if reason is None and choices:
+        reason = _field(choices[0], "finish_reason")
+    return str(reason or "")
+
+
+def _timings(response: Any) -> Mapping[str, Any]:
+    data = getattr(response, "provider_data", None)
+    found = data.get("timings") if isinstance(data, Mapping) else _field(response, "timings")
+    return found if isinstance(found, Mapping) else {}
+
+
+def _field(thing: Any, name: str) -> Any:
+    return thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name, None)
+
+
+def _seconds(milliseconds: Any) -> float | None:
+    return round(milliseconds / 1000, 4) if isinstance(milliseconds, (int, float)) else None
+
+
+def lm_failure(error: BaseException, model: str = "") -> ReasoningBankError | None:
+    """Return what a failed model call means for a trial.
+
+    Args:
+        error: What a call of a `dspy.LM`, or a module around it, raised.
+        model: The model's name, for the message.
+
+    Returns:
+        A `BudgetError` if the agent's prompt outgrew the context window (what it did is kept); a
+        `SetupError` if the run was set up wrongly (key, model name, unsupported setting); a
+        `ModelError` if the model could not be reached or did not answer properly; None if the
+        error is not a model's.
+
+    Examples:
+        >>> e = dspy_errors.ContextWindowExceededError(model="local", message="9030 tokens")
+        >>> lm_failure(e, "local").code
+        'context-window'
+        >>> lm_failure(ValueError("x")) is None
+        True
+    """
+    for cause in _causes(error):
+        if isinstance(cause, ReasoningBankError):
+            return cause
+        if isinstance(cause, dspy_errors.LMError):
+            return _of_lm_error(cause, model or str(getattr(cause, "model", "") or "model"))
+    return None
+
+
+def is_timeout(error: BaseException) -> bool:
+    """Return whether a model did not answer in time; one that refuses late has answered."""
+    return any(isinstance(cause, dspy_errors.LMTimeoutError) for cause in _causes(error))
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error and its causes (``raise … from``), as DSPy wraps failures.
+
+    Contexts are not followed: an error that was merely being handled is not the cause.
+    """
+    seen: set[int] = set()
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in seen:
+        yield cause
+        seen.add(id(cause))
+        cause = cause.__cause__
+
+
+def _of_lm_error(error: dspy_errors.LMError, model: str) -> ReasoningBankError:
+    said = _first_line(error)
+    if isinstance(error, dspy_errors.ContextWindowExceededError) or _is_overflow(said):
+        return BudgetError(
+            f"the prompt no longer fits the model's context window ({said})",
+            where=model,
+            hint="give the agent fewer turns, shorter tool results or a larger context",
+            code="context-window",
+            budget="context_window",
+        )
+    if isinstance(error, dspy_errors.LMAuthError):
+        hint = "check the API key"
+        return SetupError(f"the key was refused ({said})", where=model, hint=hint, code="bad-key")
+    if isinstance(error, dspy_errors.LMBillingError):
+        return SetupError(f"the account is exhausted ({said})", where=model, hint="check billing")
+    wrong_setting = (
+        dspy_errors.LMUnsupportedModelError,
+        dspy_errors.LMUnsupportedFeatureError,
+        dspy_errors.LMConfigurationError,
+    )
+    if isinstance(error, wrong_setting):
+        return SetupError(said, where=model, hint="check the model's name and settings")
+    if isinstance(error, dspy_errors.LMRateLimitError):
+        return ModelError(
+            f"the rate limit outlasted the retries ({said})",
+            where=model,
+            hint="run the same command later; finished trials are kept",
+            code="rate-limit",
+        )
+    return ModelError(said, where=model, hint="check that the model is up, then run again")
+
+
+def _is_overflow(said: str) -> bool:
+    text = said.lower()
+    return "context" in text and ("exceeds the available" in text or "maximum context" in text)
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(getattr(error, "message", "") or error).strip().splitlines()
+    said = _WRAPPED.sub("", lines[0]).partition(", Received response - ")[0] if lines else ""
+    return said[:300] or type(error).__name__

@@ -1,0 +1,425 @@
+"""What a server serves and allows, what its sessions share, and what each session holds."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reasoningbank.corpus import Pack, Task, load_shacl_tasks, open_endpoint, split_tasks
+from reasoningbank.errors import SetupError
+from reasoningbank.schema import EndpointProfile, Schema
+from reasoningbank.sparql import EndpointConfig, SPARQLClient
+
+if TYPE_CHECKING:
+    from reasoningbank.mcp.asking import Asker, Cards
+    from reasoningbank.memory import MemoryBank
+import secrets
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from mcp.server.context import ServerRequestContext
+from mcp.types.version import MODERN_PROTOCOL_VERSIONS
+
+from reasoningbank.errors import ToolError
+from reasoningbank.refs import RefStore
+from reasoningbank.tools import EndpointTools, MemoryTools, SPARQLTools
+
+__all__ = ["Opened", "ProgramLimits", "Session", "Sessions", "Settings", "Shared", "key_of"]
+
+
+@dataclass(frozen=True)
+class ProgramLimits:
+    """Limits of one program.
+
+    Attributes:
+        requests: HTTP requests.
+        rows: Rows of one result, and rows of all loops together.
+        seconds: Wall time.
+    """
+
+    requests: int = 1_000
+    rows: int = 100_000
+    seconds: float = 300.0
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a server serves and allows; by default it writes nothing and calls no model.
+
+    Attributes:
+        pack: The domain pack.
+        url: A running endpoint instead of the pack's own.
+        bank: A memory bank, opened read-only; None offers no memory tools.
+        allow_write: Addresses below which programs may write documents.
+        allow_read: Addresses that programs may read besides the pack's endpoints and
+            `allow_write`.
+        addresses: Public base → the base that really answers.
+        credentials: A TOML file of credentials for servers.
+        limits: Limits of one program.
+        lm: The model that answers questions; None offers no `ask`.
+        agent: The agent that answers.
+        most_handles: Handles of one session.
+        most_sessions: Concurrent sessions over HTTP.
+        idle_s: Seconds after which an idle HTTP session ends.
+    """
+
+    pack: Pack
+    url: str | None = None
+    bank: Path | None = None
+    allow_write: tuple[str, ...] = ()
+    allow_read: tuple[str, ...] = ()
+    addresses: Mapping[str, str] = field(default_factory=dict)
+    credentials: Path | None = None
+    limits: ProgramLimits = ProgramLimits()
+    lm: str | None = None
+    agent: str = "rlm"
+    most_handles: int = 1_000
+    most_sessions: int = 64
+    idle_s: float = 1_800.0
+
+
+@dataclass(frozen=True)
+class Opened:
+    """An open endpoint: its configuration, client, vocabulary and profile."""
+
+    endpoint: EndpointConfig
+    client: SPARQLClient
+    vocabulary: Schema
+    profile: EndpointProfile
+
+
+class Shared:
+    """Holds expensive objects once for all sessions; thread-safe.
+
+    The endpoint opens in the background while the client connects; everything else that is
+    expensive is created on first use.
+
+    Args:
+        settings: What is served and allowed.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._stack = contextlib.ExitStack()
+        self._lock = threading.RLock()
+        self._asker_lock = threading.Lock()
+        self._opener = ThreadPoolExecutor(1, thread_name_prefix="opening")
+        self._opened: Future[Opened] | None = None
+        self._closed = False
+        self._evaluation: tuple[Task, ...] | None = None
+        self._bank: MemoryBank | None = None
+        self._cards: Cards | None = None
+        self._asker: Asker | None = None
+
+    def __enter__(self) -> Shared:
+        self._opened = self._opener.submit(self._open)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close everything; calling it again is harmless."""
+        self._opener.shutdown(wait=True)
+        with self._lock:
+            self._closed = True
+            self._stack.close()
+
+    @property
+    def opened(self) -> Opened:
+        """The endpoint, once it is open.
+
+        Raises:
+            ReasoningBankError: If it could not be opened.
+        """
+        if self._opened is None or self._closed:
+            raise SetupError("the server is not running")
+        return self._opened.result()
+
+    def evaluation(self) -> tuple[Task, ...]:
+        """Return the tasks of the pack's test split, which no answer may reveal.
+
+        Raises:
+            UsageError: If the pack's examples cannot be read.
+        """
+        with self._lock:
+            if self._evaluation is None:
+                pack = self.settings.pack
+                tasks = load_shacl_tasks(pack) if pack.examples.is_dir() else []
+                self._evaluation = tuple(split_tasks(tasks).test) if tasks else ()
+            return self._evaluation
+
+    def bank(self) -> MemoryBank:
+        """Return the memory bank.
+
+        Raises:
+            RecordError: If it is damaged.
+            SetupError: If the server has none.
+        """
+        with self._lock:
+            if self._bank is None:
+                if self.settings.bank is None:
+                    raise SetupError("the server has no memory bank", hint="start it with --bank")
+                # Slow to load.
+                from reasoningbank.memory import MemoryBank
+
+                bank = MemoryBank(self.settings.bank, readonly=True)
+                self._bank = self._stack.enter_context(bank)
+            return self._bank
+
+    def cards(self) -> Cards:
+        """Return the cards about the endpoint.
+
+        Raises:
+            ReasoningBankError: If the endpoint cannot be opened, or does not answer.
+        """
+        opened = self.opened
+        with self._lock:
+            if self._cards is None:
+                from reasoningbank.mcp.asking import Cards
+
+                hidden = frozenset(task.id for task in self.evaluation())
+                self._cards = Cards(self.settings.pack, opened, hidden)
+            return self._cards
+
+    def asker(self) -> Asker:
+        """Return the agent with its model.
+
+        Raises:
+            SetupError: If there is no model, it cannot be opened, or the server has stopped.
+        """
+        opened = self.opened
+        # Its own lock: loading a model must not block other requests.
+        with self._asker_lock:
+            if self._asker is None:
+                if self.settings.lm is None:
+                    raise SetupError("the server has no model", hint="start it with --lm")
+                from reasoningbank.mcp.asking import Asker
+
+                hidden = frozenset(task.id for task in self.evaluation())
+                made = Asker(self.settings, opened, hidden)
+                with self._lock:
+                    if self._closed:
+                        made.close()
+                        raise SetupError("the server is not running")
+                    self._asker = self._stack.enter_context(contextlib.closing(made))
+            return self._asker
+
+    def _open(self) -> Opened:
+        pack = self.settings.pack
+        endpoint = self._stack.enter_context(open_endpoint(pack, self.settings.url))
+        declared = Schema.of_files(pack.schema) if pack.schema else None
+        return Opened(
+            endpoint=endpoint,
+            client=self._stack.enter_context(SPARQLClient(endpoint)),
+            vocabulary=Schema.of(endpoint, pack.schema),
+            profile=self._stack.enter_context(
+                contextlib.closing(EndpointProfile(endpoint, declared=declared))
+            ),
+        )
+
+
+T = TypeVar("T")
+
+
+class Session:
+    """The handles and tools of one session; thread-safe."""
+
+    def __init__(self, shared: Shared, mark: str = "") -> None:
+        self.shared = shared
+        self.mark = mark
+        self.store = RefStore(mark=mark)
+        self._made: dict[str, Any] = {}
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        """Release all handles; calling it again is harmless."""
+        self.store.close()
+
+    def check_room(self) -> None:
+        """Raise `ToolError` if the session has too many handles."""
+        most = self.shared.settings.most_handles
+        if len(self.store) >= most:
+            raise ToolError(
+                f"this session holds {most} handles, the maximum",
+                hint="begin a new session, which releases them",
+                code="too-many-handles",
+            )
+
+    @property
+    def sparql(self) -> SPARQLTools:
+        """The query tools."""
+
+        def make() -> SPARQLTools:
+            opened = self.shared.opened
+            return SPARQLTools(
+                opened.endpoint,
+                store=self.store,
+                client=opened.client,
+                vocabulary=opened.vocabulary,
+                profile=opened.profile,
+            )
+
+        return self._once("sparql", make)
+
+    @property
+    def endpoints(self) -> EndpointTools:
+        """The discovery tools."""
+
+        def make() -> EndpointTools:
+            return EndpointTools(
+                [self.shared.opened.endpoint],
+                store=self.store,
+                packs=[self.shared.settings.pack],
+                hidden=frozenset(task.id for task in self.shared.evaluation()),
+            )
+
+        return self._once("endpoints", make)
+
+    @property
+    def memory(self) -> MemoryTools:
+        """The memory tools."""
+
+        def make() -> MemoryTools:
+            # Slow to load.
+            from reasoningbank.memory import Consultation, LeakageFilter, Scope
+            from reasoningbank.trajectory import Recorder
+
+            pack = self.shared.settings.pack
+            leakage = LeakageFilter.of(None, self.shared.evaluation(), prefixes=pack.prefixes)
+            return MemoryTools(
+                Consultation(
+                    self.shared.bank(),
+                    leakage=leakage,
+                    recorder=Recorder(),
+                    scope=Scope(pack=pack.key, endpoint=pack.endpoint),
+                )
+            )
+
+        return self._once("memory", make)
+
+    def _once(self, name: str, make: Callable[[], T]) -> T:
+        with self._lock:
+            if name not in self._made:
+                self._made[name] = make()
+            made: T = self._made[name]
+            return made
+
+
+_STATE = "reasoningbank.session"
+
+
+class Sessions:
+    """The sessions of a server; use it from the event loop's thread.
+
+    Args:
+        shared: What all sessions share.
+        one_session: Whether the process serves a single session, as over stdio.
+        clock: Returns seconds.
+    """
+
+    def __init__(
+        self,
+        shared: Shared,
+        *,
+        one_session: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._shared = shared
+        self._clock = clock
+        self._only = Session(shared) if one_session else None
+        self._open: set[Session] = {self._only} if self._only else set()
+        self._marked: OrderedDict[str, tuple[Session, float]] = OrderedDict()
+        self._users: Counter[Session] = Counter()
+
+    @property
+    def stores(self) -> tuple[int, ...]:
+        """How many handles each open session holds."""
+        return tuple(len(session.store) for session in self._open)
+
+    def close(self) -> None:
+        """Close all sessions."""
+        for session in tuple(self._open):
+            self._close(session)
+        self._marked.clear()
+
+    @contextlib.contextmanager
+    def at(
+        self, context: ServerRequestContext[Any, Any], arguments: Mapping[str, Any]
+    ) -> Iterator[Session]:
+        """Yield the session of a request.
+
+        Args:
+            context: The request.
+            arguments: Its arguments, which may include a handle.
+        """
+        if self._only is not None:
+            yield self._only
+        elif context.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            with self._of_handle(key_of(arguments.get("ref"))) as session:
+                yield session
+        else:
+            yield self._of_session(context)
+
+    def _of_session(self, context: ServerRequestContext[Any, Any]) -> Session:
+        # The SDK offers no public way to the connection, which knows when it ends.
+        connection = context.session._connection
+        if _STATE not in connection.state:
+            session = self._new()
+            connection.state[_STATE] = session
+            connection.exit_stack.callback(self._close, session)
+        found: Session = connection.state[_STATE]
+        return found
+
+    @contextlib.contextmanager
+    def _of_handle(self, key: str) -> Iterator[Session]:
+        now, settings = self._clock(), self._shared.settings
+        for mark, (session, used) in tuple(self._marked.items()):
+            if now - used > settings.idle_s and not self._users[session]:
+                del self._marked[mark]
+                self._close(session)
+        mark = key[key.rfind("-") :] if "-" in key else ""
+        known = self._marked.get(mark)
+        session = known[0] if known else self._new(f"-{secrets.token_hex(16)}")
+        # A client may use one handle in several concurrent calls.
+        self._users[session] += 1
+        try:
+            yield session
+        finally:
+            self._users[session] -= 1
+            if len(session.store):
+                self._marked[session.mark] = (session, self._clock())
+                self._marked.move_to_end(session.mark)
+                self._make_room(settings.most_sessions)
+            elif not self._users[session]:
+                self._marked.pop(session.mark, None)
+                self._close(session)
+
+    def _make_room(self, most: int) -> None:
+        """Close the least recently used sessions that are not in use."""
+        free = [mark for mark, (session, _) in self._marked.items() if not self._users[session]]
+        for mark in free[: max(0, len(self._marked) - most)]:
+            self._close(self._marked.pop(mark)[0])
+
+    def _new(self, mark: str = "") -> Session:
+        session = Session(self._shared, mark)
+        self._open.add(session)
+        return session
+
+    def _close(self, session: Session) -> None:
+        session.close()
+        self._open.discard(session)
+        del self._users[session]
+
+
+def key_of(ref: object) -> str:
+    """Return the key of a handle, given the key or the whole handle."""
+    key = ref.get("key") if isinstance(ref, Mapping) else ref
+    return key if isinstance(key, str) else ""

@@ -1,0 +1,217 @@
+"""Items that cannot both be right, settled by their evidence; and items that do harm.
+
+Two things contradict an item: another item says that the same pattern fails while it says that
+the pattern works; or a failure has shown that a name does not exist, or is never used, and the
+item advises its use. Prose alone never contradicts.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from reasoningbank.memory.item import ABSENT, Counters, MemoryItem, Scope
+from reasoningbank.sparql.shape import names_in, pattern_key, pattern_names
+
+__all__ = ["HarmRule", "Superseding", "by_evidence", "contradictions", "evidence_of", "harm_midp"]
+
+#: The source that warns of its pattern; every other source has a pattern that works.
+_AGAINST = "failure"
+#: Sources whose tasks count as certain: a gold query or a person, not a model's opinion.
+_CERTAIN_SOURCES = frozenset({"gold", "seed"})
+
+Prefixes = Mapping[str, str] | None
+
+
+def evidence_of(item: MemoryItem) -> tuple[int, int, int]:
+    """Return certain tasks, all tasks, and tasks helped minus hurt; the first difference decides.
+
+    Tasks are counted, not attempts: ten rollouts of one task are one experience. A verdict of the
+    execution judge is certain, a model's is not.
+
+    Examples:
+        >>> from reasoningbank.memory.item import Provenance
+        >>> seen = Provenance(task="t1", judge="execution")
+        >>> item = MemoryItem("a", "b", "c", "success", provenance=seen, evidence=(seen,))
+        >>> evidence_of(item)
+        (1, 1, 0)
+    """
+    origins = [origin for origin in item.origins if origin.task]
+    tasks = {(origin.corpus, origin.task) for origin in origins}
+    certain = {
+        (origin.corpus, origin.task)
+        for origin in origins
+        if origin.judge.split(" and ")[0] == "execution" or item.src in _CERTAIN_SOURCES
+    }
+    return len(certain), len(tasks), item.counters.helped - item.counters.hurt
+
+
+def by_evidence(item: MemoryItem) -> tuple[int, int, int, bool, str, str]:
+    """Return a sort key: more evidence first, then items with turns, then older, then by id."""
+    certain, tasks, helped = evidence_of(item)
+    return -certain, -tasks, -helped, not item.turns, item.provenance.time, item.id
+
+
+# -- contradictions -----------------------------------------------------------------------
+
+
+class Superseding(NamedTuple):
+    """An item, the one that supersedes it, and why."""
+
+    loser: MemoryItem
+    winner: MemoryItem
+    reason: str
+
+
+def contradictions(items: Sequence[MemoryItem], prefixes: Prefixes = None) -> list[Superseding]:
+    """Find the active items that others contradict with more evidence.
+
+    Items are considered in the order of `precedence`, so whatever refutes an item comes before
+    it, and an item that lost refutes no other.
+
+    Args:
+        items: Active items.
+        prefixes: Prefixes that patterns use without declaring them.
+    """
+    patterns: dict[str, list[MemoryItem]] = defaultdict(list)
+    users: dict[str, list[MemoryItem]] = defaultdict(list)
+    deniers: dict[str, list[MemoryItem]] = defaultdict(list)
+    for item in items:
+        patterns[pattern_key(item.pattern, prefixes)].append(item)
+        for name in _used(item, prefixes):
+            users[name].append(item)
+        for name in _absent(item, prefixes):
+            deniers[name].append(item)
+    patterns.pop("", None)
+    lost: dict[str, Superseding] = {}
+    places = {item.id: precedence(item, prefixes) for item in items}
+    for item in sorted(items, key=lambda one: places[one.id]):
+        if item.id in lost:
+            continue
+        rivals = [
+            *patterns.get(pattern_key(item.pattern, prefixes), ()),
+            *(rival for name in _absent(item, prefixes) for rival in users[name]),
+            *(rival for name in _used(item, prefixes) for rival in deniers[name]),
+        ]
+        for rival in sorted(
+            {one.id: one for one in rivals}.values(), key=lambda one: places[one.id]
+        ):
+            reason = refutation(item, rival, prefixes)
+            if reason and rival.id not in lost:
+                lost[rival.id] = Superseding(rival, item, reason)
+    return list(lost.values())
+
+
+def refutation(one: MemoryItem, other: MemoryItem, prefixes: Prefixes = None) -> str:
+    """Return why one item supersedes another that it contradicts; empty if it does not.
+
+    The one with more evidence does. With equal evidence, showing that a name does not exist
+    prevails over using it; if both show and use names, the first by `precedence` does. Otherwise
+    both stay. Items never refute each other in a cycle, so consolidation terminates.
+    """
+    reason = conflict(one, other, prefixes)
+    mine, others = evidence_of(one), evidence_of(other)
+    if not reason or mine < others:
+        return ""
+    if mine > others:
+        return reason
+    shown = _absent(one, prefixes).keys() & _used(other, prefixes)
+    return reason if shown and precedence(one, prefixes) < precedence(other, prefixes) else ""
+
+
+def conflict(one: MemoryItem, other: MemoryItem, prefixes: Prefixes = None) -> str:
+    """Return why two items cannot both be right; empty if they can."""
+    if not _share(one.scope, other.scope):
+        return ""
+    for first, second in ((one, other), (other, one)):
+        if first.src == _AGAINST:
+            continue
+        if second.src == _AGAINST:
+            pattern = pattern_key(first.pattern, prefixes)
+            if pattern and pattern == pattern_key(second.pattern, prefixes):
+                return "one says that a pattern works, the other that it fails"
+        absent = _absent(second, prefixes)
+        for name in sorted(_used(first, prefixes) & absent.keys()):
+            return f"{absent[name]} was shown not to exist"
+    return ""
+
+
+def precedence(item: MemoryItem, prefixes: Prefixes) -> tuple[int, int, int, int, bool, str, str]:
+    """Return a sort key: by evidence, and items that only deny names before those that use them."""
+    certain, tasks, helped, turns, time, item_id = by_evidence(item)
+    kind = 2 if not _absent(item, prefixes) else 1 if _used(item, prefixes) else 0
+    return certain, tasks, helped, kind, turns, time, item_id
+
+
+def _used(item: MemoryItem, prefixes: Prefixes) -> frozenset[str]:
+    """Return the names that an item advises to use: those of a pattern that works."""
+    works = item.src != _AGAINST and bool(item.pattern.strip())
+    return pattern_names(item.pattern, prefixes) if works else frozenset()
+
+
+def _absent(item: MemoryItem, prefixes: Prefixes) -> dict[str, str]:
+    """Return the names that an item shows not to exist: IRI → as written."""
+    written = [tag.removeprefix(ABSENT) for tag in item.tags if tag.startswith(ABSENT)]
+    return {name: text for text in written for name in names_in(text, prefixes)}
+
+
+def _share(one: Scope, other: Scope) -> bool:
+    """Return whether two scopes overlap."""
+    pairs = ((one.pack, other.pack), (one.endpoint, other.endpoint))
+    return all(not a or not b or a == b for a, b in pairs)
+
+
+# -- harm ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class HarmRule:
+    """When an item is retired because it hurts.
+
+    Only tasks whose outcome changed count: they succeeded without memory and failed with the item
+    (hurt), or the other way round (helped). That a trial failed after an item was shown says
+    nothing, since hard tasks fail with any item. The test is repeated with every pair, so its
+    level is set for an item's whole life: a neutral item is retired with a probability below 5%
+    in its first 30 changed tasks.
+
+    Attributes:
+        least: Changed tasks (helped and hurt) below which nothing is decided.
+        level: The largest one-sided mid-p at which the item is retired.
+
+    Examples:
+        >>> rule = HarmRule()
+        >>> rule.reason(Counters(retrieved=90, failure=80))
+        ''
+        >>> rule.reason(Counters(hurt=7))
+        'hurt 7 tasks and helped 0, one-sided mid-p 0.0039'
+    """
+
+    least: int = 6
+    level: float = 0.01
+
+    def reason(self, counters: Counters) -> str:
+        """Return why an item with these counters is to be retired; empty if it is not."""
+        if counters.helped + counters.hurt < self.least:
+            return ""
+        p = harm_midp(counters)
+        if p > self.level:
+            return ""
+        return f"hurt {counters.hurt} tasks and helped {counters.helped}, one-sided mid-p {p:.2g}"
+
+
+def harm_midp(counters: Counters) -> float:
+    """Return the one-sided mid-p of the exact sign test for harm.
+
+    That is P(more hurt) + P(as many hurt) / 2, if each changed task is as likely to be helped as
+    hurt (Lancaster 1961; for pairs Fagerland et al. 2013).
+
+    Examples:
+        >>> harm_midp(Counters(hurt=3)), harm_midp(Counters(hurt=2, helped=2))
+        (0.0625, 0.5)
+    """
+    import scipy.stats
+
+    chance = scipy.stats.binom(counters.helped + counters.hurt, 0.5)
+    return float(chance.sf(counters.hurt) + chance.pmf(counters.hurt) / 2)

@@ -1,0 +1,272 @@
+"""Worked turns of successes: taken from trajectories, shown within a bound, and their control."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from reasoningbank.agents import Budget, Demonstration
+from reasoningbank.agents.demonstrations import CodeTurn as ShownTurn
+from reasoningbank.corpus.task import shuffle_key
+from reasoningbank.findings import Finding
+from reasoningbank.lm.tokens import count_tokens
+from reasoningbank.memory.bank import MemoryBank
+from reasoningbank.memory.item import ItemSource, MemoryItem, Turn
+from reasoningbank.memory.leakage import LeakageFilter
+from reasoningbank.sparql.tokens import tokenize, without_comments
+from reasoningbank.trajectory import Event, Trajectory
+
+if TYPE_CHECKING:
+    import dspy
+
+__all__ = [
+    "MOST_TOKENS",
+    "ShownDemonstration",
+    "random_demonstration",
+    "shown_demonstration",
+    "shown_demonstrations",
+    "turns_of",
+]
+
+#: Tokens of a prompt that one demonstration may take. Each turn repeats those before it, so four
+#: turns of usual length take about 2,600.
+MOST_TOKENS = 900
+#: The random control is drawn among so many that are nearest in tokens.
+NEAREST = 5
+#: Turns of one demonstration, and characters of a turn's output and reasoning.
+MOST_TURNS = 4
+MOST_OUTPUT_CHARS = 500
+MOST_REASONING_CHARS = 240
+
+_RUNS = re.compile(r"\bsparql_query\s*\(")
+_REASONING = re.compile(r"\[\[ ## reasoning ## \]\]\s*(.*?)\s*(?=\[\[ ## |\Z)", re.DOTALL)
+_SUBMIT = re.compile(r"\bSUBMIT\s*\(")
+#: DSPy's mark of a failed execution, and what Python prints.
+_FAILED = re.compile(r"^\[Error\]|\bTraceback \(most recent|^\w*Error\b", re.MULTILINE)
+_SUBMITTING = "The rows answer the question, so I submit the query that I ran."
+
+
+# -- showing ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ShownDemonstration:
+    """A demonstration as it is shown, with its item.
+
+    Attributes:
+        item: The item.
+        demonstration: The turns that are shown; they may be only the last ones of the item.
+        text: What is shown, each turn once.
+        tokens: Tokens of the prompt that it takes, repetitions included.
+    """
+
+    item: MemoryItem
+    demonstration: Demonstration
+    text: str
+    tokens: int
+
+    def to_event(self) -> dict[str, Any]:
+        """Return its entry in a ``memory_retrieved`` event."""
+        origin = self.item.provenance
+        return {
+            "id": self.item.id,
+            "task": origin.task,
+            "trial": origin.trial,
+            "tokens": self.tokens,
+            "turns": len(self.demonstration.turns),
+            "left_out": len(self.item.turns) - len(self.demonstration.turns),
+            "text": self.text,
+        }
+
+
+@lru_cache(maxsize=4096)
+def shown_demonstration(item: MemoryItem, tokens: int = MOST_TOKENS) -> ShownDemonstration | None:
+    """Return an item's demonstration within a token bound; None if it has none.
+
+    If it is too long, the last turns that fit are shown, provided that one of them runs a query:
+    a submission alone shows nothing.
+    """
+    from reasoningbank.agents.rlm import turn_examples  # loads DSPy
+
+    if not item.turns or not item.question:
+        return None
+    turns = tuple(
+        ShownTurn(reasoning=turn.reasoning, code=turn.code, output=turn.output)
+        for turn in item.turns
+    )
+    for first in range(len(turns)):
+        shown = Demonstration(question=item.question, turns=turns[first:])
+        if first and not any(_RUNS.search(turn.code) for turn in shown.turns):
+            break
+        # The number of allowed turns, which the prompt states, takes one token or two.
+        examples = turn_examples(shown, Budget().iterations)
+        used = sum(count_tokens(_prompted(example)) for example in examples)
+        if used <= tokens:
+            last = {k: v for k, v in _fields(examples[-1]).items() if k != "iteration"}
+            return ShownDemonstration(item, shown, "\n".join(last.values()), used)
+    return None
+
+
+def shown_demonstrations(items: Iterable[MemoryItem], most: int) -> tuple[ShownDemonstration, ...]:
+    """Return the demonstrations of the first `most` items that have one."""
+    found = (shown_demonstration(item) for item in items)
+    return tuple(one for one in found if one is not None)[:most]
+
+
+def random_demonstration(
+    bank: MemoryBank,
+    like: ShownDemonstration,
+    *,
+    leakage: LeakageFilter,
+    seed: int = 0,
+    kinds: frozenset[ItemSource] | None = None,
+) -> tuple[ShownDemonstration, tuple[tuple[str, Finding], ...]]:
+    """Return a random demonstration, as a control for one that a search gives.
+
+    It is one of the five nearest in tokens, drawn by task, seed and ids only. The one that was
+    found is drawn only if the bank has no other, since being the nearest of all it would be drawn
+    far too often.
+
+    Args:
+        bank: The bank to draw from.
+        like: The demonstration that a search shows.
+        leakage: What must not be shown.
+        seed: Another seed gives another draw.
+        kinds: Sources to take items from; None for all.
+
+    Returns:
+        The demonstration, and id and reason of what the leakage filter removed.
+    """
+    pool = [
+        one
+        for item in bank.items()
+        if item.id != like.item.id and (kinds is None or item.src in kinds)
+        if (one := shown_demonstration(item)) is not None
+    ]
+    order = {
+        one.item.id: (shuffle_key(seed, f"{leakage.task} turns {one.item.id}"), one.item.id)
+        for one in pool
+    }
+    pool.sort(key=lambda one: (abs(one.tokens - like.tokens), order[one.item.id]))
+    near: list[ShownDemonstration] = []
+    filtered_out: list[tuple[str, Finding]] = []
+    for one in pool:
+        if len(near) == NEAREST:
+            break
+        finding = leakage.finding(one.item)
+        if finding is not None:
+            filtered_out.append((one.item.id, finding))
+        else:
+            near.append(one)
+    return min(near, key=lambda one: order[one.item.id], default=like), tuple(filtered_out)
+
+
+def _fields(example: dspy.Example) -> dict[str, str]:
+    return {
+        "variables_info": "\n".join(example.variables_info),
+        "repl_history": example.repl_history.format(),
+        "iteration": example.iteration,
+        "reasoning": example.reasoning,
+        "code": example.code,
+    }
+
+
+def _prompted(example: dspy.Example) -> str:
+    """Return an example as the chat adapter writes it."""
+    return "\n\n".join(f"[[ ## {name} ## ]]\n{text}" for name, text in _fields(example).items())
+
+
+# -- taking -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Taken:
+    """A turn of a trajectory."""
+
+    index: int
+    turn: Turn
+    failed: bool
+    queries: tuple[str, ...]
+
+    @property
+    def submits(self) -> bool:
+        return _SUBMIT.search(self.turn.code) is not None
+
+
+def turns_of(trajectory: Trajectory, sparql: str) -> tuple[Turn, ...]:
+    """Return the turns of a success that led to its query, at most four, with outputs cut.
+
+    Failed and repeated turns are left out, and lookups of names that the query does not use. The
+    last turn submits. Agents without turns have none.
+    """
+    query = without_comments(sparql)
+    taken = list(_taken(trajectory))
+    ran = next((turn for turn in taken if query in turn.queries and not turn.failed), None)
+    if not query or ran is None:
+        return ()
+    names = {t.text for t in tokenize(query) if t.kind in ("name", "iri")}
+    before = [
+        turn
+        for turn in taken
+        if turn.index < ran.index and not turn.failed and not turn.submits and turn.turn.output
+    ]
+    relevant = [turn for turn in before if _names_in(turn.turn.code) & names] or before
+    looked = _distinct(relevant)[: MOST_TURNS - 2]
+    last = next((turn.turn for turn in taken if turn.submits and turn.index > ran.index), None)
+    if ran.submits:
+        return (*(turn.turn for turn in looked), ran.turn)
+    return (*(turn.turn for turn in looked), ran.turn, last or _submission(ran, query))
+
+
+def _taken(trajectory: Trajectory) -> Iterator[_Taken]:
+    reasoning = ""
+    for event in trajectory.events:
+        data = trajectory.resolve(event.data)
+        if event.kind == "lm_call":
+            found = _REASONING.search(str(data.get("response") or data.get("output") or ""))
+            reasoning = found[1] if found else ""
+        elif event.kind == "code":
+            output = str(data.get("output") or "")
+            turn = Turn(
+                _cut(" ".join(reasoning.split()), MOST_REASONING_CHARS),
+                str(data.get("code") or "").strip(),
+                _cut(output, MOST_OUTPUT_CHARS),
+            )
+            failed = bool(data.get("repeated")) or _FAILED.search(output) is not None
+            yield _Taken(event.index, turn, failed, _queries(trajectory, event))
+            reasoning = ""
+
+
+def _queries(trajectory: Trajectory, code: Event) -> tuple[str, ...]:
+    """Return the queries that a turn ran, without comments."""
+    found = []
+    for call in trajectory.of("tool_call"):
+        if call.parent == code.index and call.data.get("tool") == "sparql_query":
+            arguments = trajectory.resolve(call.data).get("arguments") or {}
+            found.append(without_comments(str(arguments.get("query") or "")))
+    return tuple(found)
+
+
+def _names_in(code: str) -> set[str]:
+    """Return the names in the strings of a turn's code."""
+    inside = (t.text.strip("\"'") for t in tokenize(code) if t.kind == "string")
+    return {t.text for text in inside for t in tokenize(text) if t.kind in ("name", "iri")}
+
+
+def _distinct(turns: Iterable[_Taken]) -> list[_Taken]:
+    once = {" ".join(turn.turn.code.split()): turn for turn in reversed(list(turns))}
+    return sorted(once.values(), key=lambda turn: turn.index)
+
+
+def _submission(ran: _Taken, query: str) -> Turn:
+    """Return a turn that submits what an earlier one ran and kept in a variable."""
+    kept = re.search(r"^(\w+)\s*=\s*[rf]?(\"\"\"|'''|\"|')", ran.turn.code, re.MULTILINE)
+    name = kept[1] if kept else f'"""{query}"""'
+    return Turn(_SUBMITTING, f"SUBMIT({name})")
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"

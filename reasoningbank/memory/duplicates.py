@@ -1,0 +1,196 @@
+"""Items that teach the same, to be merged into the one with more evidence.
+
+Embeddings alone cannot decide: whole banks lie within a tenth of cosine. So two items are
+duplicates only if source, scope and pattern agree, or neither has a pattern; and they have the
+same content, or use the same names in very similar wording. For items that say what works, the
+same pattern is enough.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from reasoningbank.memory.contradictions import by_evidence
+from reasoningbank.memory.item import MemoryItem, Scope
+from reasoningbank.retrieval import Embedder, Vectors
+from reasoningbank.sparql.shape import names_in, pattern_key
+
+__all__ = ["NEAR", "DuplicateRule", "Merge", "TextSimilarity", "duplicates", "merged"]
+
+#: Cosine from which two wordings of the same names say the same; docs/consolidation.md says how
+#: it was found.
+NEAR = 0.97
+#: Sources whose content is their pattern. Two failures or contrasts may share a pattern and warn
+#: of different things.
+_PATTERN_IS_ALL = frozenset({"success", "gold", "seed"})
+
+#: Cosines of an item's text with those of others.
+Similarity = Callable[[MemoryItem, Sequence[MemoryItem]], Sequence[float]]
+
+
+class Merge(NamedTuple):
+    """An item, those that are merged into it, and why each is a duplicate."""
+
+    kept: MemoryItem
+    gone: tuple[MemoryItem, ...]
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class DuplicateRule:
+    """When two items are duplicates.
+
+    Attributes:
+        similarity: Cosines of texts.
+        near: Cosine from which wordings count as the same.
+        prefixes: Prefixes that patterns use without declaring them.
+        stays: Selects items that must not be merged into others.
+    """
+
+    similarity: Similarity
+    near: float = NEAR
+    prefixes: Mapping[str, str] | None = None
+    stays: Callable[[MemoryItem], bool] = lambda item: False
+
+    def matches(self, item: MemoryItem, others: Iterable[MemoryItem]) -> dict[str, str]:
+        """Return the ids of an item's duplicates with the reasons."""
+        kind, names = self.kind(item), self._names(item)
+        found: dict[str, str] = {}
+        in_doubt = []
+        for other in others:
+            if other.id == item.id or self.kind(other) != kind:
+                continue
+            if kind[-1] and item.src in _PATTERN_IS_ALL:
+                found[other.id] = "the same pattern"
+            elif item.content.strip() and item.content.split() == other.content.split():
+                found[other.id] = "the same content"
+            elif self._names(other) == names:
+                in_doubt.append(other)
+        cosines = self.similarity(item, in_doubt) if in_doubt else ()
+        for other, cosine in zip(in_doubt, cosines, strict=True):
+            if cosine >= self.near:
+                found[other.id] = f"the same names in similar words, cosine {cosine:.3f}"
+        return found
+
+    def kind(self, item: MemoryItem) -> tuple[str, Scope, str]:
+        """Return what duplicates have in common: source, scope and pattern."""
+        return item.src, item.scope, pattern_key(item.pattern, self.prefixes)
+
+    def buckets(self, item: MemoryItem) -> list[Hashable]:
+        """Return keys of which an item and each of its duplicates have one in common."""
+        kind = self.kind(item)
+        if kind[-1] and item.src in _PATTERN_IS_ALL:
+            return [kind]
+        said = tuple(item.content.split())
+        return [(kind, self._names(item)), *([(kind, said)] if said else ())]
+
+    def _names(self, item: MemoryItem) -> frozenset[str]:
+        return names_in("\n".join((item.title, item.description, item.content)), self.prefixes)
+
+
+def duplicates(
+    items: Sequence[MemoryItem], rule: DuplicateRule, new: Iterable[str] | None = None
+) -> list[Merge]:
+    """Find what to merge, so that no two remaining items are duplicates.
+
+    Args:
+        items: Active items.
+        rule: When two are duplicates.
+        new: Ids of the items to compare with all others, which were compared before; None
+            compares every item.
+    """
+    chosen = frozenset(new) if new is not None else None
+    alive = {item.id: item for item in items}
+    order = {item_id: at for at, item_id in enumerate(alive)}
+    together: dict[Hashable, list[str]] = defaultdict(list)
+    asked = {rule.kind(item) for item in items if chosen is None or item.id in chosen}
+    buckets = {item.id: rule.buckets(item) for item in items if rule.kind(item) in asked}
+    for item_id, its in buckets.items():
+        for bucket in its:
+            together[bucket].append(item_id)
+    merges = []
+    for item in sorted(items, key=by_evidence):
+        if item.id not in alive or (chosen is not None and item.id not in chosen):
+            continue
+        near = {one for bucket in buckets[item.id] for one in together[bucket] if one in alive}
+        found = rule.matches(item, [alive[one] for one in sorted(near, key=order.__getitem__)])
+        if not found:
+            continue
+        best, *_ = sorted((item, *(alive[one] for one in found)), key=by_evidence)
+        # Similarity is not transitive: a duplicate of the item need not be one of the best.
+        gone = [alive[one] for one in found] if best.id == item.id else [item]
+        gone = [one for one in gone if not rule.stays(one)]
+        if not gone:
+            continue
+        for one in gone:
+            del alive[one.id]
+        reasons = tuple(found[one.id if best.id == item.id else best.id] for one in gone)
+        alive[best.id] = merged(best, gone)
+        merges.append(Merge(alive[best.id], tuple(gone), reasons))
+    return merges
+
+
+def merged(kept: MemoryItem, gone: Iterable[MemoryItem]) -> MemoryItem:
+    """Return an item with the evidence, counts and tags of others; its id stays.
+
+    Counts are not added: duplicates were mostly shown to the same trials, and one bad task would
+    be held against the item twice. The larger of each count is certain.
+    """
+    for other in gone:
+        tags = tuple(dict.fromkeys((*kept.tags, *other.tags)))
+        counters = kept.counters | other.counters
+        kept = replace(kept.merged_with(other), tags=tags, counters=counters)
+    return kept
+
+
+class TextSimilarity:
+    """Cosines of title, description and content, with a cache of vectors.
+
+    The vectors of a bank's index leave out the content, so two items for the same case look the
+    same whatever they advise.
+    """
+
+    #: The limit of cached vectors; an item's is 1.5 kB.
+    MOST_KEPT = 20_000
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.embedder = embedder
+        self._vectors: dict[str, Vectors] = {}
+        self._lock = threading.Lock()
+
+    def __call__(self, item: MemoryItem, others: Sequence[MemoryItem]) -> list[float]:
+        """Return the cosine of an item with each of others."""
+        every = (item, *others)
+        with self._lock:
+            if len(self._vectors) + len(every) > self.MOST_KEPT:
+                self._vectors.clear()
+            missing = {one.id: _text(one) for one in every if one.id not in self._vectors}
+            rows = self.embedder.passages(list(missing.values()))
+            self._vectors.update(zip(missing, rows, strict=True))
+            mine, *theirs = (self._vectors[one.id] for one in every)
+        # The last digits depend on the batch size.
+        return [round(float(np.dot(mine, other)), 5) for other in theirs]
+
+
+_LOCK = threading.Lock()
+_MADE: dict[str, TextSimilarity] = {}
+
+
+def similarity_by(embedder: Embedder) -> TextSimilarity:
+    """Return the similarity by an embedder, one per process, so that its cache is shared."""
+    with _LOCK:
+        made = _MADE.get(embedder.name)
+        if made is None or made.embedder is not embedder:
+            made = _MADE[embedder.name] = TextSimilarity(embedder)
+        return made
+
+
+def _text(item: MemoryItem) -> str:
+    # A few-shot example has no content; its question distinguishes it from others.
+    return "\n".join(filter(None, (item.title, item.description, item.content or item.question)))

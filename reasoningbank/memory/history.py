@@ -1,0 +1,176 @@
+"""The history of a bank: what was changed, and how a change is undone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from reasoningbank.errors import UsageError
+from reasoningbank.memory.item import MemoryItem, Provenance
+
+if TYPE_CHECKING:
+    from reasoningbank.memory.store import Store
+
+__all__ = ["Action", "Change", "undo"]
+
+#: add: a new item. merge: further evidence for an item. replace: an item was rewritten.
+#: supersede, retire, restore: a new status. count: outcomes of trials. undo: a change was undone.
+Action = Literal["add", "merge", "replace", "supersede", "retire", "restore", "count", "undo"]
+
+
+@dataclass(frozen=True)
+class Change:
+    """One row of a bank's history.
+
+    Attributes:
+        number: Position in the history, from 1.
+        time: ISO 8601 time in UTC.
+        action: What was done.
+        item_id: The item that was changed.
+        before: The item before; None if it did not exist.
+        after: The item after; None if it no longer exists.
+        reason: Why, in the caller's words.
+        operation: Number of the first change of the same operation; all changes of an operation
+            are undone together.
+        made_by: The part of the program that decided on the change, e.g. ``consolidation``;
+            empty for a caller's own change.
+        undoes: The operation that an undo takes back; 0 for any other change.
+    """
+
+    number: int
+    time: str
+    action: Action
+    item_id: str
+    before: MemoryItem | None
+    after: MemoryItem | None
+    reason: str
+    operation: int
+    made_by: str = ""
+    undoes: int = 0
+
+
+def reverted(change: Change, now: MemoryItem | None) -> MemoryItem | None:
+    """Return an item as it would be without a change.
+
+    Later changes to the item are kept: added counts are subtracted, added evidence is removed,
+    and a field is reset only if nothing has set it since.
+
+    Raises:
+        UsageError: If a later change conflicts.
+    """
+    if change.before is None or change.after is None:
+        # The whole item was added or removed; later counts and evidence go with it.
+        if (now is None) != (change.after is None):
+            raise _conflict(change)
+        return change.before
+    if now is None:
+        raise _conflict(change)
+    undone: dict[str, Any] = {}
+    origins = _origins_without(change.before, change.after, now)
+    if not origins:
+        raise _conflict(change)
+    for name in (f.name for f in fields(MemoryItem)):
+        was, became, current = (getattr(i, name) for i in (change.before, change.after, now))
+        if name == "counters":
+            undone[name] = (current + was) - became
+        elif name in {"provenance", "evidence"}:
+            undone[name] = origins[0] if name == "provenance" else origins[1:]
+        elif was != became and current != became:
+            raise _conflict(change)
+        else:
+            undone[name] = was if was != became else current
+    return replace(now, **undone)
+
+
+def _origins_without(
+    before: MemoryItem, after: MemoryItem, now: MemoryItem
+) -> tuple[Provenance, ...]:
+    if now.origins == after.origins:
+        return before.origins
+    was, became = Counter(before.origins), Counter(after.origins)
+    added, gone = became - was, was - became
+    kept = [one for one in now.origins if one not in added]
+    return (*kept, *(one for one in gone if one not in kept))
+
+
+def _conflict(change: Change) -> UsageError:
+    return UsageError(
+        f"change {change.number} cannot be undone: item {change.item_id} was changed since",
+        hint="undo the later change first (history shows it)",
+        code="later-change",
+        change=change.number,
+        item=change.item_id,
+    )
+
+
+def undo(store: Store, number: int | None) -> Change:
+    """Undo a change inside a writing transaction; see `MemoryBank.undo`."""
+    rows = store.changes(
+        "changes.operation = (SELECT operation FROM changes WHERE number = "
+        "coalesce(?, (SELECT max(number) FROM changes)))",
+        (number,),
+    )
+    if not rows:
+        none = "nothing was changed yet" if number is None else f"there is no change {number}"
+        hint = "the history shows the changes and their numbers"
+        raise UsageError(none, hint=hint, code="no-change")
+    first = rows[0].number
+    _check_in_effect(store.undone(), first)
+    operation = store.operation(f"undo of change {first}", undoes=first)
+    for change in reversed(rows):
+        now = store.item(change.item_id)
+        operation.change("undo", now, reverted(change, now))
+    _check_successors(store, rows)
+    done = operation.finish()
+    if done is None:
+        # Later changes already did what the undo would do.
+        raise UsageError(f"change {first} is undone already", code="undone-already", change=first)
+    return done
+
+
+def _check_in_effect(undone: dict[int, int], number: int) -> None:
+    """Refuse to undo an operation twice, since counts would be subtracted twice.
+
+    Undoing an undo puts its operation into effect again, and so on. Each undo in such a chain
+    either does or reverts the root operation, and the balance says whether it is in effect.
+    """
+    root, forward = _root(undone, number)
+    chain = {one: way for one in undone for first, way in [_root(undone, one)] if first == root}
+    # Older versions could revert a root more than once.
+    in_effect = 1 + sum(1 if way else -1 for way in chain.values()) > 0
+    if forward != in_effect:
+        last = max(one for one, way in chain.items() if way == in_effect)
+        raise UsageError(
+            f"change {number} cannot be undone again: change {last} undid it",
+            hint=f"undo change {last} to reinstate it",
+            code="undone-already",
+            change=number,
+            by=last,
+        )
+
+
+def _root(undone: dict[int, int], number: int) -> tuple[int, bool]:
+    """Return the operation at the root of a chain of undos, and whether `number` does it."""
+    forward = True
+    while number in undone:
+        number, forward = undone[number], not forward
+    return number, forward
+
+
+def _check_successors(store: Store, rows: Iterable[Change]) -> None:
+    """Refuse to remove an item that others were superseded by."""
+    gone = {one.item_id: one.number for one in rows if store.item(one.item_id) is None}
+    if not gone:
+        return
+    for item_id, successor in store.successors():
+        if successor in gone:
+            raise UsageError(
+                f"change {gone[successor]} cannot be undone: item {item_id} was superseded by "
+                f"{successor}",
+                hint="undo that first (history shows it)",
+                code="later-change",
+                change=gone[successor],
+                item=item_id,
+            )

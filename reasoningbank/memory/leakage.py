@@ -1,0 +1,188 @@
+"""The leakage filter: which items a trial must not be shown, and why."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from reasoningbank.corpus import Task
+from reasoningbank.findings import Finding
+from reasoningbank.memory.item import MemoryItem
+from reasoningbank.sparql.extraction import queries_in
+from reasoningbank.sparql.shape import Prefixes, query_hashes, shape_hash
+
+__all__ = ["LeakageFilter"]
+
+#: Share of a question's distinctive words that makes another text near-verbatim; how many times
+#: as long that text may be; and how many distinctive words a question needs to be recognized.
+NEAR = 0.9
+LONGEST = 1.5
+LEAST_WORDS = 4
+
+_SENTENCES = re.compile(r"(?<=[.!?:])\s+|\n+")
+_WORDS = re.compile(r"[^\W_]+(?:[-.:_/][^\W_]+)*")
+
+
+@dataclass(frozen=True)
+class LeakageFilter:
+    """What one trial must not see. Without arguments it filters out nothing.
+
+    Ids and groups are compared with the provenance and evidence of an item. Since an imported
+    item may name a wrong source or none, its texts are checked too: a query equivalent to a gold
+    of the evaluation or of the task itself, and sentences that repeat one of their questions, are
+    leaks whatever the provenance says.
+
+    Attributes:
+        task: Id of the trial's task.
+        group: The task's group.
+        evaluation: Ids of the tasks of the evaluation split.
+        evaluation_groups: Their groups.
+        corpus: Name of the pack or folder of these ids; an item of another corpus may have the
+            same id by chance.
+        gold_hashes: `query_hashes` of the gold queries, and their `shape_hash`, which is
+            compared with items without provenance.
+        questions: The questions of these golds.
+        prefixes: Prefixes that a query of an item need not declare.
+
+    Examples:
+        >>> from reasoningbank.memory import Provenance
+        >>> leakage = LeakageFilter(task="t1", group="masses", evaluation=frozenset({"t2"}))
+        >>> item = MemoryItem("Masses", "", "Use up:mass.", "gold", provenance=Provenance("t2"))
+        >>> leakage.finding(item).code
+        'evaluation-task'
+        >>> LeakageFilter().finding(item) is None
+        True
+    """
+
+    task: str = ""
+    group: str = ""
+    evaluation: frozenset[str] = frozenset()
+    evaluation_groups: frozenset[str] = frozenset()
+    corpus: str = ""
+    gold_hashes: frozenset[str] = frozenset()
+    questions: frozenset[str] = frozenset()
+    prefixes: Prefixes = ()
+
+    @classmethod
+    def of(
+        cls,
+        task: Task | None,
+        evaluation: Iterable[Task] = (),
+        *,
+        prefixes: Mapping[str, str] | None = None,
+    ) -> LeakageFilter:
+        """Return the filter of a trial.
+
+        Args:
+            task: The trial's task, with its gold; None outside of a trial.
+            evaluation: The tasks of the evaluation split, with theirs.
+            prefixes: Prefixes of the pack.
+        """
+        held_out = tuple(evaluation)
+        known = tuple(sorted((prefixes or {}).items()))
+        every = held_out if task is None else (*held_out, task)
+        hashes: set[str] = set()
+        for one in every:
+            if one.expected_sparql:
+                hashes |= query_hashes(one.expected_sparql, known)
+                hashes.add(shape_hash(one.expected_sparql, known))
+        return cls(
+            task=task.id if task is not None else "",
+            group=task.group if task is not None else "",
+            evaluation=frozenset(one.id for one in held_out),
+            evaluation_groups=frozenset(one.group for one in held_out) - {""},
+            corpus=task.corpus if task is not None else next((t.corpus for t in held_out), ""),
+            gold_hashes=frozenset(hashes - {""}),
+            questions=frozenset(one.query for one in every),
+            prefixes=known,
+        )
+
+    def finding(self, item: MemoryItem) -> Finding | None:
+        """Return why an item must not be shown; None if it may be.
+
+        Codes: ``own-task``, ``own-group``, ``evaluation-task``, ``evaluation-group``,
+        ``gold-query``, ``gold-shape``, ``question``; fields: ``task``, ``group``, ``part``.
+        """
+        for origin in item.origins:
+            same = not self.corpus or not origin.corpus or origin.corpus == self.corpus
+            about = {"task": origin.task, "group": origin.group}
+            if origin.task and same:
+                if origin.task == self.task:
+                    return Finding("own-task", f"own task: rests on {origin.task}", fields=about)
+                if origin.task in self.evaluation:
+                    what = f"evaluation split: rests on the task {origin.task}"
+                    return Finding("evaluation-task", what, fields=about)
+            if origin.group and origin.group == self.group:
+                what = f"own group: rests on {origin.task or 'a task'} of {origin.group}"
+                return Finding("own-group", what, fields=about)
+            if origin.group in self.evaluation_groups:
+                what = f"evaluation split: rests on a task of the group {origin.group}"
+                return Finding("evaluation-group", what, fields=about)
+        return self._in_text(item)
+
+    def _in_text(self, item: MemoryItem) -> Finding | None:
+        nameless = not any(origin.task for origin in item.origins)
+        for part, text in _texts(item) if self.gold_hashes else ():
+            for query in queries_in(text):
+                if not self.gold_hashes.isdisjoint(query_hashes(query, self.prefixes)):
+                    what = f"gold query: its {part} contains one of the evaluation"
+                    return Finding("gold-query", what, fields={"part": part})
+                if nameless and shape_hash(query, self.prefixes) in self.gold_hashes:
+                    what = f"gold query: its {part} has the shape of one of the evaluation"
+                    return Finding("gold-shape", what, fields={"part": part})
+        for part, text in _texts(item) if self.questions else ():
+            for sentences, asked in _asked(self.questions):
+                said = _windows(text, sentences)
+                if any(_near(words, window) for words in asked for window in said):
+                    what = f"question: its {part} contains one of the evaluation"
+                    return Finding("question", what, fields={"part": part})
+        return None
+
+
+def _texts(item: MemoryItem) -> Iterator[tuple[str, str]]:
+    for part in ("pattern", "query", "question", "description", "title", "content"):
+        yield part, getattr(item, part)
+    yield "tags", "\n".join(item.tags)
+    for turn in item.turns:
+        yield from (("turns", text) for text in (turn.reasoning, turn.code, turn.output))
+
+
+@lru_cache(maxsize=16)
+def _asked(questions: frozenset[str]) -> tuple[tuple[int, tuple[frozenset[str], ...]], ...]:
+    """Return the distinctive words of questions, by their number of sentences."""
+    found: dict[int, list[frozenset[str]]] = {}
+    for question in sorted(questions):
+        found.setdefault(len(_sentences(question)), []).append(_distinctive(question))
+    return tuple((number, tuple(asked)) for number, asked in sorted(found.items()))
+
+
+@lru_cache(maxsize=8192)
+def _windows(text: str, most: int) -> frozenset[frozenset[str]]:
+    """Return the distinctive words of a text, and of each run of up to `most` sentences."""
+    parts = [_distinctive(part) for part in _sentences(text)]
+    rows = (parts[at : at + n] for n in range(1, most + 1) for at in range(len(parts)))
+    every = {frozenset().union(*row) for row in (parts, *rows)}
+    return frozenset(words for words in every if len(words) >= LEAST_WORDS - 1)
+
+
+def _sentences(text: str) -> list[str]:
+    return [part for part in _SENTENCES.split(text) if part.strip()]
+
+
+@lru_cache(maxsize=8192)
+def _distinctive(text: str) -> frozenset[str]:
+    """Return the words of a text that are long or contain a digit."""
+    words = (word.casefold() for word in _WORDS.findall(text))
+    return frozenset(w for w in words if len(w) > 2 or any(c.isdigit() for c in w))
+
+
+def _near(asked: frozenset[str], said: frozenset[str]) -> bool:
+    if len(asked) < LEAST_WORDS or len(said) > LONGEST * len(asked):
+        return False
+    missing = asked - said
+    if len(missing) > (1 - NEAR) * len(asked):
+        return False
+    # A question with another identifier or number is another question.
+    return not any(character.isdigit() for word in missing for character in word)

@@ -1,0 +1,189 @@
+"""The probability that a query is right: a score, and its calibration.
+
+The score only ranks; it does not count rows. `fit_calibration` calibrates it on the scores and
+verdicts of judged trials. A pack keeps one table an agent, in ``hints/calibration.json`` (graph)
+and ``hints/calibration_rag.json``. An agent records the `Confidence` in its own answer in its
+trajectory; `confidence_in` reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from types import MappingProxyType
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from reasoningbank.corpus import Pack
+from reasoningbank.errors import UsageError
+from reasoningbank.trajectory import Trajectory
+
+#: The file of each agent's table, below a pack's hints.
+FILES = MappingProxyType({"graph": "calibration.json", "rag": "calibration_rag.json"})
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """An agent's confidence in its own answer.
+
+    Attributes:
+        score: The evidence for the query, from 0 to 1.
+        confidence: The probability that it is right, from 0 to 1.
+        calibrated: Whether that was measured on judged trials; otherwise it is the score.
+        explanation: How the query was made, and what is wrong with it.
+    """
+
+    score: float
+    confidence: float
+    calibrated: bool
+    explanation: str
+
+    @classmethod
+    def of(cls, score: float, table: Calibration | None, explanation: str) -> Confidence:
+        """Return the confidence of a score by a table; without one, the score itself."""
+        rate = score if table is None else table.rate(score)
+        return cls(score, rate, table is not None, explanation)
+
+
+class Calibration(BaseModel):
+    """The measured share of right queries at each score.
+
+    Attributes:
+        scores: Scores in ascending order.
+        rates: The share of right queries at each.
+        trials: Number of judged trials.
+        model: The model, as `reasoningbank.lm.asked_as` names it; empty for any.
+
+    Examples:
+        >>> table = Calibration(scores=(0.2, 0.8), rates=(0.1, 0.5), trials=40)
+        >>> round(table.rate(0.5), 2), table.rate(1.0)
+        (0.3, 0.5)
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    scores: tuple[float, ...] = Field(min_length=1)
+    rates: tuple[float, ...] = Field(min_length=1)
+    trials: int = Field(ge=1)
+    model: str = ""
+
+    @model_validator(mode="after")
+    def _is_a_table(self) -> Calibration:
+        rising = all(a < b for a, b in zip(self.scores, self.scores[1:], strict=False))
+        if len(self.scores) != len(self.rates) or not rising:
+            raise ValueError("scores must ascend, with one rate for each")
+        if not all(0 <= rate <= 1 for rate in self.rates):
+            raise ValueError("a rate must be from 0 to 1")
+        return self
+
+    def rate(self, score: float) -> float:
+        """Return the share of right queries at a score, interpolated linearly."""
+        import numpy as np
+
+        return float(np.interp(score, self.scores, self.rates))
+
+
+def confidence_score(*, valid: bool, similarity: float, attempts: int) -> float:
+    """Return the evidence for a query, from 0 to 1.
+
+    Args:
+        valid: Whether validation found nothing wrong.
+        similarity: Retrieval score of the nearest example, from 0 to 1.
+        attempts: Queries that were written; a first one is more often right than a third.
+
+    Examples:
+        >>> confidence_score(valid=True, similarity=1.0, attempts=1)
+        1.0
+        >>> confidence_score(valid=False, similarity=0.5, attempts=3)
+        0.2167
+    """
+    near = min(1.0, max(0.0, similarity))
+    return round(0.5 * valid + 0.3 * near + 0.2 / max(1, attempts), 4)
+
+
+def fit_calibration(judged: Iterable[tuple[float, bool]], model: str = "") -> Calibration:
+    """Calibrate scores by isotonic regression (Zadrozny & Elkan, KDD 2002).
+
+    The rate of each pooled block of trials is the mean of Jeffreys' posterior, so that a few trials
+    never give 0 or 1.
+
+    Args:
+        judged: Score of each trial, and whether its query was right.
+        model: The model that was asked.
+
+    Raises:
+        UsageError: If there is no trial.
+
+    Examples:
+        >>> table = fit_calibration([(0.2, False), (0.3, False), (0.9, True), (0.9, True)])
+        >>> table.scores, [round(rate, 2) for rate in table.rates], table.trials
+        ((0.2, 0.3, 0.9), [0.17, 0.17, 0.83], 4)
+    """
+    import numpy as np
+    from scipy.optimize import isotonic_regression
+
+    pairs = [(float(score), float(right)) for score, right in judged]
+    if not pairs:
+        raise UsageError("no judged trial to calibrate on", where="fit_calibration")
+    scores = sorted({score for score, _ in pairs})
+    groups = [[right for score, right in pairs if score == one] for one in scores]
+    fitted = isotonic_regression(
+        np.array([float(np.mean(group)) for group in groups]),
+        weights=np.array([float(len(group)) for group in groups]),
+    )
+    rates: dict[float, float] = {}
+    for first, end in pairwise(fitted.blocks):
+        block = [right for group in groups[first:end] for right in group]
+        rate = (sum(block) + 0.5) / (len(block) + 1)
+        rates |= dict.fromkeys((scores[first], scores[end - 1]), rate)
+    # The posterior shrinks a small block more than a large one: keep the rates ascending.
+    rising = np.maximum.accumulate(list(rates.values()))
+    return Calibration(
+        scores=tuple(rates),
+        rates=tuple(round(float(rate), 4) for rate in rising),
+        trials=len(pairs),
+        model=model,
+    )
+
+
+def confidence_in(trajectory: Trajectory) -> Confidence | None:
+    """Return an agent's confidence in its answer; None if it recorded none.
+
+    `rag` and `graph` record it with their last step, ``output``, which an attempt that a budget
+    ended does not reach.
+    """
+    for event in reversed(trajectory.of("step")):
+        said = trajectory.resolve(event.data)
+        if said.get("step") == "output" and said.get("confidence") is not None:
+            return Confidence(
+                float(said.get("score") or 0.0),
+                float(said["confidence"]),
+                bool(said.get("calibrated")),
+                str(said.get("explanation") or ""),
+            )
+    return None
+
+
+def load_calibration(pack: Pack, agent: str = "graph", model: str = "") -> Calibration | None:
+    """Return a pack's calibration of an agent; None if there is none for the model.
+
+    Args:
+        pack: The pack.
+        agent: ``graph`` or ``rag``.
+        model: The model, as `reasoningbank.lm.asked_as` names it; empty for any.
+
+    Raises:
+        UsageError: If the file cannot be read or is invalid.
+    """
+    file = (pack.hints or Path()) / FILES[agent]
+    if pack.hints is None or not file.is_file():
+        return None
+    try:
+        table = Calibration.model_validate_json(file.read_bytes())
+    except OSError as error:
+        raise UsageError(f"cannot be read: {error}", where=str(file)) from error
+    except ValidationError as error:
+        raise UsageError(error.errors()[0]["msg"], where=str(file)) from error
+    return None if model and table.model and table.model != model else table

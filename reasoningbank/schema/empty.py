@@ -1,0 +1,303 @@
+"""Why a query returned nothing, and what was meant where it cannot be sent.
+
+`explain_empty` reports the names that do not exist, and the first part of the query that leaves no
+rows. It sends a bounded number of small queries and never raises for an endpoint's trouble.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+
+from pyoxigraph import Literal
+from rdflib.plugins.sparql.parserutils import CompValue
+
+from reasoningbank.errors import EndpointError, QueryError, UsageError
+from reasoningbank.findings import Finding
+from reasoningbank.schema.causes import Causes
+from reasoningbank.schema.lint import MOST_FINDINGS, as_lines, in_own_words, lint, unbound_columns
+from reasoningbank.schema.names import (
+    local_name,
+    namespace_of,
+    nearest_names,
+    nearest_prefixes,
+    shown,
+    words,
+)
+from reasoningbank.schema.profile import side_client
+from reasoningbank.schema.schema import Schema
+from reasoningbank.schema.unknown import NameFindings, find_unknown
+from reasoningbank.sparql import (
+    BooleanResult,
+    EndpointConfig,
+    GraphResult,
+    PreparedQuery,
+    Result,
+    SPARQLClient,
+)
+from reasoningbank.sparql.probing import MOST_PROBES, MOST_SECONDS, Prober, Unit, find_failures
+from reasoningbank.sparql.syntax import MOST_CHARS as LONGEST_QUERY
+from reasoningbank.sparql.terms import RDF_TYPE, absolute
+from reasoningbank.sparql.tokens import Token, tokenize
+from reasoningbank.sparql.tree import QueryTree, TriplePattern, outline, read_query
+
+__all__ = [
+    "explain_empty",
+    "explain_error",
+    "explain_query",
+    "explainer",
+    "is_empty",
+    "probe_run",
+]
+
+#: Seconds one probe may take.
+PROBE_TIMEOUT_S = 3.0
+
+
+def probe_run(config: EndpointConfig) -> Callable[[str], Result]:
+    """Return a function that sends probes to an endpoint: each within 3 s, without retries."""
+    return side_client(config, PROBE_TIMEOUT_S).query
+
+
+def is_empty(result: Result, prepared: PreparedQuery | None = None) -> bool:
+    """Return whether a result holds nothing: no rows, no triples, ASK false, or only zero counts.
+
+    Args:
+        result: The result.
+        prepared: Its query. Without it, or if rdflib cannot parse it, a lone 0 is a value and not
+            a zero count.
+    """
+    if isinstance(result, BooleanResult):
+        return not result.value
+    if result.n_rows == 0:
+        return True
+    if isinstance(result, GraphResult) or result.n_rows > 1 or not _aggregates(prepared):
+        return False
+    return all(
+        term is None or (isinstance(term, Literal) and term.value in ("0", "0.0", "0.0E0", ""))
+        for term in result.rows(0, 1)[0]
+    )
+
+
+def _aggregates(prepared: PreparedQuery | None) -> bool:
+    node = None if prepared is None or prepared.parsed is None else prepared.parsed.algebra
+    while isinstance(node, CompValue):
+        if node.name == "AggregateJoin":
+            return True
+        node = node.get("p")
+    return False
+
+
+def explain_empty(
+    prepared: PreparedQuery,
+    schema: Schema,
+    run: Callable[[str], Result],
+    *,
+    namespaces: Mapping[str, str],
+) -> list[Finding]:
+    """Return why a query returned nothing.
+
+    Args:
+        prepared: The query.
+        schema: The endpoint's schema.
+        run: Sends a query to the same endpoint; see `probe_run`. At most 16 are sent, and none
+            after 8 s.
+        namespaces: Prefix → namespace, for the names in the findings.
+
+    Returns:
+        Findings, the most useful first; empty if nothing was found out. Their codes are listed
+        in `reasoningbank.schema`.
+    """
+    findings = unbound_columns(prepared)
+    try:
+        query = read_query(prepared.text)
+    except QueryError:
+        return findings
+    prober = Prober(query, run, most=MOST_PROBES, seconds=MOST_SECONDS)
+    found = find_unknown(prepared, query, schema, prober, namespaces, look_up=True)
+    findings += found.findings
+    if len(findings) < MOST_FINDINGS:
+        declared = outline(prepared.text).declared
+        causes = Causes(prober, schema, namespaces, declared)
+        failures = find_failures(
+            query,
+            prober,
+            vouched=lambda pattern: _vouched(pattern, schema, declared),
+            hopeless=lambda unit: _hopeless(unit, found, declared),
+        )
+        if all(failure.alone for failure in failures) and _nothing_outside_graphs(query, prober):
+            what = "nothing is in the default graph here"
+            hint = "put GRAPH ?g { } around the patterns"
+            findings.append(Finding("default-graph-empty", what, hint=hint))
+        else:
+            findings += [causes.explain(f) for f in failures[: MOST_FINDINGS - len(findings)]]
+            findings += [] if findings else causes.elsewhere(prepared, query)
+    return in_own_words(findings, prepared)
+
+
+def explain_error(
+    query: str, error: QueryError, schema: Schema, namespaces: Mapping[str, str]
+) -> list[Finding]:
+    """Return what was probably meant where a query cannot be sent at all.
+
+    An undeclared prefix gets the nearest known ones, and the class or property that the name
+    means; a query that does not parse gets the names in it that do not exist.
+    """
+    if len(query) > LONGEST_QUERY:
+        return []
+    tokens = tokenize(query)
+    declared = {
+        name.text[:-1]: space.text[1:-1]
+        for word, name, space in zip(tokens, tokens[1:], tokens[2:], strict=False)
+        if word.is_word("PREFIX") and name.kind == "name" and space.kind == "iri"
+    }
+    if error.code == "unknown-prefix":
+        written = [
+            token.text
+            for before, token in pairwise(tokens)
+            if token.kind == "name"
+            and not token.text.endswith(":")
+            and not before.is_word("PREFIX")
+        ]
+        return _for_prefix(error.fields["prefix"], written, schema, namespaces)
+    found = [
+        Finding(
+            "wrong-prefix",
+            f"PREFIX {prefix}: is <{namespaces[prefix]}> here",
+            hint="leave that line out",
+            fields={"prefix": prefix, "declared": space, "known": namespaces[prefix]},
+        )
+        for prefix, space in declared.items()
+        if namespaces.get(prefix, space) != space and space not in namespaces.values()
+    ]
+    if schema.complete:
+        names = _properties_and_classes(tokens)
+        found += _unknown_in_text(names, {**declared, **namespaces}, schema, namespaces)
+    return found
+
+
+def _properties_and_classes(tokens: Sequence[Token]) -> list[str]:
+    """Return the names at the places of properties and classes, as far as tokens show.
+
+    What ends a triple is an object: a value such as ``marl:Positive`` is in no schema.
+    """
+    found = []
+    for before, token, after in zip(tokens, tokens[1:], [*tokens[2:], None], strict=False):
+        if token.kind != "name" or token.text.endswith(":") or before.is_word("PREFIX"):
+            continue
+        is_object = after is None or after.text in (".", ";", ",", "}", "]", ")")
+        if before.text == "a" or not is_object:
+            found.append(token.text)
+    return found
+
+
+def _for_prefix(
+    prefix: str, written: Sequence[str], schema: Schema, namespaces: Mapping[str, str]
+) -> list[Finding]:
+    """Return the name that has an undeclared prefix, else the nearest prefixes."""
+    local = next((t.partition(":")[2] for t in written if t.startswith(prefix + ":")), "")
+    near = nearest_names(f"urn:/{local}", schema) if local else ()
+    meant = [shown(t.iri, namespaces) for t in near if local_name(t.iri).lower() == local.lower()]
+    meant = meant or [f"{name}:" for name in nearest_prefixes(prefix, namespaces)]
+    if not meant:
+        return []
+    what = f"did you mean {' or '.join(meant)}?"
+    return [Finding("unknown-prefix", what, fields={"prefix": prefix, "replacements": meant})]
+
+
+def _unknown_in_text(
+    written: Sequence[str],
+    declared: Mapping[str, str],
+    schema: Schema,
+    namespaces: Mapping[str, str],
+) -> list[Finding]:
+    """Return the names of a text that does not parse which are neither class nor property.
+
+    Only namespaces of classes and properties are checked: elsewhere a name may be a resource.
+    """
+    homes = {namespace_of(name) for name in (*schema.classes, *schema.properties)}
+    found: dict[str, Finding] = {}
+    for text in written:
+        name = absolute(text, declared)
+        if name is None or namespace_of(name) not in homes or schema.term(name) is not None:
+            continue
+        near = [shown(t.iri, namespaces) for t in nearest_names(name, schema, most=2)]
+        other = f" (nearest: {', '.join(near)})" if near else ""
+        counting = "count" in words(local_name(name))
+        if counting:
+            other = " (count with COUNT)"
+        fields = {"name": text, "iri": name, "replacements": near, "counting": counting}
+        found[text] = Finding("unknown-name", f"there is no {text}{other}", fields=fields)
+    return list(found.values())
+
+
+def _nothing_outside_graphs(query: QueryTree, prober: Prober) -> bool:
+    if query.where is None or query.dataset:
+        return False
+    if any(clause.kind == "graph" for clause in query.where.clauses):
+        return False
+    return prober.ask("?s ?p ?o") is False and prober.ask("GRAPH ?g { ?s ?p ?o }") is True
+
+
+def _vouched(pattern: TriplePattern, schema: Schema, declared: Mapping[str, str]) -> bool:
+    """Return whether the schema knows that a pattern matches."""
+    predicate = absolute(pattern.predicate, declared)
+    variables = pattern.subject[:1] in "?$" and pattern.subject != pattern.object
+    if predicate == RDF_TYPE and variables:
+        kind = absolute(pattern.object, declared)
+        term = None if kind is None else schema.classes.get(kind)
+        return pattern.object[:1] in "?$" or (term is not None and term.in_data)
+    known = None if predicate is None else schema.properties.get(predicate)
+    return variables and pattern.object[:1] in "?$" and known is not None and known.in_data
+
+
+def _hopeless(unit: Unit, found: NameFindings, declared: Mapping[str, str]) -> bool:
+    """Return whether a part matches nothing because of an unknown name in it."""
+    if unit.pattern is None:
+        return False
+    if any(token.text in ("|", "*", "?", "!") for token in tokenize(unit.pattern.predicate)):
+        return False  # it can match without the name
+    terms = [t.text for t in tokenize(str(unit.pattern)) if t.kind in ("iri", "name")]
+    return any(absolute(text, declared) in found.unknown for text in terms)
+
+
+def explain_query(
+    query: str, client: SPARQLClient, schema: Schema | None, *, empty: bool
+) -> list[Finding]:
+    """Return what is known to be wrong with a query; empty if nothing is.
+
+    No gold is read: names are compared with the schema, and the endpoint is asked which pattern
+    of a query without rows fails first.
+
+    Args:
+        query: The query.
+        client: Prepares it; its endpoint is asked over connections of their own.
+        schema: The endpoint's schema; without one nothing is known.
+        empty: Whether the query ran and returned nothing.
+    """
+    if schema is None:
+        return []
+    namespaces = client.config.namespaces
+    try:
+        prepared = client.prepare(query)
+    except QueryError as error:
+        return explain_error(query, error, schema, namespaces)
+    run = probe_run(client.config)
+    try:
+        find = explain_empty if empty else lint
+        return find(prepared, schema, run, namespaces=namespaces)
+    except (QueryError, EndpointError, UsageError):
+        # A diagnosis is help, not a result: without it the caller still has the error itself.
+        return []
+
+
+def explainer(
+    client: SPARQLClient, schema: Schema | None
+) -> Callable[[str, bool], tuple[str, ...]]:
+    """Return a function of a query, and whether it returned nothing, that explains it in lines.
+
+    Args:
+        client: See `explain_query`.
+        schema: See `explain_query`.
+    """
+    return lambda query, empty: as_lines(explain_query(query, client, schema, empty=empty))

@@ -1,0 +1,375 @@
+"""The names in a query, and the nearest existing names to one that does not exist.
+
+Names are compared by their words (camelCase and underscores split), words by their spelling. Rare
+words weigh more than common ones; labels and comments count less.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import SequenceMatcher, get_close_matches
+from functools import lru_cache
+from typing import Literal
+
+from pyoxigraph import NamedNode
+
+from reasoningbank.schema.schema import NamedTerm, Schema
+from reasoningbank.sparql import STANDARD_PREFIXES, PreparedQuery, compact
+from reasoningbank.sparql.terms import RDF_TYPE, absolute
+from reasoningbank.sparql.tokens import Token, tokenize
+from reasoningbank.sparql.tree import Clause, Group, QueryTree, TriplePattern, outline
+
+__all__ = [
+    "Role",
+    "UsedName",
+    "is_label",
+    "local_name",
+    "namespace_of",
+    "nearest_names",
+    "nearest_prefixes",
+    "shown",
+    "spelling",
+    "used_names",
+    "words",
+    "wrong_prefixes",
+]
+
+Role = Literal["class", "property", "resource"]
+
+_SUBCLASS = STANDARD_PREFIXES["rdfs"] + "subClassOf"
+#: Names below this similarity are not suggested.
+LEAST_SIMILARITY = 0.5
+#: Names this far below the best are left out.
+WIDEST_GAP = 0.25
+#: Words that say nothing about what a name means.
+_EMPTY = frozenset(
+    ("has", "have", "is", "of", "the", "a", "an", "get", "in", "by", "to", "with", "and", "or",
+     "id", "iri", "uri", "value", "type", "number")
+)  # fmt: skip
+#: Words that name a label property.
+_CALLED = frozenset(("label", "name", "title"))
+#: How much a word found only in the label, or only in the comment, counts.
+_LABEL, _COMMENT = 0.8, 0.65
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+
+
+def namespace_of(iri: str) -> str:
+    """Return an IRI up to its local name.
+
+    Examples:
+        >>> namespace_of("http://e/core#Tree"), namespace_of("http://e/core/Tree")
+        ('http://e/core#', 'http://e/core/')
+    """
+    return iri[: len(iri) - len(local_name(iri))]
+
+
+def local_name(iri: str) -> str:
+    """Return what follows the last ``#`` or ``/`` of an IRI.
+
+    Examples:
+        >>> local_name("http://e/core#Tree")
+        'Tree'
+    """
+    return re.split(r"[#/]", iri)[-1]
+
+
+def words(text: str) -> tuple[str, ...]:
+    """Return the significant words of a name or sentence, in lower case and singular.
+
+    Examples:
+        >>> words("hasProteinNames"), words("Disease_Annotation"), words("hasEC")
+        (('protein', 'name'), ('disease', 'annotation'), ('ec',))
+    """
+    found = tuple(dict.fromkeys(_singular(word.lower()) for word in _WORDS.findall(text)))
+    return tuple(word for word in found if word not in _EMPTY) or found
+
+
+def is_label(iri: str) -> bool:
+    """Return whether a property is, by its own name, a label property.
+
+    Examples:
+        >>> [is_label("http://e/" + name) for name in ("scientificName", "prefLabel", "mass")]
+        [True, True, False]
+    """
+    return not _CALLED.isdisjoint(words(local_name(iri)))
+
+
+def _singular(word: str) -> str:
+    if len(word) > 4 and word.endswith("ies"):
+        return word[:-3] + "y"
+    return word[:-1] if len(word) > 3 and word.endswith("s") and word[-2] not in "sui" else word
+
+
+@lru_cache(maxsize=65536)
+def _alike(one: str, other: str) -> float:
+    """Return the similarity of two words, 0 to 1; 0 for words that only share some letters."""
+    if one == other:
+        return 1.0
+    if one in _CALLED and other in _CALLED:
+        return 0.8
+    short, long = sorted((one, other), key=len)
+    if len(short) >= 3 and long.startswith(short):
+        return 0.85 if len(short) >= 4 else 0.7
+    if one[:1] != other[:1]:
+        return 0.0
+    ratio = SequenceMatcher(None, one, other).ratio()
+    if ratio >= 0.8:
+        return ratio
+    # located, location: words of one stem
+    return 0.7 if len(short) >= 6 and one[:5] == other[:5] else 0.0
+
+
+@dataclass(frozen=True)
+class _Index:
+    """The words of all names, and how much each one distinguishes."""
+
+    weights: Mapping[str, float]
+    rarest: float
+
+    @classmethod
+    def of(cls, terms: Iterable[NamedTerm]) -> _Index:
+        names = [set(words(local_name(term.iri))) for term in terms]
+        counts = Counter(word for name in names for word in name)
+        rarest = math.log(1 + len(names))
+        return cls({w: math.log(1 + len(names) / n) for w, n in counts.items()}, rarest or 1.0)
+
+    def weight(self, word: str) -> float:
+        return self.weights.get(word, self.rarest)
+
+    def similarity(self, wanted: tuple[str, ...], term: NamedTerm) -> float:
+        name = words(local_name(term.iri))
+        if not wanted or not name:
+            return 0.0
+        # The range names a property as well: up:organism leads to a taxon.
+        targets = " ".join(local_name(target) for target in term.range if "XMLSchema" not in target)
+        label, comment = words(f"{term.label} {targets}"), words(term.comment)
+
+        def found(word: str) -> float:
+            return max(
+                max((_alike(word, other) for other in name), default=0.0),
+                _LABEL * max((_alike(word, other) for other in label), default=0.0),
+                _COMMENT * (word in comment),
+            )
+
+        total = sum(self.weight(word) for word in wanted)
+        recall = sum(self.weight(word) * found(word) for word in wanted) / total
+        mine = sum(self.weight(word) for word in name)
+        precision = (
+            sum(self.weight(w) * max(_alike(w, other) for other in wanted) for w in name) / mine
+        )
+        return 0.75 * recall + 0.25 * precision
+
+
+def nearest_names(
+    iri: str,
+    schema: Schema,
+    *,
+    role: Role = "resource",
+    classes: Iterable[str] = (),
+    among: Collection[str] | None = None,
+    most: int = 3,
+) -> tuple[NamedTerm, ...]:
+    """Return the classes or properties that an unknown name probably means.
+
+    A name that differs only in case, in ``http`` or ``https``, in ``#`` or ``/``, or in its
+    namespace comes first. Where a class or property is wanted, the other kind follows only if
+    it is much nearer.
+
+    Args:
+        iri: The unknown IRI.
+        schema: The existing names.
+        role: How the name is used in the query.
+        classes: The classes of its subject, whose properties are preferred.
+        among: The only names to choose from; None for all.
+        most: Maximum number of names.
+
+    Examples:
+        >>> core = "http://e/core/"
+        >>> names = Schema.of_terms(
+        ...     [core + "Protein"], [core + "mass", core + "organism", core + "fullName"]
+        ... )
+        >>> [t.iri for t in nearest_names(core + "hasMass", names, role="property")]
+        ['http://e/core/mass']
+        >>> [t.iri for t in nearest_names("http://e/core#protein", names, role="class")]
+        ['http://e/core/Protein']
+        >>> nearest_names(core + "xyz", names, role="property")
+        ()
+    """
+    kinds: dict[str, Mapping[str, NamedTerm]] = {
+        "class": schema.classes,
+        "property": schema.properties,
+    }
+    every = [(kind, term) for kind, terms in kinds.items() for term in terms.values()]
+    index = _Index.of(term for _, term in every)
+    wanted = words(local_name(iri))
+    own = {p for name in classes for p in schema.properties_of(name)}
+
+    def score(kind: str, term: NamedTerm) -> float:
+        similarity = spelling(iri, term.iri) or index.similarity(wanted, term)
+        similarity -= 0.2 if role in kinds and kind != role else 0.0
+        similarity -= 0.1 if schema.complete and not term.in_data else 0.0
+        similarity += 0.03 if namespace_of(term.iri) == namespace_of(iri) else 0.0
+        similarity += 0.2 if term.iri in own else 0.0
+        return similarity + 0.005 * math.log1p(term.count or 0)
+
+    chosen = [(k, t) for k, t in every if among is None or t.iri in among]
+    ranked = sorted(((score(k, t), t) for k, t in chosen), key=lambda item: (-item[0], item[1].iri))
+    # A class with the same spelling must not hide the properties that lead to it.
+    fitting = [value for value, t in ranked if role not in kinds or t.iri in kinds[role]]
+    least = max(LEAST_SIMILARITY, (fitting[0] if fitting else 0.0) - WIDEST_GAP)
+    kept = [term for value, term in ranked if value >= least]
+    spelt = [
+        t for t in kept if spelling(iri, t.iri) and (role not in kinds or t.iri in kinds[role])
+    ]
+    if spelt:
+        # A wrong case or namespace is a typo, not another word.
+        kept = spelt
+    return tuple(kept[:most])
+
+
+def spelling(one: str, other: str) -> float:
+    """Return the similarity of two IRIs that differ only in spelling; 0 for others."""
+    mine, theirs = local_name(one), local_name(other)
+    plain = re.sub(r"[\W_]", "", mine.lower())
+    if not plain or plain != re.sub(r"[\W_]", "", theirs.lower()):
+        return 0.0
+    near = _bare(namespace_of(one)) == _bare(namespace_of(other))
+    return 1.1 if near else 1.0 if mine == theirs else 0.97
+
+
+def _bare(namespace: str) -> str:
+    return re.sub(r"^https?://(www\.)?|[#/]+$", "", namespace.lower())
+
+
+def nearest_prefixes(
+    prefix: str, namespaces: Mapping[str, str], *, namespace: str = "", most: int = 3
+) -> tuple[str, ...]:
+    """Return the known prefixes that an unknown one probably means.
+
+    Args:
+        prefix: The unknown prefix, without its colon.
+        namespaces: The known ones.
+        namespace: The namespace that the query declares for it, if any.
+        most: Maximum number of prefixes.
+
+    Examples:
+        >>> known = {"up": "http://e/core/", "uniprotkb": "http://e/uniprot/", "go": "http://g/"}
+        >>> nearest_prefixes("uniprot", known)
+        ('uniprotkb', 'up')
+        >>> nearest_prefixes("core", known), nearest_prefixes("GO", known)
+        (('up',), ('go',))
+    """
+    found: list[str] = []
+    if namespace:
+        found += [name for name, space in namespaces.items() if _bare(space) == _bare(namespace)]
+    lower = {name.lower(): name for name in namespaces}
+    plain = prefix.lower()
+    ends: dict[str, str] = {}
+    for name, space in namespaces.items():
+        ends.setdefault(local_name(space.rstrip("#/")).lower().rstrip("_"), name)
+    if plain in lower:
+        found.append(lower[plain])
+    if plain in ends:
+        found.append(ends[plain])
+    if len(plain) > 1:
+        found += sorted(n for low, n in lower.items() if low.startswith(plain))
+        found += sorted((n for low, n in lower.items() if low and plain.startswith(low)), key=len)
+    found += (lower[name] for name in get_close_matches(plain, lower, n=most, cutoff=0.6))
+    found += (ends[name] for name in get_close_matches(plain, ends, n=most, cutoff=0.75))
+    # `uniprot:` is also short for `up:`, its first and last letters.
+    if len(plain) > 3:
+        found += [n for n in lower.values() if len(n) > 1 and _abbreviates(n.lower(), plain)]
+    return tuple(dict.fromkeys(name for name in found if name))[:most]
+
+
+def _abbreviates(short: str, long: str) -> bool:
+    letters = iter(long)
+    return short[0] == long[0] and len(short) < 4 and all(letter in letters for letter in short)
+
+
+def shown(name: str, namespaces: Mapping[str, str]) -> str:
+    """Return an IRI as an agent reads it."""
+    return str(compact(NamedNode(name), namespaces))
+
+
+@dataclass(frozen=True)
+class UsedName:
+    """An IRI of a query.
+
+    Attributes:
+        iri: The IRI.
+        written: As the query writes it.
+        role: What it is used as.
+        pattern: The triple pattern it is in.
+    """
+
+    iri: str
+    written: str
+    role: Role
+    pattern: TriplePattern
+
+
+@dataclass(frozen=True)
+class WrongPrefix:
+    """A prefix that a query declares differently from the endpoint."""
+
+    prefix: str
+    declared: str
+    known: str
+
+
+def used_names(query: QueryTree) -> tuple[UsedName, ...]:
+    """Return the names in a query's patterns, once per role, in written order.
+
+    The patterns inside SERVICE are left out: they are another endpoint's.
+    """
+    declared = outline(query.text).declared
+    found: dict[tuple[str, Role], UsedName] = {}
+    groups = (*((query.where,) if query.where else ()), *query.others)
+    for clause in (clause for group in groups for clause in _own(group)):
+        for pattern in clause.patterns:
+            for token, role in _roles(pattern, declared):
+                iri = absolute(token, declared)
+                if iri is not None:
+                    found.setdefault((iri, role), UsedName(iri, token, role, pattern))
+    return tuple(found.values())
+
+
+def _own(group: Group) -> Iterator[Clause]:
+    for clause in group.clauses:
+        yield clause
+        if clause.kind != "service":
+            for inner in clause.groups:
+                yield from _own(inner)
+
+
+def _roles(pattern: TriplePattern, declared: Mapping[str, str]) -> Iterator[tuple[str, Role]]:
+    steps = [t for t in tokenize(pattern.predicate) if _is_name(t)]
+    for step in steps:
+        yield step.text, "property"
+    path = [absolute(step.text, declared) for step in steps]
+    typed = RDF_TYPE in path and set(path) <= {RDF_TYPE, _SUBCLASS}
+    yield pattern.subject, "resource"
+    yield pattern.object, "class" if typed and "^" not in pattern.predicate else "resource"
+
+
+def _is_name(token: Token) -> bool:
+    return token.kind in ("iri", "name") or token.text == "a"
+
+
+def wrong_prefixes(
+    prepared: PreparedQuery, namespaces: Mapping[str, str]
+) -> tuple[WrongPrefix, ...]:
+    """Return the prefixes that a query uses for a namespace other than the endpoint's."""
+    shape = outline(prepared.original or prepared.text)
+    used = {token.text.partition(":")[0] for token in shape.body if token.kind == "name"}
+    known = set(namespaces.values())
+    return tuple(
+        WrongPrefix(prefix, space, namespaces[prefix])
+        for prefix, space in shape.declared.items()
+        if prefix in used and prefix in namespaces and space not in known
+    )

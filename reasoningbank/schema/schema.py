@@ -1,0 +1,458 @@
+"""`Schema`: the classes and properties of an endpoint, from its schema, VoID statistics or samples.
+
+A pack's schema gives labels, comments, domains and ranges. VoID statistics say what the data hold
+and how often. Where an endpoint publishes neither, bounded samples are taken.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+
+from pyoxigraph import Literal, NamedNode, RdfFormat, Triple, parse
+
+from reasoningbank.errors import EndpointError, QueryError, UsageError
+from reasoningbank.schema import sampling
+from reasoningbank.schema.profile import EndpointProfile, side_client
+from reasoningbank.schema.sampling import Counted
+from reasoningbank.sparql import (
+    STANDARD_PREFIXES,
+    EndpointConfig,
+    address_key,
+    same_address,
+    void_description,
+)
+from reasoningbank.sparql.descriptions import VoidDataset, read_void
+
+__all__ = ["Contents", "NamedTerm", "Schema"]
+
+_RDF, _RDFS, _OWL = (STANDARD_PREFIXES[name] for name in ("rdf", "rdfs", "owl"))
+_SCHEMA_ORG = ("https://schema.org/", "http://schema.org/")
+_CLASSES = frozenset({_OWL + "Class", _RDFS + "Class"})
+_PROPERTIES = frozenset(
+    {
+        _RDF + "Property",
+        *(_OWL + f"{kind}Property" for kind in ("Object", "Datatype", "Annotation")),
+    }
+)
+_DOMAINS = (_RDFS + "domain", *(space + "domainIncludes" for space in _SCHEMA_ORG))
+_RANGES = (_RDFS + "range", *(space + "rangeIncludes" for space in _SCHEMA_ORG))
+#: Classes that everything may belong to.
+_ANYTHING = frozenset((_OWL + "Thing", _RDFS + "Resource", _OWL + "NamedIndividual"))
+#: Names taken from samples where an endpoint publishes nothing about itself.
+MOST_SAMPLED = 300
+#: Seconds one request for statistics may take; queries still run without them.
+STATISTICS_TIMEOUT_S = 20.0
+
+
+@dataclass(frozen=True)
+class NamedTerm:
+    """A class or property.
+
+    Attributes:
+        iri: Its IRI.
+        label: Its human-readable name; empty if unknown.
+        comment: Its description; empty if unknown.
+        domain: Of a property: the classes whose instances have it.
+        range: Of a property: the classes or datatypes of its values.
+        parents: Of a class: its direct superclasses.
+        count: Instances of the class, or triples with the property; None if unknown.
+        in_data: Whether statistics or a sample saw it in the data.
+    """
+
+    iri: str
+    label: str = ""
+    comment: str = ""
+    domain: tuple[str, ...] = ()
+    range: tuple[str, ...] = ()
+    parents: tuple[str, ...] = ()
+    count: int | None = None
+    in_data: bool = False
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a `Schema` holds.
+
+    Attributes:
+        classes: The classes by IRI, the most frequent first where counts are known.
+        properties: The properties by IRI, likewise.
+        of_class: Class → the properties that its instances have, the most used first.
+        of_graph: Named graph → the properties used in it.
+        via: Where the names come from.
+        complete: Whether a name that is missing here is not in the data either.
+    """
+
+    classes: dict[str, NamedTerm] = field(default_factory=dict)
+    properties: dict[str, NamedTerm] = field(default_factory=dict)
+    of_class: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    of_graph: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    via: str = "nothing"
+    complete: bool = False
+
+
+class Schema:
+    """The classes and properties of an endpoint, and what leads where.
+
+    It is filled when first used, once, and is safe to share between threads.
+
+    Args:
+        fill: Computes the contents; called once.
+        name: What people call the endpoint.
+        address: Its public address; empty if unknown.
+        union: Whether a pattern outside GRAPH also matches the named graphs.
+        services: Schemas of the endpoints it federates with, by public address.
+
+    Examples:
+        >>> schema = Schema.of_terms(["http://e/Tree"], ["http://e/height"])
+        >>> list(schema.properties), schema.via, schema.complete
+        (['http://e/height'], 'given', True)
+    """
+
+    def __init__(
+        self,
+        fill: Callable[[], Contents],
+        *,
+        name: str = "",
+        address: str = "",
+        union: bool = True,
+        services: Mapping[str, Schema] | None = None,
+    ) -> None:
+        self.name = name
+        self.address = address
+        self.union = union
+        self.services: Mapping[str, Schema] = dict(services or {})
+        self._fill = fill
+        self._lock = threading.Lock()
+        self._contents: Contents | None = None
+
+    @classmethod
+    def of(cls, config: EndpointConfig, schema: Path | None = None) -> Schema:
+        """Return the schema of an endpoint, from a file and its VoID statistics, or from samples.
+
+        Nothing is requested before the schema is used. If the endpoint fails then, what it would
+        have contributed is missing, and nothing else.
+
+        Args:
+            config: The endpoint.
+            schema: Classes and properties as Turtle, e.g. those of a pack.
+        """
+        fill = lambda: _of_endpoint(config, schema)  # noqa: E731
+        return cls(fill, name=config.name, address=config.url)
+
+    @classmethod
+    def of_files(
+        cls,
+        schema: Path | None,
+        void: Path | None = None,
+        *,
+        name: str = "",
+        address: str = "",
+        union: bool = True,
+        services: Mapping[str, Schema] | None = None,
+    ) -> Schema:
+        """Return what Turtle files say: a schema, and VoID statistics of the data.
+
+        Without statistics the data may hold more than the schema declares, or less.
+
+        Raises:
+            UsageError: On first use, if a file cannot be read or parsed.
+        """
+
+        def fill() -> Contents:
+            declared = _declared(schema) if schema is not None else Contents()
+            described = _triples(void) if void is not None and void.is_file() else []
+            return _joined(declared, _of_void(read_void(described)))
+
+        return cls(fill, name=name, address=address, union=union, services=services)
+
+    @classmethod
+    def of_terms(cls, classes: Iterable[str], properties: Iterable[str]) -> Schema:
+        """Return a schema of exactly these IRIs."""
+        given = Contents(
+            {iri: NamedTerm(iri, in_data=True) for iri in classes},
+            {iri: NamedTerm(iri, in_data=True) for iri in properties},
+            via="given",
+            complete=True,
+        )
+        return cls(lambda: given)
+
+    @property
+    def classes(self) -> Mapping[str, NamedTerm]:
+        """The classes by IRI, the most frequent first where counts are known."""
+        return MappingProxyType(self._read().classes)
+
+    @property
+    def properties(self) -> Mapping[str, NamedTerm]:
+        """The properties by IRI, the most frequent first where counts are known."""
+        return MappingProxyType(self._read().properties)
+
+    @property
+    def via(self) -> str:
+        """Where it comes from, such as ``schema and void`` or ``sample of 10000 triples``."""
+        return self._read().via
+
+    @property
+    def complete(self) -> bool:
+        """Whether a name that is missing here is not in the data either."""
+        return self._read().complete
+
+    @property
+    def graphs(self) -> tuple[str, ...]:
+        """The named graphs whose properties are known."""
+        return tuple(self._read().of_graph)
+
+    def term(self, iri: str) -> NamedTerm | None:
+        """Return the class or property with this IRI."""
+        contents = self._read()
+        return contents.classes.get(iri) or contents.properties.get(iri)
+
+    def properties_of(self, class_iri: str) -> tuple[str, ...]:
+        """Return the properties that instances of a class have, the most used first."""
+        return self._read().of_class.get(class_iri, ())
+
+    def graphs_of(self, property_iri: str) -> tuple[str, ...]:
+        """Return the named graphs that a property is used in, by name."""
+        return tuple(g for g, used in sorted(self._read().of_graph.items()) if property_iri in used)
+
+    def is_at(self, address: str) -> bool:
+        """Return whether an address is the endpoint's own, in any spelling."""
+        return bool(self.address) and same_address(address, self.address)
+
+    def service(self, address: str) -> Schema | None:
+        """Return the schema of a federated endpoint by its address, in any spelling."""
+        wanted = address_key(address)
+        return next((s for a, s in self.services.items() if address_key(a) == wanted), None)
+
+    def subjects_of(self, property_iri: str) -> frozenset[str]:
+        """Return the classes whose instances have a property; empty if unknown."""
+        found: set[str] = set()
+        for schema in (self, *self.services.values()):
+            contents = schema._read()
+            found |= {c for c, has in contents.of_class.items() if property_iri in has}
+            term = contents.properties.get(property_iri)
+            found |= set(term.domain) if term is not None else set()
+        return frozenset(found) - _ANYTHING
+
+    def objects_of(self, property_iri: str) -> frozenset[str]:
+        """Return the classes and datatypes that a property leads to; empty if unknown."""
+        term = self._read().properties.get(property_iri)
+        return frozenset(term.range if term is not None else ()) - _ANYTHING
+
+    def compatible(self, one: Iterable[str], other: Iterable[str]) -> bool:
+        """Return whether something can be of a class of both; True if either is unknown."""
+        first, second = frozenset(one), frozenset(other)
+        if not first or not second:
+            return True
+        above = {name: {name, *self._above(name)} for name in first | second}
+        return any(a in above[b] or b in above[a] for a in first for b in second)
+
+    def link(self, class_iri: str, property_iri: str) -> str:
+        """Return a property that leads, in one step, from a class to what has another property.
+
+        Empty if no such property is known.
+        """
+        contents = self._read()
+        wanted = contents.properties.get(property_iri)
+        holders = {c for c, has in contents.of_class.items() if property_iri in has}
+        holders |= set(wanted.domain) if wanted is not None else set()
+        return self._leading(self.properties_of(class_iri), holders)
+
+    def leading_to(self, class_iri: str, classes: Iterable[str] = ()) -> str:
+        """Return a property whose values are of a class, preferably one that some classes have.
+
+        Empty if no such property is known.
+        """
+        own = [p for name in classes for p in self.properties_of(name)]
+        return self._leading([*own, *self._read().properties], {class_iri})
+
+    def below(self, class_iri: str) -> tuple[str, ...]:
+        """Return the subclasses of a class that the data hold, by IRI."""
+        classes = self._read().classes
+        return tuple(c for c, t in classes.items() if t.in_data and class_iri in self._above(c))
+
+    def _leading(self, properties: Iterable[str], classes: set[str]) -> str:
+        """Return the first property with one of the classes, or a superclass, as range."""
+        known = self._read().properties
+        ranges = {p: set(known[p].range) for p in properties if p in known}
+        for wanted in (classes, {above for c in classes for above in self._above(c)}):
+            found = next((p for p, targets in ranges.items() if targets & wanted), "")
+            if found:
+                return found
+        return ""
+
+    def _above(self, class_iri: str) -> set[str]:
+        classes = self._read().classes
+        found: set[str] = set()
+        todo = [class_iri]
+        while todo:
+            term = classes.get(todo.pop())
+            new = set(term.parents) - found if term is not None else set()
+            found |= new
+            todo += new
+        return found
+
+    def _read(self) -> Contents:
+        with self._lock:
+            if self._contents is None:
+                self._contents = self._fill()
+            return self._contents
+
+
+def _of_endpoint(config: EndpointConfig, schema: Path | None) -> Contents:
+    declared = _declared(schema) if schema is not None else Contents()
+    with side_client(config, STATISTICS_TIMEOUT_S) as client:
+        try:
+            void = void_description(client)
+            counted = _of_void(void.datasets, cut=void.truncated)
+        except (EndpointError, QueryError):
+            counted = Contents()
+        if not counted.properties and schema is None:
+            return _of_samples(config)
+    return _joined(declared, counted)
+
+
+def _triples(file: Path) -> list[Triple]:
+    try:
+        return [quad.triple for quad in parse(path=str(file), format=RdfFormat.TURTLE)]
+    except (OSError, SyntaxError, ValueError) as error:
+        raise UsageError(
+            f"the file cannot be read: {error}",
+            where=str(file),
+            hint="give a Turtle file",
+            code="unreadable-file",
+        ) from None
+
+
+def _declared(file: Path) -> Contents:
+    """Return what a schema in Turtle declares."""
+    types: dict[str, set[str]] = defaultdict(set)
+    texts: dict[tuple[str, str], str] = {}
+    links: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for subject, predicate, object_ in _triples(file):
+        if not isinstance(subject, NamedNode):
+            continue
+        if isinstance(object_, Literal):
+            texts.setdefault((subject.value, predicate.value), object_.value)
+        elif isinstance(object_, NamedNode):
+            links[subject.value, predicate.value].append(object_.value)
+            if predicate.value == _RDF + "type":
+                types[subject.value].add(object_.value)
+
+    def term(iri: str) -> NamedTerm:
+        def linked(*predicates: str) -> tuple[str, ...]:
+            return tuple(x for p in sorted(predicates) for x in links.get((iri, p), ()))
+
+        return NamedTerm(
+            iri,
+            texts.get((iri, _RDFS + "label"), ""),
+            texts.get((iri, _RDFS + "comment"), ""),
+            linked(*_DOMAINS),
+            linked(*_RANGES),
+            linked(_RDFS + "subClassOf"),
+        )
+
+    ends = {*_DOMAINS, *_RANGES}
+    for name, predicate in links:
+        if predicate in ends:
+            types[name].add(_RDF + "Property")
+        elif predicate == _RDFS + "subClassOf":
+            types[name].add(_OWL + "Class")
+    classes = {iri: term(iri) for iri, kinds in types.items() if kinds & _CLASSES}
+    properties = {iri: term(iri) for iri, kinds in types.items() if kinds & _PROPERTIES}
+    of_class: dict[str, tuple[str, ...]] = defaultdict(tuple)
+    for item in properties.values():
+        for class_iri in item.domain:
+            of_class[class_iri] += (item.iri,)
+    return Contents(classes, properties, of_class, via="schema")
+
+
+def _of_void(datasets: Iterable[VoidDataset], *, cut: bool = False) -> Contents:
+    classes: dict[str, int | None] = {}
+    properties: dict[str, int | None] = {}
+    of_class: dict[str, dict[str, int]] = defaultdict(dict)
+    of_graph: dict[str, frozenset[str]] = {}
+    for dataset in datasets:
+        if dataset.graph and dataset.properties:
+            of_graph[dataset.graph] = frozenset(part.property for part in dataset.properties)
+        for part in dataset.properties:
+            _most(properties, part.property, part.triples)
+        for kind in dataset.classes:
+            _most(classes, kind.class_, kind.entities)
+            for part in kind.properties:
+                _most(properties, part.property, part.triples)
+                known = of_class[kind.class_].get(part.property, 0)
+                of_class[kind.class_][part.property] = max(known, part.triples or 0)
+    if not properties:
+        return Contents()
+    return Contents(
+        _counted(classes),
+        _counted(properties),
+        {c: tuple(sorted(has, key=lambda p: (-has[p], p))) for c, has in of_class.items()},
+        of_graph,
+        "void",
+        complete=bool(classes) and not cut,
+    )
+
+
+def _most(counts: dict[str, int | None], iri: str, count: int | None) -> None:
+    known = counts.get(iri)
+    counts[iri] = count if known is None else max(known, count or 0)
+
+
+def _counted(counts: Mapping[str, int | None]) -> dict[str, NamedTerm]:
+    order = sorted(counts, key=lambda iri: (-(counts[iri] or 0), iri))
+    return {iri: NamedTerm(iri, count=counts[iri], in_data=True) for iri in order}
+
+
+def _of_samples(config: EndpointConfig) -> Contents:
+    profile = EndpointProfile(config)
+
+    def sampled(find: Callable[[EndpointProfile, int], Counted]) -> Counted:
+        try:
+            return find(profile, MOST_SAMPLED)
+        except (EndpointError, QueryError):
+            return Counted((), "nothing")
+
+    classes, properties = sampled(sampling.classes), sampled(sampling.properties)
+    cut = max(len(classes.items), len(properties.items)) >= MOST_SAMPLED
+    return Contents(
+        _counted(dict(classes.items)),
+        _counted(dict(properties.items)),
+        via=properties.via,
+        complete=classes.whole and properties.whole and not cut,
+    )
+
+
+def _joined(declared: Contents, counted: Contents) -> Contents:
+    """Combine what a schema declares with what statistics count."""
+    if not counted.properties:
+        return declared
+    if not declared.properties and not declared.classes:
+        return counted
+
+    def merged(
+        known: Mapping[str, NamedTerm], seen: Mapping[str, NamedTerm]
+    ) -> dict[str, NamedTerm]:
+        both = {
+            iri: replace(known[iri], count=term.count, in_data=True) if iri in known else term
+            for iri, term in seen.items()
+        }
+        return both | {iri: term for iri, term in known.items() if iri not in both}
+
+    of_class = {
+        c: tuple(dict.fromkeys((*counted.of_class.get(c, ()), *declared.of_class.get(c, ()))))
+        for c in {*declared.of_class, *counted.of_class}
+    }
+    return Contents(
+        merged(declared.classes, counted.classes),
+        merged(declared.properties, counted.properties),
+        of_class,
+        counted.of_graph,
+        "schema and void",
+        counted.complete,
+    )

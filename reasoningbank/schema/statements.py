@@ -1,0 +1,383 @@
+"""The statements of a query: triple patterns and steps of paths, each with its context."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+from rdflib.term import Identifier, Literal, URIRef, Variable
+
+from reasoningbank.schema.lookups import read_literal
+from reasoningbank.sparql.terms import RDF_TYPE, absolute
+from reasoningbank.sparql.tokens import Token, tokenize
+from reasoningbank.sparql.tree import Clause, Group, QueryTree, TriplePattern, read_query
+
+__all__ = ["Statement", "Statements", "read_statements"]
+
+_AGGREGATES = ("COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT")
+_TEXT_OF = ("STR", "LCASE", "UCASE")
+#: A regular expression that is one plain text from end to end.
+_WHOLE = re.compile(r"\^([^\W\d_](?:[^\W_]|[ '-])*)\$")
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One triple pattern, or one step of a path.
+
+    Attributes:
+        subject: Term; blank nodes and inner variables of paths are variables.
+        predicate: An IRI, or a variable.
+        object: Term.
+        graph: The name of the innermost GRAPH; None outside.
+        service: The name of the innermost SERVICE; None outside.
+        branch: The branches of UNIONs and alternatives that it is in: (which, which side).
+        skippable: Whether it is a step that may be taken zero times (``*``, ``?``).
+        negated: The MINUS and NOT EXISTS that it is in.
+        alone: The subquery that it is in and that returns one row: an aggregate without groups;
+            0 outside.
+    """
+
+    subject: Identifier
+    predicate: Identifier
+    object: Identifier
+    graph: Identifier | None = None
+    service: Identifier | None = None
+    branch: tuple[tuple[int, int], ...] = ()
+    skippable: bool = False
+    negated: tuple[int, ...] = ()
+    alone: int = 0
+
+    @property
+    def is_type(self) -> bool:
+        """Whether its predicate is ``rdf:type``."""
+        return str(self.predicate) == RDF_TYPE
+
+    def meets(self, other: Statement) -> bool:
+        """Return whether one solution can come from both: not from two sides of a UNION."""
+        sides = dict(self.branch)
+        return all(sides.get(which, side) == side for which, side in other.branch)
+
+
+@dataclass(frozen=True)
+class Statements:
+    """The statements of a query.
+
+    Attributes:
+        statements: In written order.
+        dataset: The IRIs of FROM and FROM NAMED.
+        texts: Texts that each variable is compared with as a whole, by FILTER, BIND or VALUES.
+        related: Variables that occur together in one expression, or in one VALUES.
+    """
+
+    statements: tuple[Statement, ...] = ()
+    dataset: tuple[str, ...] = ()
+    texts: Mapping[Identifier, frozenset[str]] = field(default_factory=dict)
+    related: tuple[frozenset[Identifier], ...] = ()
+
+
+@lru_cache(maxsize=1024)
+def read_statements(query: str) -> Statements:
+    """Return the statements of a query that declares its prefixes.
+
+    Raises:
+        QueryError: If its patterns cannot be read; see `read_query`.
+
+    Examples:
+        >>> found = read_statements("ASK { GRAPH <urn:g> { ?s ^<urn:p>/<urn:q> 'x' } }")
+        >>> [(str(s.subject), str(s.predicate), str(s.object), str(s.graph))
+        ...  for s in found.statements]
+        [('step1', 'urn:p', 's', 'urn:g'), ('step1', 'urn:q', 'x', 'urn:g')]
+    """
+    tree = read_query(query)
+    walk = _Walk(tree)
+    for group in (tree.where, *tree.others):
+        if group is not None:
+            walk.group(group, _Place())
+    if tree.form == "SELECT":
+        walk.projection(tree.body[1:], _Place())
+    if tree.values is not None:
+        walk.values(walk.tokens(tree.values), _Place())
+    names = (absolute(t.text, tree.declared) for t in tokenize(tree.dataset))
+    return Statements(
+        tuple(walk.statements),
+        tuple(name for name in names if name is not None),
+        {name: frozenset(texts) for name, texts in walk.texts.items()},
+        tuple(walk.related),
+    )
+
+
+@dataclass(frozen=True)
+class _Place:
+    graph: Identifier | None = None
+    service: Identifier | None = None
+    branch: tuple[tuple[int, int], ...] = ()
+    #: Variables that the enclosing query sees, and the number of this subquery; None at the top.
+    seen: frozenset[str] | None = None
+    scope: int = 0
+    negated: tuple[int, ...] = ()
+    alone: int = 0
+
+    def variable(self, name: str) -> Variable:
+        hidden = self.seen is not None and name not in self.seen
+        return Variable(f"{name}~{self.scope}" if hidden else name)
+
+
+class _Walk:
+    def __init__(self, tree: QueryTree) -> None:
+        self.text = tree.text
+        self.declared = tree.declared
+        self.statements: list[Statement] = []
+        self.texts: dict[Identifier, set[str]] = {}
+        self.related: list[frozenset[Identifier]] = []
+        self._numbers = itertools.count(1)
+        self._steps = itertools.count(1)
+
+    def tokens(self, clause: Clause) -> tuple[Token, ...]:
+        return tokenize(self.text[clause.start : clause.end])
+
+    def group(self, group: Group, place: _Place) -> None:
+        for clause in group.clauses:
+            self._clause(clause, place)
+
+    def _clause(self, clause: Clause, place: _Place) -> None:
+        for pattern in clause.patterns:
+            self._pattern(pattern, place)
+        if clause.kind == "graph":
+            place = replace(place, graph=self._term(clause.target, place))
+        elif clause.kind == "service":
+            place = replace(place, service=self._term(clause.target, place), graph=None)
+        elif clause.kind == "minus":
+            place = replace(place, negated=(*place.negated, next(self._numbers)))
+        elif clause.kind == "subselect":
+            place = self._subselect(clause, place)
+        elif clause.kind == "values":
+            self.values(self.tokens(clause), place)
+        elif clause.kind in ("filter", "bind"):
+            self._expression(clause, place)
+            return
+        number = next(self._numbers)
+        for side, group in enumerate(clause.groups):
+            inside = place
+            if clause.kind == "union" and len(clause.groups) > 1:
+                inside = replace(place, branch=(*place.branch, (number, side)))
+            self.group(group, inside)
+
+    def _subselect(self, clause: Clause, place: _Place) -> _Place:
+        tokens = self.tokens(clause)
+        opening = next(at for at, token in enumerate(tokens) if token.text == "{")
+        columns = _columns(tokens[1:opening])
+        star = any(token.text == "*" for token in tokens[1:3])
+        inner = replace(place, scope=next(self._numbers))
+        if not star:
+            names = frozenset(columns)
+            seen = names if place.seen is None else names & place.seen
+            inner = replace(inner, seen=seen)
+        head = tokens[:opening]
+        # GROUP BY follows the group, which ends at the clause's last brace.
+        closing = max(at for at, token in enumerate(tokens) if token.text == "}")
+        grouped = any(token.is_word("GROUP") for token in tokens[closing:])
+        if any(token.is_word(*_AGGREGATES) for token in head) and not grouped:
+            inner = replace(inner, alone=inner.scope)
+        self.projection(head[1:], inner)
+        return inner
+
+    def projection(self, tokens: Sequence[Token], place: _Place) -> None:
+        """Relate the variables of each expression that is selected; aggregates relate none."""
+        for part in _parentheses(tokens):
+            if not any(token.is_word(*_AGGREGATES) for token in part):
+                self._relate((t.text[1:] for t in part if t.kind == "variable"), place)
+
+    # -- patterns -------------------------------------------------------------------------
+
+    def _term(self, written: str, place: _Place) -> Identifier:
+        if written[:1] in "?$":
+            return place.variable(written[1:])
+        if written.startswith("_:"):
+            return Variable(f"_{written[2:]}")
+        name = absolute(written, self.declared)
+        if name is not None:
+            return URIRef(name)
+        literal = read_literal(written)
+        return Literal(written if literal is None else literal.text)
+
+    def _pattern(self, pattern: TriplePattern, place: _Place) -> None:
+        subject, object_ = self._term(pattern.subject, place), self._term(pattern.object, place)
+        if pattern.predicate[:1] in "?$":
+            self._add(subject, place.variable(pattern.predicate[1:]), object_, place, False)
+        else:
+            self._path(subject, tokenize(pattern.predicate), object_, place, False)
+
+    def _path(
+        self,
+        subject: Identifier,
+        path: Sequence[Token],
+        object_: Identifier,
+        place: _Place,
+        skippable: bool,
+    ) -> None:
+        sides = _split(path, "|")
+        if len(sides) > 1:
+            number = next(self._numbers)
+            for at, side in enumerate(sides):
+                inside = replace(place, branch=(*place.branch, (number, at)))
+                self._path(subject, side, object_, inside, skippable)
+            return
+        steps = _split(path, "/")
+        if len(steps) > 1:
+            between = [Variable(f"step{next(self._steps)}") for _ in steps[1:]]
+            for start, step, end in zip(
+                [subject, *between], steps, [*between, object_], strict=True
+            ):
+                self._path(start, step, end, place, skippable)
+            return
+        if path[0].text == "^":
+            self._path(object_, path[1:], subject, place, skippable)
+        elif path[-1].text in ("*", "?", "+"):
+            skippable = skippable or path[-1].text != "+"
+            self._path(subject, path[:-1], object_, place, skippable)
+        elif path[0].text == "(":
+            self._path(subject, path[1:-1], object_, place, skippable)
+        elif path[0].text != "!":
+            name = absolute(path[0].text, self.declared)
+            if name is not None:
+                self._add(subject, URIRef(name), object_, place, skippable)
+
+    def _add(
+        self,
+        subject: Identifier,
+        predicate: Identifier,
+        object_: Identifier,
+        place: _Place,
+        skippable: bool,
+    ) -> None:
+        context = place.graph, place.service, place.branch
+        negated, alone = place.negated, place.alone
+        self.statements.append(
+            Statement(subject, predicate, object_, *context, skippable, negated, alone)
+        )
+
+    # -- expressions ----------------------------------------------------------------------
+
+    def _expression(self, clause: Clause, place: _Place) -> None:
+        for group in clause.groups:
+            before = [t for t in self.tokens(clause) if clause.start + t.end <= group.start]
+            words = [t.text.upper() for t in before if t.text != "("]
+            denied = words[-1:] == ["EXISTS"] and words[-2:-1] in (["NOT"], ["!"])
+            number = (next(self._numbers),) if denied else ()
+            self.group(group, replace(place, negated=(*place.negated, *number)))
+        inside = [(g.start - clause.start, g.end - clause.start) for g in clause.groups]
+        own = [t for t in self.tokens(clause) if not any(a <= t.start < b for a, b in inside)]
+        self._relate((t.text[1:] for t in own if t.kind == "variable"), place)
+        if clause.kind == "bind" and len(own) > 4 and own[2].kind == "string":
+            if own[3].is_word("AS"):
+                self._equal(place.variable(own[4].text[1:]), [own[2]])
+            return
+        for at, token in enumerate(own):
+            if token.text == "=":
+                sides = _before(own, at), _after(own, at)
+                for one, other in (sides, sides[::-1]):
+                    if one is not None and other is not None and other.kind == "string":
+                        self._compare(one, [other], place)
+            elif token.is_word("IN") and (left := _before(own, at)) is not None:
+                listed = itertools.takewhile(lambda t: t.text != ")", own[at + 1 :])
+                self._compare(left, [t for t in listed if t.kind == "string"], place)
+            elif token.is_word("REGEX"):
+                target = _after(own, at + 1)
+                pattern = next((t for t in own[at:] if t.kind == "string"), None)
+                whole = None if pattern is None else _WHOLE.fullmatch(pattern.text[1:-1])
+                if target is not None and pattern is not None and whole is not None:
+                    self._compare(target, [pattern], place)
+
+    def _compare(self, one: Token, strings: Sequence[Token], place: _Place) -> None:
+        if one.kind == "variable":
+            self._equal(place.variable(one.text[1:]), strings)
+
+    def values(self, tokens: Sequence[Token], place: _Place) -> None:
+        """Read the rows of a VALUES clause."""
+        opening = next(at for at, token in enumerate(tokens) if token.text == "{")
+        names = [token.text[1:] for token in tokens[:opening] if token.kind == "variable"]
+        self._relate(names, place)
+        cells = [t for t in tokens[opening:] if t.kind not in ("punct", "tag")]
+        for at, token in enumerate(cells):
+            if token.kind == "string" and names:
+                self._equal(place.variable(names[at % len(names)]), [token])
+
+    def _relate(self, names: Iterable[str], place: _Place) -> None:
+        self.related.append(frozenset(place.variable(name) for name in names))
+
+    def _equal(self, variable: Identifier, strings: Sequence[Token]) -> None:
+        if strings:
+            self.texts.setdefault(variable, set()).update(t.text for t in strings)
+
+
+def _columns(tokens: Sequence[Token]) -> Iterator[str]:
+    """Yield the columns of a SELECT: what stands alone, and what comes after AS."""
+    depth = 0
+    for before, token in itertools.pairwise((None, *tokens)):
+        if token is None:
+            continue
+        depth += (token.text == "(") - (token.text == ")")
+        named = before is not None and before.is_word("AS")
+        if token.kind == "variable" and (depth == 0 or named):
+            yield token.text[1:]
+
+
+def _parentheses(tokens: Sequence[Token]) -> Iterator[list[Token]]:
+    """Yield what is in the outermost parentheses, up to the WHERE group."""
+    depth = 0
+    part: list[Token] = []
+    for token in tokens:
+        if token.text == "{":
+            return
+        depth += (token.text == "(") - (token.text == ")")
+        if depth:
+            part.append(token)
+        elif part:
+            yield part
+            part = []
+
+
+def _split(path: Sequence[Token], sign: str) -> list[Sequence[Token]]:
+    parts: list[list[Token]] = [[]]
+    depth = 0
+    for token in path:
+        depth += (token.text == "(") - (token.text == ")")
+        if depth == 0 and token.text == sign:
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return list(parts)
+
+
+def _before(tokens: Sequence[Token], at: int) -> Token | None:
+    """Return the variable or text that ends before a position, without STR, LCASE, UCASE."""
+    at -= 1
+    while at > 0 and tokens[at].text == ")":
+        at -= 1
+    found = tokens[at] if at >= 0 else None
+    return None if found is None or not _plain(tokens, at) else found
+
+
+def _after(tokens: Sequence[Token], at: int) -> Token | None:
+    at += 1
+    while at < len(tokens) - 1 and (tokens[at].is_word(*_TEXT_OF) or tokens[at].text == "("):
+        at += 1
+    return tokens[at] if at < len(tokens) else None
+
+
+def _plain(tokens: Sequence[Token], at: int) -> bool:
+    """Return whether a token is an operand by itself, or in STR, LCASE or UCASE."""
+    if tokens[at].kind not in ("variable", "string"):
+        return False
+    start = at
+    while start > 1 and tokens[start - 1].text == "(":
+        word = tokens[start - 2]
+        if word.kind != "word" or word.is_word("FILTER", "BIND"):
+            return True
+        if not word.is_word(*_TEXT_OF):
+            return False
+        start -= 2
+    return True

@@ -1,0 +1,356 @@
+"""What a schema says against the statements of a query: places, classes, directions, joins."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, product
+from typing import Any
+
+from rdflib.term import Identifier, Literal, URIRef, Variable
+
+from reasoningbank.findings import Finding
+from reasoningbank.schema.names import nearest_names, shown
+from reasoningbank.schema.schema import Schema
+from reasoningbank.schema.statements import Statement, Statements
+from reasoningbank.sparql import STANDARD_PREFIXES
+from reasoningbank.sparql.terms import RDF_TYPE
+
+__all__ = ["DESCRIBING", "Structure"]
+
+#: Vocabularies that describe endpoints: they are not in a schema, and statistics omit them.
+DESCRIBING = (STANDARD_PREFIXES["void"], STANDARD_PREFIXES["sd"])
+_RDFS = STANDARD_PREFIXES["rdfs"]
+#: Their domains and ranges say nothing: anything can be a class or a restriction.
+_GENERAL = (
+    STANDARD_PREFIXES["rdf"],
+    STANDARD_PREFIXES["owl"],
+    *(_RDFS + name for name in ("subClassOf", "subPropertyOf", "domain", "range")),
+)
+#: One name for all datatypes, since a text may be of several.
+_TEXT = _RDFS + "Literal"
+#: Variables of a part that are named, and more statements than are compared with one another.
+_SHOWN, _MOST = 2, 100
+
+
+@dataclass(frozen=True)
+class Structure:
+    """The statements of a query beside a schema.
+
+    Attributes:
+        query: The query's statements.
+        schema: The schema, with those of federated endpoints.
+        namespaces: Prefix → namespace, for what is shown.
+    """
+
+    query: Statements
+    schema: Schema
+    namespaces: Mapping[str, str]
+
+    def short(self, name: str) -> str:
+        """Return an IRI as a prompt writes it."""
+        return shown(name, self.namespaces)
+
+    def show(self, term: Identifier) -> str:
+        """Return a term as its author wrote it."""
+        if isinstance(term, Variable):
+            return f"?{str(term).partition('~')[0]}"
+        return self.short(str(term)) if isinstance(term, URIRef) else term.n3()
+
+    # -- places: SERVICE and GRAPH ----------------------------------------------------------
+
+    def misplaced(self, one: Statement) -> Iterator[Finding]:
+        """Yield what is wrong with the SERVICE or GRAPH of one statement."""
+        name = str(one.predicate)
+        if not isinstance(one.predicate, URIRef) or name.startswith(DESCRIBING):
+            return
+        role, terms_of = "property", name
+        if name == RDF_TYPE:
+            if not isinstance(one.object, URIRef) or str(one.object).startswith(DESCRIBING):
+                return
+            role, terms_of = "class", str(one.object)
+        schema = self._asked(one)
+        if schema is None or not _in_use(schema, role):
+            return
+        if schema is not self.schema and not _has(schema, role, terms_of):
+            yield self._not_there(role, terms_of, schema, str(one.service))
+        elif role == "property":
+            yield from self._graph(one, name, schema)
+
+    def _asked(self, one: Statement) -> Schema | None:
+        """Return the schema of the endpoint that answers a statement; None if unknown."""
+        if one.service is None:
+            return self.schema
+        if not isinstance(one.service, URIRef):
+            return None
+        address = str(one.service)
+        return self.schema if self.schema.is_at(address) else self.schema.service(address)
+
+    def _not_there(self, role: str, name: str, schema: Schema, address: str) -> Finding:
+        fields: dict[str, Any] = {"name": self.short(name), "iri": name, "role": role}
+        fields["service"] = address
+        what = f"{self.short(name)} does not exist inside SERVICE <{address}>"
+        if _has(self.schema, role, name):
+            hint = "put its pattern outside SERVICE; variables bound inside can be used there"
+            return Finding("wrong-service", what, hint=hint, fields=fields)
+        for other, elsewhere in self.schema.services.items():
+            if _has(elsewhere, role, name):
+                hint = f"put its pattern inside SERVICE <{other}> {{ … }}"
+                fields["instead"] = other
+                return Finding("wrong-service", what, hint=hint, fields=fields)
+        near = nearest_names(name, schema, role="class" if role == "class" else "property")
+        offered = [self.short(term.iri) for term in near]
+        hint = f"try {', or '.join(offered)}" if offered else "use only names that are known there"
+        fields["replacements"] = offered
+        what = f"there is no {role} {self.short(name)} inside SERVICE <{address}>"
+        return Finding(f"unknown-{role}", what, hint=hint, fields=fields)
+
+    def _graph(self, one: Statement, name: str, schema: Schema) -> Iterator[Finding]:
+        homes = schema.graphs_of(name)
+        if not homes:
+            return
+        fields = {"name": self.short(name), "iri": name, "graph": homes[0]}
+        inside = f"GRAPH <{homes[0]}> {{ … }}"
+        if isinstance(one.graph, URIRef):
+            named = [str(one.graph)]
+        elif one.graph is None and one.service is None and self.query.dataset:
+            named = list(self.query.dataset)
+        else:
+            if one.graph is None and not schema.union:
+                what = f"{self.short(name)} is only found inside its named graph"
+                hint = f"write {inside} around its pattern"
+                yield Finding("missing-graph", what, hint=hint, fields=fields)
+            return
+        if any(graph in homes for graph in named):
+            return
+        fields["named"] = named[0]
+        if not any(graph in schema.graphs for graph in named):
+            close = difflib.get_close_matches(named[0], schema.graphs, n=1, cutoff=0.6)
+            hint = f"did you mean GRAPH <{close[0]}>?" if close else f"use GRAPH <{homes[0]}>"
+            fields["graph"] = close[0] if close else homes[0]
+            yield Finding("unknown-graph", f"there is no graph <{named[0]}>", "", hint, fields)
+            return
+        outside = " or leave GRAPH out" if schema.union else ""
+        what = f"the graph <{named[0]}> has no {self.short(name)}"
+        hint = f"put its pattern inside {inside}{outside}"
+        yield Finding("wrong-graph", what, hint=hint, fields=fields)
+
+    # -- classes and directions ---------------------------------------------------------------
+
+    def contradictions(self, statements: Sequence[Statement]) -> Iterator[Finding]:
+        """Yield statements that need another class of a variable than others do.
+
+        Among statements that contradict one another, the one with the most contradictions is
+        reported; among equals one that fits the other way round, and an ``rdf:type`` last.
+        """
+        claims = [c for one in statements[:_MOST] if (c := self._claim(one)) is not None]
+        while True:
+            against = {
+                number: [other for other in claims if self._contradicts(claims, claim, other)]
+                for number, claim in enumerate(claims)
+            }
+            blamed = max(
+                (number for number, others in against.items() if others),
+                key=lambda n: (
+                    (len(against[n]), self._fits_turned(claims[n], claims), -n)
+                    if not claims[n].statement.is_type
+                    else (0, False, -n)
+                ),
+                default=None,
+            )
+            if blamed is None:
+                return
+            yield self._contradiction(claims[blamed], claims, against[blamed][0])
+            del claims[blamed]
+
+    def _claim(self, one: Statement) -> _Claim | None:
+        name = str(one.predicate)
+        if one.skippable or not isinstance(one.predicate, URIRef):
+            return None
+        if one.is_type:
+            typed = isinstance(one.object, URIRef)
+            return _Claim(one, frozenset((str(one.object),)), frozenset()) if typed else None
+        # A federated endpoint may use a property otherwise than the schema says.
+        foreign = one.service is not None and _has(self.schema, "property", name)
+        if name.startswith(_GENERAL) or foreign:
+            return None
+        # No schema says all that a general property such as rdfs:seeAlso leads to.
+        ranges = () if name.startswith(_RDFS) else self.schema.objects_of(name)
+        objects = frozenset(_TEXT if _is_datatype(of) else of for of in ranges)
+        return _Claim(one, self.schema.subjects_of(name), objects)
+
+    def _contradicts(self, claims: Sequence[_Claim], one: _Claim, other: _Claim) -> bool:
+        if one is other or self._clash(one, other) is None:
+            return False
+        first, second = one.statement.negated, other.statement.negated
+        if first == second:
+            return True
+        # "proteins that are not enzymes" is no contradiction; a reversed pattern in MINUS is one.
+        return self._fits_turned(one if len(first) > len(second) else other, claims)
+
+    def _clash(self, one: _Claim, other: _Claim) -> Identifier | None:
+        """Return a variable of which two statements need incompatible classes."""
+        if not one.statement.meets(other.statement):
+            return None
+        for (term, classes), (same, others) in product(one.ends(), other.ends()):
+            if same == term and not self.schema.compatible(classes, others):
+                return term
+        return None
+
+    def _fits_turned(self, claim: _Claim, claims: Sequence[_Claim]) -> bool:
+        one = claim.statement
+        if isinstance(one.object, Literal) or not claim.subject or one.is_type:
+            return False
+        around = replace(one, subject=one.object, object=one.subject)
+        turned = _Claim(around, claim.subject, claim.object)
+        return not any(self._clash(turned, other) for other in claims if other is not claim)
+
+    def _contradiction(self, claim: _Claim, claims: Sequence[_Claim], other: _Claim) -> Finding:
+        one = claim.statement
+        name = self.short(str(one.predicate))
+        subject, object_ = self.show(one.subject), self.show(one.object)
+        fields = {"property": name, "pattern": f"{subject} {name} {object_}"}
+        if self._fits_turned(claim, claims):
+            instead = f"{object_} {name} {subject}"
+            fields["instead"] = instead
+            what, hint = f"{name} leads the other way", f"write {instead}"
+            return Finding("reversed-direction", what, hint=hint, fields=fields)
+        because = self.short(str(other.statement.predicate))
+        if other.statement.is_type:
+            because = f"a {self.show(other.statement.object)}"
+        fields["because"] = because
+        if self._clash(claim, other) == one.subject:
+            what = f"{subject} cannot have {name}, since it has {because}"
+            hint = f"{name} is a property of {self._named(claim.subject)}: take the step that "
+            return Finding("wrong-subject", what, "", hint + "leads there", fields)
+        what = f"{name} does not lead to {object_}, which has or is of {because}"
+        hint = f"{name} leads to {self._named(claim.object)}"
+        return Finding("wrong-object", what, hint=hint, fields=fields)
+
+    def _named(self, classes: frozenset[str]) -> str:
+        names = sorted("text" if name == _TEXT else self.short(name) for name in classes)
+        return " or ".join(names[:3])
+
+    # -- joins ----------------------------------------------------------------------------
+
+    def disconnected(self) -> Iterator[Finding]:
+        """Yield a finding if two parts of the query share no variable, resource or text.
+
+        Parts are joined by triple patterns, by expressions with variables of both, and by VALUES.
+        The sides of a UNION need no join, nor do two subqueries of one row each.
+        """
+        for one, other in combinations(self._parts(), 2):
+            if not _combined(one, other):
+                continue
+            names = [self._variables(part) for part in (one, other)]
+            shown = " and ".join(", ".join(part) for part in names)
+            bridges = [*self._bridges(one, other), *self._bridges(other, one)][:_SHOWN]
+            hint = f"add {' or '.join(bridges)}" if bridges else "add the pattern that leads there"
+            yield Finding(
+                "disconnected",
+                f"nothing joins {shown}, so each is combined with each",
+                hint=hint,
+                fields={"parts": names, "bridges": bridges},
+            )
+            return
+
+    def _parts(self) -> list[list[Statement]]:
+        merged: list[tuple[set[Identifier | str], list[Statement]]] = []
+        groups: list[tuple[set[Identifier | str], list[Statement]]]
+        groups = [({*together}, []) for together in self.query.related]
+        groups += [(_ends(one), [one]) for one in dict.fromkeys(self.query.statements)]
+        for ends, statements in groups:
+            separate = []
+            for group in merged:
+                if group[0] & ends:
+                    ends, statements = ends | group[0], group[1] + statements
+                else:
+                    separate.append(group)
+            merged = [*separate, (ends, statements)]
+        return [statements for _, statements in merged if any(map(_variables, statements))]
+
+    def _variables(self, part: Sequence[Statement]) -> list[str]:
+        names = list(dict.fromkeys(self.show(name) for one in part for name in _variables(one)))
+        # The inner variables of paths have no name in the query.
+        own = [name for name in names if not name.startswith(("?step", "?_"))]
+        return (own or names)[:_SHOWN]
+
+    def _bridges(self, one: Sequence[Statement], other: Sequence[Statement]) -> Iterator[str]:
+        """Yield the patterns that would lead from one part to the other."""
+        starts, ends = self._classes(one), self._classes(other)
+        for (start, first), (end, second) in product(starts.items(), ends.items()):
+            for name, term in sorted(self.schema.properties.items()):
+                there = self.schema.objects_of(name) & second
+                leads = bool(set(term.domain) & first) and not all(map(_is_datatype, there))
+                if leads and not name.startswith(_GENERAL):
+                    yield f"{self.show(start)} {self.short(name)} {self.show(end)}"
+
+    def _classes(self, part: Sequence[Statement]) -> dict[Identifier, frozenset[str]]:
+        """Return the classes of a part's variables, as far as its properties imply them."""
+        found: dict[Identifier, frozenset[str]] = {}
+        for one in part:
+            name = str(one.predicate)
+            ends = [
+                (one.subject, self.schema.subjects_of(name)),
+                (one.object, self.schema.objects_of(name)),
+            ]
+            if name == RDF_TYPE and isinstance(one.object, URIRef):
+                ends = [(one.subject, frozenset((str(one.object),)))]
+            for term, classes in ends:
+                if isinstance(term, Variable) and classes:
+                    found[term] = found.get(term, classes) & classes or classes
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Claim:
+    """The classes of a statement's subject, and the classes and datatypes of its object."""
+
+    statement: Statement
+    subject: frozenset[str]
+    object: frozenset[str]
+
+    def ends(self) -> Iterator[tuple[Identifier, frozenset[str]]]:
+        """Yield the variables whose classes it implies."""
+        for term, classes in (
+            (self.statement.subject, self.subject),
+            (self.statement.object, self.object),
+        ):
+            if classes and isinstance(term, Variable):
+                yield term, classes
+
+
+def _in_use(schema: Schema, role: str) -> bool:
+    """Return whether it is known which names of a kind the data have."""
+    terms = schema.classes if role == "class" else schema.properties
+    return any(term.in_data for term in terms.values())
+
+
+def _has(schema: Schema, role: str, name: str) -> bool:
+    term = (schema.classes if role == "class" else schema.properties).get(name)
+    return term is not None and term.in_data
+
+
+def _is_datatype(name: str) -> bool:
+    return name.startswith(STANDARD_PREFIXES["xsd"]) or name.endswith(("#Literal", "#langString"))
+
+
+def _combined(one: Sequence[Statement], other: Sequence[Statement]) -> bool:
+    """Return whether rows of two parts are multiplied, with several rows in at least one."""
+    first, second = ({statement.alone for statement in part} for part in (one, other))
+    if 0 not in first | second and not first & second:
+        return False
+    return any(a.meets(b) for a in one for b in other)
+
+
+def _ends(one: Statement) -> set[Identifier | str]:
+    """Return what a statement may share with another; a class or a named graph joins nothing."""
+    terms: set[Identifier | str] = {one.subject}
+    if not one.is_type or isinstance(one.object, Variable):
+        terms.add(one.object if isinstance(one.object, (Variable, URIRef)) else str(one.object))
+    return terms | {t for t in (one.predicate, one.graph, one.service) if isinstance(t, Variable)}
+
+
+def _variables(one: Statement) -> list[Identifier]:
+    return [term for term in (one.subject, one.object) if isinstance(term, Variable)]

@@ -1,0 +1,90 @@
+"""The same trials on a Dask cluster give the same verdicts, byte by byte."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from reasoningbank.corpus import load_pack
+from reasoningbank.errors import UsageError
+from reasoningbank.experiment import Experiment, RunFolder, run_experiment
+from reasoningbank.experiment.cluster import _check_reach, _divided, packed
+from reasoningbank.experiment.config import Executor
+from reasoningbank.lm import ModelHandle
+from reasoningbank.sparql import EndpointConfig
+
+
+def _verdicts(folder: RunFolder) -> dict[str, str]:
+    return {
+        f"{t.key.arm}/{t.key.task}.{t.key.seed}": json.dumps([t.verdict, t.evidence, t.status])
+        for t in folder.trials()
+    }
+
+
+def test_two_workers_judge_as_one_thread_does(
+    tmp_path: Path, make_pack: Callable[..., Path], experiment_on: Callable[..., Experiment]
+) -> None:
+    pack = make_pack(12)
+    threads = experiment_on(pack, seeds=[0, 1])
+    dask = threads.model_copy(update={"executor": Executor(kind="dask", workers=2)})
+    assert threads.fingerprint() == dask.fingerprint()
+    one, two = RunFolder(tmp_path / "one"), RunFolder(tmp_path / "two")
+    told: list[str] = []
+    run_experiment(threads, one)
+    run_experiment(dask, two, on_notice=told.append)
+    assert _verdicts(one) == _verdicts(two)
+    assert len(_verdicts(two)) == 24
+    assert all(trial.strict for trial in two.trials())
+    assert told == ["2 Dask workers, 2 trials at one time"]
+    # The driver alone writes: what workers leave is in temporary folders.
+    assert not (two.path / "gold").exists()
+
+
+def test_a_pack_travels_without_its_data() -> None:
+    pack = load_pack("uniprot")
+    names = zipfile.ZipFile(io.BytesIO(packed(pack))).namelist()
+    assert {"pack.toml", "schema.ttl", "hints/demonstrations.json"} <= set(names)
+    assert any(name.startswith("examples/") for name in names)
+    assert not [name for name in names if name.startswith("data/")]
+    names = zipfile.ZipFile(io.BytesIO(packed(load_pack("liita-test")))).namelist()
+    assert {name.split("/")[0] for name in names} >= {"examples", "examples-test"}
+
+
+def test_data_travel_with_documents_that_are_to_be_written() -> None:
+    names = zipfile.ZipFile(io.BytesIO(packed(load_pack("algebra")))).namelist()
+    assert {"data/cities.nt.gz", "documents.trig", "hints/programs.json"} <= set(names)
+
+
+def test_loopback_is_refused_to_workers_of_another_machine() -> None:
+    here = EndpointConfig("https://e/sparql", query_url="http://127.0.0.1:1/query")
+    there = EndpointConfig("https://e/sparql")
+    remote = Executor(kind="dask", scheduler="tcp://10.1.2.3:8786")
+    local_model = {"local": ModelHandle("local", api_base="http://127.0.0.1:2/v1")}
+    with pytest.raises(UsageError) as caught:
+        _check_reach(remote, here, {})
+    assert caught.value.fields["address"] == "http://127.0.0.1:1/query"
+    with pytest.raises(UsageError) as caught:
+        _check_reach(remote, there, local_model)
+    assert caught.value.fields["address"] == "http://127.0.0.1:2/v1"
+    _check_reach(remote, there, {})
+    _check_reach(_at(remote, "tcp://127.0.0.1:8786"), here, local_model)
+
+
+def _at(executor: Executor, address: str) -> Executor:
+    return executor.model_copy(update={"scheduler": address})
+
+
+def test_politeness_is_divided_among_workers() -> None:
+    public = EndpointConfig("https://e/sparql", min_interval_s=1.0, max_connections=4)
+    public = replace(public, federated=(replace(public, url="https://f/sparql"),))
+    shared = _divided(public, 4)
+    assert (shared.min_interval_s, shared.max_connections) == (4.0, 1)
+    assert shared.federated[0].min_interval_s == 4.0
+    embedded = EndpointConfig("https://e/", query_url="http://127.0.0.1:1/", max_connections=4)
+    assert _divided(embedded, 4) == embedded

@@ -1,0 +1,341 @@
+"""The graph for people: streamed, asynchronous, asked back, killed and resumed."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+from dspy.utils import DummyLM
+
+from reasoningbank.corpus import Pack
+from reasoningbank.errors import SetupError, UsageError
+from reasoningbank.nl2sparql.graph import GraphSettings, NL2SPARQLAgent, NL2SPARQLState, translator
+from reasoningbank.nl2sparql.graph.translator import open_saver
+from reasoningbank.sparql import EndpointConfig
+
+from .replies import BROKEN, EMPTY, QUERY, QUESTION, analysis, verified, written
+
+Make = Callable[..., NL2SPARQLAgent]
+SOUND = (analysis("KIND"), written(QUERY), verified())
+FAILING = (analysis("KIND"), written(BROKEN), written(EMPTY), written(QUERY), verified())
+SECRET = "sk-never-to-be-stored"
+
+
+@pytest.fixture
+def agent(forest: Pack, trees: EndpointConfig) -> Iterator[Make]:
+    opened: list[NL2SPARQLAgent] = []
+
+    def make(*replies: dict[str, str], **options: Any) -> NL2SPARQLAgent:
+        lm = DummyLM(list(replies))
+        options = {"pack": forest, "endpoint": trees, "lms": (lm, lm)} | options
+        opened.append(NL2SPARQLAgent(**options))
+        return opened[-1]
+
+    yield make
+    for one in opened:
+        one.close()
+
+
+def test_a_translation_says_what_came_and_why(agent: Make) -> None:
+    found = agent(*SOUND).translate(QUESTION)
+    assert (found.sparql, found.is_valid, found.errors) == (QUERY, True, ())
+    assert (found.attempts, found.result_count, found.refinement_history) == (1, 3, ())
+    assert 0.5 < found.confidence <= 1.0
+    assert not found.calibrated
+    assert "KIND" in found.explanation
+    assert "3 rows" in found.explanation
+    assert (found.usage.lm_calls, found.usage.tool_calls) == (3, 1)
+
+
+def test_streamed_the_history_accumulates(agent: Make) -> None:
+    seen = list(agent(*FAILING).stream(QUESTION))
+    assert [name for name, _ in seen] == [
+        "analyze", "plan", "retrieve", "generate", "execute", "verify", "refine",
+        "retrieve", "generate", "execute", "verify", "explore",
+        "generate", "execute", "verify", "output",
+    ]  # fmt: skip
+    lengths = [len(state["refinement_history"]) for _, state in seen]
+    assert lengths == [0] * 6 + [1] * 5 + [2] * 5
+    last = seen[-1][1]
+    assert [one["step"] for one in last["refinement_history"]] == ["refine", "explore"]
+    assert [one["sparql"] for one in last["refinement_history"]] == [BROKEN, EMPTY]
+    assert (last["final_sparql"], last["generation_attempts"]) == (QUERY, 3)
+
+
+def test_streams_side_by_side_leave_the_callers_settings_and_each_others_counts(
+    agent: Make,
+) -> None:
+    own = DummyLM([])
+    lms = DummyLM(list(SOUND)), DummyLM(list(FAILING))
+    with dspy.context(lm=own):
+        runs = [agent(lms=(lm, lm)).begun(QUESTION) for lm in lms]
+        for steps in zip_longest(*(run.steps() for run in runs)):
+            assert dspy.settings.lm is own
+            assert not dspy.settings.callbacks
+            assert any(steps)
+    used = [run.episode.meter.usage().lm_calls for run in runs]
+    assert used == [len(lm.history) for lm in lms] == [len(SOUND), len(FAILING)]
+
+
+def test_the_asynchronous_forms_do_the_same(agent: Make) -> None:
+    async def ask() -> tuple[Any, list[str]]:
+        found = await agent(*SOUND).atranslate(QUESTION)
+        names = [name async for name, _ in agent(*SOUND).astream(QUESTION)]
+        return found, names
+
+    found, names = asyncio.run(ask())
+    assert found.sparql == QUERY
+    assert names == ["analyze", "plan", "retrieve", "generate", "execute", "verify", "output"]
+
+
+def test_a_listener_who_goes_ends_the_graph(agent: Make) -> None:
+    asked = agent(*SOUND)
+
+    async def listen() -> list[str]:
+        names = []
+        stream = asked.astream(QUESTION)
+        async for name, _ in stream:
+            names.append(name)
+            break
+        await stream.aclose()  # type: ignore[attr-defined]
+        return names
+
+    assert asyncio.run(listen()) == ["analyze"]
+
+
+def test_an_error_of_a_stream_reaches_its_listener(agent: Make) -> None:
+    async def listen() -> None:
+        async for _ in agent(*SOUND).astream(" "):
+            pass
+
+    with pytest.raises(UsageError, match="the question is empty"):
+        asyncio.run(listen())
+
+
+def test_an_unclear_question_is_asked_back_and_the_answer_used(agent: Make, tmp_path: Path) -> None:
+    replies = (analysis(unclear="Which plant do you mean?"), written(QUERY), verified())
+    settings = GraphSettings(human=True)
+    asked = agent(*replies, settings=settings, checkpoints=tmp_path / "c.sqlite")
+    waiting = asked.translate("How high is it?", thread="t")
+    assert (waiting.asks, waiting.sparql) == ("Which plant do you mean?", None)
+    with pytest.raises(UsageError, match="waits for an answer"):
+        asked.resume("t")
+    found = asked.resume("t", "the oak")
+    assert (found.sparql, found.asks) == (QUERY, "")
+    prompt = found.trajectory.resolve(found.trajectory.of("lm_call")[0].data)["messages"]
+    assert "How high is it? (the oak)" in str(prompt)
+
+
+def test_a_clear_question_is_not_asked_back(agent: Make) -> None:
+    seen = list(agent(*SOUND, settings=GraphSettings(human=True)).stream(QUESTION))
+    assert [name for name, _ in seen][:3] == ["analyze", "clarify", "plan"]
+    assert seen[-1][0] == "output"
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from dspy.utils import DummyLM
+from reasoningbank.nl2sparql.graph import NL2SPARQLAgent
+from reasoningbank.corpus import load_pack
+from reasoningbank.sparql import EndpointConfig
+
+class Deadly(DummyLM):
+    def __call__(self, *args, **kwargs):
+        if len(self.history) == {after}:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().__call__(*args, **kwargs)
+
+lm = Deadly({replies!r})
+config = EndpointConfig(
+    "https://trees.example/sparql/", "Trees", prefixes={{"t": "http://e/"}}, query_url={url!r}
+)
+agent = NL2SPARQLAgent(
+    api_key={secret!r}, pack={pack!r}, endpoint=config, lms=(lm, lm), checkpoints={file!r}
+)
+agent.translate({question!r}, thread="killed")
+"""
+
+
+@pytest.mark.parametrize("after", [1, 4])
+def test_killed_in_the_middle_it_goes_on_from_the_checkpoint(
+    agent: Make, forest: Pack, trees: EndpointConfig, tmp_path: Path, after: int
+) -> None:
+    file = tmp_path / "checkpoints.sqlite"
+    script = textwrap.dedent(KILLED).format(
+        after=after,
+        replies=list(FAILING),
+        url=trees.query_url,
+        secret=SECRET,
+        pack=str(forest.root),
+        file=str(file),
+        question=QUESTION,
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", script], env=os.environ, capture_output=True, check=False
+    )
+    assert ended.returncode == -signal.SIGKILL, ended.stderr.decode()[-2000:]
+    # Only what is left is asked: calls that were answered before are not made again.
+    going_on = agent(*FAILING[after:], checkpoints=file)
+    found = going_on.resume("killed")
+    assert (found.sparql, found.is_valid, found.attempts) == (QUERY, True, 3)
+    assert [one["sparql"] for one in found.refinement_history] == [BROKEN, EMPTY]
+    assert found.usage.lm_calls == len(FAILING) - after
+    going_on.close()
+    for kept in tmp_path.iterdir():
+        assert SECRET.encode() not in kept.read_bytes()
+
+
+def test_a_thread_goes_on_as_it_was_begun_or_not_at_all(
+    agent: Make, forest: Pack, tmp_path: Path
+) -> None:
+    file = tmp_path / "c.sqlite"
+    agent(*SOUND, checkpoints=file).translate(QUESTION, thread="t")
+    with pytest.raises(UsageError, match="does not wait for an answer"):
+        agent(checkpoints=file).resume("t", "the oak")
+    elsewhere = replace(forest, key="other")
+    with pytest.raises(UsageError, match="was begun with the pack"):
+        agent(checkpoints=file, pack=elsewhere).resume("t")
+    unclear = (analysis(unclear="Which plant?"), *SOUND[1:])
+    human = GraphSettings(human=True)
+    agent(*unclear, settings=human, checkpoints=file).translate(QUESTION, thread="asks")
+    with pytest.raises(UsageError, match="begun with somebody to ask back"):
+        agent(checkpoints=file).resume("asks", "the oak")
+
+
+@pytest.mark.parametrize(
+    ("question", "language"),
+    [("Quali sono gli alberi della foresta?", "it"), ("Which are the trees of the forest?", "en")],
+)
+def test_a_question_is_in_the_language_that_it_is_asked_in(
+    agent: Make, question: str, language: str
+) -> None:
+    states = [state for _, state in agent(*SOUND).stream(question)]
+    assert states[-1]["language"] == language
+    told = [state for _, state in agent(*SOUND).stream(question, language="de")]
+    assert told[-1]["language"] == "de"
+
+
+def test_a_thread_that_ended_gives_its_answer_again(agent: Make, tmp_path: Path) -> None:
+    file = tmp_path / "c.sqlite"
+    agent(*SOUND, checkpoints=file).translate(QUESTION, thread="t")
+    found = agent(checkpoints=file).resume("t")
+    assert (found.sparql, found.usage.lm_calls) == (QUERY, 0)
+
+
+def test_threads_are_not_mixed_up(agent: Make, tmp_path: Path) -> None:
+    asked = agent(*SOUND, checkpoints=tmp_path / "c.sqlite")
+    first = asked.translate(QUESTION)
+    assert len(first.thread) == 32
+    with pytest.raises(UsageError, match="already"):
+        asked.translate(QUESTION, thread=first.thread)
+    with pytest.raises(UsageError, match="no thread 'other'"):
+        asked.resume("other")
+    with pytest.raises(UsageError, match="no thread"):
+        agent(*SOUND).resume("t")
+
+
+def test_a_thread_that_exists_is_refused_before_a_model_is_opened(
+    agent: Make, forest: Pack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "c.sqlite"
+    agent(*SOUND, checkpoints=file).translate(QUESTION, thread="t")
+    opened: list[object] = []
+    monkeypatch.setattr(translator, "open_tiers", lambda *given: opened.append(given))
+    with (
+        NL2SPARQLAgent(pack=forest, checkpoints=file) as asked,
+        pytest.raises(UsageError, match="already"),
+    ):
+        asked.begun(QUESTION, thread="t")
+    assert not opened
+
+
+def test_a_file_that_cannot_hold_checkpoints_is_told(agent: Make, tmp_path: Path) -> None:
+    (tmp_path / "c.sqlite").write_text("no database, but long enough to look like one\n" * 20)
+    with pytest.raises(SetupError, match="checkpoints cannot be stored there"):
+        agent(*SOUND, checkpoints=tmp_path / "c.sqlite").translate(QUESTION)
+
+
+def test_a_file_that_another_process_holds_is_told_in_a_line(agent: Make, tmp_path: Path) -> None:
+    file = tmp_path / "c.sqlite"
+    asked = agent(*SOUND, checkpoints=file)
+    steps = asked.stream(QUESTION, thread="t")
+    next(steps)
+    asked._saver.conn.execute("PRAGMA busy_timeout = 10")
+    with contextlib.closing(sqlite3.connect(file)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(SetupError, match="database is locked") as caught:
+            list(steps)
+    assert str(file) in str(caught.value)
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch, trees: EndpointConfig) -> list[str]:
+    """What an agent opens and ends of its own, in order."""
+    told: list[str] = []
+
+    @contextlib.contextmanager
+    def endpoint(*_: object) -> Iterator[EndpointConfig]:
+        told.append("endpoint")
+        yield trees
+        told.append("endpoint ended")
+
+    def models(_: object, stack: contextlib.ExitStack, __: object) -> tuple[DummyLM, DummyLM]:
+        told.append("models")
+        stack.callback(told.append, "models ended")
+        lm = DummyLM(list(SOUND))
+        return lm, lm
+
+    monkeypatch.setattr(translator, "open_endpoint", endpoint)
+    monkeypatch.setattr(translator, "open_tiers", models)
+    return told
+
+
+def test_what_was_ended_is_opened_anew(forest: Pack, opened: list[str]) -> None:
+    asked = NL2SPARQLAgent(pack=forest)
+    for _ in range(2):
+        with asked:
+            assert asked.translate(QUESTION).sparql == QUERY
+    assert opened == ["models", "endpoint", "endpoint ended", "models ended"] * 2
+
+
+def test_a_thread_is_looked_for_before_anything_is_opened(
+    forest: Pack, opened: list[str], tmp_path: Path
+) -> None:
+    wrong = tmp_path / "wrong.sqlite"
+    with pytest.raises(UsageError, match="there is no such file"):
+        NL2SPARQLAgent(pack=forest, checkpoints=wrong).resume("t")
+    assert list(tmp_path.iterdir()) == []
+    with (
+        pytest.raises(UsageError, match="no thread 'other'"),
+        open_saver(tmp_path / "c.sqlite"),
+        NL2SPARQLAgent(pack=forest, checkpoints=tmp_path / "c.sqlite") as asked,
+    ):
+        asked.resume("other")
+    assert opened == []
+
+
+def test_the_environments_keys_are_in_no_record(
+    agent: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_API_KEY", SECRET)
+    found = agent(analysis("KIND"), written(f"{QUERY} # {SECRET}"), verified()).translate(QUESTION)
+    assert "[redacted]" in str(found.trajectory.to_json())
+    assert SECRET not in str(found.trajectory.to_json())
+
+
+def test_no_key_is_part_of_the_state() -> None:
+    assert not {"api_key", "key"} & set(NL2SPARQLState.__annotations__)

@@ -1,0 +1,648 @@
+"""The findings on queries of the sort a small model writes, on real endpoints."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reasoningbank.corpus import Pack
+from reasoningbank.errors import EndpointError, QueryError
+from reasoningbank.schema import (
+    Finding,
+    Schema,
+    as_lines,
+    explain_empty,
+    explain_error,
+    explain_query,
+    is_empty,
+    lint,
+    probe_run,
+)
+from reasoningbank.schema.lint import MOST_CHARS, MOST_FINDINGS
+from reasoningbank.sparql import EndpointConfig, OxigraphServer, Result, SPARQLClient, prepare
+
+#: A wrong query, and the findings on it: code and some fields.
+WRONG: list[tuple[str, list[tuple[str, dict[str, Any]]]]] = [
+    ("SELECT ?p { ?p a up:protein }", [("unknown-class", {"replacements": ["up:Protein"]})]),
+    ("SELECT ?p { ?p a up:Proteins }", [("unknown-class", {"replacements": ["up:Protein"]})]),
+    (
+        "SELECT ?p { ?p a <http://purl.uniprot.org/core#Protein> }",
+        [("unknown-class", {"replacements": ["up:Protein"]})],
+    ),
+    (
+        "SELECT ?p { ?p a <https://purl.uniprot.org/core/Protein> }",
+        [("unknown-class", {"replacements": ["up:Protein"]})],
+    ),
+    (
+        "SELECT ?k { ?p up:classifiedWith ?k . ?k a up:Keyword }",
+        [("unknown-class", {"replacements": ["up:Concept"]})],
+    ),
+    (
+        "SELECT ?c { ?c a up:PDB_Structure }",
+        [("unknown-class", {"replacements": ["up:Structure_Resource", "up:Structured_Name"]})],
+    ),
+    (
+        "SELECT ?c { ?c a up:Citation }",
+        [("only-subclasses", {"subclasses": ["up:Journal_Citation", "up:Submission_Citation"]})],
+    ),
+    (
+        "SELECT ?s ?e { ?x a up:Transmembrane_Segment ; up:start ?s ; up:end ?e }",
+        [
+            ("unknown-class", {"replacements": ["up:Transmembrane_Annotation"]}),
+            ("unknown-property", {"name": "up:start"}),
+            ("unknown-property", {"replacements": ["faldo:end"]}),
+        ],
+    ),
+    (
+        "SELECT ?n { uniprotkb:P04637 up:recommendedName ?n . ?n up:fullname ?x }",
+        [("unknown-property", {"replacements": ["up:fullName"]})],
+    ),
+    (
+        "SELECT ?m { ?p a up:Protein ; up:hasMass ?m }",
+        [("unknown-property", {"replacements": ["up:sequence/up:mass"]})],
+    ),
+    (
+        "ASK { uniprotkb:P05067 up:hasMass ?m }",
+        [("unknown-property", {"replacements": ["up:sequence/up:mass"]})],
+    ),
+    (
+        "SELECT ?g { uniprotkb:P04637 up:gene ?g }",
+        [("unknown-property", {"replacements": ["up:encodedBy"]})],
+    ),
+    (
+        "SELECT ?m { ?p a up:Protein ; up:weight ?m }",
+        [("unknown-property", {"class": "up:Protein"})],
+    ),
+    (
+        "SELECT ?n { ?o a up:Taxon ; up:proteinCount ?n }",
+        [("unknown-property", {"counting": True})],
+    ),
+    (
+        "SELECT ?l { ?d a up:Disease ; skos:seeAlso ?l }",
+        [("unknown-property", {"replacements": ["rdfs:seeAlso"]})],
+    ),
+    (
+        "SELECT ?t { ?t taxon:scientificName ?n }",
+        [("unknown-property", {"replacements": ["up:scientificName"]})],
+    ),
+    (
+        "SELECT ?b { ?a a up:Transmembrane_Annotation ; up:begin ?b }",
+        [("unknown-property", {"replacements": ["up:range/faldo:begin"]})],
+    ),
+    (
+        "SELECT ?m { ?p a up:Protein ; up:experimentalMethod ?m }",
+        [
+            (
+                "unknown-property",
+                {"replacements": ["rdfs:seeAlso/up:method", "up:interaction/up:experiments"]},
+            )
+        ],
+    ),
+    (
+        "SELECT ?s { uniprotkb:P04637 up:encodedBy/skos:prefLabel ?g . ?g skos:altLabel ?s }",
+        [
+            (
+                "missing-step",
+                {
+                    "instead": "uniprotkb:P04637 up:encodedBy ?other . "
+                    "?other skos:prefLabel ?g ; skos:altLabel ?s"
+                },
+            )
+        ],
+    ),
+    (
+        'SELECT ?g { ?p up:encodedBy ?g . FILTER(?p = "uniprotkb:P04637") }',
+        [("text-for-resource", {"instead": "uniprotkb:P04637"})],
+    ),
+    (
+        "SELECT ?sign { uniprotkb:P04637 up:mnemonic ?m . ?m up:mass ?x }",
+        [
+            ("unbound-column", {"column": "sign", "unselected": ["?m", "?x"]}),
+            ("misfit", {"variable": "m"}),
+        ],
+    ),
+    (
+        "SELECT ?m { ?p a uniprotkb:P04637 ; up:mass ?m }",
+        [("resource-as-class", {"class": "up:Protein"})],
+    ),
+    (
+        "SELECT ?d { ?d a disease:SIDBA1 }",
+        [
+            (
+                "unknown-class",
+                {
+                    "owner": {
+                        "value": '"SIDBA1"',
+                        "property": "up:mnemonic",
+                        "resource": "disease:120",
+                    }
+                },
+            )
+        ],
+    ),
+    ("SELECT ?p { ?p up:Protein ?x }", [("wrong-role", {"instead": "?p a up:Protein"})]),
+    ("SELECT ?p { ?p a up:mnemonic }", [("wrong-role", {"instead": "?p up:mnemonic ?value"})]),
+    (
+        "PREFIX up: <http://www.uniprot.org/ontology/>\nSELECT ?p { ?p a up:Protein }",
+        [("wrong-prefix", {"prefix": "up", "known": "http://purl.uniprot.org/core/"})],
+    ),
+    (
+        "PREFIX up: <http://www.uniprot.org/ontology/>\nSELECT ?p { ?p a up:Kingdom }",
+        [
+            ("wrong-prefix", {"prefix": "up", "known": "http://purl.uniprot.org/core/"}),
+            ("unknown-class", {"name": "up:Kingdom"}),
+        ],
+    ),
+    (
+        'SELECT ?p { ?p up:organism/up:scientificName "Homo sapiens"@en }',
+        [("value-form", {"instead": 'up:scientificName "Homo sapiens"'})],
+    ),
+    (
+        'SELECT ?p { ?p up:organism/up:scientificName "homo sapiens" }',
+        [("value-form", {"instead": 'up:scientificName "Homo sapiens"'})],
+    ),
+    (
+        'SELECT ?p { ?p up:mnemonic "p53_human" }',
+        [("value-form", {"instead": 'up:mnemonic "P53_HUMAN"'})],
+    ),
+    ('SELECT ?p { ?p up:reviewed "true" }', [("value-form", {"instead": "up:reviewed true"})]),
+    (
+        'SELECT ?p { ?p up:created "2005" }',
+        [("unknown-value", {"replacements": ['"2005-02-01"^^xsd:date']})],
+    ),
+    (
+        'SELECT ?p { ?p up:organism "Homo sapiens" }',
+        [("missing-step", {"instead": '?p up:organism/up:scientificName "Homo sapiens"'})],
+    ),
+    (
+        'SELECT ?p { ?p a up:Protein ; rdfs:label "Arabidopsis thaliana" }',
+        [
+            (
+                "unknown-value",
+                {
+                    "owner": {
+                        "value": '"Arabidopsis thaliana"',
+                        "property": "up:scientificName",
+                        "resource": "taxon:3702",
+                    }
+                },
+            )
+        ],
+    ),
+    (
+        'SELECT ?d { ?p up:recommendedName "P26367" ; up:annotation/up:disease ?d }',
+        [("text-for-resource", {"class": "up:Protein", "resource": "uniprotkb:P26367"})],
+    ),
+    (
+        'SELECT ?p { ?p up:enzyme "2.7.11.1" }',
+        [
+            (
+                "text-for-resource",
+                {"class": "up:Enzyme", "resource": "<http://purl.uniprot.org/enzyme/2.7.11.1>"},
+            )
+        ],
+    ),
+    (
+        'SELECT ?p { ?p rdfs:seeAlso/up:database "PDB" }',
+        [("missing-step", {"instead": '… up:database/up:abbreviation "PDB"'})],
+    ),
+    (
+        'SELECT ?r { ?a up:range ?r . ?r faldo:begin "1" }',
+        [("missing-step", {"instead": "?r faldo:begin/faldo:position 1"})],
+    ),
+    (
+        'SELECT ?p { VALUES ?n { "human" } ?p up:organism/up:scientificName ?n }',
+        [
+            (
+                "unknown-value",
+                {
+                    "owner": {
+                        "value": '"Human"',
+                        "property": "up:commonName",
+                        "resource": "taxon:9606",
+                    }
+                },
+            )
+        ],
+    ),
+    (
+        "SELECT ?p { ?p up:organism taxon:99999999 }",
+        [("unknown-resource", {"name": "taxon:99999999"})],
+    ),
+    (
+        "SELECT ?t { ?t up:rank up:Species }",
+        [("unknown-resource", {"replacements": ["up:Taxonomic_Rank_Species"]})],
+    ),
+    (
+        'SELECT ?t { ?t up:rank "Species" }',
+        [("unknown-value", {"replacements": ["up:Taxonomic_Rank_Species"]})],
+    ),
+    (
+        "SELECT ?s { ?s up:method up:NMR }",
+        [("unknown-resource", {"replacements": ["up:NMR_Spectroscopy"]})],
+    ),
+    (
+        "SELECT ?e { ?e up:database database:pdb }",
+        [("unknown-resource", {"replacements": ["database:PDB"]})],
+    ),
+    (
+        "ASK { uniprotkb:P04637 up:organism taxon:10090 }",
+        [("other-value", {"values": ["taxon:9606"]})],
+    ),
+    ("DESCRIBE uniprotkb:P99999X", [("unknown-resource", {"name": "uniprotkb:P99999X"})]),
+    ("SELECT ?p { ?p up:enzyme ec:2.7.11.111 }", [("unknown-resource", {"name": "ec:2.7.11.111"})]),
+    (
+        "SELECT ?m { uniprotkb:P04637 up:mass ?m }",
+        [("missing-step", {"instead": "uniprotkb:P04637 up:sequence/up:mass ?m"})],
+    ),
+    (
+        "SELECT ?m { ?p a up:Protein ; up:mass ?m }",
+        [("missing-step", {"instead": "?p up:sequence/up:mass ?m"})],
+    ),
+    (
+        "SELECT ?d { uniprotkb:P26367 up:disease ?d }",
+        [("missing-step", {"instead": "uniprotkb:P26367 up:annotation/up:disease ?d"})],
+    ),
+    (
+        "SELECT ?b { ?a a up:Transmembrane_Annotation ; faldo:begin ?b }",
+        [("missing-step", {"instead": "?a up:range/faldo:begin ?b"})],
+    ),
+    (
+        "SELECT ?n { ?p a up:Protein ; up:organism ?o . ?o rdfs:label ?n }",
+        [("class-lacks-property", {"class": "up:Taxon"})],
+    ),
+    (
+        "CONSTRUCT { ?p up:name ?n } WHERE { ?p up:recommendedName/up:name ?n }",
+        [("class-lacks-property", {"class": "up:Structured_Name"})],
+    ),
+    (
+        "SELECT ?g { ?g up:encodedBy uniprotkb:P04637 }",
+        [("reversed-direction", {"instead": "uniprotkb:P04637 up:encodedBy ?g"})],
+    ),
+    (
+        "SELECT ?g { ?g a up:Gene . ?g up:encodedBy ?p . ?p a up:Protein }",
+        [("reversed-direction", {"instead": "?p up:encodedBy ?g"})],
+    ),
+    (
+        "SELECT ?g { ?g up:encodedBy ?p . ?p a up:Protein }",
+        [("reversed-direction", {"instead": "?p up:encodedBy ?g"})],
+    ),
+    ("SELECT ?a { ?a a up:Disease ; a up:Protein }", [("wrong-class", {"variable": "a"})]),
+    ("SELECT ?x { ?x rdfs:label ?x }", [("same-variable", {})]),
+    (
+        'SELECT ?p { ?p up:scientificName ?n FILTER(?n = "Homo Sapiens") }',
+        [("filter-removes-all", {"instead": 'FILTER(CONTAINS(LCASE(STR(?n)), "homo sapiens"))'})],
+    ),
+    (
+        'SELECT ?p { ?p a up:Protein FILTER(?p = "P04637") }',
+        [("filter-removes-all", {"instead": 'FILTER(CONTAINS(LCASE(STR(?p)), "p04637"))'})],
+    ),
+    (
+        'SELECT ?x { ?x a up:Disease ; skos:prefLabel ?name FILTER(CONTAINS(?label, "R")) }',
+        [("filter-unbound", {"variable": "label"})],
+    ),
+    (
+        "SELECT ?m { uniprotkb:P04637 up:sequence/up:mass ?m FILTER(?m > 1000000) }",
+        [("filter-removes-all", {"variable": "m"})],
+    ),
+    ("SELECT ?p { ?p a up:Protein MINUS { ?p a up:Protein } }", [("minus-removes-all", {})]),
+    (
+        "SELECT ?p { ?p a up:Protein } GROUP BY ?p HAVING (COUNT(*) > 5000)",
+        [("having-removes-all", {})],
+    ),
+    ("SELECT ?p { ?p a up:Protein } OFFSET 9000000", [("offset-skips-all", {})]),
+    (
+        "SELECT ?e { GRAPH <http://sparql.uniprot.org/uniprot> { ?e a up:Taxon } }",
+        [("wrong-graph", {"graph": "<http://sparql.uniprot.org/taxonomy>"})],
+    ),
+    (
+        "SELECT ?e FROM <http://sparql.uniprot.org/taxonomy> { ?e a up:Protein }",
+        [("wrong-graph", {"graph": "<http://sparql.uniprot.org/uniprot>"})],
+    ),
+    (
+        'SELECT ?p { ?p a up:Protein { SELECT ?p { ?p up:mnemonic "NOPE" } } }',
+        [("unknown-value", {"value": '"NOPE"'})],
+    ),
+    (
+        'SELECT (COUNT(?p) AS ?n) { ?p up:organism/up:scientificName "Mouse" }',
+        [
+            (
+                "unknown-value",
+                {
+                    "owner": {
+                        "value": '"Mouse"',
+                        "property": "up:commonName",
+                        "resource": "taxon:10090",
+                    }
+                },
+            )
+        ],
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def names(sample: EndpointConfig, uniprot: Pack) -> Schema:
+    """The schema of the sample, shared by all tests as by all trials of a run."""
+    return Schema.of(sample, uniprot.schema)
+
+
+@pytest.fixture
+def trees_names() -> Schema:
+    """The schema of the trees."""
+    e, label = "http://e/", "http://www.w3.org/2000/01/rdf-schema#label"
+    return Schema.of_terms([e + "Tree", e + "Moss"], [e + "height", e + "near", label])
+
+
+def found(query: str, config: EndpointConfig, names: Schema) -> list[Finding]:
+    """Run a query that returns nothing and explain it."""
+    client = SPARQLClient(config)
+    prepared = client.prepare(query, limit=100)
+    assert is_empty(client.query(prepared), prepared), "the query is not wrong"
+    findings = explain_empty(prepared, names, probe_run(config), namespaces=config.namespaces)
+    lines = as_lines(findings)
+    assert len(lines) <= MOST_FINDINGS
+    assert all(0 < len(line) <= MOST_CHARS and "\n" not in line for line in lines)
+    return findings
+
+
+@pytest.mark.parametrize(("query", "expected"), WRONG)
+def test_the_cause_is_found(
+    query: str,
+    expected: list[tuple[str, dict[str, Any]]],
+    sample: EndpointConfig,
+    names: Schema,
+) -> None:
+    findings = found(query, sample, names)
+    assert [
+        (f.code, {name: f.fields[name] for name in want})
+        for f, (_, want) in zip(findings, expected, strict=True)
+    ] == expected
+
+
+def test_findings_read_as_lines(sample: EndpointConfig, names: Schema) -> None:
+    query = "SELECT ?m { ?x a up:protein ; up:mnemonic ?m . ?y a up:Proteins }"
+    assert as_lines(found(query, sample, names)) == (
+        "there is no class up:protein; try up:Protein; there is no class up:Proteins; "
+        "try up:Protein",
+    )
+    query = 'SELECT ?p { ?p up:organism "Homo sapiens" }'
+    assert as_lines(found(query, sample, names)) == (
+        'no up:organism is "Homo sapiens"; write ?p up:organism/up:scientificName "Homo sapiens"',
+    )
+
+
+#: What is found without schema and statistics too, on any engine: code, and a field's value.
+ANYWHERE = [
+    ("SELECT ?p { ?p a up:protein }", "unknown-class", ["up:Protein"]),
+    (
+        'SELECT ?p { ?p up:organism "Homo sapiens" }',
+        "missing-step",
+        '?p up:organism/up:scientificName "Homo sapiens"',
+    ),
+    (
+        'SELECT ?p { ?o up:scientificName "homo sapiens" }',
+        "value-form",
+        'up:scientificName "Homo sapiens"',
+    ),
+    ("SELECT ?m { ?p a up:Protein ; up:mass ?m }", "missing-step", "?p up:sequence/up:mass ?m"),
+    (
+        'SELECT ?o { ?o up:scientificName ?n FILTER(?n = "Homo Sapiens") }',
+        "filter-removes-all",
+        'FILTER(CONTAINS(LCASE(STR(?n)), "homo sapiens"))',
+    ),
+    ("SELECT ?t { ?t up:rank up:Species }", "unknown-resource", ["up:Taxonomic_Rank_Species"]),
+    ('SELECT ?p { ?p up:reviewed "true" }', "value-form", "up:reviewed true"),
+    (
+        "SELECT ?e { GRAPH <http://sparql.uniprot.org/uniprot> { ?e a up:Taxon } }",
+        "wrong-graph",
+        "<http://sparql.uniprot.org/taxonomy>",
+    ),
+    (
+        "SELECT ?p { ?p a up:Protein MINUS { ?p a up:Protein } }",
+        "minus-removes-all",
+        "MINUS { ?p a up:Protein }",
+    ),
+    ("ASK { uniprotkb:NOBODY up:organism ?o }", "unknown-resource", "uniprotkb:NOBODY"),
+]
+
+
+@pytest.mark.parametrize(("query", "code", "value"), ANYWHERE)
+def test_a_foreign_engine_without_schema_and_statistics(
+    query: str, code: str, value: object, foreign: EndpointConfig, foreign_names: Schema
+) -> None:
+    assert any(
+        one.code == code and value in one.fields.values()
+        for one in found(query, foreign, foreign_names)
+    )
+
+
+@pytest.fixture(scope="module")
+def foreign_names(foreign: EndpointConfig) -> Schema:
+    """What sampling the foreign engine's data gives."""
+    return Schema.of(foreign)
+
+
+def test_an_empty_default_graph_is_found(bare: EndpointConfig) -> None:
+    query = "SELECT ?p { ?p a up:Protein ; up:organism ?o }"
+    assert found(query, bare, Schema.of(bare))[0].code == "default-graph-empty"
+
+
+def test_a_federated_query_is_followed_into_the_service(
+    trees: EndpointConfig, trees_names: Schema, tmp_path: Path
+) -> None:
+    public = "https://elsewhere.example/sparql"
+    file = tmp_path / "elsewhere.ttl"
+    file.write_bytes(b"@prefix : <http://f/> . :a :weight 3 ; :called <http://e/oak> .")
+    with OxigraphServer([file]) as other:
+        config = EndpointConfig(
+            trees.url,
+            "Trees",
+            prefixes=trees.prefixes,
+            query_url=trees.query_url,
+            aliases={public: other.url},
+            retries=0,
+        )
+        query = f"SELECT * {{ ?t a t:Tree . SERVICE <{public}> {{ ?x <http://f/heavy> ?w }} }}"
+        first = found(query, config, trees_names)[0]
+        assert first.code == "unknown-property"
+        assert first.fields["service"] == f"<{public}>"
+        assert "<http://f/weight>" in first.hint
+        query = f"SELECT * {{ ?t a t:Moss . SERVICE <{public}> {{ ?x <http://f/called> ?t }} }}"
+        first = found(query, config, trees_names)[0]
+        assert f"SERVICE <{public}>" in first.what
+        assert other.url not in str(first)
+        assert first.fields["here"] == "t:moss (a t:Moss)"
+
+
+def test_an_unknown_name_in_an_optional_branch_is_found_although_there_are_rows(
+    sample: EndpointConfig, names: Schema
+) -> None:
+    def run(query: str) -> Result:
+        raise AssertionError("a complete schema needs no probe")
+
+    for query in (
+        "SELECT * { ?p a up:Protein OPTIONAL { ?p up:hasName ?n } } LIMIT 5",
+        "SELECT * { { ?p a up:Protein } UNION { ?p up:hasName ?n } } LIMIT 5",
+    ):
+        prepared = SPARQLClient(sample).prepare(query)
+        (one,) = lint(prepared, names, run, namespaces=sample.namespaces)
+        assert (one.code, one.fields["name"]) == ("unknown-property", "up:hasName")
+        assert "up:recommendedName" in str(one.fields["replacements"])
+
+
+def test_what_an_incomplete_schema_lacks_is_looked_for_in_the_data(trees: EndpointConfig) -> None:
+    class Partial(Schema):
+        complete = False  # type: ignore[assignment]
+
+    partial = Partial.of_terms(["http://e/Tree"], ["http://e/height"])
+    prepared = SPARQLClient(trees).prepare("SELECT * { ?s t:near ?o OPTIONAL { ?s t:hight ?h } }")
+    (one,) = lint(prepared, partial, probe_run(trees), namespaces=trees.namespaces)
+    assert one.fields["name"] == "t:hight"
+    assert lint(prepared, partial, namespaces=trees.namespaces) == []
+
+
+def test_names_inside_a_service_are_not_judged(trees: EndpointConfig, trees_names: Schema) -> None:
+    query = "SELECT * { ?s t:near ?o SERVICE <https://x.example/> { ?s t:unheard ?y } }"
+    prepared = prepare(query, prefixes=trees.namespaces)
+    assert lint(prepared, trees_names, probe_run(trees), namespaces=trees.namespaces) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "replacement"),
+    [
+        ("SELECT ?p { ?p uniprot:mnemonic ?m }", "unknown-prefix", "up:mnemonic"),
+        ("SELECT ?p { ?p core:Protein ?m }", "unknown-prefix", "up:Protein"),
+        ("SELECT ?p { uniprot:P04637 ?p ?m }", "unknown-prefix", "uniprotkb:"),
+        ("SELECT ?p { ?p a up:protein . ", "unknown-name", "up:Protein"),
+        (
+            "PREFIX up: <http://www.uniprot.org/ontology/> SELECT ?p { ?p a up:Protein ",
+            "wrong-prefix",
+            "http://purl.uniprot.org/core/",
+        ),
+    ],
+)
+def test_a_query_that_cannot_be_sent_gets_the_nearest_names(
+    query: str, code: str, replacement: str, sample: EndpointConfig, names: Schema
+) -> None:
+    with pytest.raises(QueryError) as failure:
+        SPARQLClient(sample).prepare(query)
+    (one,) = explain_error(query, failure.value, names, sample.namespaces)
+    assert one.code == code
+    assert replacement in (*one.fields.get("replacements", ()), one.fields.get("known"))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT ?p { ?p a up:Protein ; up:organism taxon:9606 ",
+        # A value is in no schema, which does not make it wrong.
+        "SELECT ?p { ?p up:existence up:Evidence_at_Protein_Level_Existence . ",
+    ],
+)
+def test_a_right_query_that_cannot_be_sent_gets_nothing_more(
+    query: str, sample: EndpointConfig, names: Schema
+) -> None:
+    with pytest.raises(QueryError) as failure:
+        SPARQLClient(sample).prepare(query)
+    assert explain_error(query, failure.value, names, sample.namespaces) == []
+
+
+@pytest.mark.parametrize("failure", [EndpointError("down"), QueryError("too slow")])
+def test_trouble_while_probing_costs_only_what_it_would_have_found(
+    failure: Exception, names: Schema, sample: EndpointConfig
+) -> None:
+    def run(query: str) -> Result:
+        raise failure
+
+    prepared = SPARQLClient(sample).prepare("SELECT * { ?p a up:protein ; up:organism taxon:9607 }")
+    (one,) = explain_empty(prepared, names, run, namespaces=sample.namespaces)
+    assert (one.code, one.fields["replacements"]) == ("unknown-class", ["up:Protein"])
+
+
+@pytest.mark.parametrize("query", [query for query, _ in WRONG[::3]])
+def test_a_diagnosis_survives_the_loss_of_any_probe(
+    query: str, names: Schema, sample: EndpointConfig
+) -> None:
+    run, prepared = probe_run(sample), SPARQLClient(sample).prepare(query)
+    for lost in range(6):
+        sent = 0
+
+        def some(text: str, lost: int = lost) -> Result:
+            nonlocal sent
+            sent += 1
+            if sent % 6 == lost:
+                raise EndpointError("busy")
+            return run(text)
+
+        lines = as_lines(explain_empty(prepared, names, some, namespaces=sample.namespaces))
+        assert len(lines) <= MOST_FINDINGS
+        assert all(0 < len(line) <= MOST_CHARS for line in lines)
+
+
+def test_requests_and_seconds_are_bounded(
+    sample: EndpointConfig, names: Schema, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count = 0
+
+    def slow(run: Callable[[str], Result]) -> Callable[[str], Result]:
+        def wait(query: str) -> Result:
+            nonlocal count
+            count += 1
+            time.sleep(0.2)
+            return run(query)
+
+        return wait
+
+    monkeypatch.setattr("reasoningbank.schema.empty.MOST_SECONDS", 0.5)
+    texts = " ".join(f'?p up:mnemonic "NOBODY{n}" .' for n in range(30))
+    prepared = SPARQLClient(sample).prepare(f"SELECT * {{ {texts} }}")
+    began = time.monotonic()
+    run = slow(probe_run(sample))
+    assert len(explain_empty(prepared, names, run, namespaces=sample.namespaces)) <= MOST_FINDINGS
+    assert time.monotonic() - began < 10
+    assert count <= 3
+
+
+def test_a_zero_count_is_empty_and_a_zero_value_is_not(trees: EndpointConfig) -> None:
+    client = SPARQLClient(trees)
+
+    def empty(query: str) -> bool:
+        prepared = client.prepare(query)
+        return is_empty(client.query(prepared), prepared)
+
+    assert empty("SELECT (COUNT(*) AS ?n) { ?s a t:tree }")
+    assert empty("SELECT (SUM(?h) AS ?n) (MIN(?h) AS ?m) { ?s t:hight ?h }")
+    assert not empty("SELECT (COUNT(*) AS ?n) { ?s a t:Tree }")
+    assert not empty("SELECT (0 AS ?n) {}")
+    assert empty("ASK { ?s a t:tree }")
+    assert empty("CONSTRUCT { ?s a t:tree } WHERE { ?s a t:tree }")
+    assert not empty("ASK { ?s a t:Tree }")
+
+
+@pytest.mark.parametrize(
+    ("query", "empty", "code"),
+    [
+        ("SELECT ?x { ?x t:hight ?h }", True, "unknown-property"),
+        ("SELECT ?x { ?x t:height 99 }", True, "unknown-value"),
+        ("SELECT ?x { ?x a t:Tree OPTIONAL { ?x t:hight ?h } }", False, "unknown-property"),
+        ("SELECT ?x { ?x tree:height ?h }", False, "unknown-prefix"),
+    ],
+)
+def test_one_call_explains_any_query(
+    trees: EndpointConfig, query: str, empty: bool, code: str
+) -> None:
+    with SPARQLClient(trees) as client:
+        (one,) = explain_query(query, client, Schema.of(trees), empty=empty)
+    assert one.code == code
+
+
+def test_a_sound_query_and_an_unknown_endpoint_get_no_findings(trees: EndpointConfig) -> None:
+    with SPARQLClient(trees) as client:
+        names = Schema.of(trees)
+        assert explain_query("SELECT ?x { ?x t:height ?h }", client, names, empty=False) == []
+        assert explain_query("SELECT ?x { ?x t:hight ?h }", client, None, empty=True) == []
