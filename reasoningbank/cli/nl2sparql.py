@@ -14,8 +14,7 @@ import dspy
 import typer
 
 from reasoningbank.analysis import translation_figures
-from reasoningbank.analysis.nl2sparql_rows import read_translations
-from reasoningbank.analysis.nl2sparql_tables import METRICS_SHOWN, metric_cells
+from reasoningbank.analysis.translators import METRICS_SHOWN, metric_cells, read_translations
 from reasoningbank.cli.ask import agent_viz
 from reasoningbank.cli.nl2sparql_runs import calibration, tables
 from reasoningbank.cli.output import console, print_json, print_table, progress_console, seconds

@@ -176,7 +176,12 @@ def test_json_holds_the_verdict_and_no_nan() -> None:
     found = compare_arms(stream[:3], stream[3:])
     assert found is not None
     told = json.loads(json.dumps(found.to_json(), allow_nan=False))
-    assert (told["unit"], told["p"], told["low"], told["resolved"]) == ("permutation", None, None, False)
+    assert (told["unit"], told["p"], told["low"], told["resolved"]) == (
+        "permutation",
+        None,
+        None,
+        False,
+    )
     assert "unresolved" in told["sentence"]
 
 

@@ -19,9 +19,18 @@ from reasoningbank.analysis import (
     translation_figures,
     translation_metrics,
 )
-from reasoningbank.analysis.translators import components, component_match
-from reasoningbank.analysis.translators import FAILED_FIRST, agent_table, brier_table, repair_table, pattern_table, reliability_table, scenario_table
 from reasoningbank.analysis.tables import markdown
+from reasoningbank.analysis.translators import (
+    FAILED_FIRST,
+    agent_table,
+    brier_table,
+    component_match,
+    components,
+    pattern_table,
+    reliability_table,
+    repair_table,
+    scenario_table,
+)
 from reasoningbank.corpus import Pack
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment import RunFolder, TrialRecord

@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from reasoningbank.analysis import statistics
-from reasoningbank.analysis.statistics import bootstrap_mean, clopper_pearson, sign_flip_p, t_mean, t_p
+from reasoningbank.analysis.statistics import (
+    bootstrap_mean,
+    clopper_pearson,
+    sign_flip_p,
+    t_mean,
+    t_p,
+)
 
 BOTH = (-1.0, 1.0)
 

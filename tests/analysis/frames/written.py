@@ -132,7 +132,13 @@ def whole_run(path: Path) -> RunFolder:
         trial("plain", "t3", said=verdict(status="gold_defect")),
     ]
     folder = write_run(path, records)
-    refused = {"title": "Fish", "kind": "success", "code": "unknown-class", "reason": "no class 'Fish'", "text": LONG}
+    refused = {
+        "title": "Fish",
+        "kind": "success",
+        "code": "unknown-class",
+        "reason": "no class 'Fish'",
+        "text": LONG,
+    }
     step = {"arm": "memory", "order": 0, "step": 1, "task": "t2", "trial": "memory/t2.0",
             "before": "s0", "after": "s1", "used": "execution", "success": True,
             "judges": {"execution": True}, "rejected": [refused], "seconds": 0.5}  # fmt: skip

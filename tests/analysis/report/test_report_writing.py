@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from reasoningbank.analysis.report import Report, write_report
-from reasoningbank.analysis.report.writer import PayloadPool, chunk, encode
-from reasoningbank.analysis.report.writer import TrialIndex
+from reasoningbank.analysis.report.writer import PayloadPool, TrialIndex, chunk, encode
 from reasoningbank.analysis.tables import element
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment import RunFolder
