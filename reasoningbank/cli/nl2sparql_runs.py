@@ -41,14 +41,14 @@ _TABLES = {
     "language": language_table,
     "pattern": pattern_table,
     "scenario": scenario_table,
-    "mending": repair_table,
+    "repair": repair_table,
 }
 
 
 def tables(
     sources: Sources,
     by: Annotated[
-        Literal["agent", "language", "pattern", "scenario", "mending", "all"],
+        Literal["agent", "language", "pattern", "scenario", "repair", "all"],
         typer.Option(help="Which table."),
     ] = "all",
     pack: PackName = "",
