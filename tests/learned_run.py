@@ -210,7 +210,8 @@ def write(path: Path, trials: Sequence[TrialRecord] | None = None) -> RunFolder:
             told = step(order, at, task, f"b{order}{at}", f"b{order}{at + 1}")
             if at == 1:
                 refused = {"title": "Flowers", "code": "unknown-class",
-                           "reason": f"no class 't:Flower{order}'", "kind": "success", "text": "Ask for t:Flower."}  # fmt: skip
+                           "reason": f"no class t:Flower{order}", "kind": "success",
+                           "text": "Ask for t:Flower."}  # fmt: skip
                 told |= {"rejected": [refused]}
             if at == 3:
                 told |= {"changes": [{"action": "supersede", "item": "i3", "reason": "old"},

@@ -52,8 +52,8 @@ def test_a_sound_run_says_what_was_checked(tmp_path: Path) -> None:
     assert found.unproven == 0
     assert found.sentence() == (
         "65 showings of 4 items checked in 44 of 56 trials (the others have no memory) against "
-        "8 held-out tasks; 56 first prompts searched for the gold query; removed by the leakage filter: "
-        "9 own-task: no leak"
+        "8 held-out tasks; 56 first prompts searched for the gold query; "
+        "removed by the leakage filter: 9 own-task: no leak"
     )
 
 

@@ -185,7 +185,7 @@ def test_rejections_are_counted_by_their_reason(summary: RunSummary) -> None:
 def test_what_was_not_made_of_golds_is_told(tmp_path: Path) -> None:
     folder = write(tmp_path / "run")
     note = {"version": 1, "arm": "placebo", "source": "gold", "after": "b04", "added": ["i0", "i1"],
-            "rejected": [{"title": "t", "code": "empty-gold", "reason": "it has no rows", "kind": "gold"}]}  # fmt: skip
+            "rejected": [{"title": "t", "code": "empty-gold", "kind": "gold"}]}  # fmt: skip
     path = folder.path / "learning" / "placebo.bank.json"
     path.write_text(json.dumps(note))
     (bank,) = summarise_run(folder).memory[1].banks

@@ -71,7 +71,7 @@ def busy_trajectory() -> Trajectory:
     items = [{k: ITEM[k] for k in ("id", "title", "src")} | {"score": 0.5, "text": LONG,
               "task": "t1", "trial": "memory/t1.0"}]  # fmt: skip
     recorder.add("memory_retrieved", {"query": "what?", "tokens": 90, "items": items,
-                 "withheld": [{"id": "cd34", "code": "own-task", "reason": "own task"}]})  # fmt: skip
+                 "withheld": [{"id": "cd34", "code": "own-task", "reason": "own"}]})  # fmt: skip
     now[0] = 3.0
     call = {"role": "solver", "model": "m", "messages": [{"role": "user", "content": LONG}],
             "response": "do", "prompt_tokens": 70, "completion_tokens": 5,

@@ -1,4 +1,4 @@
-"""The page of a learning run: leaks first, streams apart, the bank, what was shown and filtered out."""
+"""The page of a learning run: leaks first, streams apart, the bank, what was filtered out."""
 
 from __future__ import annotations
 
