@@ -45,7 +45,7 @@ from reasoningbank.memory.demonstrations import (
     shown_demonstrations,
 )
 from reasoningbank.memory.distillation import Distilled, Distiller
-from reasoningbank.memory.layers import SchemaCard
+from reasoningbank.memory.schema_card import SchemaCard
 from reasoningbank.retrieval import Embedder, Vectors, open_embedder
 from reasoningbank.schema import Schema
 from reasoningbank.sparql import Discovery, Linker, discover
@@ -155,7 +155,6 @@ class MemoryParts:
             self._schema_card = SchemaCard.of(
                 context.endpoint,
                 self._vocabulary(arm),
-                self._discovery.void if self._discovery else None,
                 pack=context.pack,
                 embedder=self._embedder,
             )
