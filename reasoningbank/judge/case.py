@@ -14,7 +14,7 @@ from typing import Any
 
 from reasoningbank.errors import EndpointError
 from reasoningbank.judge.evidence import Row, Sample
-from reasoningbank.judge.known_names import KnownNames, lines_on
+from reasoningbank.schema import Schema, describe_names
 from reasoningbank.sparql import Term, compact
 from reasoningbank.sparql.terms import read_term
 from reasoningbank.sparql.tokens import tokenize, without_comments
@@ -82,7 +82,7 @@ def case_of(
     *,
     result: Sample | None,
     failure: str = "",
-    known: KnownNames | None = None,
+    known: Schema | None = None,
     prefixes: Mapping[str, str] | None = None,
 ) -> Case:
     """Collect what a judge without the gold may see.
@@ -105,7 +105,7 @@ def case_of(
         query=text,
         result=result,
         failure="" if result is not None else failure or "the query did not run",
-        names=tuple(lines_on(text, known, prefixes)) if known is not None and text else (),
+        names=tuple(describe_names(text, known, prefixes)) if known is not None and text else (),
         executed=tuple(ran for ran in executed_queries(trajectory) if ran.query != text),
         prefixes=prefixes,
     )

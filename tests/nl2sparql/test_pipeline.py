@@ -60,11 +60,14 @@ def prompt_of(lm: Any, call: int = -1) -> str:
 
 
 def test_a_query_that_ran_is_better_than_one_that_only_parses() -> None:
-    slow, empty = Finding("endpoint", "not-executed", "too slow"), Finding("endpoint", "empty", "")
+    slow, empty = (
+        Finding(code, "too slow", fields={"level": "endpoint"})
+        for code in ("not-executed", "empty")
+    )
     timed_out = Candidate("A", "written", (slow,), EndpointValidation((slow,)))
     checked = EndpointValidation((empty,), executed=True)
-    ran = Candidate("B", "fixed", (empty, Finding("semantic", "x", "x")), checked)
-    broken = Candidate("C", "fixed", (Finding("syntax", "parse", "near C"),))
+    ran = Candidate("B", "fixed", (empty, Finding("x", "x", fields={"level": "semantic"})), checked)
+    broken = Candidate("C", "fixed", (Finding("parse", "near C", fields={"level": "syntax"}),))
     assert best_candidate([broken, timed_out, ran]) is ran
     assert best_candidate([broken, timed_out]) is timed_out
     assert best_candidate([]) is None
@@ -115,8 +118,8 @@ def test_fences_and_lost_headers_do_no_harm(
     ("first", "said"),
     [
         (BROKEN, "cannot be parsed"),
-        (UNKNOWN, "did you mean w:height?"),
-        (EMPTY, "gives no rows"),
+        (UNKNOWN, "try w:height"),
+        (EMPTY, "returns no rows"),
     ],
 )
 def test_each_level_s_problem_is_told_and_mended(
@@ -381,6 +384,6 @@ def test_steps_are_told_as_they_complete(pipeline: Callable[..., NL2SPARQL]) -> 
     ]
     assert steps[0][1] == {"patterns": {"HEIGHT": 0.8}}
     unknown, empty = steps[4][1]["problems"]
-    assert unknown == "there is no property w:hight; did you mean w:height?"
-    assert empty.startswith("the query executes but gives no rows; ")
+    assert unknown == "there is no property w:hight; try w:height"
+    assert empty.startswith("the query runs but returns no rows; ")
     assert steps[6][1]["rows"] == 2
