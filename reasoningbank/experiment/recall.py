@@ -44,7 +44,8 @@ from reasoningbank.memory.demonstrations import (
     random_demonstration,
     shown_demonstrations,
 )
-from reasoningbank.memory.distillation import Distilled, Distiller
+from reasoningbank.memory.distill import Distiller
+from reasoningbank.memory.experience import Distilled
 from reasoningbank.memory.schema_card import SchemaCard
 from reasoningbank.retrieval import Embedder, Vectors, open_embedder
 from reasoningbank.schema import Schema
