@@ -139,20 +139,7 @@ def _opened_cache(file: Path, required: bool, _pid: int) -> DiskCache:
 
 
 def open_database(file: Path, script: str, *, timeout_s: float) -> sqlite3.Connection:
-    """Open a SQLite file whose content can be recreated, for use by several threads.
-
-    A damaged file is renamed to ``NAME.damaged`` and replaced by a new one, with a warning. Only
-    ``*.sqlite`` files are replaced: another file may have been named by mistake.
-
-    Args:
-        file: The file; its folder is created.
-        script: Statements that create the tables if they do not exist.
-        timeout_s: Seconds to wait for another process that writes.
-
-    Raises:
-        sqlite3.Error: If it cannot be opened.
-        OSError: If its folder cannot be created.
-    """
+    """Open a SQLite file whose content can be recreated, for use by several threads."""
     file.parent.mkdir(parents=True, exist_ok=True)
     try:
         return _opened(file, script, timeout_s)

@@ -144,12 +144,7 @@ def retry_after(headers: Mapping[str, Any] | Message) -> float | None:
 
 
 def same_origin(old: str, new: str) -> bool:
-    """Return whether a redirect stays on its host, where http may become https.
-
-    Examples:
-        >>> same_origin("http://e/a", "https://e/b"), same_origin("http://e/a", "http://e:81/b")
-        (True, False)
-    """
+    """Return whether a redirect stays on its host, where http may become https."""
     one, other = urlsplit(old), urlsplit(new)
     # Only to the usual ports: another port of the same host may be another service.
     upgraded = (one.scheme, other.scheme) == ("http", "https") and (
@@ -379,11 +374,7 @@ class _Https(_Recording, urllib.request.HTTPSHandler):
 
 
 class Gate:
-    """Limits simultaneous requests to one address and spaces their starts.
-
-    Args:
-        connections: Most requests at once.
-    """
+    """Limits simultaneous requests to one address and spaces their starts."""
 
     def __init__(self, connections: int) -> None:
         self._slots = threading.BoundedSemaphore(connections)
@@ -392,11 +383,7 @@ class Gate:
 
     @contextmanager
     def slot(self, interval_s: float, wait_s: float) -> Iterator[None]:
-        """Hold a place while a request runs, which starts `interval_s` after the last one did.
-
-        Raises:
-            TimeoutError: If no place becomes free within `wait_s` seconds.
-        """
+        """Hold a place while a request runs, which starts `interval_s` after the last one did."""
         end = time.monotonic() + wait_s
         if not self._slots.acquire(timeout=max(0.0, wait_s)):
             raise TimeoutError

@@ -26,26 +26,12 @@ _mapped: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
 
 def is_on_disk(table: pa.Table) -> bool:
-    """Say whether a table was read back from disk, and so takes no memory of its own.
-
-    Examples:
-        >>> table = pa.table({"a": ["x"]})
-        >>> is_on_disk(table), is_on_disk(to_disk(table))
-        (False, True)
-    """
+    """Say whether a table was read back from disk, and so takes no memory of its own."""
     return _mapped.get(id(table)) is table
 
 
 def to_disk(table: pa.Table) -> pa.Table:
-    """Write a table to a file without a name and return it mapped from there.
-
-    Raises:
-        SetupError: The temporary folder cannot take it.
-
-    Examples:
-        >>> to_disk(pa.table({"a": ["x", None]}))["a"].to_pylist()
-        ['x', None]
-    """
+    """Write a table to a file without a name and return it mapped from there."""
     growing = GrowingTable(table.schema, memory_bytes=0)
     with growing:
         growing.add(table)
@@ -53,24 +39,7 @@ def to_disk(table: pa.Table) -> pa.Table:
 
 
 class GrowingTable:
-    """A table that is built block by block: in memory while it is small, then on disk.
-
-    Use it as a context manager, or call `close`, so that what was written is given up should
-    the table never be finished.
-
-    Args:
-        schema: The columns.
-        memory_bytes: Bytes that are kept in memory before all goes to disk.
-
-    Examples:
-        >>> block = pa.table({"a": ["x", "y"]})
-        >>> with GrowingTable(block.schema, memory_bytes=20) as growing:
-        ...     for _ in range(3):
-        ...         growing.add(block)
-        ...     table = growing.finish()
-        >>> table.num_rows, is_on_disk(table)
-        (6, True)
-    """
+    """A table that is built block by block: in memory while it is small, then on disk."""
 
     def __init__(self, schema: pa.Schema, *, memory_bytes: int = MEMORY_BYTES) -> None:
         self._schema = schema
@@ -87,11 +56,7 @@ class GrowingTable:
         self.close()
 
     def add(self, block: pa.Table) -> None:
-        """Add rows.
-
-        Raises:
-            SetupError: The temporary folder cannot take them.
-        """
+        """Add rows."""
         if self._writer is None:
             self._blocks.append(block)
             self._bytes += block.nbytes
@@ -108,11 +73,7 @@ class GrowingTable:
                 self._writer.write_table(block)
 
     def finish(self) -> pa.Table:
-        """Return the table; nothing can be added any more.
-
-        Raises:
-            SetupError: The temporary folder cannot take the rest of it.
-        """
+        """Return the table; nothing can be added any more."""
         if self._file is None:
             return pa.concat_tables(self._blocks) if self._blocks else self._schema.empty_table()
         with _told():

@@ -82,14 +82,7 @@ class Usage:
         return self.dollars is None and self.lm_calls > 0
 
     def __add__(self, other: Usage) -> Usage:
-        """Return both together; without a price where a part has calls and none.
-
-        Examples:
-            >>> (Usage(lm_calls=1, dollars=0.5) + Usage(cached_calls=2)).dollars
-            0.5
-            >>> (Usage(lm_calls=1, dollars=0.5) + Usage(lm_calls=2)).dollars is None
-            True
-        """
+        """Return both together; without a price where a part has calls and none."""
         sums = {
             f.name: getattr(self, f.name) + getattr(other, f.name)
             for f in fields(self)

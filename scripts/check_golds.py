@@ -43,7 +43,7 @@ from reasoningbank.corpus import (
 from reasoningbank.corpus.questions import schema_names, schema_names_in, unmentioned
 from reasoningbank.errors import QueryError, ReasoningBankError
 from reasoningbank.sparql import prepare
-from reasoningbank.sparql.datafiles import open_data
+from reasoningbank.sparql.server import open_data
 
 SECONDS = 5.0
 #: A deletion may turn a join into a cross product; after this long it counts as undecided.

@@ -27,7 +27,7 @@ import pyoxigraph
 import watch
 
 from reasoningbank.cache import cache_dir
-from reasoningbank.sparql.datafiles import open_data
+from reasoningbank.sparql.server import open_data
 
 UNPACKED = "usr/bin/virtuoso-t"
 

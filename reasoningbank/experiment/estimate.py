@@ -41,23 +41,7 @@ _LOCAL_CONTEXT = 8192
 
 @dataclass(frozen=True)
 class ArmEstimate:
-    """What the trials of one arm that are not on disk yet will take.
-
-    Attributes:
-        arm: Its name.
-        agent: Name of its agent; ``judge`` for the LM judge of the arm.
-        lm: Name of its model; empty for an agent without one.
-        planned: Its trials.
-        todo: Those to run.
-        amounts: Totals by name: `lm_calls`, `prompt_tokens`, `completion_tokens`, `seconds` (wall
-            time with the experiment's workers), `dollars`, and `requests` to the endpoint. None
-            where nothing is known.
-        is_bound: Whether they are upper bounds from the budget, not estimates.
-        match: What the estimate is based on.
-        measured: Number of measured trials.
-        runs: The runs that these belong to.
-        notes: Remarks for readers.
-    """
+    """What the trials of one arm that are not on disk yet will take."""
 
     arm: str
     agent: str
@@ -74,19 +58,7 @@ class ArmEstimate:
 
 @dataclass(frozen=True)
 class RunEstimate:
-    """What a run would take from its present state.
-
-    Attributes:
-        name: The experiment's name.
-        folder: Where its records are or will be.
-        executor: `threads` or `dask`.
-        workers: Trials at one time.
-        arms: One estimate per arm, and one per LM judge of an arm.
-        total: Sums over `arms` by name; None where an arm's amount is unknown.
-        polite_seconds: Minimum time of the requests by the endpoint's rate limit; None for the
-            embedded endpoint.
-        notes: Remarks for readers.
-    """
+    """What a run would take from its present state."""
 
     name: str
     folder: str
@@ -114,20 +86,7 @@ def estimate_run(
     *,
     sources: Iterable[Path] | None = None,
 ) -> RunEstimate:
-    """Estimate what the trials that are not on disk yet will take.
-
-    No model is opened, no endpoint started, and nothing is written.
-
-    Args:
-        experiment: The experiment.
-        folder: Where its records are or will be.
-        planned: Its trials, from `plan_run`.
-        sources: Folders of pilots and other runs to learn from; by default those beside `folder`,
-            in `runs/` and in `experiments/results/`.
-
-    Raises:
-        UsageError: If an arm names an unknown agent or an invalid model.
-    """
+    """Estimate what the trials that are not on disk yet will take."""
     runs = _read_runs((folder.path, *(_known_runs(folder) if sources is None else sources)))
     notes: tuple[str, ...] = ()
     if (manifest := folder.manifest) is not None and not _is_run_of(manifest, experiment):

@@ -55,16 +55,7 @@ _BATCH, _VALUE, _PAGE = 100, 500, 500
 
 
 class TraceStore:
-    """Logs the trials of one run in MLflow, each once.
-
-    Args:
-        uri: Address of the store or the server.
-        manifest: The run's.
-        name: Name for MLflow's run.
-
-    Raises:
-        MlflowException: If the store cannot be opened or refuses.
-    """
+    """Logs the trials of one run in MLflow, each once."""
 
     def __init__(self, uri: str, manifest: Mapping[str, Any], name: str) -> None:
         # mlflow.set_tracking_uri would change global state, so spans go through a client with an
@@ -93,11 +84,7 @@ class TraceStore:
         self._known[name] = edition(record), f"tr-{digits}"
 
     def finish(self, status: str) -> None:
-        """Log the metrics of each arm and end MLflow's run.
-
-        Args:
-            status: `FINISHED`, `FAILED` or `KILLED`.
-        """
+        """Log the metrics of each arm and end MLflow's run."""
         at = int(time.time() * 1_000)
         metrics = [Metric(k, v, at, 0) for k, v in metrics_by_arm(self._records.values()).items()]
         for start in range(0, len(metrics), _BATCH):
@@ -211,14 +198,7 @@ def trace_digits(run: str, record: TrialRecord) -> str:
 
 
 def trace_info(record: TrialRecord, run: str, experiment_id: str, mlflow_run: str) -> TraceInfo:
-    """Return the metadata, tags and assessments of a trial's trace.
-
-    Args:
-        record: The trial.
-        run: Id of the run.
-        experiment_id: MLflow's experiment.
-        mlflow_run: MLflow's run.
-    """
+    """Return the metadata, tags and assessments of a trial's trace."""
     used = record.usage
     answer = record.sparql if record.sparql is not None else record.answer
     began = nanoseconds(record.started)
@@ -306,12 +286,7 @@ _OK, _ERROR = "STATUS_CODE_OK", "STATUS_CODE_ERROR"
 
 
 def nanoseconds(started: str, seconds: float = 0.0) -> int:
-    """Return the time `seconds` after `started` (ISO 8601), in nanoseconds since 1970.
-
-    Examples:
-        >>> nanoseconds("1970-01-01T00:00:01+00:00", 0.25)
-        1250000000
-    """
+    """Return the time `seconds` after `started` (ISO 8601), in nanoseconds since 1970."""
     began = datetime.fromisoformat(started).astimezone(UTC) - datetime(1970, 1, 1, tzinfo=UTC)
     whole = began.days * 86_400 + began.seconds
     return whole * 10**9 + began.microseconds * 1_000 + round(seconds * 1e9)
@@ -328,15 +303,7 @@ def token_usage(sent: int, made: int, cached: int) -> dict[str, int]:
 
 
 def spans_of(record: TrialRecord, trace: str) -> list[Span]:
-    """Return the spans of a trial, the root first.
-
-    The root is the agent; its children are model calls, code with the tool calls it made, other
-    tool calls, memory retrieval and the judge. Errors and the submission are events of the root.
-
-    Args:
-        record: The trial.
-        trace: Id of the trace, 32 hexadecimal digits.
-    """
+    """Return the spans of a trial, the root first."""
     return list(_Spans(record, trace).all())
 
 
@@ -515,11 +482,7 @@ def _base64(raw: bytes) -> str:
 
 
 def metrics_by_arm(records: Iterable[TrialRecord]) -> dict[str, float]:
-    """Return the metrics of each arm as `arm/name`, of its stream as `arm/stream/name`.
-
-    Rates, means and medians are over judged trials, as in the run's summary: without
-    infrastructure errors and broken golds.
-    """
+    """Return the metrics of each arm as `arm/name`, of its stream as `arm/stream/name`."""
     parts: dict[str, list[TrialRecord]] = defaultdict(list)
     for record in records:
         # Trials of a stream do not count towards the arm's score.

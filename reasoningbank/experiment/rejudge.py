@@ -37,13 +37,7 @@ _NO_DECISION = frozenset({"reason", "findings", "seconds"})
 
 @dataclass(frozen=True)
 class OpenJudge:
-    """A judge that is ready.
-
-    Attributes:
-        judge: Returns the record with the judge's verdict.
-        can_judge: Whether there is anything to judge in a record.
-        fingerprint: What decides its verdicts.
-    """
+    """A judge that is ready."""
 
     judge: Callable[[TrialRecord], TrialRecord]
     can_judge: Callable[[TrialRecord], bool]
@@ -52,14 +46,7 @@ class OpenJudge:
 
 @dataclass(frozen=True)
 class Change:
-    """A verdict that came out differently.
-
-    Attributes:
-        key: The trial.
-        before: The verdict of the record.
-        after: The new verdict.
-        written: Whether the record now has the new one.
-    """
+    """A verdict that came out differently."""
 
     key: TrialKey
     before: Mapping[str, Any]
@@ -305,11 +292,7 @@ def _decision(verdict: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_judge(name: str) -> None:
-    """Check the name of a judge without opening it.
-
-    Raises:
-        UsageError: If there is no such judge.
-    """
+    """Check the name of a judge without opening it."""
     if name in ("execution", "rule"):
         return
     kind, _, model = name.partition(":")
@@ -323,17 +306,7 @@ def check_judge(name: str) -> None:
 def open_judge(
     name: str, folder: RunFolder, on_notice: Callable[[str], None]
 ) -> Iterator[OpenJudge]:
-    """Open a judge for the records of a run, for the length of a block.
-
-    Args:
-        name: ``execution``, ``rule`` or ``lm:NAME``.
-        folder: The run; its manifest names pack and endpoint, and golds are frozen in it.
-        on_notice: Called if the pack has changed since the run.
-
-    Raises:
-        UsageError: If the manifest names something that no longer exists.
-        SetupError: If the machine lacks a part.
-    """
+    """Open a judge for the records of a run, for the length of a block."""
     if name == "rule":
         yield OpenJudge(_by_rule, lambda r: rule_verdict(r.verdict or {}) is not None)
         return

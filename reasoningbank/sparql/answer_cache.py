@@ -19,27 +19,7 @@ __all__ = ["AnswerCache"]
 
 
 class AnswerCache:
-    """Results by endpoint, query and bounds; equal content is stored once.
-
-    An entry that was changed on disk is missing, and a cache locked by another process has no
-    entries: the endpoint is then asked.
-
-    Args:
-        file: The SQLite file; its folder is created.
-
-    Raises:
-        UsageError: If the file cannot be opened as a cache.
-
-    Examples:
-        >>> import tempfile
-        >>> folder = tempfile.TemporaryDirectory()
-        >>> cache = AnswerCache(Path(folder.name, "answers.sqlite"))
-        >>> cache.put("k", BooleanResult(True)); cache.get("k", max_age_s=60).value
-        True
-        >>> cache.get("other", max_age_s=60) is None, cache.get("k", max_age_s=0) is None
-        (True, True)
-        >>> cache.close(); folder.cleanup()
-    """
+    """Results by endpoint, query and bounds; equal content is stored once."""
 
     def __init__(self, file: Path | DiskCache) -> None:
         self._disk = file if isinstance(file, DiskCache) else DiskCache(file, required=True)
@@ -54,13 +34,7 @@ class AnswerCache:
         self._disk.close()
 
     def get(self, key: str, *, max_age_s: float, source: str = "") -> Result | None:
-        """Return the result under a key, if it is younger than `max_age_s` seconds.
-
-        Args:
-            key: See `key_of`.
-            max_age_s: Seconds after which a result is not used.
-            source: The name to attribute the result to.
-        """
+        """Return the result under a key, if it is younger than `max_age_s` seconds."""
         entry = self._disk.get([key]).get(key)
         if entry is None:
             return None
@@ -94,10 +68,7 @@ class AnswerCache:
         max_bytes: int,
         headers: Mapping[str, str] | None = None,
     ) -> str:
-        """Return the key of a query as sent, with the bounds of its result.
-
-        The headers are part of the key: what one credential may see is not for another.
-        """
+        """Return the key of a query as sent, with the bounds of its result."""
         text = json.dumps([address, query, form, rows, max_bytes, sorted((headers or {}).items())])
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 

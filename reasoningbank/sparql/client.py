@@ -329,11 +329,7 @@ class SPARQLClient:
 
 
 class _Query(SPARQLWrapper):  # type: ignore[misc]
-    """The request of a query, as SPARQLWrapper builds it.
-
-    SPARQLWrapper's own sending follows redirects anywhere, limits each read instead of the whole
-    exchange, and drops the headers of a failure, so `reasoningbank.http` sends the request.
-    """
+    """The request of a query, as SPARQLWrapper builds it."""
 
     def __init__(self, config: EndpointConfig, text: str, form: str, accept: str) -> None:
         super().__init__(config.address, agent=config.user_agent)

@@ -246,14 +246,7 @@ _HEAD = "".join(f"PREFIX {p}: <{STANDARD_PREFIXES[p]}>\n" for p in ("void", "sd"
 
 @dataclass(frozen=True)
 class _StoreStatistics:
-    """The statistics in a store.
-
-    Attributes:
-        triples: The statistics as RDF.
-        truncated: Whether there were more.
-        notes: Which steps failed, and why.
-        failure: The endpoint's failure if no query was answered; None otherwise.
-    """
+    """The statistics in a store."""
 
     triples: tuple[Triple, ...]
     truncated: bool = False
@@ -262,13 +255,7 @@ class _StoreStatistics:
 
 
 class _Steps:
-    """Asks an endpoint step by step, with a time limit for each step and for all.
-
-    Args:
-        client: The endpoint.
-        step_s: Seconds of one step; the endpoint's own limit if that is less.
-        total_s: Seconds after which no further step begins.
-    """
+    """Asks an endpoint step by step, with a time limit for each step and for all."""
 
     def __init__(self, client: SPARQLClient, step_s: float, total_s: float) -> None:
         self._client = client

@@ -22,16 +22,7 @@ _NEAR_CHARS = 300
 
 @lru_cache(maxsize=4096)
 def queries_in(text: str) -> tuple[str, ...]:
-    """Return what may be queries in a text: SPARQL alone, in prose, or in strings of code.
-
-    A query that is cut short is returned with its groups closed.
-
-    Examples:
-        >>> queries_in("Select one. Then run('ASK { ?s ?p ?o }') and look.")
-        ('ASK { ?s ?p ?o }',)
-        >>> queries_in("Ask for the mass.")
-        ()
-    """
+    """Return what may be queries in a text: SPARQL alone, in prose, or in strings of code."""
     found: dict[str, None] = {}
     unescaped = text.replace("\\n", "\n").replace('\\"', '"') if "\\" in text else text
     for written in dict.fromkeys((text, unescaped)):
@@ -72,10 +63,7 @@ def _query_at(text: str) -> str:
 
 
 def _head(tokens: Sequence[Token], *, complete: bool = True) -> int:
-    """Return the index of the first group, or of the end of a DESCRIBE; -1 if it is no query.
-
-    Without `complete`, the tokens are only the beginning: anything but -1 means "maybe".
-    """
+    """Return the index of the first group, or of the end of a DESCRIBE; -1 if it is no query."""
     described = False
     forms = 0
     for at, token in enumerate(tokens[:_HEAD_TOKENS]):

@@ -77,10 +77,7 @@ def broken_answer(config: EndpointConfig, query: PreparedQuery, message: str) ->
 
 
 def compressed(config: EndpointConfig, headers: Message) -> EndpointError | None:
-    """Return the error for a compressed body, which no request asks for.
-
-    A few kilobytes of it can unpack to any size.
-    """
+    """Return the error for a compressed body, which no request asks for."""
     coding = (headers.get("Content-Encoding") or "identity").strip().lower()
     if coding in ("", "identity"):
         return None
@@ -98,13 +95,7 @@ def is_partial(reply: Reply) -> bool:
 
 
 def cut_by_engine(reply: Reply, n_rows: int, asked: int | None) -> bool:
-    """Return whether an engine's own limits cut a result short, as Virtuoso marks it.
-
-    Args:
-        reply: The response.
-        n_rows: Number of rows received.
-        asked: The query's LIMIT, or None.
-    """
+    """Return whether an engine's own limits cut a result short, as Virtuoso marks it."""
     if is_partial(reply):
         return True
     # Sent with every result that reaches it, also if the LIMIT is the same number.
@@ -113,12 +104,7 @@ def cut_by_engine(reply: Reply, n_rows: int, asked: int | None) -> bool:
 
 
 def is_timeout(message: str) -> bool:
-    """Return whether an engine's message is about running out of time.
-
-    Examples:
-        >>> is_timeout("The SPARQL operation has been cancelled")
-        True
-    """
+    """Return whether an engine's message is about running out of time."""
     return _TIMEOUT.search(message) is not None
 
 

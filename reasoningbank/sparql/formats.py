@@ -49,21 +49,7 @@ class Unfaithful(Exception):  # noqa: N818
 def read_table(
     body: bytes, media_type: str, *, cut: bool, max_rows: int
 ) -> tuple[pa.Table, int, bool]:
-    """Read SPARQL JSON or XML results into string columns.
-
-    Args:
-        body: The bytes of the response.
-        media_type: Their declared type.
-        cut: Whether they may end anywhere, because reading was stopped.
-        max_rows: Most rows to keep.
-
-    Returns:
-        The table, its number of rows, and whether there were more.
-
-    Raises:
-        Broken: If the engine's message replaces the rest of the rows.
-        Unfaithful: If they are not the results of a SELECT.
-    """
+    """Read SPARQL JSON or XML results into string columns."""
     names: tuple[str, ...] = ()
     rows: list[list[str | None]] = []
     solutions: Any = None
@@ -91,12 +77,7 @@ def read_table(
 
 
 def check_columns(names: Sequence[str]) -> None:
-    """Refuse a result with too many columns, or two of the same name.
-
-    Raises:
-        Broken: If it has more than `MOST_COLUMNS`.
-        Unfaithful: If two columns have one name.
-    """
+    """Refuse a result with too many columns, or two of the same name."""
     if len(names) > MOST_COLUMNS:
         raise Broken(f"it has {len(names):,} columns, more than {MOST_COLUMNS:,}")
     if len(set(names)) < len(names):
@@ -132,12 +113,7 @@ def _results_format(body: bytes, media_type: str) -> QueryResultsFormat:
 
 
 def read_boolean(body: bytes) -> bool:
-    """Read the answer of an ASK: JSON, XML, the bare word, or Virtuoso's table with one cell.
-
-    Raises:
-        Broken: If the engine wrote a message instead.
-        Unfaithful: If it is another table.
-    """
+    """Read the answer of an ASK: JSON, XML, the bare word, or Virtuoso's table with one cell."""
     text = body.decode("utf-8", "replace").strip().lstrip("\ufeff")
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
@@ -168,12 +144,7 @@ def _asked(results: dict[str, Any]) -> bool:
 def read_graph(
     body: bytes, media_type: str, *, cut: bool, max_rows: int
 ) -> tuple[list[Triple], bool]:
-    """Read the distinct triples of a CONSTRUCT or DESCRIBE, and whether there were more.
-
-    Raises:
-        Broken: If the engine's message replaces the rest.
-        Unfaithful: If the format is not known.
-    """
+    """Read the distinct triples of a CONSTRUCT or DESCRIBE, and whether there were more."""
     triples: dict[Triple, None] = {}
     try:
         check_terms(body)
@@ -224,22 +195,7 @@ _SCHEMA = pa.schema([(name, pa.string()) for name in GRAPH_COLUMNS])
 
 
 class NTriplesReader:
-    """Turns N-Triples into Arrow columns block by block while they arrive, each triple once.
-
-    Of each triple only a digest of 16 bytes is kept, to recognise repetitions.
-
-    Args:
-        max_rows: Most triples to keep.
-
-    Examples:
-        >>> reader = NTriplesReader(max_rows=9)
-        >>> line = b"<http://e/a> <http://e/b> _:c .\\n"
-        >>> [reader.feed(part) for part in (line[:9], line[9:] + line)]
-        [False, False]
-        >>> table, n_rows, more = reader.finish(cut=False)
-        >>> table["object"].to_pylist(), n_rows, more
-        (['_:c'], 1, False)
-    """
+    """Turns N-Triples into Arrow columns block by block while they arrive, each triple once."""
 
     def __init__(self, max_rows: int) -> None:
         self._max_rows = max_rows
@@ -260,16 +216,7 @@ class NTriplesReader:
         return self._more
 
     def finish(self, *, cut: bool) -> tuple[pa.Table, int, bool]:
-        """Return the table, its number of triples, and whether there were more.
-
-        Args:
-            cut: Whether the bytes may end anywhere, because reading was stopped.
-
-        Raises:
-            Broken: If the engine's message replaces the rest.
-            Unfaithful: If it is not N-Triples.
-            SetupError: If the graph is too large for memory and cannot be written to disk.
-        """
+        """Return the table, its number of triples, and whether there were more."""
         try:
             if self._failure is None and not self._more:
                 self._read(self._pending.rfind(b"\n") + 1 if cut else len(self._pending))
@@ -320,17 +267,7 @@ MOST_ADDED = 16 * 1024 * 1024
 
 
 def blows_up(document: bytes) -> bool:
-    """Return whether an XML document's entities are nested or expand to too much.
-
-    The parser of RDF/XML and of SPARQL's XML results expands declared entities without a limit;
-    honest documents use them for namespaces.
-
-    Examples:
-        >>> blows_up(b'<!DOCTYPE r [<!ENTITY e "http://e/">]><r a="&e;a" b="&e;b"/>')
-        False
-        >>> blows_up(b'<!DOCTYPE r [<!ENTITY a "lol"><!ENTITY b "&a;&a;">]><r>&b;</r>')
-        True
-    """
+    """Return whether an XML document's entities are nested or expand to too much."""
     # Parsers differ in whether they accept these words in lower case.
     begun = _BEGUN.search(document)
     if begun is None:
@@ -351,15 +288,7 @@ ACCEPT_XML = "application/rdf+xml"
 
 
 def document_triples(reply: Reply, base: str, most: int) -> tuple[list[Triple], str]:
-    """Return the triples of a reply, and the reason if there are none.
-
-    The declared content type is tried first, then the format that the body begins like.
-
-    Args:
-        reply: The response.
-        base: The base of relative IRIs.
-        most: Number of triples after which reading stops.
-    """
+    """Return the triples of a reply, and the reason if there are none."""
     if not 200 <= reply.status < 300:
         return [], f"HTTP {reply.status}"
     if reply.is_html:

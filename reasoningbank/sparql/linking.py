@@ -206,12 +206,7 @@ class Linker:
 
 
 def _place(words: str, question: str) -> range:
-    """Return where words first stand by themselves.
-
-    Examples:
-        >>> _place("gene", "A generic gene")
-        range(10, 14)
-    """
+    """Return where words first stand by themselves."""
     whole = re.search(rf"(?<!\w){re.escape(words)}(?!\w)", question)
     start = whole.start() if whole else question.index(words)
     return range(start, start + len(words))
@@ -226,24 +221,12 @@ def _trimmed(tokens: Iterable[str]) -> list[str]:
 
 
 def _is_local_name(text: str) -> bool:
-    """Tell whether an IRI may end so.
-
-    Examples:
-        >>> _is_local_name("6.1.1.-"), _is_local_name("a{b"), _is_local_name("")
-        (True, False, False)
-    """
+    """Tell whether an IRI may end so."""
     return re.fullmatch(r"[\w.~:/+-]+", text) is not None
 
 
 def _spellings(question: str) -> Mapping[str, str]:
-    """Return the names that a question may hold, each with the words that it is spelled from.
-
-    A name is as it stands, or begins with a capital.
-
-    Examples:
-        >>> list(_spellings("Which human genes?"))[:4]
-        ['Which human genes', 'Which human', 'human genes', 'Human genes']
-    """
+    """Return the names that a question may hold, each with the words that it is spelled from."""
     tokens = [(match.start(), match.end()) for match in _TOKEN.finditer(question)]
     found: dict[str, str] = {}
     for quoted in _QUOTED.findall(question):

@@ -45,15 +45,7 @@ _lock = threading.Lock()
 
 
 def parse_algebra(text: str) -> Query:
-    """Parse a query with rdflib and translate it into the algebra; thread-safe.
-
-    Raises:
-        Exception: As rdflib raises them: pyparsing's, and bare ones.
-
-    Examples:
-        >>> parse_algebra("ASK {}").algebra.name
-        'AskQuery'
-    """
+    """Parse a query with rdflib and translate it into the algebra; thread-safe."""
     with _lock:
         return translateQuery(parseQuery(text))
 
@@ -66,11 +58,7 @@ def parse_update(text: str) -> None:
 
 @functools.lru_cache(maxsize=256)
 def parse_once(text: str) -> Query:
-    """Return the cached result of `parse_algebra`, which callers must not change.
-
-    An agent submits a query that it ran before: preparing it again, for the judge and for each
-    further trial that writes it, would take 8 to 50 ms of processor time each.
-    """
+    """Return the cached result of `parse_algebra`, which callers must not change."""
     return parse_algebra(text)
 
 
@@ -87,13 +75,7 @@ _ANY = "SELECT (1 AS ?parsed_and_not_answered) "
 
 
 class Complaint(NamedTuple):
-    """The error of an engine's parser.
-
-    Attributes:
-        message: The engine's message.
-        given: The text that it parsed.
-        edits: The edits that turn the query into that text.
-    """
+    """The error of an engine's parser."""
 
     message: str
     given: str
@@ -103,24 +85,7 @@ class Complaint(NamedTuple):
 def complaint_of(
     query: str, tree: QueryTree, edits: Iterable[Edit] = (), *, base: str | None = None
 ) -> Complaint | None:
-    """Let Oxigraph parse a query without evaluating any of it.
-
-    Args:
-        query: The query.
-        tree: Its outline.
-        edits: Changes made to it first; none at the word that names its form.
-        base: The base of relative IRIs.
-
-    Returns:
-        The parser's error; None if the query parses.
-
-    Examples:
-        >>> from reasoningbank.sparql.tree import outline
-        >>> query = "CONSTRUCT { ?s a ?t } { ?s ?p ?t "
-        >>> found = complaint_of(f"{query}}} LIMIT 2", outline(f"{query}}} LIMIT 2"))
-        >>> found is None, complaint_of(query, outline(query)).given.splitlines()[1]
-        (True, 'INSERT { ?s a ?t } WHERE { {SELECT (1 AS ?parsed_and_not_answered)  { ?s ?p ?t')
-    """
+    """Let Oxigraph parse a query without evaluating any of it."""
     if tree.form == "DESCRIBE":
         named = _described(tree)
         if not named or any(t.kind not in _NAMES and t.text != "*" for t in named):
@@ -137,11 +102,7 @@ def reaching_nobody(tree: QueryTree) -> list[Edit]:
 
 
 def parsed_alone(update: str, base: str | None = None) -> str | None:
-    """Parse an update that begins with `FAILS`, so that none of it runs.
-
-    Returns:
-        Oxigraph's message; None if it parses.
-    """
+    """Parse an update that begins with `FAILS`, so that none of it runs."""
     try:
         pyoxigraph.Store().update(update, base_iri=base)
     except SyntaxError as error:

@@ -40,17 +40,7 @@ _GENERATED = re.compile(r"\?(?:path\d+_step\d+|blank_\w+)")
 
 @dataclass(frozen=True)
 class Unit:
-    """A part of a group that can lose rows, or that other parts need.
-
-    Attributes:
-        text: The part as SPARQL, blank nodes turned into variables.
-        shown: The part as written.
-        kind: The kind of its clause.
-        pattern: The triple pattern, or one step of its path.
-        clause: The clause it comes from.
-        variables: The variables in it, without question marks.
-        whole: The pattern with the whole path, where `pattern` is one step of it.
-    """
+    """A part of a group that can lose rows, or that other parts need."""
 
     text: str
     shown: str
@@ -107,15 +97,7 @@ def unit_of(text: str, clause: Clause) -> Unit:
 
 
 def steps_of(pattern: TriplePattern, number: int = 0) -> list[TriplePattern]:
-    """Split the path of a pattern into its steps, and turn blank nodes into variables.
-
-    Examples:
-        >>> for step in steps_of(TriplePattern("_:b", "e:a/^e:b*/(e:c|e:d)", "?x")):
-        ...     print(step)
-        ?blank_b e:a ?path0_step1
-        ?path0_step1 ^e:b* ?path0_step2
-        ?path0_step2 (e:c|e:d) ?x
-    """
+    """Split the path of a pattern into its steps, and turn blank nodes into variables."""
     steps: list[list[Token]] = [[]]
     depth = 0
     for token in tokenize(pattern.predicate):
@@ -143,12 +125,7 @@ def is_generated(name: str) -> bool:
 
 
 def as_written(text: str) -> str:
-    """Return a part of a query without the variables that its author does not know.
-
-    Examples:
-        >>> as_written("?path0_step1 e:c ?x"), as_written("?x e:a ?path0_step1")
-        ('… e:c ?x', '?x e:a …')
-    """
+    """Return a part of a query without the variables that its author does not know."""
     return _GENERATED.sub("…", text)
 
 
@@ -165,17 +142,7 @@ Run = Callable[[str], Result]
 
 
 class Prober:
-    """Sends probes of one query until its requests or seconds are used up.
-
-    Args:
-        query: The probed query; its prologue and dataset are kept.
-        run: Sends a query, with a time limit of a few seconds.
-        most: Most requests.
-        seconds: Seconds after which no further request is sent.
-
-    Attributes:
-        requests: Requests sent so far.
-    """
+    """Sends probes of one query until its requests or seconds are used up."""
 
     def __init__(
         self,
@@ -198,12 +165,7 @@ class Prober:
         return bool(self._dataset)
 
     def ask(self, body: str, *, anywhere: bool = False) -> bool | None:
-        """Return whether a group has a row; None if that is unknown.
-
-        Args:
-            body: The inside of a group.
-            anywhere: Leave out the query's FROM clauses.
-        """
+        """Return whether a group has a row; None if that is unknown."""
         result = self._send(f"ASK {self._where(body, anywhere)}")
         return result.value if isinstance(result, BooleanResult) else None
 
@@ -255,15 +217,7 @@ _MOST_TOGETHER = 40
 
 @dataclass(frozen=True)
 class Failure:
-    """A part of the query after which no row is left.
-
-    Attributes:
-        unit: The part.
-        before: The parts before it, which have rows on their own; if `alone` is False, only the
-            VALUES and BIND that give it constants.
-        alone: Whether the part has rows on its own; None if unknown.
-        context: What encloses the group, such as ``GRAPH ?g { … }``, with ``%s`` for the inside.
-    """
+    """A part of the query after which no row is left."""
 
     unit: Unit
     before: tuple[Unit, ...] = ()
@@ -286,17 +240,7 @@ def find_failures(
     vouched: Callable[[TriplePattern], bool] = _nothing,
     hopeless: Callable[[Unit], bool] = lambda unit: False,
 ) -> list[Failure]:
-    """Return the parts that leave a query without rows, the first one first.
-
-    All parts that match nothing on their own are returned; if there are none, the one part after
-    which no row is left.
-
-    Args:
-        query: The query; its WHERE group is searched.
-        prober: Sends the probes.
-        vouched: Whether a pattern is known to match, so it is not probed on its own.
-        hopeless: Whether a part is known to match nothing; it is neither probed nor returned.
-    """
+    """Return the parts that leave a query without rows, the first one first."""
     if query.where is None:
         return []
     tail = [unit_of(query.text, query.values)] if query.values is not None else []

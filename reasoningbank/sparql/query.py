@@ -204,18 +204,11 @@ def _missing_prefixes(query: str, shape: QueryTree, prefixes: Mapping[str, str])
             continue
         if prefix not in prefixes:
             known = ", ".join(f"{name}:" for name in sorted(prefixes)[:40])
-            error = syntax_error(
+            raise syntax_error(
                 query,
                 token.start,
                 f"the prefix {prefix + ':'!r} is not declared",
                 hint=f"declare it with PREFIX {prefix}: <...>, or use a known one ({known})",
-                code="unknown-prefix",
-                prefix=prefix,
-            )
-            raise QueryError(
-                error.what,
-                where=error.where,
-                hint=error.hint,
                 code="unknown-prefix",
                 prefix=prefix,
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,24 +19,7 @@ GRAPH_COLUMNS = ("subject", "predicate", "object")
 
 
 @dataclass(frozen=True)
-class TableResult:
-    """The answer of a SELECT.
-
-    Attributes:
-        table: One string column per variable; cells are terms as SPARQL TSV writes them, null
-            is unbound. Without columns Arrow counts no rows: see `n_rows`.
-        n_rows: Number of rows.
-        truncated: Whether the endpoint had more rows than were read.
-        seconds: Wall time of the request, retries included.
-        source: Name of the endpoint.
-        n_chars: Characters of all cells, counted on arrival; see `chars`.
-
-    Examples:
-        >>> result = TableResult.of(["x"], [[NamedNode("http://e/a")], [None]])
-        >>> result.n_rows, result.rows(0, 1)
-        (2, [(<NamedNode value=http://e/a>,)])
-    """
-
+class _Rows:
     table: pa.Table = field(repr=False)
     n_rows: int
     truncated: bool = False
@@ -45,19 +28,10 @@ class TableResult:
     n_chars: int | None = field(default=None, repr=False, compare=False)
 
     @classmethod
-    def of(
-        cls,
-        variables: Sequence[str],
-        rows: Iterable[Sequence[Term | None]],
-        *,
-        truncated: bool = False,
-        seconds: float = 0.0,
-        source: str = "",
-    ) -> TableResult:
-        """Build a result from terms, e.g. of an in-process store."""
-        texts = [[None if term is None else full(term) for term in row] for row in rows]
-        table = columns(variables, texts)
-        return cls(table, len(texts), truncated, seconds, source)
+    def _of_texts(
+        cls, names: Sequence[str], rows: Sequence[Sequence[str | None]], **about: Any
+    ) -> Self:
+        return cls(columns(names, rows), len(rows), **about)
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -76,28 +50,42 @@ class TableResult:
 
 
 @dataclass(frozen=True)
-class GraphResult:
+class TableResult(_Rows):
+    """The answer of a SELECT.
+
+    Attributes:
+        table: One string column per variable; cells are terms as SPARQL TSV writes them, null
+            is unbound. Without columns Arrow counts no rows: see `n_rows`.
+        n_rows: Number of rows.
+        truncated: Whether the endpoint had more rows than were read.
+        seconds: Wall time of the request, retries included.
+        source: Name of the endpoint.
+        n_chars: Characters of all cells, counted on arrival; see `chars`.
+
+    Examples:
+        >>> result = TableResult.of(["x"], [[NamedNode("http://e/a")], [None]])
+        >>> result.n_rows, result.rows(0, 1)
+        (2, [(<NamedNode value=http://e/a>,)])
+    """
+
+    @classmethod
+    def of(
+        cls, variables: Sequence[str], rows: Iterable[Sequence[Term | None]], **about: Any
+    ) -> TableResult:
+        """Build a result from terms; `about` sets `truncated`, `seconds` and `source`."""
+        texts = [[None if term is None else full(term) for term in row] for row in rows]
+        return cls._of_texts(variables, texts, **about)
+
+
+@dataclass(frozen=True)
+class GraphResult(_Rows):
     """The answer of a CONSTRUCT or DESCRIBE; the fields are those of `TableResult`.
 
     The columns of `table` are ``subject``, ``predicate`` and ``object``; triples are distinct.
     """
 
-    table: pa.Table = field(repr=False)
-    n_rows: int
-    truncated: bool = False
-    seconds: float = 0.0
-    source: str = ""
-    n_chars: int | None = field(default=None, repr=False, compare=False)
-
     @classmethod
-    def of(
-        cls,
-        triples: Iterable[Triple],
-        *,
-        truncated: bool = False,
-        seconds: float = 0.0,
-        source: str = "",
-    ) -> GraphResult:
+    def of(cls, triples: Iterable[Triple], **about: Any) -> GraphResult:
         """Build a result from triples; repeated ones are dropped.
 
         Examples:
@@ -106,26 +94,11 @@ class GraphResult:
             1
         """
         texts = [[full(part) for part in triple] for triple in dict.fromkeys(triples)]
-        return cls(columns(GRAPH_COLUMNS, texts), len(texts), truncated, seconds, source)
-
-    @property
-    def variables(self) -> tuple[str, ...]:
-        """The names of the columns."""
-        return GRAPH_COLUMNS
-
-    @property
-    def chars(self) -> int:
-        """Characters of all terms."""
-        return chars_of(self.table) if self.n_chars is None else self.n_chars
+        return cls._of_texts(GRAPH_COLUMNS, texts, **about)
 
     def triples(self, start: int = 0, stop: int | None = None) -> list[Triple]:
         """Decode the triples `start` to `stop`, as a slice does; all by default."""
         return [_triple(*row) for row in self.rows(start, stop)]
-
-    def rows(self, start: int = 0, stop: int | None = None) -> list[tuple[Term | None, ...]]:
-        """Decode the triples `start` to `stop` as rows of three terms."""
-        span = range(self.n_rows)[start:stop]
-        return decode(self.table.slice(span.start, len(span)), len(span))
 
 
 @dataclass(frozen=True)

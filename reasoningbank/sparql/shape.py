@@ -60,12 +60,7 @@ Prefixes = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class Name:
-    """A name that may be changed: of a variable, a blank node, a slot.
-
-    Attributes:
-        text: The name.
-        mark: The kind of name, written before its number.
-    """
+    """A name that may be changed: of a variable, a blank node, a slot."""
 
     text: str
     mark: str = "?"
@@ -95,19 +90,7 @@ _MOST_SEEN = 150_000
 
 
 def canonical_words(root: Node) -> tuple[str, ...]:
-    """Return the words of a tree, its names numbered by their first use.
-
-    Two names never get one number. Trees that differ only in names and in the order of bags have
-    the same words, unless hundreds of names look the same.
-
-    Examples:
-        >>> def links(*pairs):
-        ...     return Bag(tuple(Row((Name(a), "->", Name(b))) for a, b in pairs))
-        >>> canonical_words(links("ab", "bc")) == canonical_words(links("yz", "xy"))
-        True
-        >>> canonical_words(links("ab", "bc")) == canonical_words(links("ab", "ac"))
-        False
-    """
+    """Return the words of a tree, its names numbered by their first use."""
     return tuple(_Canonical(root).words())
 
 
@@ -242,14 +225,7 @@ def triples_of(node: CompValue) -> list[tuple[Any, Any, Any]]:
 
 
 def group_id(algebra: CompValue) -> str:
-    """Return the id that queries of the same shape share.
-
-    Predicates and classes stay; other IRIs and literals become slots; variables are numbered by
-    their first use. The ids are stable: splits and recorded memories depend on them.
-
-    Args:
-        algebra: The algebra of a query, as rdflib builds it.
-    """
+    """Return the id that queries of the same shape share."""
     numbers: dict[str, str] = {}
 
     def words(node: Node) -> Iterator[str]:
@@ -356,13 +332,7 @@ def _count(part: Any) -> int:
 
 
 def _nodes(part: Any, *, shape: bool = False, split: bool = True) -> Iterator[Node]:
-    """Yield the nodes of an algebra.
-
-    Args:
-        part: The algebra, or a part of it.
-        shape: Whether constants are left out.
-        split: Whether sequence paths are written as one triple pattern a step.
-    """
+    """Yield the nodes of an algebra."""
     if isinstance(part, CompValue):
         yield f"({part.name}"
         for key in sorted(k for k in part if k not in _NO_SHAPE):
@@ -458,12 +428,7 @@ def pattern_names(pattern: str, prefixes: Mapping[str, str] | None = None) -> fr
 
 
 def names_in(text: str, prefixes: Mapping[str, str] | None = None) -> frozenset[str]:
-    """Return the prefixed names and IRIs in running text, as IRIs if their prefix is known.
-
-    Examples:
-        >>> sorted(names_in("Use rdfs:label, never ex:name."))
-        ['ex:name', 'http://www.w3.org/2000/01/rdf-schema#label']
-    """
+    """Return the prefixed names and IRIs in running text, as IRIs if their prefix is known."""
     known = {**STANDARD_PREFIXES, **(prefixes or {})}
     found = (match[1] or _iri(match[2], known) for match in _IN_TEXT.finditer(text))
     return frozenset(found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
 from itertools import pairwise
 
@@ -17,7 +17,10 @@ MOST_CHARS = 50_000
 
 #: Also after a backslash: parsers differ in whether that is an escape.
 _ESCAPE = re.compile(r"\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
+#: DSPy's field markers, which small models write after the query.
+_MARKER = re.compile(r"\[\[ ## \w+ ## \]\]")
 _PAIRS = {"(": ")", "{": "}", "[": "]"}
+_FORMS = ("SELECT", "ASK", "CONSTRUCT", "DESCRIBE")
 _AGGREGATES = ("COUNT", "SUM", "AVG", "MIN", "MAX", "SAMPLE", "GROUP_CONCAT")
 #: Built-in functions of SPARQL 1.1 (section 17.4), then those that SPARQL 1.2 adds.
 _FUNCTIONS = """
@@ -31,42 +34,34 @@ TRIPLE ISTRIPLE SUBJECT PREDICATE OBJECT LANGDIR HASLANG HASLANGDIR STRLANGDIR
 _BEFORE_PARENTHESES = """
 FILTER BIND SELECT DISTINCT REDUCED BY HAVING ASC DESC IN NOT VALUES AS WHERE EXISTS A SEPARATOR
 """
-#: Words in the message of a parser, what they mean, and what to do.
+_MODIFIERS = ("GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "VALUES")
+#: Words in the message of a parser, the code of the fix, what they mean, and what to do.
 _SAID = (
     (
         "unbound",
+        "group-by",
         "a selected variable is neither grouped nor aggregated",
         "add GROUP BY with every selected variable that is not inside an aggregate",
     ),
     (
         "overrides an existing variable",
+        "variable-twice",
         "SELECT gives a value to a variable that the pattern binds already",
         "select the variable as it is, without (... AS ?name), or use another name after AS",
     ),
 )
-_MODIFIERS = ("GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "VALUES")
 
 
 def refuse_unreadable(query: str) -> None:
-    """Refuse a text that is empty, too long, or hides characters.
-
-    Raises:
-        QueryError: If it is one of these.
-    """
+    """Refuse a text that is empty, too long, or hides characters."""
     if not isinstance(query, str):
         raise QueryError(f"{query!r:.60} is not a query", hint="give its text", code="no-query")
     if not query.strip():
-        raise QueryError(
-            "the query is empty",
-            hint="write a SELECT, ASK, CONSTRUCT or DESCRIBE",
-            code="empty-query",
-        )
+        hint = "write a SELECT, ASK, CONSTRUCT or DESCRIBE"
+        raise QueryError("the query is empty", hint=hint, code="empty-query")
     if any("\ud800" <= character <= "\udfff" for character in query):
-        raise QueryError(
-            "the query contains half of a character",
-            hint="write it as UTF-8 text",
-            code="bad-character",
-        )
+        what = "the query contains half of a character"
+        raise QueryError(what, hint="write it as UTF-8 text", code="bad-character")
     refuse_escaped_ascii(query)
     if len(query) > MOST_CHARS:
         raise QueryError(
@@ -84,16 +79,6 @@ def refuse_escaped_ascii(text: str) -> None:
     They are expanded before the grammar is applied (SPARQL 1.1, section 19.2): ``\u0022`` ends a
     string and ``\u000A`` a comment, and the text after it is a pattern, such as a SERVICE. A
     parser that expands them later, as this package's, sees a string. No such character needs one.
-
-    Raises:
-        QueryError: If there is one.
-
-    Examples:
-        >>> refuse_escaped_ascii(r'ASK { ?s ?p "caff\u00e8" }')
-        >>> refuse_escaped_ascii(r'ASK { ?s ?p "x\u0022 } #" }')
-        Traceback (most recent call last):
-        ...
-        reasoningbank.errors.QueryError: line 1, column 15: \u0022 hides the character '"'; ...
     """
     for found in _ESCAPE.finditer(text):
         character = chr(min(int(found[1] or found[2], 16), 0x80))
@@ -125,12 +110,13 @@ def syntax_error(
         what: What is wrong; worked out from the text and `said` if empty.
         said: A parser's own message.
         hint: What to do; guessed from the text if empty.
-        code: Code of the error; its fields get ``line`` and ``column``.
+        code: Code of the error; its fields get ``line``, ``column`` and, for a guessed hint, the
+            code of the ``fix``.
         **fields: Further fields of the error.
     """
     tokens = tokenize(query)
-    # pyparsing's and Oxigraph's lists of what they expected, which help nobody.
-    expected = bool(said) and ("xpected" in said or "(at char" in said)
+    # pyparsing's and Oxigraph's lists of what they expected help nobody.
+    expected = "xpected" in said or "(at char" in said
     if expected and not what:
         # Parsers report the furthest position they reached, which is past the mistake.
         found = next((t for t in reversed(tokens) if t.start < offset), None)
@@ -138,21 +124,25 @@ def syntax_error(
         found = next((t for t in tokens if t.end > offset), None)
     at = min(offset, len(query)) if found is None else found.start
     line, column = position(query, at)
+    fix = ""
     if not what:
-        about, advice = next((pair for sign, *pair in _SAID if sign in said), ("", ""))
-        hint = hint or advice
+        _, known, about, advice = next((row for row in _SAID if row[0] in said), ("", "", "", ""))
+        if known and not hint:
+            fix, hint = known, advice
         if about and expected:
             what = about
         elif said:
             what = f"the query cannot be parsed near {_near(tokens, at)}" if expected else said
         elif found is not None:
             what = f"unexpected {found.text[:60]!r}"
+    if not hint:
+        fix, hint = next(_fixes(query, tokens, at))
     return QueryError(
         what,
         where=f"line {line}, column {column}",
-        hint=hint or _guess(query, tokens, at),
+        hint=hint,
         code=code,
-        **{"line": line, "column": column, **fields},
+        **{"line": line, "column": column, "fix": fix, **fields},
     )
 
 
@@ -162,128 +152,135 @@ def _near(tokens: Sequence[Token], offset: int) -> str:
     return repr(" ".join(words[max(0, at - 4) : at + 2]))
 
 
-def _guess(query: str, tokens: Sequence[Token], offset: int) -> str:
-    guesses = (_fence, _marker, _quote, _start, _brackets)
-    for guess in (*guesses, _aggregate, _foreign, _function, _order):
-        hint = guess(query, tokens, offset)
-        if hint:
-            return hint
-    return (
+def _place(query: str, token: Token) -> str:
+    line, column = position(query, token.start)
+    return f"at line {line}, column {column}"
+
+
+def _fixes(query: str, tokens: Sequence[Token], offset: int) -> Iterator[tuple[str, str]]:
+    """Yield the code and the text of fixes, the most likely first."""
+    if "```" in query:
+        yield "fence", "send the query alone, without ``` fences"
+    if marker := _MARKER.search(query):
+        yield "marker", f"send the query alone: remove {marker[0]} and the text after it"
+    yield from _odd_character(query, tokens)
+    yield from _start(tokens, offset)
+    yield from _brackets(query, tokens)
+    yield from _aggregate(tokens)
+    for before, token in pairwise(tokens):
+        for code, applies, hint in _PAIRWISE:
+            if applies(before, token):
+                yield code, hint.format(before=before.text, token=token.text.upper())
+    if re.search(r"[=!]=\s*=|[^!<>=]==[^=]", query):
+        yield "equals", "compare with a single ="
+    yield from _function(tokens)
+    yield from _order(tokens)
+    yield (
+        "",
         "check the text just before it: triples end with ' .', "
-        "FILTER and BIND take parentheses, blocks take { }"
+        "FILTER and BIND take parentheses, blocks take { }",
     )
 
 
-def _fence(query: str, tokens: Sequence[Token], offset: int) -> str:
-    return "send the query alone, without ``` fences" if "```" in query else ""
+_PAIRWISE: tuple[tuple[str, Callable[[Token, Token], bool], str], ...] = (
+    (
+        "filter-parentheses",
+        lambda before, token: before.is_word("FILTER") and token.kind in ("variable", "string"),
+        "put the condition of FILTER into parentheses: FILTER(...)",
+    ),
+    (
+        "bind",
+        lambda before, token: before.is_word("BIND") and token.text != "(",
+        "write BIND(expression AS ?name)",
+    ),
+    (
+        "order-direction",
+        lambda before, token: token.is_word("DESC", "ASC") and before.kind == "variable",
+        "write ORDER BY {token}({before})",
+    ),
+    (
+        "order-path",
+        lambda before, token: token.is_word("DESC", "ASC") and before.kind in ("name", "iri"),
+        "bind it to a variable in the pattern, {before} ?value, and write ORDER BY {token}(?value)",
+    ),
+    (
+        "like",
+        lambda before, token: token.is_word("LIKE"),
+        'SPARQL has no LIKE: use FILTER(CONTAINS(LCASE(STR(?x)), "text"))',
+    ),
+    (
+        "and-or",
+        lambda before, token: token.is_word("AND", "OR") and token.text.isupper(),
+        "write && for AND and || for OR inside FILTER",
+    ),
+    (
+        "sql",
+        lambda before, token: token.is_word("JOIN", "ON", "TABLE"),
+        "this is SQL: in SPARQL, triple patterns that share a variable are joined",
+    ),
+)
 
 
-def _marker(query: str, tokens: Sequence[Token], offset: int) -> str:
-    # DSPy's field markers, which small models write after the query.
-    found = re.search(r"\[\[ ## \w+ ## \]\]", query)
-    return f"send the query alone: remove {found[0]} and the text after it" if found else ""
-
-
-def _quote(query: str, tokens: Sequence[Token], offset: int) -> str:
+def _odd_character(query: str, tokens: Sequence[Token]) -> Iterator[tuple[str, str]]:
     odd = next((t for t in tokens if t.kind == "other"), None)
     if odd is None:
-        return ""
-    line, column = position(query, odd.start)
-    where = f"at line {line}, column {column}"
+        return
+    where = _place(query, odd)
     if odd.text in "\"'":
-        return f"close the string that opens {where}; write quotes inside it as \\{odd.text}"
-    if odd.text in "“”‘’„":
-        return f"use straight quotes instead of {odd.text} {where}"
-    if odd.text == "\\":
-        return f"remove the backslash {where}"
-    return f"remove the character {odd.text!r} {where}"
+        hint = f"close the string that opens {where}; write quotes inside it as \\{odd.text}"
+        yield "open-string", hint
+    elif odd.text in "“”‘’„":
+        yield "curly-quotes", f"use straight quotes instead of {odd.text} {where}"
+    elif odd.text == "\\":
+        yield "backslash", f"remove the backslash {where}"
+    else:
+        yield "odd-character", f"remove the character {odd.text!r} {where}"
 
 
-def _start(query: str, tokens: Sequence[Token], offset: int) -> str:
-    forms = ("SELECT", "ASK", "CONSTRUCT", "DESCRIBE")
-    if not any(t.is_word(*forms) for t in tokens):
-        return "begin the query with SELECT, ASK, CONSTRUCT or DESCRIBE"
-    first = next(t for t in tokens if t.is_word(*forms))
-    if tokens[0].is_word("PREFIX", "BASE", "VERSION", *forms):
-        if any(t.is_word("PREFIX") and t.start > first.start for t in tokens):
-            return "put all PREFIX lines before the query form"
-        if tokens[0].is_word("PREFIX") and offset < first.start:
-            return "write each prefix as PREFIX name: <namespace>, without a final period"
-        return ""
-    return f"send the query alone: remove the text before {first.text.upper()}"
+def _start(tokens: Sequence[Token], offset: int) -> Iterator[tuple[str, str]]:
+    first = next((t for t in tokens if t.is_word(*_FORMS)), None)
+    if first is None:
+        yield "no-form", "begin the query with SELECT, ASK, CONSTRUCT or DESCRIBE"
+    elif not tokens[0].is_word("PREFIX", "BASE", "VERSION", *_FORMS):
+        yield "text-before", f"send the query alone: remove the text before {first.text.upper()}"
+    elif any(t.is_word("PREFIX") and t.start > first.start for t in tokens):
+        yield "late-prefix", "put all PREFIX lines before the query form"
+    elif tokens[0].is_word("PREFIX") and offset < first.start:
+        hint = "write each prefix as PREFIX name: <namespace>, without a final period"
+        yield "bad-prefix", hint
 
 
-def _brackets(query: str, tokens: Sequence[Token], offset: int) -> str:
+def _brackets(query: str, tokens: Sequence[Token]) -> Iterator[tuple[str, str]]:
     opened: list[Token] = []
     for token in tokens:
-        if token.kind != "punct":
-            continue
-        if token.text in _PAIRS:
+        if token.kind == "punct" and token.text in _PAIRS:
             opened.append(token)
-        elif token.text in _PAIRS.values():
+        elif token.kind == "punct" and token.text in _PAIRS.values():
             if not opened or _PAIRS[opened[-1].text] != token.text:
-                line, column = position(query, token.start)
-                return f"the {token.text!r} at line {line}, column {column} closes nothing"
+                yield "extra-bracket", f"the {token.text!r} {_place(query, token)} closes nothing"
+                return
             opened.pop()
-    if not opened:
-        return ""
-    line, column = position(query, opened[-1].start)
-    close = _PAIRS[opened[-1].text]
-    return f"add the {close!r} that closes the {opened[-1].text!r} at line {line}, column {column}"
+    if opened:
+        last = opened[-1]
+        hint = f"add the {_PAIRS[last.text]!r} that closes the {last.text!r} {_place(query, last)}"
+        yield "open-bracket", hint
 
 
-def _aggregate(query: str, tokens: Sequence[Token], offset: int) -> str:
+def _aggregate(tokens: Sequence[Token]) -> Iterator[tuple[str, str]]:
     depth = 0
-    for at, token in enumerate(tokens):
-        if token.is_word("SELECT"):
-            for part in tokens[at + 1 :]:
-                if part.text == "{" or part.is_word("WHERE", "FROM"):
-                    break
-                if depth == 0 and part.is_word(*_AGGREGATES):
-                    name = part.text.upper()
-                    return f"write ({name}(...) AS ?name) with the outer parentheses"
-                depth += (part.text == "(") - (part.text == ")")
-            depth = 0
-    return ""
-
-
-def _order(query: str, tokens: Sequence[Token], offset: int) -> str:
-    depth = 0
-    last = -1
+    in_head = False
     for token in tokens:
-        depth += (token.text == "{") - (token.text == "}")
-        if depth == 0 and token.is_word(*_MODIFIERS):
-            rank = _MODIFIERS.index(token.text.upper())
-            # LIMIT and OFFSET may come in either order.
-            if rank < last and not (rank == 3 and last == 4):
-                return "put the clauses in the order GROUP BY, HAVING, ORDER BY, LIMIT, OFFSET"
-            last = max(rank, last)
-    return ""
+        if token.is_word("SELECT"):
+            in_head, depth = True, 0
+        elif token.text == "{" or token.is_word("WHERE", "FROM"):
+            in_head = False
+        elif in_head and depth == 0 and token.is_word(*_AGGREGATES):
+            hint = f"write ({token.text.upper()}(...) AS ?name) with the outer parentheses"
+            yield "aggregate-parentheses", hint
+        depth += (token.text == "(") - (token.text == ")")
 
 
-def _foreign(query: str, tokens: Sequence[Token], offset: int) -> str:
-    for before, token in pairwise(tokens):
-        if before.is_word("FILTER") and (token.kind == "variable" or token.kind == "string"):
-            return "put the condition of FILTER into parentheses: FILTER(...)"
-        if before.is_word("BIND") and token.text != "(":
-            return "write BIND(expression AS ?name)"
-        if token.is_word("DESC", "ASC") and before.kind == "variable":
-            return f"write ORDER BY {token.text.upper()}({before.text})"
-        if token.is_word("DESC", "ASC") and before.kind in ("name", "iri"):
-            order = f"ORDER BY {token.text.upper()}(?value)"
-            return f"bind it to a variable in the pattern, {before.text} ?value, and write {order}"
-        if token.is_word("LIKE"):
-            return 'SPARQL has no LIKE: use FILTER(CONTAINS(LCASE(STR(?x)), "text"))'
-        if token.is_word("AND", "OR") and token.text.isupper():
-            return "write && for AND and || for OR inside FILTER"
-        if token.is_word("JOIN", "ON", "TABLE"):
-            return "this is SQL: in SPARQL, triple patterns that share a variable are joined"
-    if re.search(r"[=!]=\s*=|[^!<>=]==[^=]", query):
-        return "compare with a single ="
-    return ""
-
-
-def _function(query: str, tokens: Sequence[Token], offset: int) -> str:
+def _function(tokens: Sequence[Token]) -> Iterator[tuple[str, str]]:
     functions = _FUNCTIONS.split()
     known = (*functions, *_AGGREGATES, *_BEFORE_PARENTHESES.split())
     for token, after in pairwise(tokens):
@@ -291,8 +288,21 @@ def _function(query: str, tokens: Sequence[Token], offset: int) -> str:
         if token.kind == "word" and after.text == "(" and name not in known:
             near = get_close_matches(name, functions, n=1, cutoff=0.8)
             meant = f"did you mean {near[0]}? " if near else ""
-            return (
+            yield (
+                "unknown-function",
                 f"{meant}SPARQL has no function {token.text}; for texts it has CONTAINS, "
-                "STRSTARTS, STRENDS, REGEX, REPLACE, SUBSTR, STRLEN, LCASE, UCASE, CONCAT"
+                "STRSTARTS, STRENDS, REGEX, REPLACE, SUBSTR, STRLEN, LCASE, UCASE, CONCAT",
             )
-    return ""
+
+
+def _order(tokens: Sequence[Token]) -> Iterator[tuple[str, str]]:
+    depth, last = 0, -1
+    for token in tokens:
+        depth += (token.text == "{") - (token.text == "}")
+        if depth == 0 and token.is_word(*_MODIFIERS):
+            rank = _MODIFIERS.index(token.text.upper())
+            # LIMIT and OFFSET may come in either order.
+            if rank < last and not (rank == 3 and last == 4):
+                hint = "put the clauses in the order GROUP BY, HAVING, ORDER BY, LIMIT, OFFSET"
+                yield "clause-order", hint
+            last = max(rank, last)

@@ -148,12 +148,7 @@ def to_iri(text: str, prefixes: Mapping[str, str] = STANDARD_PREFIXES) -> NamedN
 
 
 def absolute(written: str, declared: Mapping[str, str]) -> str | None:
-    """Return the IRI that ``<…>``, a prefixed name or ``a`` means; None for other terms.
-
-    Examples:
-        >>> absolute("e:a\\\\.b", {"e": "http://e/"}), absolute("?x", {})
-        ('http://e/a.b', None)
-    """
+    """Return the IRI that ``<…>``, a prefixed name or ``a`` means; None for other terms."""
     if written == "a":
         return RDF_TYPE
     if written.startswith("<"):
@@ -288,12 +283,7 @@ def _real(text: str) -> float | None:
 
 
 def cut(text: str, max_chars: int) -> str:
-    """Return at most `max_chars` characters of a text, with its length if it is cut.
-
-    Examples:
-        >>> cut("a long name", 6)
-        'a long… (11 characters)'
-    """
+    """Return at most `max_chars` characters of a text, with its length if it is cut."""
     if len(text) <= max_chars:
         return text
     return f"{text[:max_chars]}… ({len(text)} characters)"
@@ -311,20 +301,7 @@ _ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "b": "\b", "f": "\f"}
 
 
 def read_term(text: str) -> Term:
-    """Read the text of one term, leniently if it must be.
-
-    IRIs with forbidden characters stay as they are; blank node labels are made valid one to one;
-    in language tags ``_`` becomes ``-``. Other text is read as a plain literal: one odd cell must
-    not hide all the others.
-
-    Examples:
-        >>> read_term("<http://e/a b>"), read_term('"x"@en_US').language
-        (<NamedNode value=http://e/a b>, 'en-us')
-        >>> str(read_term('"x"@12'))
-        '"x"'
-        >>> read_term("_:nodeID://b1")
-        <BlankNode value=nodeIDx3ax2fx2fb1>
-    """
+    """Read the text of one term, leniently if it must be."""
     if len(text) > LONG and (found := _LITERAL.match(text)):
         value = _ESCAPE.sub(_unescaped, found[1])
         datatype = NamedNode(found[3]) if found[3] else None
@@ -354,17 +331,7 @@ def _unescaped(found: re.Match[str]) -> str:
 
 
 def term_text(term: Mapping[str, Any]) -> str:
-    """Return the text of a term of SPARQL JSON results, whether RDF allows it or not.
-
-    Raises:
-        KeyError, TypeError, ValueError: If it is not such a term.
-
-    Examples:
-        >>> term_text({"type": "uri", "value": "http://e/a b"})
-        '<http://e/a b>'
-        >>> term_text({"type": "literal", "value": 1, "xml:lang": "en_US"})
-        '"1"@en_US'
-    """
+    """Return the text of a term of SPARQL JSON results, whether RDF allows it or not."""
     kind, value = term["type"], term["value"]
     if kind == "uri":
         return f"<{_escaped(value)}>"

@@ -103,12 +103,7 @@ class Token(NamedTuple):
 
 
 def tokenize(text: str) -> tuple[Token, ...]:
-    """Split a query into tokens, without white space and comments.
-
-    Examples:
-        >>> [t.text for t in tokenize('SELECT ?x { ?x ex:a.b "}" } # }')]
-        ['SELECT', '?x', '{', '?x', 'ex:a.b', '"}"', '}']
-    """
+    """Split a query into tokens, without white space and comments."""
     return tuple(_tokens(text))
 
 
@@ -188,12 +183,7 @@ class _Context:
 
 
 def closing(tokens: Sequence[Token], at: int) -> int:
-    """Return the index after the bracket that closes the one at `at`; the end if none does.
-
-    Examples:
-        >>> closing(tokenize("{ { ?s } } LIMIT 1"), 0)
-        5
-    """
+    """Return the index after the bracket that closes the one at `at`; the end if none does."""
     opens = tokens[at].text
     closes = _CLOSED_BY[opens]
     depth = 0
@@ -205,23 +195,13 @@ def closing(tokens: Sequence[Token], at: int) -> int:
 
 
 def position(text: str, offset: int) -> tuple[int, int]:
-    r"""Return line and column, both from 1, of an offset.
-
-    Examples:
-        >>> position("ab\ncd", 4)
-        (2, 2)
-    """
+    r"""Return line and column, both from 1, of an offset."""
     before = text[:offset]
     return before.count("\n") + 1, offset - before.rfind("\n")
 
 
 def variables_in(text: str) -> list[str]:
-    """Return the variables in a piece of a query, without question marks, each once.
-
-    Examples:
-        >>> variables_in('?b e:p "?c", ?a , ?b . # ?d')
-        ['b', 'a']
-    """
+    """Return the variables in a piece of a query, without question marks, each once."""
     found = (token.text[1:] for token in tokenize(text) if token.kind == "variable")
     return list(dict.fromkeys(found))
 
@@ -251,12 +231,7 @@ def prologue(tokens: Sequence[Token]) -> tuple[dict[str, str], int]:
 
 
 def is_update(query: str) -> bool:
-    """Return whether a text begins as an update does, after its prologue.
-
-    Examples:
-        >>> is_update("PREFIX e: <http://e/> INSERT DATA { e:a e:b 1 }"), is_update("ASK {}")
-        (True, False)
-    """
+    """Return whether a text begins as an update does, after its prologue."""
     return begins_update(tokenize(query)) is not None
 
 
@@ -271,12 +246,7 @@ _BLANK_LINES = re.compile(r"[ \t\r]*\n(?:[ \t\r]*\n)*")
 
 
 def without_comments(query: str) -> str:
-    """Return a query without its comments.
-
-    Examples:
-        >>> without_comments('ASK { ?s <http://e/#p> "# 1" } # this is right')
-        'ASK { ?s <http://e/#p> "# 1" }'
-    """
+    """Return a query without its comments."""
     parts = []
     end = 0
     for token in tokenize(query):
@@ -296,12 +266,7 @@ class Edit:
 
 
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:
-    """Return the text with all edits made; edits must not overlap.
-
-    Examples:
-        >>> apply_edits("a b", [Edit(2, 3, "c"), Edit(0, 0, ">")])
-        '>a c'
-    """
+    """Return the text with all edits made; edits must not overlap."""
     parts: list[str] = []
     done = 0
     for edit in sorted(edits):
@@ -311,12 +276,7 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> str:
 
 
 def origin(edits: Iterable[Edit], offset: int) -> int:
-    """Return the offset in the original text of a character of the edited one.
-
-    Examples:
-        >>> origin([Edit(0, 0, "xx"), Edit(3, 4, "long")], 3)
-        1
-    """
+    """Return the offset in the original text of a character of the edited one."""
     shift = 0
     for edit in sorted(edits):
         start = edit.start + shift
@@ -347,23 +307,7 @@ def _too_complex(what: str, hint: str) -> QueryError:
 
 
 def check_query_size(tokens: Iterable[Token]) -> list[Token]:
-    """Refuse a query that nests too deeply or has too many patterns and operators.
-
-    Returns:
-        The tokens outside of all brackets, and the outermost brackets themselves.
-
-    Raises:
-        QueryError: If more than `MOST_DEPTH` brackets or signs nest, or the query has more than
-            `MOST_CHAIN` patterns, operators, blocks and items of collections.
-
-    Examples:
-        >>> " ".join(t.text for t in check_query_size(tokenize("ASK { ?s ?p (1 2) } LIMIT 5")))
-        'ASK { } LIMIT 5'
-        >>> check_query_size(tokenize("ASK { ?s ?p " + "1," * 400 + "1 }"))
-        Traceback (most recent call last):
-        ...
-        reasoningbank.errors.QueryError: the query is nested too deeply, ...
-    """
+    """Refuse a query that nests too deeply or has too many patterns and operators."""
     outer: list[Token] = []
     context = _Context()
     depth = signs = chain = 0
@@ -390,21 +334,7 @@ def check_query_size(tokens: Iterable[Token]) -> list[Token]:
 
 
 def check_nesting(tokens: Iterable[Token]) -> None:
-    """Refuse an update whose brackets nest too deeply, or that chains too many operators.
-
-    Unlike a query, an update may insert thousands of triples.
-
-    Raises:
-        QueryError: If more than `MOST_DEPTH` brackets nest, or one expression has more than
-            `MOST_CHAIN` operators, or one operation as many blocks.
-
-    Examples:
-        >>> check_nesting(tokenize("INSERT DATA { " + "<a:a> <a:p> -1 , -2 . " * 1000 + "}"))
-        >>> check_nesting(tokenize("DELETE {} WHERE " + "{" * 200 + "}" * 200))
-        Traceback (most recent call last):
-        ...
-        reasoningbank.errors.QueryError: the update is nested too deeply, ...
-    """
+    """Refuse an update whose brackets nest too deeply, or that chains too many operators."""
     depth = rounds = operators = blocks = 0
     for token in tokens:
         if token.kind == "punct":
@@ -431,21 +361,7 @@ _OBJECTS = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}]', re.DOTALL)
 
 
 def check_terms(data: bytes) -> None:
-    """Refuse RDF or results in which triple terms nest too deeply for Oxigraph's parsers.
-
-    Args:
-        data: A document or a result, in any format this package reads.
-
-    Raises:
-        ValueError: If more than `MOST_DEPTH` nest.
-
-    Examples:
-        >>> check_terms(b"<a:a> <a:b> <<( <a:a> <a:b> 'c' )>> . " * 1000)
-        >>> check_terms(b"<a:a> <a:b> " + b"<<( <a:a> <a:b> " * 101)
-        Traceback (most recent call last):
-        ...
-        ValueError: its triple terms nest more than 100 deep
-    """
+    """Refuse RDF or results in which triple terms nest too deeply for Oxigraph's parsers."""
     # Each term in JSON takes two objects; the row and its result enclose all of them.
     written = [(b"<<", _TERMS, b"<<", b">>", 1), (b'"triple"', _OBJECTS, b"{", b"}", 2)]
     for sign, pattern, opens, closes, each in written:

@@ -38,6 +38,7 @@ ClauseKind = Literal[
 ]  # fmt: skip
 
 _FORMS = ("SELECT", "ASK", "CONSTRUCT", "DESCRIBE")
+_BLOCKS = ("OPTIONAL", "MINUS", "GRAPH", "SERVICE", "FILTER", "BIND")
 #: Digits of a LIMIT.
 MOST_DIGITS = 18
 
@@ -172,16 +173,7 @@ class QueryTree:
 
 @lru_cache(maxsize=256)
 def outline(query: str) -> QueryTree:
-    """Parse a query as far as its tokens reach; its patterns are read when they are asked for.
-
-    Raises:
-        QueryError: If it is not a query (an update, prose, an open string), or is too complex.
-
-    Examples:
-        >>> tree = outline("PREFIX e: <http://e/> SELECT ?a { ?a e:b ?c } LIMIT 5 VALUES ?c {1}")
-        >>> tree.form, tree.declared, tree.limit.value
-        ('SELECT', {'e': 'http://e/'}, 5)
-    """
+    """Parse a query as far as its tokens reach; its patterns are read when they are asked for."""
     tokens = tokenize(query)
     declared, start = prologue(tokens)
     body = tokens[start:]
@@ -205,21 +197,7 @@ def outline(query: str) -> QueryTree:
 
 
 def read_query(query: str) -> QueryTree:
-    """Parse a query and its patterns.
-
-    Args:
-        query: A SELECT, ASK, CONSTRUCT or DESCRIBE query.
-
-    Raises:
-        QueryError: If it is not SPARQL 1.1, or has a collection in a pattern.
-
-    Examples:
-        >>> tree = read_query("ASK { ?p a up:Protein ; up:mass 3 . FILTER(?p != 4) }")
-        >>> [clause.kind for clause in tree.where.clauses]
-        ['triples', 'filter']
-        >>> [str(pattern) for pattern in tree.triple_patterns()]
-        ['?p a up:Protein', '?p up:mass 3']
-    """
+    """Parse a query and its patterns."""
     tree = outline(query)
     _ = tree.where
     return tree
@@ -300,12 +278,13 @@ class _Reader:
         self.at = 0
         self.fresh = 0
 
-    def read(self) -> _Patterns:
+    def read(self, stop: str = "") -> _Patterns:
+        """Read a query or subquery up to its end, or to the bracket `stop`."""
         where: Group | None = None
         dataset: list[str] = []
         values: Clause | None = None
         others: list[Group] = []
-        while self.at < len(self.tokens):
+        while self._text() != stop:
             if self._is("CONSTRUCT"):
                 self.at += 1
                 if self._text() == "{":
@@ -323,7 +302,7 @@ class _Reader:
                 else:
                     others.append(group)
             else:
-                self.at += 1
+                self._step()
         return _Patterns(where, " ".join(dataset), values, tuple(others))
 
     # -- position -------------------------------------------------------------------------
@@ -384,27 +363,22 @@ class _Reader:
         if self._text() == "{":
             return self._union(start)
         if self._is("SELECT"):
-            return self._subselect(start)
-        if self._is("OPTIONAL", "MINUS"):
-            kind: ClauseKind = "optional" if self._is("OPTIONAL") else "minus"
-            self.at += 1
-            group = self._group()
-            return Clause(kind, start, self._end(), groups=(group,))
-        if self._is("GRAPH", "SERVICE"):
-            kind = "graph" if self._is("GRAPH") else "service"
-            self.at += 1
-            self.at += self._is("SILENT")
-            target = self._span(self._step)
-            group = self._group()
-            return Clause(kind, start, self._end(), groups=(group,), target=target)
-        if self._is("FILTER", "BIND"):
-            kind = "filter" if self._is("FILTER") else "bind"
-            self.at += 1
-            groups = self._condition()
-            return Clause(kind, start, self._end(), groups=tuple(groups))
+            inner = self.read("}")
+            groups = [*inner.others, *([inner.where] if inner.where else [])]
+            groups.sort(key=lambda group: group.start)
+            return Clause("subselect", start, self._end(), groups=tuple(groups))
         if self._is("VALUES"):
             return self._values()
-        return self._statement()
+        if not self._is(*_BLOCKS):
+            return self._statement()
+        kind = cast(ClauseKind, self._text().lower())
+        self.at += 1
+        target = ""
+        if kind in ("graph", "service"):
+            self.at += self._is("SILENT")
+            target = self._span(self._step)
+        groups = self._condition() if kind in ("filter", "bind") else [self._group()]
+        return Clause(kind, start, self._end(), groups=tuple(groups), target=target)
 
     def _union(self, start: int) -> Clause:
         groups = [self._group()]
@@ -412,22 +386,6 @@ class _Reader:
             self.at += 1
             groups.append(self._group())
         return Clause("union", start, self._end(), groups=tuple(groups))
-
-    def _subselect(self, start: int) -> Clause:
-        groups: list[Group] = []
-        while self._text() != "{":
-            groups += self._parentheses() if self._text() == "(" else self._skip()
-        groups.append(self._group())
-        while self._text() != "}":
-            if self._is("VALUES"):
-                self._values()
-            else:
-                groups += self._parentheses() if self._text() == "(" else self._skip()
-        return Clause("subselect", start, self._end(), groups=tuple(groups))
-
-    def _skip(self) -> list[Group]:
-        self._step()
-        return []
 
     def _condition(self) -> list[Group]:
         self.at += self._is("NOT")

@@ -34,19 +34,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 class TSVReader:
-    """Takes the bytes of a response as they arrive; `finish` returns the table.
-
-    Args:
-        max_rows: Most rows to keep.
-
-    Examples:
-        >>> reader = TSVReader(max_rows=1)
-        >>> [reader.feed(part) for part in (b"?x\\n1", b"0\\n", b"20\\n30\\n")]
-        [False, False, True]
-        >>> table, n_rows, more = reader.finish(cut=True)
-        >>> table["x"].to_pylist(), n_rows, more, reader.n_chars
-        (['10'], 1, True, 2)
-    """
+    """Takes the bytes of a response as they arrive; `finish` returns the table."""
 
     def __init__(self, max_rows: int) -> None:
         self._max_rows = max_rows
@@ -77,16 +65,7 @@ class TSVReader:
         return enough or self._failure is not None
 
     def finish(self, *, cut: bool) -> tuple[pa.Table, int, bool]:
-        """Return the table, its number of rows, and whether there were more.
-
-        Args:
-            cut: Whether the bytes may end anywhere, because reading was stopped.
-
-        Raises:
-            Broken: If the engine's message replaces the rest of the rows.
-            Unfaithful: If it is not SPARQL TSV.
-            SetupError: If the result is too large for memory and cannot be written to disk.
-        """
+        """Return the table, its number of rows, and whether there were more."""
         try:
             self._advance()
             unread = self._pending or self._names is None
@@ -248,17 +227,7 @@ _OPEN, _CLOSE, _QUOTE, _ESCAPE = b'<>"\\'
 
 
 def first_bad_cell(column: pa.Array) -> int | None:
-    """Return the index of the first cell that is not a term; null is unbound and fine.
-
-    Args:
-        column: Strings without tabs and line breaks.
-
-    Examples:
-        >>> first_bad_cell(pa.array(["<http://e/a>", None, '"x"@en', "1.5e3", "_:b"])) is None
-        True
-        >>> first_bad_cell(pa.array(["<http://e/a>", None, "Baum"]))
-        2
-    """
+    """Return the index of the first cell that is not a term; null is unbound and fine."""
     bound = column.drop_null() if column.null_count else column
     if not len(bound) or _all_iris(bound) or _all_alike(bound):
         return None

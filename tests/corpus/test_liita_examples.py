@@ -30,8 +30,8 @@ from reasoningbank.corpus import (
     triple_patterns,
 )
 from reasoningbank.corpus.questions import schema_names, schema_names_in, unmentioned
-from reasoningbank.sparql.datafiles import open_data
 from reasoningbank.sparql.parsers import parse_algebra
+from reasoningbank.sparql.server import open_data
 
 PACK = load_pack("liita")
 COMPLIT = "https://klab.ilc.cnr.it/graphdb-compl-it/"

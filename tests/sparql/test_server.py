@@ -24,7 +24,7 @@ from reasoningbank.sparql import (
     SPARQLClient,
     TableResult,
 )
-from reasoningbank.sparql.datafiles import content_hash, stored
+from reasoningbank.sparql.server import content_hash, stored
 
 TRIPLE = "<http://e/a> <http://e/b> <http://e/c> "
 

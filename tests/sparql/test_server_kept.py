@@ -16,14 +16,8 @@ import pytest
 
 from reasoningbank.errors import EndpointError, QueryError
 from reasoningbank.sparql import EndpointConfig, OxigraphServer, SPARQLClient, TableResult
-from reasoningbank.sparql.keeper import (
-    LEAST_PATIENCE_S,
-    Engine,
-    Failed,
-    Keeper,
-    Plan,
-)
 from reasoningbank.sparql.server import oxigraph_program
+from reasoningbank.sparql.supervisor import LEAST_PATIENCE_S, Engine, Failed, Plan, Supervisor
 
 NUMBERS = 2_000
 PREFIX = "PREFIX : <http://e/>\n"
@@ -62,12 +56,12 @@ def engine(server: OxigraphServer) -> psutil.Process:
     port = server.port
     end = time.monotonic() + 10
     while time.monotonic() < end:
-        for keeper in psutil.Process().children():
+        for supervisor in psutil.Process().children():
             with suppress(psutil.Error):
-                if "keeper.py" in " ".join(keeper.cmdline()) and any(
-                    c.laddr.port == port for c in keeper.net_connections("tcp")
+                if "supervisor.py" in " ".join(supervisor.cmdline()) and any(
+                    c.laddr.port == port for c in supervisor.net_connections("tcp")
                 ):
-                    for child in keeper.children():
+                    for child in supervisor.children():
                         if child.name() == "oxigraph":
                             return child
         time.sleep(0.02)
@@ -225,9 +219,9 @@ def test_who_was_connected_to_an_ending_engine_is_served_by_the_next() -> None:
         "start_timeout_s": 5.0,
     }
     with socket.create_server(("127.0.0.1", 0)) as front, socket.create_server(("", 0)) as back:
-        keeper = Keeper(front, plan)
-        keeper._engine.port, keeper._up = back.getsockname()[1], True
-        threading.Thread(target=keeper._accept, daemon=True).start()
+        supervisor = Supervisor(front, plan)
+        supervisor._engine.port, supervisor._up = back.getsockname()[1], True
+        threading.Thread(target=supervisor._accept, daemon=True).start()
         with socket.create_connection(front.getsockname(), timeout=20) as client:
             back.accept()[0].close()
             client.sendall(b"asked")

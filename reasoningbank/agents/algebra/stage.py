@@ -20,10 +20,8 @@ from reasoningbank.errors import UsageError
 from reasoningbank.ldp import LDPServer
 from reasoningbank.ldp.documents import checked_base, checked_document
 from reasoningbank.sparql import EndpointConfig
-from reasoningbank.sparql.datafiles import open_data
+from reasoningbank.sparql.server import open_data
 from reasoningbank.sparql.terms import full
-
-__all__ = ["Scene", "Stage", "open_stage"]
 
 #: Limits of one run of a program.
 LIMITS = Limits(requests=2_000, rows=100_000, seconds=120.0)
