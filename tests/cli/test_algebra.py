@@ -92,7 +92,9 @@ def test_a_mistake_is_one_line_with_its_path() -> None:
 
 def test_nothing_is_printed_of_a_run_that_fails() -> None:
     program = op("ForEach", select=["a", "", "b"], operation=op("URI", input=op("Current")))
-    assert error(said(program)).startswith("$.args.operation.args.input: 'a' is not an absolute URI")
+    assert error(said(program)).startswith(
+        "$.args.operation.args.input: 'a' is not an absolute URI"
+    )
 
 
 @pytest.mark.parametrize(
@@ -179,9 +181,7 @@ def test_validate() -> None:
         "$[1].args: Str lacks the argument input (a string)",
     ]
     told = json.loads(said(op("GTE"), "--json", command="validate").stdout)
-    assert told == [
-        {"path": "$", "what": "unknown operation 'GTE'", "hint": "did you mean 'GET'"}
-    ]
+    assert told == [{"path": "$", "what": "unknown operation 'GTE'", "hint": "did you mean 'GET'"}]
     assert json.loads(said(put("a"), "--json", command="validate").stdout) == []
     assert said(op("Value", name="$x"), "--var", "x=1", command="validate").exit_code == 0
 
