@@ -21,7 +21,7 @@ from reasoningbank.agents.algebra import (
     stage,
 )
 from reasoningbank.algebra import Limits, mistakes, read_program, run_program
-from reasoningbank.algebra.answers import as_query
+from reasoningbank.algebra.queries import as_query
 from reasoningbank.algebra.source import with_prefixes
 from reasoningbank.corpus import Pack, load_pack, load_shacl_tasks, open_endpoint
 from reasoningbank.errors import ModelError, UsageError
