@@ -48,7 +48,7 @@ from reasoningbank.memory.distillation import Distilled, Distiller
 from reasoningbank.memory.layers import SchemaCard
 from reasoningbank.retrieval import Embedder, Vectors, open_embedder
 from reasoningbank.schema import Schema
-from reasoningbank.sparql import Discovery, Linker, discover
+from reasoningbank.sparql import Discovery, EntityLinker, discover
 from reasoningbank.tools import MemoryTools
 from reasoningbank.trajectory import Recorder
 
@@ -294,7 +294,9 @@ class Recalls:
     ) -> None:
         self._context = context
         pack = context.pack
-        self._linker = Linker(context.client, context.endpoint, pack.languages if pack else ())
+        self._linker = EntityLinker(
+            context.client, context.endpoint, pack.languages if pack else ()
+        )
         self._bank = bank
         self._builder = builder
         held_out = {task.id: task for task in (*plan.tasks, *split_tasks(plan.corpus).test)}
@@ -334,7 +336,7 @@ class Recalls:
             examples=tuple(
                 one.example for one in (found.found if found else ()) if one.example is not None
             ),
-            question=self._linker.linked(job.task.query) if arm.entity_linking else "",
+            question=self._linker.annotated(job.task.query) if arm.entity_linking else "",
             tools=tools,
             event=found.to_event() if found is not None else None,
             seconds=seconds,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reasoningbank.memory import MemoryItem
 from reasoningbank.memory.demonstrations import MOST_OUTPUT_CHARS, MOST_TURNS, turns_of
-from reasoningbank.memory.distillation import demonstrations_of
+from reasoningbank.memory.demonstrations import demonstrations_of
 from reasoningbank.memory.item import Turn
 
 from .attempts import MASS, MASS_QUESTION, attempt, by_turns
