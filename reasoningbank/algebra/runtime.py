@@ -11,14 +11,25 @@ from typing import Any
 
 from rdflib import Graph
 
-from reasoningbank.algebra.addresses import Addresses, Credential, checked, tls_context, within
 from reasoningbank.algebra.evaluation import Limits, Method, Sent
-from reasoningbank.algebra.journal import Journal, Write
 from reasoningbank.algebra.jsonld import PREFIXES, graph_from_quads
 from reasoningbank.algebra.terms import BlankNodes, from_oxigraph
 from reasoningbank.algebra.values import Row, Table
-from reasoningbank.algebra.web import ACCEPT, NotSent, Record, Spent, Web, graph_of, summary
-from reasoningbank.algebra.writes import Unanswered, Writer, body_of
+from reasoningbank.algebra.web import (
+    ACCEPT,
+    AddressMap,
+    Credential,
+    NotSent,
+    Record,
+    Spent,
+    Web,
+    checked,
+    graph_of,
+    summary,
+    tls_context,
+    within,
+)
+from reasoningbank.algebra.writes import Journal, Unanswered, Write, Writer, body_of
 from reasoningbank.errors import BudgetError, EndpointError, QueryError, UsageError
 from reasoningbank.sparql import (
     BooleanResult,
@@ -63,8 +74,8 @@ class Runtime:
     """Reaches the Web and endpoints for one run, within its limits; threads may share it.
 
     Args:
-        allow_write: Addresses below which documents may be written; none by default.
-        allow_read: Addresses below which documents may be read and endpoints queried; None is any.
+        allow_write: AddressMap below which documents may be written; none by default.
+        allow_read: AddressMap below which documents may be read and endpoints queried; None is any.
         limits: The budgets of the run.
         addresses: Public prefix → real prefix, to which requests are sent.
         credentials: The identities of the run for servers.
@@ -116,7 +127,7 @@ class Runtime:
         self._spent = Spent(self.limits)
         self._planned: list[Planned] = []
         self._lock = threading.Lock()
-        self._addresses = Addresses(addresses or {})
+        self._addresses = AddressMap(addresses or {})
         self._record = record or (lambda _: None)
         self._clients: dict[str, SPARQLClient] = {}
         self._web = Web(

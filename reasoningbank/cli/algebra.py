@@ -20,7 +20,7 @@ from rich.syntax import Syntax
 
 from reasoningbank.agents import Budget, Episode, Meter
 from reasoningbank.agents.algebra import (
-    Draft,
+    ProgramDraft,
     Stage,
     Writing,
     composer,
@@ -42,7 +42,6 @@ from reasoningbank.algebra import (
     read_program,
     run_program,
 )
-from reasoningbank.algebra.addresses import credentials_from
 from reasoningbank.algebra.reference import (
     agent_prompt,
     program_schema,
@@ -52,6 +51,7 @@ from reasoningbank.algebra.reference import (
 )
 from reasoningbank.algebra.source import parse_program
 from reasoningbank.algebra.terms import scalar
+from reasoningbank.algebra.web import credentials_from
 from reasoningbank.cli.options import (
     AllowWrite,
     AsJson,
@@ -421,7 +421,7 @@ def _open_author(lm: str, stage: Stage | None) -> Iterator[Author]:
 
 def _write(
     author: Author, stage: Stage, instruction: str, *, constrained: bool, repairs: int
-) -> Draft:
+) -> ProgramDraft:
     notice("writing …")
     episode = author.episode(instruction, stage.endpoint)
     writing = Writing(

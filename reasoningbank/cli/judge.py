@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from reasoningbank.analysis.summary_tables import AGREEMENT, agreement_cells
+from reasoningbank.analysis.run_tables import AGREEMENT, agreement_cells
 from reasoningbank.analysis.tables import Table
 from reasoningbank.cli.options import AsJson
 from reasoningbank.cli.output import notice, print_json, say, seconds, show
@@ -127,5 +127,5 @@ def _changed(change: Change) -> str:
     return f"{key.arm} · {key.task} · {key.seed}: was {before}, now {after}{kept}"
 
 
-def _pace(took: tuple[float, ...]) -> str:
+def _pace(took: list[float]) -> str:
     return f" in {seconds(sum(took))}, median {seconds(median(took))}" if took else ""

@@ -3,29 +3,42 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
 
 import dspy
 import typer
 
-from reasoningbank.analysis import TranslationRow, translation_figures
-from reasoningbank.analysis.nl2sparql_tables import METRICS_SHOWN, metric_cells
+from reasoningbank.analysis import translation_figures
+from reasoningbank.analysis.translators import METRICS_SHOWN, metric_cells, read_translations
 from reasoningbank.cli.ask import agent_viz
-from reasoningbank.cli.nl2sparql_evaluating import Asked, LeftOut, answered, questions_of
 from reasoningbank.cli.nl2sparql_runs import calibration, tables
 from reasoningbank.cli.output import console, print_json, print_table, progress_console, seconds
 from reasoningbank.cli.steps import confidence_line, print_query, print_step
-from reasoningbank.corpus import load_pack, open_endpoint
+from reasoningbank.corpus import Pack, load_corpus, load_pack, open_endpoint, sample_tasks
 from reasoningbank.errors import ReasoningBankError, UsageError
+from reasoningbank.experiment import (
+    Experiment,
+    RunFolder,
+    TrialRecord,
+    parse_experiment,
+    run_experiment,
+)
 from reasoningbank.experiment.storage import write_atomically
 from reasoningbank.lm import UsageCounter
 from reasoningbank.nl2sparql import NL2SPARQL, validate_endpoint
 from reasoningbank.nl2sparql.confidence import Confidence
-from reasoningbank.nl2sparql.graph import GraphSettings, GraphTranslation, NL2SPARQLAgent, tiers_for
+from reasoningbank.nl2sparql.graph import (
+    GraphSettings,
+    GraphTranslation,
+    NL2SPARQLAgent,
+    Tiers,
+    tiers_for,
+)
 from reasoningbank.nl2sparql.graph.translator import open_tiers
 from reasoningbank.nl2sparql.hybrid import shown_examples
 from reasoningbank.nl2sparql.rag import translation_confidence
@@ -40,6 +53,9 @@ from reasoningbank.sparql import EndpointConfig, SPARQLClient
 from reasoningbank.trajectory import Usage
 
 __all__ = ["app"]
+
+#: What is not shown of a question: its group of examples, itself alone, or nothing.
+LeftOut = Literal["group", "one", "none"]
 
 app = typer.Typer(
     name="nl2sparql",
@@ -80,7 +96,7 @@ def translate(
     pack: PackName = "liita",
     url: Url = None,
     top_k: Annotated[int, typer.Option(min=0, max=20, help="Examples shown.")] = 3,
-    max_fixes: Annotated[int, typer.Option(min=0, max=10, help="Rounds of mending.")] = 2,
+    max_fixes: Annotated[int, typer.Option(min=0, max=10, help="Rounds of repair.")] = 2,
     embedding: Embedding = DEFAULT_EMBEDDER,
     index: Index = DEFAULT_INDEX,
     as_json: AsJson = False,
@@ -237,10 +253,10 @@ def evaluate(
         raise UsageError("there is no such folder", where=str(output.parent))
     found_pack = load_pack(pack)
     tiers = tiers_for(provider, model, fast_model)
-    tasks = questions_of(found_pack, sample, language)
-    asked = Asked(found_pack, system, tiers, left_out, embedding, index)
+    questions = questions_of(found_pack, sample, language)
+    total = sum(map(len, questions.values()))
     _check(embedding, index)
-    _tell(f"{len(tasks)} questions for {system} and {tiers.default} …")
+    _tell(f"{total} questions for {system} and {tiers.default} …")
     head: dict[str, Any] = {
         "pack": pack,
         "agent": system,
@@ -250,43 +266,116 @@ def evaluate(
         "embedding": embedding,
         "index": index,
     }
-    rows: list[TranslationRow] = []
-    report: dict[str, Any] = {}
-    for row in answered(asked, tasks):
-        rows.append(row)
-        right = sum(one.right for one in rows)
-        said = "right" if row.right else row.status
-        _tell(f"[{len(rows)}/{len(tasks)}] {row.task} {row.language}: {said} · {right}/{len(rows)}")
-        judged = [one for one in rows if one.counts]
-        head["not_judged"] = len(rows) - len(judged)
-        figures = translation_figures(judged) if judged else {}
-        report = {**head, **figures, "questions": [asdict(one) for one in rows]}
-        if output is not None:
+    done: list[TrialRecord] = []
+
+    def tell(record: TrialRecord) -> None:
+        done.append(record)
+        verdict = record.verdict or {}
+        said = "right" if record.strict else verdict.get("status", record.status)
+        right = f"{sum(one.strict for one in done)}/{len(done)}"
+        _tell(f"[{len(done)}/{total}] {record.key.task} {record.key.arm}: {said} · {right}")
+
+    with TemporaryDirectory() as scratch:
+        folders = [RunFolder(Path(scratch) / one) for one in questions]
+        try:
+            for (one, tasks), folder in zip(questions.items(), folders, strict=True):
+                experiment = evaluation(pack, one, tasks, system, tiers, left_out, embedding, index)
+                run_experiment(experiment, folder, observers=[tell])
+        finally:
             # Whatever ends the command, what was paid for is kept.
-            write_atomically(output, report, durable=len(rows) == len(tasks))
-    if output is not None:
-        _tell(f"wrote {output}")
+            report = _report(head, [folder for folder in folders if folder.trial_names()], pack)
+            if output is not None and done:
+                write_atomically(output, report)
+                _tell(f"wrote {output}")
     if "metrics" not in report:
         raise UsageError("no question could be judged: every gold is defective", where=pack)
     if as_json:
         print_json(report)
         return
     parts = {"all": report["metrics"], **report["by_language"], **report["by_pattern"]}
-    cells = {name: metric_cells(numbers) for name, numbers in parts.items()}
-    print_table(
-        ("", *METRICS_SHOWN),
-        [(name, *(own[one] for one in METRICS_SHOWN)) for name, own in cells.items()],
-    )
+    shown = [(name, *metric_cells(numbers)) for name, numbers in parts.items()]
+    print_table(("", *METRICS_SHOWN), shown)
     metrics = report["metrics"]
     low, high = metrics["execution_accuracy_interval"]
     line = f"execution accuracy {metrics['execution_accuracy']:.2f}"
     if low is not None:
-        line += f", 95 % from {low:.2f} to {high:.2f} ({metrics['interval_by']})"
+        line += f", 95% CI {low:.2f} to {high:.2f} ({metrics['interval_by']})"
     if report["not_judged"]:
         line += f"; {report['not_judged']} not judged, as their golds are defective"
     console.print(line)
     if report["calibration"]:
         console.print(f"Brier score of the confidence {report['calibration']['brier']}")
+
+
+def _report(head: Mapping[str, Any], folders: Sequence[RunFolder], pack: str) -> dict[str, Any]:
+    """Return the report of the runs of an evaluation, one per language."""
+    arms = [arm for folder in folders for arm in read_translations([folder.path], pack)]
+    rows = [row for arm in arms for row in arm.rows]
+    return {
+        **head,
+        "not_judged": sum(arm.left_out for arm in arms),
+        **(translation_figures(rows) if rows else {}),
+        "questions": [asdict(row) for row in rows],
+    }
+
+
+def questions_of(pack: Pack, sample: int | None, language: str) -> dict[str, list[str]]:
+    """Return the ids of the tasks to evaluate, by language of their questions.
+
+    Raises:
+        UsageError: If the pack has no question in the language.
+    """
+    languages = [language] if language else list(pack.languages)
+    first = load_corpus(pack, language=languages[0]).tasks
+    chosen = {task.id for task in (first if sample is None else sample_tasks(first, sample))}
+    found = {
+        one: [
+            task.id
+            for task in load_corpus(pack, language=one).tasks
+            if task.id in chosen and task.language == one
+        ]
+        for one in languages
+    }
+    if not any(found.values()):
+        raise UsageError(f"there is no question in {', '.join(languages)}", where=pack.key)
+    return {one: ids for one, ids in found.items() if ids}
+
+
+def evaluation(
+    pack: str,
+    language: str,
+    tasks: Sequence[str],
+    agent: str,
+    tiers: Tiers,
+    left_out: LeftOut,
+    embedding: str,
+    index: str,
+) -> Experiment:
+    """Return the experiment that evaluates a translator on questions in one language."""
+    return parse_experiment(
+        {
+            "name": "evaluation",
+            "pack": pack,
+            "language": language,
+            "tasks": {"ids": list(tasks)},
+            "leave_out": "task" if left_out == "one" else left_out,
+            # The first infrastructure error ends the command.
+            "retries": {"infrastructure": 0, "stop_after": 1},
+            "arms": [
+                {
+                    "name": language,
+                    "agent": agent,
+                    "lm": tiers.default,
+                    "fast_lm": tiers.fast if agent == "graph" else "",
+                    "options": {
+                        "embedding": embedding,
+                        "index": index,
+                        "whole_groups": left_out == "group",
+                    },
+                }
+            ],
+        }
+    )
 
 
 def _check(embedding: str, index: str) -> None:

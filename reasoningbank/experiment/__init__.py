@@ -7,8 +7,8 @@ from reasoningbank.experiment.config import (
     parse_experiment,
 )
 from reasoningbank.experiment.context import RunContext, open_context
-from reasoningbank.experiment.plan import Job, Plan, plan_run, plan_trials, select_tasks
-from reasoningbank.experiment.records import RunFolder, Step, StepFolder, TrialKey, TrialRecord
+from reasoningbank.experiment.plan import Plan, plan_run, plan_trials, select_tasks
+from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
 from reasoningbank.experiment.rejudge import Rejudged, rejudge_run
 from reasoningbank.experiment.runner import Observer, Progress, run_experiment
 from reasoningbank.experiment.settings import (
@@ -36,7 +36,6 @@ __all__ = [
     "Executor",
     "Experiment",
     "GoldMemory",
-    "Job",
     "LearnedMemory",
     "LearningSettings",
     "MemorySettings",
@@ -52,8 +51,6 @@ __all__ = [
     "RunState",
     "SamplingSettings",
     "SharedMemory",
-    "Step",
-    "StepFolder",
     "TaskSelection",
     "TrialKey",
     "TrialRecord",

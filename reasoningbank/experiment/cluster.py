@@ -29,7 +29,7 @@ from reasoningbank.errors import SetupError, UsageError, need_package
 from reasoningbank.experiment.config import Experiment
 from reasoningbank.experiment.context import RunContext, context_at
 from reasoningbank.experiment.executors import Finished, Retrier, Started
-from reasoningbank.experiment.plan import Job
+from reasoningbank.experiment.plan import Job, Plan
 from reasoningbank.experiment.records import TrialRecord
 from reasoningbank.experiment.settings import Executor
 from reasoningbank.experiment.state import Stop
@@ -52,21 +52,12 @@ def on_dask(
     jobs: Sequence[Job],
     experiment: Experiment,
     config: EndpointConfig,
-    pack: Pack,
+    plan: Plan,
     models: Mapping[str, ModelHandle],
-    hidden: frozenset[str],
     stop: Stop,
     on_notice: Callable[[str], None],
 ) -> Generator[Started | Finished]:
-    """Run jobs on a cluster and yield events in the order in which they happen.
-
-    Dask schedules the jobs. A trial whose worker dies is run again elsewhere; one that keeps
-    killing its workers becomes a record with status `error`.
-
-    Raises:
-        SetupError: If Dask is not installed, or no scheduler or worker answers.
-        UsageError: If workers on another machine would need an address on loopback.
-    """
+    """Run jobs on a cluster and yield events in the order in which they happen."""
     _check_reach(experiment.executor, config, models)
     need_package("distributed", "scale")
     import distributed
@@ -79,12 +70,13 @@ def on_dask(
         setup = WorkerSetup(
             experiment=experiment,
             config=_divided(config, workers),
-            pack_key=pack.key,
-            pack_files=packed(pack),
-            test_set=pack.examples == pack.test,
-            prefixes=dict(pack.prefixes),
+            pack_key=plan.pack.key,
+            pack_files=packed(plan.pack),
+            test_set=plan.pack.examples == plan.pack.test,
+            prefixes=dict(plan.pack.prefixes),
             models=models,
-            hidden=hidden,
+            hidden=plan.hidden,
+            hidden_by_task=plan.hidden_by_task,
         )
         name = f"reasoningbank-{time.time_ns()}"
         client.register_plugin(_plugin(setup), name=name)
@@ -162,6 +154,7 @@ class WorkerSetup:
     prefixes: Mapping[str, str]
     models: Mapping[str, ModelHandle]
     hidden: frozenset[str]
+    hidden_by_task: Mapping[str, frozenset[str]]
     retrier: Any = field(default=None, repr=False)
     _context: RunContext | None = field(default=None, repr=False)
     _stack: Any = field(default=None, repr=False)
@@ -200,6 +193,7 @@ class WorkerSetup:
                 models=self.models,
                 spare_sandboxes=int(sandboxed),
                 hidden=self.hidden,
+                hidden_by_task=self.hidden_by_task,
             )
         )
         return context
@@ -316,13 +310,7 @@ def _divided(config: EndpointConfig, workers: int) -> EndpointConfig:
 
 
 def packed(pack: Pack) -> bytes:
-    """Return a pack as a zip file from which a worker loads it.
-
-    Data stay at the endpoint, unless documents are to be written, which needs a copy of them.
-
-    Raises:
-        UsageError: If a file of the pack lies outside its folder.
-    """
+    """Return a pack as a zip file from which a worker loads it."""
     voids = [pack.void, *(other.void for other in pack.federated)]
     # Agents are shown examples of the pack's own corpus, even if its test set is asked.
     own = load_pack(pack.root).examples

@@ -64,6 +64,7 @@ class Arm(Strict):
         agent: Name of an agent.
         options: Options of the agent, e.g. `{ adapt = false }` for `rag`.
         lm: Name of a model: `local`, `local:/path.gguf`, or a LiteLLM name.
+        fast_lm: Name of a model for the extract step, and for the graph's fast tier; `lm` if empty.
         temperature: Sampling temperature.
         max_tokens: Most tokens of one reply.
         judge_lm: Name of a model that judges each attempt without the gold, besides the execution
@@ -88,6 +89,7 @@ class Arm(Strict):
     agent: str
     options: dict[str, bool | int | float | str] = Field(default_factory=dict)
     lm: str = "local"
+    fast_lm: str = ""
     temperature: float = Field(default=0.0, ge=0, le=2)
     max_tokens: int = Field(default=700, ge=16)
     judge_lm: str = ""
@@ -185,6 +187,8 @@ class Experiment(Strict):
             correction for their number.
         unit: What the bootstrap of a paired comparison resamples: tasks, or groups of tasks.
         tasks: Which tasks.
+        leave_out: Tasks of which a trial is shown no example: `run`: all of the run, with their
+            groups; `group`: the trial's own group; `task`: only its own task; `none`.
         learning: The stream of training tasks.
         budget: Limits of every trial.
         executor: What runs the trials; its kind alone is enough.
@@ -205,6 +209,7 @@ class Experiment(Strict):
     claims: tuple[tuple[str, str], ...] = ()
     unit: Literal["task", "group"] = "task"
     tasks: TaskSelection = TaskSelection()
+    leave_out: Literal["run", "group", "task", "none"] = "run"
     learning: LearningSettings = LearningSettings()
     budget: Budget = Budget()
     executor: Executor = Executor()
@@ -304,12 +309,7 @@ def bank_arm(experiment: Experiment, arm: Arm) -> Arm:
 
 
 def control_of(experiment: Experiment, arm: Arm) -> Arm | None:
-    """Return the arm that answers the stream's tasks under the same conditions without memory.
-
-    It is the first arm with `stream = true` and without memory that equals `arm` in everything
-    else that decides an attempt in a stream. If an LM judge's verdict is learned from, the same
-    model must judge it.
-    """
+    """Return the arm that answers the stream's tasks under the same conditions without memory."""
     for other in experiment.arms:
         if not other.stream or not isinstance(other.memory, NoMemory) or other.name == arm.name:
             continue
@@ -423,14 +423,16 @@ def parse_experiment(data: Mapping[str, Any], *, where: str = "") -> Experiment:
     try:
         return Experiment.model_validate(data)
     except ValidationError as error:
-        first = error.errors()[0]
+        # An invalid arm also makes the tuple of arms too short.
+        errors = [one for one in error.errors() if one["type"] != "too_short"] or error.errors()
+        first = errors[0]
         key, said = _path(first["loc"], data), first["msg"]
         if first["type"] == "extra_forbidden":
             wrong = str(first["loc"][-1])
             # It may be a key of another table.
             near = get_close_matches(wrong, [key for key in _keys() if key != wrong], n=1)
             said = "unknown key" + (f"; did you mean {near[0]}?" if near else "")
-        more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+        more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
         code = first["type"].replace("_", "-")
         what = f"{key + ': ' if key else ''}{said}{more}"
         raise UsageError(what, where=where, code=code, key=key) from error
@@ -456,23 +458,7 @@ def _keys() -> list[str]:
 
 
 def apply_changes(data: Mapping[str, Any], changes: Sequence[str]) -> dict[str, Any]:
-    """Return the content of a file with settings replaced.
-
-    Args:
-        data: The content.
-        changes: Each ``key=value``; the key is a dotted path in which an arm is called by its
-            name and ``*`` means every arm; the value is written as in TOML, and a bare word is a
-            string.
-
-    Raises:
-        UsageError: If a change is not ``key=value``, or its path leads nowhere.
-
-    Examples:
-        >>> file = {"name": "x", "arms": [{"name": "rlm", "lm": "local"}]}
-        >>> apply_changes(file, ["budget.iterations=3", "arms.rlm.lm=openai/gpt-4.1-mini"])
-        {'name': 'x', 'arms': [{'name': 'rlm', 'lm': 'openai/gpt-4.1-mini'}], \
-'budget': {'iterations': 3}}
-    """
+    """Return the content of a file with settings replaced."""
     changed = copy.deepcopy(dict(data))
     for change in changes:
         path, equals, text = change.partition("=")

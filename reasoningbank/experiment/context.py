@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from reasoningbank.agents import Demonstration, Example, load_demonstrations
+from reasoningbank.agents import Demonstration, FewShotExample, load_demonstrations
 from reasoningbank.agents.sandbox import SandboxPool
 from reasoningbank.cache import cache_dir
 from reasoningbank.corpus import Pack, open_endpoint
@@ -49,6 +49,7 @@ class RunContext:
         sandboxes: Where agents' code runs.
         demonstrations: Worked turns of the pack.
         hidden: Ids of the tasks whose examples no tool shows.
+        hidden_by_task: The same for single tasks, where it differs.
     """
 
     endpoint: EndpointConfig
@@ -61,27 +62,17 @@ class RunContext:
     sandboxes: SandboxPool | None = None
     demonstrations: tuple[Demonstration, ...] = ()
     hidden: frozenset[str] = frozenset()
+    hidden_by_task: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Recall:
-    """What one trial is given of memory, as plain data: agents do not know banks.
-
-    Attributes:
-        snapshot: Hash of the bank that the agent can see; empty without one.
-        context: What is put before the question: layers and retrieved items.
-        demonstrations: Worked turns of retrieved items.
-        examples: Few-shot examples of retrieved items, for agents that take these.
-        question: The task's question with linked entities; empty without entity linking.
-        tools: Makes the tools that search the bank, which report to a recorder; None for none.
-        event: What was retrieved for the context, as data of a `memory_retrieved` event.
-        seconds: Duration of the retrieval.
-    """
+    """What one trial is given of memory, as plain data: agents do not know banks."""
 
     snapshot: str = ""
     context: str = ""
     demonstrations: tuple[Demonstration, ...] = ()
-    examples: tuple[Example, ...] = ()
+    examples: tuple[FewShotExample, ...] = ()
     question: str = ""
     tools: Callable[[Recorder], Mapping[str, Callable[..., Any]]] | None = None
     event: Mapping[str, Any] | None = None
@@ -129,20 +120,9 @@ def context_at(
     models: Mapping[str, ModelHandle] | None = None,
     spare_sandboxes: int = 0,
     hidden: frozenset[str] = frozenset(),
+    hidden_by_task: Mapping[str, frozenset[str]] | None = None,
 ) -> Iterator[RunContext]:
-    """Open the context of a running endpoint for the length of a block.
-
-    Args:
-        config: The endpoint.
-        pack: The domain pack.
-        golds: Frozen gold results.
-        models: Open models by name.
-        spare_sandboxes: Sandboxes to keep warm.
-        hidden: Ids of the tasks whose examples no tool shows.
-
-    Yields:
-        The context.
-    """
+    """Open the context of a running endpoint for the length of a block."""
     with contextlib.ExitStack() as stack:
         client = stack.enter_context(SPARQLClient(config))
         sandboxes = stack.enter_context(SandboxPool(spare=spare_sandboxes))
@@ -168,6 +148,7 @@ def context_at(
                 for demonstration in load_demonstrations(path)
             ),
             hidden=hidden,
+            hidden_by_task=hidden_by_task or {},
         )
 
 

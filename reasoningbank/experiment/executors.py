@@ -44,22 +44,7 @@ def in_chains(
     workers: int,
     stop: threading.Event,
 ) -> Generator[Started | Finished]:
-    """Run chains of jobs in threads and yield events in the order in which they happen.
-
-    One worker runs a chain from its first job to its last. It takes the next job only after the
-    consumer asked for the event after `Finished`, so a chain that is a generator can rely on what
-    the consumer stored of the last trial. Closing the iterator abandons the trials in flight;
-    their threads end with the process.
-
-    Args:
-        chains: What to run; taken one at a time.
-        work: Runs a job, given the job and the number of the worker, from 0.
-        workers: Chains at one time, at least 1.
-        stop: When set, no further job begins; those in flight are finished.
-
-    Raises:
-        Exception: What `work` or a chain raises, in the consumer, once all trials in flight ended.
-    """
+    """Run chains of jobs in threads and yield events in the order in which they happen."""
     events: queue.SimpleQueue[tuple[int, Started | Finished | BaseException | None]]
     events = queue.SimpleQueue()
     stored = [threading.Event() for _ in range(workers)]
@@ -110,27 +95,13 @@ def in_chains(
 
 
 def waits(retries: Retries) -> Iterator[float]:
-    """Yield the seconds to wait before each retry of a trial.
-
-    Examples:
-        >>> list(waits(Retries(infrastructure=3, backoff_s=5)))
-        [5.0, 15.0, 45.0]
-    """
+    """Yield the seconds to wait before each retry of a trial."""
     for number in range(retries.infrastructure):
         yield retries.backoff_s * 3.0**number
 
 
 class Retrier:
-    """Runs jobs until they end without an infrastructure error, or retries run out. Thread-safe.
-
-    Once a trial has used up its retries, the infrastructure is considered down: further trials are
-    tried once each until one succeeds.
-
-    Args:
-        make: Returns the trial of a job, given the number of the worker.
-        retries: How often, and how long to wait.
-        pause: Waits some seconds; returns whether the run was stopped meanwhile.
-    """
+    """Runs jobs until they end without an infrastructure error, or retries run out. Thread-safe."""
 
     def __init__(
         self,

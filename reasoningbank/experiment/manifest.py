@@ -46,17 +46,7 @@ def build_manifest(
     memory: Mapping[str, Any] | None = None,
     stream: Sequence[Task] = (),
 ) -> dict[str, Any]:
-    """Return the manifest of a run.
-
-    Args:
-        experiment: What is run.
-        tasks: The selected tasks.
-        data: Files of the embedded store; empty for a remote endpoint.
-        models: Fingerprint by model name.
-        prompts: Hash by name of the pack's files that models read, e.g. demonstrations.
-        memory: Result of `memory_hashes`; empty if no arm uses memory.
-        stream: The tasks that are learned from; those of the evaluation are `tasks`.
-    """
+    """Return the manifest of a run."""
     return {
         "version": 1,
         "experiment": experiment.model_dump(mode="json"),
@@ -90,23 +80,7 @@ def open_run(
     *,
     resumes: bool = True,
 ) -> None:
-    """Write the manifest of a new run, or check that the folder's run is the same.
-
-    Models are compared by name: models that this invocation does not need stay as they are, and
-    models needed for the first time are added. A run that was begun with other prompts is not
-    resumed. One that was begun with another commit or package version is resumed, with a notice
-    and an entry in `code_history`.
-
-    Args:
-        folder: The run's folder.
-        manifest: What is to be run.
-        on_notice: Called if the code has changed.
-        resumes: Whether any trial is left to run.
-
-    Raises:
-        UsageError: If the folder holds another run: another experiment, corpus, store, model or
-            prompt version.
-    """
+    """Write the manifest of a new run, or check that the folder's run is the same."""
     old = folder.manifest
     where = str(folder.path)
     if old is None:
@@ -168,28 +142,14 @@ def _resumed(
 
 
 class CodeChange(NamedTuple):
-    """A run was resumed with other code.
-
-    Attributes:
-        time: When it was resumed, ISO 8601 in UTC; trials that began later used the new code.
-        parts: What differs from the code before: `version`, `commit`, or the rooms of the package
-            in records of older versions.
-    """
+    """A run was resumed with other code."""
 
     time: str
     parts: tuple[str, ...]
 
 
 def code_changes(manifest: Mapping[str, Any]) -> tuple[CodeChange, ...]:
-    """Return when a run was resumed with other code, oldest first.
-
-    Examples:
-        >>> code_changes({"code": {"commit": "1"}, "code_history": [
-        ...     {"time": "2026-01-02T03:04:05+00:00", "code": {"commit": "2"}}]})
-        (CodeChange(time='2026-01-02T03:04:05+00:00', parts=('commit',)),)
-        >>> code_changes({})
-        ()
-    """
+    """Return when a run was resumed with other code, oldest first."""
     return tuple(
         CodeChange(time, _differing(before, after))
         for (_, before), (time, after) in pairwise(_code_states(manifest))
@@ -198,10 +158,7 @@ def code_changes(manifest: Mapping[str, Any]) -> tuple[CodeChange, ...]:
 
 @functools.cache
 def code_version() -> dict[str, Any]:
-    """Return what identifies the code of a run: package version, git commit, prompt version.
-
-    The commit is empty for an installed package, and ends in ``-dirty`` with uncommitted changes.
-    """
+    """Return what identifies the code of a run: package version, git commit, prompt version."""
     root = Path(__file__).parents[2]
     commit = ""
     if (root / ".git").exists():
@@ -232,11 +189,7 @@ def _differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str
 
 
 def replacements(folder: RunFolder, again: Iterable[TrialKey]) -> Callable[[TrialRecord], None]:
-    """Return an observer that records in the manifest which judged trials were run again.
-
-    Running an arm's failures again, and only these, improves the arm, so the summary reports it.
-    Trials that ended in infrastructure errors are not reported.
-    """
+    """Return an observer that records in the manifest which judged trials were run again."""
     before: dict[TrialKey, TrialRecord] = {}
     for key in again:
         with contextlib.suppress(RecordError):
@@ -258,15 +211,7 @@ def replacements(folder: RunFolder, again: Iterable[TrialKey]) -> Callable[[Tria
 
 
 def memory_hashes(experiment: Experiment, pack: Pack, stream: Sequence[Task]) -> dict[str, Any]:
-    """Return hashes of what memory rests on; empty if no arm uses memory.
-
-    They are written before the first trial, so nothing can be adjusted after a look at results.
-
-    Args:
-        experiment: The experiment.
-        pack: Its pack; its hints are hashed.
-        stream: Tasks that are learned from.
-    """
+    """Return hashes of what memory rests on; empty if no arm uses memory."""
     if not experiment.uses_memory:
         return {}
     hints = [file for file in pack.hints.rglob("*") if file.is_file()] if pack.hints else []

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from reasoningbank.agents import make_agent
@@ -42,14 +42,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Job:
-    """A trial to run.
-
-    Attributes:
-        arm: The system under test.
-        task: The task, with its gold.
-        key: Which trial it is.
-        step: Position in a learning stream, from 0; None outside one.
-    """
+    """A trial to run."""
 
     arm: Arm
     task: Task
@@ -74,6 +67,7 @@ class Plan:
         jobs: The requested trials, arm by arm.
         stream: Tasks of the learning stream, in corpus order; in mode `evaluate` those that
             few-shot examples are made of. Empty if no arm needs them.
+        hidden_by_task: `hidden` for single tasks, if the experiment leaves out less than the run.
     """
 
     pack: Pack
@@ -82,6 +76,7 @@ class Plan:
     hidden: frozenset[str]
     jobs: tuple[Job, ...]
     stream: tuple[Task, ...] = ()
+    hidden_by_task: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @property
     def services(self) -> list[str]:
@@ -138,7 +133,8 @@ def plan_run(
         if (not only or job.arm.name in only)
         and (not wanted or (job.task.id in wanted and not job.teaches))
     ]
-    return Plan(pack, tuple(corpus), tuple(selected), hidden, tuple(jobs), tuple(stream))
+    by_task = _hidden_by_task(experiment, corpus)
+    return Plan(pack, tuple(corpus), tuple(selected), hidden, tuple(jobs), tuple(stream), by_task)
 
 
 def _check_arm(experiment: Experiment, arm: Arm) -> None:
@@ -164,12 +160,7 @@ def named_bank(arm: Arm) -> str:
 
 
 def find_bank(arm: Arm, seed: int) -> tuple[RunStorage, str]:
-    """Return where the bank that `memory.bank` names for a seed lies: a storage and a name in it.
-
-    Raises:
-        UsageError: If there is no such bank.
-        RecordError: If a step of the earlier run is damaged.
-    """
+    """Return a storage and the name in it of the bank that `memory.bank` names for a seed."""
     where = Path(named_bank(arm))
     stream = arm.memory.stream if isinstance(arm.memory, BankMemory) else ""
     storage, name = RunStorage(where.parent), where.name
@@ -220,10 +211,7 @@ def _stream(experiment: Experiment, corpus: Sequence[Task], selected: Sequence[T
 
 
 def permuted(stream: Sequence[Task], number: int) -> list[Task]:
-    """Return a task permutation of a stream, the same in every arm.
-
-    It depends only on the permutation's number and the task ids.
-    """
+    """Return a task permutation of a stream, the same in every arm."""
     return sorted(stream, key=lambda task: (shuffle_key(number, task.id), task.id))
 
 
@@ -285,12 +273,7 @@ def plan_trials(
 
 
 def hidden_tasks(corpus: Sequence[Task], tasks: Sequence[Task]) -> frozenset[str]:
-    """Return the ids of the tasks whose examples no tool may show in a run of `tasks`.
-
-    These are the test split, and every task that shares a group with a task of the run: a
-    question of the same template would reveal the shape of the gold. Tasks of a stream count too,
-    in both phases; otherwise an agent would find its own gold and learn to look for it.
-    """
+    """Return the ids of the tasks whose examples no tool may show in a run of `tasks`."""
     hidden = {task.id for task in split_tasks(corpus).test}
     run = {task.id for task in tasks}
     for group in groups_of(corpus).values():
@@ -298,6 +281,17 @@ def hidden_tasks(corpus: Sequence[Task], tasks: Sequence[Task]) -> frozenset[str
         if ids & run:
             hidden |= ids
     return frozenset(hidden)
+
+
+def _hidden_by_task(experiment: Experiment, corpus: Sequence[Task]) -> dict[str, frozenset[str]]:
+    """Return what is hidden of each task if that is not the same for all of the run."""
+    if experiment.leave_out == "run":
+        return {}
+    if experiment.leave_out == "group":
+        groups = [frozenset(task.id for task in group) for group in groups_of(corpus).values()]
+        return {one: group for group in groups for one in group}
+    ids = {task.id for task in corpus}
+    return {one: frozenset({one} if experiment.leave_out == "task" else ()) for one in ids}
 
 
 def step_is_taken(run: Path, job: Job) -> bool:

@@ -44,8 +44,9 @@ from reasoningbank.memory.demonstrations import (
     random_demonstration,
     shown_demonstrations,
 )
-from reasoningbank.memory.distillation import Distilled, Distiller
-from reasoningbank.memory.layers import SchemaCard
+from reasoningbank.memory.distill import Distiller
+from reasoningbank.memory.experience import Distilled
+from reasoningbank.memory.schema_card import SchemaCard
 from reasoningbank.retrieval import Embedder, Vectors, open_embedder
 from reasoningbank.schema import Schema
 from reasoningbank.sparql import Discovery, EntityLinker, discover
@@ -59,10 +60,7 @@ MOST_DEMONSTRATIONS = 1
 
 
 class CachedEmbedder:
-    """The package's embedder with a cache of passages, since banks are reopened at every step.
-
-    It is loaded when the first text is embedded. Thread-safe.
-    """
+    """The package's embedder with a cache of passages, since banks are reopened at every step."""
 
     def __init__(self) -> None:
         self._rows: dict[str, np.ndarray[tuple[int, ...], np.dtype[np.float32]]] = {}
@@ -98,12 +96,7 @@ class CachedEmbedder:
 
 
 class MemoryParts:
-    """Distillers, context builders and consolidation, as arms ask for them. Thread-safe.
-
-    Args:
-        context: What trials share.
-        plan: The run's plan.
-    """
+    """Distillers, context builders and consolidation, as arms ask for them. Thread-safe."""
 
     def __init__(self, context: RunContext, plan: Plan) -> None:
         self._context = context
@@ -163,7 +156,6 @@ class MemoryParts:
             self._schema_card = SchemaCard.of(
                 context.endpoint,
                 self._vocabulary(arm),
-                self._discovery.void if self._discovery else None,
                 pack=context.pack,
                 embedder=self._embedder,
             )
@@ -186,14 +178,7 @@ class MemoryParts:
 
 
 class Banks:
-    """The banks that trials of the evaluation see. Thread-safe.
-
-    Args:
-        experiment: The experiment.
-        run: Folder of the run.
-        tasks: Training tasks that few-shot examples are made of.
-        parts: Makes the examples and opens banks.
-    """
+    """The banks that trials of the evaluation see. Thread-safe."""
 
     def __init__(
         self, experiment: Experiment, run: Path, tasks: Sequence[Task], parts: MemoryParts
@@ -208,12 +193,7 @@ class Banks:
         self._lock = threading.Lock()
 
     def bank(self, arm: Arm, seed: int) -> tuple[str, MemoryBank]:
-        """Return the bank of an arm with its snapshot's hash.
-
-        Raises:
-            RecordError: If its stream has not ended, or a snapshot is damaged.
-            EndpointError: If few-shot examples cannot be checked.
-        """
+        """Return the bank of an arm with its snapshot's hash."""
         root = bank_arm(self._experiment, arm)
         place = (root.name, seed if root.bank_per_seed else None)
         with self._lock:
@@ -273,17 +253,7 @@ class Banks:
 
 
 class Recalls:
-    """Finds what a trial is given of memory. Thread-safe.
-
-    The leakage filter of each trial filters out items of its own task and group, and of all tasks
-    of the evaluation and of the corpus' test split.
-
-    Args:
-        context: What trials share.
-        plan: The run's plan: its tasks, and those of the corpus.
-        bank: Returns the bank that a trial may see, with its snapshot's hash.
-        builder: Returns the builder of an arm's context.
-    """
+    """Finds what a trial is given of memory. Thread-safe."""
 
     def __init__(
         self,
@@ -304,12 +274,7 @@ class Recalls:
         self._scope = Scope(pack=pack.key if pack else "", endpoint=context.endpoint.url)
 
     def recall(self, job: Job) -> Recall:
-        """Return what a trial is given.
-
-        Raises:
-            EndpointError: If the endpoint fails while a layer is built or entities are linked.
-            RecordError: If the bank is not available.
-        """
+        """Return what a trial is given."""
         arm, memory = job.arm, job.arm.memory
         if not (isinstance(memory, RetrievedMemory) or arm.layers or arm.entity_linking):
             return NOTHING
@@ -414,22 +379,7 @@ def _kinds(memory: RetrievedMemory) -> frozenset[Any] | None:
 def recalled(
     context: RunContext, pack: Pack, corpus: Sequence[Task], arm: Arm, task: Task, bank: MemoryBank
 ) -> Recall:
-    """Return what one question is given of a bank, outside a run.
-
-    Items of the corpus' test split are filtered out, as in every run.
-
-    Args:
-        context: The endpoint to ask.
-        pack: Its pack.
-        corpus: All tasks of the pack.
-        arm: Agent and memory; its source is `bank`.
-        task: The question.
-        bank: The bank, open as long as the agent may search it.
-
-    Raises:
-        EndpointError: If the endpoint fails while names of the items are looked up.
-        RecordError: If the bank is damaged.
-    """
+    """Return what one question is given of a bank, outside a run."""
     plan = Plan(pack, tuple(corpus), (), context.hidden, ())
     # No record is kept, so the bank needs no name.
     parts = MemoryParts(context, plan)

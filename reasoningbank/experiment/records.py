@@ -185,28 +185,7 @@ class TrialRecord:
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a learning stream: what was learned from one trial.
-
-    Attributes:
-        arm: The arm.
-        order: Number of the task permutation: the trial's seed.
-        step: Position in the stream, from 0.
-        task: The task.
-        trial: The trial, as ``arm/task.order``.
-        before: Snapshot of the bank that the trial saw.
-        after: Snapshot of the bank afterwards.
-        retrieved: Ids of the items that the trial was shown.
-        added: Ids of new items.
-        merged: Ids of existing items whose evidence grew.
-        rejected: Distilled items that were not stored: title, reason, kind, text.
-        changes: What consolidation changed.
-        judges: Verdict of each judge on the trial; None if it did not decide.
-        used: The judge whose verdict was learned from.
-        success: That verdict; None if nothing could be learned.
-        control: The trial without memory used for comparison; empty if there was none.
-        usage: What the distiller's model consumed.
-        seconds: Duration of judging, distillation and consolidation.
-    """
+    """One step of a learning stream: what was learned from one trial."""
 
     arm: str
     order: int
@@ -483,16 +462,7 @@ class RunFolder:
 
 
 class StepFolder:
-    """The steps of one stream: `learning/<arm>.<order>/<step>.json`, each written last.
-
-    Trial, snapshot of the bank and step are written in this order, each atomically, so that a run
-    that was killed resumes after its last complete step.
-
-    Args:
-        run: Folder of the run.
-        arm: The arm.
-        order: Number of the task permutation.
-    """
+    """The steps of one stream: `learning/<arm>.<order>/<step>.json`, each written last."""
 
     def __init__(self, run: Path, arm: str, order: int) -> None:
         self._storage = RunStorage(run)
@@ -503,11 +473,7 @@ class StepFolder:
         return self._storage.path(self._name(step))
 
     def read(self, step: int) -> Step | None:
-        """Return a step; None if it was not taken yet.
-
-        Raises:
-            RecordError: If its file is damaged or holds another step.
-        """
+        """Return a step; None if it was not taken yet."""
         name = self._name(step)
         if not self._storage.exists(name):
             return None
@@ -525,11 +491,7 @@ class StepFolder:
         return self._storage.set_aside(self._name(step))
 
     def taken(self) -> list[Step]:
-        """Return the steps from the first one on, while each begins where its predecessor ended.
-
-        Raises:
-            RecordError: If a file is damaged.
-        """
+        """Return the steps from the first one on, while each begins where its predecessor ended."""
         found: list[Step] = []
         while (step := self.read(len(found))) is not None:
             if found and step.before != found[-1].after:
@@ -543,14 +505,7 @@ class StepFolder:
 
 
 class StreamProgress(NamedTuple):
-    """Progress of a stream.
-
-    Attributes:
-        arm: Its arm.
-        order: Number of its task permutation.
-        taken: Steps taken.
-        total: Steps in all.
-    """
+    """Progress of a stream."""
 
     arm: str
     order: int

@@ -203,9 +203,7 @@ class _Run:
         if executor.kind == "dask":
             from reasoningbank.experiment.cluster import on_dask
 
-            remote = on_dask(
-                self.todo, experiment, config, plan.pack, models, plan.hidden, stop, self.on_notice
-            )
+            remote = on_dask(self.todo, experiment, config, plan, models, stop, self.on_notice)
             with contextlib.closing(remote) as events:
                 self.writer.write_all(events, state, stop)
             return
@@ -218,6 +216,7 @@ class _Run:
                 models=models,
                 spare_sandboxes=min(executor.workers, SPARE_SANDBOXES, len(self.todo)) * sandboxed,
                 hidden=plan.hidden,
+                hidden_by_task=plan.hidden_by_task,
             )
         )
         session = self._session(stack, context, stop)
@@ -268,15 +267,7 @@ class _Run:
 
 @dataclass
 class RecordWriter:
-    """Writes records and reports progress: each record is on disk before its worker goes on.
-
-    Attributes:
-        folder: Where records go.
-        retries: How long writing a record is retried, and when errors end the run.
-        on_progress: Called when a trial begins, and when its record is on disk.
-        on_notice: Called with one line for people.
-        observers: Called with each new record.
-    """
+    """Writes records and reports progress: each record is on disk before its worker goes on."""
 
     folder: RunFolder
     retries: Retries
@@ -287,11 +278,7 @@ class RecordWriter:
     def write_all(
         self, events: Iterable[Started | Finished], state: StateWriter, stop: Stop
     ) -> None:
-        """Write what comes out of the trials, and report it.
-
-        If the run cannot go on, no further trial begins, and trials in flight are written before
-        the error is raised.
-        """
+        """Write what comes out of the trials, and report it."""
         retries = self.retries
         failure: ReasoningBankError | None = None
         began, fresh, errors, errored = time.monotonic(), 0, 0, 0
@@ -363,18 +350,7 @@ def write_patiently(
     on_notice: Callable[[str], None],
     sleep: Callable[[float], None] = time.sleep,
 ) -> Path:
-    """Write a record; retry while that fails, e.g. on a full disk.
-
-    Args:
-        folder: The run's folder.
-        record: What to write.
-        patience_s: Seconds for which to retry.
-        on_notice: Called once if it has to wait.
-        sleep: Waits.
-
-    Raises:
-        RecordError: If it still cannot be written; the trial will be run again.
-    """
+    """Write a record; retry while that fails, e.g. on a full disk."""
     waited, wait, reported = 0.0, 0.5, False
     while True:
         try:
@@ -441,7 +417,7 @@ def _models(jobs: Sequence[Job]) -> list[str]:
     names = set()
     for job in {(job.arm.name, job.teaches): job for job in jobs}.values():
         arm = job.arm
-        names |= {arm.lm} if asks_model(arm.agent) else set()
+        names |= {arm.lm, arm.fast_lm} if asks_model(arm.agent) else set()
         names |= {arm.judge_lm}
         if job.teaches and isinstance(arm.memory, LearnedMemory):
             names |= {arm.memory.distiller}

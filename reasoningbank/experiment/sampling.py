@@ -40,15 +40,7 @@ Correct it, or give it again if it already answers the question."""
 
 @dataclass(frozen=True)
 class Rollout:
-    """One of several attempts at a task.
-
-    Attributes:
-        number: Its number, from 0.
-        attempt: The attempt.
-        answer: The result of its query; None if there is none or it does not run.
-        failure: Why there is no answer.
-        agreed: How many attempts returned the same result, itself included; 0 without an answer.
-    """
+    """One of several attempts at a task."""
 
     number: int
     attempt: Attempt
@@ -86,29 +78,7 @@ def sample(
     prefixes: Mapping[str, str] | None = None,
     explain: Explain | None = None,
 ) -> Sampled:
-    """Attempt a task several times and choose one attempt.
-
-    Parallel attempts vote by the results of their queries, compared as the judge does; the largest
-    group wins, among equal groups the earliest. Empty results, which come from many different
-    mistakes, vote only if no attempt has rows; a query that does not run has no vote. Of sequential
-    attempts the last whose query has rows is chosen, else the last whose query runs, else the last
-    with a query. A repeated query that has rows ends the sequence; a repeated query without rows
-    gets one more attempt at a raised temperature.
-
-    An infrastructure error in an attempt, or in getting its result, ends the sampling; that
-    attempt is then the chosen one.
-
-    Args:
-        settings: Kind and number.
-        attempt: Makes an attempt, given its number, a note for the question, its budget, and a
-            temperature to use instead of its own.
-        run: Runs a query without the agents' caps.
-        budget: Of all attempts together, except turns, calls per tool, and seconds.
-        tokens: Attempts are made until they spent this many tokens; None for `settings.k` attempts.
-        prefixes: For writing results for the next refinement.
-        explain: Returns what is wrong with a query, given the query and whether it returned
-            nothing; shown to the next refinement.
-    """
+    """Attempt a task several times and choose one attempt."""
     done: list[Rollout] = []
     for number, left in _attempts(settings, done, budget, tokens):
         note = ""

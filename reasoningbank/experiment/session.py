@@ -24,19 +24,7 @@ __all__ = ["LearningSession"]
 
 
 class LearningSession:
-    """Orders the trials of a run with memory, context layers or sampling, and equips them.
-
-    Args:
-        experiment: The experiment.
-        plan: Its plan.
-        folder: The run.
-        context: What trials share.
-        todo: The trials to run, and the steps to take.
-        again: Trials to run even if they are on disk.
-        missing: Whether trials that are not on disk are run.
-        stop: Set when no further trial may begin.
-        on_notice: Called with one line for people.
-    """
+    """Orders the trials of a run with memory, context layers or sampling, and equips them."""
 
     def __init__(
         self,
@@ -100,12 +88,7 @@ class LearningSession:
             stream.close()
 
     def finish(self) -> None:
-        """Report what could not be run.
-
-        Raises:
-            EndpointError: If a stream stopped before its end.
-            UsageError: If nothing could be run.
-        """
+        """Report what could not be run."""
         if self._waiting and not self._chained:
             hint = "run these first, or leave --only and --task out"
             raise UsageError("; ".join(self._waiting), where=str(self._folder.path), hint=hint)
@@ -176,11 +159,7 @@ class LearningSession:
         return ""
 
     def _level(self, job: Job) -> int:
-        """Return the wave in which a trial runs, from 0: after the trials it depends on.
-
-        A stream comes after the trials of its control; the evaluation of an arm after the stream
-        of its bank, and after the arm whose tokens it matches.
-        """
+        """Return the wave in which a trial runs, from 0: after the trials it depends on."""
         if job.step is None:
             return self._evaluation_level(job.arm)
         return self._stream_level(job.arm) if job.teaches else 0
@@ -243,7 +222,7 @@ class LearningSession:
         if not isinstance(arm.memory, LearnedMemory) or arm.memory.judge == "execution":
             return record
         judged = judge_attempts(self._context, arm.judge_lm, record)
-        if judged is not record:
+        if judged != record:
             self._folder.write(judged)
         return judged
 

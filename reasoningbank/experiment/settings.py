@@ -192,16 +192,7 @@ class NoMemory(Memory):
 
 
 class RetrievedMemory(Memory):
-    """A bank from which items are retrieved.
-
-    Attributes:
-        kinds: Kinds of items to retrieve; all if empty.
-        show: Whether retrieved items are put into the context or found by tools.
-        items: Most items to retrieve. An agent that takes few-shot examples gets up to this many
-            examples, and one lesson besides if the tokens allow.
-        tokens: Most tokens of all items together.
-        demonstrations: Whether a retrieved success shows its own turns, after those of the pack.
-    """
+    """A bank from which items are retrieved."""
 
     kinds: tuple[ItemKind, ...] = ()
     show: Literal["context", "tools", "both"] = "context"

@@ -76,12 +76,7 @@ class RunState:
 
 @dataclass
 class Stop:
-    """Whether a run is to end.
-
-    Attributes:
-        event: Set when no further trial may begin.
-        asked: Whether a person or the system asked for it.
-    """
+    """Whether a run is to end."""
 
     event: threading.Event = field(default_factory=threading.Event)
     asked: bool = False
@@ -89,16 +84,7 @@ class Stop:
 
 @contextlib.contextmanager
 def interruptible(on_notice: Callable[[str], None]) -> Iterator[Stop]:
-    """Turn the first interrupt into an orderly end, for the length of a block.
-
-    Outside the main thread signals are left alone.
-
-    Args:
-        on_notice: Called when the first interrupt comes.
-
-    Raises:
-        KeyboardInterrupt: At the second interrupt.
-    """
+    """Turn the first interrupt into an orderly end, for the length of a block."""
     stop = Stop()
 
     def interrupt(number: int, frame: FrameType | None) -> None:
@@ -123,12 +109,7 @@ def interruptible(on_notice: Callable[[str], None]) -> Iterator[Stop]:
 
 @contextlib.contextmanager
 def hold_run(folder: RunFolder) -> Iterator[None]:
-    """Keep other processes from running the same run, for the length of a block.
-
-    Raises:
-        UsageError: If another process runs it.
-        RecordError: If the folder cannot be written.
-    """
+    """Keep other processes from running the same run, for the length of a block."""
     lock = FileLock(folder.path / _LOCK)
     made = [path for path in (folder.path, *folder.path.parents) if not path.exists()]
     try:
@@ -150,11 +131,7 @@ def hold_run(folder: RunFolder) -> Iterator[None]:
 
 
 def check_free(folder: RunFolder) -> None:
-    """Check that no process is running a run.
-
-    Raises:
-        UsageError: If one is.
-    """
+    """Check that no process is running a run."""
     if is_held(folder):
         raise _held_by_another(folder)
 
@@ -178,10 +155,7 @@ def _remove_empty(path: Path, made: Sequence[Path]) -> None:
 
 
 def is_held(folder: RunFolder) -> bool | None:
-    """Return whether a process is running the run; None if that cannot be determined.
-
-    Only who may write the lock can test it. Nothing is written.
-    """
+    """Return whether a process is running the run; None if that cannot be determined."""
     path = folder.path / _LOCK
     if not path.exists():
         return False

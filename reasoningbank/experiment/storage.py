@@ -37,16 +37,7 @@ _RERUN = "delete the file and run the same command again"
 
 
 def write_atomically(path: Path, data: Any, *, durable: bool = True) -> None:
-    """Write JSON so that a reader sees the old file or the new one, never a part.
-
-    Args:
-        path: The file; its folder is created.
-        data: JSON-able data.
-        durable: Whether to return only after the data reached the disk.
-
-    Raises:
-        RecordError: If the disk is full or the folder cannot be written.
-    """
+    """Write JSON so that a reader sees the old file or the new one, never a part."""
     # Models and agents' code write lone surrogates; they must not cost a trial.
     text = json.dumps(data, ensure_ascii=False, indent=1)
     write_bytes_atomically(path, text.encode("utf-8", "surrogatepass"), durable=durable)
@@ -76,11 +67,7 @@ def write_bytes_atomically(path: Path, data: bytes, *, durable: bool = True) -> 
 
 
 def read_json(path: Path) -> Any:
-    """Return the content of a JSON file, compressed or not.
-
-    Raises:
-        RecordError: If the file is missing or damaged.
-    """
+    """Return the content of a JSON file, compressed or not."""
     try:
         return json.loads(_unpacked(path))
     except ValueError as error:
@@ -88,14 +75,7 @@ def read_json(path: Path) -> Any:
 
 
 def plain(value: Any) -> Any:
-    r"""Return JSON-able data with lone surrogates escaped.
-
-    Records keep lone surrogates, which models write; databases and most JSON parsers refuse them.
-
-    Examples:
-        >>> plain({"text": ("\ud83d", 1)})
-        {'text': ['\\ud83d', 1]}
-    """
+    r"""Return JSON-able data with lone surrogates escaped."""
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode("utf-8")
     if isinstance(value, Mapping):
@@ -106,11 +86,7 @@ def plain(value: Any) -> Any:
 
 
 class RunStorage:
-    """Read and write the files of one run by name, such as ``trials/rlm/001.0.json``.
-
-    Args:
-        root: Folder of the run.
-    """
+    """Read and write the files of one run by name, such as ``trials/rlm/001.0.json``."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -127,43 +103,28 @@ class RunStorage:
         return loose or self.root / name
 
     def read(self, name: str) -> bytes:
-        """Return the uncompressed content of a file.
-
-        Raises:
-            RecordError: If the file is missing or damaged.
-        """
+        """Return the uncompressed content of a file."""
         loose = self._loose(name)
         if loose is None and (found := self._members().get(name)) is not None:
             return found
         return _unpacked(loose or self.root / name)
 
     def read_json(self, name: str) -> Any:
-        """Return the content of a JSON file.
-
-        Raises:
-            RecordError: If the file is missing or damaged.
-        """
+        """Return the content of a JSON file."""
         try:
             return json.loads(self.read(name))
         except ValueError as error:
             raise _unreadable(self.path(name), error) from error
 
     def write_json(self, name: str, data: Any) -> Path:
-        """Write a JSON file atomically and return its path.
-
-        Raises:
-            RecordError: If it cannot be written.
-        """
+        """Write a JSON file atomically and return its path."""
         path = self.root / name
         write_atomically(path, data)
         path.with_name(f"{path.name}.gz").unlink(missing_ok=True)
         return path
 
     def names(self, pattern: str) -> list[str]:
-        """Return the sorted names of the files that match a regular expression.
-
-        Temporary files, lock files and files renamed to ``.damaged`` are left out.
-        """
+        """Return the sorted names of the files that match a regular expression."""
         part = pattern.partition("/")[0]
         loose = (
             path.relative_to(self.root).as_posix().removesuffix(".gz")
@@ -174,11 +135,7 @@ class RunStorage:
         return sorted({name for name in (*loose, *self._members()) if matches(name)})
 
     def set_aside(self, name: str) -> Path:
-        """Rename a loose file to ``….damaged`` and return its new path.
-
-        Raises:
-            RecordError: If it cannot be renamed, or is a member of the archive.
-        """
+        """Rename a loose file to ``….damaged`` and return its new path."""
         path = self._loose(name)
         if path is None:
             raise RecordError(
@@ -195,13 +152,7 @@ class RunStorage:
         return (self.root / ARCHIVE).exists()
 
     def pack(self, target: Path, names: Iterable[str]) -> Path:
-        """Write an archive of these files into the folder `target`.
-
-        The same files give the same bytes.
-
-        Raises:
-            RecordError: If a file cannot be read or the archive not written.
-        """
+        """Write an archive of these files into the folder `target`."""
         buffer = io.BytesIO()
         with tarfile.open(fileobj=buffer, mode="w:xz", preset=6) as archive:
             for name in sorted(names):
@@ -229,7 +180,7 @@ class RunStorage:
         return _members(path, state.st_mtime_ns, state.st_size)
 
 
-@functools.lru_cache(maxsize=4)
+@functools.lru_cache(maxsize=32)
 def _members(path: Path, changed: int, size: int) -> Mapping[str, bytes]:
     """Return the content of an archive by name; read once while the file stays the same."""
     found: dict[str, bytes] = {}

@@ -24,11 +24,11 @@ from reasoningbank.experiment.settings import LearnedMemory, Retries
 from reasoningbank.experiment.storage import RunStorage
 from reasoningbank.judge import findings_of, rule_verdict
 from reasoningbank.memory import Counters, MemoryBank, Snapshot
-from reasoningbank.memory.distillation import Experience
+from reasoningbank.memory.experience import Experience
 from reasoningbank.trajectory import Trajectory, Usage
 
 if TYPE_CHECKING:
-    from reasoningbank.memory.distillation import Distilled
+    from reasoningbank.memory.experience import Distilled
 
 __all__ = [
     "Learner",
@@ -46,11 +46,7 @@ RAN = ("judged", "wrong_form")
 
 
 class Snapshots:
-    """The bank snapshots of a run: `memory/<hash>.jsonl`.
-
-    Args:
-        run: Folder of the run.
-    """
+    """The bank snapshots of a run: `memory/<hash>.jsonl`."""
 
     def __init__(self, run: Path) -> None:
         self._storage = RunStorage(run)
@@ -65,11 +61,7 @@ class Snapshots:
             snapshot.write(self._storage.root / "memory")
 
     def read(self, name: str) -> Snapshot:
-        """Return a snapshot by its hash.
-
-        Raises:
-            RecordError: If it is missing or damaged.
-        """
+        """Return a snapshot by its hash."""
         path = self.file(name)
         try:
             raw = self._storage.read(f"memory/{name}.jsonl")
@@ -85,11 +77,7 @@ class Snapshots:
 
 
 def read_bank(arm: Arm, seed: int) -> Snapshot:
-    """Return the content of the bank that an arm's memory names.
-
-    Raises:
-        UsageError: If it is missing, empty or not a bank.
-    """
+    """Return the content of the bank that an arm's memory names."""
     storage, name = find_bank(arm, seed)
     path = storage.path(name)
     try:
@@ -103,14 +91,7 @@ def read_bank(arm: Arm, seed: int) -> Snapshot:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The verdicts of judges on an attempt, and the one that is learned from.
-
-    Attributes:
-        success: The verdict learned from; None if nothing can be learned.
-        used: The judge that gave it.
-        reason: Its reason.
-        judges: Verdict of each judge; None if it did not decide.
-    """
+    """The verdicts of judges on an attempt, and the one that is learned from."""
 
     success: bool | None
     used: str
@@ -124,16 +105,7 @@ def outcome_of(
     verdict: Mapping[str, Any] | None,
     judgements: Mapping[str, Mapping[str, Any]],
 ) -> Outcome:
-    """Return the verdict on an attempt that an arm learns from.
-
-    An arm that learns from the LM judge believes it, right or wrong, as it would without a gold.
-
-    Args:
-        arm: Its memory names the judge.
-        metric: The experiment's; with `lenient`, a lenient match is a success.
-        verdict: The execution judge's verdict, as a record keeps it.
-        judgements: The verdicts of other judges, as a record keeps them.
-    """
+    """Return the verdict on an attempt that an arm learns from."""
     said = dict(verdict or {})
     counts = said.get("status") not in (None, "gold_defect")
     key = "lenient" if metric == "lenient" else "strict"
@@ -159,10 +131,7 @@ def _judge_of(arm: Arm) -> str:
 
 
 def experiences_of(record: TrialRecord, arm: Arm, task: Task, metric: str) -> Iterator[Experience]:
-    """Yield the attempts of a trial that can be learned from, the chosen one first.
-
-    A record holds the gold; an experience does not.
-    """
+    """Yield the attempts of a trial that can be learned from, the chosen one first."""
     attempts: list[tuple[Any, ...]] = [
         (record.sparql, record.verdict, record.judgements, record.trajectory, record.error)
     ]
@@ -203,10 +172,7 @@ def experiences_of(record: TrialRecord, arm: Arm, task: Task, metric: str) -> It
 
 
 def retrieved_in(record: TrialRecord) -> tuple[str, ...]:
-    """Return the ids of the items that a trial was shown, each once.
-
-    Items shown to the chosen attempt come first.
-    """
+    """Return the ids of the items that a trial was shown, each once."""
     found: dict[str, None] = {}
     others = (Trajectory.from_json(other["trajectory"]) for other in record.rollouts)
     for trajectory in (record.trajectory, *others):
@@ -226,14 +192,7 @@ class Distils(Protocol):
 
 @dataclass(frozen=True)
 class Learner:
-    """Takes the learning steps of one arm's streams.
-
-    Attributes:
-        arm: The arm.
-        metric: The experiment's metric: what counts as a success.
-        distiller: Makes items of experiences.
-        consolidate: Consolidates a bank, given the ids of new items; None to leave it as it is.
-    """
+    """Takes the learning steps of one arm's streams."""
 
     arm: Arm
     metric: str
@@ -248,22 +207,7 @@ class Learner:
         task: Task,
         control: TrialRecord | None = None,
     ) -> Step:
-        """Learn from a trial; the bank is changed.
-
-        Args:
-            bank: The bank that the trial saw.
-            before: Its snapshot.
-            record: The trial.
-            task: Its task.
-            control: The same task without memory, if it was run.
-
-        Returns:
-            The step; its `after` is the bank as it is now.
-
-        Raises:
-            EndpointError: If a distilled item cannot be checked; the bank is unchanged.
-            ModelError: If the distiller's model cannot be reached; the bank is unchanged.
-        """
+        """Learn from a trial; the bank is changed."""
         began = time.monotonic()
         found = outcome_of(self.arm, self.metric, record.verdict, record.judgements)
         experiences = list(experiences_of(record, self.arm, task, self.metric))
@@ -300,11 +244,7 @@ class Learner:
         )
 
     def _counters(self, found: Outcome, control: TrialRecord | None) -> tuple[Counters, str]:
-        """Return what is counted for each item that was shown, and the control's name.
-
-        A success with an item says little, since an easy task succeeds with any item. Whether it
-        helped or hurt comes from the same task with and without memory, by the same judge.
-        """
+        """Return what is counted for each item that was shown, and the control's name."""
         helped = hurt = False
         name = ""
         if control is not None and control.verdict is not None and found.success is not None:
@@ -318,29 +258,7 @@ class Learner:
 
 @dataclass
 class Stream:
-    """One arm's way through the training tasks in one task permutation.
-
-    However the process ends, the next one resumes after the last complete step: a trial on disk
-    is not run again, and nothing is learned from it twice, since a step begins from the snapshot
-    before it.
-
-    Attributes:
-        learner: Takes its steps.
-        order: Number of its task permutation: the seed of its trials.
-        tasks: Its tasks, in order.
-        folder: The run.
-        begin: Returns the initial content of its bank.
-        open_bank: Opens the bank of a snapshot.
-        judge: Returns a record with the judgement that is learned from.
-        control: Returns the trial without memory on a task, if there is one.
-        retries: How often a step is retried after infrastructure errors.
-        pause: Waits some seconds; returns whether the run was stopped meanwhile.
-        again: Trials to run again; only those that ended in an error are.
-        missing: Whether trials that are not on disk are run.
-        limit: Most steps to take, including those on disk; None for all.
-        on_notice: Called with one line for people.
-        stopped: Why it ended before its last step; empty if it did not.
-    """
+    """One arm's way through the training tasks in one task permutation."""
 
     learner: Learner
     order: int
@@ -377,13 +295,7 @@ class Stream:
         return self._at, self._bank
 
     def jobs(self) -> Iterator[Job]:
-        """Yield the missing trials in order, and take each step once its trial is stored.
-
-        The consumer must ask for the next trial only when the record of the last is on disk.
-
-        Raises:
-            RecordError: If the files do not fit together, or cannot be written.
-        """
+        """Yield the missing trials in order, and take each step once its trial is stored."""
         begins = self.begin()
         self.snapshots.write(begins)
         after = [begins.hash]

@@ -34,28 +34,7 @@ def mlflow_tracer(
     on_failure: Callable[[str], None] = logger.warning,
     patience_s: float = 60.0,
 ) -> Iterator[Callable[[TrialRecord], None]]:
-    """Trace a run in MLflow for the length of a block.
-
-    Traces are made from the records on disk by a separate thread. Trials on disk that are not in
-    MLflow are logged first, so the traces of a run that was killed, or ran untraced, are completed.
-    When the block ends, metrics of each arm are logged. A failure of MLflow is reported once and
-    ends the tracing, never the run.
-
-    Args:
-        uri: A database (``sqlite:///mlflow.db``, ``postgresql://…``) or a server
-            (``http://127.0.0.1:5000``). None or empty: the environment's
-            ``MLFLOW_TRACKING_URI``, else ``sqlite:///mlflow.db``.
-        folder: The run.
-        on_failure: Called with one line if tracing fails.
-        patience_s: Seconds to wait at the end for traces not yet written.
-
-    Yields:
-        The observer: give it each record once it is on disk.
-
-    Raises:
-        SetupError: If the extra is not installed.
-        UsageError: If the address cannot store traces.
-    """
+    """Trace a run in MLflow for the length of a block."""
     address = _checked(uri or os.environ.get("MLFLOW_TRACKING_URI") or DEFAULT_URI)
     tracer = _Tracer(address, folder, on_failure)
     tracer.start()

@@ -88,21 +88,7 @@ def attempt_task(
 
 @dataclass
 class Trial:
-    """One trial, which may be run again after infrastructure errors.
-
-    Attributes:
-        context: What all trials share.
-        experiment: Its budget applies if the arm has none.
-        arm: The system under test.
-        task: The task, with its gold.
-        key: Which trial this is.
-        worker: Number of the thread that runs it; a local model keeps a slot per worker.
-        step: Position in a learning stream; None outside one.
-        remember: Returns what the trial is given of memory.
-        tokens: In a token-matched control, the tokens that its attempts are to spend together.
-            The first attempt is then made at temperature 0, as in an arm with one attempt.
-        recall: What it was given of memory.
-    """
+    """One trial, which may be run again after infrastructure errors."""
 
     context: RunContext
     experiment: Experiment
@@ -118,15 +104,7 @@ class Trial:
     _started: str = ""
 
     def run(self) -> TrialRecord:
-        """Run the trial and return its record.
-
-        The attempt's own failures never raise. A failure of the endpoint, the model or the harness
-        gives a record with status `error` and without verdict, which never counts as the agent's
-        failure. Running again makes no new attempt if only the judging of the last one failed.
-
-        Raises:
-            SetupError: If the machine lacks what every trial needs.
-        """
+        """Run the trial and return its record."""
         agent = make_agent(self.arm.agent)
         judged: Judgement | None = None
         rollouts: tuple[Mapping[str, Any], ...] = ()
@@ -180,46 +158,36 @@ class Trial:
         temperature: float | None = None,
         watch: Callable[[Event], None] | None = None,
     ) -> Attempt:
-        """Let the agent answer the task once, unjudged.
-
-        Args:
-            task: The task as the agent may see it.
-            number: Which of several attempts it is.
-            note: Appended to the question.
-            budget: Its limits; by default the arm's or the experiment's.
-            temperature: Sampling temperature; by default the arm's.
-            watch: Called with each event as it is recorded.
-
-        Raises:
-            UsageError: If the arm names an unknown tool.
-        """
+        """Let the agent answer the task once, unjudged."""
         context, arm, recall = self.context, self.arm, self.recall
         agent = make_agent(arm.agent, **arm.options)
         model = context.models.get(arm.lm) if agent.uses_lm else None
+        hidden = context.hidden_by_task.get(task.id, context.hidden)
         recorder = Recorder(redact=list(model.secrets) if model else None, watch=watch)
         counter = UsageCounter(recorder)
         meter = Meter(budget or arm.budget or self.experiment.budget, lambda: counter.usage)
         lms = {}
         if model is not None:
+            fast = context.models[arm.fast_lm] if arm.fast_lm else model
             lms = {
-                role: model.lm(
+                role: one.lm(
                     role=role,
                     temperature=self._temperature(number, temperature),
                     max_tokens=arm.max_tokens,
                     seed=rollout_seed(self.key.seed, number),
                     rollout_id=rollout_seed(self.key.seed, number),
-                    worker=self.worker % model.workers,
+                    worker=self.worker % one.workers,
                     # A model that hangs must not outlast the trial's own limit.
                     timeout_s=min(900.0, meter.budget.seconds or 900.0),
                 )
-                for role in ("solver", "extractor")
+                for role, one in (("solver", model), ("extractor", fast))
             }
         if recall.event is not None:
             recorder.add("memory_retrieved", recall.event, seconds=recall.seconds)
         with RefStore() as store:
             episode = Episode(
                 endpoint=context.endpoint,
-                tools=meter.metered(self._tools(store, recorder)),
+                tools=meter.metered(self._tools(store, recorder, hidden)),
                 lm=lms.get("solver"),
                 extractor=lms.get("extractor"),
                 budget=meter.budget,
@@ -229,7 +197,7 @@ class Trial:
                 callbacks=[counter],
                 context=recall.context,
                 pack=context.pack,
-                hidden=context.hidden,
+                hidden=hidden,
                 examples=recall.examples,
                 demonstrations=(
                     *(context.demonstrations if arm.demonstrations else ()),
@@ -249,7 +217,7 @@ class Trial:
             return replace(attempt, status="error", findings=(gone,))
         return attempt
 
-    def _tools(self, store: RefStore, recorder: Recorder) -> dict[str, Any]:
+    def _tools(self, store: RefStore, recorder: Recorder, hidden: frozenset[str]) -> dict[str, Any]:
         context, wanted = self.context, self.arm.tools
         query_tools = SPARQLTools(
             context.endpoint,
@@ -259,9 +227,7 @@ class Trial:
             profile=context.profile,
         )
         packs = [context.pack] if context.pack else []
-        endpoint_tools = EndpointTools(
-            [context.endpoint], store=store, packs=packs, hidden=context.hidden
-        )
+        endpoint_tools = EndpointTools([context.endpoint], store=store, packs=packs, hidden=hidden)
         tools = query_tools.as_dspy_tools() | endpoint_tools.as_dspy_tools()
         for name in wanted or ():
             if name not in tools:
@@ -368,51 +334,26 @@ def _judged_by_lm(context: RunContext, model: str, record: TrialRecord) -> Trial
 
 
 def judge_record(context: RunContext, model: str, record: TrialRecord) -> TrialRecord:
-    """Let a model judge a trial; return its record with the judgement under ``lm:MODEL``.
-
-    Raises:
-        ModelError: If the model cannot be reached.
-        EndpointError: If the query must be run and the endpoint fails.
-    """
+    """Let a model judge a trial; return its record with the judgement under ``lm:MODEL``."""
+    facts = record.question, record.sparql, record.trajectory
     judgement = judge_with_lm(
-        context,
-        model,
-        record.question,
-        record.sparql,
-        record.trajectory,
-        verdict=record.verdict,
-        evidence=record.evidence,
+        context, model, *facts, verdict=record.verdict, evidence=record.evidence
     )
     return replace(record, judgements={**record.judgements, f"lm:{model}": judgement})
 
 
 def judge_attempts(context: RunContext, model: str, record: TrialRecord) -> TrialRecord:
-    """Let a model judge all attempts of a trial that it has not judged yet.
-
-    Returns:
-        The record with the new judgements; the record itself if none was missing.
-
-    Raises:
-        ModelError: If the model cannot be reached.
-        EndpointError: If a query must be run and the endpoint fails.
-    """
+    """Let a model judge all attempts of a trial that it has not judged yet."""
     name = f"lm:{model}"
     if name not in record.judgements:
         record = judge_record(context, model, record)
-    if all(name in (one.get("judgements") or {}) for one in record.rollouts):
-        return record
     rollouts = []
     for one in record.rollouts:
         known = dict(one.get("judgements") or {})
         if name not in known:
-            known[name] = judge_with_lm(
-                context,
-                model,
-                record.question,
-                one.get("sparql"),
-                Trajectory.from_json(one["trajectory"]),
-                verdict=one.get("verdict"),
-            )
+            trajectory = Trajectory.from_json(one["trajectory"])
+            facts = record.question, one.get("sparql"), trajectory
+            known[name] = judge_with_lm(context, model, *facts, verdict=one.get("verdict"))
         rollouts.append({**one, "judgements": known})
     return replace(record, rollouts=tuple(rollouts))
 
@@ -427,26 +368,7 @@ def judge_with_lm(
     verdict: Mapping[str, Any] | None = None,
     evidence: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Let a model judge an attempt without the gold.
-
-    Args:
-        context: What trials share, with the model open in it.
-        model: The model's name.
-        question: The task's question.
-        sparql: The submitted query; None if there was none.
-        trajectory: What the agent did.
-        verdict: The execution judge's verdict as records keep it; only whether the query ran is
-            read.
-        evidence: The execution judge's evidence as records keep it; only rows of the prediction
-            are read. Without them the query is run.
-
-    Returns:
-        The judgement as records keep it under ``lm:MODEL`` in `judgements`.
-
-    Raises:
-        ModelError: If the model cannot be reached.
-        EndpointError: If the query must be run and the endpoint fails.
-    """
+    """Let a model judge an attempt without the gold."""
     result, failure = _result(context, sparql, verdict or {}, evidence or {})
     case = case_of(
         question,
@@ -462,10 +384,7 @@ def judge_with_lm(
 
 
 def reply_tokens(model: str) -> int | None:
-    """Return the most tokens of a judge's reply; None for a hosted model's own limit.
-
-    A hosted model that thinks before it answers needs more than its answer takes.
-    """
+    """Return the most tokens of a judge's reply; None for a hosted model's own limit."""
     return MAX_REPLY_TOKENS if parse_name(model).is_local else None
 
 

@@ -20,8 +20,6 @@ from reasoningbank.nl2sparql.validation import LEVELS
 from reasoningbank.retrieval import DEFAULT_EMBEDDER, DEFAULT_INDEX
 from reasoningbank.schema import Schema, explainer
 
-__all__ = ["RAGAgent", "translation_confidence"]
-
 
 class RAGAgent:
     """Detect → retrieve → adapt the best example or write → validate → fix with the error.
@@ -39,6 +37,7 @@ class RAGAgent:
         diagnose: Whether a query that fails or returns nothing is probed for the reason.
         embedding: The embedding model, as named for `retrieval.open_embedder`.
         index: What compares vectors, one of `retrieval.INDEXES`.
+        whole_groups: Whether the groups of hidden tasks are hidden too (leave-group-out).
 
     Raises:
         UsageError: If there is no such level.
@@ -58,6 +57,7 @@ class RAGAgent:
         diagnose: bool = True,
         embedding: str = DEFAULT_EMBEDDER,
         index: str = DEFAULT_INDEX,
+        whole_groups: bool = True,
     ) -> None:
         if isinstance(levels, str):
             # The options of an experiment file are words and numbers.
@@ -75,6 +75,7 @@ class RAGAgent:
             "retrieval": retrieval,
             "embedding": embedding,
             "index": index,
+            "whole_groups": whole_groups,
         }
 
     def solve(self, task: Task, episode: Episode) -> Attempt:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -42,6 +42,7 @@ class Scripted:
     model: DummyLM
     secrets: tuple[str, ...] = ()
     workers: int = 1
+    fingerprint: dict[str, str] = field(default_factory=lambda: {"model": "scripted"})
 
     def lm(self, **_: Any) -> DummyLM:
         return self.model
@@ -59,7 +60,7 @@ def scripting(
         shared = model or DummyLM(list(written))
 
         @contextlib.contextmanager
-        def opened(_: str) -> Iterator[Scripted]:
+        def opened(*_: Any, **__: Any) -> Iterator[Scripted]:
             yield Scripted(DummyLM(list(written)) if anew else shared)
 
         monkeypatch.setattr(module, "open_lm", opened)

@@ -59,7 +59,7 @@ def test_the_pipeline_shows_its_steps_as_they_complete(
     assert named(said) == [
         "detect", "retrieve", "constrain", "synthesise", "validate", "fix", "validate", "output",
     ]  # fmt: skip
-    assert "gives no rows" in said.err
+    assert "returns no rows" in said.err
     assert EMPTY in said.err
     assert "\x1b" not in said.err + said.out
     # The answer alone is on standard output, the query as it was written.

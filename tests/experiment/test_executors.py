@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from reasoningbank.corpus import Task
-from reasoningbank.experiment import Arm, Job, TrialKey
+from reasoningbank.experiment import Arm, TrialKey
 from reasoningbank.experiment.executors import Finished, Started, in_chains
+from reasoningbank.experiment.plan import Job
 
 ARM = Arm(name="a", agent="oracle")
 JOBS = [Job(ARM, Task(f"t{i}", "?", "ASK {}", "http://e/"), TrialKey("a", f"t{i}", 0)) for i in

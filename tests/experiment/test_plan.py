@@ -117,5 +117,5 @@ def test_questions_come_in_the_language_that_is_asked_for() -> None:
     assert [task.id for task in english] == [task.id for task in italian]
     assert {task.language for task in italian} == {"it"}
     assert not {task.query for task in english} & {task.query for task in italian}
-    with pytest.raises(UsageError, match="asks nothing in 'de'; choose it or en"):
+    with pytest.raises(UsageError, match="choose it or en"):
         plan_run(Experiment(name="x", pack="liita", language="de", arms=(arm,)))

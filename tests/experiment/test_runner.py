@@ -135,7 +135,7 @@ def test_a_disk_that_fills_up_keeps_what_is_there(
         ({"name": "a", "agent": "direct", "lm": "locla"}, "locla"),
         (
             {"name": "a", "agent": "direct", "lm": "ollama/nobodys", "budget": {"dollars": 1}},
-            "arm a: no price is known for ollama/nobodys.*limit tokens instead",
+            "limit tokens instead",
         ),
     ],
 )
@@ -283,13 +283,10 @@ def test_a_compressed_record_is_not_counted_beside_its_successor(
     run_experiment(experiment, folder)
     copy = folder.archive(tmp_path / "copy")
     key = next(iter(copy.keys()))
-    copy.file(key).with_suffix("").write_bytes(folder.file(key).read_bytes())
+    copy.write(folder.read(key))
     assert len(list(copy.trials())) == 2
     copy.write(copy.read(key))
-    assert [path.name for path in sorted(copy.path.rglob("t*.json*"))] == [
-        "t000.0.json",
-        "t001.0.json.gz",
-    ]
+    assert [path.name for path in copy.path.rglob("t*.json*")] == ["t000.0.json"]
     run_experiment(experiment, copy)
     assert len(list(copy.archive(tmp_path / "again").trials())) == 2
 

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from pyoxigraph import BlankNode, NamedNode, RdfFormat, Triple, parse
 
 from reasoningbank.algebra import Limits, Runtime
-from reasoningbank.algebra.addresses import checked
+from reasoningbank.algebra.web import checked
 from reasoningbank.corpus import DocumentSpace, Pack
 from reasoningbank.errors import UsageError
 from reasoningbank.ldp import LDPServer
@@ -22,8 +22,6 @@ from reasoningbank.ldp.documents import checked_base, checked_document
 from reasoningbank.sparql import EndpointConfig
 from reasoningbank.sparql.server import open_data
 from reasoningbank.sparql.terms import full
-
-__all__ = ["Scene", "Stage", "open_stage"]
 
 #: Limits of one run of a program.
 LIMITS = Limits(requests=2_000, rows=100_000, seconds=120.0)
