@@ -317,7 +317,7 @@ class Recalls:
         question, linking = job.task.query, job.arm.entity_linking
         shown: dict[str, Any] = {
             "examples": takes_examples(job.arm.agent),
-            "link": self._linker.linked if linking else None,
+            "link": self._linker.annotated if linking else None,
         }
         found = retrieve(
             bank,
