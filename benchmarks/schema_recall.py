@@ -26,10 +26,9 @@ from reasoningbank.corpus import (
 )
 from reasoningbank.lm.tokens import count_tokens
 from reasoningbank.memory.hints import load_notes
-from reasoningbank.memory.layers import SchemaCard, SchemaIndex, SchemaMap
-from reasoningbank.memory.layers.schema_probe import look, unsure
-from reasoningbank.schema import Schema
-from reasoningbank.sparql import EndpointConfig, SPARQLClient, compact, discover
+from reasoningbank.memory.schema_card import SchemaCard, SchemaIndex
+from reasoningbank.schema import Schema, SchemaMap, observed_values
+from reasoningbank.sparql import EndpointConfig, SPARQLClient, compact
 from reasoningbank.sparql.terms import RDF_TYPE, absolute
 from reasoningbank.sparql.tokens import tokenize
 from reasoningbank.sparql.tree import outline
@@ -56,8 +55,8 @@ def main() -> None:
     with open_endpoint(pack) as endpoint, SPARQLClient(endpoint) as client:
         vocabulary = Schema.of(endpoint, pack.schema)
         others = {other.url: Schema.of(other) for other in endpoint.federated}
-        seen = look(client, unsure(vocabulary))
-        schema = SchemaMap.of(vocabulary, discover(client).void, others, seen)
+        seen = observed_values(client, vocabulary)
+        schema = SchemaMap.of(vocabulary, others, seen)
         index = SchemaIndex(schema, [vocabulary, *others.values()])
     by_use = _by_use([vocabulary, *others.values()], index)
     plain = SchemaCard(endpoint, schema, index)

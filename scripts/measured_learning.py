@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from reasoningbank.analysis import summarise_run
-from reasoningbank.analysis.memory_tables import (
+from reasoningbank.analysis.run_tables import (
+    arm_table,
     bank_table,
+    comparison_table,
     learning_table,
     rejected_table,
     sampled_table,
@@ -14,7 +16,6 @@ from reasoningbank.analysis.memory_tables import (
     stream_table,
     use_table,
 )
-from reasoningbank.analysis.summary_tables import arm_table, comparison_table
 from reasoningbank.analysis.tables import Table, titled
 from reasoningbank.corpus.task import shuffle_key
 from reasoningbank.experiment import RunFolder
@@ -50,7 +51,7 @@ def _section(name: str, title: str) -> str:
     stated = [one for one in (summary.comparison, *summary.claims) if one is not None]
     tables = [
         arm_table(summary),
-        comparison_table(stated, f"stated beforehand ({by})"),
+        comparison_table(stated, f"pre-registered ({by})"),
         comparison_table(summary.others, f"every other arm ({by})"),
         sampled_table(summary.arms),
     ]
@@ -71,7 +72,7 @@ def _section(name: str, title: str) -> str:
 
 def _items(folder: RunFolder, arm: str) -> Table:
     """Return some of what an arm's first stream learned, drawn by id and not by worth."""
-    headers = ("item", "kind", "title", "what it says", "tasks", "shown", "helped", "hurt")
+    headers = ("item", "kind", "title", "content", "tasks", "shown", "helped", "hurt")
     steps = StepFolder(folder.path, arm, 0).taken()
     if not steps:
         return Table("", headers, [])

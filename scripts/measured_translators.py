@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 from reasoningbank.analysis import read_translations
-from reasoningbank.analysis.nl2sparql_rows import ArmRows
-from reasoningbank.analysis.nl2sparql_tables import (
+from reasoningbank.analysis.tables import Table, titled
+from reasoningbank.analysis.translators import (
+    ArmRows,
     agent_table,
     brier_table,
     language_table,
-    mending_table,
     pattern_table,
     reliability_table,
+    repair_table,
     scenario_table,
 )
-from reasoningbank.analysis.tables import Table, titled
 
 RESULTS = Path(__file__).resolve().parent.parent / "experiments" / "results"
 
@@ -42,7 +42,7 @@ SECTIONS = (
     Section(
         "Four ways from a question to a query",
         ("nl2sparql", "nl2sparql_uniprot"),
-        (agent_table, mending_table, brier_table, reliability_table),
+        (agent_table, repair_table, brier_table, reliability_table),
     ),
     Section(
         "What scores are worth, on questions of the train split",
@@ -56,12 +56,12 @@ SECTIONS = (
     Section(
         "What retrieval, validation and mending add, on the lexicon",
         ("nl2sparql_parts",),
-        (agent_table, mending_table),
+        (agent_table, repair_table),
     ),
     Section(
         "What the steps of the graph add, on the lexicon",
         ("nl2sparql_graph",),
-        (agent_table, mending_table),
+        (agent_table, repair_table),
     ),
     Section(
         "The graph once more, after its writer was told whole what exploring finds",
@@ -71,7 +71,7 @@ SECTIONS = (
             "nl2sparql_uniprot",
             "nl2sparql_uniprot_graph_again",
         ),
-        (agent_table, mending_table),
+        (agent_table, repair_table),
         (
             "nl2sparql/graph",
             "nl2sparql_graph_again/graph",
@@ -82,7 +82,7 @@ SECTIONS = (
     Section(
         "Italian against English, the same questions",
         ("nl2sparql_italian", "nl2sparql"),
-        (language_table, mending_table),
+        (language_table, repair_table),
         ("nl2sparql_italian/rag", "nl2sparql/rag"),
     ),
 )

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from dspy.primitives.code_interpreter import FinalOutput
 
-from reasoningbank.agents import Call, Demonstration, load_demonstrations
+from reasoningbank.agents import Demonstration, ToolCall, load_demonstrations
 from reasoningbank.agents.sandbox import Sandbox
 from reasoningbank.corpus import load_pack, open_endpoint
 from reasoningbank.sparql import EndpointConfig
@@ -38,7 +38,7 @@ def replay(config: EndpointConfig, demonstration: Demonstration) -> Demonstratio
     return demonstration.model_copy(update={"turns": tuple(turns), "calls": calls})
 
 
-def recall(config: EndpointConfig, demonstration: Demonstration) -> Iterator[Call]:
+def recall(config: EndpointConfig, demonstration: Demonstration) -> Iterator[ToolCall]:
     """Yield the demonstration's tool calls with what they return now."""
     tools = SPARQLTools(config)
     named = tools.as_dspy_tools()

@@ -7,13 +7,18 @@ and the self-correcting graph of `reasoningbank.nl2sparql`.
 """
 
 from reasoningbank.agents.budget import Budget, Meter
-from reasoningbank.agents.demonstrations import Call, Demonstration, Turn, load_demonstrations
+from reasoningbank.agents.demonstrations import (
+    CodeTurn,
+    Demonstration,
+    ToolCall,
+    load_demonstrations,
+)
 from reasoningbank.agents.protocol import (
     Agent,
     Attempt,
     AttemptStatus,
     Episode,
-    Example,
+    FewShotExample,
     failure_of,
 )
 from reasoningbank.agents.registry import AGENTS, asks_model, make_agent, takes_examples
@@ -25,12 +30,12 @@ __all__ = [
     "Attempt",
     "AttemptStatus",
     "Budget",
-    "Call",
+    "CodeTurn",
     "Demonstration",
     "Episode",
-    "Example",
+    "FewShotExample",
     "Meter",
-    "Turn",
+    "ToolCall",
     "asks_model",
     "failure_of",
     "load_demonstrations",

@@ -19,8 +19,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from reasoningbank.errors import BudgetError, ToolError
 from reasoningbank.trajectory import Usage
 
-__all__ = ["Budget", "Meter"]
-
 
 class Budget(BaseModel):
     """Limits of one trial; None means no limit.

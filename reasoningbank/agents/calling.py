@@ -16,26 +16,10 @@ from reasoningbank.lm import lm_failure
 from reasoningbank.lm.calls import is_timeout
 from reasoningbank.sparql import EndpointConfig
 
-__all__ = ["ask_once", "asking", "prefix_names"]
-
 
 @contextlib.contextmanager
 def asking(episode: Episode, *callbacks: Any) -> Iterator[None]:
-    """Run DSPy modules with the episode's model; nothing outside the block is configured.
-
-    A reply that cannot be parsed is not requested again in another format, so that a prediction
-    is one call.
-
-    Args:
-        episode: Whose model and callbacks to use.
-        *callbacks: Further DSPy callbacks.
-
-    Raises:
-        BudgetError: If the prompt outgrew the model's context window, or the model had not
-            answered when the attempt's seconds were used up.
-        ModelError: If the model cannot be reached.
-        AdapterParseError: If a reply cannot be parsed.
-    """
+    """Run DSPy modules with the episode's model; nothing outside the block is configured."""
     active = [*episode.callbacks, *callbacks]
     with dspy.context(lm=episode.lm, adapter=_adapter(), callbacks=active):
         try:
@@ -59,24 +43,7 @@ def ask_once(
     demos: Sequence[dspy.Example] = (),
     config: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Make one prediction and return its outputs by name.
-
-    Args:
-        signature: A DSPy signature.
-        inputs: The inputs by name.
-        lm: The model; that of the `dspy.context` by default.
-        adapter: How the call is written; `dspy.ChatAdapter` by default.
-        demos: Few-shot examples, as turns before the question.
-        config: Settings of this call, e.g. ``temperature``.
-
-    Returns:
-        The outputs; empty if the reply cannot be parsed.
-
-    Raises:
-        ModelError: If the model cannot be reached.
-        BudgetError: If the prompt does not fit the model's context window.
-        SetupError: If the model's key or name is wrong.
-    """
+    """Make one prediction and return its outputs by name."""
     predict = dspy.Predict(signature, **(config or {}))
     predict.demos = list(demos)
     given = {"lm": lm} if lm is not None else {}

@@ -13,12 +13,10 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from reasoningbank.errors import UsageError
 
-__all__ = ["Call", "Demonstration", "Turn", "load_demonstrations", "load_listed"]
-
 _Item = TypeVar("_Item", bound=BaseModel)
 
 
-class Turn(BaseModel):
+class CodeTurn(BaseModel):
     """One turn: the reason, the code, and what it printed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -28,7 +26,7 @@ class Turn(BaseModel):
     output: str = ""
 
 
-class Call(BaseModel):
+class ToolCall(BaseModel):
     """One tool call: the reason, the tool with its arguments, and what it returned."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -45,8 +43,8 @@ class Demonstration(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     question: str
-    turns: tuple[Turn, ...]
-    calls: tuple[Call, ...] = ()
+    turns: tuple[CodeTurn, ...]
+    calls: tuple[ToolCall, ...] = ()
 
 
 def load_demonstrations(path: Path) -> tuple[Demonstration, ...]:
@@ -59,11 +57,7 @@ def load_demonstrations(path: Path) -> tuple[Demonstration, ...]:
 
 
 def load_listed(path: Path, kind: type[_Item]) -> tuple[_Item, ...]:
-    """Read a JSON file that is a list of items of a kind; a missing file holds none.
-
-    Raises:
-        UsageError: If the file is not a list of them.
-    """
+    """Read a JSON file that is a list of items of a kind; a missing file holds none."""
     if not path.exists():
         return ()
     try:

@@ -14,8 +14,6 @@ from reasoningbank.findings import Finding
 from reasoningbank.lm import PlainAdapter
 from reasoningbank.lm.reply import query_in
 
-__all__ = ["DirectAgent", "OracleAgent", "written_query"]
-
 #: Prefixes are named, not written out: a small model copies their lines, or invents them, until
 #: its tokens run out. The client declares those that a query leaves undeclared.
 INSTRUCTIONS = """\
@@ -26,10 +24,7 @@ Reply with the query alone."""
 
 
 class OracleAgent:
-    """Submits the gold query: the test of corpus, endpoint and judge.
-
-    It must score 1.0 on every task of a sound corpus.
-    """
+    """Submits the gold query: the test of corpus, endpoint and judge."""
 
     name = "oracle"
     uses_lm = False
@@ -44,22 +39,14 @@ class OracleAgent:
 
 
 class DirectAgent:
-    """Asks the model once and submits what it wrote, unexecuted.
-
-    Few-shot examples come before the question as turns of the conversation, the nearest last: a
-    small model imitates its own earlier turns.
-    """
+    """Asks the model once and submits what it wrote, unexecuted."""
 
     name = "direct"
     uses_lm = True
     sees_gold = False
 
     def solve(self, task: Task, episode: Episode) -> Attempt:
-        """Answer with one call to the model.
-
-        Raises:
-            ModelError: If the model cannot be reached.
-        """
+        """Answer with one call to the model."""
         status: AttemptStatus = "submitted"
         try:
             episode.meter.turn()
@@ -71,12 +58,7 @@ class DirectAgent:
 
 
 def written_query(episode: Episode, question: str) -> str | None:
-    """Ask the model once for the query that answers a question; None if it wrote none.
-
-    Raises:
-        BudgetError: If the prompt outgrew the model's context, or it did not answer in time.
-        ModelError: If the model cannot be reached.
-    """
+    """Ask the model once for the query that answers a question; None if it wrote none."""
     demos = [
         dspy.Example(question=shown.question, sparql=shown.query).with_inputs("question")
         for shown in reversed(episode.examples)

@@ -16,17 +16,6 @@ from reasoningbank.trajectory import Recorder, Trajectory, Usage
 if TYPE_CHECKING:
     import dspy
 
-__all__ = [
-    "Agent",
-    "Attempt",
-    "AttemptStatus",
-    "Episode",
-    "Example",
-    "conclude",
-    "failure_of",
-    "last_query_with_rows",
-]
-
 #: submitted: the agent gave its query. fallback: its loop ended and a query was extracted.
 #: exhausted: a budget ended it. refused: the model gave no query. error: the harness or the
 #: infrastructure failed, which never counts as the agent's failure.
@@ -70,7 +59,7 @@ class Attempt:
 
 
 @dataclass(frozen=True)
-class Example:
+class FewShotExample:
     """A question and the query that answered it.
 
     Attributes:
@@ -115,7 +104,7 @@ class Episode:
     sandbox: Callable[[], Any] | None = None
     callbacks: list[Any] = field(default_factory=list)
     demonstrations: tuple[Any, ...] = ()
-    examples: tuple[Example, ...] = ()
+    examples: tuple[FewShotExample, ...] = ()
     pack: Pack | None = None
     hidden: frozenset[str] = frozenset()
 
@@ -164,14 +153,7 @@ def conclude(
     status: AttemptStatus,
     findings: Iterable[Finding | ReasoningBankError] = (),
 ) -> Attempt:
-    """Return the attempt; without a query, use the last one that ran and had rows.
-
-    Args:
-        episode: The episode that ended.
-        sparql: The query that was submitted or extracted; None if there is none.
-        status: How the loop ended.
-        findings: What went wrong.
-    """
+    """Return the attempt; without a query, use the last one that ran and had rows."""
     found = [one if isinstance(one, Finding) else one.finding for one in findings]
     if sparql is None:
         sparql = last_query_with_rows(episode.recorder.trajectory())

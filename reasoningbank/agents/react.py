@@ -30,8 +30,6 @@ from reasoningbank.lm import lm_failure
 from reasoningbank.lm.reply import query_in
 from reasoningbank.trajectory import Recorder
 
-__all__ = ["ReActAgent"]
-
 #: As far as the loops allow, the same words as those of `rlm`.
 INSTRUCTIONS = """\
 Write the SPARQL query that answers the question over the endpoint {name}.
@@ -61,14 +59,7 @@ _UNREADABLE = "unreadable"
 
 
 class ReActAgent:
-    """`dspy.ReAct` (Yao et al., arXiv 2210.03629) with the tools and records of `rlm`.
-
-    It is the control for `rlm`: the same tools, budget, hints and demonstrations, but calls
-    instead of code.
-
-    Args:
-        max_output_chars: Characters of an observation that the model sees.
-    """
+    """`dspy.ReAct` (Yao et al., arXiv 2210.03629) with the tools and records of `rlm`."""
 
     name = "react"
     uses_lm = True
@@ -78,12 +69,7 @@ class ReActAgent:
         self._max_output_chars = max_output_chars
 
     def solve(self, task: Task, episode: Episode) -> Attempt:
-        """Answer by tool calls, ended by `finish`, a budget, or a repeated call.
-
-        Raises:
-            EndpointError: If the endpoint fails.
-            ModelError: If the model cannot be reached.
-        """
+        """Answer by tool calls, ended by `finish`, a budget, or a repeated call."""
         calls = ToolRecorder(episode.recorder)
         react = self._program(episode)
         try:
@@ -123,22 +109,7 @@ class ReActAgent:
 
 
 class RecordedReAct(dspy.ReAct):  # type: ignore[misc]
-    """`dspy.ReAct` with the rules of `RecordedRLM`, so that only the loop differs.
-
-    An observation is the text that the sandbox would have printed, cut at the same length; a
-    tool's failure is its one line. A reply that cannot be parsed is a failed turn, not the end. A
-    call that was already made is answered with a hint, and the temperature rises; the second such
-    call ends the loop. A prompt that no longer fits the model's context ends the attempt; DSPy
-    would drop the oldest calls instead.
-
-    Args:
-        signature: Inputs and outputs.
-        tools: The tools; each call reaches DSPy's callbacks.
-        max_iters: Turns.
-        meter: Counts turns and raises when a budget is used up.
-        recorder: Where failed replies are recorded; calls are recorded by the callbacks.
-        max_output_chars: Characters of an observation that the model sees.
-    """
+    """`dspy.ReAct` with the rules of `RecordedRLM`, so that only the loop differs."""
 
     def __init__(
         self,

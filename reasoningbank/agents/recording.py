@@ -21,21 +21,11 @@ from reasoningbank.refs import Ref
 from reasoningbank.sparql import EndpointConfig, PreparedQuery, Result, SPARQLClient
 from reasoningbank.trajectory import Recorder
 
-__all__ = ["RecordedClient", "ToolRecorder"]
-
 _QUERY_TOOL = "sparql_query"
 
 
 class ToolRecorder(BaseCallback):  # type: ignore[misc]
-    """Writes a `tool_call` event when a call begins and a `tool_result` when it ends.
-
-    Args:
-        recorder: Where the events go.
-
-    Attributes:
-        parent: Index of the event that makes calls now, e.g. the code being executed.
-        infrastructure_failures: How many calls failed because of the endpoint.
-    """
+    """Writes a `tool_call` event when a call begins and a `tool_result` when it ends."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
@@ -86,18 +76,7 @@ class ToolRecorder(BaseCallback):  # type: ignore[misc]
 
 
 class RecordedClient(SPARQLClient):
-    """A client whose queries are metered and recorded as calls of `sparql_query`.
-
-    Agents made of fixed steps use it, so that judges and records see their queries as they see
-    those of a tool loop.
-
-    Args:
-        episode: Whose endpoint, meter and recorder are used.
-        endpoint: Another endpoint to query, e.g. a federated one.
-
-    Attributes:
-        exhausted: The error of the budget that refused a query; None before that.
-    """
+    """A client whose queries are metered and recorded as calls of `sparql_query`."""
 
     def __init__(self, episode: Episode, endpoint: EndpointConfig | None = None) -> None:
         super().__init__(endpoint or episode.endpoint)
@@ -113,13 +92,7 @@ class RecordedClient(SPARQLClient):
         timeout_s: float | None = None,
         max_rows: int | None = None,
     ) -> Result:
-        """Query the endpoint as `SPARQLClient.query` does.
-
-        Raises:
-            BudgetError: If the episode's tool calls are used up.
-            QueryError: If the query is wrong.
-            EndpointError: If the endpoint fails.
-        """
+        """Query the endpoint as `SPARQLClient.query` does."""
         try:
             self._count()
         except ToolError as error:

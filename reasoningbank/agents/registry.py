@@ -9,8 +9,6 @@ from typing import Any, cast
 from reasoningbank.agents.protocol import Agent
 from reasoningbank.errors import UsageError
 
-__all__ = ["AGENTS", "asks_model", "make_agent", "takes_examples"]
-
 #: Name → ``module:Class``, or what makes the agent.
 AGENTS: dict[str, str | Callable[..., Agent]] = {
     "oracle": "reasoningbank.agents.direct:OracleAgent",

@@ -30,8 +30,6 @@ from reasoningbank.findings import Finding
 from reasoningbank.lm.reply import query_in
 from reasoningbank.trajectory import Recorder
 
-__all__ = ["RLMAgent", "turn_examples"]
-
 INSTRUCTIONS = """\
 Write the SPARQL query that answers the question over the endpoint {name}.
 Each turn you write Python; it runs, and you see what it prints. Variables persist.
@@ -56,14 +54,7 @@ CUT = "\n[Cut] The reply reached the length limit before its code ended: write l
 
 
 class RLMAgent:
-    """`dspy.RLM` in the Deno/Pyodide sandbox, with the tools and demonstration turns.
-
-    The instructions are our own, half as long as DSPy's: a small model reads 50 tokens a second.
-
-    Args:
-        max_output_chars: Characters of a turn's output that the model sees.
-        max_sub_calls: Calls of the sandbox's own `llm_query`; it is mentioned if above 0.
-    """
+    """`dspy.RLM` in the Deno/Pyodide sandbox, with the tools and demonstration turns."""
 
     name = "rlm"
     uses_lm = True
@@ -74,13 +65,7 @@ class RLMAgent:
         self._max_sub_calls = max_sub_calls
 
     def solve(self, task: Task, episode: Episode) -> Attempt:
-        """Answer by turns of code, ended by a submission, a budget, or a repeated turn.
-
-        Raises:
-            EndpointError: If the endpoint fails.
-            ModelError: If the model cannot be reached.
-            SetupError: If the sandbox cannot be started.
-        """
+        """Answer by turns of code, ended by a submission, a budget, or a repeated turn."""
         calls = ToolRecorder(episode.recorder)
         rlm = self._program(episode, calls)
         sparql: str | None = None
@@ -127,21 +112,7 @@ class RLMAgent:
 
 
 class RecordedRLM(dspy.RLM):  # type: ignore[misc]
-    """`dspy.RLM` that is metered and recorded, and ends when it repeats itself.
-
-    A reply that cannot be parsed is a failed turn, not the end; if it was cut at the token limit,
-    the model is shown that. Code that was already run is answered with a hint, not run again, and
-    the temperature rises; the second such turn ends the loop, and the extract step answers.
-
-    Args:
-        meter: Counts turns and raises when a budget is used up.
-        recorder: Where turns are recorded.
-        calls: Records tool calls, under the turn they belong to.
-        **options: As for `dspy.RLM`.
-
-    Attributes:
-        fell_back: Whether the answer was extracted instead of submitted.
-    """
+    """`dspy.RLM` that is metered and recorded, and ends when it repeats itself."""
 
     def __init__(
         self, *, meter: Meter, recorder: Recorder, calls: ToolRecorder, **options: Any

@@ -14,8 +14,6 @@ from reasoningbank.agents.protocol import Episode
 from reasoningbank.corpus import Task
 from reasoningbank.lm import stuck_temperature
 
-__all__ = ["UNREADABLE", "Repeats", "inputs_of", "task_signature", "tool_lines", "tool_objects"]
-
 #: Instructions of the extract step.
 TASK = "Write the SPARQL query that answers the question over the endpoint {name}."
 #: Event of a reply that the adapter could not parse.
@@ -29,10 +27,7 @@ _known: weakref.WeakKeyDictionary[Any, dict[str, dspy.Tool]] = weakref.WeakKeyDi
 
 
 def task_signature(episode: Episode) -> Any:
-    """Return the signature: advice if there is any, the question, and the query.
-
-    The advice comes first: it is the same for many questions and stays in a server's prefix cache.
-    """
+    """Return the signature: advice if there is any, the question, and the query."""
     fields: dict[str, Any] = {}
     if episode.context:
         fields["memory"] = (str, dspy.InputField(desc="advice from earlier tasks"))
@@ -48,15 +43,7 @@ def inputs_of(task: Task, episode: Episode) -> dict[str, str]:
 
 
 def tool_lines(tools: Mapping[str, Callable[..., Any]]) -> str:
-    """Return the tools as a prompt lists them, one line each.
-
-    Examples:
-        >>> def look(ref: str, n: int = 5) -> list[str]:
-        ...     \"\"\"Return the first n rows.\"\"\"
-        ...     return []
-        >>> tool_lines({"look": look})
-        '- `look(ref, n=5)`: Return the first n rows.'
-    """
+    """Return the tools as a prompt lists them, one line each."""
     return "\n".join(_tool_line(name, tool) for name, tool in tools.items())
 
 
@@ -70,11 +57,7 @@ def _tool_line(name: str, tool: Callable[..., Any]) -> str:
 
 
 def tool_objects(tools: Mapping[str, Callable[..., Any]]) -> list[dspy.Tool]:
-    """Return the tools for `dspy.RLM` and `dspy.ReAct`.
-
-    Each trial has its own tools, but of the same functions; building their schemas again would
-    take 30 ms of processor time a trial, so they are cached.
-    """
+    """Return the tools for `dspy.RLM` and `dspy.ReAct`."""
     return [_tool_object(name, tool) for name, tool in tools.items()]
 
 
@@ -96,23 +79,7 @@ def _never_called() -> None:
 
 
 class Repeats:
-    """Detects turns that repeat an earlier one; at temperature 0 a small model never stops.
-
-    Only spaces that indent a line distinguish two texts.
-
-    Args:
-        predict: The `dspy.Predict` that writes the turns; its temperature rises at a repeat. The
-            model's seed keeps this reproducible.
-
-    Examples:
-        >>> repeats = Repeats(dspy.Predict("question -> code"))
-        >>> repeats.again("look( 1 )"), repeats.again("look(  1 )"), repeats.too_many
-        (False, True, False)
-        >>> repeats.again("look( 1 )"), repeats.too_many
-        (True, True)
-        >>> repeats.again("if x:\\nlook(2)"), repeats.again("if x:\\n    look(2)")
-        (False, False)
-    """
+    """Detects turns that repeat an earlier one; at temperature 0 a small model never stops."""
 
     def __init__(self, predict: Any) -> None:
         self._predict = predict

@@ -64,7 +64,7 @@ def within(bases: Iterable[str], url: str) -> str | None:
 
 
 @dataclass(frozen=True)
-class Addresses:
+class AddressMap:
     """Public addresses and the real ones that requests are sent to."""
 
     real: Mapping[str, str] = field(default_factory=dict)

@@ -159,7 +159,7 @@ class Block:
 
 
 @dataclass
-class Budget:
+class RunBudget:
     """The rows, seconds and depth that a run has used; threads may share it."""
 
     limits: Limits
@@ -207,7 +207,7 @@ class Evaluation:
     runtime: RuntimeOf
     path: str
     scope: Scope
-    budget: Budget
+    budget: RunBudget
     names: frozenset[str] = frozenset()
     endpoint: str = ""
     base: str | None = None

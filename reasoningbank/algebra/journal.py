@@ -1,31 +1,33 @@
 """A journal on disk of the writes of a run: each is recorded before it is sent, and again after.
 
 So after any failure the journal says which writes were done, which were not, and which are
-unknown; a resumed run repeats none of the done ones. It is a file of JSON lines; an incomplete
-line is a request that was not sent, or an outcome that is unknown.
+unknown; a resumed run repeats none of the done ones. It is an SQLite database.
 """
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import hashlib
 import json
-import os
+import sqlite3
 import threading
 import uuid
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Any, Literal
-
-from filelock import FileLock, Timeout
+from typing import Any, Literal
 
 from reasoningbank.errors import RecordError, UsageError
 
 State = Literal["done", "refused", "not sent", "unanswered"]
-_FORMAT = "reasoningbank algebra journal 1"
+_FORMAT = "reasoningbank algebra journal 2"
+_TABLES = """
+CREATE TABLE journal (format TEXT, program TEXT, seed TEXT);
+CREATE TABLE writes (
+  number INTEGER PRIMARY KEY, method TEXT, url TEXT, digest TEXT, condition TEXT,
+  state TEXT DEFAULT 'unanswered', status INTEGER DEFAULT 0, at TEXT DEFAULT '', why TEXT DEFAULT ''
+);
+"""
 
 
 @dataclass(frozen=True)
@@ -82,18 +84,40 @@ class Journal:
     def __init__(
         self, file: Path | None = None, *, program: str = "", resume: bool = False
     ) -> None:
-        self._file = file
+        self._where = str(file or "")
         self._lock = threading.Lock()
         self._writes: dict[int, Write] = {}
         self._known: defaultdict[tuple[str, str, str], deque[Write]] = defaultdict(deque)
         self._seed = uuid.uuid4().hex
         self._drawn: Counter[str] = Counter()
-        self._out: IO[bytes] | None = None
-        self._held: FileLock | None = None
-        if file is not None:
-            self._open(file, program, resume)
-        elif resume:
-            raise _unusable("a run cannot be resumed without its journal", hint="name the journal")
+        there = file is not None and file.exists() and file.stat().st_size > 0
+        if resume and not there:
+            raise self._unusable("there is no journal to resume", "no-journal", "name the journal")
+        if there and not resume:
+            hint = "resume it, or name another file"
+            raise self._unusable("the journal already exists", "journal-exists", hint)
+        try:
+            if file is not None:
+                file.parent.mkdir(parents=True, exist_ok=True)
+            self._db = sqlite3.connect(
+                file or ":memory:", timeout=0, isolation_level=None, check_same_thread=False
+            )
+        except (OSError, sqlite3.Error) as error:
+            raise self._failed(error) from None
+        try:
+            # The first write takes the lock, which is held until the journal is closed.
+            self._run("PRAGMA locking_mode=EXCLUSIVE")
+            self._run("BEGIN EXCLUSIVE")
+            if there:
+                self._read(program)
+            else:
+                for statement in _TABLES.split(";")[:-1]:
+                    self._run(statement)
+                self._run("INSERT INTO journal VALUES (?, ?, ?)", _FORMAT, program, self._seed)
+            self._run("COMMIT")
+        except BaseException:
+            self._db.close()
+            raise
 
     def __enter__(self) -> Journal:
         return self
@@ -102,14 +126,9 @@ class Journal:
         self.close()
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file; `writes` stays available."""
         with self._lock:
-            if self._out is not None:
-                self._out.close()
-                self._out = None
-            if self._held is not None:
-                self._held.release()
-                self._held = None
+            self._db.close()
 
     def earlier(self, method: str, url: str, digest: str) -> Write | None:
         """Return the done or unanswered write of an earlier run that this one would repeat.
@@ -127,19 +146,17 @@ class Journal:
             RecordError: If it cannot be written to disk; it must not be sent then.
         """
         with self._lock:
-            number = len(self._writes) + 1
-            write = Write(number, method, url, digest, condition)
-            self._note({key: v for key, v in asdict(write).items() if v and key != "state"})
-            self._writes[number] = write
+            write = Write(len(self._writes) + 1, method, url, digest, condition)
+            self._run(
+                "INSERT INTO writes (number, method, url, digest, condition) VALUES (?,?,?,?,?)",
+                *(write.number, method, url, digest, json.dumps(dict(condition))),
+            )
+            self._writes[write.number] = write
             return write
 
     def again(self, write: Write, condition: Mapping[str, str]) -> Write:
         """Record that an unanswered write is about to be sent once more; see `begin`."""
-        with self._lock:
-            self._note({"number": write.number, "condition": dict(condition)})
-            repeated = replace(write, condition=condition, earlier=False)
-            self._writes[write.number] = repeated
-            return repeated
+        return self._update(replace(write, condition=condition, earlier=False))
 
     def end(
         self, write: Write, state: State, *, status: int = 0, at: str = "", why: str = ""
@@ -149,10 +166,7 @@ class Journal:
         Raises:
             RecordError: If it cannot be written to disk; a later run takes it for unanswered then.
         """
-        with self._lock:
-            self._writes[write.number] = replace(write, state=state, status=status, at=at, why=why)
-            line = {"number": write.number, "state": state, "status": status, "at": at, "why": why}
-            self._note({key: value for key, value in line.items() if value})
+        self._update(replace(write, state=state, status=status, at=at, why=why))
 
     def writes(self) -> tuple[Write, ...]:
         """Return all writes, including those of earlier runs."""
@@ -171,123 +185,55 @@ class Journal:
             text = f"{self._seed} {place} {self._drawn[place]}"
         return str(uuid.UUID(bytes=hashlib.sha256(text.encode()).digest()[:16], version=4))
 
-    def _open(self, file: Path, program: str, resume: bool) -> None:
-        missing = _unusable("there is no journal to resume", file)
-        if resume and not file.exists():
-            raise missing
-        try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            self._held = FileLock(f"{file}.lock", timeout=0)
-            self._held.acquire()
-            # Only now, since another run may have written it until now.
-            there = file.exists() and file.stat().st_size > 0
-            if there and not resume:
-                hint = "resume it, or name another file"
-                raise _unusable("there is a journal already", file, hint, "journal-exists")
-            if resume and not there:
-                raise missing
-            size = self._read(file, program) if there else 0
-            self._out = file.open("r+b" if there else "wb", buffering=0)
-            if there:
-                # An incomplete last line is removed.
-                self._out.truncate(size)
-                self._out.seek(size)
-            else:
-                self._note({"journal": _FORMAT, "program": program, "seed": self._seed})
-        except Timeout:
-            self._held = None
-            raise _unusable("another run is writing it", file, code="journal-in-use") from None
-        except OSError as error:
-            self.close()
-            what = f"the journal cannot be opened: {error.strerror or error}"
-            raise RecordError(what, where=str(file), code="journal-unreadable") from None
-        except BaseException:
-            self.close()
-            raise
-
-    def _read(self, file: Path, program: str) -> int:
-        """Read the lines of earlier runs; return where the last complete line ends."""
-        size = 0
-        for number, (line, end) in enumerate(_complete_lines(file)):
-            size = end
-            if number:
-                self._take(line, file)
-                continue
-            if line.get("journal") != _FORMAT:
-                raise _unusable("not a journal of writes", file, code="not-a-journal")
-            if line.get("program") != program:
-                hint = "resume with the program, variables and options that it was started with"
-                raise _unusable("it is the journal of another run", file, hint, "other-journal")
-            self._seed = str(line.get("seed", ""))
-        if not size:
-            raise _unusable("not a journal of writes", file, code="not-a-journal")
+    def _read(self, program: str) -> None:
+        """Read what earlier runs recorded."""
+        found = self._run("SELECT format, program, seed FROM journal") or [("", "", "")]
+        kind, owner, self._seed = found[0]
+        if kind != _FORMAT:
+            raise self._unusable("not a journal of writes", "not-a-journal")
+        if owner != program:
+            hint = "resume with the program, variables and options that it was started with"
+            raise self._unusable("it is the journal of another run", "other-journal", hint)
+        for number, method, url, digest, condition, *end in self._run("SELECT * FROM writes"):
+            headers = json.loads(condition)
+            write = Write(number, method, url, digest, headers, *end)
+            self._writes[number] = replace(write, earlier=True)
         # Of equal writes the done ones come first, since they are not repeated.
         for state in ("done", "unanswered"):
-            for write in self._writes.values():
+            for write in self.writes():
                 if write.state == state:
                     self._known[write.method, write.url, write.digest].append(write)
-        return size
 
-    def _take(self, line: Mapping[str, Any], file: Path) -> None:
+    def _update(self, write: Write) -> Write:
+        with self._lock:
+            self._writes[write.number] = write
+            self._run(
+                "UPDATE writes SET condition=?, state=?, status=?, at=?, why=? WHERE number=?",
+                *(json.dumps(dict(write.condition)), write.state, write.status),
+                *(write.at, write.why, write.number),
+            )
+            return write
+
+    def _run(self, statement: str, *values: object) -> list[Any]:
         try:
-            number = int(line["number"])
-            if "method" in line:
-                self._writes[number] = Write(**{"condition": {}, **line, "earlier": True})
-            else:
-                self._writes[number] = replace(self._writes[number], **line)
-        except (KeyError, TypeError, ValueError):
-            raise _unreadable(file) from None
+            return self._db.execute(statement, values).fetchall()
+        except sqlite3.Error as error:
+            raise self._failed(error) from None
 
-    def _note(self, line: Mapping[str, Any]) -> None:
-        if self._out is None:
-            return
-        text = json.dumps(line, ensure_ascii=False).encode() + b"\n"
-        before = self._out.tell()
-        try:
-            if self._out.write(text) < len(text):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            os.fsync(self._out.fileno())
-        except OSError as error:
-            with contextlib.suppress(OSError):
-                # An incomplete line would hide all lines after it.
-                self._out.truncate(before)
-                self._out.seek(before)
-            raise RecordError(
-                f"the journal cannot be written: {error.strerror or error}",
-                where=str(self._file),
-                hint="free space there, then resume the run",
-                code="journal-unwritable",
-            ) from None
+    def _failed(self, error: OSError | sqlite3.Error) -> UsageError | RecordError:
+        name = getattr(error, "sqlite_errorname", "")
+        if name == "SQLITE_BUSY":
+            return self._unusable("another run is writing it", "journal-in-use")
+        if name in ("SQLITE_NOTADB", "SQLITE_ERROR"):
+            return self._unusable("not a journal of writes", "not-a-journal")
+        if name == "SQLITE_CORRUPT":
+            # A write that was done would be done again if its row were skipped.
+            what, code = "the journal is damaged", "journal-unreadable"
+            hint = "look at what was written, and start a new journal"
+        else:
+            what, code = f"the journal cannot be written: {error}", "journal-unwritable"
+            hint = "free space there, then resume the run"
+        return RecordError(what, where=self._where, hint=hint, code=code)
 
-
-def _unusable(
-    what: str, file: Path | str = "", hint: str = "", code: str = "no-journal"
-) -> UsageError:
-    return UsageError(what, where=str(file), hint=hint, code=code)
-
-
-def _unreadable(file: Path) -> RecordError:
-    # A write that was done would be done again if its line were skipped.
-    hint = "look at what was written, and start a new journal"
-    what = "a line of the journal cannot be read"
-    return RecordError(what, where=str(file), hint=hint, code="journal-unreadable")
-
-
-def _complete_lines(file: Path) -> Iterator[tuple[dict[str, Any], int]]:
-    """Yield each complete line and where it ends."""
-    end = 0
-    with file.open("rb") as source:
-        for text in source:
-            # The newline is the last byte that is written of a line.
-            if not text.endswith(b"\n"):
-                return
-            try:
-                line = json.loads(text)
-            except ValueError:
-                line = None
-            if not isinstance(line, dict):
-                if end == 0:
-                    return
-                raise _unreadable(file)
-            end += len(text)
-            yield line, end
+    def _unusable(self, what: str, code: str, hint: str = "") -> UsageError:
+        return UsageError(what, where=self._where, hint=hint, code=code)

@@ -39,7 +39,7 @@ from reasoningbank.algebra import values as convert
 from reasoningbank.algebra.evaluation import Block as BlockOf
 from reasoningbank.algebra.evaluation import Evaluation
 from reasoningbank.algebra.terms import ProgramError, Term, at_path, one_of
-from reasoningbank.algebra.values import Items, Row, Table, Value, kept
+from reasoningbank.algebra.values import Row, Stream, Table, Value, kept
 
 #: What an operation yields. `any` is known at run time only.
 Yield = OneOf["text", "uri", "term", "row", "table", "graph", "list", "nothing", "any"]
@@ -128,8 +128,8 @@ Texts = Annotated[
 ]
 #: A sequence to iterate over: a table, results without ``head``, bindings, any list.
 Rows = Annotated[
-    Items,
-    Kind("Table | List", "a table or a list", _SEQUENCES, convert.as_items, ("results", "list")),
+    Stream,
+    Kind("Table | List", "a table or a list", _SEQUENCES, convert.as_stream, ("results", "list")),
 ]
 #: Rows only.
 TableLike = Annotated[

@@ -16,9 +16,9 @@ from rdflib import Graph, Literal, URIRef
 from reasoningbank.algebra.evaluation import (
     MOST_DEPTH,
     Block,
-    Budget,
     Evaluation,
     Node,
+    RunBudget,
     RuntimeOf,
     Scope,
 )
@@ -141,7 +141,7 @@ def run_program(
     scope = Scope()
     for name, value in given.items():
         scope.set(name, kept(value))
-    run = Evaluation(runtime, "$", scope, Budget(runtime.limits))
+    run = Evaluation(runtime, "$", scope, RunBudget(runtime.limits))
     if ready.block.single:
         return ready.block.nodes[0].value(run)
     return Stream(node.value(run) for node in ready.block.nodes)
@@ -159,7 +159,7 @@ class Constant:
 
 
 @dataclass(frozen=True)
-class Call:
+class OperationCall:
     """A call of an operation."""
 
     path: str
@@ -306,7 +306,7 @@ class _Checker:
                 visible = visible.with_variable(name)
         return Block(path, tuple(nodes), single)
 
-    def call(self, data: Any, path: str, visible: Visible) -> Call | None:
+    def call(self, data: Any, path: str, visible: Visible) -> OperationCall | None:
         """Read a call; None, and one more mistake, if the data is not a call."""
         if not isinstance(data, Mapping) or "@op" not in data:
             hint = 'write {"@op": "NAME", "args": {…}}'
@@ -335,7 +335,7 @@ class _Checker:
 
     def _call_of(
         self, kind: type[Operation], given: Mapping[str, Any], path: str, visible: Visible
-    ) -> Call:
+    ) -> OperationCall:
         inner = visible.inside(based=kind.base_argument in given)
         visible.reads.update(kind.reads(given))
         self._names(kind, given, json_path(path, "args"))
@@ -361,7 +361,7 @@ class _Checker:
                 kind.check(given, visible)
             except QueryError as error:
                 self._keep(error, path)
-        return Call(path, kind, args, frozenset(names))
+        return OperationCall(path, kind, args, frozenset(names))
 
     def _names(self, kind: type[Operation], given: Mapping[str, Any], path: str) -> None:
         known = list(kind.model_fields)
@@ -387,7 +387,7 @@ class _Checker:
             self._keep(error, path)
             return None
 
-    def inner(self, data: Any, path: str, visible: Visible) -> Call:
+    def inner(self, data: Any, path: str, visible: Visible) -> OperationCall:
         """Read an operation inside a value."""
         before = len(self.wrong)
         node = self.call(data, path, visible)
@@ -462,7 +462,7 @@ class _Reader:
         node = self.value(data, path)
         if isinstance(node, Constant):
             _fit(node.content, wanted, path)
-        elif not isinstance(node, Call):
+        elif not isinstance(node, OperationCall):
             form = {ListOf: "list", RowOf: "row", Document: "graph"}[type(node)]
             if form not in wanted.takes:
                 what = f"expected {wanted.expected}, got a {form}"
@@ -563,9 +563,9 @@ def _sample(node: Node, key: str) -> Value:
     """Return a value of the type that a node yields."""
     if key in ("@language", "@direction"):
         return Literal("en" if key == "@language" else "ltr")
-    if isinstance(node, Call) and node.kind.yields == "graph":
+    if isinstance(node, OperationCall) and node.kind.yields == "graph":
         return Graph()
-    if isinstance(node, Call) and node.kind.yields in ("nothing", "row", "table"):
+    if isinstance(node, OperationCall) and node.kind.yields in ("nothing", "row", "table"):
         what = f"JSON-LD cannot hold {YIELDED[node.kind.yields]}, which {node.kind.op} yields"
         raise ProgramError(what, where=node.path, hint="use Value or Str", code="wrong-type")
     return URIRef(_PLACEHOLDER)

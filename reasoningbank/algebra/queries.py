@@ -344,8 +344,8 @@ class Condition:
         self._store = pyoxigraph.Store()
         try:
             self.holds({})
-        except SyntaxError as error:
-            message = str(error).partition(": ")[2] or str(error)
+        except SyntaxError as failure:
+            message = str(failure).partition(": ")[2] or str(failure)
             hint = "write it as in FILTER, e.g. ?population > 100000"
             what = f"{text!r} is not a condition: {message}"
             raise ProgramError(what, hint=hint, code="bad-condition") from None

@@ -11,7 +11,7 @@ from typing import Any
 
 from rdflib import Graph
 
-from reasoningbank.algebra.addresses import Addresses, Credential, checked, tls_context, within
+from reasoningbank.algebra.addresses import AddressMap, Credential, checked, tls_context, within
 from reasoningbank.algebra.evaluation import Limits, Method, Sent
 from reasoningbank.algebra.journal import Journal, Write
 from reasoningbank.algebra.jsonld import PREFIXES, graph_from_quads
@@ -63,8 +63,8 @@ class Runtime:
     """Reaches the Web and endpoints for one run, within its limits; threads may share it.
 
     Args:
-        allow_write: Addresses below which documents may be written; none by default.
-        allow_read: Addresses below which documents may be read and endpoints queried; None is any.
+        allow_write: AddressMap below which documents may be written; none by default.
+        allow_read: AddressMap below which documents may be read and endpoints queried; None is any.
         limits: The budgets of the run.
         addresses: Public prefix → real prefix, to which requests are sent.
         credentials: The identities of the run for servers.
@@ -116,7 +116,7 @@ class Runtime:
         self._spent = Spent(self.limits)
         self._planned: list[Planned] = []
         self._lock = threading.Lock()
-        self._addresses = Addresses(addresses or {})
+        self._addresses = AddressMap(addresses or {})
         self._record = record or (lambda _: None)
         self._clients: dict[str, SPARQLClient] = {}
         self._web = Web(

@@ -307,28 +307,20 @@ def as_graph(value: Any) -> Graph:
     raise _mismatch("a graph", value, hint="fetch it with GET" if address else "")
 
 
-@dataclass(frozen=True)
-class Items:
-    """A sequence to iterate over: its members, and the columns if they are rows of a table."""
-
-    members: Iterable[Value]
-    columns: tuple[str, ...] | None = None
-
-
-def as_items(value: Any) -> Items:
+def as_stream(value: Any) -> Stream:
     """Return a value as a sequence to iterate over."""
-    if isinstance(value, Table):
-        return Items(value.rows, value.vars)
     if isinstance(value, Stream):
-        return Items(value.items, value.columns)
+        return value
+    if isinstance(value, Table):
+        return Stream(value.rows, value.vars)
     if isinstance(value, RowList):
-        return Items(value, value.columns)
+        return Stream(value, value.columns)
     if isinstance(value, Mapping):
-        return Items([value], tuple(value))
+        return Stream([value], tuple(value))
     if isinstance(value, Sequence) and not isinstance(value, str):
         if value and all(isinstance(member, Mapping) for member in value):
-            return Items(value, tuple(dict.fromkeys(name for row in value for name in row)))
-        return Items(value)
+            return Stream(value, tuple(dict.fromkeys(name for row in value for name in row)))
+        return Stream(value)
     hint = "query its parts with SELECT" if isinstance(value, Graph) else "use SELECT"
     raise _mismatch("a table or a list", value, hint)
 
@@ -337,19 +329,19 @@ def as_sequence(value: Any) -> Table | Row | list[Value]:
     """Return a value as a table, a row, or a list."""
     if isinstance(value, Table | Mapping):
         return value
-    items = as_items(value)
+    items = as_stream(value)
     if isinstance(value, Stream | RowList) and items.columns is not None:
-        return Table(items.columns, items.members)  # type: ignore[arg-type]
-    return list(items.members)
+        return Table(items.columns, items.items)  # type: ignore[arg-type]
+    return list(items.items)
 
 
 def as_table(value: Any) -> Table:
     """Return a value as a table; the results of several writes are concatenated."""
-    items = as_items(value)
+    items = as_stream(value)
     if items.columns is not None:
-        return Table(items.columns, items.members)  # type: ignore[arg-type]
+        return Table(items.columns, items.items)  # type: ignore[arg-type]
     rows: list[Row] = []
-    for member in items.members:
+    for member in items.items:
         if isinstance(member, Table):
             rows += member.rows  # the results of writes, one table each
         elif isinstance(member, Mapping):

@@ -15,7 +15,7 @@ import pyoxigraph
 from pyoxigraph import RdfFormat
 from rdflib import Graph
 
-from reasoningbank.algebra.addresses import Addresses, Credential, checked, inside, tls_context
+from reasoningbank.algebra.addresses import AddressMap, Credential, checked, inside, tls_context
 from reasoningbank.algebra.evaluation import Limits
 from reasoningbank.algebra.jsonld import graph_from_quads
 from reasoningbank.errors import BudgetError, EndpointError, ReasoningBankError
@@ -93,7 +93,7 @@ class Web:
         limits: Limits,
         spent: Spent,
         *,
-        addresses: Addresses,
+        addresses: AddressMap,
         credentials: Sequence[Credential],
         record: Record,
         pause: Callable[[float], None],

@@ -20,7 +20,7 @@ from rich.syntax import Syntax
 
 from reasoningbank.agents import Budget, Episode, Meter
 from reasoningbank.agents.algebra import (
-    Draft,
+    ProgramDraft,
     Stage,
     Writing,
     composer,
@@ -421,7 +421,7 @@ def _open_author(lm: str, stage: Stage | None) -> Iterator[Author]:
 
 def _write(
     author: Author, stage: Stage, instruction: str, *, constrained: bool, repairs: int
-) -> Draft:
+) -> ProgramDraft:
     notice("writing …")
     episode = author.episode(instruction, stage.endpoint)
     writing = Writing(

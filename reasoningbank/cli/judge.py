@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from reasoningbank.analysis.summary_tables import AGREEMENT, agreement_cells
+from reasoningbank.analysis.run_tables import AGREEMENT, agreement_cells
 from reasoningbank.analysis.tables import Table
 from reasoningbank.cli.options import AsJson
 from reasoningbank.cli.output import notice, print_json, say, seconds, show

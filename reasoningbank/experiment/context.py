@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from reasoningbank.agents import Demonstration, Example, load_demonstrations
+from reasoningbank.agents import Demonstration, FewShotExample, load_demonstrations
 from reasoningbank.agents.sandbox import SandboxPool
 from reasoningbank.cache import cache_dir
 from reasoningbank.corpus import Pack, open_endpoint
@@ -72,7 +72,7 @@ class Recall:
     snapshot: str = ""
     context: str = ""
     demonstrations: tuple[Demonstration, ...] = ()
-    examples: tuple[Example, ...] = ()
+    examples: tuple[FewShotExample, ...] = ()
     question: str = ""
     tools: Callable[[Recorder], Mapping[str, Callable[..., Any]]] | None = None
     event: Mapping[str, Any] | None = None

@@ -44,8 +44,9 @@ from reasoningbank.memory.demonstrations import (
     random_demonstration,
     shown_demonstrations,
 )
-from reasoningbank.memory.distillation import Distilled, Distiller
-from reasoningbank.memory.layers import SchemaCard
+from reasoningbank.memory.distill import Distiller
+from reasoningbank.memory.experience import Distilled
+from reasoningbank.memory.schema_card import SchemaCard
 from reasoningbank.retrieval import Embedder, Vectors, open_embedder
 from reasoningbank.schema import Schema
 from reasoningbank.sparql import Discovery, Linker, discover
@@ -155,7 +156,6 @@ class MemoryParts:
             self._schema_card = SchemaCard.of(
                 context.endpoint,
                 self._vocabulary(arm),
-                self._discovery.void if self._discovery else None,
                 pack=context.pack,
                 embedder=self._embedder,
             )

@@ -24,11 +24,11 @@ from reasoningbank.experiment.settings import LearnedMemory, Retries
 from reasoningbank.experiment.storage import RunStorage
 from reasoningbank.judge import findings_of, rule_verdict
 from reasoningbank.memory import Counters, MemoryBank, Snapshot
-from reasoningbank.memory.distillation import Experience
+from reasoningbank.memory.experience import Experience
 from reasoningbank.trajectory import Trajectory, Usage
 
 if TYPE_CHECKING:
-    from reasoningbank.memory.distillation import Distilled
+    from reasoningbank.memory.experience import Distilled
 
 __all__ = [
     "Learner",

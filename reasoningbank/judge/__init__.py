@@ -44,7 +44,6 @@ from reasoningbank.judge.documents import DocumentChanges
 from reasoningbank.judge.evidence import Evidence, Sample, sample_of
 from reasoningbank.judge.execution import ExecutionJudge, Judgement, Verdict, VerdictStatus
 from reasoningbank.judge.gold import Gold, GoldStore
-from reasoningbank.judge.known_names import KnownName, KnownNames
 from reasoningbank.judge.lm_judge import LMJudge, LMVerdict
 
 __all__ = [
@@ -58,8 +57,6 @@ __all__ = [
     "Gold",
     "GoldStore",
     "Judgement",
-    "KnownName",
-    "KnownNames",
     "LMJudge",
     "LMVerdict",
     "Sample",

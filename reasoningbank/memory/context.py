@@ -15,8 +15,8 @@ from reasoningbank.errors import UsageError
 from reasoningbank.lm.tokens import count_tokens
 from reasoningbank.memory.hints import guide, hints_files
 from reasoningbank.memory.layer import Layer
-from reasoningbank.memory.layers.schema_card import SchemaCard
 from reasoningbank.memory.packing import over_budget
+from reasoningbank.memory.schema_card import SchemaCard
 from reasoningbank.memory.search import Retrieval
 from reasoningbank.memory.sense_card import sense_card
 from reasoningbank.retrieval import Embedder
@@ -121,8 +121,7 @@ class ContextBuilder:
         if "L3" in layers:
             self._static["L3"] = guide(pack, budgets.L3)
         if "L1" in layers and schema_card is None:
-            void = discovery.void if discovery is not None else None
-            schema_card = SchemaCard.of(endpoint, vocabulary, void, pack=pack, embedder=embedder)
+            schema_card = SchemaCard.of(endpoint, vocabulary, pack=pack, embedder=embedder)
         self._schema = schema_card if "L1" in layers else None
         self._pack = pack
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from reasoningbank.agents import Budget, Demonstration
-from reasoningbank.agents.demonstrations import Turn as ShownTurn
+from reasoningbank.agents.demonstrations import CodeTurn as ShownTurn
 from reasoningbank.corpus.task import shuffle_key
 from reasoningbank.findings import Finding
 from reasoningbank.lm.tokens import count_tokens

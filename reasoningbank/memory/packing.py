@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from reasoningbank.agents import Example
+from reasoningbank.agents import FewShotExample
 from reasoningbank.findings import Finding
 from reasoningbank.memory.item import ItemSource, MemoryItem
 
@@ -52,7 +52,7 @@ class Found:
     score: float
     text: str
     tokens: int
-    example: Example | None = None
+    example: FewShotExample | None = None
 
     @classmethod
     def of(
@@ -90,7 +90,7 @@ class Packed:
     skipped: tuple[tuple[str, Finding], ...] = ()
 
 
-def example_of(item: MemoryItem) -> Example | None:
+def example_of(item: MemoryItem) -> FewShotExample | None:
     """Return an item's question and query as a few-shot example; None if it has none.
 
     Examples:
@@ -101,7 +101,7 @@ def example_of(item: MemoryItem) -> Example | None:
         True
     """
     query = item.pattern if item.src == "gold" else item.query
-    return Example(item.question, query) if item.question and query else None
+    return FewShotExample(item.question, query) if item.question and query else None
 
 
 def item_text(item: MemoryItem) -> str:

@@ -33,7 +33,7 @@ from reasoningbank.nl2sparql.detection import (
 )
 from reasoningbank.nl2sparql.entity_swap import question_similarity, swap_entities
 from reasoningbank.nl2sparql.examples import (
-    Example,
+    PackExample,
     example_pack,
     examples_of,
     load_examples,
@@ -87,7 +87,6 @@ __all__ = [
     "Detected",
     "Detector",
     "EndpointValidation",
-    "Example",
     "Explain",
     "GraphAgent",
     "HybridRetriever",
@@ -95,6 +94,7 @@ __all__ = [
     "Level",
     "NL2SPARQLAgent",
     "OnStep",
+    "PackExample",
     "Pattern",
     "PatternDetector",
     "PatternReport",

@@ -20,16 +20,6 @@ from reasoningbank.corpus import Pack
 from reasoningbank.errors import UsageError
 from reasoningbank.trajectory import Trajectory
 
-__all__ = [
-    "FILES",
-    "Calibration",
-    "Confidence",
-    "confidence_in",
-    "confidence_score",
-    "fit_calibration",
-    "load_calibration",
-]
-
 #: The file of each agent's table, below a pack's hints.
 FILES = MappingProxyType({"graph": "calibration.json", "rag": "calibration_rag.json"})
 

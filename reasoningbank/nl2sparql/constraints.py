@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import AliasChoices, BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from reasoningbank.corpus import Pack, load_pack
 from reasoningbank.errors import UsageError
@@ -22,22 +22,6 @@ from reasoningbank.nl2sparql.patterns import (
     load_patterns,
     read_hints,
 )
-
-__all__ = [
-    "MOST_CHARS",
-    "ConstraintPrompt",
-    "Constraints",
-    "Direction",
-    "Entries",
-    "PropertyRow",
-    "Rule",
-    "SourceRow",
-    "build_constraints",
-    "constraint_prompt",
-    "entry_kinds",
-    "get_constraints_for_patterns",
-    "load_constraints",
-]
 
 FILE = "constraints.toml"
 #: About 900 tokens; a small model on a small machine reads some fifty a second.
@@ -55,20 +39,7 @@ class SourceRow(HintModel):
 
 
 class PropertyRow(HintModel):
-    """A line of the property table.
-
-    Attributes:
-        name: The property as the pack's prefixes write it.
-        iri: Its IRI.
-        use: A pattern with it, as a query has it.
-        where: Where it is used: a GRAPH, a SERVICE, or nothing special.
-        note: What to take care of.
-        graph: A query must name this graph for it, if it names any; ``''`` for any.
-        service: It is used only inside this SERVICE; ``''`` for none.
-        entry: Kind of entry that its subject is; one resource is never of two kinds.
-        patterns: The patterns it is shown for; in every prompt if empty.
-        values: The IRIs it may lead to, with their names; any if empty.
-    """
+    """A line of the property table."""
 
     name: _Text
     iri: Iri = ""
@@ -106,39 +77,23 @@ class EntryKind(NamedTuple):
 
 
 class Entries(HintModel):
-    """The rule for questions that need several entries of one resource.
-
-    Attributes:
-        text: The rule.
-        patterns: Kinds of entries by pattern; a question that needs two of them needs the rule.
-        hint: How to join a second entry, for a query that used one variable for two.
-        apart: Properties that belong to one entry only.
-    """
+    """The rule for questions that need several entries of one resource."""
 
     text: str = ""
     patterns: Mapping[str, tuple[str, ...]] = {}
-    hint: str = Field(default="", validation_alias=AliasChoices("hint", "mend"))
+    hint: str = ""
     apart: tuple[EntryKind, ...] = ()
 
 
 class Direction(HintModel):
-    """Which end of a relation is the resource that a question names.
-
-    Attributes:
-        pattern: A question of this pattern …
-        unless: … and of none of these …
-        property: … with this relation …
-        name: … as the pack's prefixes write it …
-        named: … has the resource that it names at this end.
-        hint: What to write if it is at the other end.
-    """
+    """Which end of a relation is the resource that a question names."""
 
     pattern: _Text
     unless: tuple[str, ...] = ()
     property: Iri
     name: str = ""
     named: Literal["subject", "object"]
-    hint: str = Field(min_length=1, validation_alias=AliasChoices("hint", "mend"))
+    hint: _Text
 
     @model_validator(mode="before")
     @classmethod

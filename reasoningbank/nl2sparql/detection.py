@@ -13,23 +13,13 @@ from reasoningbank.nl2sparql.patterns import PatternSet
 from reasoningbank.nl2sparql.words import (
     FUNCTION_WORDS,
     LANGUAGES,
-    Token,
+    QuestionToken,
     folded,
     read_tokens,
     spoken_languages,
     stem,
     stream,
 )
-
-__all__ = [
-    "THRESHOLD",
-    "Detected",
-    "Detector",
-    "PatternDetector",
-    "PatternReport",
-    "Rate",
-    "pattern_report",
-]
 
 #: Weights of the two kinds of rules; they combine as independent evidence does.
 STRONG, WEAK = 0.8, 0.45
@@ -138,7 +128,7 @@ class PatternDetector:
 
     def _unknown(
         self,
-        tokens: Sequence[Token],
+        tokens: Sequence[QuestionToken],
         streams: Mapping[str, list[tuple[int, str]]],
         found: Sequence[_Match],
     ) -> tuple[str, ...]:
@@ -199,7 +189,7 @@ class _Part:
     gap: bool = False
     context: bool = False
 
-    def fits(self, word: str, token: Token, known: frozenset[str]) -> bool:
+    def fits(self, word: str, token: QuestionToken, known: frozenset[str]) -> bool:
         if token.kind != "word":
             return word in self.kinds
         plain = folded(token.text)
@@ -266,7 +256,7 @@ def read_rule(text: str, language: str) -> tuple[_Part, ...]:
 def _matches(
     parts: Sequence[_Part],
     words: Sequence[tuple[int, str]],
-    tokens: Sequence[Token],
+    tokens: Sequence[QuestionToken],
     known: frozenset[str],
 ) -> Iterable[tuple[int, ...]]:
     """Yield the positions of the words that a rule's parts match, without those of gaps."""
@@ -279,7 +269,7 @@ def _matches(
 def _match_at(
     parts: Sequence[_Part],
     words: Sequence[tuple[int, str]],
-    tokens: Sequence[Token],
+    tokens: Sequence[QuestionToken],
     known: frozenset[str],
     at: int,
 ) -> tuple[int, ...] | None:
@@ -316,7 +306,7 @@ def _together(matches: Sequence[_Match]) -> float:
     return 1.0 - left
 
 
-def _text(question: str, tokens: Sequence[Token], numbers: frozenset[int]) -> str:
+def _text(question: str, tokens: Sequence[QuestionToken], numbers: frozenset[int]) -> str:
     return question[tokens[min(numbers)].start : tokens[max(numbers)].end]
 
 

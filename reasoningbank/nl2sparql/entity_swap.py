@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from reasoningbank.nl2sparql.examples import Example
+from reasoningbank.nl2sparql.examples import PackExample
 from reasoningbank.nl2sparql.words import (
-    Token,
+    QuestionToken,
     content_words,
     folded,
     language_of,
@@ -22,8 +22,6 @@ from reasoningbank.nl2sparql.words import (
 from reasoningbank.sparql import string_literal
 from reasoningbank.sparql.tokens import Token as QueryToken
 from reasoningbank.sparql.tokens import tokenize
-
-__all__ = ["NEAR", "nearest_question", "question_similarity", "swap_entities"]
 
 #: From here a model changes the example's query instead of writing a new one.
 NEAR = 0.8
@@ -54,14 +52,14 @@ def question_similarity(one: str, other: str) -> float:
     return round(2 * len(first & second) / (len(first) + len(second)), 6)
 
 
-def nearest_question(question: str, example: Example) -> tuple[str, float]:
+def nearest_question(question: str, example: PackExample) -> tuple[str, float]:
     """Return the form of an example's question most similar to a question, and the similarity."""
     texts = [text for _, text in example.questions] or [example.nl]
     best = max(texts, key=lambda text: question_similarity(question, text))
     return best, question_similarity(question, best)
 
 
-def swap_entities(question: str, example: Example) -> str | None:
+def swap_entities(question: str, example: PackExample) -> str | None:
     """Return an example's query with the entities of a question instead of its own.
 
     Returns:
@@ -70,7 +68,7 @@ def swap_entities(question: str, example: Example) -> str | None:
         query, or if a number occurs twice or counts rows, after LIMIT or OFFSET.
 
     Examples:
-        >>> first = Example("1", 'Sensi di "cane"?', 'SELECT ?s { ?w rdfs:label "cane"@it }')
+        >>> first = PackExample("1", 'Sensi di "cane"?', 'SELECT ?s { ?w rdfs:label "cane"@it }')
         >>> swap_entities('Sensi di "gatto"?', first)
         'SELECT ?s { ?w rdfs:label "gatto"@it }'
         >>> swap_entities('Iperonimi di "gatto"?', first) is None
@@ -97,7 +95,7 @@ def _wording(question: str) -> list[str]:
     return [word for _, word in stream(read_tokens(plain), language_of(plain))]
 
 
-def _entities(question: str) -> list[Token]:
+def _entities(question: str) -> list[QuestionToken]:
     return [token for token in read_tokens(question) if token.kind != "word"]
 
 

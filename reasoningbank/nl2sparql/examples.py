@@ -13,13 +13,11 @@ from reasoningbank.nl2sparql.patterns import PatternSet, QuerySign, load_pattern
 from reasoningbank.schema import read_statements
 from reasoningbank.sparql.parsers import parse_once
 
-__all__ = ["Example", "example_pack", "examples_of", "load_examples", "patterns_of_query"]
-
 _TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 
 
 @dataclass(frozen=True)
-class Example:
+class PackExample:
     """A question with the query that answers it.
 
     Attributes:
@@ -55,7 +53,7 @@ def example_pack(pack: Pack) -> Pack:
     return load_pack(pack.root) if pack.test is not None and pack.examples == pack.test else pack
 
 
-def load_examples(pack: Pack) -> tuple[Example, ...]:
+def load_examples(pack: Pack) -> tuple[PackExample, ...]:
     """Read the examples of a pack with their questions in all of the pack's languages.
 
     Raises:
@@ -86,7 +84,7 @@ def examples_of(
     tasks: Iterable[Task],
     patterns: PatternSet,
     questions: dict[str, tuple[tuple[str, str], ...]] | None = None,
-) -> tuple[Example, ...]:
+) -> tuple[PackExample, ...]:
     """Return tasks as examples.
 
     Args:
@@ -95,7 +93,7 @@ def examples_of(
         questions: The questions by language, by task id; the task's own by default.
     """
     return tuple(
-        Example(
+        PackExample(
             task.id,
             task.query,
             task.expected_sparql,

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from reasoningbank.corpus import Pack, load_corpus, load_pack
 from reasoningbank.errors import UsageError
 from reasoningbank.nl2sparql.detection import Detected, Detector, PatternDetector
-from reasoningbank.nl2sparql.examples import Example, example_pack, load_examples
+from reasoningbank.nl2sparql.examples import PackExample, example_pack, load_examples
 from reasoningbank.nl2sparql.patterns import DEFAULT_PACK, PackKey, load_patterns
 from reasoningbank.nl2sparql.words import content_words, masked
 from reasoningbank.retrieval import (
@@ -32,17 +32,6 @@ from reasoningbank.retrieval import (
     open_embedder,
     open_index,
 )
-
-__all__ = [
-    "RETRIEVALS",
-    "WEIGHTS",
-    "HybridRetriever",
-    "RandomRetriever",
-    "Retrieved",
-    "Retriever",
-    "ShownExamples",
-    "shown_examples",
-]
 
 #: Weights of the dense, the lexical and the pattern score.
 WEIGHTS = (0.4, 0.3, 0.3)
@@ -71,7 +60,7 @@ class Retrieved:
         pattern: Overlap of its patterns with those of the question.
     """
 
-    example: Example
+    example: PackExample
     score: float
     semantic: float
     bm25: float
@@ -102,7 +91,7 @@ class RandomRetriever:
         seed: Seed of the choice.
     """
 
-    def __init__(self, examples: Sequence[Example], seed: int = 0) -> None:
+    def __init__(self, examples: Sequence[PackExample], seed: int = 0) -> None:
         self.examples = tuple(examples)
         self._seed = seed
 
@@ -117,7 +106,7 @@ class RandomRetriever:
     ) -> list[Retrieved]:
         """Return random examples; the arguments are those of `HybridRetriever.retrieve`."""
 
-        def rank(example: Example) -> str:
+        def rank(example: PackExample) -> str:
             key = f"{self._seed}\0{question}\0{example.id}"
             return hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()
 
@@ -151,7 +140,7 @@ class HybridRetriever:
 
     def __init__(
         self,
-        source: Sequence[Example] | Pack | str = DEFAULT_PACK,
+        source: Sequence[PackExample] | Pack | str = DEFAULT_PACK,
         *,
         weights: tuple[float, float, float] = WEIGHTS,
         detector: Detector | None = None,
@@ -163,7 +152,7 @@ class HybridRetriever:
         pack = load_pack(source) if isinstance(source, str) else source
         if isinstance(pack, Pack):
             detector = detector or PatternDetector(load_patterns(pack))
-            self.examples: tuple[Example, ...] = load_examples(example_pack(pack))
+            self.examples: tuple[PackExample, ...] = load_examples(example_pack(pack))
         else:
             self.examples = tuple(pack)
         if not self.examples:
@@ -241,7 +230,7 @@ class HybridRetriever:
 
 
 def _kept(
-    examples: Sequence[Example], without_groups: Collection[str], without_ids: Collection[str]
+    examples: Sequence[PackExample], without_groups: Collection[str], without_ids: Collection[str]
 ) -> list[int]:
     return [
         number

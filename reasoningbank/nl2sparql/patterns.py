@@ -35,20 +35,6 @@ from reasoningbank.errors import UsageError
 from reasoningbank.nl2sparql.words import LANGUAGES
 from reasoningbank.sparql import STANDARD_PREFIXES
 
-__all__ = [
-    "DEFAULT_PACK",
-    "HintModel",
-    "Iri",
-    "PackKey",
-    "Pattern",
-    "PatternSet",
-    "QuerySign",
-    "full_name",
-    "load_patterns",
-    "namespaces_of",
-    "read_hints",
-]
-
 #: The pack that is used if none is named.
 DEFAULT_PACK = "liita"
 FILE = "patterns.toml"
@@ -63,15 +49,7 @@ def namespaces_of(pack: Pack) -> dict[str, str]:
 
 
 def full_name(name: str, namespaces: Mapping[str, str], where: Path | str) -> str:
-    """Return the IRI of a prefixed name, or of ``<iri>``.
-
-    Raises:
-        UsageError: If the prefix is not known.
-
-    Examples:
-        >>> full_name("e:x", {"e": "http://e/"}, "hints.toml"), full_name("<urn:a>", {}, "")
-        ('http://e/x', 'urn:a')
-    """
+    """Return the IRI of a prefixed name, or of ``<iri>``."""
     if name.startswith("<") and name.endswith(">"):
         return name[1:-1]
     prefix, colon, local = name.partition(":")
@@ -105,19 +83,7 @@ _Model = TypeVar("_Model", bound=HintModel)
 
 
 def read_hints(pack: Pack, name: str, model: type[_Model]) -> tuple[_Model, Path | None]:
-    """Read a file of a pack's ``hints/``; a missing file is empty.
-
-    Args:
-        pack: The pack.
-        name: The file's name.
-        model: The form of the file, with a default for every part.
-
-    Returns:
-        The content, and the file; None if there is none.
-
-    Raises:
-        UsageError: If the file cannot be read or is invalid.
-    """
+    """Read a file of a pack's ``hints/``; a missing file is empty."""
     file = pack.hints / name if pack.hints else None
     if file is None or not file.is_file():
         return model(), None
@@ -136,10 +102,7 @@ def read_hints(pack: Pack, name: str, model: type[_Model]) -> tuple[_Model, Path
 
 @dataclass(frozen=True)
 class PackKey:
-    """A pack as a cache key: by what is read from it, since a pack holds dictionaries.
-
-    Two packs of one folder may have different prefixes or languages in one process.
-    """
+    """A pack as a cache key: by what is read from it, since a pack holds dictionaries."""
 
     pack: Pack = field(compare=False)
     parts: tuple[object, ...]
@@ -167,17 +130,7 @@ def _as_names(prefixes: Any) -> Any:
 
 
 class QuerySign(HintModel):
-    """What identifies a query of a pattern: one name of each part that is not empty.
-
-    Attributes:
-        properties: IRIs of properties.
-        along: IRIs of properties, one of which must also occur.
-        namespaces: Beginnings of IRIs that occur as subject or object.
-        classes: IRIs of classes.
-        graphs: IRIs after GRAPH or FROM.
-        services: Addresses after SERVICE.
-        features: Names of `corpus.features.FEATURES`.
-    """
+    """What identifies a query of a pattern: one name of each part that is not empty."""
 
     properties: Names = frozenset()
     along: Names = frozenset()

@@ -15,15 +15,13 @@ from reasoningbank.lm import stuck_temperature
 from reasoningbank.nl2sparql.constraints import MOST_CHARS, build_constraints
 from reasoningbank.nl2sparql.detection import Detected, Detector, PatternDetector
 from reasoningbank.nl2sparql.entity_swap import NEAR, nearest_question, swap_entities
-from reasoningbank.nl2sparql.examples import Example
+from reasoningbank.nl2sparql.examples import PackExample
 from reasoningbank.nl2sparql.hybrid import HybridRetriever, Retrieved, Retriever
 from reasoningbank.nl2sparql.patterns import load_patterns
 from reasoningbank.nl2sparql.validation import LEVELS, EndpointValidation, Explain, Level, validate
 from reasoningbank.nl2sparql.words import asked_language
 from reasoningbank.nl2sparql.writing import adapt_query, same_query, write_query
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
-
-__all__ = ["NL2SPARQL", "Candidate", "How", "OnStep", "Translation", "best_candidate"]
 
 #: How a query was made: an example's with other entities, an example's changed by the model,
 #: written by it, or written again after a problem.
@@ -307,10 +305,7 @@ class _Run:
         )
 
     def _take_new(self, sparql: str | None, how: How) -> None:
-        """Take a query that the model wrote, unless there is none or it is an earlier one.
-
-        After a repeat it is asked once more, with a temperature; a second repeat ends the loop.
-        """
+        """Take a query that the model wrote, unless there is none or it is an earlier one."""
         repeats = sparql is not None and any(
             same_query(sparql, one.sparql) for one in self.candidates
         )
@@ -326,7 +321,7 @@ class _Run:
         stopped = str(self.stopped or "")
         self.on_step(_STEPS[how], {"sparql": sparql, "repeated": repeats, "stopped": stopped})
 
-    def _take(self, sparql: str, how: How, example: Example | None = None) -> bool:
+    def _take(self, sparql: str, how: How, example: PackExample | None = None) -> bool:
         """Validate a query and keep it; return whether it is valid."""
         made = {"sparql": sparql, **({"example": example.id} if example else {})}
         self.on_step(_STEPS[how], made)

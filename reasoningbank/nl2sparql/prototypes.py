@@ -13,8 +13,6 @@ from reasoningbank.nl2sparql.detection import THRESHOLD, Detected, Detector
 from reasoningbank.nl2sparql.words import masked
 from reasoningbank.retrieval import Embedder, Vectors, open_embedder
 
-__all__ = ["JointDetector", "PrototypeDetector"]
-
 #: Fewest labelled questions of a pattern for a prototype.
 LEAST = 3
 

@@ -20,8 +20,6 @@ from reasoningbank.nl2sparql.validation import LEVELS
 from reasoningbank.retrieval import DEFAULT_EMBEDDER, DEFAULT_INDEX
 from reasoningbank.schema import Schema, explainer
 
-__all__ = ["RAGAgent", "translation_confidence"]
-
 
 class RAGAgent:
     """Detect → retrieve → adapt the best example or write → validate → fix with the error.

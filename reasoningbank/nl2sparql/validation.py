@@ -30,7 +30,7 @@ from reasoningbank.nl2sparql.constraints import (
     load_constraints,
 )
 from reasoningbank.nl2sparql.patterns import DEFAULT_PACK, load_patterns, namespaces_of
-from reasoningbank.nl2sparql.words import Token, folded, read_tokens
+from reasoningbank.nl2sparql.words import QuestionToken, folded, read_tokens
 from reasoningbank.schema import Schema, Statement, Statements, lint, read_statements
 from reasoningbank.schema.structure import Structure
 from reasoningbank.sparql import (
@@ -552,6 +552,6 @@ def _plain(text: str) -> str:
     return folded(text).replace("\\", "")
 
 
-def _shown(tokens: Iterable[Token]) -> list[str]:
+def _shown(tokens: Iterable[QuestionToken]) -> list[str]:
     texts = (f'"{one.text}"' if one.kind == "quoted" else one.text for one in tokens)
     return list(dict.fromkeys(texts))

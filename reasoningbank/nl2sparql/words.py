@@ -19,21 +19,6 @@ import snowballstemmer  # type: ignore[import-untyped, unused-ignore]
 
 from reasoningbank.corpus import Pack
 
-__all__ = [
-    "FUNCTION_WORDS",
-    "LANGUAGES",
-    "Token",
-    "asked_language",
-    "content_words",
-    "folded",
-    "language_of",
-    "masked",
-    "read_tokens",
-    "spoken_languages",
-    "stem",
-    "stream",
-]
-
 #: Languages that rules are written in, and the name of Snowball's stemmer for each.
 LANGUAGES: Mapping[str, str] = {"it": "italian", "en": "english"}
 
@@ -99,15 +84,8 @@ _BOTH = frozenset.intersection(*FUNCTION_WORDS.values())
 
 
 @dataclass(frozen=True)
-class Token:
-    """A word of a question.
-
-    Attributes:
-        text: As it is written; without the quotes of a quoted one.
-        kind: ``word``, ``quoted``, ``affix`` (``-oso``), ``number``, ``code``, or a pack's shape.
-        start: Offset of its first character, quotes included.
-        end: Offset after its last one.
-    """
+class QuestionToken:
+    """A word of a question."""
 
     text: str
     kind: str
@@ -115,38 +93,23 @@ class Token:
     end: int
 
 
-def read_tokens(question: str, shapes: Mapping[str, re.Pattern[str]] | None = None) -> list[Token]:
-    """Return the tokens of a question in order.
-
-    Args:
-        question: Any text.
-        shapes: Kinds of codes and numbers by name, e.g. accessions; a token takes the first kind
-            that matches its whole text.
-
-    Examples:
-        >>> [(t.text, t.kind) for t in read_tokens("L'iperonimo di 'cane' in -oso, P05067")]
-        ... # doctest: +NORMALIZE_WHITESPACE
-        [('L', 'word'), ('iperonimo', 'word'), ('di', 'word'), ('cane', 'quoted'), ('in', 'word'),
-         ('-oso', 'affix'), ('P05067', 'code')]
-    """
+def read_tokens(
+    question: str, shapes: Mapping[str, re.Pattern[str]] | None = None
+) -> list[QuestionToken]:
+    """Return the tokens of a question in order."""
     text = unicodedata.normalize("NFC", question)
-    tokens: list[Token] = []
+    tokens: list[QuestionToken] = []
     at = 0
     for quote in _QUOTED.finditer(text):
         tokens += _unquoted(text, at, quote.start(), shapes or {})
         inside = next(group for group in quote.groups() if group is not None)
-        tokens.append(Token(inside, "quoted", quote.start(), quote.end()))
+        tokens.append(QuestionToken(inside, "quoted", quote.start(), quote.end()))
         at = quote.end()
     return tokens + _unquoted(text, at, len(text), shapes or {})
 
 
 def masked(question: str, shapes: Mapping[str, re.Pattern[str]] | None = None) -> str:
-    """Return a question with its entities (quoted text, affixes, codes, numbers) replaced by X.
-
-    Examples:
-        >>> masked('Quali emozioni esprime "gioia"?'), masked("Which genes encode P05067?")
-        ('Quali emozioni esprime X?', 'Which genes encode X?')
-    """
+    """Return a question with its entities (quoted text, affixes, codes, numbers) replaced by X."""
     text = unicodedata.normalize("NFC", question)
     pieces: list[str] = []
     at = 0
@@ -166,27 +129,15 @@ def folded(text: str) -> str:
 
 @lru_cache(maxsize=65_536)
 def stem(word: str, language: str) -> str:
-    """Return the stem of a word, its accents folded first.
-
-    Examples:
-        >>> stem("emozioni", "it") == stem("Emozione", "it"), stem("meanings", "en")
-        (True, 'mean')
-    """
+    """Return the stem of a word, its accents folded first."""
     plain = folded(word)
     # A stemmer holds the word that it works on.
     with _STEMMING:
         return str(_stemmer(language).stemWord(plain))
 
 
-def stream(tokens: Sequence[Token], language: str) -> list[tuple[int, str]]:
-    """Return the words as a language's rules see them: index of the token, and stem.
-
-    Articles are dropped, joined prepositions become their base, other kinds of tokens ``<kind>``.
-
-    Examples:
-        >>> [word for _, word in stream(read_tokens("i sensi dell'aggettivo 'bello'"), "it")]
-        ['sens', 'di', 'aggett', '<quoted>']
-    """
+def stream(tokens: Sequence[QuestionToken], language: str) -> list[tuple[int, str]]:
+    """Return the words as a language's rules see them: index of the token, and stem."""
     found: list[tuple[int, str]] = []
     for number, token in enumerate(tokens):
         if token.kind != "word":
@@ -201,14 +152,7 @@ def stream(tokens: Sequence[Token], language: str) -> list[tuple[int, str]]:
 
 
 def content_words(question: str) -> str:
-    """Return a question's words for a word index: stems without common words, entities whole.
-
-    A word becomes its stem in each language, once if these agree.
-
-    Examples:
-        >>> content_words('Quali sono le emozioni di "Gioia infinita"?')
-        'emozion emozioni gioia infinita'
-    """
+    """Return a question's words for a word index: stems without common words, entities whole."""
     found: list[str] = []
     for token in read_tokens(question):
         if token.kind != "word":
@@ -223,7 +167,7 @@ def content_words(question: str) -> str:
     return " ".join(found)
 
 
-def spoken_languages(tokens: Sequence[Token]) -> frozenset[str]:
+def spoken_languages(tokens: Sequence[QuestionToken]) -> frozenset[str]:
     """Return the languages that a question may be in; all for a mixed or short question."""
     counts = _counts(tokens)
     most = max(counts.values())
@@ -254,7 +198,7 @@ def asked_language(question: str, pack: Pack) -> str:
     return language_of(question, default=next(iter(pack.languages), "en"))
 
 
-def _counts(tokens: Sequence[Token]) -> dict[str, int]:
+def _counts(tokens: Sequence[QuestionToken]) -> dict[str, int]:
     words = [folded(token.text) for token in tokens if token.kind == "word"]
     return {
         language: sum(word in function and word not in _BOTH for word in words)
@@ -272,12 +216,12 @@ def _stemmer(language: str) -> Any:
 
 def _unquoted(
     text: str, start: int, end: int, shapes: Mapping[str, re.Pattern[str]]
-) -> list[Token]:
-    tokens: list[Token] = []
+) -> list[QuestionToken]:
+    tokens: list[QuestionToken] = []
     for part in _PARTS.finditer(text, start, end):
         kind = str(part.lastgroup)
         written = part[0].rstrip(":.-") if kind == "code" else part[0]
         if kind in ("code", "number"):
             kind = next((name for name, form in shapes.items() if form.fullmatch(written)), kind)
-        tokens.append(Token(written, kind, part.start(), part.start() + len(written)))
+        tokens.append(QuestionToken(written, kind, part.start(), part.start() + len(written)))
     return tokens

@@ -15,10 +15,8 @@ import dspy
 from reasoningbank.agents.calling import ask_once
 from reasoningbank.lm import PlainAdapter
 from reasoningbank.lm.reply import query_in
-from reasoningbank.nl2sparql.examples import Example
+from reasoningbank.nl2sparql.examples import PackExample
 from reasoningbank.sparql.tokens import tokenize
-
-__all__ = ["adapt_query", "same_query", "write_query"]
 
 TASK = "Answer each question with one SPARQL query over the knowledge base, and nothing else."
 ADAPT = "The next question is nearly the same: change only what differs in your query."
@@ -32,7 +30,7 @@ MOST_FAILED = 2
 _PREFIXES = re.compile(r"^(?:[ \t]*PREFIX\s+[^\s:<]*:\s*<[^>\s]*>[ \t]*)+\n?", re.I | re.M)
 
 
-class Conversation(dspy.Signature):  # type: ignore[misc]
+class QueryTurn(dspy.Signature):  # type: ignore[misc]
     """A turn of the conversation; each call brings its own instructions."""
 
     question: str = dspy.InputField()
@@ -42,7 +40,7 @@ class Conversation(dspy.Signature):  # type: ignore[misc]
 def write_query(
     question: str,
     rules: str,
-    examples: Sequence[Example] = (),
+    examples: Sequence[PackExample] = (),
     earlier: Sequence[tuple[str, str]] = (),
     lm: dspy.BaseLM | None = None,
     *,
@@ -82,7 +80,7 @@ def write_query(
 
 
 def adapt_query(
-    question: str, example: Example, asked: str = "", lm: dspy.BaseLM | None = None
+    question: str, example: PackExample, asked: str = "", lm: dspy.BaseLM | None = None
 ) -> str | None:
     """Change an example's query for a question that is nearly the same.
 
@@ -128,7 +126,7 @@ def _ask(
     temperature: float | None,
 ) -> str | None:
     reply = ask_once(
-        Conversation.with_instructions(instructions),
+        QueryTurn.with_instructions(instructions),
         {"question": said},
         lm=lm,
         adapter=PlainAdapter(),

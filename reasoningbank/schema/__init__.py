@@ -36,8 +36,10 @@ from reasoningbank.schema.empty import (
     is_empty,
     probe_run,
 )
+from reasoningbank.schema.links import Link, SchemaMap, Step, observed_values
 from reasoningbank.schema.lint import as_lines, lint
 from reasoningbank.schema.names import (
+    describe_names,
     is_label,
     local_name,
     namespace_of,
@@ -52,11 +54,15 @@ from reasoningbank.schema.statements import Statement, Statements, read_statemen
 __all__ = [
     "EndpointProfile",
     "Finding",
+    "Link",
     "NamedTerm",
     "Schema",
+    "SchemaMap",
     "Statement",
     "Statements",
+    "Step",
     "as_lines",
+    "describe_names",
     "explain_empty",
     "explain_error",
     "explain_query",
@@ -68,6 +74,7 @@ __all__ = [
     "namespace_of",
     "nearest_names",
     "nearest_prefixes",
+    "observed_values",
     "probe_run",
     "read_statements",
     "words",

@@ -17,6 +17,7 @@ from typing import Literal
 
 from pyoxigraph import NamedNode
 
+from reasoningbank.errors import QueryError
 from reasoningbank.schema.schema import NamedTerm, Schema
 from reasoningbank.sparql import STANDARD_PREFIXES, PreparedQuery, compact
 from reasoningbank.sparql.terms import RDF_TYPE, absolute
@@ -26,6 +27,7 @@ from reasoningbank.sparql.tree import Clause, Group, QueryTree, TriplePattern, o
 __all__ = [
     "Role",
     "UsedName",
+    "describe_names",
     "is_label",
     "local_name",
     "namespace_of",
@@ -50,6 +52,8 @@ _EMPTY = frozenset(
     ("has", "have", "is", "of", "the", "a", "an", "get", "in", "by", "to", "with", "and", "or",
      "id", "iri", "uri", "value", "type", "number")
 )  # fmt: skip
+#: Names that are described, and characters of a comment.
+_MOST_DESCRIBED, _COMMENT_CHARS = 12, 100
 #: Words that name a label property.
 _CALLED = frozenset(("label", "name", "title"))
 #: How much a word found only in the label, or only in the comment, counts.
@@ -289,6 +293,55 @@ def nearest_prefixes(
 def _abbreviates(short: str, long: str) -> bool:
     letters = iter(long)
     return short[0] == long[0] and len(short) < 4 and all(letter in letters for letter in short)
+
+
+def describe_names(query: str, schema: Schema, prefixes: Mapping[str, str]) -> Iterator[str]:
+    """Yield a line on each class and property that a query uses, at most 12.
+
+    A name that is unknown is reported only in a namespace with known ones.
+
+    Args:
+        query: SPARQL text; one that cannot be read uses no names.
+        schema: The endpoint's schema.
+        prefixes: Prefixes that need not be declared.
+    """
+    try:
+        tree = outline(query)
+    except QueryError:
+        return
+    common = {STANDARD_PREFIXES[name] for name in ("rdf", "rdfs", "owl", "xsd")}
+    homes = {namespace_of(name) for name in (*schema.classes, *schema.properties)} - common
+    declared = {**STANDARD_PREFIXES, **prefixes, **tree.declared}
+    written = (token.text for token in tree.body if token.kind in ("iri", "name"))
+    used = dict.fromkeys(name for text in written if (name := absolute(text, declared)))
+    lines = []
+    for name in used:
+        text = shown(name, prefixes)
+        if namespace_of(name) in common:
+            continue
+        if (term := schema.properties.get(name)) is not None:
+            lines.append(_described(f"{text} (property)", term, prefixes))
+        elif (term := schema.classes.get(name)) is not None:
+            lines.append(_described(f"{text} (class)", term, prefixes))
+        elif namespace_of(name) in homes:
+            lines.append(f"{text}: no class or property of this name is known")
+    yield from lines[:_MOST_DESCRIBED]
+
+
+def _described(name: str, term: NamedTerm, prefixes: Mapping[str, str]) -> str:
+    parts = []
+    if term.domain or term.range:
+        ends = [
+            ", ".join(shown(one, prefixes) for one in names[:3]) or "anything"
+            for names in (term.domain, term.range)
+        ]
+        parts.append(f"from {ends[0]} to {ends[1]}")
+    text = " ".join((term.comment or term.label).split())
+    if text:
+        parts.append(text if len(text) <= _COMMENT_CHARS else f"{text[:_COMMENT_CHARS]}…")
+    if term.count is not None:
+        parts.append(f"{term.count} in the data")
+    return f"{name}: {'; '.join(parts) or 'known'}"
 
 
 def shown(name: str, namespaces: Mapping[str, str]) -> str:

@@ -82,6 +82,7 @@ class Contents:
         classes: The classes by IRI, the most frequent first where counts are known.
         properties: The properties by IRI, likewise.
         of_class: Class → the properties that its instances have, the most used first.
+        counts: Class → property → triples, as statistics count them.
         of_graph: Named graph → the properties used in it.
         via: Where the names come from.
         complete: Whether a name that is missing here is not in the data either.
@@ -90,6 +91,7 @@ class Contents:
     classes: dict[str, NamedTerm] = field(default_factory=dict)
     properties: dict[str, NamedTerm] = field(default_factory=dict)
     of_class: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     of_graph: Mapping[str, frozenset[str]] = field(default_factory=dict)
     via: str = "nothing"
     complete: bool = False
@@ -200,6 +202,11 @@ class Schema:
     def complete(self) -> bool:
         """Whether a name that is missing here is not in the data either."""
         return self._read().complete
+
+    @property
+    def counts_by_class(self) -> Mapping[str, Mapping[str, int]]:
+        """Class → property → triples, as statistics count them; empty without statistics."""
+        return self._read().counts
 
     @property
     def graphs(self) -> tuple[str, ...]:
@@ -393,6 +400,7 @@ def _of_void(datasets: Iterable[VoidDataset], *, cut: bool = False) -> Contents:
         _counted(classes),
         _counted(properties),
         {c: tuple(sorted(has, key=lambda p: (-has[p], p))) for c, has in of_class.items()},
+        of_class,
         of_graph,
         "void",
         complete=bool(classes) and not cut,
@@ -452,6 +460,7 @@ def _joined(declared: Contents, counted: Contents) -> Contents:
         merged(declared.classes, counted.classes),
         merged(declared.properties, counted.properties),
         of_class,
+        counted.counts,
         counted.of_graph,
         "schema and void",
         counted.complete,

@@ -12,7 +12,7 @@ import pytest
 from dspy.utils import DummyLM
 from dspy.utils.exceptions import LMRateLimitError, LMTimeoutError
 
-from reasoningbank.agents import AGENTS, Episode, Example, make_agent
+from reasoningbank.agents import AGENTS, Episode, FewShotExample, make_agent
 from reasoningbank.corpus import Task
 from reasoningbank.errors import ModelError
 from reasoningbank.lm import make_lm
@@ -40,7 +40,10 @@ def test_question_prefixes_and_memory_are_in_the_prompt(episode: Callable[..., E
 def test_examples_are_turns_before_the_question_the_nearest_last(
     episode: Callable[..., Episode],
 ) -> None:
-    near, far = Example("Which trees are tall?", "ASK {}"), Example("Why?", "SELECT * {}")
+    near, far = (
+        FewShotExample("Which trees are tall?", "ASK {}"),
+        FewShotExample("Why?", "SELECT * {}"),
+    )
     given = episode({"sparql": QUERY}, context="Trees have heights.")
     given.examples = (near, far)
     trajectory = make_agent("direct").solve(TASK, given).trajectory

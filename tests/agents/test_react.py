@@ -11,7 +11,7 @@ import pytest
 from dspy.utils import DummyLM
 from dspy.utils.exceptions import ContextWindowExceededError
 
-from reasoningbank.agents import Attempt, Call, Demonstration, Episode, make_agent
+from reasoningbank.agents import Attempt, Demonstration, Episode, ToolCall, make_agent
 from reasoningbank.corpus import Task
 from reasoningbank.sparql import EndpointConfig, OxigraphServer
 
@@ -158,8 +158,8 @@ def test_memory_and_demonstrations_are_in_the_prompt(episode: Callable[..., Epis
         question="Which are shrubs?",
         turns=(),
         calls=(
-            Call(thought="look", tool="sparql_classes", observation="t:Shrub"),
-            Call(thought="done", tool="finish", observation="Completed."),
+            ToolCall(thought="look", tool="sparql_classes", observation="t:Shrub"),
+            ToolCall(thought="done", tool="finish", observation="Completed."),
         ),
     )
     given = replace(episode(FINISH, EXTRACTED, context="Be brief."), demonstrations=(shown,))

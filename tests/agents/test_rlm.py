@@ -108,7 +108,7 @@ def test_an_unparsable_reply_is_a_failed_turn(episode: Callable[..., Episode]) -
     assert attempt.usage.iterations == 2
     errors = attempt.trajectory.of("error")
     assert [event.data["error"] for event in errors] == ["the reply could not be parsed"]
-    assert "holds no code" in prompts(attempt)[1]
+    assert "contains no code" in prompts(attempt)[1]
 
 
 def test_failing_code_is_text_and_the_trial_goes_on(episode: Callable[..., Episode]) -> None:
@@ -141,8 +141,8 @@ def test_code_that_was_cut_off_is_told_so_where_it_fails(episode: Callable[..., 
     attempt = solve(episode(lm=Cut([*replies, turn(f"SUBMIT('{QUERY}')")])))
     cut, whole, _ = outputs(attempt)
     assert "unterminated triple-quoted string literal" in cut
-    assert cut.endswith("ended before its code did: write less.")
-    assert "holds no code" in prompts(attempt)[2]
+    assert cut.endswith("before its code ended: write less.")
+    assert "contains no code" in prompts(attempt)[2]
     assert prompts(attempt)[2].count("write less") == 2
     assert whole == "whole\n"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -23,3 +24,14 @@ def raises(kind: type[ReasoningBankError], code: str) -> Iterator[pytest.Excepti
     with pytest.raises(kind) as failed:
         yield failed
     assert failed.value.code == code
+
+
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """Let no file grow."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

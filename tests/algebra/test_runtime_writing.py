@@ -17,7 +17,7 @@ from reasoningbank.algebra.writes import entails
 from reasoningbank.errors import BudgetError, EndpointError, RecordError, UsageError
 from reasoningbank.ldp import LDPServer
 
-from .faults import raises
+from .faults import full_disk, raises
 from .front import CUT, GONE, LOSE, PASS, Fault, Front, answer
 
 BASE = "http://data.example/"
@@ -388,15 +388,10 @@ def test_a_server_that_is_gone_halfway_and_a_run_that_goes_on(
 
 
 def test_a_write_that_cannot_be_noted_is_not_sent(
-    make: Callable[..., Runtime], front: Front, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make: Callable[..., Runtime], front: Front, tmp_path: Path
 ) -> None:
     runtime = make(journal=tmp_path / "j")
-
-    def full(_: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("reasoningbank.algebra.journal.os.fsync", full)
-    with raises(RecordError, "journal-unwritable"):
+    with full_disk(), raises(RecordError, "journal-unwritable"):
         runtime.send("PUT", DOC, Graph())
     assert front.times("PUT") == 0
 

@@ -1,10 +1,10 @@
-"""Addresses: what lies under what, and where it is asked."""
+"""AddressMap: what lies under what, and where it is asked."""
 
 from __future__ import annotations
 
 import pytest
 
-from reasoningbank.algebra.addresses import Addresses, checked, inside, within
+from reasoningbank.algebra.addresses import AddressMap, checked, inside, within
 from reasoningbank.errors import UsageError
 
 from .faults import raises
@@ -110,7 +110,7 @@ def test_the_longest_base_counts() -> None:
 
 
 def test_public_addresses_are_asked_elsewhere() -> None:
-    here = Addresses(
+    here = AddressMap(
         {
             "http://dbpedia.org/": "http://127.0.0.1:1/",
             "http://dbpedia.org/data": "http://127.0.0.1:2/d/",
@@ -124,4 +124,4 @@ def test_public_addresses_are_asked_elsewhere() -> None:
     assert here.asked_at("http://dbpedia.org.evil/") == "http://dbpedia.org.evil/"
     assert here.known_as("http://127.0.0.1:1/x") == "http://dbpedia.org/x"
     with raises(UsageError, "bad-url"):
-        Addresses({"dbpedia": "http://127.0.0.1:1/"})
+        AddressMap({"dbpedia": "http://127.0.0.1:1/"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reasoningbank.agents import Example
+from reasoningbank.agents import FewShotExample
 from reasoningbank.memory import Found, ItemSource, MemoryItem
 from reasoningbank.memory.packing import FAMILIES, item_text, pack, pack_examples
 
@@ -82,7 +82,7 @@ def test_what_is_larger_than_the_budget_is_skipped_and_told() -> None:
 
 def answered(number: int, tokens: int, query: str = "") -> Found:
     item = MemoryItem(f"Item {number}", "", "x", "gold")
-    example = Example(f"Question {number}?", query or f"ASK {{ {number} }}")
+    example = FewShotExample(f"Question {number}?", query or f"ASK {{ {number} }}")
     return Found(item, 1 / (number + 1), "x", tokens, example)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reasoningbank.agents import Example
+from reasoningbank.agents import FewShotExample
 from reasoningbank.memory import (
     Counters,
     LeakageFilter,
@@ -234,7 +234,7 @@ def test_an_answered_question_is_shown_as_one_where_that_is_asked_for(bank: Memo
     bank.add([worked, item("Said")])
     found = retrieve(bank, QUESTION, leakage=LeakageFilter(), count=words, examples=True)
     shown = {one.item.title: one for one in found.found}
-    assert shown["Worked"].example == Example("How tall is the ash?", "SELECT ?h {}")
+    assert shown["Worked"].example == FewShotExample("How tall is the ash?", "SELECT ?h {}")
     assert shown["Worked"].text == "Question: How tall is the ash?\nQuery:\nSELECT ?h {}"
     assert shown["Worked"].tokens == words(shown["Worked"].text)
     assert shown["Said"].example is None

@@ -18,8 +18,8 @@ from reasoningbank.nl2sparql import (
     NL2SPARQL,
     Candidate,
     EndpointValidation,
-    Example,
     HybridRetriever,
+    PackExample,
     adapt_query,
     best_candidate,
     question_similarity,
@@ -60,11 +60,14 @@ def prompt_of(lm: Any, call: int = -1) -> str:
 
 
 def test_a_query_that_ran_is_better_than_one_that_only_parses() -> None:
-    slow, empty = Finding("endpoint", "not-executed", "too slow"), Finding("endpoint", "empty", "")
+    slow, empty = (
+        Finding(code, "too slow", fields={"level": "endpoint"})
+        for code in ("not-executed", "empty")
+    )
     timed_out = Candidate("A", "written", (slow,), EndpointValidation((slow,)))
     checked = EndpointValidation((empty,), executed=True)
-    ran = Candidate("B", "fixed", (empty, Finding("semantic", "x", "x")), checked)
-    broken = Candidate("C", "fixed", (Finding("syntax", "parse", "near C"),))
+    ran = Candidate("B", "fixed", (empty, Finding("x", "x", fields={"level": "semantic"})), checked)
+    broken = Candidate("C", "fixed", (Finding("parse", "near C", fields={"level": "syntax"}),))
     assert best_candidate([broken, timed_out, ran]) is ran
     assert best_candidate([broken, timed_out]) is timed_out
     assert best_candidate([]) is None
@@ -115,8 +118,8 @@ def test_fences_and_lost_headers_do_no_harm(
     ("first", "said"),
     [
         (BROKEN, "cannot be parsed"),
-        (UNKNOWN, "did you mean w:height?"),
-        (EMPTY, "gives no rows"),
+        (UNKNOWN, "try w:height"),
+        (EMPTY, "returns no rows"),
     ],
 )
 def test_each_level_s_problem_is_told_and_mended(
@@ -289,7 +292,7 @@ IN_THE_OTHER_ONE = "Words in Parmigiano but not in Sicilian?"
     ],
 )
 def test_exchanging_entities(query: str, asked: str, question: str, expected: str | None) -> None:
-    found = swap_entities(question, Example("e", asked, query))
+    found = swap_entities(question, PackExample("e", asked, query))
     if expected is None:
         assert found is None
     else:
@@ -306,7 +309,7 @@ def test_exchanging_entities(query: str, asked: str, question: str, expected: st
 )
 def test_examples_are_shown_without_their_prefixes(query: str) -> None:
     lm = DummyLM([{"sparql": RIGHT}])
-    write_query("Which?", "Rules.", [Example("1", "Any?", query)], lm=lm)
+    write_query("Which?", "Rules.", [PackExample("1", "Any?", query)], lm=lm)
     said = [(one["role"], one["content"]) for one in lm.history[0]["messages"]]
     assert said[1:] == [
         ("user", "Any?"),
@@ -362,7 +365,7 @@ def test_a_model_that_cannot_be_reached(woods: Pack, retriever: HybridRetriever)
 
 
 def test_the_model_of_the_context_is_used(woods: Pack) -> None:
-    example = Example("1", "What?", "ASK { ?s ?p ?o }")
+    example = PackExample("1", "What?", "ASK { ?s ?p ?o }")
     with dspy.context(lm=DummyLM([{"sparql": RIGHT}])):
         assert adapt_query("What else?", example) == RIGHT
 
@@ -381,6 +384,6 @@ def test_steps_are_told_as_they_complete(pipeline: Callable[..., NL2SPARQL]) -> 
     ]
     assert steps[0][1] == {"patterns": {"HEIGHT": 0.8}}
     unknown, empty = steps[4][1]["problems"]
-    assert unknown == "there is no property w:hight; did you mean w:height?"
-    assert empty.startswith("the query executes but gives no rows; ")
+    assert unknown == "there is no property w:hight; try w:height"
+    assert empty.startswith("the query runs but returns no rows; ")
     assert steps[6][1]["rows"] == 2

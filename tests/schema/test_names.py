@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from reasoningbank.corpus import Pack
-from reasoningbank.schema import Schema, nearest_names
+from reasoningbank.schema import NamedTerm, Schema, describe_names, nearest_names
 from reasoningbank.schema.names import Role, nearest_prefixes
+from reasoningbank.schema.schema import Contents
 from reasoningbank.sparql import compact
 from reasoningbank.sparql.terms import NamedNode
 
@@ -77,3 +78,27 @@ def test_the_prefix_that_was_meant(written: str, meant: str, uniprot: Pack) -> N
 def test_a_prefix_is_known_by_its_namespace_too(uniprot: Pack) -> None:
     space = "https://purl.uniprot.org/core#"
     assert nearest_prefixes("x", uniprot.prefixes, namespace=space) == ("up",)
+
+
+E = "http://e/"
+KNOWN = Contents(
+    {E + "Tree": NamedTerm(E + "Tree", "Tree", "A tall plant.", count=3)},
+    {
+        E + "height": NamedTerm(E + "height", comment="x" * 300, domain=(E + "Tree",)),
+        E + "near": NamedTerm(E + "near", label="near"),
+    },
+)
+
+
+def test_the_schema_says_what_the_names_of_a_query_mean() -> None:
+    schema = Schema(lambda: KNOWN)
+    query = f"PREFIX e: <{E}> SELECT * {{ ?x a e:Tree ; t:height ?h ; e:heigth ?g ; <{E}near> ?y . "
+    query += "?y rdfs:label ?l ; <http://other/p> 1 }"
+    lines = list(describe_names(query, schema, {"t": E}))
+    assert lines[0] == "t:Tree (class): A tall plant.; 3 in the data"
+    assert lines[1].startswith("t:height (property): from t:Tree to anything; xxx")
+    assert len(lines[1]) < 200
+    assert lines[2] == "t:heigth: no class or property of this name is known"
+    assert lines[3] == "t:near (property): near"
+    assert len(lines) == 4
+    assert list(describe_names("no query at all", schema, {})) == []

@@ -2,7 +2,7 @@
 
 from reasoningbank.agents.algebra.agent import (
     AlgebraAgent,
-    Draft,
+    ProgramDraft,
     ShownProgram,
     Writing,
     composer,
@@ -15,7 +15,7 @@ from reasoningbank.agents.algebra.stage import Scene, Stage, open_stage
 
 __all__ = [
     "AlgebraAgent",
-    "Draft",
+    "ProgramDraft",
     "Scene",
     "ShownProgram",
     "Stage",

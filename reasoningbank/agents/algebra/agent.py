@@ -40,18 +40,6 @@ from reasoningbank.lm import PlainAdapter, stuck_temperature
 from reasoningbank.lm.reply import json_in
 from reasoningbank.sparql import EndpointConfig
 
-__all__ = [
-    "AlgebraAgent",
-    "Draft",
-    "ShownProgram",
-    "Writing",
-    "composer",
-    "lead_programs",
-    "load_shown_programs",
-    "naming_columns",
-    "shown_programs",
-]
-
 ENDPOINT = """\
 The SPARQL endpoint is {url} ({name}). Write no PREFIX lines and no @context: these prefixes are \
 declared for you: {prefixes}."""
@@ -108,7 +96,7 @@ def shown_programs(pack: Pack | None) -> tuple[ShownProgram, ...]:
 
 
 @dataclass(frozen=True)
-class Draft:
+class ProgramDraft:
     """A program as a model wrote it.
 
     Attributes:
@@ -158,7 +146,7 @@ class Writing:
         self._shown = [_turn(one.instruction, one.text) for one in shown]
         self._turns = list(self._shown)
 
-    def first(self) -> Draft:
+    def first(self) -> ProgramDraft:
         """Ask for the program.
 
         Raises:
@@ -167,7 +155,7 @@ class Writing:
         """
         return self._asked(self._instruction)
 
-    def repaired(self, draft: Draft, problems: Sequence[Finding]) -> Draft:
+    def repaired(self, draft: ProgramDraft, problems: Sequence[Finding]) -> ProgramDraft:
         """Ask for the program again, with the problems of the last one; raises as `first`.
 
         After the same program twice, the model sees only the problems, and its temperature rises:
@@ -184,7 +172,7 @@ class Writing:
             self._turns.append(_turn(self._said, draft.text))
         return self._asked(REPAIR.format(problems="\n".join(f"- {line}" for line in lines)))
 
-    def _asked(self, text: str, temperature: float | None = None) -> Draft:
+    def _asked(self, text: str, temperature: float | None = None) -> ProgramDraft:
         self._said = text
         self._episode.meter.turn()
         warmer = {} if temperature is None else {"temperature": temperature}
@@ -201,8 +189,8 @@ class Writing:
         try:
             data = with_prefixes(parse_program(source), self._episode.endpoint.prefixes)
         except ProgramError as error:
-            return Draft(reply, None, (error.finding,))
-        return Draft(source, data, tuple(one.finding for one in mistakes(data)))
+            return ProgramDraft(reply, None, (error.finding,))
+        return ProgramDraft(source, data, tuple(one.finding for one in mistakes(data)))
 
 
 def _turn(instruction: str, program: str) -> dspy.Example:
@@ -362,12 +350,7 @@ def _known(text: str) -> tuple[str, ...]:
 
 
 def _run(episode: Episode, stage: Stage, data: Any) -> tuple[str | None, tuple[Finding, ...]]:
-    """Plan a program and run it; return its answer, and what went wrong.
-
-    Raises:
-        BudgetError: If a budget of the episode is used up; the program's own limits are problems.
-        ModelError: If the model cannot be reached.
-    """
+    """Plan a program and run it; return its answer, and what went wrong."""
     program = read_program(data)
     composing = _Composing(composer(episode))
     if program.writes:

@@ -23,8 +23,6 @@ from reasoningbank.sparql import EndpointConfig
 from reasoningbank.sparql.server import open_data
 from reasoningbank.sparql.terms import full
 
-__all__ = ["Scene", "Stage", "open_stage"]
-
 #: Limits of one run of a program.
 LIMITS = Limits(requests=2_000, rows=100_000, seconds=120.0)
 

@@ -25,8 +25,6 @@ from dspy.primitives.python_interpreter import PythonInterpreter
 
 from reasoningbank.errors import SetupError
 
-__all__ = ["deno_command", "deno_executable", "fetch_pyodide", "memory_snapshot", "pyodide_cached"]
-
 logger = logging.getLogger(__name__)
 
 _HERE = Path(__file__).resolve().parent
@@ -164,12 +162,7 @@ def _reading(cache: str, *more: Path) -> tuple[str, ...]:
 
 
 def memory_snapshot(cache: str, command: Sequence[str]) -> Path | None:
-    """Return the snapshot's file, created if missing or damaged; None if that fails.
-
-    Args:
-        cache: Deno's cache, which contains Pyodide.
-        command: The command that runs a script with the cache, without the script's name.
-    """
+    """Return the snapshot's file, created if missing or damaged; None if that fails."""
     with _lock:
         file = Path(cache) / "reasoningbank" / f"pyodide-{_fingerprint(command)}.snapshot"
         if _is_whole(file):

@@ -28,8 +28,6 @@ from reasoningbank.errors import SetupError
 from reasoningbank.refs import Ref
 from reasoningbank.tools import Rows
 
-__all__ = ["Sandbox", "SandboxPool", "encode"]
-
 _PRELUDE = resources.files(__package__).joinpath("prelude.py").read_text(encoding="utf-8")
 #: Characters of one line from the sandbox: a turn's output, or a tool call with its query.
 _LINE = 8_000_000
@@ -62,10 +60,7 @@ class _LineTooLongError(Exception):
 
 
 class _Interpreter(PythonInterpreter):  # type: ignore[misc]
-    """DSPy's interpreter with our encoding at the boundary, and the prelude inside.
-
-    Output of the sandbox is not trusted: code there can write to the pipe itself.
-    """
+    """DSPy's interpreter with our encoding at the boundary, and the prelude inside."""
 
     #: Seconds spent in tools during the present execution; the watchdog does not count them.
     tool_seconds = 0.0

@@ -16,11 +16,10 @@ import sys as _sys
 _RB_PRINTED = 1_000_000
 
 
-class ToolError(RuntimeError):
-    """A failed tool call; its line says what to try next."""
+ToolError = type("ToolError", (RuntimeError,), {})
 
 
-class Ref(dict):
+class _RbRef(dict):
     """A handle; a dict, so that it returns to the host as JSON."""
 
     def __getattr__(self, name):
@@ -37,7 +36,7 @@ class Ref(dict):
     __str__ = __repr__
 
 
-class Rows(list):
+class _RbRows(list):
     """Rows with their provenance."""
 
     source = ""
@@ -93,13 +92,16 @@ def _rb_str(value):
         return type(value).__name__
 
 
+_RbRef.__name__, _RbRows.__name__ = "Ref", "Rows"
+
+
 def _rb_decode(value):
     if isinstance(value, dict):
         kind = value.pop("__rb__", None)
         if kind == "ref":
-            return Ref(value)
+            return _RbRef(value)
         if kind == "rows":
-            rows = Rows(_rb_decode(item) for item in value.pop("items"))
+            rows = _RbRows(_rb_decode(item) for item in value.pop("items"))
             rows.__dict__.update(value)
             return rows
         return {key: _rb_decode(item) for key, item in value.items()}

@@ -25,12 +25,11 @@ from reasoningbank.algebra.operation import (
 from reasoningbank.algebra.queries import Condition
 from reasoningbank.algebra.terms import ProgramError, one_of
 from reasoningbank.algebra.values import (
-    Items,
     Row,
     Stream,
     Table,
     Value,
-    as_items,
+    as_stream,
     as_table,
     describe_value,
 )
@@ -191,7 +190,7 @@ class ForEach(Operation):
             at, item = placed
             return run.block(self.operation, run.scope.of_item(item, self.select.columns, at))
 
-        items = enumerate(run.counted(self.select.members))
+        items = enumerate(run.counted(self.select.items))
         return Stream(in_order(result, items, self.concurrency))
 
 
@@ -224,7 +223,7 @@ class Bindings(Operation):
 
     def run(self, run: Evaluation) -> Value:
         """Return the rows; the results of writes, which are a table each, are concatenated."""
-        return Stream(run.counted(_rows(self.table.members)), self.table.columns)
+        return Stream(run.counted(_rows(self.table.items)), self.table.columns)
 
 
 def _rows(members: Iterable[Value]) -> Iterator[Value]:
@@ -269,7 +268,7 @@ class Filter(Operation):
                 raise _no_column(name, list(self.input), "args.expression")
             value: Value = self.input[name]
             return value
-        items = as_items(self.input)
+        items = as_stream(self.input)
         if number:
             return _item_at(run, items, int(text))
         if items.columns is None:
@@ -282,27 +281,27 @@ class Filter(Operation):
         return Table(columns, _holding(run, items, condition))
 
 
-def _in_memory(items: Items) -> Items:
+def _in_memory(items: Stream) -> Stream:
     """Read a list whose columns are unknown; the results of writes are concatenated."""
     try:
-        table = as_table(list(items.members))
+        table = as_table(list(items.items))
     except ProgramError:
         hint = "give a position, or use ForEach"
         what = "a condition needs rows"
         raise ProgramError(what, where="args.input", hint=hint, code="wrong-type") from None
-    return Items(table.rows, table.vars)
+    return Stream(table.rows, table.vars)
 
 
-def _holding(run: Evaluation, items: Items, condition: Condition) -> Iterator[Row]:
-    for row in run.counted(items.members):
+def _holding(run: Evaluation, items: Stream, condition: Condition) -> Iterator[Row]:
+    for row in run.counted(items.items):
         if condition.holds(row):  # type: ignore[arg-type]
             yield row  # type: ignore[misc]
 
 
-def _item_at(run: Evaluation, items: Items, position: int) -> Value:
+def _item_at(run: Evaluation, items: Stream, position: int) -> Value:
     _check_position(position)
     number = 0
-    for number, item in enumerate(run.counted(items.members), start=1):
+    for number, item in enumerate(run.counted(items.items), start=1):
         if number == position:
             return item
     what = f"there is no item {position}, only {number}"

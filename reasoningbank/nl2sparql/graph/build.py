@@ -19,14 +19,12 @@ from reasoningbank.corpus import Pack, load_pack
 from reasoningbank.errors import SetupError, UsageError, need_package
 from reasoningbank.lm import stuck_temperature
 from reasoningbank.nl2sparql.constraints import build_constraints
-from reasoningbank.nl2sparql.examples import Example
+from reasoningbank.nl2sparql.examples import PackExample
 from reasoningbank.nl2sparql.graph.nodes import Node, Nodes, Parts, asked
-from reasoningbank.nl2sparql.graph.state import GraphSettings, NL2SPARQLState, Written
+from reasoningbank.nl2sparql.graph.state import GraphSettings, NL2SPARQLState, WriterOutput
 from reasoningbank.nl2sparql.patterns import PatternSet
 from reasoningbank.nl2sparql.writing import same_query, write_query
 from reasoningbank.sparql import EndpointConfig
-
-__all__ = ["build_graph", "families_of", "mermaid_picture", "next_step", "save_picture"]
 
 GENERAL = "general"
 #: Characters of the explored properties in a prompt, and of the classes.
@@ -84,18 +82,7 @@ def build_graph(parts: Parts, checkpointer: Any = None) -> Any:
 
 
 def next_step(settings: GraphSettings) -> Callable[[NL2SPARQLState], str]:
-    """Return the function that chooses the node after a query was verified.
-
-    Examples:
-        >>> decide = next_step(GraphSettings())
-        >>> empty = {"level": "endpoint", "code": "empty", "text": "no rows"}
-        >>> state = NL2SPARQLState(is_valid=False, generation_attempts=1, problems=[empty],
-        ...                        explored=False, execution_error=None)
-        >>> decide(state), decide(state | {"explored": True}), decide(state | {"is_valid": True})
-        ('explore', 'refine', 'output')
-        >>> decide(state | {"generation_attempts": 3})
-        'output'
-    """
+    """Return the function that chooses the node after a query was verified."""
 
     def decide(state: NL2SPARQLState) -> str:
         if state["is_valid"] or state["generation_attempts"] >= settings.max_attempts:
@@ -120,17 +107,7 @@ def _clarify(state: NL2SPARQLState) -> dict[str, Any]:
 
 
 def families_of(patterns: PatternSet) -> dict[str, tuple[str, ...]]:
-    """Return the patterns of each family, in the order of the pack's file.
-
-    Raises:
-        UsageError: If a family's name cannot be the name of a node.
-
-    Examples:
-        >>> from reasoningbank.nl2sparql import Pattern
-        >>> both = (Pattern(name="A", family="x"), Pattern(name="B"))
-        >>> families_of(PatternSet(patterns=both))
-        {'x': ('A',)}
-    """
+    """Return the patterns of each family, in the order of the pack's file."""
     found: dict[str, tuple[str, ...]] = {}
     for one in patterns.patterns:
         if one.family:
@@ -158,9 +135,9 @@ def _writers(parts: Parts) -> Any:
         best = max(sums, key=lambda name: sums[name], default=GENERAL)
         return best if sums.get(best, 0) > 0 else GENERAL
 
-    graph = StateGraph(NL2SPARQLState, output_schema=Written)
+    graph = StateGraph(NL2SPARQLState, output_schema=WriterOutput)
     for family, names in {GENERAL: (), **families}.items():
-        writer = StateGraph(NL2SPARQLState, output_schema=Written)
+        writer = StateGraph(NL2SPARQLState, output_schema=WriterOutput)
         writer.add_node("focus", _focus(parts, family, names))  # type: ignore[arg-type]
         writer.add_node("write", _write(parts, family, names))  # type: ignore[arg-type]
         writer.add_edge(START, "focus")
@@ -203,7 +180,7 @@ def _write(parts: Parts, family: str, names: tuple[str, ...]) -> Node:
         sparql = write_query(
             asked(state),
             "\n\n".join(filter(None, rules)),
-            [Example(one["id"], one["nl"], one["sparql"]) for one in shown],
+            [PackExample(one["id"], one["nl"], one["sparql"]) for one in shown],
             failed_queries(state),
             parts.lm,
             notes="\n\n".join(filter(None, (_plan(state), _names(state)))),

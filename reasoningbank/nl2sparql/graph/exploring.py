@@ -19,8 +19,6 @@ from reasoningbank.sparql import (
     string_literal,
 )
 
-__all__ = ["Explored", "explore"]
-
 _TYPE = STANDARD_PREFIXES["rdf"] + "type"
 #: Names of each kind that are explored, and names that one probe may return.
 MOST_ASKED, MOST_NAMES = 3, 30
@@ -46,25 +44,7 @@ def explore(
     config: EndpointConfig,
     schema: Path | None = None,
 ) -> Explored:
-    """Explore the data around the names of a query, at each endpoint that it queries.
-
-    Probes return the properties of instances of its classes and of resources with its properties;
-    for a namespace of which no property is used, the properties that are.
-
-    Args:
-        sparql: The query that returned nothing.
-        open_client: Opens a metered and recorded client. The probes of the diagnosis are not
-            metered; they have their own bounds, as those of the tools do.
-        config: The endpoint.
-        schema: The pack's schema, for the vocabulary.
-
-    Returns:
-        What was found; empty if the query does not parse.
-
-    Raises:
-        EndpointError: If the endpoint fails.
-        BudgetError: If the tool calls are used up.
-    """
+    """Explore the data around the names of a query, at each endpoint that it queries."""
     with open_client(config) as client:
         try:
             prepared = client.prepare(sparql)

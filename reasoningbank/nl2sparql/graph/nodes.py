@@ -34,8 +34,6 @@ from reasoningbank.nl2sparql.validation import validate
 from reasoningbank.schema import as_lines
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
 
-__all__ = ["Node", "Nodes", "Parts", "asked"]
-
 Update = dict[str, Any]
 Node = Callable[[NL2SPARQLState], Update]
 
@@ -70,10 +68,7 @@ class AnalyzeQuestion(dspy.Signature):  # type: ignore[misc]
 
 
 class PlanQuery(dspy.Signature):  # type: ignore[misc]
-    """Break a question into the steps that one SPARQL query takes, each a part of its pattern.
-
-    Two to five steps. Later steps may use what earlier ones bind; the last combines them.
-    """
+    """Break a question into the steps that one SPARQL query takes, each a part of its pattern."""
 
     question: str = dspy.InputField()
     patterns: str = dspy.InputField(desc="what it needs")
@@ -81,10 +76,7 @@ class PlanQuery(dspy.Signature):  # type: ignore[misc]
 
 
 class VerifyRows(dspy.Signature):  # type: ignore[misc]
-    """Say whether the result of a query is what the question asks for.
-
-    Look at the content of the columns, not at the number of rows.
-    """
+    """Say whether the result of a query is what the question asks for."""
 
     question: str = dspy.InputField()
     query: str = dspy.InputField()
@@ -174,10 +166,7 @@ class Nodes:
         self._settings = parts.settings
 
     def analyze(self, state: NL2SPARQLState) -> Update:
-        """Find patterns, complexity, dialects, and whether a second endpoint is needed.
-
-        The pack's rules have priority; if they find nothing, the model may name two patterns.
-        """
+        """Find patterns, complexity, dialects, and whether a second endpoint is needed."""
         patterns = self._parts.patterns
         found = self._parts.shown.detector.detect(state["question"])
         scores = {one.pattern: one.score for one in found}
@@ -211,11 +200,7 @@ class Nodes:
         return {"sub_tasks": steps or [question], "current_task_index": 0}
 
     def retrieve(self, state: NL2SPARQLState) -> Update:
-        """Find examples for the question and each step; the best of each come first.
-
-        After a failed attempt only the nearest of the shown examples stays; the others were of no
-        help and are replaced by the next ones.
-        """
+        """Find examples for the question and each step; the best of each come first."""
         shown, top_k = self._parts.shown, self._settings.top_k
         before = frozenset(state["shown_ids"])
         earlier = (one for one in state["retrieved_examples"] if one["id"] in before)

@@ -23,8 +23,6 @@ from reasoningbank.nl2sparql.graph.state import (
 from reasoningbank.nl2sparql.words import asked_language
 from reasoningbank.trajectory import Trajectory, Usage
 
-__all__ = ["GraphAgent", "GraphRun", "GraphTranslation", "configured", "steps_of"]
-
 #: The node that waits for an answer.
 WAITS = "clarify"
 _INTERRUPT = "__interrupt__"
@@ -42,17 +40,7 @@ def configured(settings: GraphSettings, thread: str = "") -> dict[str, Any]:
 def steps_of(
     graph: Any, start: Any, config: dict[str, Any], *, durable: bool = False
 ) -> Iterator[tuple[str, NL2SPARQLState]]:
-    """Yield each completed node with the whole state, accumulated parts included.
-
-    Args:
-        graph: A compiled graph.
-        start: The first state, a `Command` to resume with, or None to continue.
-        config: LangGraph's configuration.
-        durable: Whether each checkpoint is on disk before the next node begins.
-
-    Yields:
-        Name and state; ``clarify`` last if the graph waits for an answer.
-    """
+    """Yield each completed node with the whole state, accumulated parts included."""
     options: dict[str, Any] = {"durability": "sync"} if durable else {}
     names: list[str] = []
     state: NL2SPARQLState = {}

@@ -6,25 +6,23 @@ of models, only the names are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import add
-from typing import Annotated, Any, Literal, TypedDict
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    TypedDict,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from reasoningbank.errors import UsageError
 from reasoningbank.nl2sparql.constraints import MOST_CHARS
 from reasoningbank.retrieval import DEFAULT_EMBEDDER, DEFAULT_INDEX
-
-__all__ = [
-    "Complexity",
-    "GraphSettings",
-    "NL2SPARQLState",
-    "Written",
-    "attempt_of",
-    "best_attempt",
-    "initial_state",
-    "without_attempt",
-]
 
 Complexity = Literal["simple", "moderate", "complex"]
 
@@ -79,53 +77,10 @@ class GraphSettings:
 
 
 class NL2SPARQLState(TypedDict, total=False):
-    """What is known about one question so far.
+    """What is known about one question so far."""
 
-    Attributes:
-        question: The question as it was asked.
-        language: Its language, e.g. ``it``; empty if not given.
-        provider: The models' provider; empty if the models were given.
-        model: Name of the model that writes; None if it was given.
-        pack: The domain pack, as `Pack.key` names it; empty in a trial.
-        human: Whether somebody can be asked back.
-        advice: Memory context from earlier questions; may be empty.
-        detected_patterns: Patterns that it needs, the most certain first.
-        pattern_scores: Confidence in each, from 0 to 1.
-        complexity: From the number of parts of the query.
-        requires_service: Whether a second endpoint is needed.
-        requires_translation: Whether translations are asked for.
-        dialects_needed: The languages or dialects of the translations.
-        unclear: A question back to the user; empty if all is clear.
-        clarification: The answer to it.
-        sub_tasks: The steps of the plan; only the question if there is none.
-        current_task_index: The last step with retrieved examples.
-        retrieved_examples: ``id``, ``nl``, ``sparql``, ``score`` and such; the best first.
-        used_ids: Ids of the examples that this attempt was shown.
-        shown_ids: Ids of the examples that any attempt was shown.
-        relevant_constraints: The pack's rules for the patterns.
-        family: The pattern family whose specialist writes; empty for the general one.
-        generated_sparql: The query of this attempt; empty if the reply contained none.
-        generation_attempts: Attempts so far.
-        repeated: Whether this attempt repeated an earlier query.
-        execution_form: SELECT, ASK, CONSTRUCT or DESCRIBE; empty if it does not parse.
-        execution_result: First rows (``rows``), whether there are more (``truncated``), seconds.
-        result_count: Rows or triples; 1 for an answered ASK.
-        execution_error: Why it was not executed; None if it was.
-        problems: ``level``, ``code`` and ``text`` of everything that is wrong with it.
-        is_valid: Whether neither validation nor verification found a problem.
-        validation_errors: The problems as lines.
-        refinement_history: Failed attempts, in order; it accumulates.
-        explored: Whether the schema was explored.
-        discovered_properties: Properties found in the data by exploring.
-        discovered_classes: Classes found so.
-        findings: Why the explored query returned nothing.
-        final_sparql: The best query; empty only if there was none.
-        score: The evidence for the query, from 0 to 1.
-        confidence: The probability that the query is right.
-        calibrated: Whether that was measured.
-        explanation: How the query was made, and what is wrong with it.
-    """
-
+    # Input: provider and model are empty if the models were given, pack is empty in a trial; human
+    # says whether questions can be asked back, advice is the memory context.
     question: str
     language: str
     provider: str
@@ -133,6 +88,8 @@ class NL2SPARQLState(TypedDict, total=False):
     pack: str
     human: bool
     advice: str
+    # Analysis: the patterns with the most certain first, a question back if it is unclear, and the
+    # answer to that.
     detected_patterns: list[str]
     pattern_scores: dict[str, float]
     complexity: Complexity
@@ -141,28 +98,38 @@ class NL2SPARQLState(TypedDict, total=False):
     dialects_needed: list[str]
     unclear: str
     clarification: str
+    # Plan: the steps, or only the question; the last step with retrieved examples.
     sub_tasks: list[str]
     current_task_index: int
+    # Retrieval: the examples, best first; the ids that this attempt, and that any, was shown.
     retrieved_examples: list[dict[str, Any]]
     used_ids: list[str]
     shown_ids: list[str]
     relevant_constraints: str
+    # Generation: the family whose writer is used, empty for the general one; the query, empty if
+    # the reply contained none; whether it repeats an earlier one.
     family: str
     generated_sparql: str
     generation_attempts: int
     repeated: bool
+    # Execution: the form, empty if the query does not parse; `rows`, `truncated` and `seconds` of
+    # the result; rows or triples, 1 for an answered ASK; why it was not executed.
     execution_form: str
     execution_result: dict[str, Any] | None
     result_count: int
     execution_error: str | None
+    # Verification: `level`, `code` and `text` of each problem, and the texts alone.
     problems: list[dict[str, str]]
     is_valid: bool
     validation_errors: list[str]
+    # Refinement: the failed attempts, which accumulate.
     refinement_history: Annotated[list[dict[str, Any]], add]
+    # Exploration: names that the data contain, and why the explored query returned nothing.
     explored: bool
     discovered_properties: list[str]
     discovered_classes: list[str]
     findings: list[str]
+    # Output: the best query, the evidence for it, and the probability that it is right.
     final_sparql: str
     score: float
     confidence: float
@@ -170,7 +137,7 @@ class NL2SPARQLState(TypedDict, total=False):
     explanation: str
 
 
-class Written(TypedDict, total=False):
+class WriterOutput(TypedDict, total=False):
     """What a writer returns; a returned `refinement_history` would be appended to itself."""
 
     family: str
@@ -183,62 +150,35 @@ class Written(TypedDict, total=False):
     repeated: bool
 
 
+#: What is reset before the next attempt.
+_ATTEMPT = (
+    "used_ids", "generated_sparql", "execution_form", "execution_result", "result_count",
+    "execution_error", "problems", "is_valid",
+)  # fmt: skip
+
+
+def _empty(kind: Any) -> Any:
+    """Return the empty value of a field: None, an empty container or text, 0 or False."""
+    kind = get_args(kind)[0] if get_origin(kind) is Annotated else kind
+    if type(None) in get_args(kind):
+        return None
+    return "simple" if kind == Complexity else (get_origin(kind) or kind)()
+
+
+def _emptied(names: Iterable[str]) -> dict[str, Any]:
+    kinds = get_type_hints(NL2SPARQLState, include_extras=True)
+    return {name: _empty(kinds[name]) for name in names}
+
+
 def initial_state(question: str, language: str = "", **given: Any) -> NL2SPARQLState:
     """Return a state in which only the question, and the values given by name, are known."""
-    state = NL2SPARQLState(
-        question=question,
-        language=language,
-        provider="",
-        model=None,
-        pack="",
-        human=False,
-        advice="",
-        complexity="simple",
-        requires_service=False,
-        requires_translation=False,
-        unclear="",
-        clarification="",
-        current_task_index=0,
-        relevant_constraints="",
-        family="",
-        generation_attempts=0,
-        repeated=False,
-        is_valid=False,
-        explored=False,
-        final_sparql="",
-        score=0.0,
-        confidence=0.0,
-        calibrated=False,
-        explanation="",
-        detected_patterns=[],
-        pattern_scores={},
-        dialects_needed=[],
-        sub_tasks=[],
-        retrieved_examples=[],
-        shown_ids=[],
-        validation_errors=[],
-        refinement_history=[],
-        discovered_properties=[],
-        discovered_classes=[],
-        findings=[],
-    )
-    state.update(without_attempt())
-    state.update(given)  # type: ignore[typeddict-item]
-    return state
+    state = _emptied(NL2SPARQLState.__annotations__)
+    return cast(NL2SPARQLState, state | {"question": question, "language": language} | given)
 
 
-def without_attempt() -> NL2SPARQLState:
-    """Return the part of a state that makes room for the next attempt."""
-    return NL2SPARQLState(
-        used_ids=[],
-        generated_sparql="",
-        execution_form="",
-        execution_result=None,
-        result_count=0,
-        execution_error=None,
-        problems=[],
-        is_valid=False,
-    )
+def without_attempt() -> dict[str, Any]:
+    """Return the changes that make room for the next attempt."""
+    return _emptied(_ATTEMPT)
 
 
 def attempt_of(state: NL2SPARQLState, step: str) -> dict[str, Any]:
@@ -261,16 +201,7 @@ def attempt_of(state: NL2SPARQLState, step: str) -> dict[str, Any]:
 
 
 def best_attempt(attempts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """Return the best attempt, of equals the first; None if none has a query.
-
-    Valid ranks above executed with rows, executed, parsed; then fewer errors decide.
-
-    Examples:
-        >>> empty = {"sparql": "A", "executed": True, "result_count": 0, "errors": ["empty"]}
-        >>> broken = {"sparql": "B", "executed": False, "result_count": 0, "errors": ["syntax"]}
-        >>> best_attempt([broken, empty])["sparql"], best_attempt([{"sparql": ""}])
-        ('A', None)
-    """
+    """Return the best attempt, of equals the first; None if none has a query."""
 
     def rank(one: Mapping[str, Any]) -> tuple[bool, bool, bool, bool, int]:
         executed = bool(one.get("executed"))

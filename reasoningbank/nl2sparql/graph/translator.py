@@ -27,8 +27,6 @@ from reasoningbank.nl2sparql.graph.state import GraphSettings, NL2SPARQLState
 from reasoningbank.sparql import EndpointConfig
 from reasoningbank.trajectory import Recorder
 
-__all__ = ["PROVIDERS", "NL2SPARQLAgent", "Tiers", "open_saver", "open_tiers", "tiers_for"]
-
 #: Default and fast model of the providers with known names.
 PROVIDERS = {
     "local": ("local", "local"),
@@ -124,11 +122,7 @@ def _named(provider: str, model: str) -> str:
 
 
 def _of_the_key(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the models that a key is for: the hosted ones, if one provider serves them.
-
-    Raises:
-        UsageError: If none is hosted, or several providers serve them: none may see another's key.
-    """
+    """Return the models that a key is for: the hosted ones, if one provider serves them."""
     hosted = tuple(name for name in names if not parse_name(name).is_local)
     serving = sorted({name.partition("/")[0] for name in hosted})
     if not hosted:
@@ -149,12 +143,7 @@ def _keyed(name: str, api_key: str) -> dspy.BaseLM:
 
 @contextlib.contextmanager
 def open_saver(file: Path) -> Iterator[Any]:
-    """Open a SQLite file of checkpoints, created if it is missing, and yield LangGraph's saver.
-
-    Raises:
-        SetupError: If the file cannot hold checkpoints, or another process locks it; also by the
-            saver's methods, whenever the graph calls them.
-    """
+    """Open a SQLite file of checkpoints, created if it is missing, and yield LangGraph's saver."""
     from langgraph.checkpoint.sqlite import SqliteSaver
 
     class FileSaver(SqliteSaver):

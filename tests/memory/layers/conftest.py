@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from reasoningbank.corpus import Pack, load_pack, open_endpoint
-from reasoningbank.memory.layers import SchemaIndex, SchemaMap
-from reasoningbank.memory.layers.schema_probe import look, unsure
-from reasoningbank.schema import Schema
+from reasoningbank.memory.schema_card import SchemaIndex
+from reasoningbank.schema import Schema, SchemaMap, observed_values
 from reasoningbank.sparql import Discovery, EndpointConfig, SPARQLClient, discover
 
 
@@ -35,8 +34,8 @@ def uniprot() -> Iterator[Known]:
         vocabulary = Schema.of(endpoint, pack.schema)
         others = {other.url: Schema.of(other) for other in endpoint.federated}
         discovery = discover(client)
-        seen = look(client, unsure(vocabulary))
-        schema = SchemaMap.of(vocabulary, discovery.void, others, seen)
+        seen = observed_values(client, vocabulary)
+        schema = SchemaMap.of(vocabulary, others, seen)
         index = SchemaIndex(schema, [vocabulary, *others.values()])
         yield Known(pack, endpoint, discovery, vocabulary, schema, index)
 

@@ -15,8 +15,8 @@ from reasoningbank.lm.tokens import count_tokens
 from reasoningbank.memory import MemoryItem
 from reasoningbank.memory.context import Budgets, ContextBuilder, procedures
 from reasoningbank.memory.hints import load_notes
-from reasoningbank.memory.layers import SchemaCard
 from reasoningbank.memory.packing import Found, item_text
+from reasoningbank.memory.schema_card import SchemaCard
 from reasoningbank.memory.search import Retrieval
 from reasoningbank.schema import Schema
 from reasoningbank.sparql import EndpointConfig

@@ -10,9 +10,8 @@ import pytest
 from reasoningbank.corpus import load_shacl_tasks, split_tasks, triple_patterns
 from reasoningbank.lm.tokens import count_tokens
 from reasoningbank.memory.hints import load_notes
-from reasoningbank.memory.layers import SchemaCard, SchemaIndex, SchemaMap
-from reasoningbank.memory.layers.schema_probe import look, unsure
-from reasoningbank.schema import Schema
+from reasoningbank.memory.schema_card import SchemaCard, SchemaIndex
+from reasoningbank.schema import Schema, SchemaMap, observed_values
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
 from reasoningbank.sparql.tokens import tokenize
 
@@ -122,9 +121,9 @@ def test_a_schema_of_ones_own(wood: Schema, tmp_path: Path) -> None:
 def test_without_a_schema_the_data_tell(trees: EndpointConfig) -> None:
     vocabulary = Schema.of(trees)
     with SPARQLClient(trees) as client:
-        seen = look(client, unsure(vocabulary))
+        seen = observed_values(client, vocabulary)
     assert seen["http://e/near"] == {"http://e/Tree": ("http://e/Tree",)}
-    schema = SchemaMap.of(vocabulary, seen=seen)
+    schema = SchemaMap.of(vocabulary, observed=seen)
     card = SchemaCard(trees, schema, SchemaIndex(schema, [vocabulary]))
     lines = card.about("Which trees are the highest?").text.splitlines()
     assert lines[1].startswith("t:Tree (3): t:height integer, ")

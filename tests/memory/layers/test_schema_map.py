@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from reasoningbank.memory.layers.schema_map import SchemaMap, Step
-from reasoningbank.schema import Schema
+from reasoningbank.schema import Schema, SchemaMap
+from reasoningbank.schema.links import Step
 
 from .conftest import Known
 

@@ -145,7 +145,7 @@ def test_an_empty_result_is_explored_and_what_was_found_is_told(
     assert "Properties in use:" in wrote
     assert found["findings"][0] in wrote
     assert EMPTY in wrote
-    assert "gives no rows" in wrote
+    assert "returns no rows" in wrote
 
 
 def test_as_many_explored_names_are_told_as_there_is_room_for_and_each_whole(

@@ -1,0 +1,422 @@
+"""L1, the schema card: the classes and properties near a question, and the links that join them.
+
+A line is a class with the properties of its instances, as a query writes them. The nearest come
+first, and a class brings the steps that lead to it, so everything on the card is connected.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import itertools
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from pyoxigraph import NamedNode
+
+from reasoningbank.corpus import Pack
+from reasoningbank.memory.hints import Note, load_notes
+from reasoningbank.memory.layer import Entry, Layer, Line, about, pack_lines
+from reasoningbank.retrieval import Embedder, TextIndex
+from reasoningbank.schema import Link, NamedTerm, Schema, SchemaMap, local_name, observed_values
+from reasoningbank.sparql import (
+    STANDARD_PREFIXES,
+    EndpointConfig,
+    SPARQLClient,
+    compact,
+    is_loopback,
+)
+
+__all__ = ["WEIGHTS", "SchemaCard", "SchemaIndex", "Weights"]
+
+TITLE = "Schema. Class (instances): property ×values each -> class of the value."
+#: Values per instance that are not shown.
+USUAL = (0.5, 2.0)
+#: A note's rank is twice that of its name, plus this: links come first.
+NOTE_RANK = 6.0
+
+_XSD = STANDARD_PREFIXES["xsd"]
+#: Links that are tried for a card, the nearest first; a large budget holds no more.
+MOST_PARTS = 100
+#: Names that are indexed, the most used first: embedding one takes 10 ms.
+MOST_NAMES = 1_000
+
+
+@dataclass(frozen=True)
+class Weights:
+    """How a link is ranked for a question; the values were tuned on train and dev tasks.
+
+    Attributes:
+        property: Weight of the property's score.
+        subject: Weight of the score of the class that has it.
+        target: Weight of the score of the class that it leads to.
+        use: Weight of the logarithm of its triples, scaled from 0 to 1.
+        share: Weight of the share of the class's instances that have it.
+        again: Factor for a name that is on the card already.
+        service: Added for a federated endpoint that the question names.
+        elsewhere: Subtracted for any other federated endpoint.
+        detour: Additional cost of a way through a class unrelated to the question.
+    """
+
+    property: float = 1.0
+    subject: float = 0.3
+    target: float = 0.2
+    use: float = 0.3
+    share: float = 0.2
+    again: float = 0.5
+    service: float = 0.5
+    elsewhere: float = 0.3
+    detour: float = 0.9
+
+
+#: What the schema card uses.
+WEIGHTS = Weights()
+
+
+class SchemaCard:
+    """Writes the schema cards of one endpoint; several threads may use it.
+
+    Args:
+        endpoint: The endpoint, whose prefixes shorten the names.
+        schema: Its classes and the links between them.
+        index: Finds the names that a question is about.
+        notes: Warnings, shown with the names that they are about.
+        weights: How links are ranked.
+    """
+
+    def __init__(
+        self,
+        endpoint: EndpointConfig,
+        schema: SchemaMap,
+        index: SchemaIndex,
+        notes: Sequence[Note] = (),
+        weights: Weights = WEIGHTS,
+    ) -> None:
+        self._namespaces = endpoint.namespaces
+        self._labels = endpoint.label_properties
+        self._services = {other.url: other.source for other in endpoint.federated}
+        self._schema = schema
+        self._index = index
+        self._notes = tuple(notes)
+        self._weights = weights
+
+    @classmethod
+    def of(
+        cls,
+        endpoint: EndpointConfig,
+        schema: Schema,
+        *,
+        pack: Pack | None = None,
+        embedder: Embedder | None = None,
+    ) -> SchemaCard:
+        """Collect what an endpoint's cards need: once, before any question.
+
+        An endpoint on this machine is asked what its properties lead to where the schema does not
+        say; for a public one that would be too much. The endpoints that it federates with are
+        asked for their statistics.
+
+        Args:
+            endpoint: The endpoint.
+            schema: Its schema.
+            pack: The pack whose warnings are shown.
+            embedder: Finds the names near a question; the package's own by default.
+
+        Raises:
+            UsageError: If the pack's warnings cannot be read.
+            EndpointError: If the endpoint cannot be reached.
+        """
+        notes = load_notes(pack)
+        others = {other.url: Schema.of(other) for other in endpoint.federated}
+        observed = None
+        if is_loopback(endpoint.address):
+            with SPARQLClient(endpoint) as client:
+                observed = observed_values(client, schema)
+        links = SchemaMap.of(schema, others, observed)
+        index = SchemaIndex(links, [schema, *others.values()], embedder)
+        return cls(endpoint, links, index, notes)
+
+    def fingerprint(self) -> str:
+        """Return a hash of the schema and its ranking, 16 hexadecimal digits."""
+        decides = repr((self._schema.links, self._weights, TITLE, NOTE_RANK))
+        return hashlib.sha256(decides.encode()).hexdigest()[:16]
+
+    def about(self, question: str, budget: int = 400) -> Layer:
+        """Return the card for a question.
+
+        Args:
+            question: The question, in any language that the index's embedder reads.
+            budget: Maximum number of tokens, with title and warnings.
+        """
+        folded = question.casefold()
+        named = [url for url, name in self._services.items() if name.casefold() in folded]
+        return self.of_scores(self._index.scores(question), budget, named)
+
+    def of_scores(
+        self, scores: Mapping[str, float], budget: int = 400, named: Collection[str] = ()
+    ) -> Layer:
+        """Return the card for given scores of names.
+
+        Args:
+            scores: Score by name, from 0 to 1.
+            budget: Maximum number of tokens.
+            named: Addresses of federated endpoints that the question names.
+        """
+        chosen = _Selection(self._schema, scores, self._labels, self._weights, named)
+        lines = [
+            *(self._class_line(name, parts) for name, parts in chosen.parts.items()),
+            *(
+                Line(
+                    f"In SERVICE <{address}>",
+                    tuple(
+                        Entry(self._short(link.property), rank, names=frozenset({link.property}))
+                        for link, rank in links.items()
+                    ),
+                    alone=False,
+                )
+                for address, links in chosen.services.items()
+            ),
+            *(
+                Line(note.text, rank=2 * chosen.rank_of(note.about) + NOTE_RANK, about=note.about)
+                for note in self._notes
+            ),
+        ]
+        return pack_lines("L1", lines, budget, title=TITLE)
+
+    def _short(self, iri: str) -> str:
+        return str(compact(NamedNode(iri), self._namespaces))
+
+    def _class_line(self, name: str, parts: Mapping[_Part, float]) -> Line:
+        instances = self._schema.instances.get(name)
+        number = f" ({about(instances)})" if instances is not None else ""
+        first = {part.link.property: rank for part, rank in reversed(list(parts.items()))}
+        # The classes that one property leads to are next to each other.
+        ordered = sorted(parts.items(), key=lambda item: (first[item[0].link.property], item[1]))
+        return Line(
+            self._short(name) + number if name else "Properties",
+            tuple(self._entry(part, rank, instances) for part, rank in ordered),
+            alone=False,
+            names=frozenset({name}),
+        )
+
+    def _entry(self, part: _Part, rank: float, instances: int | None) -> Entry:
+        link = part.link
+        stem = self._short(link.property) + _each(link.triples, instances)
+        names = frozenset({link.property, part.target})
+        if part.target:
+            return Entry(self._short(part.target), rank, f"{stem} -> ", names)
+        if not link.objects:
+            return Entry(stem, rank, names=names)
+        value = link.objects[0]
+        if value.startswith(_XSD):
+            kind = value.removeprefix(_XSD)
+            return Entry(f"{stem} {'text' if kind == 'string' else kind}", rank, names=names)
+        return Entry(f"{stem} -> {self._short(value)}", rank, names=names)
+
+
+def _each(triples: int | None, instances: int | None) -> str:
+    if not triples or not instances or USUAL[0] <= triples / instances <= USUAL[1]:
+        return ""
+    each = triples / instances
+    return f" ×{each:.0f}" if each >= 10 else f" ×{each:.1g}"
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A link with one of the classes it leads to; empty if it leads to literals."""
+
+    link: Link
+    target: str = ""
+
+
+class _Selection:
+    """The parts of one card by class, and links by federated endpoint, each with its rank."""
+
+    def __init__(
+        self,
+        schema: SchemaMap,
+        scores: Mapping[str, float],
+        labels: Sequence[str],
+        weights: Weights,
+        named: Collection[str] = (),
+    ) -> None:
+        self._schema = schema
+        self._scores = scores
+        self._weights = weights
+        self._labels = labels
+        self._most = math.log1p(max((link.triples or 0 for link in schema.links), default=0)) or 1.0
+        self._links = {(link.subject, link.property): link for link in schema.links}
+        self._of_class: dict[str, list[Link]] = defaultdict(list)
+        for link in schema.links:
+            if not link.service:
+                self._of_class[link.subject].append(link)
+        self._reached = {schema.hub}
+        self.parts: dict[str, dict[_Part, float]] = defaultdict(dict)
+        self.services: dict[str, dict[Link, float]] = defaultdict(dict)
+        self._named = frozenset(named)
+        # The hub is on every card, so a link back to it says little.
+        self._shown = Counter({schema.hub: 2})
+        for rank, part in enumerate(itertools.islice(self._nearest(), MOST_PARTS)):
+            self._add(part, float(rank))
+            self._shown.update({part.link.property, part.target} - {""})
+
+    def rank_of(self, names: Collection[str]) -> float:
+        """Return the best rank of some names."""
+        found = [
+            rank
+            for subject, parts in self.parts.items()
+            for part, rank in parts.items()
+            if not {subject, part.link.property, part.target}.isdisjoint(names)
+        ]
+        found += [
+            rank
+            for links in self.services.values()
+            for link, rank in links.items()
+            if link.property in names
+        ]
+        return min(found, default=math.inf)
+
+    def _nearest(self) -> Iterator[_Part]:
+        """Yield the parts, always the nearest given those already taken."""
+        parts = self._parts()
+        heap = [(-self._nearness(part), at) for at, part in enumerate(parts)]
+        heapq.heapify(heap)
+        while heap:
+            _, at = heapq.heappop(heap)
+            # Parts taken since can only have lowered its score.
+            now = (-self._nearness(parts[at]), at)
+            if heap and now > heap[0]:
+                heapq.heappush(heap, now)
+            else:
+                yield parts[at]
+
+    def _parts(self) -> list[_Part]:
+        """Return all parts, in the order that breaks ties."""
+        parts = []
+        for link in self._schema.links:
+            parts += [_Part(link, target) for target in self._targets(link)] or [_Part(link)]
+        return sorted(
+            parts, key=lambda one: (-(one.link.triples or 0), one.link.property, one.target)
+        )
+
+    def _targets(self, link: Link) -> list[str]:
+        steps = () if link.service else self._schema.steps.get(link.subject, ())
+        return [s.target for s in steps if s.property == link.property and not s.backwards]
+
+    def _nearness(self, part: _Part) -> float:
+        link, of = part.link, self._weights
+        used = math.log1p(link.triples or 0) / self._most
+        return (
+            of.property * self._score(link.property)
+            + of.subject * self._scores.get(link.subject, 0.0)
+            + of.target * self._score(part.target or link.property)
+            + (of.use * used + of.share * self._share(link))
+            * of.again ** self._shown[link.property]
+            + (of.service if link.service in self._named else -of.elsewhere * bool(link.service))
+        )
+
+    def _share(self, link: Link) -> float:
+        instances = self._schema.instances.get(link.subject)
+        return min(1.0, (link.triples or 0) / instances) if instances else 0.0
+
+    def _score(self, name: str) -> float:
+        return self._scores.get(name, 0.0) * self._weights.again ** self._shown[name]
+
+    def _add(self, part: _Part, rank: float) -> None:
+        link = part.link
+        if link.service:
+            self.services[link.service].setdefault(link, rank)
+            return
+        self._reach(link.subject, rank)
+        self.parts[link.subject].setdefault(part, rank)
+        if part.target and part.target not in self._reached:
+            self._reached.add(part.target)
+            self._name(part.target, rank)
+
+    def _name(self, subject: str, rank: float) -> None:
+        """Add the property that names instances of a class: a label, else the most used text."""
+        links = [link for link in self._of_class[subject] if not self._targets(link)]
+        known = {link.property: link for link in links}
+        best = next((known[label] for label in self._labels if label in known), None)
+        best = best or max(links, key=lambda link: link.triples or 0, default=None)
+        if best is not None:
+            self.parts[subject].setdefault(_Part(best), rank + 0.25)
+
+    def _reach(self, name: str, rank: float) -> None:
+        """Add the steps that lead to a class from those already reached."""
+        detour = self._weights.detour
+        steps = self._schema.way(
+            self._reached, name, lambda passed: detour * (1 - self._scores.get(passed, 0.0))
+        )
+        for step in steps or ():
+            ends = (step.target, step.source) if step.backwards else (step.source, step.target)
+            link = self._links[ends[0], step.property]
+            self.parts[ends[0]].setdefault(_Part(link, ends[1]), rank)
+        self._reached |= {name, *(step.target for step in steps or ())}
+
+
+class SchemaIndex:
+    """The descriptions of an endpoint's names; built once, for all questions.
+
+    Args:
+        links: Only names that occur in them are indexed.
+        schemas: Where labels and comments are; the first that knows a name describes it.
+        embedder: Turns texts into vectors; the package's own by default.
+    """
+
+    def __init__(
+        self,
+        links: SchemaMap,
+        schemas: Iterable[Schema],
+        embedder: Embedder | None = None,
+    ) -> None:
+        known: dict[str, NamedTerm] = {}
+        for one in schemas:
+            for name, term in (*one.classes.items(), *one.properties.items()):
+                known.setdefault(name, term)
+        used = [name for link in links.links for name in (link.subject, link.property)]
+        used += [target for link in links.links for target in link.objects]
+        wanted = [name for name in dict.fromkeys(used) if name in known]
+        wanted.sort(key=lambda name: (-(known[name].count or 0), name))
+        names = wanted[:MOST_NAMES]
+        self._index = TextIndex(embedder)
+        self._index.add(names, [description(known[name], known) for name in names])
+
+    def scores(self, question: str) -> Mapping[str, float]:
+        """Return the similarity of each name to a question, from 0 to 1."""
+        found = self._index.search(question, len(self._index))
+        return {match.id: match.score for match in found}
+
+
+def description(term: NamedTerm, known: Mapping[str, NamedTerm]) -> str:
+    """Describe a class or property in words.
+
+    Examples:
+        >>> tall = NamedTerm("http://e/maxHeight", comment="How tall it grows.",
+        ...     domain=("http://e/Tree",))
+        >>> description(tall, {})
+        'max height. How tall it grows. Of: tree.'
+    """
+
+    def called(iri: str) -> str:
+        return known[iri].label if iri in known and known[iri].label else _spoken(iri)
+
+    spoken = _spoken(term.iri)
+    parts = [spoken]
+    if term.label and term.label.casefold() != spoken:
+        parts.append(term.label)
+    if term.comment:
+        parts.append(term.comment.rstrip("."))
+    if term.domain:
+        parts.append("Of: " + ", ".join(called(iri) for iri in term.domain))
+    classes = [iri for iri in term.range if "XMLSchema#" not in iri]
+    if classes:
+        parts.append("Gives: " + ", ".join(called(iri) for iri in classes))
+    return ". ".join(parts) + "."
+
+
+def _spoken(iri: str) -> str:
+    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", local_name(iri))
+    return " ".join(words).casefold() or local_name(iri)
