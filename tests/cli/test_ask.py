@@ -14,9 +14,9 @@ from dspy.utils import DummyLM
 from forest import write_forest
 from rich.console import Console
 
-from reasoningbank.experiment import ask as command
 from reasoningbank.cli.steps import Steps, print_query
 from reasoningbank.corpus import Pack
+from reasoningbank.experiment import ask as command
 from reasoningbank.memory import MemoryItem, Snapshot
 from reasoningbank.trajectory import Recorder
 
