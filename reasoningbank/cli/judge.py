@@ -127,5 +127,5 @@ def _changed(change: Change) -> str:
     return f"{key.arm} · {key.task} · {key.seed}: was {before}, now {after}{kept}"
 
 
-def _pace(took: tuple[float, ...]) -> str:
+def _pace(took: list[float]) -> str:
     return f" in {seconds(sum(took))}, median {seconds(median(took))}" if took else ""

@@ -14,7 +14,7 @@ from reasoningbank.agents.algebra import (
     shown_programs,
 )
 from reasoningbank.algebra import mistakes, read_program, run_program
-from reasoningbank.algebra.answers import as_query
+from reasoningbank.algebra.queries import as_query
 from reasoningbank.algebra.source import with_prefixes
 from reasoningbank.corpus import load_pack, load_shacl_tasks, open_endpoint
 from reasoningbank.errors import UsageError
