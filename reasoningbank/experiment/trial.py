@@ -394,7 +394,7 @@ def _result(
     verdict: Mapping[str, Any],
     evidence: Mapping[str, Any],
 ) -> tuple[Sample | None, str]:
-    """Return rows of the query's result, or why there are none."""
+    """Return rows of the query's result, or why it has none."""
     status = verdict.get("status")
     if sparql is None or not sparql.strip():
         return None, "no query was submitted"
