@@ -13,7 +13,7 @@ from reasoningbank.analysis.tables import Table
 from reasoningbank.cli.options import AsJson
 from reasoningbank.cli.output import notice, print_json, say, seconds, show
 from reasoningbank.experiment import RunFolder, TrialKey
-from reasoningbank.experiment.rejudge import VerdictChange, Rejudged, rejudge_run
+from reasoningbank.experiment.rejudge import Rejudged, VerdictChange, rejudge_run
 from reasoningbank.judge import Agreement
 from reasoningbank.judge import compare_files as compare_results
 

@@ -345,7 +345,9 @@ class Recalls:
             random_turns.append(one)
             filtered_out |= dict(removed)
         return replace(
-            random_items, demonstrations=tuple(random_turns), filtered_out=tuple(filtered_out.items())
+            random_items,
+            demonstrations=tuple(random_turns),
+            filtered_out=tuple(filtered_out.items()),
         )
 
     def _tools(
