@@ -21,11 +21,7 @@ _UNREAD = "close its brackets, and name addresses and graphs as IRIs"
 
 @dataclass(frozen=True)
 class Scope:
-    """What a query names in the part that one endpoint answers.
-
-    The endpoint is ``''`` for the one that is queried; graphs are the IRIs of FROM, FROM NAMED and
-    GRAPH; prefixes are those of the names used.
-    """
+    """What a query names in the part that one endpoint answers."""
 
     endpoint: str
     graphs: tuple[str, ...] = ()
@@ -34,20 +30,7 @@ class Scope:
 
 @lru_cache(maxsize=8192)
 def query_scopes(query: str) -> tuple[Scope, ...]:
-    """Return the scopes of a query, that of the queried endpoint first.
-
-    A SERVICE or GRAPH with a variable counts for every IRI that VALUES or BIND gives the variable.
-    A SERVICE whose address is not HTTP, or has a fragment (``wikibase:label``), is no endpoint; its
-    content belongs to the scope around it.
-
-    Raises:
-        QueryError: If the structure of the query cannot be read.
-
-    Examples:
-        >>> query = "ASK FROM <http://g/1> { SERVICE <http://r/> { GRAPH <http://g/2> {} } }"
-        >>> [(scope.endpoint, scope.graphs) for scope in query_scopes(query)]
-        [('', ('http://g/1',)), ('http://r/', ('http://g/2',))]
-    """
+    """Return the scopes of a query, that of the queried endpoint first."""
     shape = outline(query)
     return _Walk(shape.body, shape.declared).scopes()
 

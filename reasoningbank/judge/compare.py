@@ -72,20 +72,7 @@ class Window:
 
 @dataclass(frozen=True, kw_only=True)
 class Scores:
-    """How an answer scores against the right one.
-
-    Attributes:
-        strict: Whether it is the same answer without an extra column: the headline.
-        lenient: Whether it is the same answer when extra columns that add no rows are ignored.
-        precision: Share of its rows that are right, in [0, 1].
-        recall: Share of the right rows that it has, in [0, 1].
-        f1: Harmonic mean of the two, in [0, 1]; of triples for a graph.
-        column_mapping: Its column for each gold column that has one.
-        findings: What differs, by code; `reasoningbank.judge` lists the codes.
-        n_gold: Rows (triples) of the right answer.
-        n_predicted: Rows (triples) it has; repeated rows are counted as the task does.
-        extra_columns: Its columns that match no gold column.
-    """
+    """How an answer scores against the right one."""
 
     strict: bool = False
     lenient: bool = False
@@ -132,15 +119,7 @@ class Comparison(Scores):
 
 @dataclass(frozen=True)
 class Contrast:
-    """A comparison and the rows that it is about.
-
-    Attributes:
-        comparison: The comparison.
-        gold: The rows of the right answer that were counted, once each unless repeats count.
-        predicted: Those of the other answer.
-        mapping: For each gold column the predicted one; None where no row can be right.
-        window: What the gold's modifiers leave open.
-    """
+    """A comparison and the rows that it is about."""
 
     comparison: Comparison
     gold: Encoded
@@ -354,11 +333,7 @@ def _scored(
 
 
 class _RowJudge:
-    """Counts the right rows of a table under a mapping of its columns.
-
-    A window that leaves several answers right is a quota: of each group of gold rows that its
-    ORDER BY leaves tied, so many rows belong in the answer.
-    """
+    """Counts the right rows of a table under a mapping of its columns."""
 
     def __init__(self, gold: Encoded, predicted: Encoded, ordered: bool, window: Window) -> None:
         self._gold = gold

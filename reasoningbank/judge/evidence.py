@@ -144,15 +144,7 @@ def evidence_of(
     bag: bool = False,
     ordered: bool = False,
 ) -> Evidence:
-    """Collect the evidence of a verdict.
-
-    Args:
-        gold: The right answer.
-        predicted: The judged answer; None if there was none.
-        found: How the two compare; None if they were not compared.
-        bag: Whether repeated rows of the prediction are shown and counted.
-        ordered: Whether rows are shown in the order in which they came.
-    """
+    """Collect the evidence of a verdict."""
     if found is None or predicted is None:
         counted = contrast(gold.answer, Answer.of_rows([], [])).gold
         right = _Side(gold.answer, counted, {})
@@ -261,11 +253,7 @@ class _Differing(NamedTuple):
 
 
 def _differing(found: Contrast, gold_order: Ints, predicted_order: Ints) -> _Differing:
-    """Find the rows that the two answers do not share, under the mapping of their columns.
-
-    The counts are those of the comparison. Where several answers are right, the order given with
-    each side chooses the rows that are named.
-    """
+    """Find the rows that the two answers do not share, under the mapping of their columns."""
     gold, predicted, window = found.gold, found.predicted, found.window
     if found.mapping is None:
         ours = np.arange(gold.n_rows, dtype=np.int64)

@@ -275,10 +275,7 @@ def _check_served(api_base: str, alias: str) -> tuple[int, int, str]:
 
 
 class LocalEngine:
-    """DSPy's engine for one slot of a llama.cpp server; it can be copied and pickled.
-
-    DSPy's own routes cannot name a slot without LiteLLM, which looks up prices on the web.
-    """
+    """DSPy's engine for one slot of a llama.cpp server; it can be copied and pickled."""
 
     supports_function_calling: ClassVar[bool] = False
     supports_reasoning: ClassVar[bool] = False

@@ -112,11 +112,7 @@ CATALOGUE: Mapping[str, Weights] = {weights.name: weights for weights in _EMBEDD
 
 
 def weights_named(name: str) -> Weights:
-    """Return the weights with a short name.
-
-    Raises:
-        UsageError: If there are none.
-    """
+    """Return the weights with a short name."""
     if name not in CATALOGUE:
         hint = f"choose {' or '.join(CATALOGUE)}"
         raise UsageError(f"unknown embedded model {name!r}", hint=hint, code="unknown-model")
@@ -192,19 +188,7 @@ def asked_as(name: str) -> str:
 
 
 def check_hosted(name: str, *, api_base: str | None = None, api_key_env: str | None = None) -> None:
-    """Check that a hosted model's provider is known and its key is set; nothing is sent.
-
-    With a custom address the provider's key is neither needed nor used.
-
-    Args:
-        name: LiteLLM's ``provider/model``.
-        api_base: Address that replaces the provider's.
-        api_key_env: Environment variable that holds the key.
-
-    Raises:
-        UsageError: If LiteLLM knows no such provider.
-        SetupError: If the key is missing; its `variable` field names the variable.
-    """
+    """Check that a hosted model's provider is known and its key is set; nothing is sent."""
     provider = name.partition("/")[0]
     if provider not in providers():
         raise UsageError(
@@ -238,13 +222,7 @@ def _missing_key(name: str, variable: str) -> SetupError:
 def sampling_settings(
     name: str, *, temperature: float | None, seed: int | None
 ) -> dict[str, float | int | None]:
-    """Return the sampling settings that a hosted model accepts.
-
-    Args:
-        name: LiteLLM's ``provider/model``.
-        temperature: Wanted temperature; 0 is left out for models that `takes_temperature` rejects.
-        seed: Wanted seed; left out if the provider has none.
-    """
+    """Return the sampling settings that a hosted model accepts."""
     settings: dict[str, float | int | None] = {"temperature": temperature}
     if temperature == 0 and not takes_temperature(name):
         settings["temperature"] = None

@@ -58,15 +58,7 @@ _OPERATORS = frozenset("<>=+-*/!,") | {"<=", ">=", "!=", "&&", "||"}
 
 
 class _Candidate(NamedTuple):
-    """A text that may be the query; of several the greatest is meant.
-
-    Attributes:
-        parses: Whether it is SPARQL, prefixes apart.
-        fenced: Whether it stands in a code fence.
-        sure: Whether it begins as prose hardly ever does.
-        number: Its place among them.
-        text: The text.
-    """
+    """A text that may be the query; of several the greatest is meant."""
 
     parses: bool
     fenced: bool
@@ -76,21 +68,7 @@ class _Candidate(NamedTuple):
 
 
 def query_in(text: str | None) -> str | None:
-    """Return the SPARQL query in a reply, or None where there is none.
-
-    Models wrap queries in code fences and sentences. Of several the last that parses is taken,
-    one in a fence before any other; prefixes need not be declared. Prose behind a query is cut
-    off. Where none parses, what is most like a query is returned, for others to say what is wrong
-    with it; prose without braces is none.
-
-    Examples:
-        >>> query_in("Here it is:\\n```sparql\\nASK { ?s ?p ?o }\\n```\\nGood luck!")
-        'ASK { ?s ?p ?o }'
-        >>> query_in("The query is: select ?s where { ?s ?p ?o } It selects all subjects.")
-        'select ?s where { ?s ?p ?o }'
-        >>> query_in("Ask somebody else. I do not know.") is None
-        True
-    """
+    """Return the SPARQL query in a reply, or None where there is none."""
     if not text:
         return None
     found: list[_Candidate] = []
@@ -102,16 +80,7 @@ def query_in(text: str | None) -> str | None:
 
 
 def json_in(text: str) -> str:
-    """Return the JSON in a reply: what stands in its last fence with an object or a list in it.
-
-    Nothing is mended: what is no JSON comes back as it is, for a parser to say what is wrong.
-
-    Examples:
-        >>> json_in('Here you are:\\n```json\\n{"a": 1}\\n```')
-        '{"a": 1}'
-        >>> json_in(' {"a": 1}')
-        '{"a": 1}'
-    """
+    """Return the JSON in a reply: what stands in its last fence with an object or a list in it."""
     text = _MARKER.sub("\n", text)
     blocks = [body for _, body in _FENCE.findall(text) if body.lstrip()[:1] in ("{", "[")]
     return (blocks[-1] if blocks else text).strip()
@@ -201,10 +170,7 @@ def _first_group(tokens: Sequence[Token], start: int) -> int | None:
 
 
 def _further(query: str, tokens: Sequence[Token], at: int) -> int:
-    """Return the place behind what goes on with a query outside of its groups; `at` for prose.
-
-    Mistakes of a query go on with it too, such as a brace too many: they are not cut off.
-    """
+    """Return the place behind what goes on with a query outside of its groups; `at` for prose."""
     token = tokens[at]
     if token.text == "{":
         return closing(tokens, at)

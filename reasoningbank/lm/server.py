@@ -41,11 +41,7 @@ SINGLE_ROLES = ("judge", "distiller", "extractor")
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of the local server; `serve.py` reads them.
-
-    Each of the `slots` has its own prefix cache and `context` tokens for prompt and answer (8,192
-    tokens of the embedded 1.5B model take 230 MB).
-    """
+    """Settings of the local server; `serve.py` reads them."""
 
     path: str
     alias: str = "local"
@@ -63,23 +59,7 @@ def available_cores() -> int:
 
 
 def slot_of(role: str, *, workers: int = 1, worker: int = 0) -> int:
-    """Return the server slot of a role, so that no role evicts the cached prefix of another.
-
-    Args:
-        role: ``solver``, ``judge``, ``distiller`` or ``extractor`` (takes the answer out of a loop
-            that did not submit).
-        workers: Solvers that work at the same time.
-        worker: Which of them, from 0.
-
-    Raises:
-        UsageError: If the role is unknown.
-
-    Examples:
-        >>> slot_of("solver"), slot_of("judge"), slot_of("distiller")
-        (0, 1, 2)
-        >>> slot_of("solver", workers=2, worker=1), slot_of("judge", workers=2)
-        (1, 2)
-    """
+    """Return the server slot of a role, so that no role evicts the cached prefix of another."""
     if role == "solver":
         return worker % workers
     if role in SINGLE_ROLES:

