@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from benchmarks.retrieval_quality import SET, Asked, best_rank, questions, seeds
-from reasoningbank.analysis.statistics.bootstrap import bootstrap_mean
+from reasoningbank.analysis.statistics import bootstrap_mean
 from reasoningbank.corpus import load_pack, load_shacl_tasks, split_tasks
 from reasoningbank.memory import MemoryBank, MemoryItem, Provenance, Scope
 from reasoningbank.memory.consolidate import consolidate

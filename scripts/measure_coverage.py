@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from reasoningbank.analysis.statistics import bootstrap, bootstrap_mean
+from reasoningbank.analysis import statistics
+from reasoningbank.analysis.statistics import bootstrap_mean
 
 RESAMPLES = 999
 Draw = Callable[[np.random.Generator, int], Any]
@@ -69,7 +70,7 @@ def intervals(values: Any, rng: np.random.Generator) -> dict[str, tuple[float, f
 def main() -> None:
     """Print the table."""
     experiments = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
-    bootstrap.RESAMPLES = RESAMPLES
+    statistics.RESAMPLES = RESAMPLES
     warnings.simplefilter("ignore", stats.DegenerateDataWarning)
     methods = ("BCa", "percentile", "studentised", "as built")
     print("| what is averaged by task | tasks |", " | ".join(methods), "|")

@@ -81,7 +81,7 @@ def item_of(task: str, **changes: Any) -> dict[str, Any]:
 def shown(
     *items: Mapping[str, Any],
     text: str = "",
-    withheld: Sequence[Any] = (),
+    filtered: Sequence[Any] = (),
     demonstrations: Sequence[Mapping[str, Any]] = (),
 ) -> Trajectory:
     """Return the trajectory of a trial that was shown items, and asked a model once."""
@@ -94,8 +94,8 @@ def shown(
         }
         for one in items
     ]  # fmt: skip
-    kept = [{"id": name, "reason": reason} for name, reason in withheld]
-    found = {"query": "trees", "tokens": 40 * len(items), "items": listed, "withheld": kept}
+    kept = [{"id": name, "code": code, "reason": code} for name, code in filtered]
+    found = {"query": "trees", "tokens": 40 * len(items), "items": listed, "filtered_out": kept}
     if demonstrations:
         found["demonstrations"] = list(demonstrations)
     recorder.add("memory_retrieved", found, seconds=0.0)
@@ -172,11 +172,11 @@ def records() -> list[TrialRecord]:
         first, second = (item_of(task) for task in met(order)[:2])
         for at, task in enumerate(met(order)):
             right = at % 2 == 0 or (order, at) == (1, 3)
-            own = [(item_of(task)["id"], f"own task: rests on {task}")]
+            own = [(item_of(task)["id"], "own-task")]
             said = {"lm:local": {"success": True, "reason": ""}}
             made.append(
                 trial("learned", task, order, right, step=at, memory=f"b{order}{at}",
-                      judgements=said, trajectory=shown(first, withheld=own) if at else shown())
+                      judgements=said, trajectory=shown(first, filtered=own) if at else shown())
             )  # fmt: skip
             if order == 0:
                 made.append(trial("none", task, order, right, step=at))
@@ -209,8 +209,9 @@ def write(path: Path, trials: Sequence[TrialRecord] | None = None) -> RunFolder:
         for at, task in enumerate(met(order)):
             told = step(order, at, task, f"b{order}{at}", f"b{order}{at + 1}")
             if at == 1:
-                refused = {"title": "Flowers", "reason": f"no class 't:Flower{order}' in the data",
-                           "kind": "success", "text": "Ask for t:Flower."}  # fmt: skip
+                refused = {"title": "Flowers", "code": "unknown-class",
+                           "reason": f"no class t:Flower{order}", "kind": "success",
+                           "text": "Ask for t:Flower."}  # fmt: skip
                 told |= {"rejected": [refused]}
             if at == 3:
                 told |= {"changes": [{"action": "supersede", "item": "i3", "reason": "old"},

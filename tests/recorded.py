@@ -145,7 +145,10 @@ def trial(arm: str, task: str, seed: int, **changes: Any) -> TrialRecord:
 def records() -> list[TrialRecord]:
     """Return two arms on three tasks with two seeds; `direct` misses its last trial."""
     lost = {"status": "error", "error": "the endpoint is gone", "verdict": None, "sparql": None}
-    spent = "the budget of 8 LM calls is used up"
+    spent = {
+        "error": "the budget of 8 LM calls is used up",
+        "findings": ({"code": "budget", "fields": {"budget": "lm_calls", "limit": 8}},),
+    }
     broken = {"verdict": verdict(False, "gold_defect", 0.0)}
     none = {"verdict": verdict(False, "no_query", 0.0), "sparql": None, "status": "refused"}
     return [
@@ -155,7 +158,7 @@ def records() -> list[TrialRecord]:
         trial("direct", "t2", 7, verdict=verdict(False, f1=0.25)),
         trial("direct", "urn:trees/3", 7, judgements={"lm:local": {"reason": "no verdict"}}),
         trial("rlm", "t1", 3),
-        trial("rlm", "t1", 7, status="exhausted", error=spent, verdict=verdict(False)),
+        trial("rlm", "t1", 7, status="exhausted", **spent, verdict=verdict(False)),
         trial("rlm", "t2", 3, **lost, judgements={}, evidence={}),
         trial("rlm", "t2", 7),
         trial("rlm", "urn:trees/3", 3, **broken),

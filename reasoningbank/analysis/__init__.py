@@ -1,22 +1,16 @@
-"""What the records say: summaries and statistics. This room reads records and runs nothing."""
+"""Analysis of records: frames, statistics, summaries, figures, the report and exports.
+
+This room reads records and runs nothing. `load` gives pandas frames, `summarise_run` a run in
+numbers, `compare_runs` two runs against each other; `figures`, `report` and `inspect_log` are
+sub-packages of their own.
+"""
 
 from typing import TYPE_CHECKING, Any
 
-from reasoningbank.analysis.arm_summary import ArmSummary
 from reasoningbank.analysis.comparison import Comparison, adjust, compare_arms
-from reasoningbank.analysis.leak import Leak, Leakage
-from reasoningbank.analysis.leakage import LeakageAudit
-from reasoningbank.analysis.learning import learning_curves
-from reasoningbank.analysis.matching import RunComparison, compare_runs
-from reasoningbank.analysis.memory_records import MemoryRecords
-from reasoningbank.analysis.memory_summary import ArmMemory, MemoryUse, StreamMemory
-from reasoningbank.analysis.nl2sparql_figures import (
-    calibration_figures,
-    translation_figures,
-    translation_metrics,
-)
-from reasoningbank.analysis.nl2sparql_rows import ArmRows, TranslationRow, read_translations
-from reasoningbank.analysis.online import Online
+from reasoningbank.analysis.leakage import Leak, Leakage, LeakageAudit
+from reasoningbank.analysis.memory import ArmMemory, MemoryRecords, MemoryUse, StreamMemory
+from reasoningbank.analysis.run_comparison import RunComparison, compare_runs
 from reasoningbank.analysis.scores import Metric, Score, Unit, scores
 from reasoningbank.analysis.statistics import (
     Interval,
@@ -30,10 +24,25 @@ from reasoningbank.analysis.statistics import (
     median_and_p95,
     wilson,
 )
-from reasoningbank.analysis.summary import RunSummary, summarise, summarise_run
+from reasoningbank.analysis.summary import (
+    ArmSummary,
+    Online,
+    RunSummary,
+    learning_curves,
+    summarise,
+    summarise_run,
+)
+from reasoningbank.analysis.translators import (
+    ArmRows,
+    TranslationRow,
+    calibration_figures,
+    read_translations,
+    translation_figures,
+    translation_metrics,
+)
 
 if TYPE_CHECKING:
-    from reasoningbank.analysis.frames import Frames, load
+    from reasoningbank.analysis.frames import Frames, load, write_parquet
 
 __all__ = [
     "ArmMemory",
@@ -76,12 +85,13 @@ __all__ = [
     "translation_figures",
     "translation_metrics",
     "wilson",
+    "write_parquet",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    # pandas takes half a second to import; summaries need not wait for it.
-    if name in {"Frames", "load"}:
+    # pandas takes half a second to import, which summaries do not need.
+    if name in {"Frames", "load", "write_parquet"}:
         from reasoningbank.analysis import frames
 
         return getattr(frames, name)

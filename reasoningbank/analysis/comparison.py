@@ -1,18 +1,38 @@
-"""Two arms against each other, task by task."""
+"""Paired comparisons of two arms, task by task."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
-from reasoningbank.analysis.averages import in_stream, one_run_each, values_by_task
-from reasoningbank.analysis.cell_text import counted
-from reasoningbank.analysis.finite import finite
-from reasoningbank.analysis.pairing import ALPHA, by_mcnemar, over_orders, over_units, with_errors
-from reasoningbank.analysis.scores import YES_NO, Metric, Score, Unit
-from reasoningbank.analysis.statistics import holm
+import numpy as np
+
+from reasoningbank.analysis.scores import (
+    BINARY,
+    Metric,
+    Score,
+    Unit,
+    in_stream,
+    one_run_each,
+    values_by_task,
+)
+from reasoningbank.analysis.statistics import (
+    ALPHA,
+    UnitMean,
+    bootstrap_mean,
+    detectable_mcnemar,
+    detectable_mean,
+    holm,
+    mcnemar_midp,
+    sign_flip_p,
+    t_mean,
+    t_p,
+    tango,
+)
+from reasoningbank.analysis.tables import counted, finite, number
 
 __all__ = ["Comparison", "adjust", "compare_arms"]
 
@@ -23,34 +43,34 @@ class Comparison:
 
     Attributes:
         first: Name of the first arm.
-        second: Name of the second arm: the base line.
-        metric: What is compared.
-        unit: What counts as one observation: `task`, `group`, or `order` of a learning stream.
-        tasks: Tasks that both arms have judged: on these the arms are compared.
+        second: Name of the second arm: the baseline.
+        metric: The metric.
+        unit: What counts as one observation: `task`, `group`, or `permutation` of a stream.
+        tasks: Tasks that both arms have judged: the arms are compared on these.
         groups: Groups of these tasks.
         runs: Judged runs of the first and of the second arm on these tasks.
-        seeds: How many seeds the first and the second arm have there.
+        seeds: Seeds of the first and of the second arm there.
         first_mean: Mean of the first arm: over tasks, of the mean over a task's runs.
         second_mean: Mean of the second arm.
         difference: The first minus the second.
-        low: Lower end of its 95 % interval; NaN where none can be given.
-        high: Upper end.
-        p: Two-sided p-value; NaN where no test can be made.
-        p_holm: The p-value after Holm's correction over its family; `p` where it stands alone.
-        family: How many comparisons the correction is over.
-        detectable: Smallest difference that so many observations show in four runs of five, at
-            the spread that was seen; None where none would, or where no spread was seen.
-        method: Interval and test, for people.
+        low: Lower bound of its 95% CI; NaN where none can be given.
+        high: Upper bound.
+        p: Two-sided p-value; NaN where no test is possible.
+        p_holm: The p-value after Holm's correction over its family; `p` if it stands alone.
+        family: Number of comparisons that the correction covers.
+        detectable: Smallest difference that as many observations detect with 80% power, at the
+            observed spread; None if none would be, or without spread.
+        method: Names of the interval and the test.
         first_better: Tasks on which the first arm has the higher mean.
         second_better: Tasks on which the second has.
         left_out: Tasks that only one of the arms has judged.
-        defective: Tasks whose gold is at fault.
+        defective: Tasks with a defective gold query.
         errors: Infrastructure errors of the first and of the second arm.
         best_case: The difference if each error of the first arm had been a success and each of
-            the second a failure, on all tasks that both arms have tried.
-        worst_case: The difference the other way round.
-        missing: Trials of both arms that are planned and not on disk yet. While there are any
-            nothing is resolved: who looks after each trial finds something in the end.
+            the second a failure, on all tasks that both arms tried.
+        worst_case: The difference in the opposite case.
+        missing: Planned trials of both arms that are not on disk yet. Until then nothing is
+            resolved: checking for significance after every trial eventually finds a difference.
     """
 
     first: str
@@ -82,30 +102,41 @@ class Comparison:
 
     @property
     def resolved(self) -> bool:
-        """Whether the arms differ: by the corrected p-value, and by the interval as well."""
+        """Whether the arms differ, by the corrected p-value and by the interval."""
         return not self.missing and self.p_holm < ALPHA and (self.low > 0 or self.high < 0)
 
     @property
     def verdict(self) -> str:
-        """One word: resolved, unresolved, or incomplete where trials are missing yet."""
+        """`resolved`, `unresolved`, or `incomplete` while trials are missing."""
         if self.missing:
             return "incomplete"
         return "resolved" if self.resolved else "unresolved"
 
+    @property
+    def observations(self) -> int:
+        """Number of observations."""
+        return {"task": self.tasks, "group": self.groups}.get(self.unit, min(self.seeds))
+
     def sentence(self) -> str:
-        """Return one line that says what is known, and "unresolved" where nothing is."""
+        """Return what is known in one line."""
+        head = f"{self.first} against {self.second}, {self.metric}"
         if math.isnan(self.difference):
-            named = f"{self.first} against {self.second}, {self.metric}"
-            return f"{named}: unresolved, there is no {self.unit} that both have"
+            return f"{head}: unresolved, the arms share no {self.unit}"
+        most = max(self.seeds)
+        kind = "permutations" if self.unit == "permutation" else "seeds"
+        groups = f" in {counted(self.groups, 'group')}" if self.unit == "group" else ""
+        scope = f"{counted(self.tasks, 'task')}{groups}" + (f" × {most} {kind}" if most > 1 else "")
+        interval = f"95% CI {_signed(self.low)} to {_signed(self.high)}"
+        holm = f", {_p(self.p_holm)} after Holm" if self.family > 1 else ""
         parts = [
-            f"{self.first} against {self.second}, {self.metric}, {self._scope()}: "
-            f"{self.first_mean:.2f} and {self.second_mean:.2f}, {_signed(self.difference)} "
-            f"({self._interval()}), {self._test()}: {self._verdict()}"
+            f"{head}, {scope}: {self.first_mean:.2f} and {self.second_mean:.2f}, "
+            f"{_signed(self.difference)} ({'no CI' if math.isnan(self.low) else interval}), "
+            f"{'no test' if math.isnan(self.p) else f'p {_p(self.p)}{holm}'}: {self._conclusion()}"
         ]
         if self.left_out:
-            parts.append(f"{counted(self.left_out, 'task')} judged in one arm only left out")
+            parts.append(f"{counted(self.left_out, 'task')} judged in only one arm left out")
         if self.defective:
-            parts.append(f"{counted(self.defective, 'task')} with a defective gold left out")
+            parts.append(f"{counted(self.defective, 'task')} with a defective gold query left out")
         if any(self.errors):
             parts.append(
                 f"{counted(sum(self.errors), 'infrastructure error')}, so at worst "
@@ -114,37 +145,27 @@ class Comparison:
         return "; ".join(parts)
 
     def to_json(self) -> dict[str, Any]:
-        """Return all of it as JSON-able data; what is not defined is None."""
+        """Return it as JSON-able data; undefined numbers are None."""
         return {**finite(asdict(self)), "verdict": self.verdict, "resolved": self.resolved,
                 "sentence": self.sentence()}  # fmt: skip
 
-    def _scope(self) -> str:
-        most = max(self.seeds)
-        runs = "" if most == 1 else f" × {most} {'orders' if self.unit == 'order' else 'seeds'}"
-        groups = f" in {counted(self.groups, 'group')}" if self.unit == "group" else ""
-        return f"{counted(self.tasks, 'task')}{groups}{runs}"
-
-    def _interval(self) -> str:
-        if math.isnan(self.low):
-            return "no interval"
-        return f"95 % {_signed(self.low)} to {_signed(self.high)}"
-
-    def _test(self) -> str:
-        if math.isnan(self.p):
-            return "no test"
-        corrected = f", {_p(self.p_holm)} after Holm" if self.family > 1 else ""
-        return f"p {_p(self.p)}{corrected}"
-
-    def _verdict(self) -> str:
+    def _conclusion(self) -> str:
         if self.missing:
-            return f"incomplete, {counted(self.missing, 'trial')} missing yet"
+            return f"incomplete, {counted(self.missing, 'trial')} missing"
         if self.resolved:
             return f"{self.first if self.difference > 0 else self.second} is better"
-        n = {"task": self.tasks, "group": self.groups}.get(self.unit, min(self.seeds))
         if self.detectable is None:
             return "unresolved"
-        shown = f"{self.detectable:.2f}"
-        return f"unresolved ({counted(n, self.unit)} would show a difference of {shown} or more)"
+        n = counted(self.observations, self.unit)
+        return f"unresolved ({n} would show a difference of {number(self.detectable)} or more)"
+
+
+class _Paired(NamedTuple):
+    unit: str
+    spread: UnitMean
+    p: float
+    detectable: float | None
+    method: str
 
 
 def compare_arms(
@@ -158,21 +179,21 @@ def compare_arms(
 ) -> Comparison | None:
     """Compare two arms on the tasks that both have judged.
 
-    With one run a task and a metric of right or wrong: McNemar's mid-p and Tango's interval.
-    Otherwise each task's runs are averaged first, the interval is an expanded percentile
-    bootstrap over tasks or groups, and p comes from turning their signs at random. In a learning
-    stream the observation is an order, with Student's t.
+    With one run per task and a binary metric: McNemar's mid-p and Tango's interval. Otherwise each
+    task's runs are averaged first, the interval is an expanded percentile bootstrap over tasks or
+    groups, and p is from a sign-flip test. In a learning stream the observation is a task
+    permutation, with Student's t.
 
     Args:
         first: Trials of the first arm.
-        second: Trials of the second arm, the base line.
-        metric: What to compare.
+        second: Trials of the second arm, the baseline.
+        metric: The metric.
         unit: What counts as one observation.
-        names: What to call the arms; by default their own names.
-        planned: How many trials the first and the second arm are to have; those on disk by default.
+        names: Names of the arms; by default their own.
+        planned: Planned trials of the first and the second arm; by default those on disk.
 
     Returns:
-        The comparison; None where no task is judged in both arms.
+        The comparison; None if no task is judged in both arms.
     """
     one, two = list(first), list(second)
     a, b = values_by_task(one, metric), values_by_task(two, metric)
@@ -185,12 +206,11 @@ def compare_arms(
     group = {s.task: s.group for s in (*two, *one)}
     judged_a, judged_b = ([s for s in x if s.fate == "judged" and s.task in a] for x in (one, two))
     if in_stream(one) or in_stream(two):
-        found = over_orders(judged_a, judged_b, metric)
-    elif metric in YES_NO and unit == "task" and one_run_each(a) and one_run_each(b):
-        found = by_mcnemar([mean_a[t] > 0 for t in shared], [mean_b[t] > 0 for t in shared])
+        found = _over_permutations(judged_a, judged_b, metric)
+    elif metric in BINARY and unit == "task" and one_run_each(a) and one_run_each(b):
+        found = _by_mcnemar([mean_a[t] > 0 for t in shared], [mean_b[t] > 0 for t in shared])
     else:
-        found = over_units(delta, group, unit)
-    worst, best = with_errors(one, two, metric)
+        found = _over_units(delta, group, unit)
     to_do = planned or (0, 0)
     every = {s.task for s in (*one, *two)}
     defective = {s.task for s in (*one, *two) if s.fate == "defective"} - set(shared)
@@ -218,8 +238,8 @@ def compare_arms(
         left_out=len(every - set(shared) - defective),
         defective=len(defective),
         errors=(sum(s.fate == "error" for s in one), sum(s.fate == "error" for s in two)),
-        best_case=best,
-        worst_case=worst,
+        best_case=_with_errors(one, two, metric, (1.0, 0.0)),
+        worst_case=_with_errors(one, two, metric, (0.0, 1.0)),
         missing=max(0, to_do[0] - len(one)) + max(0, to_do[1] - len(two)),
     )
 
@@ -229,8 +249,8 @@ def adjust(family: Sequence[Comparison], to_come: int = 0) -> tuple[Comparison, 
 
     Args:
         family: The comparisons.
-        to_come: How many more belong to the family and have no data yet. They count as the least
-            that they can be, so that no result fades when the others come in.
+        to_come: Further comparisons of the family without data yet. They count with p = 1, so
+            that the correction does not grow when their data arrive.
     """
     tested = [c.p for c in family if not math.isnan(c.p)]
     corrected = iter(holm([*tested, *[1.0] * to_come]))
@@ -240,11 +260,68 @@ def adjust(family: Sequence[Comparison], to_come: int = 0) -> tuple[Comparison, 
     )
 
 
+def _by_mcnemar(first: Sequence[bool], second: Sequence[bool]) -> _Paired:
+    test = mcnemar_midp(first, second)
+    interval = tango(test.only_first, test.only_second, test.n)
+    spread = UnitMean(interval.rate, interval.low, interval.high, math.nan, test.n, "Tango")
+    least = detectable_mcnemar(test.n, (test.only_first + test.only_second) / test.n)
+    return _Paired("task", spread, test.p, least, "McNemar mid-p, Tango interval")
+
+
+def _over_units(delta: Mapping[str, float], group: Mapping[str, str], unit: Unit) -> _Paired:
+    sums: dict[str, float] = defaultdict(float)
+    sizes: dict[str, float] = defaultdict(float)
+    for task, difference in delta.items():
+        name = group[task] if unit == "group" else task
+        sums[name] += difference
+        sizes[name] += 1
+    spread = bootstrap_mean(list(sums.values()), list(sizes.values()), bounds=(-1.0, 1.0))
+    p = sign_flip_p(list(sums.values()))
+    least = None
+    # With five units even five equal signs have p = 2/32.
+    if 2 ** (1 - spread.units) < ALPHA:
+        if spread.deviating is not None:
+            # Too little spread was seen: assume that whole units change sides.
+            least = detectable_mcnemar(spread.units, spread.deviating / spread.units)
+        else:
+            least = detectable_mean(spread.units, spread.sd)
+    return _Paired(unit, spread, p, least, f"sign-flip test, {spread.method} over {unit}s")
+
+
+def _over_permutations(first: Sequence[Score], second: Sequence[Score], metric: Metric) -> _Paired:
+    one, two = ({(s.seed, s.task): s.value(metric) for s in arm} for arm in (first, second))
+    streams: dict[int, list[float]] = defaultdict(list)
+    for seed, task in sorted(one.keys() & two.keys()):
+        streams[seed].append(one[seed, task] - two[seed, task])
+    means = [math.fsum(values) / len(values) for values in streams.values()]
+    spread = t_mean(means)
+    low, high = (float(np.clip(bound, -1, 1)) for bound in (spread.low, spread.high))
+    least = detectable_mean(spread.units, spread.sd)
+    method = f"paired t over task permutations, {spread.method}"
+    return _Paired("permutation", replace(spread, low=low, high=high), t_p(means), least, method)
+
+
+def _with_errors(
+    first: Sequence[Score], second: Sequence[Score], metric: Metric, errors: tuple[float, float]
+) -> float:
+    """Return the difference with the errors of each arm valued as given."""
+
+    def means(arm: Sequence[Score], error: float) -> dict[str, float]:
+        values: dict[str, list[float]] = defaultdict(list)
+        for score in arm:
+            if score.fate != "defective":
+                values[score.task].append(error if score.fate == "error" else score.value(metric))
+        return {task: math.fsum(runs) / len(runs) for task, runs in values.items()}
+
+    a, b = means(first, errors[0]), means(second, errors[1])
+    tasks = sorted(a.keys() & b.keys())
+    return math.fsum(a[t] - b[t] for t in tasks) / len(tasks)
+
+
 def _p(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def _signed(value: float) -> str:
-    """Return a difference for people; what rounds to nothing has no minus."""
     text = f"{value:+.2f}"
     return "+0.00" if text == "-0.00" else text

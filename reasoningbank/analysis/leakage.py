@@ -1,36 +1,142 @@
-"""Proof from the records that no trial was shown what it should have found by itself.
+"""Audit of a run's records for leakage: no trial may be shown its own task's or a held-out answer.
 
-The audit reads records only: the trials with what memory showed them, the snapshots of the banks,
-the steps of the streams, and the manifest. It shares no code with the guard that withholds items
-while a run goes on, so that a mistake of the guard's is not its own.
+The audit reads records only: trials with what memory showed them, bank snapshots, stream steps and
+the manifest. It shares no code with the leakage filter of a running experiment, so that it does
+not repeat the filter's mistakes.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import PurePath
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from reasoningbank.analysis.frozen_banks import wrong_banks
-from reasoningbank.analysis.leak import Leak, Leakage, LeakKind
-from reasoningbank.analysis.leaked_text import TaskText, holds, searched, texts_in, words_of
-from reasoningbank.analysis.memory_records import MemoryRecords, Origin
+from reasoningbank.analysis.memory import MemoryRecords, Origin, code_of, filtered_out
+from reasoningbank.analysis.scores import Plan
+from reasoningbank.analysis.tables import counted
 from reasoningbank.experiment import TrialRecord
 from reasoningbank.trajectory import Trajectory
 
-__all__ = ["LeakageAudit"]
+__all__ = ["Leak", "LeakKind", "Leakage", "LeakageAudit", "contains_query", "words_of"]
+
+#: own task, own group: the item is based on an attempt at the trial's task, or its group.
+#: evaluation: it is based on a held-out task, or on the group of one.
+#: gold text: the shown text contains the gold query of the trial's own or of a held-out task.
+#: question text: the shown text contains the question of the trial's own or of a held-out task.
+#: gold in prompt: the first prompt contains the task's own gold query, which no earlier attempt of
+#: the trial wrote.
+#: not recorded: a memory tool returned the item to the agent, and no retrieval recorded it.
+#: bank changed: trials of one frozen evaluation saw different banks.
+#: other bank: they saw another bank than the last of the arm's stream, or the few-shot bank.
+LeakKind = Literal[
+    "own task", "own group", "evaluation", "gold text", "question text", "gold in prompt",
+    "not recorded", "bank changed", "other bank",
+]  # fmt: skip
 
 _MEMORY_TOOLS = frozenset({"memory_search", "memory_get"})
+#: Least number of words of a gold query, and of a question, that is searched for.
+_LEAST_GOLD, _LEAST_QUESTION = 3, 5
+
+_DECLARATION = re.compile(r"(?im)\bprefix\s+[\w.-]*:\s*<[^>]*>|\bbase\s*<[^>]*>")
+_IRI = re.compile(r"<[^<>\s]*?([^<>\s/#:]*)>")
+_NAME = re.compile(r"[\w.-]*:([\w.-]+)")
+_VARIABLE = re.compile(r"[?$]\w+")
+#: What can follow a query's last brace and makes it another query.
+_CONTINUES = r"(?!(?:group|having|order|limit|offset|values) )"
+_SKIPPED = frozenset({"where", "a", "type"})
+
+
+@dataclass(frozen=True)
+class Leak:
+    """One thing that a trial should not have been shown.
+
+    Attributes:
+        trial: The trial, as ``arm/task.seed``; of a sampled one, any of its attempts.
+        kind: The kind of leak.
+        item: The memory item, if any.
+        detail: The evidence: a task, a group, or a snapshot.
+    """
+
+    trial: str
+    kind: LeakKind
+    item: str = ""
+    detail: str = ""
+
+    def sentence(self) -> str:
+        """Return it in one line."""
+        item = f", item {self.item}" if self.item else ""
+        return f"{self.trial}: {self.kind}{item}" + (f" ({self.detail})" if self.detail else "")
+
+
+@dataclass(frozen=True)
+class Leakage:
+    """The result of the audit of a run.
+
+    Attributes:
+        trials: Trials read.
+        with_memory: Trials with a memory: a retrieval or a snapshot is on record.
+        showings: Items and demonstrations shown, once per attempt and retrieval; all were checked.
+        items: Different items among them.
+        prompts: First prompts of attempts that were searched for the task's own gold query.
+        evaluation: Held-out tasks.
+        filtered_out: Items that the leakage filter removed, once per retrieval, by reason code.
+        unproven: Showings of items that the trial's snapshot lacks or that have no origin, except
+            seeds: only the retrieval's task and the text could be checked.
+        unread: Snapshots and steps that cannot be read.
+        leaks: The leaks.
+    """
+
+    trials: int = 0
+    with_memory: int = 0
+    showings: int = 0
+    items: int = 0
+    prompts: int = 0
+    evaluation: int = 0
+    filtered_out: Mapping[str, int] = field(default_factory=dict)
+    unproven: int = 0
+    unread: int = 0
+    leaks: tuple[Leak, ...] = ()
+
+    def sentence(self) -> str:
+        """Return what was checked and the result in one line."""
+        prompts = f"{counted(self.prompts, 'first prompt')} searched for the gold query"
+        if not self.with_memory:
+            parts = [f"no memory in any of {counted(self.trials, 'trial')}", prompts]
+        else:
+            reasons = ", ".join(f"{n} {reason}" for reason, n in self.filtered_out.items())
+            parts = [
+                f"{counted(self.showings, 'showing')} of {counted(self.items, 'item')} checked in "
+                f"{self.with_memory} of {counted(self.trials, 'trial')} (the others have no "
+                f"memory) against {counted(self.evaluation, 'held-out task')}",
+                prompts,
+                f"removed by the leakage filter: {reasons or 'nothing'}",
+            ]
+        if self.unproven:
+            parts.append(f"{self.unproven} of unproven origin")
+        if self.unread:
+            parts.append(f"{counted(self.unread, 'file')} of memory cannot be read")
+        sound = "no leak in what can be read" if self.unread else "no leak"
+        return f"{'; '.join(parts)}: {counted(len(self.leaks), 'leak') if self.leaks else sound}"
+
+    @property
+    def proven(self) -> bool:
+        """Whether nothing leaked and everything relevant could be read."""
+        return not self.leaks and not self.unread
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON-able data."""
+        return {**asdict(self), "sentence": self.sentence()}
 
 
 class _Shown(NamedTuple):
-    """One item, or the demonstration of one, shown to one trial."""
+    """One item, or its demonstration, shown to one trial."""
 
     trial: str
     task: str
     group: str
-    corpus: str
     bank: str
     item: str
     src: str
@@ -38,57 +144,66 @@ class _Shown(NamedTuple):
     words: str
 
 
+class _TaskText(NamedTuple):
+    """The words of a task's gold query and question; empty if they are too few to search for."""
+
+    gold: str
+    question: str
+
+
 class LeakageAudit:
-    """Takes the trials of a run one at a time, and tells at the end what leaked.
+    """Takes the trials of a run one at a time and reports what leaked.
 
     Args:
-        manifest: The run's manifest. Its tasks are held out, whether their trials are on record
-            yet or not.
-        memory: The run's banks and streams; without them an item's origin is what the retrieval
-            says.
+        manifest: The run's manifest. Its tasks are held out, even without trials on record.
+        memory: The run's banks and streams; without them an item's origin is what its retrieval
+            recorded.
     """
 
     def __init__(
         self, manifest: Mapping[str, Any] | None = None, memory: MemoryRecords | None = None
     ) -> None:
-        self._manifest = said = manifest or {}
+        self._manifest = manifest or {}
         self._memory = memory or MemoryRecords()
-        pack = str((said.get("experiment") or {}).get("pack") or "")
-        # An item names its pack by the folder's name, wherever that lies.
+        pack = str((self._manifest.get("experiment") or {}).get("pack") or "")
+        # An item names its pack by the name of its folder, wherever that is.
         self._corpus = PurePath(pack).name
-        self._held_out = set(map(str, said.get("tasks") or ()))
+        self._held_out = set(map(str, self._manifest.get("tasks") or ()))
         self._group_of: dict[str, str] = {}
-        self._texts: dict[str, TaskText] = {}
+        self._texts: dict[str, _TaskText] = {}
         self._words: dict[str, str] = {}
         self._shown: list[_Shown] = []
-        self._withheld: Counter[str] = Counter()
+        self._filtered_out: Counter[str] = Counter()
         self._banks: dict[tuple[str, int], dict[str, str]] = defaultdict(dict)
         self._leaks: list[Leak] = []
         self._trials = self._with_memory = self._prompts = 0
 
     def add(self, record: TrialRecord) -> None:
-        """Take what is needed of a trial; the record itself is not kept."""
+        """Read a trial; the record itself is not kept."""
         key = record.key
-        name = f"{key.arm}/{key.task}.{key.seed}"
+        name = str(key)
         self._trials += 1
         attempts = _attempts(record)
         retrieved = any(trajectory.of("memory_retrieved") for _, trajectory in attempts)
         self._with_memory += bool(retrieved or record.memory)
         self._group_of.setdefault(key.task, record.group)
         if key.task not in self._texts:
-            self._texts[key.task] = TaskText.of(record.gold, record.question)
+            gold, question = words_of(record.gold), words_of(record.question)
+            long = sum(word not in "{}" for word in gold.split()) >= _LEAST_GOLD
+            asked = len(question.split()) >= _LEAST_QUESTION
+            self._texts[key.task] = _TaskText(gold if long else "", question if asked else "")
         if record.step is None:
             self._held_out.add(key.task)
             if record.memory:
                 self._banks[key.arm, key.seed].setdefault(record.memory, name)
         written: list[str] = []
         for sparql, trajectory in attempts:
-            self._search_shown(record, name, trajectory)
+            self._read_shown(record, name, trajectory)
             self._search_prompt(record, name, trajectory, written)
             written.append(words_of(sparql))
 
     def finish(self) -> Leakage:
-        """Check every showing against what all trials together say is held out."""
+        """Check every showing against the tasks that all trials together hold out."""
         groups = {self._group_of.get(task, "") for task in self._held_out} - {""}
         held_out = {t: text for t, text in self._texts.items() if t in self._held_out}
         unproven = 0
@@ -97,16 +212,16 @@ class LeakageAudit:
             known = self._memory.origins.get((shown.bank, shown.item))
             proven = shown.src == "seed" or (known and any(origin.task for origin in known))
             unproven += not proven
-            origins = {self._grouped(one) for one in (shown.origin, *(known or ()))}
-            self._leaks += _by_origin(shown, origins, self._held_out, groups)
+            origins = {self._with_group(one) for one in (shown.origin, *(known or ()))}
+            self._leaks += self._by_origin(shown, origins, groups)
             if shown.words not in found:
-                found[shown.words] = list(texts_in(shown.words, held_out))
-            own = texts_in(shown.words, {shown.task: self._texts[shown.task]})
+                found[shown.words] = list(_texts_in(shown.words, held_out))
+            own = _texts_in(shown.words, {shown.task: self._texts[shown.task]})
             self._leaks += (
                 Leak(shown.trial, kind, shown.item, f"of {task}")
                 for kind, task in (*found[shown.words], *own)
             )
-        self._leaks += wrong_banks(self._banks, self._manifest, self._memory)
+        self._leaks += self._wrong_banks()
         return Leakage(
             trials=self._trials,
             with_memory=self._with_memory,
@@ -114,68 +229,154 @@ class LeakageAudit:
             items=len({shown.item for shown in self._shown}),
             prompts=self._prompts,
             evaluation=len(self._held_out),
-            withheld=dict(self._withheld.most_common()),
+            filtered_out=dict(self._filtered_out.most_common()),
             unproven=unproven,
             unread=len(self._memory.damaged) + len(self._memory.damaged_steps),
             leaks=tuple(dict.fromkeys(self._leaks)),
         )
 
-    def _grouped(self, origin: Origin) -> Origin:
-        """Return an origin with its task's group, where only the run's trials tell that."""
+    def _with_group(self, origin: Origin) -> Origin:
+        """Return an origin with its task's group, if only the run's trials know it."""
         own = origin.corpus.casefold() == self._corpus.casefold()
         if origin.group or not origin.task or not own:
             return origin
         return origin._replace(group=self._group_of.get(origin.task, ""))
 
+    def _by_origin(
+        self, shown: _Shown, origins: Iterable[Origin], groups: set[str]
+    ) -> Iterator[Leak]:
+        for origin in sorted(origins):
+            packs = origin.corpus.casefold(), self._corpus.casefold()
+            # Task ids of another pack mean nothing here; groups are compared all the same.
+            task = origin.task if packs[0] == packs[1] or not all(packs) else ""
+            if task == shown.task:
+                yield Leak(shown.trial, "own task", shown.item, task)
+            elif origin.group and origin.group == shown.group:
+                yield Leak(shown.trial, "own group", shown.item, f"{origin.task}, {origin.group}")
+            elif task in self._held_out or origin.group in groups:
+                yield Leak(shown.trial, "evaluation", shown.item, origin.task)
+
+    def _wrong_banks(self) -> Iterator[Leak]:
+        """Yield frozen evaluations that did not see the bank that they evaluate."""
+        steps = len(self._manifest.get("stream") or ())
+        right: dict[tuple[str, int | None], str] = {
+            (stream.arm, stream.permutation): stream.steps[-1].after
+            for stream in self._memory.streams
+            if steps and len(stream.steps) == steps
+        }
+        right |= {(arm, None): made.snapshot for arm, made in self._memory.few_shot.items()}
+        owners = Plan(self._manifest).bank_arms
+        for (arm, seed), banks in self._banks.items():
+            first, *others = banks
+            for bank in others:
+                yield Leak(banks[bank], "bank changed", detail=f"{first}, then {bank}")
+            owner = owners.get(arm, arm)
+            wanted = right.get((owner, seed)) or right.get((owner, None))
+            for bank, trial in banks.items():
+                if wanted and bank != wanted:
+                    detail = f"{bank}, and {owner} has {wanted}"
+                    yield Leak(trial, "other bank", detail=detail)
+
+    def _read_shown(self, record: TrialRecord, name: str, trajectory: Trajectory) -> None:
+        known: set[str] = set()
+        for event in trajectory.of("memory_retrieved"):
+            data = trajectory.resolve(event.data)
+            self._filtered_out.update(map(code_of, filtered_out(data)))
+            known.update(str(item.get("id", "")) for item in data.get("items") or ())
+            for item in (*(data.get("items") or ()), *(data.get("demonstrations") or ())):
+                self._shown.append(self._one(record, name, item))
+        for item in _returned_by_tools(trajectory):
+            if item not in known:
+                self._leaks.append(Leak(name, "not recorded", item))
+
     def _one(self, record: TrialRecord, name: str, item: Mapping[str, Any]) -> _Shown:
-        # A question whose resources were written behind its words is told as it was, too.
-        words = searched("\n".join(str(item.get(name) or "") for name in ("text", "question")))
-        # The same item is shown again and again: its words are kept once.
+        # The question as it was before entity linking added IRIs to its words.
+        words = _searchable("\n".join(str(item.get(name) or "") for name in ("text", "question")))
+        # The same item is shown many times: its words are kept once.
         words = self._words.setdefault(words, words)
         task = str(item.get("task") or "")
         origin = Origin(task, str(item.get("group") or ""), self._corpus if task else "")
         return _Shown(
-            name, record.key.task, record.group, self._corpus, record.memory,
+            name, record.key.task, record.group, record.memory,
             str(item.get("id", "")), str(item.get("src") or ""), origin, words,
         )  # fmt: skip
-
-    def _search_shown(self, record: TrialRecord, name: str, trajectory: Trajectory) -> None:
-        told: set[str] = set()
-        for event in trajectory.of("memory_retrieved"):
-            data = trajectory.resolve(event.data)
-            self._withheld.update(_reasons(data.get("withheld")))
-            for item in data.get("items") or ():
-                told.add(str(item.get("id", "")))
-                self._shown.append(self._one(record, name, item))
-            for turns in data.get("demonstrations") or ():
-                self._shown.append(self._one(record, name, turns))
-        for given in _given_by_tools(trajectory):
-            if given not in told:
-                self._leaks.append(Leak(name, "not recorded", given))
 
     def _search_prompt(
         self, record: TrialRecord, name: str, trajectory: Trajectory, written: Iterable[str]
     ) -> None:
-        # Later prompts hold what the model itself wrote, which may well be the gold; the first of
-        # a refinement holds what earlier attempts wrote.
+        # Later prompts contain what the model itself wrote, which may be the gold query; the first
+        # prompt of a refinement contains what earlier attempts wrote.
         first = next(iter(trajectory.of("lm_call")), None)
         gold = self._texts[record.key.task].gold
         if first is None or not gold:
             return
         self._prompts += 1
         messages = trajectory.resolve(first.data.get("messages")) or ()
-        words = searched("\n".join(str(message.get("content") or "") for message in messages))
+        words = _searchable("\n".join(str(one.get("content") or "") for one in messages))
         for own in written:
             if gold in own:
                 words = words.replace(own, " | ")
-        if holds(words, gold):
+        if contains_query(words, gold):
             self._leaks.append(Leak(name, "gold in prompt"))
+
+
+def words_of(text: str) -> str:
+    """Return the words of a query, or of a text with queries, in the form that is compared.
+
+    Prefix declarations, comments, variables, punctuation and layout are dropped, IRIs cut to their
+    local names, and everything lower-cased, so that layout and variable names do not matter.
+    Braces stay: they separate a short query from the beginning of a longer one.
+
+    Examples:
+        >>> words_of("PREFIX up: <http://e/> SELECT ?p { ?p a up:Protein ; up:mass 7 } # all")
+        ' select { protein mass 7 } '
+        >>> words_of("select ?x where { ?x a <http://e/Protein> . ?x <http://e/mass> 7 }")
+        ' select { protein mass 7 } '
+    """
+    # A turn's code may contain a query in a one-line string.
+    text = re.sub(r"\\[nrt]", "\n", text)
+    text = re.sub(r"(?m)(?:^|\s)#[^\r\n]*", " ", text)
+    text = _IRI.sub(r" \1 ", _DECLARATION.sub(" ", text))
+    text = _VARIABLE.sub(" ", _NAME.sub(r" \1 ", text))
+    found = (word for word in re.findall(r"\w+|[{}]", text.lower()) if word not in _SKIPPED)
+    return f" {' '.join(found)} "
+
+
+def contains_query(words: str, gold: str) -> bool:
+    """Return whether a text contains a gold query as a whole query; both as `words_of` returns.
+
+    Examples:
+        >>> gold = words_of("SELECT ?w { ?l e:written ?w FILTER(?w > ?x) }")
+        >>> contains_query(words_of("select ?a { ?b e:written ?a filter(?a > ?c) } limit 5"), gold)
+        False
+        >>> contains_query(words_of("Take select ?a { ?b e:written ?a filter(?a > ?c)\\n}!"), gold)
+        True
+    """
+    return re.search(re.escape(gold) + _CONTINUES, words) is not None
+
+
+def _searchable(text: str) -> str:
+    words = words_of(text)
+    if "{{" not in text:
+        return words
+    # A turn's code may contain a query in an f-string, whose braces are doubled.
+    return f"{words}|{words_of(text.replace('{{', '{').replace('}}', '}'))}"
+
+
+def _texts_in(
+    words: str, texts: Mapping[str, _TaskText]
+) -> Iterator[tuple[Literal["gold text", "question text"], str]]:
+    for task, text in texts.items():
+        if text.gold and contains_query(words, text.gold):
+            yield "gold text", task
+        if text.question and text.question in words:
+            yield "question text", task
 
 
 def _attempts(record: TrialRecord) -> list[tuple[str, Trajectory]]:
     """Return query and trajectory of all attempts of a trial, in the order they were made."""
     numbers = [int(one.get("number") or 0) for one in record.rollouts]
-    # The one that was chosen has the number that is missing.
+    # The chosen attempt has the missing number.
     chosen = next(number for number in range(len(numbers) + 1) if number not in numbers)
     made = [(chosen, record.sparql, record.trajectory)] + [
         (number, one.get("sparql"), Trajectory.from_json(one["trajectory"]))
@@ -186,30 +387,8 @@ def _attempts(record: TrialRecord) -> list[tuple[str, Trajectory]]:
     return [(sparql or "", trajectory) for _, sparql, trajectory in made]
 
 
-def _by_origin(
-    shown: _Shown, origins: Iterable[Origin], held_out: set[str], groups: set[str]
-) -> Iterator[Leak]:
-    for origin in sorted(origins):
-        named = origin.corpus.casefold(), shown.corpus.casefold()
-        # Ids of another pack's tasks mean nothing here; groups are compared all the same.
-        task = origin.task if named[0] == named[1] or not all(named) else ""
-        if task == shown.task:
-            yield Leak(shown.trial, "own task", shown.item, task)
-        elif origin.group and origin.group == shown.group:
-            yield Leak(shown.trial, "own group", shown.item, f"{origin.task}, {origin.group}")
-        elif task in held_out or origin.group in groups:
-            yield Leak(shown.trial, "evaluation", shown.item, origin.task)
-
-
-def _reasons(withheld: Any) -> Iterator[str]:
-    for one in withheld or ():
-        said = str(one.get("reason") if isinstance(one, Mapping) else one)
-        # What follows the colon names the task in question.
-        yield said.partition(":")[0]
-
-
-def _given_by_tools(trajectory: Trajectory) -> Iterator[str]:
-    """Yield the items that memory tools gave to the agent."""
+def _returned_by_tools(trajectory: Trajectory) -> Iterator[str]:
+    """Yield the items that memory tools returned to the agent."""
     asked = {e.index for e in trajectory.of("tool_call") if e.data.get("tool") in _MEMORY_TOOLS}
     for event in trajectory.of("tool_result"):
         if event.parent in asked:
@@ -220,9 +399,8 @@ def _ids(result: Any) -> Iterator[str]:
     if isinstance(result, Mapping):
         if isinstance(result.get("id"), str):
             yield result["id"]
-        for value in result.values():
-            if isinstance(value, (Mapping, list, tuple)):
-                yield from _ids(value)
-    elif isinstance(result, (list, tuple)):
-        for one in result:
-            yield from _ids(one)
+        result = result.values()
+    elif not isinstance(result, (list, tuple)):
+        return
+    for value in result:
+        yield from _ids(value)

@@ -1,30 +1,220 @@
-"""A run in numbers: one line an arm, the comparison stated beforehand, and what memory did.
+"""A run in numbers: one line per arm, the pre-registered comparison, streams, and memory.
 
-Comparisons are made of held-out trials alone. What happened in learning streams stands apart: its
-trials are practice, and a task met there was met with a bank that was still growing.
+Comparisons use held-out trials only. Trials in learning streams are practice, since their bank was
+still growing; they are summarised separately.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+import math
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from reasoningbank.analysis.arm_summary import ArmSummary, summarise_arm
 from reasoningbank.analysis.comparison import Comparison, adjust, compare_arms
-from reasoningbank.analysis.finite import finite
-from reasoningbank.analysis.leak import Leakage
-from reasoningbank.analysis.leakage import LeakageAudit
-from reasoningbank.analysis.memory_records import MemoryRecords
-from reasoningbank.analysis.memory_summary import ArmMemory, MemoryTally
-from reasoningbank.analysis.online import Online, summarise_streams
-from reasoningbank.analysis.planned import controls, planned_streams, planned_trials
-from reasoningbank.analysis.scores import METRICS, Metric, Score, Unit, held_out, in_streams
+from reasoningbank.analysis.leakage import Leakage, LeakageAudit
+from reasoningbank.analysis.memory import ArmMemory, MemoryRecords, MemoryTally
+from reasoningbank.analysis.scores import (
+    BINARY,
+    Metric,
+    Plan,
+    Score,
+    Unit,
+    average,
+    by_permutation,
+    held_out,
+    in_stream,
+    longest,
+    metric_of,
+    pooled_rate,
+    scores,
+    unit_of,
+)
+from reasoningbank.analysis.statistics import (
+    Interval,
+    LearningCurve,
+    learning_curve,
+    median_and_p95,
+    pass_all_k,
+    pass_at_k,
+)
+from reasoningbank.analysis.tables import finite
 from reasoningbank.experiment import RunFolder, TrialRecord
 from reasoningbank.experiment.manifest import CodeChange, code_changes
+from reasoningbank.judge import Agreement, agreement
 
-__all__ = ["RunSummary", "summarise", "summarise_run"]
+__all__ = [
+    "ArmSummary",
+    "Online",
+    "Passes",
+    "RunSummary",
+    "Sampled",
+    "learning_curves",
+    "summarise",
+    "summarise_run",
+]
+
+
+@dataclass(frozen=True)
+class Passes:
+    """Several runs of a task.
+
+    Attributes:
+        k: Runs.
+        tasks: Tasks with at least `k` judged runs, over which the two rates are averaged.
+        one: pass@k: at least one of k runs is right.
+        all: pass^k: all of k runs are right.
+    """
+
+    k: int
+    tasks: int
+    one: float
+    all: float
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """Trials with several attempts, one of which was chosen.
+
+    In a token-matched control, trials for which one attempt sufficed count too.
+
+    Attributes:
+        trials: Such trials that are judged.
+        attempts: All their attempts, including the chosen ones.
+        each: Share of attempts that are strict matches, averaged over trials.
+        any: Share of trials with at least one: the result of the best possible choice.
+        chosen: Share of trials whose chosen attempt is one.
+        spent: Tokens spent divided by the tokens of the reference arm on the same tasks, both
+            summed; None outside token-matched controls.
+        least: The same for the trial with the smallest ratio.
+    """
+
+    trials: int
+    attempts: int
+    each: float
+    any: float
+    chosen: float
+    spent: float | None = None
+    least: float | None = None
+
+
+@dataclass(frozen=True)
+class ArmSummary:
+    """One arm of a run.
+
+    Attributes:
+        arm: Its name.
+        trials: Trials on disk, including infrastructure errors.
+        judged: Trials that count: all but infrastructure errors and defective gold queries.
+        errors: Trials ended by an infrastructure error.
+        defective: Trials on a task with a defective gold query.
+        tasks: Tasks with a judged trial.
+        seeds: Seeds (repeats, or task permutations) with a judged trial.
+        strict: Strict matches.
+        rate: Strict matches by judged trials: Wilson's interval with one run per task, else a
+            bootstrap over tasks or groups.
+        metric: The primary metric.
+        mean: Its mean over tasks, of the mean over a task's runs, with a 95% CI.
+        f1: Mean row F1 of the judged trials.
+        executed: Judged trials whose query ran.
+        timed_out: Judged trials whose query timed out; depends on the load of the machine.
+        statuses: Trials by how the attempt ended.
+        exhausted: Attempts ended by a budget, by budget; all attempts of sampled trials count.
+        seconds: Median and p95 of the seconds of a trial.
+        tokens: Median and p95 of its prompt and completion tokens; cached calls have none.
+        dollars: Sum over all trials with a price; None if none has one.
+        dollars_each: Median and p95 of a trial's price; NaN if none has one.
+        judge_dollars: Cost of other judges; None if none has a price.
+        unpriced: Trials whose model has no price.
+        lm_calls: Calls that reached the model, of all trials.
+        cached_calls: Calls answered by a cache, of all trials.
+        retried: Trials that were run more than once because of the infrastructure.
+        passes: pass@k and pass^k by strict match (lenient if that is the metric), for each k from
+            2 to the most runs of a task. Empty if runs saw different banks: task permutations are
+            not repeats.
+        sampled: The trials with several attempts; None without any.
+        judges: For each other judge, its agreement with the execution judge's strict match over
+            all attempts, with the plain rule for comparison.
+        best_case: Mean metric if every infrastructure error had been a success.
+        worst_case: The same if every one had been a failure.
+    """
+
+    arm: str
+    trials: int
+    judged: int
+    errors: int
+    defective: int
+    tasks: int
+    seeds: int
+    strict: int
+    rate: Interval
+    metric: str
+    mean: Interval
+    f1: float
+    executed: int
+    timed_out: int
+    statuses: Mapping[str, int]
+    exhausted: Mapping[str, int]
+    seconds: tuple[float, float]
+    tokens: tuple[float, float]
+    dollars: float | None
+    dollars_each: tuple[float, float]
+    judge_dollars: float | None
+    unpriced: int
+    lm_calls: int
+    cached_calls: int
+    retried: int
+    passes: tuple[Passes, ...]
+    sampled: Sampled | None
+    judges: Mapping[str, Agreement]
+    best_case: float
+    worst_case: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON-able data; undefined numbers are None."""
+        judges = {name: found.to_json() for name, found in self.judges.items()}
+        return {**finite(asdict(self)), "judges": judges}
+
+
+@dataclass(frozen=True)
+class Online:
+    """The learning streams of a run.
+
+    Permutations shorter than the longest of their arm are left out of all but `judges`: their
+    means cover only the beginning.
+
+    Attributes:
+        arms: One line per arm with a stream; the replicate is a task permutation.
+        curves: The metric along the stream, by arm: the mean of all tasks so far, with its band
+            over permutations.
+        comparisons: Every learning arm against the arm that differs only in memory, by
+            permutations, with Holm's correction. If the control did not run a permutation, its
+            first one is used instead, since without memory a trial does not depend on earlier
+            ones. The difference is then reported and not tested.
+        judges: Every other judge and the plain rule against the execution judge, over all attempts
+            of all streams.
+        errors: Trials of all streams ended by the infrastructure; they count nowhere else.
+        defective: Trials of all streams with a defective gold query; likewise.
+    """
+
+    arms: tuple[ArmSummary, ...]
+    curves: Mapping[str, LearningCurve]
+    comparisons: tuple[Comparison, ...]
+    judges: Mapping[str, Agreement]
+    errors: int = 0
+    defective: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON-able data; undefined numbers are None."""
+        return {
+            "arms": [arm.to_json() for arm in self.arms],
+            "curves": {name: finite(asdict(curve)) for name, curve in self.curves.items()},
+            "comparisons": [found.to_json() for found in self.comparisons],
+            "judges": {name: found.to_json() for name, found in self.judges.items()},
+            "errors": self.errors,
+            "defective": self.defective,
+        }
 
 
 @dataclass(frozen=True)
@@ -32,21 +222,20 @@ class RunSummary:
     """A run in numbers.
 
     Attributes:
-        leakage: What the audit found: whether any trial was shown what it should not have been.
-        arms: Its arms by their held-out trials, in the order asked for.
+        leakage: The result of the leakage audit.
+        arms: Its arms by their held-out trials, in the requested order.
         metric: The primary metric.
         unit: What counts as one observation.
-        comparison: The comparison stated beforehand, over held-out trials; None where none was,
-            or where no task is judged in both arms. It stands alone and is not corrected.
-        claims: The further pairs that were stated beforehand, each told as it is: a claim that
-            rests on all of them needs no correction for their number.
-        waiting: Pairs stated beforehand of which no task is judged in both arms yet.
-        others: Every other arm against the base line (the second of the stated comparison) where
-            that pair was not stated, with Holm's correction over these, those without a trial yet
-            included.
-        online: What happened in learning streams; None without any.
-        memory: What memory did, for each arm that has one.
-        code: When the run went on with other code than before, oldest first.
+        comparison: The pre-registered comparison over held-out trials; None if there is none, or
+            no task is judged in both arms. It stands alone and is not corrected.
+        claims: Further pre-registered pairs, uncorrected: a claim that needs all of them needs no
+            correction for their number.
+        waiting: Pre-registered pairs without a task judged in both arms yet.
+        others: Every other arm against the baseline (the second arm of the pre-registered
+            comparison), with Holm's correction over these, including those without trials yet.
+        online: The learning streams; None without any.
+        memory: What memory did, for each arm with one.
+        code: When the run continued with changed code, oldest first.
         replaced: Trials that had been judged and were run again, by arm.
     """
 
@@ -63,24 +252,24 @@ class RunSummary:
     code: tuple[CodeChange, ...] = ()
     replaced: Mapping[str, int] = field(default_factory=dict)
 
-    def stated_lines(self) -> list[str]:
-        """Return what is known of each pair stated beforehand; of several, of all together."""
-        told = [one for one in (self.comparison, *self.claims) if one is not None]
-        lines = [f"stated beforehand: {one.sentence()}" for one in told]
+    def preregistered_lines(self) -> list[str]:
+        """Return one line per pre-registered pair, and one for several of them together."""
+        known = [one for one in (self.comparison, *self.claims) if one is not None]
+        lines = [f"pre-registered: {one.sentence()}" for one in known]
         lines += [
-            f"stated beforehand: {first} against {second}: no task is judged in both yet"
+            f"pre-registered: {first} against {second}: no task is judged in both yet"
             for first, second in self.waiting
         ]
         if len(lines) > 1:
-            held = sum(one.resolved and one.difference > 0 for one in told)
+            held = sum(one.resolved and one.difference > 0 for one in known)
             lines.append(
-                f"of {len(lines)} pairs stated beforehand {held} resolved for the first arm; a "
-                "claim that rests on several holds where all of them are"
+                f"{held} of {len(lines)} pre-registered pairs resolved in favour of the first arm; "
+                "a claim based on several holds if all of them do"
             )
         return lines
 
     def to_json(self) -> dict[str, Any]:
-        """Return the summary as JSON-able data; what is not defined is None."""
+        """Return the summary as JSON-able data; undefined numbers are None."""
         return {
             "leakage": self.leakage.to_json(),
             "arms": [arm.to_json() for arm in self.arms],
@@ -114,16 +303,20 @@ def summarise(
 
     Args:
         records: The trials of a run.
-        arms: Order of the arms; arms not named follow in the order they are met.
-        comparison: The two arms whose comparison was stated beforehand; the second is the base
-            line of every other comparison.
+        arms: Order of the arms; others follow in the order of their trials.
+        comparison: The two arms of the pre-registered comparison; the second is the baseline of
+            every other comparison.
         metric: The primary metric.
-        unit: What counts as one observation where something is drawn again.
-        claims: Further pairs of arms that were stated beforehand.
-        manifest: The run's manifest, where there is one.
-        memory: The run's banks and streams, where it has such.
+        unit: What counts as one observation.
+        claims: Further pre-registered pairs of arms.
+        manifest: The run's manifest, if there is one.
+        memory: The run's banks and streams, if it has any.
     """
-    audit, tally = LeakageAudit(manifest, memory), MemoryTally(manifest, memory)
+    audit, tally, plan = (
+        LeakageAudit(manifest, memory),
+        MemoryTally(manifest, memory),
+        Plan(manifest),
+    )
     by_arm: dict[str, list[Score]] = {name: [] for name in arms}
     for record in records:
         audit.add(record)
@@ -132,41 +325,40 @@ def summarise(
         by_arm.setdefault(score.arm, []).append(score)
     tested = {name: held_out(trials) for name, trials in by_arm.items()}
 
-    planned = planned_trials(manifest)
-
     def compared(first: str, second: str) -> Comparison | None:
-        return compare_arms(
-            tested.get(first, []),
-            tested.get(second, []),
-            metric=metric,
-            unit=unit,
-            planned=(planned.get(first, 0), planned.get(second, 0)),
-        )
+        planned = (plan.trials(first), plan.trials(second))
+        arms = tested.get(first, []), tested.get(second, [])
+        return compare_arms(*arms, metric=metric, unit=unit, planned=planned)
 
     pairs = ([comparison] if comparison else []) + list(claims)
-    stated = {pair: compared(*pair) for pair in pairs}
+    registered = {pair: compared(*pair) for pair in pairs}
     rivals = [(name, comparison[1]) for name in tested if comparison and name not in comparison]
-    others = [compared(*pair) for pair in rivals if pair not in stated]
+    others = [compared(*pair) for pair in rivals if pair not in registered]
     there = [one for one in others if one is not None]
+    code = manifest or {}
     return RunSummary(
         leakage=audit.finish(),
-        arms=_arms(tested, metric, unit),
+        arms=tuple(
+            _summarise_arm(name, trials, metric, unit) for name, trials in tested.items() if trials
+        ),
         metric=metric,
         unit=unit,
-        comparison=stated[comparison] if comparison else None,
-        claims=tuple(one for pair in claims if (one := stated[pair]) is not None),
-        waiting=tuple(pair for pair, one in stated.items() if one is None),
+        comparison=registered[comparison] if comparison else None,
+        claims=tuple(one for pair in claims if (one := registered[pair]) is not None),
+        waiting=tuple(pair for pair, one in registered.items() if one is None),
         others=adjust(there, to_come=len(others) - len(there)),
-        online=summarise_streams(
-            {name: in_streams(trials) for name, trials in by_arm.items()},
+        online=_summarise_streams(
+            {name: [t for t in ts if t.step is not None] for name, ts in by_arm.items()},
             metric,
             unit,
-            controls(manifest),
-            planned_streams(manifest),
+            plan,
         ),
         memory=tally.finish(by_arm),
-        code=code_changes(manifest or {}),
-        replaced=_replaced(manifest or {}),
+        code=code_changes(code),
+        # A trial that was run twice counts twice.
+        replaced=dict(
+            Counter(str(one.get("trial")).partition("/")[0] for one in code.get("replaced") or ())
+        ),
     )
 
 
@@ -179,35 +371,195 @@ def summarise_run(
 
     Args:
         folder: The run.
-        records: Its trials, where they are being read anyway; trials that cannot be read are
-            left out otherwise.
-        memory: Its banks and streams, where they were read anyway.
+        records: Its trials, if they are being read anyway; by default all readable ones.
+        memory: Its banks and streams, if they were read anyway.
     """
     manifest = folder.manifest or {}
     experiment = manifest.get("experiment") or {}
     pair = experiment.get("comparison")
-    stated = experiment.get("metric")
     return summarise(
         folder.trials(skip_damaged=True) if records is None else records,
         [str(arm["name"]) for arm in experiment.get("arms") or ()],
         (str(pair[0]), str(pair[1])) if pair else None,
-        metric=next((metric for metric in METRICS if metric == stated), "strict"),
-        unit="group" if experiment.get("unit") == "group" else "task",
+        metric=metric_of(manifest),
+        unit=unit_of(manifest),
         claims=[(str(first), str(second)) for first, second in experiment.get("claims") or ()],
         manifest=manifest,
         memory=MemoryRecords.read(folder) if memory is None else memory,
     )
 
 
-def _arms(
-    by_arm: Mapping[str, Sequence[Score]], metric: Metric, unit: Unit
-) -> tuple[ArmSummary, ...]:
-    return tuple(
-        summarise_arm(name, trials, metric, unit) for name, trials in by_arm.items() if trials
+def learning_curves(
+    records: Iterable[TrialRecord], *, metric: Metric = "strict", window: int | None = None
+) -> dict[str, LearningCurve]:
+    """Return the learning curve of each arm with trials in a stream.
+
+    Args:
+        records: The trials of a run; those outside a stream or not judged are left out.
+        metric: What is averaged.
+        window: How many of the last tasks are averaged at each step; None for all so far.
+    """
+    return _curves(scores(records), metric, window)
+
+
+def _curves(
+    trials: Iterable[Score], metric: Metric, window: int | None = None
+) -> dict[str, LearningCurve]:
+    values: dict[str, dict[int, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
+    for score in trials:
+        if score.step is not None and score.fate == "judged":
+            values[score.arm][score.seed][score.step] = score.value(metric)
+    return {arm: learning_curve(streams, window=window) for arm, streams in values.items()}
+
+
+def _summarise_arm(name: str, trials: Sequence[Score], metric: Metric, unit: Unit) -> ArmSummary:
+    judged = [t for t in trials if t.fate == "judged"]
+    errors = sum(t.fate == "error" for t in trials)
+    total = math.fsum(t.value(metric) for t in judged)
+    tried = len(judged) + errors
+    prices = [t.dollars for t in trials if t.dollars is not None]
+    judging = [t.judge_dollars for t in trials if t.judge_dollars is not None]
+    return ArmSummary(
+        arm=name,
+        trials=len(trials),
+        judged=len(judged),
+        errors=errors,
+        defective=len(trials) - tried,
+        tasks=len({t.task for t in judged}),
+        seeds=len({t.seed for t in judged}),
+        strict=sum(t.strict > 0 for t in judged),
+        rate=pooled_rate(trials, unit),
+        metric=metric,
+        mean=average(trials, metric, unit),
+        f1=math.fsum(t.f1 for t in judged) / len(judged) if judged else 0.0,
+        executed=sum(t.executed for t in judged),
+        timed_out=sum(t.timed_out for t in judged),
+        statuses=dict(Counter(t.status for t in trials)),
+        exhausted=dict(Counter(cause for t in trials for cause in t.exhausted).most_common()),
+        seconds=median_and_p95([t.seconds for t in judged]),
+        tokens=median_and_p95([float(t.tokens) for t in judged]),
+        dollars=math.fsum(prices) if prices else None,
+        dollars_each=median_and_p95([t.dollars for t in judged if t.dollars is not None]),
+        judge_dollars=math.fsum(judging) if judging else None,
+        unpriced=sum(t.dollars is None and t.lm_calls > 0 for t in trials),
+        lm_calls=sum(t.lm_calls for t in trials),
+        cached_calls=sum(t.cached_calls for t in trials),
+        retried=sum(t.tries > 1 for t in trials),
+        passes=_passes(judged, metric if metric in BINARY else "strict"),
+        sampled=_sampled(judged),
+        judges=_agreements(judged),
+        best_case=(total + errors) / tried if tried else math.nan,
+        worst_case=total / tried if tried else math.nan,
     )
 
 
-def _replaced(manifest: Mapping[str, Any]) -> dict[str, int]:
-    """Return by arm how many trials took the place of judged ones; one run twice counts twice."""
-    told = manifest.get("replaced") or ()
-    return dict(Counter(str(one.get("trial")).partition("/")[0] for one in told))
+def _passes(judged: Sequence[Score], metric: Metric) -> tuple[Passes, ...]:
+    if in_stream(judged) or len({t.memory for t in judged}) > 1:
+        return ()
+    runs = Counter(t.task for t in judged)
+    right = Counter(t.task for t in judged if t.value(metric) > 0)
+    found = []
+    for k in range(2, max(runs.values(), default=0) + 1):
+        tasks = [task for task, n in runs.items() if n >= k]
+        one = math.fsum(pass_at_k(runs[t], right[t], k) for t in tasks) / len(tasks)
+        every = math.fsum(pass_all_k(runs[t], right[t], k) for t in tasks) / len(tasks)
+        found.append(Passes(k, len(tasks), one, every))
+    return tuple(found)
+
+
+def _sampled(judged: Sequence[Score]) -> Sampled | None:
+    tries = [
+        [t.strict > 0, *(other.strict for other in t.rollouts if other is not None)]
+        for t in judged
+        if t.rollouts or t.tokens_wanted
+    ]
+    if not tries:
+        return None
+    matched = [(t.tokens, t.tokens_wanted) for t in judged if t.tokens_wanted]
+    wanted = sum(most for _, most in matched)
+    return Sampled(
+        trials=len(tries),
+        attempts=sum(map(len, tries)),
+        each=math.fsum(sum(one) / len(one) for one in tries) / len(tries),
+        any=sum(any(one) for one in tries) / len(tries),
+        chosen=sum(one[0] for one in tries) / len(tries),
+        spent=sum(spent for spent, _ in matched) / wanted if matched else None,
+        least=min((spent / most for spent, most in matched), default=None),
+    )
+
+
+def _agreements(judged: Iterable[Score], *, rule_alone: bool = False) -> dict[str, Agreement]:
+    """Compare every other judge with the execution judge; the rule alone only if asked for."""
+    pairs: dict[str, list[tuple[bool, bool]]] = defaultdict(list)
+    for trial in judged:
+        for found in filter(None, (trial.opinions, *trial.rollouts)):
+            for name, success in found.others:
+                pairs[name].append((found.strict, success))
+    if set(pairs) == {"rule"} and not rule_alone:
+        return {}
+    return {name: agreement(pairs[name]) for name in sorted(pairs)}
+
+
+def _summarise_streams(
+    by_arm: Mapping[str, Sequence[Score]], metric: Metric, unit: Unit, plan: Plan
+) -> Online | None:
+    everything = [trial for trials in by_arm.values() for trial in trials]
+    streams = {name: _whole(trials) for name, trials in by_arm.items() if trials}
+    if not streams:
+        return None
+    without = [name for name, trials in streams.items() if not any(t.memory for t in trials)]
+    controls = plan.controls
+    if controls is None:
+        controls = dict.fromkeys(streams, without[0]) if without else {}
+    to_do = {
+        name: max(0, plan.streams.get(name, 0) - len(trials)) for name, trials in by_arm.items()
+    }
+    found = [
+        _against_control(trials, streams[other], metric, unit, to_do[name] + to_do[other])
+        for name, trials in streams.items()
+        if name not in without and (other := controls.get(name, "")) in streams
+    ]
+    return Online(
+        arms=tuple(_summarise_arm(name, trials, metric, unit) for name, trials in streams.items()),
+        curves=_curves((t for trials in streams.values() for t in trials), metric),
+        comparisons=adjust([one for one in found if one is not None]),
+        judges=_agreements(everything, rule_alone=True),
+        errors=sum(trial.fate == "error" for trial in everything),
+        defective=sum(trial.fate == "defective" for trial in everything),
+    )
+
+
+def _whole(trials: Sequence[Score]) -> list[Score]:
+    """Return the trials of the permutations that are as long as the longest one."""
+    streams = by_permutation(trials)
+    whole = longest({seed: len(stream) for seed, stream in streams.items()})
+    return [trial for seed, stream in streams.items() if seed in whole for trial in stream]
+
+
+def _against_control(
+    learned: Sequence[Score], control: Sequence[Score], metric: Metric, unit: Unit, to_do: int
+) -> Comparison | None:
+    """Compare a learning arm with its control, in every permutation of the learning arm."""
+    known = by_permutation(control)
+    missing = sorted({trial.seed for trial in learned} - set(known))
+    stand_in = [replace(t, seed=seed) for seed in missing for t in known[min(known)]]
+    found = compare_arms(learned, [*control, *stand_in], metric=metric, unit=unit)
+    if found is None:
+        return None
+    found = replace(found, missing=to_do)
+    if not missing:
+        return found
+    alone = compare_arms(learned, control, metric=metric, unit=unit)
+    assert alone is not None
+    return replace(
+        found,
+        runs=alone.runs,
+        seeds=alone.seeds,
+        errors=alone.errors,
+        low=math.nan,
+        high=math.nan,
+        p=math.nan,
+        p_holm=math.nan,
+        detectable=None,
+        method=f"not tested: {found.second} ran {len(known)} of these task permutations",
+    )

@@ -1,18 +1,51 @@
-"""A table of text, which commands print and pages show."""
+"""Tables of text, rendered as tab-separated text, Markdown and HTML; and the text of their cells.
+
+Commands, the HTML report and the generated pages of the documentation show the same `Table`.
+"""
 
 from __future__ import annotations
 
+import html
+import json
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
-__all__ = ["Cells", "Table", "ends", "markdown", "number", "pair", "titled"]
+__all__ = [
+    "Cells",
+    "Html",
+    "Table",
+    "counted",
+    "counts",
+    "element",
+    "ends",
+    "escaped",
+    "finite",
+    "html_section",
+    "html_table",
+    "joined",
+    "json_of",
+    "markdown",
+    "number",
+    "pair",
+    "plain",
+    "share",
+    "text_of",
+    "titled",
+    "typeset",
+]
 
 Cells = tuple[str, ...]
 
+#: What HTML cannot hold, even escaped: controls, lone surrogates, non-characters.
+_UNFIT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+#: Elements without content or end tag.
+_VOID = frozenset({"br", "hr", "img", "input", "link", "meta"})
+
 
 class Table(NamedTuple):
-    """A table of text; what was not measured is a dash.
+    """A table of text; a dash marks what was not measured.
 
     Attributes:
         title: What it shows.
@@ -25,8 +58,14 @@ class Table(NamedTuple):
     rows: Sequence[Cells]
 
 
+class Html(str):
+    """Text that is HTML already."""
+
+    __slots__ = ()
+
+
 def markdown(table: Table) -> str:
-    """Return a table as Markdown, numbers to the right.
+    """Return a table as Markdown, numbers aligned right.
 
     Examples:
         >>> print(markdown(Table("", ("arm", "n"), [("a|b", "12")])))
@@ -47,45 +86,197 @@ def markdown(table: Table) -> str:
 
 
 def titled(table: Table) -> str:
-    """Return a table as Markdown, under its title.
+    """Return a table as Markdown under its title."""
+    return f"{_capital(table.title)}:\n\n{markdown(table)}"
+
+
+def html_section(made: Table, *notes: str, left: int = 1, wide: bool = False) -> list[Html]:
+    """Return a table as HTML under its title, with notes below it; nothing without rows.
+
+    Args:
+        made: The table.
+        notes: Sentences below it.
+        left: Number of leading columns that are not numbers.
+        wide: Whether it may be wider than the text.
+    """
+    if not made.rows:
+        return []
+    rows = ([typeset(cell) for cell in row] for row in made.rows)
+    return [
+        element("h2", _capital(made.title)),
+        html_table(made.headers, rows, left=left, wide=wide),
+        *(element("p", note, class_="quiet") for note in notes),
+    ]
+
+
+def html_table(
+    head: Sequence[object], rows: Iterable[Sequence[object]], *, left: int = 1, wide: bool = False
+) -> Html:
+    """Return a table that scrolls by itself; columns after the first `left` are numbers."""
+
+    def row(cells: Sequence[object], name: str) -> Html:
+        return element(
+            "tr",
+            joined(
+                element(
+                    "th" if name == "th" or not at else "td",
+                    cell,
+                    class_="number" if at >= left else None,
+                    scope="col" if name == "th" else ("row" if not at else None),
+                )
+                for at, cell in enumerate(cells)
+            ),
+        )
+
+    table = element(
+        "table",
+        element("thead", row(head, "th")),
+        element("tbody", joined(row(cells, "td") for cells in rows)),
+        class_="summary-table wide" if wide else "summary-table",
+    )
+    return element("div", table, class_="scroll", tabindex="0")
+
+
+def element(name: str, *children: object, **attributes: object) -> Html:
+    """Return an HTML element; everything that is not `Html` is escaped.
+
+    Args:
+        name: Its tag.
+        children: Its content; None is left out.
+        attributes: Its attributes; ``class_`` is ``class``, ``aria_label`` is ``aria-label``.
+            True gives an attribute without a value; None and False leave it out.
 
     Examples:
-        >>> print(titled(Table("by arm", ("arm",), [("a",)])))
-        By arm:
-        <BLANKLINE>
-        | arm |
-        | --- |
-        | a |
+        >>> element("p", "a < b", element("b", "!"), class_='"x"')
+        '<p class="&quot;x&quot;">a &lt; b<b>!</b></p>'
+        >>> element("input", disabled=True, value=None)
+        '<input disabled>'
     """
-    return f"{table.title[0].upper()}{table.title[1:]}:\n\n{markdown(table)}"
+    given = "".join(
+        f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{escaped(value)}"')
+        for key, value in attributes.items()
+        if value is not None and value is not False
+    )
+    if name in _VOID:
+        return Html(f"<{name}{given}>")
+    return Html(f"<{name}{given}>{joined(c for c in children if c is not None)}</{name}>")
 
 
-def number(value: float | None, places: int = 2) -> str:
-    """Return a number, or a dash where there is none.
+def joined(parts: Iterable[object]) -> Html:
+    """Return parts one after another; those that are not `Html` are escaped."""
+    return Html("".join(escaped(part) for part in parts))
+
+
+def escaped(value: object) -> str:
+    """Return a value for use in HTML, between tags or in a quoted attribute."""
+    return value if isinstance(value, Html) else html.escape(plain(value), quote=True)
+
+
+def plain(value: object) -> str:
+    """Return a value as text that HTML can hold; U+FFFD replaces what it cannot."""
+    return _UNFIT.sub("\ufffd", str(value))
+
+
+def typeset(cell: str) -> str:
+    """Return a cell for HTML: an en dash for nothing, a minus sign before a number."""
+    if cell == "-":
+        return "–"
+    return f"−{cell[1:]}" if cell[:1] == "-" and cell[1:2].isdigit() else cell
+
+
+def number(value: float | None, places: int = 2, sign: str = "") -> str:
+    """Return a number, or a dash for none.
 
     Examples:
-        >>> number(1.25, 1), number(None, 1), number(float("nan"), 0)
-        ('1.2', '-', '-')
+        >>> number(1.25, 1), number(None, 1), number(float("nan"), 0), number(0.5, sign="+")
+        ('1.2', '-', '-', '+0.50')
     """
-    return "-" if value is None or math.isnan(value) else f"{value:.{places}f}"
+    return "-" if value is None or math.isnan(value) else f"{value:{sign}.{places}f}"
+
+
+def share(value: float) -> str:
+    """Return a share in per cent, or a dash for none.
+
+    Examples:
+        >>> share(0.254), share(float("nan"))
+        ('25%', '-')
+    """
+    return "-" if math.isnan(value) else f"{value:.0%}"
 
 
 def pair(found: tuple[float, float], places: int) -> str:
     """Return a median with its 95th percentile in brackets.
 
     Examples:
-        >>> pair((1.0, 2.5), 1)
-        '1.0 (2.5)'
+        >>> pair((1.0, 2500.5), 1)
+        '1.0 (2500.5)'
     """
     median, p95 = found
     return "-" if math.isnan(median) else f"{median:.{places}f} ({p95:.{places}f})"
 
 
-def ends(low: float, high: float, sign: str = "") -> str:
+def ends(low: float | None, high: float | None, sign: str = "") -> str:
     """Return an interval.
 
     Examples:
         >>> ends(0.1, 0.25), ends(-0.1, 0.2, "+")
         ('0.10 to 0.25', '-0.10 to +0.20')
     """
-    return "-" if math.isnan(low) else f"{low:{sign}.2f} to {high:{sign}.2f}"
+    if low is None or high is None or math.isnan(low):
+        return "-"
+    return f"{low:{sign}.2f} to {high:{sign}.2f}"
+
+
+def counted(n: int, noun: str) -> str:
+    """Return a number with its noun, in the plural unless it is 1.
+
+    Examples:
+        >>> counted(1, "trial"), counted(0, "trial")
+        ('1 trial', '0 trials')
+    """
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
+def counts(found: Mapping[str, int], most: int = 20) -> str:
+    """Return how often each word occurs, the most frequent first.
+
+    Examples:
+        >>> counts({"gold": 2, "success": 5, "failure": 1}, most=2)
+        '5 success, 2 gold, and 1 other reasons'
+    """
+    ranked = sorted(found.items(), key=lambda one: (-one[1], one[0]))
+    more = len(ranked) - most
+    rest = f", and {more} other reasons" if more > 0 else ""
+    return ", ".join(f"{n} {name}" for name, n in ranked[:most]) + rest
+
+
+def finite(value: Any) -> Any:
+    """Return JSON-able data with None for undefined numbers.
+
+    Examples:
+        >>> finite({"low": math.nan, "mean": (0.5, math.inf)})
+        {'low': None, 'mean': [0.5, None]}
+    """
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): finite(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [finite(inner) for inner in value]
+    return value
+
+
+def text_of(value: Any) -> str | None:
+    """Return a value as the text of a cell; None if it is empty."""
+    if value is None or isinstance(value, str):
+        return value or None
+    return json_of(value)
+
+
+def json_of(value: Any) -> str:
+    """Return a value as JSON."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _capital(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"

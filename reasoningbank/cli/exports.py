@@ -91,8 +91,7 @@ def export_to_parquet(
     Example: reasoningbank export parquet runs/uniprot_demo --out tables
     """
     # pandas takes half a second to import; other commands should not wait for it.
-    from reasoningbank.analysis.frames import load
-    from reasoningbank.analysis.parquet import write_parquet
+    from reasoningbank.analysis.frames import load, write_parquet
 
     frames = load(runs, texts=texts)
     written = write_parquet(frames, out if out is not None else runs[0] / "parquet")

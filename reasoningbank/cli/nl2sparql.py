@@ -14,8 +14,7 @@ import dspy
 import typer
 
 from reasoningbank.analysis import translation_figures
-from reasoningbank.analysis.nl2sparql_rows import read_translations
-from reasoningbank.analysis.nl2sparql_tables import METRICS_SHOWN, metric_cells
+from reasoningbank.analysis.translators import METRICS_SHOWN, metric_cells, read_translations
 from reasoningbank.cli.ask import agent_viz
 from reasoningbank.cli.nl2sparql_runs import calibration, tables
 from reasoningbank.cli.output import console, print_json, print_table, progress_console, seconds
@@ -97,7 +96,7 @@ def translate(
     pack: PackName = "liita",
     url: Url = None,
     top_k: Annotated[int, typer.Option(min=0, max=20, help="Examples shown.")] = 3,
-    max_fixes: Annotated[int, typer.Option(min=0, max=10, help="Rounds of mending.")] = 2,
+    max_fixes: Annotated[int, typer.Option(min=0, max=10, help="Rounds of repair.")] = 2,
     embedding: Embedding = DEFAULT_EMBEDDER,
     index: Index = DEFAULT_INDEX,
     as_json: AsJson = False,
@@ -294,16 +293,13 @@ def evaluate(
         print_json(report)
         return
     parts = {"all": report["metrics"], **report["by_language"], **report["by_pattern"]}
-    cells = {name: metric_cells(numbers) for name, numbers in parts.items()}
-    print_table(
-        ("", *METRICS_SHOWN),
-        [(name, *(own[one] for one in METRICS_SHOWN)) for name, own in cells.items()],
-    )
+    shown = [(name, *metric_cells(numbers)) for name, numbers in parts.items()]
+    print_table(("", *METRICS_SHOWN), shown)
     metrics = report["metrics"]
     low, high = metrics["execution_accuracy_interval"]
     line = f"execution accuracy {metrics['execution_accuracy']:.2f}"
     if low is not None:
-        line += f", 95 % from {low:.2f} to {high:.2f} ({metrics['interval_by']})"
+        line += f", 95% CI {low:.2f} to {high:.2f} ({metrics['interval_by']})"
     if report["not_judged"]:
         line += f"; {report['not_judged']} not judged, as their golds are defective"
     console.print(line)

@@ -7,18 +7,20 @@ from typing import Annotated, Literal
 
 import typer
 
-from reasoningbank.analysis.nl2sparql_figures import calibration_figures, translation_figures
-from reasoningbank.analysis.nl2sparql_rows import ArmRows, read_translations
-from reasoningbank.analysis.nl2sparql_tables import (
+from reasoningbank.analysis.tables import Table
+from reasoningbank.analysis.translators import (
+    ArmRows,
     agent_table,
     brier_table,
+    calibration_figures,
     language_table,
-    mending_table,
     pattern_table,
+    read_translations,
     reliability_table,
+    repair_table,
     scenario_table,
+    translation_figures,
 )
-from reasoningbank.analysis.tables import Table
 from reasoningbank.cli.output import console, print_json, progress_console, show
 from reasoningbank.errors import UsageError
 from reasoningbank.lm import asked_as
@@ -39,14 +41,14 @@ _TABLES = {
     "language": language_table,
     "pattern": pattern_table,
     "scenario": scenario_table,
-    "mending": mending_table,
+    "repair": repair_table,
 }
 
 
 def tables(
     sources: Sources,
     by: Annotated[
-        Literal["agent", "language", "pattern", "scenario", "mending", "all"],
+        Literal["agent", "language", "pattern", "scenario", "repair", "all"],
         typer.Option(help="Which table."),
     ] = "all",
     pack: PackName = "",

@@ -23,9 +23,9 @@ from reasoningbank.algebra import (
     read_program,
     to_json,
 )
-from reasoningbank.algebra.addresses import credentials_from
 from reasoningbank.algebra.program import run_program
 from reasoningbank.algebra.source import parse_program
+from reasoningbank.algebra.web import credentials_from
 from reasoningbank.errors import BudgetError, ReasoningBankError, ToolError
 from reasoningbank.mcp.sessions import Session
 from reasoningbank.sparql.terms import cut

@@ -46,7 +46,7 @@ def test_one_run_a_task_is_mcnemar_with_tangos_interval() -> None:
     assert found.method == "McNemar mid-p, Tango interval"
     assert not found.resolved
     assert found.sentence() == (
-        "a against b, strict, 20 tasks: 0.85 and 0.55, +0.30 (95 % -0.04 to +0.57), p 0.092: "
+        "a against b, strict, 20 tasks: 0.85 and 0.55, +0.30 (95% CI -0.04 to +0.57), p 0.092: "
         "unresolved (20 tasks would show a difference of 0.45 or more)"
     )
 
@@ -118,8 +118,8 @@ def test_only_tasks_that_both_have_judged_are_compared_and_the_rest_is_told() ->
     # Had the error been a success, the two arms would be even on that task.
     assert (found.worst_case, found.best_case) == (pytest.approx(6 / 7), 1.0)
     said = found.sentence()
-    assert "2 tasks judged in one arm only left out" in said
-    assert "1 task with a defective gold left out" in said
+    assert "2 tasks judged in only one arm left out" in said
+    assert "1 task with a defective gold query left out" in said
     assert "1 infrastructure error, so at worst +0.86 and at best +1.00" in said
 
 
@@ -176,7 +176,12 @@ def test_json_holds_the_verdict_and_no_nan() -> None:
     found = compare_arms(stream[:3], stream[3:])
     assert found is not None
     told = json.loads(json.dumps(found.to_json(), allow_nan=False))
-    assert (told["unit"], told["p"], told["low"], told["resolved"]) == ("order", None, None, False)
+    assert (told["unit"], told["p"], told["low"], told["resolved"]) == (
+        "permutation",
+        None,
+        None,
+        False,
+    )
     assert "unresolved" in told["sentence"]
 
 

@@ -19,7 +19,7 @@ from reasoningbank.analysis import (
     summarise,
     summarise_run,
 )
-from reasoningbank.analysis.leaked_text import holds, words_of
+from reasoningbank.analysis.leakage import contains_query, words_of
 from reasoningbank.cli.app import app
 from reasoningbank.corpus import load_corpus, load_pack
 from reasoningbank.corpus.splits import split_tasks
@@ -48,19 +48,19 @@ def test_a_sound_run_says_what_was_checked(tmp_path: Path) -> None:
     assert (found.showings, found.items) == (3 * (3 + 16) + 8, 4)
     assert (found.trials, found.with_memory, found.evaluation) == (56, 44, 8)
     assert found.prompts == 56
-    assert found.withheld == {"own task": 9}
+    assert found.filtered_out == {"own-task": 9}
     assert found.unproven == 0
     assert found.sentence() == (
         "65 showings of 4 items checked in 44 of 56 trials (the others have no memory) against "
-        "8 held-out tasks; 56 first prompts searched for the gold; withheld by the guard: "
-        "9 own task: no leak"
+        "8 held-out tasks; 56 first prompts searched for the gold query; "
+        "removed by the leakage filter: 9 own-task: no leak"
     )
 
 
 def test_a_run_without_memory_says_so() -> None:
     found = summarise([trial("a", "h1", 0, True)]).leakage
     assert found.sentence() == (
-        "no memory in any of 1 trial; 1 first prompt searched for the gold: no leak"
+        "no memory in any of 1 trial; 1 first prompt searched for the gold query: no leak"
     )
 
 
@@ -354,7 +354,7 @@ def test_no_gold_of_one_split_holds_one_of_another(pack: str) -> None:
         (one, two)
         for one in words
         for two in words
-        if part[one] == "train" and part[two] != "train" and holds(words[one], words[two])
+        if part[one] == "train" and part[two] != "train" and contains_query(words[one], words[two])
     ]
     assert alike == []
 

@@ -62,16 +62,16 @@ def test_streams_stand_apart(summary: RunSummary) -> None:
     assert online is not None
     none, learned = online.arms
     assert (none.trials, learned.trials, learned.seeds) == (4, 12, 3)
-    assert learned.mean.method == "Student's t over orders"
+    assert learned.mean.method == "Student's t over task permutations"
     curve = online.curves["learned"]
-    assert (curve.orders, curve.mean[0]) == (3, 1.0)
+    assert (curve.permutations, curve.mean[0]) == (3, 1.0)
     assert curve.quarters == pytest.approx((1.0, 0.5, 2 / 3, 7 / 12))
     (found,) = online.comparisons
     # The arm without memory ran one order, which stands for the others: no spread of its own.
-    assert (found.unit, found.seeds, found.runs) == ("order", (3, 1), (12, 4))
+    assert (found.unit, found.seeds, found.runs) == ("permutation", (3, 1), (12, 4))
     assert (found.first_mean, found.second_mean) == (pytest.approx(7 / 12), 0.5)
     assert found.difference == pytest.approx((0 + 1 / 4 + 0) / 3)
-    assert "(no interval), no test: unresolved" in found.sentence()
+    assert "(no CI), no test: unresolved" in found.sentence()
 
 
 def test_an_order_that_was_cut_short_is_no_replicate(run: RunFolder) -> None:
@@ -80,7 +80,7 @@ def test_an_order_that_was_cut_short_is_no_replicate(run: RunFolder) -> None:
     assert online is not None
     learned = next(arm for arm in online.arms if arm.arm == "learned")
     assert (learned.trials, learned.seeds) == (8, 2)
-    assert online.curves["learned"].orders == 2
+    assert online.curves["learned"].permutations == 2
     assert online.judges["lm:local"].n == 9, "every attempt that was judged is counted"
 
 
@@ -97,13 +97,13 @@ def test_what_is_missing_yet_resolves_nothing(run: RunFolder, tmp_path: Path) ->
     found = summarise_run(folder)
     assert found.comparison is not None
     assert (found.comparison.missing, found.comparison.resolved) == (1, False)
-    assert found.comparison.sentence().endswith("incomplete, 1 trial missing yet")
+    assert found.comparison.sentence().endswith("incomplete, 1 trial missing")
     assert found.waiting == (("learned", "gold"),)
     # Who comes later counts already: its result must not undo another's.
     assert [(one.first, one.family) for one in found.others] == [("placebo", 2)]
-    *_, waits, all_told = found.stated_lines()
+    *_, waits, all_told = found.preregistered_lines()
     assert waits.endswith("learned against gold: no task is judged in both yet")
-    assert all_told.startswith("of 3 pairs stated beforehand 0 resolved")
+    assert all_told.startswith("0 of 3 pre-registered pairs resolved")
 
 
 def test_a_stream_that_goes_on_resolves_nothing(run: RunFolder) -> None:
@@ -114,7 +114,7 @@ def test_a_stream_that_goes_on_resolves_nothing(run: RunFolder) -> None:
     assert whole is not None
     assert part is not None
     assert (whole.comparisons[0].missing, part.comparisons[0].missing) == (0, 3)
-    assert part.comparisons[0].sentence().endswith("incomplete, 3 trials missing yet")
+    assert part.comparisons[0].sentence().endswith("incomplete, 3 trials missing")
 
 
 def test_what_the_infrastructure_ended_in_streams_is_counted(run: RunFolder) -> None:
@@ -140,7 +140,7 @@ def test_the_figure_draws_the_orders_that_the_summary_counts(
     assert online is not None
     end = online.curves["learned"].mean[-1]
     assert f"learned: {end:.2f}" in chart.description
-    assert "after 4 tasks, 2 orders" in chart.description
+    assert "after 4 tasks, 2 task permutations" in chart.description
 
 
 def test_the_figure_of_a_run_that_goes_on_claims_nothing(run: RunFolder, tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_the_figure_of_a_run_that_goes_on_claims_nothing(run: RunFolder, tmp_pat
     assert folder.manifest is not None
     chart = FIGURES["paired"].draw(load(folder.path), folder.manifest)
     assert chart is not None
-    assert "incomplete, 1 trial missing yet" in chart.description
+    assert "incomplete, 1 trial missing" in chart.description
 
 
 def test_a_stream_is_set_against_an_arm_that_is_alike_in_all_but_memory(run: RunFolder) -> None:
@@ -166,30 +166,30 @@ def test_what_the_bank_holds_at_the_end(summary: RunSummary) -> None:
     learned, placebo = summary.memory
     assert (learned.source, placebo.source) == ("learned", "placebo of learned")
     bank = learned.banks[1]
-    assert (bank.order, bank.steps, bank.snapshot) == (1, 4, "b14")
+    assert (bank.permutation, bank.steps, bank.snapshot) == (1, 4, "b14")
     assert bank.active == {"success": 2}
     assert (bank.superseded, bank.retired, bank.added, bank.merged) == (1, 1, 4, 1)
     assert bank.changes == {"supersede": 1, "retire": 1}
     assert bank.tokens[0] == 100
     assert bank.seconds[0] == 0.5
     (given,) = placebo.banks
-    assert (given.order, given.snapshot, given.active) == (None, "b04", {"success": 2})
+    assert (given.permutation, given.snapshot, given.active) == (None, "b04", {"success": 2})
 
 
 def test_rejections_are_counted_by_their_reason(summary: RunSummary) -> None:
     # The class differs from order to order, the reason does not.
     told = {name: n for bank in summary.memory[0].banks for name, n in bank.rejected.items()}
-    assert told == {"no class … in the data": 1}
+    assert told == {"unknown-class": 1}
 
 
 def test_what_was_not_made_of_golds_is_told(tmp_path: Path) -> None:
     folder = write(tmp_path / "run")
     note = {"version": 1, "arm": "placebo", "source": "gold", "after": "b04", "added": ["i0", "i1"],
-            "rejected": [{"title": "t", "reason": "it has no rows", "kind": "gold"}]}  # fmt: skip
+            "rejected": [{"title": "t", "code": "empty-gold", "kind": "gold"}]}  # fmt: skip
     path = folder.path / "learning" / "placebo.bank.json"
     path.write_text(json.dumps(note))
     (bank,) = summarise_run(folder).memory[1].banks
-    assert (bank.added, bank.rejected, bank.steps) == (2, {"it has no rows": 1}, 0)
+    assert (bank.added, bank.rejected, bank.steps) == (2, {"empty-gold": 1}, 0)
     path.write_text('{"arm": 3}')
     assert [lost.name for lost, _ in MemoryRecords.read(folder).damaged_steps] == [path.name]
 
@@ -200,8 +200,8 @@ def test_what_memory_showed_and_cost(summary: RunSummary) -> None:
     assert learned.held_out.shown[0] == 2
     assert learned.held_out.tokens[0] == 80
     # Each stream begins with an empty bank, and what is met in it is no part of what is compared.
-    assert (learned.held_out.empty, learned.held_out.withheld) == (0, 0)
-    assert (learned.streams.empty, learned.streams.withheld) == (3, 9)
+    assert (learned.held_out.empty, learned.held_out.filtered_out) == (0, 0)
+    assert (learned.streams.empty, learned.streams.filtered_out) == (3, 9)
     assert learned.streams.tokens[0] == 40
     assert (placebo.held_out.trials, placebo.held_out.tokens[0]) == (8, 40)
     assert placebo.streams.trials == 0
@@ -258,10 +258,15 @@ def test_what_was_spent_is_held_against_what_was_wanted() -> None:
     assert plain.spent is plain.least is None
 
 
+def exhausted(budget: str) -> dict[str, Any]:
+    finding = {"code": "budget", "fields": {"budget": budget}}
+    return {"status": "exhausted", "findings": (finding,)}
+
+
 def test_what_a_budget_ended_is_told_by_cause() -> None:
-    late = {"status": "exhausted", "error": "the budget of 7200 seconds is used up"}
-    calls = {"status": "exhausted", "error": "the budget of 12 LM calls is used up"}
-    long = {"status": "exhausted", "error": "the prompt no longer fits the model's context window"}
+    late = exhausted("seconds")
+    calls = exhausted("lm_calls")
+    long = exhausted("context_window")
     rollout = {"verdict": verdict(False), "judgements": {}}
     found = summarise(
         [
@@ -271,7 +276,7 @@ def test_what_a_budget_ended_is_told_by_cause() -> None:
             trial("b", "h1", 0, True),
         ]
     )
-    causes = {"seconds": 2, "LM calls": 1, "context window": 1}
+    causes = {"seconds": 2, "lm_calls": 1, "context_window": 1}
     assert [arm.exhausted for arm in found.arms] == [causes, {}]
     assert found.to_json()["arms"][0]["exhausted"] == causes
 
@@ -296,8 +301,8 @@ def test_an_arm_that_was_to_have_memory_and_got_none_is_shown(tmp_path: Path) ->
 def test_the_summary_as_json_is_whole(summary: RunSummary) -> None:
     data = json.loads(json.dumps(summary.to_json(), allow_nan=False))
     assert data["online"]["judges"]["rule"]["kappa"] == 0.0
-    assert data["online"]["curves"]["learned"]["orders"] == 3
-    assert data["memory"][0]["banks"][0]["rejected"] == {"no class … in the data": 1}
+    assert data["online"]["curves"]["learned"]["permutations"] == 3
+    assert data["memory"][0]["banks"][0]["rejected"] == {"unknown-class": 1}
     assert data["leakage"]["leaks"] == []
 
 
@@ -308,7 +313,7 @@ def test_the_command_prints_all_of_it(run: RunFolder) -> None:
     assert rows["learned"][:3] == ["learned", "2", "4"] or "arm in its stream" in rows
     assert any(line[:2] == ["lm:local", "12"] for line in lines)
     assert any(line[0] == "rule" and line[-1] == "0.00" for line in lines)
-    assert "learned, rejected: 3 no class … in the data" in said
+    assert "learned, rejected: 3 unknown-class" in said
     assert "2 (2 success)" in said
     uses = [line[:4] for line in lines if line[1:2] in (["held out"], ["streams"])]
     assert uses == [
@@ -316,8 +321,8 @@ def test_the_command_prints_all_of_it(run: RunFolder) -> None:
         ["learned", "streams", "learned", "12"],
         ["placebo", "held out", "placebo of learned", "8"],
     ]
-    assert "stated beforehand: learned against none" in said
-    assert "stated beforehand: learned against placebo" in said
+    assert "pre-registered: learned against none" in said
+    assert "pre-registered: learned against placebo" in said
     assert "in the stream: learned against none" in said
 
 
@@ -330,8 +335,8 @@ def test_frames_hold_steps_rejections_and_what_was_withheld(run: RunFolder) -> N
     assert len(steps) == 12
     assert steps.query("seed == 1")["bank"].tolist() == [1, 2, 3, 2]
     assert steps["success"].tolist() == steps["execution"].tolist()
-    assert frames.rejections["reason_form"].tolist() == ["no class … in the data"] * 3
-    assert set(frames.withheld["item"]) == {"i0", "i1", "i2", "i3"}
+    assert frames.rejections["code"].tolist() == ["unknown-class"] * 3
+    assert set(frames.filtered_out["item"]) == {"i0", "i1", "i2", "i3"}
     items = frames.memory_items
     assert set(items["status"]) == {"active", "superseded", "retired"}
     assert items.query("status == 'superseded'")["superseded_by"].notna().all()
@@ -346,8 +351,8 @@ def test_figures_compare_held_out_trials_and_draw_streams_apart(run: RunFolder) 
     assert "1 of 8 trials" in told["arms"]
     assert "Of 40 trials in all" in told["outcomes"]
     assert "s1" not in told["matrix"]
-    assert "learned: 0.58 (0.22 to 0.94) after 4 tasks, 3 orders" in told["learning"]
-    assert "learned: 2 items at the end; over 3 orders 12 stored" in told["bank"]
+    assert "learned: 0.58 (0.22 to 0.94) after 4 tasks, 3 task permutations" in told["learning"]
+    assert "learned: 2 items at the end; over 3 task permutations 12 stored" in told["bank"]
     assert "rule on 16 trials" in told["judges"]
 
 

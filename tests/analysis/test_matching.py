@@ -104,8 +104,8 @@ def test_tasks_that_are_not_the_same_are_refused(
     two = make("two", {"a": tasks(10)}, hashes={part: "other"}, task=task)
     with pytest.raises(UsageError) as told:
         compare_runs(one, two)
-    assert f"differ in {part}, and 10 of the 10 tasks" in str(told.value)
-    assert f"t00 ({what})" in str(told.value)
+    assert told.value.code == "different-tasks"
+    assert told.value.finding.fields["tasks"] == {f"t{n:02}": what for n in range(10)}
     assert "and 7 more" in str(told.value)
 
 
@@ -148,7 +148,7 @@ def test_what_else_differs_is_noted(make: Make) -> None:
     assert compare_runs(one, two).notes == (
         "a: models differ (m1; m2)",
         "demonstrations or other prompts differ",
-        "versions differ: reasoningbank 0.1.0 / 0.2.0, and with reasoningbank the judge",
+        "versions differ: reasoningbank 0.1.0 / 0.2.0, including the judge of reasoningbank",
     )
     three = make("three", {"a": tasks(4)}, arm={"lm": "local", "agent": "rlm"})
     assert compare_runs(one, three).notes == ("a: settings differ: agent",)
@@ -167,7 +167,7 @@ def test_a_damaged_record_is_left_out_and_told(make: Make) -> None:
     one = make("one", {"a": tasks(8)})
     (one.path / "trials" / "a" / "t03.0.json").write_text("{", encoding="utf-8")
     found = compare_runs(one, make("two", {"a": tasks(8)}))
-    assert found.notes == ("one: 1 file cannot be read and is left out",)
+    assert found.notes == ("one: 1 unreadable file left out",)
     assert (found.shared, found.only_second) == (7, 1)
 
 
@@ -207,7 +207,7 @@ def test_committed_runs_of_an_earlier_version() -> None:
     assert found.shared == 20
     assert [c.first for c in found.comparisons] == ["uniprot_baseline:rlm"]
     # The second was run on ten of its twenty tasks.
-    assert found.comparisons[0].sentence().count("incomplete, 10 trials missing yet") == 1
+    assert found.comparisons[0].missing == 10
     assert any("stores differ" in note for note in found.notes)
 
 

@@ -19,17 +19,18 @@ from reasoningbank.analysis import (
     translation_figures,
     translation_metrics,
 )
-from reasoningbank.analysis.nl2sparql_rows import components, matched
-from reasoningbank.analysis.nl2sparql_tables import (
+from reasoningbank.analysis.tables import markdown
+from reasoningbank.analysis.translators import (
     FAILED_FIRST,
     agent_table,
     brier_table,
-    mending_table,
+    component_match,
+    components,
     pattern_table,
     reliability_table,
+    repair_table,
     scenario_table,
 )
-from reasoningbank.analysis.tables import markdown
 from reasoningbank.corpus import Pack
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment import RunFolder, TrialRecord
@@ -110,11 +111,11 @@ def test_rows_are_what_the_records_and_the_pack_say(run: Path) -> None:
         "en",
     )
     assert (above.calls, above.tokens, above.seconds) == (3, 100, 4.0)
-    assert (above.valid, above.queries, above.first_stood) == (False, 2, False)
+    assert (above.valid, above.queries, above.first_passed) == (False, 2, False)
     assert (above.confidence, above.complexity) == (0.6, "moderate")
     # All of the gold's parts but its FILTER.
     assert 0 < above.components < 1
-    assert (trees.right, trees.first_stood, trees.components) == (True, True, 1.0)
+    assert (trees.right, trees.first_passed, trees.components) == (True, True, 1.0)
     broken = next(row for row in direct.rows if row.task == "trees")
     assert (broken.parses, broken.executes, broken.detected, broken.valid) == (
         False, False, None, None,
@@ -141,17 +142,17 @@ def test_tables_count_what_was_measured(run: Path) -> None:
     assert cells(when, "one pattern", "rag")["n"] == "2"
     # What the pipeline's first query did not answer, asked of every agent.
     assert cells(when, FAILED_FIRST, "direct")["execution accuracy"] == "1.00"
-    mending = cells(mending_table(arms), "rag")
-    assert (mending["first query stood"], mending["of these right"]) == ("1", "1 of 1")
-    assert (mending["first query did not"], mending["right in the end"]) == ("1", "0 of 1")
-    assert (mending["a later one stood"], mending["queries a question"]) == ("0 of 1", "1.50")
-    assert [row[0] for row in mending_table(arms).rows] == ["rag"]
+    repair = cells(repair_table(arms), "rag")
+    assert (repair["first query passed"], repair["of these right"]) == ("1", "1 of 1")
+    assert (repair["first query failed"], repair["right in the end"]) == ("1", "0 of 1")
+    assert (repair["a later one passed"], repair["queries per question"]) == ("0 of 1", "1.50")
+    assert [row[0] for row in repair_table(arms).rows] == ["rag"]
 
 
 def test_confidence_is_held_against_what_was_right(run: Path) -> None:
     arms = read_translations([run])
     assert cells(brier_table(arms), "rag") == {
-        "arm": "rag", "n": "2", "says nothing": "0", "Brier score": "0.18",
+        "arm": "rag", "n": "2", "no confidence": "0", "Brier score": "0.18",
         "of the base rate": "0.25", "calibrated on other tasks": "-",
     }  # fmt: skip
     assert [row[1:5] for row in reliability_table(arms).rows] == [
@@ -220,9 +221,9 @@ def test_components_are_read_off_the_algebra(forest: Pack) -> None:
     gold = "SELECT ?p WHERE { ?p a t:Tree ; t:height ?h . FILTER(?h > 30) }"
     assert ("property", "http://e/height") in components(gold, forest)
     assert ("class", "http://e/Tree") in components(gold, forest)
-    assert matched(gold, gold, forest) == 1.0
-    assert 0 < matched("SELECT ?x WHERE { ?x a t:Tree }", gold, forest) < 1
-    assert matched(None, gold, forest) == matched("SELECT {", gold, forest) == 0.0
+    assert component_match(gold, gold, forest) == 1.0
+    assert 0 < component_match("SELECT ?x WHERE { ?x a t:Tree }", gold, forest) < 1
+    assert component_match(None, gold, forest) == component_match("SELECT {", gold, forest) == 0.0
 
 
 def test_a_report_is_read_as_a_run_is(tmp_path: Path, run: Path) -> None:

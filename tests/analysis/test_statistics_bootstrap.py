@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from reasoningbank.analysis import statistics
 from reasoningbank.analysis.statistics import (
-    bootstrap,
     bootstrap_mean,
     clopper_pearson,
     sign_flip_p,
@@ -69,7 +69,7 @@ def test_it_covers_what_tasks_are_like(
     n: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(bootstrap, "RESAMPLES", 999)
+    monkeypatch.setattr(statistics, "RESAMPLES", 999)
     rng = np.random.default_rng(3)
     inside = []
     for seed in range(500):

@@ -26,7 +26,7 @@ def test_mean_and_band_are_over_orders() -> None:
         pytest.approx(max(low, 0)),
         pytest.approx(min(high, 1)),
     )
-    assert (curve.orders, curve.steps) == (5, tuple(range(12)))
+    assert (curve.permutations, curve.steps) == (5, tuple(range(12)))
 
 
 def test_a_window_forgets() -> None:

@@ -209,12 +209,12 @@ def test_a_learning_stream_has_orders_for_replicates() -> None:
     summary = summarise([*learner, *base], comparison=("learner", "base"))
     assert (summary.arms, summary.comparison) == ((), None), "practice claims nothing"
     assert summary.online is not None
-    assert summary.online.arms[0].mean.method == "Student's t over orders"
+    assert summary.online.arms[0].mean.method == "Student's t over task permutations"
     assert summary.online.arms[0].passes == ()
     (found,) = summary.online.comparisons
     # Orders' differences are 1/2, 3/4 and 1/2: t = 7 with two degrees of freedom.
     assert (found.first, found.second) == ("learner", "base")
-    assert (found.unit, found.difference) == ("order", pytest.approx(7 / 12))
+    assert (found.unit, found.difference) == ("permutation", pytest.approx(7 / 12))
     assert found.p == pytest.approx(0.0198, abs=1e-4)
     alone = summarise([*learner[:4], *base[:4]], comparison=("learner", "base")).online
     assert alone is not None

@@ -83,7 +83,7 @@ def test_a_runs_records_become_tables_and_a_calibration(
     assert said.status == 0, said.err
     title, header, *rows = (line.split("\t") for line in said.out.splitlines())
     assert title == ["# by agent"]
-    assert header[4:7] == ["n", "execution accuracy", "95 % interval"]
+    assert header[4:7] == ["n", "execution accuracy", "95% CI"]
     assert [(row[0], row[4], row[5], row[7]) for row in rows] == [
         ("rag", "3", "0.33", "1.00"),
         ("graph", "3", "0.33", "1.00"),

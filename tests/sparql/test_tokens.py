@@ -73,7 +73,7 @@ def test_no_load_hides_in_an_update() -> None:
 
 def test_no_pattern_hides_in_a_condition() -> None:
     text = f'?a <#>"""\n2 && EXISTS {{ {SERVICE} }} #"""'
-    with pytest.raises(ProgramError, match="not allowed in a condition"):
+    with pytest.raises(ProgramError, match="is not a condition"):
         Condition(text)
     assert Condition("?a<1&&2>?b").names == ("a", "b")
 

@@ -1,7 +1,7 @@
-"""The report: a run as one self-contained HTML page that asks no network.
+"""The report: a run as one self-contained HTML page that needs no network.
 
-`write_report` reads the records once and writes the page as it reads. `page/` holds its
-template, style and scripts; `docs/report.md` says how it is built and why.
+`write_report` reads the records once and writes the page as it reads. `page/` holds its template,
+style and scripts; `docs/report.md` describes the design.
 """
 
 from reasoningbank.analysis.report.writer import Report, write_report

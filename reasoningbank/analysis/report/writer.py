@@ -1,56 +1,59 @@
-"""The page: a template, with every part written one after another into one file.
+"""The page: a template, filled part by part into one file, with the trials as compressed data.
 
 Trials are read once and written as they are read, so a run of any size needs little memory. The
-page may load nothing: its policy allows its own two scripts, by their hashes, and no address.
+page's policy allows its own two scripts, by their hashes, and no network. Data are gzipped JSON as
+base64 in script elements that the browser never runs: base64 has no character with a meaning in
+HTML, so no text of a trial can end its element. A chunk is decoded only when it is shown.
 """
 
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
+import json
 import re
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, is_dataclass
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from typing import IO, Any
 
-from reasoningbank.analysis.memory_records import MemoryRecords
-from reasoningbank.analysis.report.chunks import PayloadPool, chunk
-from reasoningbank.analysis.report.drawings import figures_view
-from reasoningbank.analysis.report.index import TrialIndex
-from reasoningbank.analysis.report.markup import Html, element, escaped
-from reasoningbank.analysis.report.memory import Bank, memory_view, read_bank
-from reasoningbank.analysis.report.overview import Damaged, overview
+from reasoningbank.analysis.memory import MemoryRecords
+from reasoningbank.analysis.report.views import Damaged, figures_view, memory_view, overview
 from reasoningbank.analysis.summary import summarise_run
+from reasoningbank.analysis.tables import Html, element, escaped, finite
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment import RunFolder, TrialRecord
 
-__all__ = ["Report", "write_report"]
+__all__ = ["PayloadPool", "Report", "TrialIndex", "chunk", "encode", "write_report"]
 
-#: The page's script, one idea a file, in the order in which they need each other.
-SCRIPTS = (
+#: The page's script, one concept per file, in the order of their dependencies.
+_SCRIPTS = (
     "dom", "highlight", "store", "marks", "trials", "matrix", "values", "evidence", "events",
     "trial", "memory", "page",
 )  # fmt: skip
-
-#: Fields of a record that the index has, or that are put differently.
+#: Fields of a record that the index has, or that are written differently.
 _INDEXED = frozenset({"key", "question", "complexity", "form", "group", "trajectory"})
-
 _PLACE = re.compile(r"\{\{(\w+)\}\}")
+#: Characters of payloads that are compressed together: many prompts begin alike.
+_BLOCK_CHARS = 256_000
+#: Characters of a query that the search looks at.
+_SEARCHED = 2000
 
 
 @dataclass(frozen=True)
 class Report:
-    """A page that was written.
+    """A written page.
 
     Attributes:
         path: The file.
-        size: Its bytes.
+        size: Its size in bytes.
         trials: Trials in it.
-        damaged: Files of the run that could not be read; the page names them.
+        damaged: Files of the run that could not be read; the page lists them.
     """
 
     path: Path
@@ -62,11 +65,11 @@ class Report:
 def write_report(folder: RunFolder, out: Path) -> Report:
     """Write one self-contained HTML page of a run.
 
-    Trial files and memory snapshots that cannot be read are left out, and named in the page.
+    Trial files and memory snapshots that cannot be read are left out and listed in the page.
 
     Args:
         folder: The run.
-        out: The file to write; an older one is replaced once the new one is whole.
+        out: The file to write; an older one is replaced once the new one is complete.
 
     Raises:
         UsageError: If the folder holds no run.
@@ -89,6 +92,145 @@ def write_report(folder: RunFolder, out: Path) -> Report:
         raise RecordError(f"cannot be written ({reason})", where=str(out), hint=hint) from error
 
 
+class TrialIndex:
+    """What the page knows of every trial without opening it: columns for the list and the matrix.
+
+    Args:
+        arms: Names of the arms in the order of the experiment; others follow as they occur.
+    """
+
+    def __init__(self, arms: Iterable[str] = ()) -> None:
+        names = ("arms", "statuses", "verdicts", "outcomes", "items")
+        self._words: dict[str, dict[str, int]] = {name: {} for name in names}
+        self._tasks: dict[str, int] = {}
+        self._task_rows: list[dict[str, Any]] = []
+        self._rows: list[dict[str, Any]] = []
+        for arm in arms:
+            self._word("arms", arm)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def add(self, record: TrialRecord) -> int:
+        """Add a trial and return its number."""
+        verdict: Mapping[str, Any] = record.verdict or {}
+        if record.verdict is None:
+            outcome = "error"
+        elif verdict.get("status") == "gold_defect":
+            outcome = "defect"
+        else:
+            outcome = "right" if record.strict else "wrong"
+        shown = (
+            item.get("id")
+            for event in record.trajectory.of("memory_retrieved")
+            for item in event.data.get("items") or ()
+            if isinstance(item, Mapping)
+        )
+        self._rows.append(
+            {
+                "arm": self._word("arms", record.key.arm),
+                "task": self._task(record),
+                "seed": record.key.seed,
+                "status": self._word("statuses", record.status),
+                "verdict": self._word("verdicts", str(verdict.get("status", ""))),
+                "outcome": self._word("outcomes", outcome),
+                "f1": round(record.f1, 4),
+                "tokens": record.usage.tokens,
+                "seconds": round(record.usage.seconds, 2),
+                "step": record.step,
+                "error": record.error[:_SEARCHED],
+                "reason": str(verdict.get("reason", ""))[:_SEARCHED],
+                "sparql": (record.sparql or "")[:_SEARCHED],
+                "items": sorted({self._word("items", str(name)) for name in shown if name}),
+            }
+        )
+        return len(self._rows) - 1
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the columns, and the words that their numbers stand for."""
+        names = list(self._rows[0]) if self._rows else []
+        return {
+            **{name: list(words) for name, words in self._words.items()},
+            "tasks": self._task_rows,
+            "trials": {name: [row[name] for row in self._rows] for name in names},
+        }
+
+    def _word(self, column: str, word: str) -> int:
+        return self._words[column].setdefault(word, len(self._words[column]))
+
+    def _task(self, record: TrialRecord) -> int:
+        task = record.key.task
+        if task not in self._tasks:
+            self._tasks[task] = len(self._task_rows)
+            names = ("question", "complexity", "form", "group")
+            self._task_rows.append({"id": task} | {n: getattr(record, n) for n in names})
+        return self._tasks[task]
+
+
+class PayloadPool:
+    """Long texts of all trials, each once, in blocks of a few hundred thousand characters.
+
+    Only the positions of the texts stay in memory.
+
+    Args:
+        emit: Called with each full block as the element to write.
+        block_chars: Characters of a block; its last text may exceed it.
+
+    Examples:
+        >>> pool = PayloadPool(lambda element: None)
+        >>> pool.place("a prompt"), pool.place("a reply"), pool.place("a prompt")
+        ((0, 0), (0, 1), (0, 0))
+    """
+
+    def __init__(self, emit: Callable[[str], object], block_chars: int = _BLOCK_CHARS) -> None:
+        self._emit = emit
+        self._block_chars = block_chars
+        self._places: dict[bytes, tuple[int, int]] = {}
+        self._block: list[str] = []
+        self._number = self._chars = 0
+
+    def place(self, text: str) -> tuple[int, int]:
+        """Return the block and the position in it where the page keeps `text`."""
+        # The records' own keys may differ between trials.
+        key = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+        found = self._places.get(key)
+        if found is None:
+            found = self._places[key] = (self._number, len(self._block))
+            self._block.append(text)
+            self._chars += len(text)
+            if self._chars >= self._block_chars:
+                self.flush()
+        return found
+
+    def place_all(self, payloads: Mapping[str, str]) -> dict[str, tuple[int, int]]:
+        """Return the places of a trial's payloads by the keys that its events use."""
+        return {key: self.place(text) for key, text in payloads.items()}
+
+    def flush(self) -> None:
+        """Emit the current block."""
+        if self._block:
+            self._emit(chunk(f"payloads-{self._number}", self._block))
+            self._number += 1
+            self._block, self._chars = [], 0
+
+
+def encode(data: Any) -> str:
+    """Return JSON-able data as base64 of gzipped ASCII JSON; equal data give equal text.
+
+    NaN and infinities become null; lone surrogates are kept.
+    """
+    try:
+        text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    except ValueError:
+        text = json.dumps(finite(data), separators=(",", ":"), allow_nan=False)
+    return base64.b64encode(gzip.compress(text.encode("ascii"), 6, mtime=0)).decode("ascii")
+
+
+def chunk(name: str, data: Any) -> str:
+    """Return the element that holds `data`, identified by `name`."""
+    return f'<script type="application/json+gzip" id="{name}">{encode(data)}</script>\n'
+
+
 def _write(
     folder: RunFolder, manifest: Mapping[str, Any], draft: Path, data: Path
 ) -> tuple[int, list[Path]]:
@@ -99,9 +241,9 @@ def _write(
         written = _trials(folder, index, damaged, file)
         memory = MemoryRecords.read(folder)
         summary = summarise_run(folder, written, memory)
-    bank = read_bank(folder, memory, damaged)
+    bank = _bank(folder, memory, damaged)
     title = str(experiment.get("title") or experiment.get("name") or folder.path.name)
-    early, script = _script("early"), "\n".join(_script(name) for name in SCRIPTS)
+    early, script = _part("early.js"), "\n".join(_part(f"{name}.js") for name in _SCRIPTS)
     drawings = figures_view(folder)
     parts = {
         "title": escaped(title),
@@ -113,74 +255,114 @@ def _write(
         "overview": overview(title, manifest, summary, damaged, len(index)),
         "figures": drawings,
         "figures_tab": element("a", "Figures", href="#figures") if drawings else Html(),
-        "memory": memory_view(bank),
-        "memory_tab": element("a", "Memory", href="#memory") if bank.items else Html(),
+        "memory": memory_view() if bank else Html(),
+        "memory_tab": element("a", "Memory", href="#memory") if bank else Html(),
         "index": chunk("index", index.to_json()),
     }
     with draft.open("w", encoding="utf-8") as page:
-        for text in _filled(_part("page.html"), parts, data, bank):
-            page.write(text)
+        for number, piece in enumerate(_PLACE.split(_part("page.html"))):
+            if number % 2 == 0:
+                page.write(piece)
+            elif piece == "data":
+                if bank:
+                    page.write(chunk("memory", bank))
+                with data.open(encoding="ascii") as file:
+                    while block := file.read(1 << 20):
+                        page.write(block)
+            else:
+                page.write(parts[piece])
     return len(index), [item.path for item in damaged]
 
 
 def _trials(
     folder: RunFolder, index: TrialIndex, damaged: list[Damaged], file: IO[str]
 ) -> Iterator[TrialRecord]:
-    """Yield the trials once, and write each one's part of the page on the way."""
+    """Yield the trials once, and write the data of each."""
     pool = PayloadPool(file.write)
     for path, found in folder.read_all():
         if isinstance(found, RecordError):
             damaged.append(Damaged(path.relative_to(folder.path), found.what))
             continue
         number = index.add(found)
-        payloads = pool.place_all(found.trajectory.payloads)
-        file.write(chunk(f"trial-{number}", _whole(found, payloads)))
+        # The fields as they are: copying them deeply would take longer than everything else.
+        fields = {k: v for k, v in vars(found).items() if k not in _INDEXED}
+        whole = {
+            **{k: vars(v) if is_dataclass(v) else v for k, v in fields.items()},
+            "file": found.key.path,
+            "events": [vars(event) for event in found.trajectory.events],
+            "payloads": pool.place_all(found.trajectory.payloads),
+        }
+        file.write(chunk(f"trial-{number}", whole))
         yield found
     pool.flush()
 
 
-def _whole(record: TrialRecord, payloads: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the reader of one trial needs, long texts as their places."""
-    # The record's fields as they are: copying them deeply would take longer than all the rest.
-    fields = {k: v for k, v in vars(record).items() if k not in _INDEXED}
-    whole = {k: vars(v) if is_dataclass(v) else v for k, v in fields.items()}
+def _bank(folder: RunFolder, memory: MemoryRecords, damaged: list[Damaged]) -> list[dict[str, Any]]:
+    """Return the items of the run's banks, each once, in the shape that the page expects.
+
+    `places` lists each stream (or other snapshot) that has the item: its status, counters and
+    evidence there at the end, and the step at which it first appeared.
+    """
+    at: dict[str, list[tuple[str, int]]] = defaultdict(list)
+    for stream in memory.streams:
+        for number, snapshot in enumerate(stream.snapshots):
+            at[snapshot].append((f"{stream.arm} · {stream.permutation}", number))
+    items: dict[str, dict[str, Any]] = {}
+    places: dict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
+    newest: dict[tuple[str, str], int] = {}
+
+    def on_damaged(error: RecordError) -> None:
+        damaged.append(Damaged(Path(error.where).relative_to(folder.path), error.what))
+
+    for snapshot, item in folder.memory_items(on_damaged):
+        name = str(item.get("id", ""))
+        items.setdefault(name, {**_item(item), "id": name})
+        for place, number in at.get(snapshot) or [(snapshot, 0)]:
+            known = places[name].get(place)
+            first = min(number, known["first"]) if known else number
+            if known is None or number >= newest[name, place]:
+                newest[name, place] = number
+                known = {**_state(item), "stream": snapshot in at}
+            places[name][place] = {**known, "first": first}
+    for path, reason in memory.damaged_steps:
+        damaged.append(Damaged(path.relative_to(folder.path), reason))
+    return [
+        {**item, "places": [{"place": p, **state} for p, state in sorted(places[name].items())]}
+        for name, item in items.items()
+    ]
+
+
+def _item(item: Mapping[str, Any]) -> dict[str, Any]:
+    names = ("title", "description", "content", "src", "pattern", "question", "query")
+    tags, provenance = item.get("tags"), item.get("provenance")
     return {
-        **whole,
-        "file": record.key.path,
-        "events": [vars(event) for event in record.trajectory.events],
-        "payloads": payloads,
+        **{name: str(item[name]) for name in names if item.get(name)},
+        "tags": [str(tag) for tag in tags] if isinstance(tags, (list, tuple)) else [],
+        "provenance": dict(provenance) if isinstance(provenance, Mapping) else {},
+        "turns": len(item.get("turns") or ()),
     }
 
 
-def _filled(template: str, parts: Mapping[str, str], data: Path, bank: Bank) -> Iterator[str]:
-    for number, piece in enumerate(_PLACE.split(template)):
-        if number % 2 == 0:
-            yield piece
-        elif piece == "data":
-            if bank.items:
-                yield chunk("memory", bank.items)
-            with data.open(encoding="ascii") as file:
-                while block := file.read(1 << 20):
-                    yield block
-        else:
-            yield parts[piece]
+def _state(item: Mapping[str, Any]) -> dict[str, Any]:
+    counters, evidence = item.get("counters"), item.get("evidence")
+    return {
+        "status": str(item.get("status") or "active"),
+        "superseded_by": str(item.get("superseded_by") or ""),
+        "counters": dict(counters) if isinstance(counters, Mapping) else {},
+        "evidence": [dict(one) for one in evidence or () if isinstance(one, Mapping)],
+    }
 
 
 def _policy(*scripts: str) -> str:
-    """Return a policy under which the page runs its own scripts and can ask no network."""
     hashes = " ".join(
         f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'"
         for s in scripts
     )
-    # Figures carry style attributes, which have no hash; without addresses they can do no harm.
+    # Figures carry style attributes, which have no hash; without network they are harmless.
     return (
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-
-
-def _script(name: str) -> str:
-    return _part(f"{name}.js")
 
 
 def _part(name: str) -> str:

@@ -13,8 +13,8 @@ from matplotlib.text import Text
 
 from reasoningbank.analysis import Frames, load, summarise
 from reasoningbank.analysis.figures import FIGURES, Chart, arms, judges, learning, outcomes, paired
-from reasoningbank.analysis.figures.chart import COLOURS
-from reasoningbank.analysis.figures.tools import follow
+from reasoningbank.analysis.figures.canvas import COLOURS
+from reasoningbank.analysis.figures.process import follow
 from reasoningbank.experiment import RunFolder
 from reasoningbank.judge.agreement import agreement
 
@@ -130,7 +130,7 @@ def test_arms_and_comparison_are_those_of_the_summary(tmp_path: Path) -> None:
     assert chart is not None
     for arm in summary.arms:
         interval = arm.mean
-        said = f"{arm.arm} {interval.rate:.2f} (95 % interval {interval.low:.2f} to "
+        said = f"{arm.arm} {interval.rate:.2f} (95% CI {interval.low:.2f} to "
         assert said in chart.description
     against = paired(frames, manifest)
     assert against is not None

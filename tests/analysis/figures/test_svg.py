@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from reasoningbank.analysis import load
 from reasoningbank.analysis.figures import FIGURES, Chart, svg
-from reasoningbank.analysis.figures.chart import COLOURS, INK
+from reasoningbank.analysis.figures.canvas import COLOURS, INK
 
 COMMITTED = Path(__file__).resolve().parents[3] / "experiments" / "results"
 SVG = "{http://www.w3.org/2000/svg}"

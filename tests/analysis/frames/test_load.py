@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from reasoningbank.analysis import load
-from reasoningbank.analysis.columns import columns_of
+from reasoningbank.analysis.columns import COLUMNS, columns_of
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment import RunFolder
 
@@ -21,6 +21,14 @@ COMMITTED = Path(__file__).resolve().parents[3] / "experiments" / "results"
 
 def types(frame: pd.DataFrame) -> dict[str, str]:
     return {str(name): str(dtype) for name, dtype in frame.dtypes.items()}
+
+
+def test_names_are_unique_and_every_table_can_be_joined() -> None:
+    for frame, columns in COLUMNS.items():
+        names = [column.name for column in columns]
+        assert len(set(names)) == len(names), frame
+        assert names[:4] == ["run", "arm", "task", "seed"]
+        assert all(column.meaning for column in columns)
 
 
 @pytest.mark.parametrize("texts", [False, True])
@@ -64,7 +72,7 @@ def test_tool_calls_have_their_results_joined(tmp_path: Path) -> None:
     assert calls["made"].tolist()[0] == "results_0"
     assert calls["rows"].tolist()[0] == 12
     assert calls["opened"].tolist()[1:] == ["results_0", "results_0"]
-    assert calls["error_form"].tolist()[1] == "unknown handle …"
+    assert calls["error_code"].dropna().tolist() == ["unknown-handle"]
     assert calls["infrastructure"].tolist() == [False, True, False]
     # The last call was cut off by the end of the trial.
     assert calls["seconds"].tolist()[0] == 0.5
@@ -169,7 +177,7 @@ def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
 def test_compressed_records_are_read_as_well(tmp_path: Path) -> None:
     folder = whole_run(tmp_path / "run")
     copy = folder.archive(tmp_path / "copy")
-    assert all(p.suffix == ".gz" for p in (copy.path / "trials").glob("*/*"))
+    assert (copy.path / "records.tar.xz").exists()
     left, right = load(folder).trials, load(copy).trials
     pd.testing.assert_frame_equal(left.drop(columns=["run", "file"]),
                                   right.drop(columns=["run", "file"]))  # fmt: skip

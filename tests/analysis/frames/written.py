@@ -71,7 +71,7 @@ def busy_trajectory() -> Trajectory:
     items = [{k: ITEM[k] for k in ("id", "title", "src")} | {"score": 0.5, "text": LONG,
               "task": "t1", "trial": "memory/t1.0"}]  # fmt: skip
     recorder.add("memory_retrieved", {"query": "what?", "tokens": 90, "items": items,
-                 "withheld": [{"id": "cd34", "reason": "own task: rests on t2"}]})  # fmt: skip
+                 "withheld": [{"id": "cd34", "code": "own-task", "reason": "own"}]})  # fmt: skip
     now[0] = 3.0
     call = {"role": "solver", "model": "m", "messages": [{"role": "user", "content": LONG}],
             "response": "do", "prompt_tokens": 70, "completion_tokens": 5,
@@ -81,12 +81,14 @@ def busy_trajectory() -> Trajectory:
     query = recorder.add("tool_call", {"tool": "sparql_query", "arguments": {"query": LONG}},
                          parent=code)  # fmt: skip
     told = "Ref('results_0', 'results', 12 items from Trees)"
-    recorder.add("tool_result", {"result": told}, seconds=0.5, parent=query)
+    ref = {"key": "results_0", "dtype": "results", "rows": 12, "sz": 1, "source": "Trees"}
+    recorder.add("tool_result", {"result": told, "ref": ref}, seconds=0.5, parent=query)
     recorder.add("lm_call", {"role": "judge", "model": "j", "messages": [], "response": "?"})
     recorder.add("lm_call", call | {"from_cache": True})
     peek = recorder.add("tool_call", {"tool": "sparql_peek", "arguments": {"ref": "results_0"}})
     failed = "ToolError: unknown handle 'results_7'; there are results_0"
-    recorder.add("tool_result", {"error": failed, "infrastructure": True}, parent=peek)
+    end = {"error": failed, "code": "unknown-handle", "infrastructure": True}
+    recorder.add("tool_result", end, parent=peek)
     recorder.add("tool_call", {"tool": "sparql_peek", "arguments": {"ref": {"key": "results_0"}}})
     recorder.add("error", {"error": "the reply could not be parsed", "reply": LONG})
     recorder.add("submit", {"sparql": "SELECT * {}"})
@@ -130,7 +132,13 @@ def whole_run(path: Path) -> RunFolder:
         trial("plain", "t3", said=verdict(status="gold_defect")),
     ]
     folder = write_run(path, records)
-    refused = {"title": "Fish", "kind": "success", "reason": "no class 'Fish'", "text": LONG}
+    refused = {
+        "title": "Fish",
+        "kind": "success",
+        "code": "unknown-class",
+        "reason": "no class 'Fish'",
+        "text": LONG,
+    }
     step = {"arm": "memory", "order": 0, "step": 1, "task": "t2", "trial": "memory/t2.0",
             "before": "s0", "after": "s1", "used": "execution", "success": True,
             "judges": {"execution": True}, "rejected": [refused], "seconds": 0.5}  # fmt: skip

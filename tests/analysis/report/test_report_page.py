@@ -39,7 +39,7 @@ def test_the_stated_comparison_is_first_and_needs_no_script(report: Report, brow
     page.goto(report.path.as_uri())
     card = page.locator("#view-summary > *").nth(2)
     assert card.get_attribute("id") == "comparison"
-    assert "Stated beforehand: first against second" in card.inner_text()
+    assert "Pre-registered: first against second" in card.inner_text()
     assert page.locator("#figure-arms svg").count() == 1
     context.close()
 

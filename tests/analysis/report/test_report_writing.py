@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 
 from reasoningbank.analysis.report import Report, write_report
-from reasoningbank.analysis.report.chunks import PayloadPool, chunk, encode
-from reasoningbank.analysis.report.index import TrialIndex
-from reasoningbank.analysis.report.markup import element
+from reasoningbank.analysis.report.writer import PayloadPool, TrialIndex, chunk, encode
+from reasoningbank.analysis.tables import element
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment import RunFolder
 from reasoningbank.experiment.storage import write_atomically

@@ -257,7 +257,8 @@ const EVENTS = {
   },
 
   memory_retrieved(event, children, reader) {
-    const { query, items = [], tokens, withheld, skipped, at_random: atRandom } = event.data;
+    const { query, items = [], tokens, skipped, at_random: atRandom } = event.data;
+    const removed = event.data.filtered_out ?? event.data.withheld;
     const { demonstrations = [] } = event.data;
     return box(
       event,
@@ -271,7 +272,7 @@ const EVENTS = {
             many(items.length, "item"),
             demonstrations.length > 0 && many(demonstrations.length, "demonstration"),
             tokens && `${count(tokens)} tokens`,
-            atRandom && "dealt at random",
+            atRandom && "drawn at random",
             query && `for “${query}”`,
           ]
             .filter(Boolean)
@@ -284,7 +285,7 @@ const EVENTS = {
           longText(String(text), reader.plainText),
         ),
       ),
-      heldBack("withheld by the leakage guard", withheld),
+      heldBack("removed by the leakage filter", removed),
       heldBack("found, and not shown", skipped),
     );
   },

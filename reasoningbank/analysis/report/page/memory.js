@@ -45,7 +45,7 @@ function retrievedItem(item) {
   );
 }
 
-/** What memory held back: by the leakage guard, or for want of room. */
+/** Items that memory found and did not show: removed by the leakage filter, or for lack of room. */
 function heldBack(label, items) {
   if (!items || !items.length) return null;
   return folded(`${label}: ${many(items.length, "item")}`, () =>

@@ -1,0 +1,293 @@
+"""What all figures share: the canvas, colours, axes, coloured cells, and inline SVG.
+
+In SVG, `INK` becomes ``currentColor`` and the data colours ``var(--figure-1, #…)`` to
+``var(--figure-6, #…)``, so a page can restyle a figure. The colours have a contrast of 3:1 on
+white and on near-black, and the first two differ for every kind of colour vision; figures label
+things directly and never rely on colour alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+import threading
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+from xml.etree import ElementTree
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import PatchCollection
+from matplotlib.colors import to_rgba
+from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.patches import Rectangle
+from matplotlib.textpath import text_to_path
+
+__all__ = [
+    "COLOURS",
+    "FAINT",
+    "INK",
+    "MUTED",
+    "SIZE",
+    "SMALL",
+    "WIDTH",
+    "Cell",
+    "Chart",
+    "draw_cells",
+    "quiet",
+    "shorten",
+    "svg",
+    "text_width",
+]
+
+#: Text and lines; nothing else has this colour.
+INK = "#1f2329"
+#: Opacity of ink for secondary text, and for guides.
+MUTED, FAINT = 0.7, 0.22
+#: Data, in order of use: blue, vermilion, green, purple, ochre, slate.
+COLOURS = ("#1f7fc4", "#d55e00", "#0a9a72", "#b064a6", "#a17c0c", "#6f7d92")
+#: Inches of every figure's width; points of text.
+WIDTH, SIZE, SMALL = 7.2, 9.5, 8.0
+
+# The SVG writer reads global settings, which are changed for one drawing at a time.
+_DRAWING = threading.Lock()
+_SVG, _LINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}href"
+_REFERENCE = re.compile(r"url\(#([^)]+)\)")
+_FAMILY = re.compile(r"font-family:[^;]*")
+_SHORTHAND = re.compile(r"font:\s*(?:italic\s+)?(?:(bold|\d{3})\s+)?([\d.]+px)[^;]*")
+_NO_TURN = re.compile(r"rotate\(-?0(?:\.0*)? [^)]*\)")
+
+
+class Chart(Figure):
+    """A matplotlib figure with a title and a description.
+
+    Args:
+        title: A few words; the SVG's ``<title>``.
+        height: Inches.
+        width: Inches.
+
+    Attributes:
+        title: A few words.
+        description: What it shows, in sentences, for screen readers and as a caption.
+    """
+
+    def __init__(self, title: str, height: float, width: float = WIDTH) -> None:
+        super().__init__(figsize=(width, height), layout="constrained", facecolor="white")
+        self.title = title
+        self.description = ""
+        # Rasterised letters are wider than vector ones; what fits there fits everywhere.
+        FigureCanvasAgg(self)
+        layout: Any = self.get_layout_engine()
+        # Leaves room for a browser's letters, which may be wider than matplotlib's.
+        layout.set(w_pad=0.12, h_pad=0.05, wspace=0.05, hspace=0.06)
+
+    def settle(self) -> None:
+        """Fix the layout, so that every drawing of the figure is the same."""
+        if self.get_layout_engine() is not None:
+            self.draw_without_rendering()
+            self.set_layout_engine("none")
+
+
+class Cell(NamedTuple):
+    """A coloured cell; `share`, from 0 to 1, is its fill."""
+
+    row: float
+    column: float
+    share: float
+    text: str = ""
+    colour: str = COLOURS[0]
+    faint: bool = False
+
+
+def draw_cells(
+    axes: Axes,
+    cells: Iterable[Cell],
+    *,
+    height: float = 0.86,
+    width: float = 0.95,
+    size: float = SMALL,
+) -> None:
+    """Draw cells as one collection; text in ink is readable on every fill."""
+    boxes, fills = [], []
+    for cell in cells:
+        corner = cell.column - width / 2, cell.row - height / 2
+        boxes.append(Rectangle(corner, width, height))
+        fills.append(to_rgba(cell.colour, 0.1 + 0.68 * cell.share if cell.share > 0 else 0.0))
+        if cell.text:
+            drawn = axes.text(cell.column, cell.row, cell.text, ha="center", fontsize=size,
+                              va="center_baseline", color=INK,
+                              alpha=0.6 if cell.faint else None)  # fmt: skip
+            # It lies inside its cell; laying out each one would take seconds.
+            drawn.set_in_layout(False)
+    edges = to_rgba(INK, FAINT)
+    axes.add_collection(PatchCollection(boxes, facecolors=fills, edgecolors=edges, linewidths=0.5))
+
+
+def quiet(axes: Axes, *, grid: str = "", spine: str = "") -> None:
+    """Remove frames and ticks; keep a faint grid on one axis and one spine if asked for."""
+    for name, line in axes.spines.items():
+        line.set_visible(name == spine)
+        line.set_color(INK)
+        line.set_alpha(0.5)
+    axes.tick_params(length=0, labelsize=SIZE, colors=INK, which="both")
+    axes.set_facecolor("none")
+    axes.set_axisbelow(True)
+    for name, axis in (("x", axes.xaxis), ("y", axes.yaxis)):
+        axis.label.set_color(INK)
+        axis.label.set_fontsize(SIZE)
+        if name == grid:
+            axis.grid(True, color=INK, alpha=FAINT, linewidth=0.6)
+
+
+def text_width(texts: Sequence[str], size: float = SIZE) -> float:
+    """Return the width in inches of the widest of several texts; 0 for none."""
+    font = FontProperties(size=size)
+    measure = text_to_path.get_text_width_height_descent
+    return float(max((measure(text, font, ismath=False)[0] for text in texts), default=0.0)) / 72
+
+
+def shorten(text: str, most: int) -> str:
+    """Cut a text in its middle, where names differ least.
+
+    Examples:
+        >>> shorten("068_diseases_of_transcription_factors", 24)
+        '068_diseases…ion_factors'
+    """
+    if len(text) <= most:
+        return text
+    head = most // 2
+    return f"{text[:head]}…{text[len(text) - (most - head - 1) :]}"
+
+
+def svg(figure: Figure, *, prefix: str | None = None) -> str:
+    """Return a figure as an ``<svg>`` element for an HTML page.
+
+    Text stays text in the page's font and colour, ids are unique, and screen readers find title
+    and description. A page may set ``color``, ``--figure-1`` … ``--figure-6`` (the data colours)
+    and style the class ``rb-figure``. The figure takes the available width, between its natural
+    width and two thirds of it.
+
+    Args:
+        figure: A `Chart`, or any other figure of matplotlib.
+        prefix: Start of every id; by default a hash of the drawing. The same figure twice on one
+            page needs two prefixes.
+
+    Examples:
+        >>> chart = Chart("Nothing", height=1)
+        >>> chart.description = "An empty figure."
+        >>> text = svg(chart)
+        >>> text.startswith("<svg"), "<title" in text, "An empty figure." in text
+        (True, True, True)
+    """
+    with _DRAWING, mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "reasoningbank"}):
+        buffer = io.StringIO()
+        if isinstance(figure, Chart):
+            figure.settle()
+        figure.savefig(buffer, format="svg", facecolor="none", metadata={"Date": None})
+    root = ElementTree.fromstring(buffer.getvalue())
+    title = figure.title if isinstance(figure, Chart) else str(figure.get_label())
+    description = figure.description if isinstance(figure, Chart) else ""
+    digest = hashlib.sha256(f"{title}{description}".encode() + ElementTree.tostring(root))
+    mark = prefix if prefix is not None else f"f{digest.hexdigest()[:10]}"
+    _slim(root)
+    _rename(root, mark)
+    _merge_styles(root)
+    for element in root.iter():
+        style = element.get("style")
+        if style and "font" in style:
+            style = _SHORTHAND.sub(_longhand, style)
+            element.set("style", _FAMILY.sub("font-family: inherit", style))
+    _head(root, mark, title, description)
+    ElementTree.register_namespace("", _SVG.strip("{}"))
+    text = ElementTree.tostring(root, encoding="unicode").replace(INK, "currentColor")
+    for number, colour in enumerate(COLOURS, 1):
+        text = text.replace(colour, f"var(--figure-{number}, {colour})")
+    return text
+
+
+def _slim(root: ElementTree.Element) -> None:
+    """Drop metadata, style sheets (which would apply to the whole page) and white space."""
+    for parent in list(root.iter()):
+        for child in list(parent):
+            if child.tag == f"{_SVG}metadata":
+                parent.remove(child)
+            elif child.tag == f"{_SVG}defs":
+                for rules in child.findall(f"{_SVG}style"):
+                    child.remove(rules)
+    # Innermost first, so that groups of empty groups go as well.
+    for parent in reversed(list(root.iter())):
+        for child in list(parent):
+            if child.tag in {f"{_SVG}g", f"{_SVG}defs"} and not len(child):
+                parent.remove(child)
+    for element in root.iter():
+        element.tail = None
+        if element.tag != f"{_SVG}text":
+            element.text = None
+        if "d" in element.attrib:
+            element.set("d", " ".join(element.attrib["d"].split()))
+        if _NO_TURN.fullmatch(element.get("transform", "")):
+            del element.attrib["transform"]
+
+
+def _rename(root: ElementTree.Element, mark: str) -> None:
+    """Keep only ids that are referred to, with the figure's own prefix."""
+    used: set[str] = set()
+    for element in root.iter():
+        used.update(*(_REFERENCE.findall(value) for value in element.attrib.values()))
+        used.add(element.get(_LINK, "#")[1:])
+    for element in root.iter():
+        name = element.attrib.pop("id", None)
+        if name in used:
+            element.set("id", f"{mark}-{name}")
+        link = element.attrib.pop(_LINK, None)
+        if link is not None:
+            element.set("href", f"#{mark}-{link[1:]}")
+        for key, value in element.attrib.items():
+            if "url(#" in value:
+                element.set(key, _REFERENCE.sub(rf"url(#{mark}-\1)", value))
+
+
+def _merge_styles(root: ElementTree.Element) -> None:
+    """Move a style that all marks share to their group, and dissolve groups without attributes."""
+    for parent in reversed(list(root.iter())):
+        styles = {child.get("style") for child in parent}
+        if len(parent) > 1 and len(styles) == 1 and all(c.tag == f"{_SVG}use" for c in parent):
+            parent.set("style", styles.pop() or "")
+            for child in parent:
+                child.attrib.pop("style", None)
+        inner: list[ElementTree.Element] = []
+        for child in parent:
+            inner.extend(child if child.tag == f"{_SVG}g" and not child.attrib else (child,))
+        parent[:] = inner
+
+
+def _longhand(found: re.Match[str]) -> str:
+    weight = f"font-weight: {found[1]}; " if found[1] else ""
+    return f"{weight}font-size: {found[2]}; font-family: inherit"
+
+
+def _head(root: ElementTree.Element, mark: str, title: str, description: str) -> None:
+    view = root.get("viewBox", "0 0 100 100")
+    # A point of the drawing is a point of the page: 4/3 pixels.
+    width = round(float(view.split()[2]) * 4 / 3)
+    root.attrib.clear()
+    root.attrib.update(
+        {
+            "class": "rb-figure",
+            "role": "img",
+            "aria-labelledby": f"{mark}-title",
+            "aria-describedby": f"{mark}-desc",
+            "viewBox": view,
+            "stroke-linejoin": "round",
+            "stroke-linecap": "butt",
+            "style": f"width: 100%; max-width: {width}px; min-width: {width * 2 // 3}px; "
+            "height: auto; overflow: visible",
+        }
+    )
+    for place, (tag, text) in enumerate((("title", title), ("desc", description))):
+        element = ElementTree.Element(f"{_SVG}{tag}", {"id": f"{mark}-{tag}"})
+        element.text = text
+        root.insert(place, element)

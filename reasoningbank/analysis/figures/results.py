@@ -1,0 +1,407 @@
+"""Figures of results: arms, the paired comparison, outcomes, tasks by arm; and their data."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from reasoningbank.analysis.comparison import Comparison, compare_arms
+from reasoningbank.analysis.figures.canvas import (
+    COLOURS,
+    INK,
+    MUTED,
+    SIZE,
+    SMALL,
+    WIDTH,
+    Cell,
+    Chart,
+    draw_cells,
+    quiet,
+    shorten,
+    text_width,
+)
+from reasoningbank.analysis.frames import OUTCOMES, Frames
+from reasoningbank.analysis.scores import (
+    Metric,
+    Plan,
+    Score,
+    average,
+    metric_of,
+    unit_of,
+    values_by_task,
+)
+from reasoningbank.analysis.tables import counted, share
+
+__all__ = ["METRIC_NAMES", "Manifest", "arms", "matrix", "outcomes", "paired"]
+
+Manifest = Mapping[str, Any]
+
+#: What a metric's mean is called on an axis.
+METRIC_NAMES: Mapping[Metric, str] = {
+    "strict": "share of strict matches",
+    "lenient": "share of lenient matches",
+    "f1": "mean F1 of rows",
+}
+
+_KEYS = ["run", "arm", "task", "seed"]
+#: Tasks of the paired figure; beyond, only the largest differences.
+_MOST_PAIRED = 40
+#: Rows of the matrix: more tasks are shown by group, and of more groups the middle is left out.
+_MOST_ROWS = 100
+_LEVELS = {"simple": 0, "moderate": 1, "complex": 2}
+_BLUE, _RED, _SLATE = COLOURS[0], COLOURS[1], COLOURS[5]
+#: Blue is right, more orange is worse, grey is not the agent's fault.
+_FILLS = {
+    "right": (_BLUE, 0.85),
+    "partly right": (_BLUE, 0.4),
+    "wrong rows": (_RED, 0.2),
+    "wrong form": (_RED, 0.35),
+    "query timeout": (_RED, 0.5),
+    "query error": (_RED, 0.65),
+    "no query": (_RED, 0.82),
+    "gold defect": (_SLATE, 0.35),
+    "infrastructure error": (_SLATE, 0.7),
+}
+
+
+def arms(frames: Frames, manifest: Manifest) -> Chart | None:
+    """Draw one line per arm: its score and the 95% CI; None without judged trials.
+
+    The arms of the pre-registered comparison are coloured if there are others.
+    """
+    frames = held_out(frames)
+    metric = metric_of(manifest)
+    scores = {
+        arm: own
+        for arm, own in _scores_by_arm(frames, manifest).items()
+        if any(s.fate == "judged" for s in own)
+    }
+    if not scores:
+        return None
+    registered = _comparison_of(frames, manifest) or ()
+    chart = Chart("Arms with 95% CI", height=0.42 * len(scores) + 0.75)
+    axes = chart.add_subplot()
+    described, notes = [], []
+    for row, (name, own) in enumerate(scores.items()):
+        found = average(own, metric, unit_of(manifest))
+        colour = _BLUE if name in registered or not registered else _SLATE
+        axes.plot([found.low, found.high], [row, row], color=colour, linewidth=2.6,
+                  solid_capstyle="round", alpha=0.55)  # fmt: skip
+        axes.plot([found.rate], [row], marker="o", markersize=7.5, color=colour,
+                  markeredgewidth=0, linestyle="")  # fmt: skip
+        values = [score.value(metric) for score in own if score.fate == "judged"]
+        right = f"{sum(values):.0f} of {len(values)}" if metric != "f1" else f"n = {len(values)}"
+        lost = f", {len(own) - len(values)} not judged" if len(own) > len(values) else ""
+        value = share(found.rate) if metric != "f1" else f"{found.rate:.2f}"
+        notes.append((value, f"{right}{lost}"))
+        interval = f"95% CI {found.low:.2f} to {found.high:.2f}, {found.method}"
+        interval = "no interval" if np.isnan(found.low) else interval
+        described.append(f"{name} {found.rate:.2f} ({interval}; {right} trials{lost})")
+    quiet(axes, grid="x")
+    axes.set_xlim(-0.015, 1.015)
+    axes.set_ylim(len(scores) - 0.5, -0.5)
+    axes.set_yticks(range(len(scores)), [shorten(name, 32) for name in scores])
+    ticks = [0, 0.25, 0.5, 0.75, 1]
+    labels = [f"{t:g}" if metric == "f1" else f"{t:.0%}" for t in ticks]
+    axes.set_xticks(ticks, labels, fontsize=SMALL)
+    axes.set_xlabel(METRIC_NAMES[metric], fontsize=SIZE, color=INK)
+    first = text_width([value for value, _ in notes], SIZE) / 4.6
+    for row, (value, note) in enumerate(notes):
+        axes.text(1.04 + first, row, value, transform=axes.get_yaxis_transform(), va="center",
+                  ha="right", fontsize=SIZE, color=INK, fontweight="bold")  # fmt: skip
+        axes.text(1.06 + first, row, note, transform=axes.get_yaxis_transform(), va="center",
+                  ha="left", fontsize=SMALL, color=INK, alpha=MUTED)  # fmt: skip
+    chart.description = f"The {METRIC_NAMES[metric]} of each arm: {'; '.join(described)}."
+    return chart
+
+
+def paired(frames: Frames, manifest: Manifest) -> Chart | None:
+    """Draw the difference of two arms on each task, and its mean with the 95% CI.
+
+    Tasks without a difference are counted, not drawn. None without a pre-registered comparison
+    (unless there are exactly two arms), or if no task is judged in both arms.
+    """
+    frames = held_out(frames)
+    pair = _comparison_of(frames, manifest)
+    if pair is None:
+        return None
+    scores, metric, plan = _scores_by_arm(frames, manifest), metric_of(manifest), Plan(manifest)
+    first, second = (scores[name] for name in pair)
+    planned = (plan.trials(pair[0]), plan.trials(pair[1]))
+    found = compare_arms(first, second, metric=metric, unit=unit_of(manifest), planned=planned)
+    if found is None:
+        return None
+    means = {
+        name: {task: sum(runs) / len(runs) for task, runs in values_by_task(arm, metric).items()}
+        for name, arm in (("first", first), ("second", second))
+    }
+    table = pd.DataFrame(means).dropna()
+    table = table.assign(difference=(table["first"] - table["second"]).round(9))
+    differ = table[table["difference"] != 0].sort_index()
+    differ = differ.sort_values("difference", ascending=False, kind="stable")
+    left_out = max(0, len(differ) - _MOST_PAIRED)
+    if left_out:
+        keep = differ["difference"].abs().nlargest(_MOST_PAIRED).index
+        differ = differ[differ.index.isin(keep)]
+    equal = table[table["difference"] == 0]["first"]
+    none, full = int((equal == 0).sum()), int((equal == 1).sum())
+    rest = f", {len(equal) - none - full} partly" if len(equal) > none + full else ""
+    note = f"{len(equal)} tasks equal ({full} both right, {none} neither{rest})"
+    note = note if len(equal) else "no task equal"
+    chart = Chart(f"{pair[0]} against {pair[1]}, by task", height=0.2 * len(differ) + 1.75)
+    axes = chart.add_subplot()
+    _difference_lines(axes, differ, found)
+    more = f"\n{left_out} smaller differences are not shown" if left_out else ""
+    axes.set_xlabel(f"difference in {METRIC_NAMES[metric]}\n{note}{more}", fontsize=SMALL)
+    axes.text(0.0, 1.0, f"← {shorten(pair[1], 26)} better", transform=axes.transAxes, ha="left",
+              va="bottom", fontsize=SIZE, color=_RED)  # fmt: skip
+    axes.text(1.0, 1.0, f"{shorten(pair[0], 26)} better →", transform=axes.transAxes, ha="right",
+              va="bottom", fontsize=SIZE, color=_BLUE)  # fmt: skip
+    chart.description = (
+        f"{found.sentence()}. {found.first_better} tasks are better with {pair[0]}, "
+        f"{found.second_better} with {pair[1]}; {note}. ({found.method}.)"
+    )
+    return chart
+
+
+def outcomes(frames: Frames, manifest: Manifest) -> Chart | None:
+    """Draw one bar per arm, divided by the outcome of its trials; None without trials."""
+    frames = held_out(frames)
+    names = arm_labels(frames, manifest)
+    if not names:
+        return None
+    trials = labelled(frames.trials, frames)
+    counts = Counter(zip(trials["label"], trials["outcome"], strict=True))
+    met = Counter(trials["outcome"])
+    kinds = [k for k in OUTCOMES if k in met] + sorted(set(met) - set(OUTCOMES))
+    chart = Chart("Outcomes by arm", height=0.34 * len(names) + 0.5 + 0.22 * -(-len(kinds) // 4))
+    axes = chart.add_subplot()
+    for row, arm in enumerate(names):
+        left, whole = 0.0, sum(counts[arm, kind] for kind in kinds)
+        for kind in kinds:
+            n = counts[arm, kind]
+            part = n / whole
+            fill, alpha = _FILLS.get(kind, (_SLATE, 1.0))
+            axes.barh(row, part, left=left, height=0.68, color=fill, alpha=alpha, linewidth=0)
+            if part * 5.4 > text_width([str(n)], SMALL) + 0.06:
+                axes.text(left + part / 2, row, str(n), ha="center", va="center",
+                          fontsize=SMALL, color=INK)  # fmt: skip
+            left += part
+    for kind in kinds:
+        fill, alpha = _FILLS.get(kind, (_SLATE, 1.0))
+        axes.barh(0, 0, color=fill, alpha=alpha, label=kind)
+    quiet(axes)
+    axes.set_yticks(range(len(names)), [shorten(arm, 32) for arm in names])
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.set_xlim(0, 1)
+    axes.set_xticks([])
+    # Row by row, in the order of the segments.
+    across = min(4, len(kinds))
+    handles, labels = axes.get_legend_handles_labels()
+    by_row = [place for first in range(across) for place in range(first, len(kinds), across)]
+    legend = chart.legend([handles[p] for p in by_row], [labels[p] for p in by_row],
+                          loc="outside upper left", ncols=across, frameon=False,
+                          fontsize=SMALL, handlelength=1.0, handleheight=1.0,
+                          columnspacing=1.4)  # fmt: skip
+    for text in legend.get_texts():
+        text.set_color(INK)
+        text.set_alpha(MUTED + 0.2)
+    axes.tick_params(axis="y", labelsize=SIZE)
+    described = ", ".join(f"{met[kind]} {kind}" for kind in kinds)
+    chart.description = (
+        "One bar per arm, divided by outcome; the numbers are trials. "
+        f"Of {met.total()} trials in all: {described}."
+    )
+    return chart
+
+
+def matrix(frames: Frames, manifest: Manifest) -> Chart | None:
+    """Draw tasks × arms, each cell the mean of its seeds; None without judged trials.
+
+    Tasks are ordered by complexity class, then by mean, hardest last. Beyond 100 tasks the rows
+    are groups of tasks, the easiest and the hardest of them.
+    """
+    frames = held_out(frames)
+    data = scored(frames, manifest)
+    if data.empty:
+        return None
+    names, metric = arm_labels(frames, manifest), metric_of(manifest)
+    by = "task" if data["task"].nunique() <= _MOST_ROWS else "group"
+    cells = data.pivot_table(index=by, columns="label", values="value", aggfunc="mean")
+    cells = cells.reindex(columns=names)
+    level = data.groupby(by)["complexity"].first() if by == "task" else pd.Series("", cells.index)
+    rank = level.map(lambda name: _LEVELS.get(name, len(_LEVELS)))
+    order = pd.DataFrame({"rank": rank, "mean": cells.mean(axis=1)}).sort_index()
+    order = order.sort_values(["rank", "mean"], ascending=[True, False], kind="stable")
+    shown = order.index
+    if len(shown) > _MOST_ROWS:
+        shown = shown[: _MOST_ROWS // 2].append(shown[-_MOST_ROWS // 2 :])
+    trials = labelled(frames.trials, frames)
+    lost = set(map(tuple, trials.loc[~trials["judged"], [by, "label"]].to_numpy()))
+    repeats = metric == "f1" or data.groupby(["label", by]).size().max() > 1
+    kind = "tasks" if by == "task" else "groups of tasks"
+    chart = _drawn_matrix(cells.loc[shown], lost, repeats, kind, [str(level[n]) for n in shown])
+    mean = {arm: cells[arm].mean() for arm in names}
+    means = ", ".join(f"{a} {'none' if np.isnan(m) else f'{m:.2f}'}" for a, m in mean.items())
+    hidden = len(order) - len(shown)
+    rest = f" {hidden} more in between are not shown." if hidden else ""
+    chart.description = (
+        f"Rows are {len(shown)} {kind}, columns arms; "
+        f"the fuller a cell, the higher the {METRIC_NAMES[metric]} over its trials. "
+        f"Mean of all rows: {means}. A cross marks cells in which no trial could be judged; cells "
+        f"that were not run are empty.{rest}"
+    )
+    return chart
+
+
+def held_out(frames: Frames) -> Frames:
+    """Return the frames without trials of learning streams, which no comparison uses."""
+    trials = frames.trials
+    if trials["step"].isna().all():
+        return frames
+    trials = trials[trials["step"].isna()]
+    calls = frames.tool_calls.merge(trials[_KEYS].drop_duplicates(), on=_KEYS)
+    return replace(frames, trials=trials.reset_index(drop=True), tool_calls=calls)
+
+
+def arm_labels(frames: Frames, manifest: Manifest) -> list[str]:
+    """Return the arms with trials, in the manifest's order and then as they occur.
+
+    In frames of several runs, an arm whose name occurs in more than one is `arm (run)`.
+    """
+    return in_manifest_order(_labels(frames.trials, frames.trials), manifest)
+
+
+def in_manifest_order(labels: Iterable[str], manifest: Manifest) -> list[str]:
+    """Return labels each once, in the manifest's order and then as they occur."""
+    there = list(dict.fromkeys(labels))
+    experiment = manifest.get("experiment") or {}
+    named = [str(arm.get("name")) for arm in experiment.get("arms") or ()]
+    return [name for name in named if name in there] + [n for n in there if n not in named]
+
+
+def scored(frames: Frames, manifest: Manifest) -> pd.DataFrame:
+    """Return the judged trials: `label`, `task`, `seed`, `step`, `group`, `value`."""
+    trials = labelled(frames.trials, frames)
+    trials = trials[trials["judged"]]
+    value = trials[metric_of(manifest)].astype(float)
+    columns = ["label", "task", "seed", "step", "group", "complexity"]
+    return trials[columns].assign(value=value).reset_index(drop=True)
+
+
+def labelled(frame: pd.DataFrame, frames: Frames) -> pd.DataFrame:
+    """Return any frame with the arms' labels as a column `label`."""
+    return frame.assign(label=_labels(frame, frames.trials))
+
+
+def _labels(frame: pd.DataFrame, trials: pd.DataFrame) -> pd.Series[str]:
+    runs = trials.groupby("arm")["run"].nunique()
+    shared = set(runs[runs > 1].index)
+    both = frame["arm"] + " (" + frame["run"] + ")"
+    return frame["arm"].where(~frame["arm"].isin(shared), both)
+
+
+def _comparison_of(frames: Frames, manifest: Manifest) -> tuple[str, str] | None:
+    pair = (manifest.get("experiment") or {}).get("comparison")
+    labels = arm_labels(frames, manifest)
+    if pair is None and len(labels) == 2:
+        pair = tuple(labels)
+    if pair is None or len(pair) != 2 or not set(pair) <= set(labels):
+        return None
+    return str(pair[0]), str(pair[1])
+
+
+def _scores_by_arm(frames: Frames, manifest: Manifest) -> dict[str, list[Score]]:
+    found: dict[str, list[Score]] = {arm: [] for arm in arm_labels(frames, manifest)}
+    for row in labelled(frames.trials, frames).to_dict("records"):
+        judged, defective = bool(row["judged"]), row["verdict"] == "gold_defect"
+        score = Score(
+            arm=row["label"],
+            task=row["task"],
+            seed=int(row["seed"]),
+            group=row["group"] or row["task"],
+            step=None if pd.isna(row["step"]) else int(row["step"]),
+            fate="judged" if judged else "defective" if defective else "error",
+            strict=float(row["strict"]) if judged else 0.0,
+            lenient=float(row["lenient"]) if judged else 0.0,
+            f1=float(row["f1"]) if judged else 0.0,
+        )
+        found[row["label"]].append(score)
+    return found
+
+
+def _difference_lines(axes: Axes, differ: pd.DataFrame, found: Comparison) -> None:
+    axes.axvline(0, color=INK, linewidth=1, alpha=0.5)
+    label = f"{found.difference:+.2f}"
+    if not math.isnan(found.low):
+        axes.axvspan(found.low, found.high, color=_SLATE, alpha=0.16, linewidth=0)
+        axes.plot([found.low, found.high], [0, 0], color=INK, linewidth=2.6,
+                  solid_capstyle="round")  # fmt: skip
+        label += f"  [{found.low:+.2f}, {found.high:+.2f}]"
+    label += "" if found.resolved else f"  {found.verdict}"
+    axes.plot([found.difference], [0], marker="D", markersize=7, color=INK, linestyle="")
+    names = [f"mean of {counted(found.tasks, 'task')}"]
+    for row, (task, line) in enumerate(differ.iterrows(), 1):
+        value = float(line["difference"])
+        colour = _BLUE if value > 0 else _RED
+        axes.plot([0, value], [row + 0.3, row + 0.3], color=colour, linewidth=2, alpha=0.6)
+        axes.plot([value], [row + 0.3], marker="o", markersize=5.5, color=colour,
+                  markeredgewidth=0, linestyle="")  # fmt: skip
+        names.append(shorten(str(task), 38))
+    quiet(axes, grid="x")
+    axes.set_yticks([0, *(r + 0.3 for r in range(1, len(names)))], names)
+    axes.tick_params(axis="both", labelsize=SMALL)
+    axes.get_yticklabels()[0].set_fontweight("bold")
+    axes.set_ylim(len(names) - 0.1, -0.7)
+    axes.set_xlim(-1.04, 1.04)
+    axes.set_xticks([-1, -0.5, 0, 0.5, 1], ["−1", "−0.5", "0", "+0.5", "+1"])
+    axes.xaxis.label.set_alpha(MUTED)
+    axes.text(min(max(found.difference, -0.6), 0.6), -0.28, label.replace("-", "−"), ha="center",
+              va="bottom", fontsize=SMALL, color=INK)  # fmt: skip
+
+
+def _drawn_matrix(
+    table: pd.DataFrame, lost: set[tuple[str, ...]], repeats: bool, kind: str, levels: list[str]
+) -> Chart:
+    names = [shorten(str(name), 40) for name in table.index]
+    columns = [shorten(str(arm), 28) for arm in table.columns]
+    # Rows with a gap where the complexity class changes.
+    changes = [level != before for before, level in zip([levels[0], *levels], levels, strict=False)]
+    places = [at + 0.5 * sum(changes[: at + 1]) for at in range(len(levels))]
+    top = text_width(columns, SIZE)
+    title = f"{kind[0].upper()}{kind[1:]} by arm"
+    chart = Chart(title, height=0.2 * places[-1] + 0.65 + top * 0.6)
+    axes = chart.add_subplot()
+    cells = []
+    for place, name in zip(places, table.index, strict=True):
+        for column, arm in enumerate(table.columns):
+            value = float(table.loc[name, arm])
+            if not np.isnan(value):
+                text = f"{value:.2f}".rstrip("0").rstrip(".") if 0 < value < 1 else f"{value:.0f}"
+                text = text if repeats else "✓" if value else "·"
+                cells.append(Cell(place, column, value, text, faint=value == 0))
+            elif (name, arm) in lost:
+                cells.append(Cell(place, column, 0.0, "×", faint=True))
+    draw_cells(axes, cells, size=SMALL - 0.5)
+    quiet(axes)
+    axes.set_xlim(-0.5, len(columns) - 0.5)
+    axes.set_ylim(places[-1] + 0.5, -0.5)
+    axes.set_yticks(places, names)
+    turned = top > (WIDTH - text_width(names, SMALL) - 0.4) / len(columns) * 0.95
+    axes.set_xticks(range(len(columns)), columns, rotation=30 if turned else 0,
+                    ha="left" if turned else "center", rotation_mode="anchor")  # fmt: skip
+    axes.xaxis.tick_top()
+    axes.tick_params(axis="y", labelsize=SMALL)
+    axes.tick_params(length=0)
+    for before, level, place in zip(["", *levels], levels, places, strict=False):
+        if level and level != before:
+            axes.text(len(columns) - 0.42, place, level, va="center", ha="left", fontsize=SMALL,
+                      color=INK, alpha=MUTED, fontstyle="italic")  # fmt: skip
+    return chart

@@ -1,0 +1,249 @@
+"""One arm of a run as an `.eval` file: task, solver, model, settings, metrics, and its samples.
+
+Inspect's own `write_eval_log` holds every sample in memory and stamps the archive with the current
+time. Here one sample is held at a time, and the same records give the same bytes.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import zipfile
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from inspect_ai.log import (
+    EvalConfig,
+    EvalDataset,
+    EvalLog,
+    EvalPlan,
+    EvalPlanStep,
+    EvalSample,
+    EvalSpec,
+    EvalStats,
+    HeadlineMetric,
+    condense_sample,
+    recompute_metrics,
+)
+from inspect_ai.model import GenerateConfig, ModelUsage
+from pydantic import BaseModel
+
+from reasoningbank.analysis.inspect_log import ExportedLog
+from reasoningbank.analysis.inspect_log.samples import (
+    VERDICT_SCORERS,
+    identity,
+    moment,
+    sample_of,
+)
+from reasoningbank.errors import RecordError
+from reasoningbank.experiment import TrialRecord
+
+__all__ = ["epochs_of", "write_arm"]
+
+#: The earliest time of a zip archive; the relevant times are in the log.
+_STAMP = (1980, 1, 1, 0, 0, 0)
+
+
+def write_arm(
+    manifest: Mapping[str, Any],
+    name: str,
+    trials: Iterable[TrialRecord],
+    epochs: Mapping[int, int],
+    folder: Path,
+) -> ExportedLog:
+    """Write the trials of an arm as a log.
+
+    Args:
+        manifest: The run's manifest.
+        name: The arm.
+        trials: Its trials, at least one.
+        epochs: Epoch of each seed.
+        folder: Folder of the log.
+
+    Raises:
+        RecordError: If a record cannot be read, or the log cannot be written.
+    """
+    arms = manifest.get("experiment", {}).get("arms", [])
+    arm = next((dict(arm) for arm in arms if arm.get("name") == name), {"name": name})
+    config = GenerateConfig(temperature=arm.get("temperature"), max_tokens=arm.get("max_tokens"))
+    run = identity(manifest.get("fingerprint", ""), manifest.get("created", ""))
+    tasks, seeds = _planned(manifest, arm)
+    # Inspect lists logs by the parts of their names: when, what, which.
+    what = f"{manifest.get('experiment', {}).get('name', 'run')}-{name}"
+    parts = (str(manifest["created"]), what, identity(run, name))
+    file = "_".join("".join(c if c.isalnum() else "-" for c in part) for part in parts)
+    path = folder / f"{file}.eval"
+    scored: list[EvalSample] = []
+    models: dict[str, ModelUsage] = defaultdict(ModelUsage)
+    roles: dict[str, ModelUsage] = defaultdict(ModelUsage)
+    calls: Counter[str] = Counter()
+    times: list[str] = []
+    summaries: list[BaseModel] = []
+    temporary: Path | None = None
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle, draft = tempfile.mkstemp(dir=folder, prefix=".", suffix=".tmp")
+        os.close(handle)
+        temporary = Path(draft)
+        with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
+            for record in trials:
+                sample = sample_of(record, epochs[record.key.seed], run, config)
+                condensed = condense_sample(sample)
+                _put(archive, f"samples/{sample.id}_epoch_{sample.epoch}.json", condensed)
+                summaries.append(condensed.summary())
+                scored.append(_bare(sample))
+                for usage, total in ((sample.model_usage, models), (sample.role_usage, roles)):
+                    for model, used in usage.items():
+                        total[model] += used
+                calls.update(sample.model_usage)
+                times += [str(sample.started_at), str(sample.completed_at)]
+            complete = len(scored) >= len(tasks) * seeds
+            stats = EvalStats(
+                started_at=min(times),
+                completed_at=max(times),
+                model_usage=dict(models),
+                role_usage=dict(roles),
+            )
+            names = dict.fromkeys(name for sample in scored for name in sample.scores or {})
+            judges = [name for name in names if name not in VERDICT_SCORERS]
+            model = next((model for model, _ in calls.most_common(1)), "none/none")
+            spec = _spec(manifest, arm, run, model, judges, config)
+            log = EvalLog(
+                status="success" if complete else "cancelled",
+                eval=spec,
+                plan=EvalPlan(
+                    steps=[EvalPlanStep(solver=name, params=spec.solver_args or {})],
+                    config=config,
+                ),
+                stats=stats,
+                samples=scored,
+            )
+            recompute_metrics(log)
+            _put(archive, "_journal/start.json", log, {"version", "eval", "plan"})
+            _put(archive, "summaries.json", summaries)
+            _put(archive, "reductions.json", log.reductions or [])
+            _put(archive, "header.json", log, set(EvalLog.model_fields) - {"samples", "reductions"})
+        temporary.chmod(0o644)
+        temporary.replace(path)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        hint = "free space or choose another folder with --out"
+        raise RecordError(f"cannot be written ({reason})", where=str(path), hint=hint) from error
+    finally:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+    errors = sum(sample.error is not None for sample in scored)
+    return ExportedLog(name, path, len(scored), errors, complete)
+
+
+def epochs_of(manifest: Mapping[str, Any], seeds: Iterable[int]) -> dict[int, int]:
+    """Return the epoch of each seed, from 1 in the order of the experiment.
+
+    Examples:
+        >>> epochs_of({"experiment": {"seeds": [7, 3]}}, [3, 9])
+        {7: 1, 3: 2, 9: 3}
+    """
+    planned = list(manifest.get("experiment", {}).get("seeds") or ())
+    every = dict.fromkeys([*planned, *sorted(seeds)])
+    return {seed: number for number, seed in enumerate(every, 1)}
+
+
+def _planned(manifest: Mapping[str, Any], arm: Mapping[str, Any]) -> tuple[list[str], int]:
+    """Return the planned tasks of an arm, and its number of seeds."""
+    tasks = list(arm.get("tasks") or manifest.get("tasks") or ())
+    seeds = arm.get("seeds") or manifest.get("experiment", {}).get("seeds") or (0,)
+    return tasks[: arm.get("first")], len(seeds)
+
+
+def _bare(sample: EvalSample) -> EvalSample:
+    """Return what metrics need of a sample: id, epoch, scores and error."""
+    dropped = {"metadata": None, "answer": None, "explanation": None}
+    bare = {n: score.model_copy(update=dropped) for n, score in (sample.scores or {}).items()}
+    return EvalSample(
+        id=sample.id,
+        epoch=sample.epoch,
+        input="",
+        target="",
+        scores=bare or None,
+        error=sample.error,
+    )
+
+
+def _put(
+    archive: zipfile.ZipFile,
+    name: str,
+    data: BaseModel | Sequence[BaseModel],
+    fields: set[str] | None = None,
+) -> None:
+    if isinstance(data, BaseModel):
+        text = data.model_dump_json(exclude_none=True, include=fields)
+    else:
+        # One by one: a list of models cannot write scores without a value.
+        text = f"[{','.join(one.model_dump_json(exclude_none=True) for one in data)}]"
+    member = zipfile.ZipInfo(name, _STAMP)
+    member.compress_type = zipfile.ZIP_DEFLATED
+    member.external_attr = 0o644 << 16
+    archive.writestr(member, text)
+
+
+def _spec(
+    manifest: Mapping[str, Any],
+    arm: Mapping[str, Any],
+    run: str,
+    model: str,
+    judges: Iterable[str],
+    config: GenerateConfig,
+) -> EvalSpec:
+    """Return the experiment as the task and the arm as its solver, so that arms are listed side
+    by side; the primary metric is the headline.
+    """
+    experiment = manifest.get("experiment", {})
+    name = str(experiment.get("name", "run"))
+    tasks, seeds = _planned(manifest, arm)
+    primary = str(experiment.get("metric") or "strict")
+    metrics = VERDICT_SCORERS | dict.fromkeys(judges, "accuracy")
+    # As data: Inspect does not export the classes of these.
+    scorers: Any = [
+        {"name": scorer, "metrics": [{"name": f"inspect_ai/{m}"} for m in (metric, "stderr")]}
+        for scorer, metric in metrics.items()
+    ]
+    budget = arm.get("budget") or experiment.get("budget") or {}
+    seconds = budget.get("seconds")
+    return EvalSpec(
+        eval_set_id=run,
+        run_id=run,
+        eval_id=identity(run, arm["name"], "eval"),
+        task_id=identity(run, arm["name"]),
+        created=moment(str(manifest["created"]), 0.0).isoformat(),
+        task=name,
+        task_version=experiment.get("version", 0),
+        task_display_name=f"{name} · {arm['name']}",
+        task_description=str(experiment.get("title") or "") or None,
+        task_args={"arm": arm["name"]},
+        # The viewer's list of logs shows tags, and no solver.
+        tags=[arm["name"]],
+        solver=arm["name"],
+        solver_args=dict(arm),
+        dataset=EvalDataset(
+            name=str(experiment.get("pack", "")), samples=len(tasks), sample_ids=tasks
+        ),
+        model=model,
+        model_generate_config=config,
+        config=EvalConfig(
+            epochs=seeds,
+            epochs_reducer=["mean"],
+            fail_on_error=False,
+            token_limit=budget.get("tokens"),
+            time_limit=int(seconds) if seconds else None,
+            cost_limit=budget.get("dollars"),
+            turn_limit=budget.get("lm_calls"),
+        ),
+        packages=dict(manifest.get("versions", {})),
+        metadata={
+            k: manifest[k] for k in ("fingerprint", "hashes", "primary", "machine") if k in manifest
+        },
+        scorers=scorers,
+        headline_metric=HeadlineMetric(scorer=primary, metric=metrics[primary]),
+    )

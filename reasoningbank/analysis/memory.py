@@ -1,0 +1,393 @@
+"""What memory did in a run, arm by arm: what was shown, what it cost, how the bank changed."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from reasoningbank.analysis.statistics import median_and_p95
+from reasoningbank.errors import RecordError
+from reasoningbank.experiment import RunFolder, TrialRecord
+from reasoningbank.experiment.records import Step
+
+__all__ = [
+    "ArmMemory",
+    "BankCounts",
+    "MemoryRecords",
+    "MemoryTally",
+    "MemoryUse",
+    "Origin",
+    "Stream",
+    "StreamMemory",
+    "code_of",
+    "filtered_out",
+    "shown_items",
+]
+
+
+class Origin(NamedTuple):
+    """One experience that an item is based on.
+
+    Attributes:
+        task: Id of the task; empty for hand-written items.
+        group: The task's group.
+        corpus: The task's pack; empty if unknown.
+    """
+
+    task: str
+    group: str
+    corpus: str
+
+
+class BankCounts(NamedTuple):
+    """Items of a bank: active ones by source, superseded ones, retired ones."""
+
+    active: Mapping[str, int]
+    superseded: int
+    retired: int
+
+
+class FewShotBank(NamedTuple):
+    """The bank built from gold queries before the first trial."""
+
+    snapshot: str
+    added: int
+    rejected: tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class Stream:
+    """The steps of one arm in one task permutation, from the first on."""
+
+    arm: str
+    permutation: int
+    steps: tuple[Step, ...]
+
+    @property
+    def snapshots(self) -> tuple[str, ...]:
+        """The snapshots of its bank in the order in which they were made, each once."""
+        names = [self.steps[0].before, *(step.after for step in self.steps)]
+        return tuple(dict.fromkeys(name for name in names if name))
+
+
+@dataclass(frozen=True)
+class MemoryRecords:
+    """The memory of a run: the steps of its streams and the snapshots of its banks.
+
+    Only counts and origins of the banks are kept, so that a run of many snapshots fits in memory.
+
+    Attributes:
+        streams: The learning streams, by arm and task permutation.
+        banks: Counts by snapshot.
+        origins: The origins of each item, by snapshot and item: later evidence is not part of what
+            was shown earlier.
+        few_shot: For arms whose bank was built from gold queries: what was stored and rejected.
+        damaged: Snapshots that cannot be read, and why.
+        damaged_steps: Step files that cannot be read, and why.
+    """
+
+    streams: tuple[Stream, ...] = ()
+    banks: Mapping[str, BankCounts] = field(default_factory=dict)
+    origins: Mapping[tuple[str, str], frozenset[Origin]] = field(default_factory=dict)
+    few_shot: Mapping[str, FewShotBank] = field(default_factory=dict)
+    damaged: tuple[tuple[Path, str], ...] = ()
+    damaged_steps: tuple[tuple[Path, str], ...] = ()
+
+    @classmethod
+    def read(cls, folder: RunFolder) -> MemoryRecords:
+        """Read the steps and snapshots of a run; unreadable ones are listed."""
+        damaged: list[tuple[Path, str]] = []
+        lost: list[tuple[Path, str]] = []
+        steps: dict[tuple[str, int], dict[int, Step]] = defaultdict(dict)
+        for path, step in folder.read_steps():
+            if isinstance(step, Step):
+                steps[step.arm, step.order][step.step] = step
+            else:
+                lost.append((path, step.what))
+        active: dict[str, Counter[str]] = defaultdict(Counter)
+        others: dict[str, Counter[str]] = defaultdict(Counter)
+        origins: dict[tuple[str, str], frozenset[Origin]] = {}
+        # Snapshots share most of their items: equal sets of origins are kept once.
+        known: dict[frozenset[Origin], frozenset[Origin]] = {}
+        for snapshot, item in folder.memory_items(
+            lambda error: damaged.append((Path(error.where), error.what))
+        ):
+            status = str(item.get("status") or "active")
+            kind = str(item.get("src")) if status == "active" else status
+            (active if status == "active" else others)[snapshot][kind] += 1
+            found = frozenset(_origins(item))
+            origins[snapshot, str(item.get("id"))] = known.setdefault(found, found)
+        few_shot: dict[str, FewShotBank] = {}
+        for path, note in folder.bank_notes():
+            try:
+                if isinstance(note, RecordError):
+                    raise note
+                rejected = tuple(dict(one) for one in note.get("rejected") or ())
+                made = FewShotBank(str(note["after"]), len(note["added"]), rejected)
+                few_shot[str(note["arm"])] = made
+            except RecordError as error:
+                lost.append((path, error.what))
+            except (KeyError, TypeError, ValueError) as error:
+                lost.append((path, f"is not a note of a bank ({error!r})"))
+        return cls(
+            streams=tuple(
+                Stream(arm, permutation, tuple(made[at] for at in sorted(made)))
+                for (arm, permutation), made in sorted(steps.items())
+            ),
+            banks={
+                name: BankCounts(
+                    dict(sorted(active[name].items())),
+                    others[name]["superseded"],
+                    others[name]["retired"],
+                )
+                for name in {*active, *others}
+            },
+            origins=origins,
+            few_shot=few_shot,
+            damaged=tuple(damaged),
+            damaged_steps=tuple(lost),
+        )
+
+
+@dataclass(frozen=True)
+class StreamMemory:
+    """The bank of one arm in one task permutation, at the end of its stream.
+
+    Attributes:
+        snapshot: Name of the last snapshot.
+        active: Items that can be retrieved, by source.
+        superseded: Items replaced by others.
+        retired: Items removed because they hurt.
+        permutation: The task permutation; None for a bank built before the evaluation.
+        steps: Recorded steps.
+        added: Items stored over the stream, or built from gold queries.
+        merged: Items merged into an existing one.
+        changes: Changes by consolidation, by action.
+        rejected: Distilled items that were not stored, by code of the reason.
+        tokens: Median and p95 of the tokens that learning took per step.
+        seconds: Median and p95 of the seconds that it took.
+    """
+
+    snapshot: str
+    active: Mapping[str, int]
+    superseded: int
+    retired: int
+    permutation: int | None = None
+    steps: int = 0
+    added: int = 0
+    merged: int = 0
+    changes: Mapping[str, int] = field(default_factory=dict)
+    rejected: Mapping[str, int] = field(default_factory=dict)
+    tokens: tuple[float, float] = (math.nan, math.nan)
+    seconds: tuple[float, float] = (math.nan, math.nan)
+
+
+@dataclass(frozen=True)
+class MemoryUse:
+    """What memory showed to trials, and its cost.
+
+    Attributes:
+        trials: The trials.
+        shown: Median and p95 of the items shown per trial.
+        empty: Trials without any item.
+        filtered_out: Items removed by the leakage filter.
+        tokens: Median and p95 of the tokens shown per trial: items and demonstrations.
+        demonstrated: Trials with a demonstration.
+        seconds: Median and p95 of the seconds of retrieval per trial.
+    """
+
+    trials: int = 0
+    shown: tuple[float, float] = (math.nan, math.nan)
+    empty: int = 0
+    filtered_out: int = 0
+    tokens: tuple[float, float] = (math.nan, math.nan)
+    demonstrated: int = 0
+    seconds: tuple[float, float] = (math.nan, math.nan)
+
+    @classmethod
+    def of(cls, trials: Sequence[_Shown]) -> MemoryUse:
+        """Summarise what trials were shown."""
+        shown = [float(trial.items) for trial in trials]
+        return cls(
+            trials=len(trials),
+            shown=median_and_p95(shown),
+            empty=shown.count(0),
+            filtered_out=sum(trial.filtered_out for trial in trials),
+            tokens=median_and_p95([trial.tokens for trial in trials]),
+            demonstrated=sum(trial.demonstrated for trial in trials),
+            seconds=median_and_p95([trial.seconds for trial in trials]),
+        )
+
+
+@dataclass(frozen=True)
+class ArmMemory:
+    """The memory of one arm.
+
+    Attributes:
+        arm: Its name.
+        source: Where its memory comes from, by the manifest; may be empty.
+        held_out: Its trials outside streams, which alone are compared.
+        streams: Its trials in streams, whose bank was still growing.
+        banks: Its bank at the end of each task permutation.
+    """
+
+    arm: str
+    source: str
+    held_out: MemoryUse
+    streams: MemoryUse
+    banks: tuple[StreamMemory, ...]
+
+    @property
+    def uses(self) -> tuple[tuple[str, MemoryUse], ...]:
+        """``held out``, and ``streams`` if there are trials in streams."""
+        streams = (("streams", self.streams),) if self.streams.trials else ()
+        return (("held out", self.held_out), *streams)
+
+    @property
+    def rejected(self) -> Mapping[str, int]:
+        """Distilled items that were not stored, by code of the reason, over all its streams."""
+        found: Counter[str] = Counter()
+        for bank in self.banks:
+            found.update(bank.rejected)
+        return dict(found.most_common())
+
+
+class _Shown(NamedTuple):
+    """What memory showed to one trial."""
+
+    stream: bool
+    memory: str
+    items: int
+    tokens: float
+    seconds: float
+    filtered_out: int
+    demonstrated: bool
+
+
+class MemoryTally:
+    """Takes the trials of a run one at a time and reports what memory did.
+
+    Args:
+        manifest: The run's manifest.
+        memory: The run's banks and streams.
+    """
+
+    def __init__(
+        self, manifest: Mapping[str, Any] | None = None, memory: MemoryRecords | None = None
+    ) -> None:
+        self._memory = memory or MemoryRecords()
+        self._sources = dict(_sources(manifest or {}))
+        self._trials: dict[str, list[_Shown]] = defaultdict(list)
+
+    def add(self, record: TrialRecord) -> None:
+        """Read a trial; the record itself is not kept."""
+        events = record.trajectory.of("memory_retrieved")
+        shown = _Shown(
+            stream=record.step is not None,
+            memory=record.memory,
+            items=len(shown_items(record)),
+            tokens=sum(event.data.get("tokens") or 0 for event in events),
+            seconds=sum(event.seconds for event in events),
+            filtered_out=sum(len(filtered_out(event.data)) for event in events),
+            demonstrated=any(event.data.get("demonstrations") for event in events),
+        )
+        self._trials[record.key.arm].append(shown)
+
+    def finish(self, arms: Iterable[str] = ()) -> tuple[ArmMemory, ...]:
+        """Return the arms that have a memory.
+
+        Args:
+            arms: Their order; others follow.
+        """
+        streams: dict[str, list[Stream]] = defaultdict(list)
+        for stream in self._memory.streams:
+            streams[stream.arm].append(stream)
+        found = []
+        for name in dict.fromkeys((*arms, *self._trials, *streams)):
+            trials = self._trials[name]
+            used = any(t.items or t.filtered_out > 0 or (t.memory and not t.stream) for t in trials)
+            if not (streams[name] or used or self._sources.get(name)):
+                continue
+            # Without streams the bank was built before the run, or belongs to another arm.
+            given = dict.fromkeys(t.memory for t in trials if t.memory and not t.stream)
+            banks = [self._learned(stream) for stream in streams[name]]
+            found.append(
+                ArmMemory(
+                    arm=name,
+                    source=self._sources.get(name, ""),
+                    held_out=MemoryUse.of([t for t in trials if not t.stream]),
+                    streams=MemoryUse.of([t for t in trials if t.stream]),
+                    banks=tuple(banks or [self._given(name, bank) for bank in given]),
+                )
+            )
+        return tuple(found)
+
+    def _learned(self, stream: Stream) -> StreamMemory:
+        steps = stream.steps
+        return replace(
+            self._bank(stream.snapshots[-1] if stream.snapshots else ""),
+            permutation=stream.permutation,
+            steps=len(steps),
+            added=sum(len(step.added) for step in steps),
+            merged=sum(len(step.merged) for step in steps),
+            changes=_counted(c.get("action") for step in steps for c in step.changes),
+            rejected=_counted(code_of(one) for step in steps for one in step.rejected),
+            tokens=median_and_p95([float(step.usage.tokens) for step in steps]),
+            seconds=median_and_p95([step.seconds for step in steps]),
+        )
+
+    def _given(self, arm: str, snapshot: str) -> StreamMemory:
+        made = self._memory.few_shot.get(arm)
+        bank = self._bank(snapshot)
+        if made is None or made.snapshot != snapshot:
+            return bank
+        return replace(bank, added=made.added, rejected=_counted(map(code_of, made.rejected)))
+
+    def _bank(self, snapshot: str) -> StreamMemory:
+        return StreamMemory(snapshot, *self._memory.banks.get(snapshot, BankCounts({}, 0, 0)))
+
+
+def shown_items(record: TrialRecord) -> frozenset[str]:
+    """Return the memory items that a trial was shown."""
+    return frozenset(
+        str(item.get("id", ""))
+        for event in record.trajectory.of("memory_retrieved")
+        for item in record.trajectory.resolve(event.data).get("items") or ()
+    )
+
+
+def filtered_out(data: Mapping[str, Any]) -> Sequence[Any]:
+    """Return the items that the leakage filter removed from a retrieval."""
+    # Records from before the filter was called so say "withheld".
+    return data.get("filtered_out") or data.get("withheld") or ()
+
+
+def code_of(data: Mapping[str, Any]) -> str:
+    """Return the code of a recorded reason; `uncoded` in records from before reasons had codes."""
+    finding = data.get("finding")
+    code = finding.get("code") if isinstance(finding, Mapping) else data.get("code")
+    return str(code or "uncoded")
+
+
+def _origins(item: Mapping[str, Any]) -> Iterable[Origin]:
+    for source in (item.get("provenance"), *(item.get("evidence") or ())):
+        if isinstance(source, Mapping):
+            yield Origin(*(str(source.get(key) or "") for key in Origin._fields))
+
+
+def _counted(words: Iterable[Any]) -> dict[str, int]:
+    return dict(Counter(map(str, words)).most_common())
+
+
+def _sources(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield each arm with memory and where the manifest says that it comes from."""
+    for arm in (manifest.get("experiment") or {}).get("arms") or ():
+        memory = arm.get("memory")
+        settings = memory if isinstance(memory, Mapping) else {"source": memory}
+        source, of = str(settings.get("source") or "none"), settings.get("of")
+        if source != "none":
+            yield str(arm.get("name")), f"{source} of {of}" if of else source

@@ -1,0 +1,609 @@
+"""Statistics for small samples: functions of numbers, independent of records.
+
+Runs of one task are not independent, nor are tasks that share a template. Where a task has several
+runs, whole units (tasks, or groups of tasks) are resampled.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import scipy
+
+__all__ = [
+    "ALPHA",
+    "Interval",
+    "LearningCurve",
+    "McNemar",
+    "UnitMean",
+    "bootstrap_mean",
+    "clopper_pearson",
+    "detectable_mcnemar",
+    "detectable_mean",
+    "holm",
+    "learning_curve",
+    "mcnemar_midp",
+    "mcnemar_power",
+    "median_and_p95",
+    "pass_all_k",
+    "pass_at_k",
+    "sign_flip_p",
+    "t_mean",
+    "t_p",
+    "tango",
+    "wilson",
+]
+
+#: Level of every test, and the power for detectable differences.
+ALPHA, POWER = 0.05, 0.8
+#: Resamples of a bootstrap or a randomisation test.
+RESAMPLES = 9999
+#: With fewer units the sign-flip test has no p-value below 0.05 and a bootstrap sees too little
+#: of the spread.
+FEWEST = 6
+#: Numbers held at a time while resampling.
+_BATCH = 2_000_000
+#: Values closer than this are equal.
+_EQUAL = 1e-9
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A rate or a mean with its confidence interval.
+
+    Attributes:
+        rate: The estimate; NaN without trials.
+        low: Lower bound; NaN where no interval can be given.
+        high: Upper bound; NaN where no interval can be given.
+        method: Name of the method.
+    """
+
+    rate: float
+    low: float
+    high: float
+    method: str = ""
+
+
+@dataclass(frozen=True)
+class UnitMean:
+    """A mean over units with its confidence interval.
+
+    Attributes:
+        value: The mean; NaN without units.
+        low: Lower bound; NaN where no interval can be given.
+        high: Upper bound.
+        sd: Standard deviation between units; NaN below two units.
+        units: Number of units.
+        method: Name of the method.
+        deviating: For the exact bound: units that differ from the most common value.
+    """
+
+    value: float
+    low: float
+    high: float
+    sd: float
+    units: int
+    method: str
+    deviating: int | None = None
+
+
+@dataclass(frozen=True)
+class McNemar:
+    """A paired comparison of two arms with one run per task.
+
+    Attributes:
+        n: Tasks that both arms have.
+        only_first: Tasks that only the first arm solved.
+        only_second: Tasks that only the second arm solved.
+        difference: Rate of the first minus rate of the second.
+        p: Two-sided mid-p value.
+    """
+
+    n: int
+    only_first: int
+    only_second: int
+    difference: float
+    p: float
+
+
+@dataclass(frozen=True)
+class LearningCurve:
+    """A metric along a stream of tasks.
+
+    Attributes:
+        steps: Positions in the stream, from 0.
+        mean: Mean over task permutations at each step.
+        low: Lower bound of the confidence band; NaN with one permutation.
+        high: Upper bound of the confidence band; NaN with one permutation.
+        permutations: Number of task permutations.
+        window: How many of the last tasks are averaged at each step; None for all so far.
+    """
+
+    steps: tuple[int, ...]
+    mean: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    permutations: int
+    window: int | None
+
+    @property
+    def quarters(self) -> tuple[float, ...]:
+        """The mean after each quarter of the stream; NaN for an empty stream."""
+        n = len(self.mean)
+        if not n:
+            return (math.nan,) * 4
+        return tuple(self.mean[max(0, n * part // 4 - 1)] for part in range(1, 5))
+
+
+def wilson(successes: int, trials: int, confidence: float = 0.95) -> Interval:
+    """Return a rate with its Wilson score interval (Wilson 1927), from SciPy.
+
+    It takes trials as independent: correct for one run per task, too narrow for several.
+
+    Examples:
+        >>> i = wilson(4, 30)
+        >>> round(i.rate, 3), round(i.low, 3), round(i.high, 3)
+        (0.133, 0.053, 0.297)
+    """
+    return _proportion(successes, trials, confidence, "wilson", "Wilson")
+
+
+def clopper_pearson(successes: int, trials: int, confidence: float = 0.95) -> Interval:
+    """Return a rate with its exact interval (Clopper and Pearson 1934), from SciPy.
+
+    It covers at least as often as it says and is therefore wider than Wilson's.
+
+    Examples:
+        >>> i = clopper_pearson(0, 10)
+        >>> i.low, round(i.high, 4)
+        (0.0, 0.3085)
+    """
+    return _proportion(successes, trials, confidence, "exact", "exact")
+
+
+def median_and_p95(values: Sequence[float]) -> tuple[float, float]:
+    """Return the median and the 95th percentile; NaN without values.
+
+    Examples:
+        >>> median_and_p95([1.0, 2.0, 10.0])
+        (2.0, 9.2)
+    """
+    if not values:
+        return math.nan, math.nan
+    median, p95 = np.percentile(np.asarray(values, dtype=float), [50, 95])
+    return float(median), round(float(p95), 9)
+
+
+def bootstrap_mean(
+    sums: Sequence[float],
+    sizes: Sequence[float] | None = None,
+    *,
+    bounds: tuple[float, float],
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> UnitMean:
+    """Return the mean over units with an expanded percentile bootstrap interval.
+
+    The percentile interval is too narrow for few units. It is therefore taken at the level at
+    which, for normal data, it is as wide as Student's (Hesterberg 2015, section 3.3); with 8 to 40
+    tasks this covers better than BCa and the studentised bootstrap (docs/statistics.md).
+
+    Resampling fails in two cases. If most units share one value and fewer than six differ, the
+    interval is the exact bound on the shares of units above and below that value. Otherwise, below
+    six units, it is Student's interval.
+
+    Args:
+        sums: The sum of each unit's values.
+        sizes: The number of each unit's values; 1 each if not given. The mean is the sum of
+            `sums` divided by the sum of `sizes`.
+        bounds: Least and largest possible value.
+        confidence: Level of the interval.
+        seed: Seed of the draws: the same numbers give the same interval.
+
+    Examples:
+        >>> m = bootstrap_mean([1.0, 0.0, 0.5, 0.5, 1.0, 1.0, 0.0, 0.5], bounds=(0.0, 1.0))
+        >>> m.value, 0.2 < m.low < 0.35, 0.8 < m.high < 0.95
+        (0.5625, True, True)
+        >>> m = bootstrap_mean([0.0] * 12, bounds=(-1.0, 1.0))
+        >>> round(m.low, 3), round(m.high, 3)
+        (-0.265, 0.265)
+    """
+    total = np.asarray(sums, dtype=float)
+    size = np.ones_like(total) if sizes is None else np.asarray(sizes, dtype=float)
+    n = len(total)
+    if n == 0:
+        return UnitMean(math.nan, *bounds, math.nan, 0, "no units")
+    mean = float(total.sum() / size.sum())
+    # By linearisation; for units of one size this is their standard deviation.
+    residuals = (total - mean * size) / size.mean()
+    sd = float(np.sqrt((residuals**2).sum() / (n - 1))) if n > 1 else math.nan
+    rates = total / size
+    found, counts = np.unique(np.round(rates, 9), return_counts=True)
+    common = float(rates[np.abs(rates - found[counts.argmax()]).argmin()])
+    above, below = int(np.sum(rates > common + _EQUAL)), int(np.sum(rates < common - _EQUAL))
+    if above + below < FEWEST and 2 * (above + below) < n:
+        # Clopper and Pearson's upper bound at the effective number of units (Korn and Graubard
+        # 1998), which equals their number if all have one size.
+        effective = float(size.sum() ** 2 / (size**2).sum())
+        up, down = (
+            scipy.stats.beta.ppf(
+                (1 + confidence) / 2, k / n * effective + 1, (1 - k / n) * effective
+            )
+            for k in (above, below)
+        )
+        low = float(common - down * (common - bounds[0]))
+        high = float(common + up * (bounds[1] - common))
+        return UnitMean(mean, low, high, sd, n, "exact bound", above + below)
+    quantile = float(scipy.stats.t.ppf((1 + confidence) / 2, n - 1))
+    if n < FEWEST:
+        half = quantile * sd / math.sqrt(n)
+        low, high = max(mean - half, bounds[0]), min(mean + half, bounds[1])
+        return UnitMean(mean, low, high, sd, n, "Student's t")
+    drawn = scipy.stats.bootstrap(
+        (total, size),
+        lambda sums, sizes, axis=-1: np.asarray(sums.sum(axis=axis) / sizes.sum(axis=axis)),
+        paired=True,
+        vectorized=True,
+        n_resamples=RESAMPLES,
+        batch=max(1, _BATCH // n),
+        method="percentile",
+        rng=np.random.default_rng(seed),
+    ).bootstrap_distribution
+    tail = float(scipy.stats.norm.sf(math.sqrt(n / (n - 1)) * quantile))
+    low, high = (float(q) for q in np.quantile(drawn, [tail, 1 - tail]))
+    return UnitMean(mean, low, high, sd, n, "bootstrap")
+
+
+def t_mean(values: Sequence[float], confidence: float = 0.95) -> UnitMean:
+    """Return the mean of a few replicates with Student's interval.
+
+    One replicate, or replicates that are all equal, give no interval.
+
+    Examples:
+        >>> m = t_mean([0.1, 0.2, 0.3])
+        >>> round(m.value, 3), round(m.low, 3), round(m.high, 3)
+        (0.2, -0.048, 0.448)
+    """
+    data = np.asarray(values, dtype=float)
+    n = len(data)
+    mean = float(data.mean()) if n else math.nan
+    sd = float(data.std(ddof=1)) if n > 1 else math.nan
+    if not sd > _EQUAL:
+        return UnitMean(mean, math.nan, math.nan, sd, n, "no spread seen")
+    half = float(scipy.stats.t.ppf((1 + confidence) / 2, n - 1)) * sd / math.sqrt(n)
+    return UnitMean(mean, mean - half, mean + half, sd, n, "Student's t")
+
+
+def t_p(differences: Sequence[float]) -> float:
+    """Return the two-sided p-value of the paired t test; NaN without spread.
+
+    Examples:
+        >>> round(t_p([0.1, 0.2, 0.3]), 4)
+        0.0742
+    """
+    data = np.asarray(differences, dtype=float)
+    if len(data) < 2 or not data.std(ddof=1) > _EQUAL:
+        return math.nan
+    return float(scipy.stats.ttest_1samp(data, 0.0).pvalue)
+
+
+def sign_flip_p(differences: Sequence[float], seed: int = 0) -> float:
+    """Return the two-sided p-value of the randomisation test of paired differences.
+
+    Under the null hypothesis each unit's difference could have either sign. All signs are tried if
+    there are at most 9,999 combinations; otherwise as many are drawn. The test is exact (Fisher
+    1935; Ernst 2004), and conservative for tied differences.
+
+    Args:
+        differences: One difference (or sum of differences) per unit.
+        seed: Seed of the draws.
+
+    Examples:
+        >>> sign_flip_p([0.5, 0.2, 0.3, 0.1, 0.4, 0.6])
+        0.03125
+        >>> sign_flip_p([0.0, 0.0])
+        1.0
+    """
+    data = np.asarray(differences, dtype=float)
+    data = data[np.abs(data) > _EQUAL]
+    n = len(data)
+    # Sums that differ only by rounding are equal.
+    least = abs(data.sum()) - _EQUAL * np.abs(data).sum()
+    if 2**n <= RESAMPLES:
+        every = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
+        return float(np.mean(np.abs((2 * every - 1) @ data) >= least))
+    rng, extreme, left = np.random.default_rng(seed), 0, RESAMPLES
+    while left:
+        rows = min(left, max(1, _BATCH // n))
+        signs = 2 * rng.integers(0, 2, (rows, n), dtype=np.int8) - 1
+        extreme += int(np.sum(np.abs(signs @ data) >= least))
+        left -= rows
+    # The observed signs are one of the combinations.
+    return (extreme + 1) / (RESAMPLES + 1)
+
+
+def holm(p_values: Sequence[float]) -> tuple[float, ...]:
+    """Return p-values adjusted by Holm's step-down procedure (1979), from statsmodels.
+
+    Examples:
+        >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
+        [0.03, 0.06, 0.06]
+    """
+    if len(p_values) < 2:
+        return tuple(p_values)
+    # Takes half a second to import and is needed only for several comparisons.
+    from statsmodels.stats.multitest import multipletests
+
+    return tuple(float(p) for p in multipletests(list(p_values), method="holm")[1])
+
+
+def mcnemar_midp(first: Sequence[bool], second: Sequence[bool]) -> McNemar:
+    """Compare two arms task by task with McNemar's mid-p test (Fagerland et al. 2013).
+
+    Args:
+        first: Success of the first arm by task.
+        second: Success of the second arm on the same tasks, in the same order.
+
+    Examples:
+        >>> m = mcnemar_midp([True] * 6 + [False] * 4, [True, *[False] * 9])
+        >>> m.only_first, m.only_second, round(m.p, 4)
+        (5, 0, 0.0312)
+    """
+    if len(first) != len(second):
+        raise ValueError("the arms must have the same tasks")
+    only_first = sum(a and not b for a, b in zip(first, second, strict=True))
+    only_second = sum(b and not a for a, b in zip(first, second, strict=True))
+    n, discordant = len(first), only_first + only_second
+    p = 1.0
+    if discordant:
+        seen = float(scipy.stats.binom.pmf(only_first, discordant, 0.5))
+        exact = float(scipy.stats.binomtest(only_first, discordant, 0.5).pvalue)
+        # In a tie the observation lies in both tails and is halved once for both.
+        p = 1.0 - seen / 2 if only_first == only_second else exact - seen
+    difference = (only_first - only_second) / n if n else math.nan
+    return McNemar(n, only_first, only_second, difference, min(1.0, p))
+
+
+def tango(only_first: int, only_second: int, n: int, confidence: float = 0.95) -> Interval:
+    """Return the difference of two paired rates with Tango's score interval (1998).
+
+    It is the set of differences that McNemar's score test does not reject: it stays within
+    [-1, 1] and has a width even if no task separates the arms.
+
+    Args:
+        only_first: Tasks that only the first arm solved.
+        only_second: Tasks that only the second arm solved.
+        n: All tasks.
+        confidence: Level of the interval.
+
+    Examples:
+        >>> i = tango(1, 7, 21)
+        >>> round(i.rate, 3), round(i.low, 3), round(i.high, 3)
+        (-0.286, -0.517, -0.026)
+    """
+    if min(only_first, only_second) < 0 or only_first + only_second > n:
+        raise ValueError("the discordant tasks must be among the n tasks")
+    if n == 0:
+        return Interval(math.nan, -1.0, 1.0, "Tango")
+    critical = float(scipy.stats.norm.ppf((1 + confidence) / 2))
+    observed = (only_first - only_second) / n
+
+    def excess(delta: float) -> float:
+        # Positive where the score test rejects `delta`; continuous where the variance is 0.
+        b = (2 * n - only_first + only_second) * delta - only_first - only_second
+        root = b * b + 8 * n * only_second * delta * (1 - delta)
+        rate = (math.sqrt(max(root, 0.0)) - b) / (4 * n)
+        variance = n * max(2 * rate + delta * (1 - delta), 0.0)
+        return (only_first - only_second - n * delta) ** 2 - critical**2 * variance
+
+    # If no task separates the arms, the excess is 0 at the observed difference, which is not a
+    # bound of the interval.
+    low = -1.0 if excess(-1.0) <= 0 else _root(excess, -1.0, observed - _EQUAL)
+    high = 1.0 if excess(1.0) <= 0 else _root(excess, observed + _EQUAL, 1.0)
+    return Interval(observed, low, high, "Tango")
+
+
+def mcnemar_power(n: int, discordance: float, effect: float, alpha: float = ALPHA) -> float:
+    """Return the exact power of the two-sided mid-p McNemar test.
+
+    Args:
+        n: Tasks.
+        discordance: Share of tasks that only one of the arms solves, in [0, 1].
+        effect: Difference of the two rates; at most `discordance`.
+        alpha: Level of the test.
+
+    Examples:
+        >>> round(mcnemar_power(20, 0.4, 0.3), 3)
+        0.583
+    """
+    if not abs(effect) <= discordance <= 1:
+        raise ValueError("effect must be at most discordance, and discordance at most 1")
+    if n == 0 or discordance == 0:
+        return 0.0
+    # Counts of discordant tasks with negligible probability are left out.
+    least, most = scipy.stats.binom.ppf([1e-12, 1 - 1e-12], n, discordance)
+    m = np.arange(max(1, int(least)), int(most) + 1)
+    # Mid-p of k out of m is cdf(k-1) + cdf(k): the critical k is where the cdf passes alpha/2,
+    # or the one before.
+    k = scipy.stats.binom.ppf(alpha / 2, m, 0.5)
+    midp = scipy.stats.binom.cdf(k - 1, m, 0.5) + scipy.stats.binom.cdf(k, m, 0.5)
+    k = np.where(midp < alpha, k, k - 1)
+    share = (discordance + effect) / (2 * discordance)
+    rejects = scipy.stats.binom.cdf(k, m, share) + scipy.stats.binom.sf(m - k - 1, m, share)
+    return float(np.sum(scipy.stats.binom.pmf(m, n, discordance) * rejects))
+
+
+def detectable_mcnemar(
+    n: int, discordance: float, *, alpha: float = ALPHA, power: float = POWER
+) -> float | None:
+    """Return the smallest difference of rates that the mid-p McNemar test detects.
+
+    Power is computed at the observed discordance, never at the observed difference, which would
+    only restate the p-value (Hoenig and Heisey 2001).
+
+    Args:
+        n: Tasks.
+        discordance: Share of tasks that only one of the arms solves. A larger difference is
+            assumed to come without any lost task.
+        alpha: Level of the test.
+        power: How often the difference should be detected.
+
+    Returns:
+        The difference; None if no difference would be detected so often.
+
+    Examples:
+        >>> round(detectable_mcnemar(20, 0.4), 2), detectable_mcnemar(4, 0.4)
+        (0.36, None)
+    """
+
+    def missing(effect: float) -> float:
+        return mcnemar_power(n, max(discordance, effect), effect, alpha) - power
+
+    return None if missing(1.0) < 0 else _root(missing, 0.0, 1.0, xtol=1e-6)
+
+
+def detectable_mean(
+    n: int, sd: float, *, largest: float = 1.0, alpha: float = ALPHA, power: float = POWER
+) -> float | None:
+    """Return the smallest mean paired difference that Student's t test detects (Cohen 1988).
+
+    Args:
+        n: Units: tasks, groups or task permutations.
+        sd: Standard deviation of the units' differences.
+        largest: Largest possible difference.
+        alpha: Level of the test.
+        power: How often the difference should be detected.
+
+    Returns:
+        The difference; None if none up to `largest` would be detected so often, or without spread.
+
+    Examples:
+        >>> round(detectable_mean(34, 1.0), 2)
+        0.5
+    """
+    if n < 2 or not sd > 0:
+        return None
+    critical = float(scipy.stats.t.ppf(1 - alpha / 2, n - 1))
+
+    def missing(shift: float) -> float:
+        # The other tail adds less than a millionth at this power.
+        return float(scipy.stats.nct.sf(critical, n - 1, shift)) - power
+
+    # A noncentrality of 20 is detected even with two observations.
+    effect = _root(missing, 0.0, 20.0, xtol=2e-12) * sd / math.sqrt(n)
+    return effect if effect <= largest else None
+
+
+def pass_at_k(runs: int, successes: int, k: int) -> float:
+    """Return the unbiased estimate that one of `k` runs succeeds (Chen et al. 2021).
+
+    Args:
+        runs: Runs of the task, at least `k`.
+        successes: The successful ones among them.
+        k: Number of runs drawn.
+
+    Examples:
+        >>> pass_at_k(3, 1, 2)
+        0.6666666666666667
+    """
+    _check_runs(runs, successes, k)
+    return 1 - math.comb(runs - successes, k) / math.comb(runs, k)
+
+
+def pass_all_k(runs: int, successes: int, k: int) -> float:
+    """Return the unbiased estimate that `k` of `k` runs succeed: pass^k (Yao et al. 2024).
+
+    Examples:
+        >>> pass_all_k(3, 2, 2)
+        0.3333333333333333
+    """
+    _check_runs(runs, successes, k)
+    return math.comb(successes, k) / math.comb(runs, k)
+
+
+def learning_curve(
+    values: Mapping[int, Mapping[int, float]],
+    *,
+    window: int | None = None,
+    bounds: tuple[float, float] = (0.0, 1.0),
+    confidence: float = 0.95,
+) -> LearningCurve:
+    """Average a metric along several task permutations of a stream.
+
+    Within a permutation, each step has the mean of the last `window` tasks. These means are
+    averaged over permutations. The band is Student's over permutations, since what is learned from
+    a task depends on all tasks before it, so only whole permutations are independent.
+
+    Args:
+        values: By permutation (its seed), by step, the metric of that step's task; a step that
+            could not be judged is left out.
+        window: How many tasks to average; None for all so far.
+        bounds: Least and largest possible value; the band is clipped to them.
+        confidence: Level of the band.
+
+    Raises:
+        ValueError: If the window is below 1.
+
+    Examples:
+        >>> c = learning_curve({0: {0: 0.0, 1: 1.0}, 1: {0: 0.0, 1: 0.0}})
+        >>> c.mean, c.permutations
+        ((0.0, 0.25), 2)
+    """
+    if window is not None and window < 1:
+        raise ValueError("window must be at least 1")
+    steps = 1 + max((step for stream in values.values() for step in stream), default=-1)
+    table = np.full((len(values), steps), math.nan)
+    for row, stream in enumerate(sorted(values)):
+        for step, value in values[stream].items():
+            table[row, step] = value
+    known = ~np.isnan(table)
+    total, count = (
+        _running(part, window) for part in (np.where(known, table, 0.0), known.astype(float))
+    )
+    means = np.divide(total, count, out=np.full_like(total, math.nan), where=count > 0)
+    points = [t_mean(column[~np.isnan(column)].tolist(), confidence) for column in means.T]
+    return LearningCurve(
+        steps=tuple(range(steps)),
+        mean=tuple(p.value for p in points),
+        low=tuple(_clipped(p.low, bounds) for p in points),
+        high=tuple(_clipped(p.high, bounds) for p in points),
+        permutations=len(values),
+        window=window,
+    )
+
+
+def _proportion(
+    successes: int, trials: int, confidence: float, method: str, label: str
+) -> Interval:
+    if trials == 0:
+        return Interval(math.nan, 0.0, 1.0, label)
+    found = scipy.stats.binomtest(successes, trials).proportion_ci(confidence, method=method)
+    return Interval(successes / trials, float(found.low), float(found.high), label)
+
+
+def _clipped(value: float, bounds: tuple[float, float]) -> float:
+    return value if math.isnan(value) else min(max(value, bounds[0]), bounds[1])
+
+
+def _root(
+    function: Callable[[float], float], low: float, high: float, *, xtol: float = 1e-12
+) -> float:
+    return float(scipy.optimize.brentq(function, low, high, xtol=xtol))
+
+
+def _check_runs(runs: int, successes: int, k: int) -> None:
+    if not 0 <= successes <= runs or not 1 <= k <= runs:
+        raise ValueError("needs 1 <= k <= runs and 0 <= successes <= runs")
+
+
+def _running(table: Array, window: int | None) -> Array:
+    summed = np.cumsum(table, axis=1)
+    if window is not None and window < table.shape[1]:
+        summed[:, window:] -= summed[:, :-window].copy()
+    return summed

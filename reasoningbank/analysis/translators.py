@@ -1,0 +1,588 @@
+"""Translators from questions to SPARQL: their answers as rows, metrics, calibration and tables.
+
+Execution accuracy is the first number everywhere. The patterns and the language of a question are
+not in the records; they are read from the pack. Trials of learning streams are left out.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import TypeAdapter, ValidationError
+from rdflib.term import URIRef
+
+from reasoningbank.analysis.statistics import Interval, bootstrap_mean, wilson
+from reasoningbank.analysis.tables import Cells, Table, ends, number
+from reasoningbank.corpus import Pack, load_pack, query_features
+from reasoningbank.errors import QueryError, RecordError, UsageError
+from reasoningbank.experiment import RunFolder, TrialRecord
+from reasoningbank.experiment.storage import read_json
+from reasoningbank.nl2sparql import (
+    PackExample,
+    load_examples,
+    load_patterns,
+    pattern_report,
+    patterns_of_query,
+    validate_syntax,
+)
+from reasoningbank.nl2sparql.confidence import confidence_in, fit_calibration
+from reasoningbank.nl2sparql.patterns import namespaces_of
+from reasoningbank.nl2sparql.words import asked_language
+from reasoningbank.schema import read_statements
+from reasoningbank.sparql import STANDARD_PREFIXES, prepare
+from reasoningbank.trajectory import Trajectory
+
+__all__ = [
+    "METRICS_SHOWN",
+    "ArmRows",
+    "TranslationRow",
+    "agent_table",
+    "brier_table",
+    "calibration_figures",
+    "component_match",
+    "components",
+    "language_table",
+    "metric_cells",
+    "pattern_table",
+    "read_translations",
+    "reliability_table",
+    "repair_table",
+    "scenario_table",
+    "translation_figures",
+    "translation_metrics",
+]
+
+_TYPE = STANDARD_PREFIXES["rdf"] + "type"
+#: Steps of `rag` and of `graph` that report whether a query is valid: one per query.
+_CHECKS = ("validate", "verify")
+#: Bins of the reliability table, and folds of the cross-fitted calibration.
+_BINS = _FOLDS = 5
+_COMPLEXITIES = ("simple", "moderate", "complex")
+_PATTERN_COUNTS = ("no pattern", "one pattern", "two patterns", "three patterns or more")
+FAILED_FIRST = "the pipeline's first query failed its checks"
+
+
+@dataclass(frozen=True)
+class TranslationRow:
+    """One question, answered and judged.
+
+    Attributes:
+        task: The task's id.
+        language: Language of the question.
+        question: The question.
+        sparql: The query; None if there was none.
+        right: Whether it returns the right answer: execution accuracy.
+        status: Why there was nothing to compare, or ``judged``.
+        parses: Whether it is valid SPARQL.
+        executes: Whether the endpoint answered it.
+        components: Share of the gold query's components that it has.
+        patterns: The patterns that the question needs.
+        detected: The detected patterns; None if the agent detects none.
+        valid: Whether the agent's own checks passed; None if it does not check.
+        confidence: The agent's estimate of the probability that it is right, if it gives one.
+        score: What the estimate is computed from; None likewise.
+        calls: Calls of a model.
+        tokens: Prompt and completion tokens.
+        seconds: Wall time.
+        complexity: The task's complexity class; empty if unknown.
+        queries: Queries that the agent made and checked; None if it does not check.
+    """
+
+    task: str
+    language: str
+    question: str
+    sparql: str | None
+    right: bool
+    status: str
+    parses: bool
+    executes: bool
+    components: float
+    patterns: tuple[str, ...]
+    detected: tuple[str, ...] | None
+    valid: bool | None
+    confidence: float | None
+    score: float | None
+    calls: int
+    tokens: int
+    seconds: float
+    complexity: str = ""
+    queries: int | None = None
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is judged: a task with a defective gold query has no right answer."""
+        return self.status != "gold_defect"
+
+    @property
+    def first_passed(self) -> bool | None:
+        """Whether the first query passed its checks; None if queries are not checked."""
+        return None if self.queries is None else bool(self.valid) and self.queries == 1
+
+
+@dataclass(frozen=True)
+class ArmRows:
+    """The rows of one arm.
+
+    Attributes:
+        arm: Its name; with the run's before it if several were read.
+        agent: Its agent.
+        model: Name of its model.
+        pack: The pack's name.
+        rows: Its judged trials.
+        left_out: Trials that are not judged: infrastructure errors and defective gold queries.
+    """
+
+    arm: str
+    agent: str
+    model: str
+    pack: str
+    rows: tuple[TranslationRow, ...]
+    left_out: int = 0
+
+
+def read_translations(sources: Sequence[Path], pack: str = "") -> list[ArmRows]:
+    """Read runs, and reports of ``nl2sparql evaluate``.
+
+    Args:
+        sources: Folders of runs, and report files.
+        pack: The pack's name or folder, if it is not where the runs say.
+
+    Returns:
+        The rows of each arm, in the order of the sources and of their manifests.
+
+    Raises:
+        UsageError: If a run or a pack is missing.
+        RecordError: If a file is damaged.
+    """
+    found: list[ArmRows] = []
+    for source in sources:
+        arms = _report(source) if source.is_file() else _run(source, pack)
+        if len(sources) > 1:
+            arms = [replace(one, arm=f"{source.stem}/{one.arm}") for one in arms]
+        found += arms
+    return found
+
+
+def component_match(sparql: str | None, gold: str, pack: Pack) -> float:
+    """Return the share of the gold query's components that a query has, from 0 to 1."""
+    wanted = components(gold, pack)
+    if not sparql or not wanted:
+        return 0.0
+    return round(len(wanted & components(sparql, pack)) / len(wanted), 4)
+
+
+def components(sparql: str, pack: Pack) -> frozenset[tuple[str, str]]:
+    """Return the components of a query: properties, classes, graphs, services, features.
+
+    A query that does not parse has none.
+    """
+    return _components(sparql, tuple(sorted(namespaces_of(pack).items())))
+
+
+@lru_cache(maxsize=4096)
+def _components(sparql: str, namespaces: tuple[tuple[str, str], ...]) -> frozenset[tuple[str, str]]:
+    try:
+        prepared = prepare(sparql, prefixes=dict(namespaces))
+    except QueryError:
+        return frozenset()
+    if prepared.parsed is None:
+        return frozenset()
+    walked = read_statements(prepared.text)
+    found: set[tuple[str, str]] = {("form", prepared.form)}
+    for one in walked.statements:
+        kind = "class" if str(one.predicate) == _TYPE else "property"
+        name = one.object if kind == "class" else one.predicate
+        places = (("graph", one.graph), ("service", one.service), (kind, name))
+        found.update((kind, str(term)) for kind, term in places if isinstance(term, URIRef))
+    found.update(("graph", name) for name in walked.dataset)
+    found.update(("feature", name) for name in query_features(prepared.text).features)
+    return frozenset(found)
+
+
+def _run(source: Path, pack_name: str) -> list[ArmRows]:
+    folder = RunFolder(source)
+    manifest = folder.manifest
+    if manifest is None:
+        hint = "name the folder of a run, or a report of nl2sparql evaluate"
+        raise UsageError("holds no run", where=str(source), hint=hint)
+    experiment = manifest["experiment"]
+    try:
+        pack = load_pack(pack_name or str(experiment.get("pack")))
+    except UsageError as error:
+        raise UsageError(error.what, where=str(source), hint="name the pack with --pack") from error
+    examples = {one.id: one for one in load_examples(pack)}
+    named = {str(arm["name"]): arm for arm in experiment.get("arms") or ()}
+    rows: dict[str, list[TranslationRow]] = {name: [] for name in named}
+    left_out = dict.fromkeys(rows, 0)
+    for record in folder.trials(skip_damaged=True):
+        if record.step is not None:
+            continue
+        arm = record.key.arm
+        if not record.verdict or record.verdict.get("status") == "gold_defect":
+            left_out[arm] = left_out.get(arm, 0) + 1
+        else:
+            row = _row(record, record.verdict, examples.get(record.key.task), pack)
+            rows.setdefault(arm, []).append(row)
+    return [
+        ArmRows(
+            arm,
+            str(named.get(arm, {}).get("agent", "")),
+            str(named.get(arm, {}).get("lm", "")),
+            pack.key,
+            tuple(own),
+            left_out.get(arm, 0),
+        )
+        for arm, own in rows.items()
+        if own or left_out.get(arm)
+    ]
+
+
+def _row(
+    record: TrialRecord, verdict: Mapping[str, Any], example: PackExample | None, pack: Pack
+) -> TranslationRow:
+    gold = record.gold or (example.sparql if example else "")
+    questions = example.questions if example else ()
+    guessed = asked_language(record.question, pack)
+    confidence = confidence_in(record.trajectory)
+    queries = sum(e.data.get("step") in _CHECKS for e in record.trajectory.of("step")) or None
+    status = str(verdict.get("status"))
+    usage = record.usage
+    return TranslationRow(
+        task=record.key.task,
+        language=next((tag for tag, text in questions if text == record.question), guessed),
+        question=record.question,
+        sparql=record.sparql,
+        right=record.strict,
+        status=status,
+        parses=record.sparql is not None and validate_syntax(record.sparql, pack).ok,
+        executes=status in ("judged", "wrong_form"),
+        components=component_match(record.sparql, gold, pack),
+        patterns=example.patterns if example else patterns_of_query(gold, load_patterns(pack)),
+        detected=_detected(record.trajectory),
+        valid=None if queries is None else record.status == "submitted",
+        confidence=confidence.confidence if confidence else None,
+        score=confidence.score if confidence else None,
+        calls=usage.lm_calls + usage.cached_calls,
+        tokens=usage.tokens,
+        seconds=usage.seconds,
+        complexity=record.complexity,
+        queries=queries,
+    )
+
+
+def _detected(trajectory: Trajectory) -> tuple[str, ...] | None:
+    for event in trajectory.of("step"):
+        data = trajectory.resolve(event.data)
+        if data.get("step") in ("detect", "analyze"):
+            return tuple(data.get("patterns") or data.get("detected_patterns") or ())
+    return None
+
+
+def _report(source: Path) -> list[ArmRows]:
+    data = read_json(source)
+    try:
+        rows = TypeAdapter(tuple[TranslationRow, ...]).validate_python(data["questions"])
+        agent, model, pack = (str(data[name]) for name in ("agent", "model", "pack"))
+    except (KeyError, TypeError, ValidationError) as error:
+        hint = "name a file that `nl2sparql evaluate --output` wrote"
+        raise RecordError("is not a report", where=str(source), hint=hint) from error
+    judged = tuple(row for row in rows if row.counts)
+    return [ArmRows(agent, agent, model, pack, judged, len(rows) - len(judged))]
+
+
+def translation_figures(rows: Sequence[TranslationRow]) -> dict[str, Any]:
+    """Return the metrics of rows in all, by pattern and by language, as JSON-able data.
+
+    Args:
+        rows: At least one.
+    """
+    patterns = list(dict.fromkeys(name for row in rows for name in row.patterns))
+    languages = sorted({row.language for row in rows})
+    return {
+        "metrics": translation_metrics(rows),
+        "by_pattern": {
+            name: translation_metrics([row for row in rows if name in row.patterns])
+            for name in patterns
+        },
+        "by_language": {
+            name: translation_metrics([row for row in rows if row.language == name])
+            for name in languages
+        },
+        "pattern_detection": _detection(rows),
+        "calibration": calibration_figures(rows),
+    }
+
+
+def translation_metrics(rows: Collection[TranslationRow]) -> dict[str, Any]:
+    """Return the metrics of rows as JSON-able data; None for what was not measured.
+
+    One row per task has Wilson's interval. If a task has several rows (languages, seeds), whole
+    tasks are resampled, since its rows are not independent.
+
+    Args:
+        rows: At least one.
+    """
+    right = _accuracy(rows)
+    seconds = [row.seconds for row in rows]
+    detected = [set(row.detected) == set(row.patterns) for row in rows if row.detected is not None]
+    return {
+        "n": len(rows),
+        "tasks": len({row.task for row in rows}),
+        "execution_accuracy": round(right.rate, 4),
+        "execution_accuracy_interval": [
+            None if np.isnan(end) else round(float(end), 4) for end in (right.low, right.high)
+        ],
+        "interval_by": right.method,
+        "syntax_validity": _mean(row.parses for row in rows),
+        "execution_success": _mean(row.executes for row in rows),
+        "component_match": _mean(row.components for row in rows),
+        "pattern_accuracy": _mean(detected) if detected else None,
+        "calls": _mean(row.calls for row in rows),
+        "tokens": _mean(row.tokens for row in rows),
+        "seconds_median": round(float(np.median(seconds)), 3),
+        "seconds_p95": round(float(np.percentile(seconds, 95)), 3),
+    }
+
+
+def calibration_figures(rows: Iterable[TranslationRow]) -> dict[str, Any]:
+    """Return Brier score (Brier 1950) and reliability table; empty without any confidence.
+
+    Two reference scores are given: that of always predicting the share of right queries, and that
+    of confidence recalibrated on the other tasks (`fit_calibration`, five folds over tasks).
+
+    Args:
+        rows: Any; those without a confidence are counted as silent.
+    """
+    every = list(rows)
+    known = [(row.confidence, row.right) for row in every if row.confidence is not None]
+    if not known:
+        return {}
+    base = float(np.mean([right for _, right in known]))
+    bins: dict[int, list[tuple[float, bool]]] = defaultdict(list)
+    for confidence, right in known:
+        # Rounded, since 3 / 5 is slightly above 0.6 in binary.
+        bins[min(_BINS - 1, int(round(confidence * _BINS, 9)))].append((confidence, right))
+    table = []
+    for index, here in sorted(bins.items()):
+        rate = wilson(sum(r for _, r in here), len(here))
+        table.append(
+            {
+                "from": round(index / _BINS, 2),
+                "to": round((index + 1) / _BINS, 2),
+                "n": len(here),
+                "confidence": _mean(c for c, _ in here),
+                "right": round(rate.rate, 4),
+                "interval": [round(rate.low, 4), round(rate.high, 4)],
+            }
+        )
+    return {
+        "n": len(known),
+        "silent": len(every) - len(known),
+        "brier": _mean((c - r) ** 2 for c, r in known),
+        "brier_base_rate": round(base * (1 - base), 4),
+        "brier_calibrated": _cross_fitted(every),
+        "reliability": table,
+    }
+
+
+def _accuracy(rows: Collection[TranslationRow]) -> Interval:
+    by_task: dict[str, list[bool]] = defaultdict(list)
+    for row in rows:
+        by_task[row.task].append(row.right)
+    if len(by_task) == len(rows):
+        return wilson(sum(row.right for row in rows), len(rows))
+    runs = by_task.values()
+    drawn = bootstrap_mean([sum(one) for one in runs], [len(one) for one in runs], bounds=(0, 1))
+    return Interval(drawn.value, drawn.low, drawn.high, f"{drawn.method} over tasks")
+
+
+def _detection(rows: Sequence[TranslationRow]) -> dict[str, float]:
+    known = [(row.detected, row.patterns) for row in rows if row.detected is not None]
+    if not known:
+        return {}
+    report = pattern_report(known)
+    return {
+        "exact": round(report.exact, 4),
+        "precision": round(report.micro.precision, 4),
+        "recall": round(report.micro.recall, 4),
+        "f1": round(report.micro.f1, 4),
+        "macro_f1": round(report.macro_f1, 4),
+    }
+
+
+def _cross_fitted(rows: Sequence[TranslationRow]) -> float | None:
+    """Return the Brier score of confidence calibrated on other tasks; None for too few tasks."""
+    known = [(row.task, row.score, row.right) for row in rows if row.score is not None]
+    tasks = sorted({task for task, _, _ in known})
+    if len(tasks) < 2 * _FOLDS:
+        return None
+    fold = {task: index % _FOLDS for index, task in enumerate(tasks)}
+    errors = []
+    for one in range(_FOLDS):
+        table = fit_calibration((s, right) for task, s, right in known if fold[task] != one)
+        errors += [(table.rate(s) - right) ** 2 for task, s, right in known if fold[task] == one]
+    return _mean(errors)
+
+
+def _mean(numbers: Iterable[float]) -> float:
+    return round(float(np.mean([float(one) for one in numbers])), 4)
+
+
+#: The metrics that tables show, by header.
+_METRICS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+    "n": lambda m: str(m["n"]),
+    "execution accuracy": lambda m: number(m["execution_accuracy"]),
+    "95% CI": lambda m: ends(*m["execution_accuracy_interval"]),
+    "syntax validity": lambda m: number(m["syntax_validity"]),
+    "execution success": lambda m: number(m["execution_success"]),
+    "component match": lambda m: number(m["component_match"]),
+    "pattern accuracy": lambda m: number(m["pattern_accuracy"]),
+    "calls": lambda m: number(m["calls"], 1),
+    "tokens": lambda m: number(m["tokens"], 0),
+    "s median": lambda m: number(m["seconds_median"], 1),
+    "s p95": lambda m: number(m["seconds_p95"], 1),
+}
+METRICS_SHOWN = tuple(_METRICS)
+#: The metrics that matter for the choice between agents.
+_COSTS = ("n", "execution accuracy", "95% CI", "calls", "tokens", "s median", "s p95")
+
+
+def metric_cells(metrics: Mapping[str, Any], columns: Sequence[str] = METRICS_SHOWN) -> Cells:
+    """Return what `translation_metrics` returned as text, under the given headers."""
+    return tuple(_METRICS[name](metrics) for name in columns)
+
+
+def _shown(rows: Collection[TranslationRow], columns: Sequence[str] = METRICS_SHOWN) -> Cells:
+    if not rows:
+        return tuple("0" if name == "n" else "-" for name in columns)
+    return metric_cells(translation_metrics(rows), columns)
+
+
+def agent_table(arms: Sequence[ArmRows]) -> Table:
+    """Return one row per arm, with its pack, its model and the number of unjudged trials."""
+    headers = ("arm", "agent", "pack", "model", *METRICS_SHOWN, "not judged")
+    rows = [
+        (one.arm, one.agent, one.pack, one.model, *_shown(one.rows), str(one.left_out))
+        for one in arms
+    ]
+    return Table("by agent", headers, rows)
+
+
+def language_table(arms: Sequence[ArmRows]) -> Table:
+    """Return every arm by the language of its questions."""
+    return _by(arms, "language", lambda row: [row.language])
+
+
+def pattern_table(arms: Sequence[ArmRows]) -> Table:
+    """Return every arm by pattern; a question counts for each of its patterns."""
+    return _by(arms, "pattern", lambda row: row.patterns or ["(none)"])
+
+
+def scenario_table(arms: Sequence[ArmRows]) -> Table:
+    """Return when to use which agent: every arm by the kind of question.
+
+    Questions are grouped by the complexity of the gold query, by their number of patterns, and by
+    whether the first query of the pipeline (the first `rag` arm on the pack) failed its checks.
+    """
+    pipelines = {one.pack: one for one in reversed(arms) if one.agent == "rag"}
+    failed = {
+        (pack, row.task, row.language)
+        for pack, one in pipelines.items()
+        for row in one.rows
+        if row.first_passed is False
+    }
+
+    def scenarios(one: ArmRows, row: TranslationRow) -> Iterable[str]:
+        yield row.complexity
+        yield _PATTERN_COUNTS[min(len(row.patterns), 3)]
+        if (one.pack, row.task, row.language) in failed:
+            yield FAILED_FIRST
+
+    rows = []
+    for name in (*_COMPLEXITIES, *_PATTERN_COUNTS[1:], FAILED_FIRST):
+        for one in arms:
+            own = [row for row in one.rows if name in scenarios(one, row)]
+            if own:
+                rows.append((name, one.arm, *_shown(own, _COSTS)))
+    return Table("when to use which agent", ("questions", "arm", *_COSTS), rows)
+
+
+def repair_table(arms: Sequence[ArmRows]) -> Table:
+    """Return the outcome of queries that failed their checks, for arms that check them."""
+    rows = []
+    for one in arms:
+        checked = [row for row in one.rows if row.first_passed is not None]
+        passed = [row for row in checked if row.first_passed]
+        repaired = [row for row in checked if not row.first_passed]
+        if checked:
+            rows.append(
+                (
+                    one.arm,
+                    str(len(passed)),
+                    _share([row.right for row in passed]),
+                    str(len(repaired)),
+                    _share([bool(row.valid) for row in repaired]),
+                    _share([row.right for row in repaired]),
+                    number(sum(row.queries or 0 for row in checked) / len(checked)),
+                )
+            )
+    headers = (
+        "arm", "first query passed", "of these right", "first query failed", "a later one passed",
+        "right in the end", "queries per question",
+    )  # fmt: skip
+    return Table("checking and repairing queries", headers, rows)
+
+
+def brier_table(arms: Sequence[ArmRows]) -> Table:
+    """Return the Brier score of each arm that gives a confidence."""
+    rows = []
+    for one in arms:
+        found = calibration_figures(one.rows)
+        if found:
+            cells = (found[name] for name in ("brier", "brier_base_rate", "brier_calibrated"))
+            rows.append((one.arm, str(found["n"]), str(found["silent"]), *map(number, cells)))
+    headers = (
+        "arm", "n", "no confidence", "Brier score", "of the base rate", "calibrated on other tasks",
+    )  # fmt: skip
+    return Table("confidence: Brier score, 0 is best", headers, rows)
+
+
+def reliability_table(arms: Sequence[ArmRows]) -> Table:
+    """Return the share of right queries by confidence."""
+    rows = [
+        (
+            one.arm,
+            f"{part['from']:.1f} to {part['to']:.1f}",
+            str(part["n"]),
+            number(part["confidence"]),
+            number(part["right"]),
+            ends(*part["interval"]),
+        )
+        for one in arms
+        for part in calibration_figures(one.rows).get("reliability", ())
+    ]
+    headers = ("arm", "confidence", "n", "mean confidence", "right", "95% CI")
+    return Table("confidence: reliability", headers, rows)
+
+
+def _by(
+    arms: Sequence[ArmRows], name: str, values: Callable[[TranslationRow], Iterable[str]]
+) -> Table:
+    every = sorted({value for one in arms for row in one.rows for value in values(row)})
+    rows = []
+    for value in every:
+        for one in arms:
+            own = [row for row in one.rows if value in values(row)]
+            if own:
+                rows.append((value, one.arm, *_shown(own)))
+    return Table(f"by {name}", (name, "arm", *METRICS_SHOWN), rows)
+
+
+def _share(yes: Sequence[bool]) -> str:
+    return f"{sum(yes)} of {len(yes)}" if yes else "-"
