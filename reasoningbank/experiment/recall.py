@@ -337,17 +337,19 @@ class Recalls:
             return replace(found, demonstrations=turns)
         chance: dict[str, Any] = {"leakage": leakage, "seed": job.key.seed, "kinds": _kinds(memory)}
         answered = sum(one.tokens for one in found.found if one.example is not None)
-        dealt = retrieve_random(
+        random_items = retrieve_random(
             bank, question, tokens=found.tokens, example_tokens=answered, **shown, **chance
         )
-        filtered_out = dict(dealt.filtered_out)
+        filtered_out = dict(random_items.filtered_out)
         random_turns = []
         for turn in turns:
             one, removed = random_demonstration(bank, turn, **chance)
             random_turns.append(one)
             filtered_out |= dict(removed)
         return replace(
-            dealt, demonstrations=tuple(random_turns), filtered_out=tuple(filtered_out.items())
+            random_items,
+            demonstrations=tuple(random_turns),
+            filtered_out=tuple(filtered_out.items()),
         )
 
     def _tools(
