@@ -20,7 +20,7 @@ from reasoningbank.analysis.statistics import bootstrap_mean
 from reasoningbank.corpus import load_pack, load_shacl_tasks, open_endpoint, split_tasks
 from reasoningbank.memory import LeakageFilter, MemoryItem, Ranking, Scope, retrieve
 from reasoningbank.memory.bank import MemoryBank
-from reasoningbank.memory.distillation import Distiller
+from reasoningbank.memory.distill import Distiller
 from reasoningbank.memory.search import without_identifiers
 from reasoningbank.retrieval import WEIGHTS, Embedder
 from reasoningbank.schema import Schema

@@ -20,7 +20,7 @@ from reasoningbank.corpus import Task, load_corpus, load_pack, open_endpoint, sp
 from reasoningbank.experiment import load_experiment
 from reasoningbank.experiment.plan import plan_run
 from reasoningbank.memory import MemoryItem, Snapshot
-from reasoningbank.memory.distillation import Distiller
+from reasoningbank.memory.distill import Distiller
 from reasoningbank.schema import Schema
 
 SEED = 0

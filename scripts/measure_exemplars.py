@@ -15,9 +15,9 @@ from reasoningbank.corpus import Task, load_corpus, load_pack, open_endpoint, sp
 from reasoningbank.experiment.config import load_experiment
 from reasoningbank.experiment.plan import plan_run
 from reasoningbank.memory import LeakageFilter, MemoryBank, Scope, retrieve
-from reasoningbank.memory.distillation import Distiller
-from reasoningbank.memory.distillation.facts import Facts
-from reasoningbank.memory.distillation.success import terms_in
+from reasoningbank.memory.distill import Distiller
+from reasoningbank.memory.facts import Facts
+from reasoningbank.memory.success import terms_in
 from reasoningbank.schema import Schema
 from reasoningbank.sparql.query import prepare
 

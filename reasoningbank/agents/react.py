@@ -10,19 +10,19 @@ import dspy
 from dspy.primitives.repl_types import REPLEntry
 from dspy.utils.exceptions import AdapterParseError, ContextWindowExceededError
 
-from reasoningbank.agents.budget import Meter
-from reasoningbank.agents.calling import asking, prefix_names
-from reasoningbank.agents.demonstrations import Demonstration
-from reasoningbank.agents.protocol import Attempt, AttemptStatus, Episode, conclude
-from reasoningbank.agents.recording import ToolRecorder
-from reasoningbank.agents.tool_loop import (
+from reasoningbank.agents.calling import (
     UNREADABLE,
     Repeats,
+    asking,
     inputs_of,
+    prefix_names,
     task_signature,
     tool_lines,
     tool_objects,
 )
+from reasoningbank.agents.demonstrations import Demonstration
+from reasoningbank.agents.protocol import Attempt, AttemptStatus, Episode, Meter, conclude
+from reasoningbank.agents.recording import ToolRecorder
 from reasoningbank.corpus import Task
 from reasoningbank.errors import BudgetError, EndpointError, ToolError
 from reasoningbank.findings import Finding

@@ -10,20 +10,20 @@ import dspy
 from dspy.primitives.repl_types import REPLHistory, REPLVariable
 from dspy.utils.exceptions import AdapterParseError
 
-from reasoningbank.agents.budget import Meter
-from reasoningbank.agents.calling import asking, prefix_names
-from reasoningbank.agents.demonstrations import Demonstration
-from reasoningbank.agents.protocol import Attempt, AttemptStatus, Episode, conclude
-from reasoningbank.agents.recording import ToolRecorder
-from reasoningbank.agents.sandbox import Sandbox
-from reasoningbank.agents.tool_loop import (
+from reasoningbank.agents.calling import (
     UNREADABLE,
     Repeats,
+    asking,
     inputs_of,
+    prefix_names,
     task_signature,
     tool_lines,
     tool_objects,
 )
+from reasoningbank.agents.demonstrations import Demonstration
+from reasoningbank.agents.protocol import Attempt, AttemptStatus, Episode, Meter, conclude
+from reasoningbank.agents.recording import ToolRecorder
+from reasoningbank.agents.sandbox import Sandbox
 from reasoningbank.corpus import Task
 from reasoningbank.errors import BudgetError
 from reasoningbank.findings import Finding

@@ -7,8 +7,6 @@ runtime, which makes every request. Each operation is one small class (`Operatio
 from rdflib import Graph
 
 import reasoningbank.algebra.builtin  # noqa: F401 - registers the operations
-from reasoningbank.algebra.addresses import Credential, credentials_from
-from reasoningbank.algebra.answers import as_query, is_empty
 from reasoningbank.algebra.evaluation import Evaluation, Limits, RuntimeOf, Sent
 from reasoningbank.algebra.jsonld import (
     PREFIXES,
@@ -18,6 +16,7 @@ from reasoningbank.algebra.jsonld import (
 )
 from reasoningbank.algebra.operation import Example, Operation, operation, operations, register
 from reasoningbank.algebra.program import Program, mistakes, read_program, run_program
+from reasoningbank.algebra.queries import as_query, is_empty
 from reasoningbank.algebra.reference import agent_prompt, program_schema, reference, signature
 from reasoningbank.algebra.runtime import Planned, Runtime
 from reasoningbank.algebra.source import parse_program, with_prefixes
@@ -32,6 +31,7 @@ from reasoningbank.algebra.values import (
     kept,
     to_json,
 )
+from reasoningbank.algebra.web import Credential, credentials_from
 
 __all__ = [
     "PREFIXES",

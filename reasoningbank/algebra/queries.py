@@ -1,16 +1,19 @@
-"""SPARQL texts in programs: validation, terms in place of variables, VALUES blocks, conditions."""
+"""SPARQL texts of programs: validation, substitution, VALUES blocks, conditions, results."""
 
 from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import pyoxigraph
-from rdflib import BNode
+from rdflib import BNode, Graph, Literal
+from rdflib.namespace import XSD
 
 from reasoningbank.algebra.terms import ProgramError, Term, one_of, to_sparql
-from reasoningbank.algebra.values import Row
+from reasoningbank.algebra.values import Row, Table, Value, is_term, kept
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql import STANDARD_PREFIXES, prepare
 from reasoningbank.sparql.parsers import FAILS, NOWHERE, complaint_of, parsed_alone, reaching_nobody
@@ -39,7 +42,6 @@ _RULE = re.compile(r"(?:Variables|Blank nodes)[a-z ]* are not allowed in [A-Z ]+
 #: Keywords that end a list of selected, grouped or sorted variables.
 _ENDING = ("WHERE", "FROM", "LIMIT", "OFFSET", "HAVING", "VALUES", "GRAPH", "SERVICE", "AS")
 _CLOSING = frozenset(")},;.]")
-_OPEN = {")": "(", "]": "["}
 
 
 def query_outline(text: str, *forms: str) -> QueryTree:
@@ -320,22 +322,9 @@ class Condition:
     """A SPARQL expression that holds for a row or not; if it raises an error, it does not hold."""
 
     def __init__(self, text: str) -> None:
-        # Tokenized in its context: by itself, `?a<1&&?b>2` would be an IRI between two numbers.
-        whole = f"ASK {{ FILTER({text}\n) }}"
-        begin = whole.index(text, whole.index("("))
-        tokens = [t for t in tokenize(whole) if begin <= t.start < begin + len(text)]
-        depth: list[str] = []
-        for token in tokens:
-            if token.kind == "other" or token.text in ("{", "}", ";"):
-                what = f"{token.text!r} is not allowed in a condition"
-                raise ProgramError(what, code="bad-condition")
-            if token.text in _OPEN.values():
-                depth.append(token.text)
-            elif token.text in _OPEN and (not depth or depth.pop() != _OPEN[token.text]):
-                what = f"the condition {text!r} has an unmatched bracket"
-                raise ProgramError(what, code="bad-condition")
-        # Oxigraph's process would end on an expression that nests too deeply.
-        outline(whole)
+        # Parsed in its context: by itself, `?a<1&&?b>2` would be an IRI between two numbers.
+        tree = outline(f"ASK {{ FILTER({text}\n) }}")
+        tokens = [t for t in tree.body[4:] if t.start < len(tree.text) - 4]
         self.names = tuple(dict.fromkeys(t.text[1:] for t in tokens if t.kind == "variable"))
         used = {t.text.partition(":")[0] for t in tokens if t.kind == "name"}
         known = ((name, space) for name, space in STANDARD_PREFIXES.items() if name in used)
@@ -343,8 +332,12 @@ class Condition:
         self._text = text
         self._store = pyoxigraph.Store()
         try:
+            where = tree.where
+            single = where is not None and where.end == len(tree.text) and len(where.clauses) == 1
+            if where is None or not single or where.clauses[0].groups:
+                raise SyntaxError(": one expression without patterns is allowed")
             self.holds({})
-        except SyntaxError as failure:
+        except (SyntaxError, QueryError) as failure:
             message = str(failure).partition(": ")[2] or str(failure)
             hint = "write it as in FILTER, e.g. ?population > 100000"
             what = f"{text!r} is not a condition: {message}"
@@ -362,3 +355,157 @@ class Condition:
         # The newline ends a comment in the text.
         query = f"{self._head}ASK {{ {''.join(binds)} FILTER({self._text}\n) }}"
         return bool(self._store.query(query))
+
+
+#: The column of a single value; several values of a row are numbered.
+COLUMN = "value"
+_NO_NAME = re.compile(r"[^A-Za-z0-9_]")
+
+
+def as_query(result: Value, *, several: bool = False) -> str:
+    """Return a SPARQL query that returns a program's result as inline data.
+
+    A table is a SELECT over VALUES, a graph a CONSTRUCT of its triples, a boolean an ASK. The list
+    of a ForEach is a table if its entries are tables, rows or values: rows of tables follow one
+    another, the values of a list are the columns of one row. Graphs are merged. Columns are renamed
+    if SPARQL does not allow their names.
+
+    Args:
+        result: What `run_program` returned; a stream is read.
+        several: Whether it is the list of the results of several operations, each of which is a
+            result by itself; they follow one another.
+
+    Raises:
+        ProgramError: If it is nothing, mixes tables and graphs, holds blank nodes in a table, or is
+            longer than a query may be.
+
+    Examples:
+        >>> print(as_query(Table(("x",), [{"x": Literal("a")}])))
+        SELECT ?x WHERE { VALUES (?x) {
+          ("a")
+        } }
+        >>> as_query(Literal(True)), as_query([None, Literal(False)], several=True)
+        ('ASK {}', 'ASK { FILTER(false) }')
+    """
+    whole = kept(result)
+    results = whole if several and isinstance(whole, list) else [whole]
+    parts: list[Value] = [part for part in results if part is not None]
+    single = parts[0] if len(parts) == 1 else None
+    if isinstance(single, Literal) and single.datatype == XSD.boolean:
+        return "ASK {}" if single.value else "ASK { FILTER(false) }"
+    graphs = list(_graphs(parts))
+    query = _construct(graphs) if graphs else _select(parts)
+    if len(query) > MOST_CHARS:
+        what = "the result is longer than a query may be"
+        raise ProgramError(what, hint="return less", code="too-many-rows")
+    return query
+
+
+def is_empty(result: Value) -> bool:
+    """Return whether a result in memory holds no row, no triple and no value.
+
+    Examples:
+        >>> is_empty([Table(("x",), []), None]), is_empty(Literal(False))
+        (True, False)
+    """
+    if isinstance(result, list):
+        return all(is_empty(entry) for entry in result)
+    if isinstance(result, Table):
+        return not any(True for _ in result.rows)
+    return result is None or (isinstance(result, Graph) and not len(result))
+
+
+def _select(parts: Sequence[Value]) -> str:
+    rows = [row for part in parts for row in _rows(part)]
+    names = dict.fromkeys((*_columns(parts), *(name for row in rows for name in row)))
+    if not names:
+        hint = "end it with the operation that yields the answer"
+        raise ProgramError("the program yields no answer", hint=hint, code="no-answer")
+    known: dict[str, str] = {}
+    for name in names:
+        plain = made = _NO_NAME.sub("_", name) or COLUMN
+        number = 1
+        while made in known.values():
+            number += 1
+            made = f"{plain}_{number}"
+        known[name] = made
+    # A row that binds nothing is the same as no row.
+    bound = [{known[name]: term for name, term in row.items()} for row in rows if row]
+    block = values_block(list(known.values()), bound)
+    return f"SELECT {' '.join(f'?{name}' for name in known.values())} WHERE {{ {block} }}"
+
+
+def _graphs(value: Value) -> Iterator[Graph]:
+    """Yield the graphs of a result that consists of graphs; none if it consists of rows."""
+    if isinstance(value, Graph):
+        yield value
+    elif isinstance(value, list):
+        inner = [list(_graphs(entry)) for entry in value if not _is_nothing(entry)]
+        if any(inner) and not all(inner):
+            what = "the result mixes graphs with other values"
+            raise ProgramError(what, hint="yield one of the two", code="mixed-results")
+        yield from (graph for one in inner for graph in one)
+
+
+def _is_nothing(value: Value) -> bool:
+    return value is None or (isinstance(value, list) and all(map(_is_nothing, value)))
+
+
+def _construct(graphs: Sequence[Graph]) -> str:
+    # In a template a label is one new blank node; graphs share none.
+    labels: defaultdict[BNode, str] = defaultdict(lambda: f"_:b{len(labels)}")
+
+    def written(part: Any) -> str:
+        return labels[part] if isinstance(part, BNode) else to_sparql(part)
+
+    lines = {f"  {' '.join(map(written, triple))} .\n" for graph in graphs for triple in graph}
+    return "CONSTRUCT {\n" + "".join(sorted(lines)) + "} WHERE {}"
+
+
+def _columns(value: Value) -> tuple[str, ...]:
+    """Return the declared columns of a result, with rows or without."""
+    if isinstance(value, Table):
+        return value.vars
+    if isinstance(value, list):
+        return tuple(dict.fromkeys(name for entry in value for name in _columns(entry)))
+    return ()
+
+
+def _rows(value: Value) -> Iterator[Row]:
+    if isinstance(value, Table):
+        yield from value.rows
+    elif is_term(value):
+        yield {COLUMN: value}  # type: ignore[dict-item]
+    elif isinstance(value, list):
+        leaves = list(_leaves(value))
+        columns = _value_columns(leaves)
+        for leaf in leaves:
+            if isinstance(leaf, list):
+                yield {columns[at]: one for at, one in enumerate(leaf) if is_term(one)}
+            else:
+                yield from _rows(leaf)
+    elif isinstance(value, Mapping):
+        yield value
+
+
+def _leaves(entries: Iterable[Value]) -> Iterator[Value]:
+    """Flatten nested lists, except lists of values, which are one row each."""
+    for entry in entries:
+        if isinstance(entry, list) and not all(one is None or is_term(one) for one in entry):
+            yield from _leaves(entry)
+        else:
+            yield entry
+
+
+def _value_columns(leaves: Iterable[Value]) -> dict[int, str]:
+    """Return the column of each position in rows that are lists of values."""
+    places = {
+        at
+        for leaf in leaves
+        if isinstance(leaf, list)
+        for at, one in enumerate(leaf)
+        if one is not None
+    }
+    if len(places) == 1:
+        return dict.fromkeys(places, COLUMN)
+    return {at: f"{COLUMN}{number}" for number, at in enumerate(sorted(places), 1)}

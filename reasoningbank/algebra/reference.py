@@ -10,6 +10,7 @@ import inspect
 import json
 from collections.abc import Iterable
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 from reasoningbank.algebra.operation import (
@@ -184,12 +185,10 @@ def _object(members: dict[str, Any], required: list[str]) -> dict[str, Any]:
     }
 
 
-_STRING, _NUMBER, _BOOLEAN = {"type": "string"}, {"type": "number"}, {"type": "boolean"}
-_SCALARS = (_STRING, _NUMBER, _BOOLEAN)
 _FORMS: dict[Form, dict[str, Any]] = {
-    "string": _STRING,
-    "number": _NUMBER,
-    "boolean": _BOOLEAN,
+    "string": {"type": "string"},
+    "number": {"type": "number"},
+    "boolean": {"type": "boolean"},
     "count": {"type": "integer", "minimum": 1},
     "term": _ref("term"),
     "row": _ref("row"),
@@ -197,48 +196,9 @@ _FORMS: dict[Form, dict[str, Any]] = {
     "graph": _ref("jsonld"),
     "list": _list_of(_ref("any")),
 }
-_SHARED: dict[str, dict[str, Any]] = {
-    "term": _object(
-        {
-            "type": {"enum": ["uri", "literal", "bnode"]},
-            "value": _STRING,
-            "xml:lang": _STRING,
-            "datatype": _STRING,
-        },
-        ["type", "value"],
-    ),
-    "row": {
-        "type": "object",
-        "additionalProperties": _any_of(_ref("term"), _ref("operation")),
-    },
-    "results": {
-        "type": "object",
-        "properties": {
-            "head": {"type": "object", "properties": {"vars": _list_of(_STRING)}},
-            "results": {
-                "type": "object",
-                "properties": {"bindings": _list_of(_ref("row"))},
-                "required": ["bindings"],
-            },
-        },
-        "required": ["results"],
-    },
-    "jsonld": _any_of(_ref("jsonld-object"), _ref("jsonld-list")),
-    # An operation is not JSON-LD. Not every engine can forbid a key; all can make it useless.
-    "jsonld-object": {
-        "type": "object",
-        "properties": {"@op": {"type": "null"}},
-        "additionalProperties": _ref("jsonld-value"),
-    },
-    "jsonld-list": _list_of(_ref("jsonld-value")),
-    "jsonld-value": _any_of(
-        *_SCALARS, _ref("operation"), _ref("jsonld-object"), _ref("jsonld-list")
-    ),
-    "any": _any_of(
-        *_SCALARS, _ref("operation"), _ref("term"), _ref("jsonld-object"), _list_of(_ref("any"))
-    ),
-    "operations": _list_of(_ref("operation"), minItems=1),
-}
+#: Terms, rows, results and JSON-LD. An operation is not JSON-LD; not every engine can forbid a key,
+#: so ``@op`` is allowed there only as null.
+_SHARED = json.loads(Path(__file__).with_name("shared_schema.json").read_text(encoding="utf-8"))
 
 
 def program_schema(names: Iterable[str] | None = None) -> dict[str, Any]:

@@ -11,14 +11,25 @@ from typing import Any
 
 from rdflib import Graph
 
-from reasoningbank.algebra.addresses import AddressMap, Credential, checked, tls_context, within
 from reasoningbank.algebra.evaluation import Limits, Method, Sent
-from reasoningbank.algebra.journal import Journal, Write
 from reasoningbank.algebra.jsonld import PREFIXES, graph_from_quads
 from reasoningbank.algebra.terms import BlankNodes, from_oxigraph
 from reasoningbank.algebra.values import Row, Table
-from reasoningbank.algebra.web import ACCEPT, NotSent, Record, Spent, Web, graph_of, summary
-from reasoningbank.algebra.writes import Unanswered, Writer, body_of
+from reasoningbank.algebra.web import (
+    ACCEPT,
+    AddressMap,
+    Credential,
+    NotSent,
+    Record,
+    Spent,
+    Web,
+    checked,
+    graph_of,
+    summary,
+    tls_context,
+    within,
+)
+from reasoningbank.algebra.writes import Journal, Unanswered, Write, Writer, body_of
 from reasoningbank.errors import BudgetError, EndpointError, QueryError, UsageError
 from reasoningbank.sparql import (
     BooleanResult,

@@ -1,7 +1,7 @@
 """The columns of every frame: name, type and meaning.
 
 Frames are built from these, Parquet files carry the meanings, and `docs/analysis.md` lists them in
-tables that `scripts/generate_sections.py` writes.
+tables that `scripts/generate.py` writes.
 """
 
 from __future__ import annotations

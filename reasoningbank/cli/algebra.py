@@ -42,7 +42,6 @@ from reasoningbank.algebra import (
     read_program,
     run_program,
 )
-from reasoningbank.algebra.addresses import credentials_from
 from reasoningbank.algebra.reference import (
     agent_prompt,
     program_schema,
@@ -52,6 +51,7 @@ from reasoningbank.algebra.reference import (
 )
 from reasoningbank.algebra.source import parse_program
 from reasoningbank.algebra.terms import scalar
+from reasoningbank.algebra.web import credentials_from
 from reasoningbank.cli.options import (
     AllowWrite,
     AsJson,

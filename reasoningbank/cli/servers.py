@@ -97,7 +97,7 @@ def mcp(
     """
     # The protocol's library is slow to load, and no other command needs it.
     need_package("mcp", "mcp")
-    from reasoningbank.algebra.addresses import checked, credentials_from
+    from reasoningbank.algebra.web import checked, credentials_from
     from reasoningbank.mcp import ProgramLimits, Settings, Shared, listening
 
     # Report mistakes now, not to a client later.
@@ -140,7 +140,7 @@ def mcp(
 
 
 def _check_bank(bank: Path) -> None:
-    from reasoningbank.cli.memory_sources import is_bank
+    from reasoningbank.experiment.memory_sources import is_bank
     from reasoningbank.memory import MemoryBank
 
     if not is_bank(bank):

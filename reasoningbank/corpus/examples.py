@@ -5,14 +5,13 @@ Whatever is odd becomes a finding, never an error.
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
-from html.parser import HTMLParser
+from html import unescape
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, cast
 
@@ -142,10 +141,7 @@ class ExampleFile:
 
 
 def read_example_file(path: Path, name: str) -> ExampleFile:
-    """Read the examples of one Turtle file, called `name` in findings.
-
-    Of a file with a syntax error, the subjects before the broken one are read.
-    """
+    """Read the examples of one Turtle file, called `name` in findings."""
     out = ExampleFile(name)
     subjects: dict[str, RawExample] = {}
     last = ""
@@ -202,30 +198,13 @@ def local_name(iri: str) -> str:
     return re.split(r"[/#]", iri)[-1] if re.search(r"[/#]", iri) else iri.rpartition(":")[2]
 
 
-class _Text(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.parts: list[str] = []
-
-    def handle_data(self, data: str) -> None:
-        self.parts.append(data)
-
-
 def plain_text(html: str) -> str:
     """Return the text of an HTML fragment on one line, without tags."""
-    parser = _Text()
-    # Python's parser gives up on marked sections such as <![x[; the text before them is kept.
-    with contextlib.suppress(AssertionError):
-        parser.feed(html)
-        parser.close()
-    return " ".join("".join(parser.parts).split())
+    return " ".join(unescape(re.sub(r"</?[A-Za-z!][^>]*>", "", html)).split())
 
 
 def canonical_targets(targets: Iterable[str], preferred: str = "") -> dict[str, str]:
-    """Return the canonical spelling of each address: `preferred`, else the most frequent variant.
-
-    What is no HTTP address is left out.
-    """
+    """Return each address's canonical spelling: `preferred`, else the most frequent variant."""
     counts = Counter(targets)
     chosen: dict[str, str] = {}
     if preferred and (key := address_key(preferred)):

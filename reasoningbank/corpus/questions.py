@@ -42,23 +42,7 @@ _NUMBER_WORDS = {
 
 
 def constants_of(query: str | Query) -> list[URIRef | Literal]:
-    """Return the constants that a query's answer depends on, each once.
-
-    These are the IRIs and literals in subjects, objects, VALUES and expressions, and the number of
-    a LIMIT. Properties, classes, graph names, datatypes and the template of CONSTRUCT are
-    vocabulary, not constants.
-
-    Args:
-        query: SPARQL text with its prefixes, or rdflib's algebra of it.
-
-    Raises:
-        QueryError: If the query does not parse.
-
-    Examples:
-        >>> sorted(constants_of(
-        ...     "SELECT ?s { ?s a <http://u/T> ; <http://u/p> <http://u/2>, <http://u/1> }"))
-        [rdflib.term.URIRef('http://u/1'), rdflib.term.URIRef('http://u/2')]
-    """
+    """Return the constants that a query's answer depends on, each once."""
     if isinstance(query, str):
         try:
             query = parse_algebra(query)
@@ -117,26 +101,7 @@ def unmentioned(
     *,
     language: str = "en",
 ) -> list[URIRef | Literal]:
-    """Return the constants of a query that its question does not mention.
-
-    A literal is mentioned by its text (small numbers also in words), an IRI by its local name, by
-    its last word or all but its last word, or by one of its names in the data. Words may have
-    endings (*kinase*, *kinases*); Italian ones may also change their last vowel.
-
-    Args:
-        question: The question in natural language.
-        query: The gold, as `constants_of` takes it.
-        names: Returns the names of an IRI in the data: labels, symbols, common names.
-        language: The question's language; it decides number words and inflection.
-
-    Examples:
-        >>> unmentioned("Quali aggettivi?", "SELECT ?s { ?s <p> 'aggettivo' }", lambda i: [],
-        ...             language="it")
-        []
-        >>> unmentioned("Which have at least two parts?", "SELECT ?s { ?s <p> 2, 3 }", lambda i: [])
-        ... # doctest: +ELLIPSIS
-        [rdflib.term.Literal('3', ...)]
-    """
+    """Return the constants of a query that its question does not mention."""
     said = _words(question)
     return [
         constant
@@ -184,16 +149,7 @@ def _says(said: str, name: str, language: str) -> bool:
 
 
 def schema_names_in(question: str, schema_iris: Iterable[str]) -> list[str]:
-    """Return the names of classes and properties that a question contains.
-
-    Only names that no biologist would say count (``scientificName``, ``Disease_Annotation``,
-    ``up:mass``), not plain words such as "organism".
-
-    Examples:
-        >>> schema_names_in("Which scientificName has the organism?",
-        ...                 ["http://u/scientificName", "http://u/organism"])
-        ['scientificName']
-    """
+    """Return the names of classes and properties that a question contains."""
     local = {re.split(r"[/#]", iri)[-1] for iri in schema_iris}
     telling = {name for name in local if re.search(r"[a-z][A-Z]|_", name)}
     words = re.findall(r"[\w-]+(?::[\w.-]+)?", question)
@@ -201,11 +157,7 @@ def schema_names_in(question: str, schema_iris: Iterable[str]) -> list[str]:
 
 
 def schema_names(pack: Pack) -> dict[URIRef, list[str]]:
-    """Return the labels of IRIs in a pack's schema, in all languages.
-
-    Raises:
-        UsageError: If the schema cannot be read.
-    """
+    """Return the labels of IRIs in a pack's schema, in all languages."""
     if pack.schema is None:
         return {}
     found: dict[URIRef, list[str]] = defaultdict(list)

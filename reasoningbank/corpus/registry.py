@@ -7,24 +7,54 @@ queries, and nothing of hidden tasks.
 
 from __future__ import annotations
 
+import ipaddress
+import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from reasoningbank.corpus.examples import SCHEMA, read_example_file
 from reasoningbank.corpus.pack import Pack, known_packs, load_pack
-from reasoningbank.corpus.scopes import Scope, query_scopes
+from reasoningbank.corpus.scopes import QueryScope, query_scopes
 from reasoningbank.corpus.shacl import load_corpus
-from reasoningbank.corpus.well_known import Identity, dataset_of, identity_of
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql import address_key
 
-__all__ = ["Registry", "RegistryEndpoint", "UsedGraph", "read_registry"]
+__all__ = ["Registry", "RegistryEndpoint", "UsedGraph", "identity_of", "read_registry"]
 
 #: Questions kept for each endpoint.
 QUESTIONS = 3
+
+
+class Identity(NamedTuple):
+    """An endpoint's name for people, and who runs it."""
+
+    name: str
+    authority: str
+
+
+#: Well-known endpoints by host without ``www.``; a ``*`` in the name is replaced by the dataset in
+#: the path.
+_BY_HOST = {
+    host: Identity(**known)
+    for host, known in json.loads(
+        Path(__file__).with_name("well_known.json").read_text("utf-8")
+    ).items()
+}
+#: Parts of hosts and paths that do not identify the data.
+_GENERIC = frozenset(
+    (
+        "www", "sparql", "rdf", "data", "query", "api", "endpoint", "endpoints", "services",
+        "service", "repositories", "repository", "blazegraph", "bigdata", "namespace", "virtuoso",
+        "fuseki", "ds", "sib", "lod", "linked-data", "kb", "public", "store", "beta", "default",
+    )
+)  # fmt: skip
+#: Second-level domains of registrars: the name comes before both levels.
+_SECOND_LEVEL = frozenset(["ac", "co", "com", "edu", "go", "gov", "ne", "net", "or", "org"])
 
 
 @dataclass(frozen=True)
@@ -97,7 +127,7 @@ class _Use:
     question: str
     targets: tuple[str, ...]
     declared: tuple[str, ...]
-    scopes: tuple[Scope, ...] | None
+    scopes: tuple[QueryScope, ...] | None
 
 
 @dataclass
@@ -253,3 +283,36 @@ def _with_unique_names(endpoints: Iterable[RegistryEndpoint]) -> list[RegistryEn
         taken.add(name.casefold())
         out.append(endpoint if name == endpoint.name else replace(endpoint, name=name))
     return out
+
+
+def identity_of(url: str) -> Identity:
+    """Return name and publisher of an endpoint."""
+    parts = urlsplit(url if address_key(url) else "")
+    host = (parts.hostname or "").removeprefix("www.").rstrip(".")
+    known = _BY_HOST.get(host)
+    if known is None:
+        return _derived(host or url)
+    dataset = dataset_of(url)
+    if known.name.startswith(f"{dataset.upper()} ") or not dataset:
+        return known._replace(name=known.name.removesuffix(" *"))
+    return known._replace(name=known.name.replace("*", dataset))
+
+
+def dataset_of(url: str) -> str:
+    """Return the part of an address's path that identifies the data, or ``''``."""
+    parts = [part for part in urlsplit(url).path.split("/") if part]
+    telling = [part for part in parts if part.lower() not in _GENERIC]
+    return telling[-1] if telling else ""
+
+
+def _derived(host: str) -> Identity:
+    try:
+        return Identity(str(ipaddress.ip_address(host)), host)
+    except ValueError:
+        labels = host.split(".")
+    suffix = 2 if len(labels) > 2 and labels[-2] in _SECOND_LEVEL and len(labels[-1]) == 2 else 1
+    rest = labels[:-suffix] or labels
+    telling = [label for label in rest if label not in _GENERIC]
+    name = (telling or rest)[-1]
+    authority = ".".join(labels[-suffix - 1 :])
+    return Identity(name if "-" in name else name.capitalize(), authority)

@@ -14,18 +14,14 @@ from reasoningbank.sparql import address_key
 from reasoningbank.sparql.tokens import Token
 from reasoningbank.sparql.tree import outline
 
-__all__ = ["Scope", "query_scopes"]
+__all__ = ["QueryScope", "query_scopes"]
 
 _UNREAD = "close its brackets, and name addresses and graphs as IRIs"
 
 
 @dataclass(frozen=True)
-class Scope:
-    """What a query names in the part that one endpoint answers.
-
-    The endpoint is ``''`` for the one that is queried; graphs are the IRIs of FROM, FROM NAMED and
-    GRAPH; prefixes are those of the names used.
-    """
+class QueryScope:
+    """What a query names in the part that one endpoint answers."""
 
     endpoint: str
     graphs: tuple[str, ...] = ()
@@ -33,21 +29,8 @@ class Scope:
 
 
 @lru_cache(maxsize=8192)
-def query_scopes(query: str) -> tuple[Scope, ...]:
-    """Return the scopes of a query, that of the queried endpoint first.
-
-    A SERVICE or GRAPH with a variable counts for every IRI that VALUES or BIND gives the variable.
-    A SERVICE whose address is not HTTP, or has a fragment (``wikibase:label``), is no endpoint; its
-    content belongs to the scope around it.
-
-    Raises:
-        QueryError: If the structure of the query cannot be read.
-
-    Examples:
-        >>> query = "ASK FROM <http://g/1> { SERVICE <http://r/> { GRAPH <http://g/2> {} } }"
-        >>> [(scope.endpoint, scope.graphs) for scope in query_scopes(query)]
-        [('', ('http://g/1',)), ('http://r/', ('http://g/2',))]
-    """
+def query_scopes(query: str) -> tuple[QueryScope, ...]:
+    """Return the scopes of a query, that of the queried endpoint first."""
     shape = outline(query)
     return _Walk(shape.body, shape.declared).scopes()
 
@@ -63,7 +46,7 @@ class _Walk:
         self._prefixes: dict[str, dict[str, str]] = defaultdict(dict)
         self._seen: dict[str, None] = {"": None}
 
-    def scopes(self) -> tuple[Scope, ...]:
+    def scopes(self) -> tuple[QueryScope, ...]:
         open_braces: list[tuple[str, ...]] = []
         here: tuple[str, ...] = ("",)
         entering: tuple[str, ...] | None = None
@@ -89,7 +72,7 @@ class _Walk:
         if open_braces:
             raise QueryError("a '{' is not closed", hint=_UNREAD)
         return tuple(
-            Scope(name, tuple(self._graphs[name]), tuple(self._prefixes[name].items()))
+            QueryScope(name, tuple(self._graphs[name]), tuple(self._prefixes[name].items()))
             for name in self._seen
         )
 

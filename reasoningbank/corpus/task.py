@@ -91,10 +91,7 @@ class Task:
 
 
 class LoadedTask(Task):
-    """A task whose complexity, features and group are computed at first access.
-
-    Parsing takes about 18 ms per query.
-    """
+    """A task whose complexity, features and group are computed at first access."""
 
     @cached_property
     def complexity(self) -> Complexity:

@@ -182,11 +182,7 @@ def _vocabulary_of(written: str) -> tuple[str, ...] | None:
 
 
 def shapes_file() -> Path:
-    """Return the file of the SHACL shapes, in the repository or in an installed package.
-
-    Raises:
-        SetupError: If it is missing.
-    """
+    """Return the file of the SHACL shapes, in the repository or in an installed package."""
     package = Path(__file__).resolve().parent.parent
     for home in (package, package.parent):
         file = home / "ontology" / "shapes" / "examples.ttl"
@@ -201,10 +197,7 @@ def _shapes() -> Graph:
 
 
 def _shape_findings(examples: Sequence[_Example]) -> Iterator[Finding]:
-    """Check examples with the shapes, misspelled properties as they were meant.
-
-    pySHACL takes about 0.1 s to start, so all are checked in one graph, each under its own IRI.
-    """
+    """Check examples with the shapes, misspelled properties as they were meant."""
     import pyshacl
 
     if not examples:
@@ -263,10 +256,7 @@ def _as_written(task: Task, texts: Mapping[tuple[str, str], Sequence[str]]) -> s
 
 
 def _check_query(task: Task, text: str) -> _CheckedQuery:
-    """Parse a gold with rdflib and Oxigraph, and compare its SERVICEs with what it declares.
-
-    It is prepared as a client would, so what clients correct is no finding.
-    """
+    """Parse a gold with rdflib and Oxigraph, and compare its SERVICEs with what it declares."""
     if task.form == "UPDATE":
         return _CheckedQuery(task, None, tuple(_check_update(task)))
     declared = declared_prefixes(task.expected_sparql)

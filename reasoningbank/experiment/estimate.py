@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal, NamedTuple
 
-import reasoningbank
 from reasoningbank.agents import make_agent
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment.config import Arm, Experiment, parse_experiment, seeds_of
@@ -30,6 +29,8 @@ __all__ = ["ArmEstimate", "MatchLevel", "RunEstimate", "estimate_run"]
 #: another model. none: nothing was measured.
 MatchLevel = Literal["own", "same", "similar", "model", "none"]
 
+_LEVELS: tuple[MatchLevel, ...] = ("own", "same", "similar", "model")
+_Amounts = Mapping[str, float | None]
 AMOUNTS = ("lm_calls", "prompt_tokens", "completion_tokens", "seconds", "dollars", "requests")
 #: At most this many trials of one arm are read, evenly spaced.
 _MOST = 60
@@ -89,7 +90,10 @@ def estimate_run(
     """Estimate what the trials that are not on disk yet will take."""
     runs = _read_runs((folder.path, *(_known_runs(folder) if sources is None else sources)))
     notes: tuple[str, ...] = ()
-    if (manifest := folder.manifest) is not None and not _is_run_of(manifest, experiment):
+    own = next((run for run in runs if run.folder.path == folder.path), None)
+    if folder.manifest and (
+        own is None or own.experiment.fingerprint() != experiment.fingerprint()
+    ):
         notes = (f"{folder.path} holds another run and would be refused; use another with --out",)
     todo = [job for job in planned if notes or not folder.done(job.key)]
     all_trials, left = (Counter(job.arm.name for job in jobs) for jobs in (planned, todo))
@@ -126,17 +130,23 @@ class _PastRun(NamedTuple):
     tasks: tuple[str, ...]
     created: str
 
+    def trials(self, arm: Arm) -> list[TrialRecord]:
+        """Return trials of an arm, evenly spaced, without errors and damaged files."""
+        seeds = seeds_of(self.experiment, arm)
+        keys = [TrialKey(arm.name, task, seed) for task in self.tasks for seed in seeds]
+        keys = [key for key in keys if self.folder.done(key)]
+        found = []
+        for key in keys[:: max(1, -(-len(keys) // _MOST))]:
+            with contextlib.suppress(RecordError):
+                found.append(self.folder.read(key))
+        return [trial for trial in found if trial.status != "error"]
 
-def _known_runs(folder: RunFolder) -> list[Path]:
-    root = Path(reasoningbank.__file__).parent
-    results = [Path("experiments/results"), root / "results", root.parent / "experiments/results"]
-    found = {
-        manifest.parent.resolve()
-        for place in (folder.path.parent, Path("runs"), *results)
-        if place.is_dir()
-        for manifest in place.glob("*/manifest.json")
-    }
-    return sorted(found - {folder.path.resolve()})
+
+def _known_runs(folder: RunFolder) -> set[Path]:
+    root = Path(__file__).parents[1]
+    results = (Path("experiments/results"), root / "results", root.parent / "experiments/results")
+    places = (folder.path.parent, Path("runs"), *results)
+    return {file.parent.resolve() for place in places for file in place.glob("*/manifest.json")}
 
 
 def _read_runs(paths: Iterable[Path]) -> list[_PastRun]:
@@ -152,11 +162,34 @@ def _read_runs(paths: Iterable[Path]) -> list[_PastRun]:
     return sorted(runs.values(), key=lambda run: run.created, reverse=True)
 
 
-def _is_run_of(manifest: Mapping[str, Any], experiment: Experiment) -> bool:
-    with contextlib.suppress(UsageError):
-        past = parse_experiment(manifest["experiment"])
-        return past.fingerprint() == experiment.fingerprint()
-    return False
+def _estimate(
+    experiment: Experiment,
+    names: tuple[str, str, str],
+    counts: tuple[int, int],
+    measured: Sequence[_Amounts],
+    bounds: _Amounts,
+    **basis: Any,
+) -> ArmEstimate:
+    """Return the estimate of an arm or its judge, called by arm, agent and model."""
+    (arm, agent, lm), todo = names, counts[1]
+    means = _means(measured) if measured else dict(bounds)
+    if basis.get("match") == "model":
+        # Another model is faster or slower, and its price does not apply.
+        means |= {"seconds": None, "dollars": None}
+    if means["dollars"] is None:
+        means["dollars"] = _price(lm, means)
+    local = lm and parse_name(lm).is_local
+    amounts = {
+        name: 0.0 if not todo else None if mean is None else mean * todo
+        for name, mean in means.items()
+    }
+    if amounts["seconds"] is not None and not local:
+        # Trials of a local model share this machine's cores and gain nothing side by side.
+        amounts["seconds"] /= max(1, min(experiment.executor.workers, todo))
+    notes = () if amounts["dollars"] is not None else (f"{arm}: no price is known for {lm}",)
+    return ArmEstimate(
+        arm, agent, lm, *counts, amounts, not measured, measured=len(measured), notes=notes, **basis
+    )
 
 
 def _estimate_arm(
@@ -167,25 +200,29 @@ def _estimate_arm(
     runs: Sequence[_PastRun],
 ) -> ArmEstimate:
     uses_lm = make_agent(arm.agent).uses_lm
-    match, trials, names = _measured(experiment, arm, folder, runs)
-    lm = arm.lm if uses_lm else ""
-    notes = []
-    if trials:
-        means = _means([_amounts(trial) for trial in trials])
-        if match == "model":
-            # Another model is faster or slower, and its price does not apply.
-            means |= {"seconds": None, "dollars": None}
-    else:
-        means = _bounds(experiment, arm, uses_lm=uses_lm)
-    if means["dollars"] is None:
-        means["dollars"] = _price(lm, means)
-        if means["dollars"] is None and counts[1]:
-            notes.append(f"{arm.name}: no price is known for {lm}")
-    amounts = _times(means, counts[1], _at_once(experiment, lm, counts[1]))
-    return ArmEstimate(
-        arm.name, arm.agent, lm, *counts, amounts, not trials, match, len(trials), names,
-        tuple(notes) if counts[1] else (),
-    )  # fmt: skip
+    found: dict[MatchLevel, list[tuple[_PastRun, Arm]]] = defaultdict(list)
+    for run in runs:
+        for other in run.experiment.arms:
+            level = _match_level(experiment, arm, run.experiment, other, uses_lm=uses_lm)
+            if level == "same" and run.folder.path == folder.path and other.name == arm.name:
+                level = "own"
+            found[level].append((run, other))
+    # Of those with other settings, trials on the same pack are the most similar.
+    found["similar"].sort(key=lambda one: one[0].experiment.pack != experiment.pack)
+    trials: list[TrialRecord] = []
+    used: dict[str, None] = {}
+    match: MatchLevel = "none"
+    for level in _LEVELS:
+        for run, other in found[level]:
+            if len(trials) < _ENOUGH and (new := run.trials(other)):
+                match, trials = level, trials + new
+                used[run.experiment.name] = None
+        if trials and level == "similar":
+            break
+    names = arm.name, arm.agent, arm.lm if uses_lm else ""
+    bounds = _bounds(experiment, arm, uses_lm=uses_lm)
+    measured = [_amounts(trial) for trial in trials]
+    return _estimate(experiment, names, counts, measured, bounds, match=match, runs=tuple(used))
 
 
 def _estimate_judge(
@@ -193,58 +230,19 @@ def _estimate_judge(
 ) -> ArmEstimate:
     """Return what the LM judge of an arm will take: one call per trial, after the attempt."""
     lm = arm.judge_lm
-    names: tuple[str, ...] = ()
-    measured: list[dict[str, float | None]] = []
+    measured: list[_Amounts] = []
     for run in runs:
-        for other in run.experiment.arms:
-            if other.judge_lm == lm and not measured:
-                said = (t.judgements.get(f"lm:{lm}") for t in _trials(run, other))
-                measured = [_judge_amounts(one) for one in said if one]
-                names = (run.experiment.name,)
-    means = _means(measured) if measured else {**dict.fromkeys(AMOUNTS), "lm_calls": 1.0}
-    means["requests"] = 0.0
-    if means["dollars"] is None:
-        means["dollars"] = _price(lm, means)
-    amounts = _times(means, counts[1], _at_once(experiment, lm, counts[1]))
+        judged = (t for a in run.experiment.arms if a.judge_lm == lm for t in run.trials(a))
+        said = (trial.judgements.get(f"lm:{lm}") for trial in judged)
+        measured = measured or [_judge_amounts(one) for one in said if one]
+    bounds: _Amounts = {**dict.fromkeys(AMOUNTS), "lm_calls": 1.0, "requests": 0.0}
     match: MatchLevel = "same" if measured else "none"
-    bound = not measured
-    runs_used = names if measured else ()
-    return ArmEstimate(
-        arm.name, "judge", lm, *counts, amounts, bound, match, len(measured), runs_used
-    )
+    return _estimate(experiment, (arm.name, "judge", lm), counts, measured, bounds, match=match)
 
 
-def _measured(
-    experiment: Experiment, arm: Arm, folder: RunFolder, runs: Sequence[_PastRun]
-) -> tuple[MatchLevel, list[TrialRecord], tuple[str, ...]]:
-    """Return the most similar measured trials, at what level, and their runs."""
-    found: dict[MatchLevel, list[tuple[_PastRun, Arm]]] = {
-        "own": [], "same": [], "similar": [], "model": [],
-    }  # fmt: skip
-    for run in runs:
-        for other in run.experiment.arms:
-            level = _match_level(experiment, arm, run.experiment, other)
-            if level == "same" and run.folder.path == folder.path and other.name == arm.name:
-                level = "own"
-            if level != "none":
-                found[level].append((run, other))
-    # Of those with other settings, trials on the same pack are the most similar.
-    found["similar"].sort(key=lambda one: one[0].experiment.pack != experiment.pack)
-    trials: list[TrialRecord] = []
-    names: dict[str, None] = {}
-    reached: MatchLevel = "none"
-    for level, arms in found.items():
-        for run, other in arms:
-            if len(trials) >= _ENOUGH or (trials and level == "model"):
-                break
-            if new := list(_trials(run, other)):
-                reached, trials = level, trials + new
-                names[run.experiment.name] = None
-    return reached, trials, tuple(names)
-
-
-def _match_level(experiment: Experiment, arm: Arm, other: Experiment, theirs: Arm) -> MatchLevel:
-    uses_lm = make_agent(arm.agent).uses_lm
+def _match_level(
+    experiment: Experiment, arm: Arm, other: Experiment, theirs: Arm, *, uses_lm: bool
+) -> MatchLevel:
     if theirs.agent != arm.agent:
         return "none"
     if uses_lm and theirs.lm != arm.lm:
@@ -252,31 +250,17 @@ def _match_level(experiment: Experiment, arm: Arm, other: Experiment, theirs: Ar
     ignored = {"name", "tasks", "first", "budget", "judge_lm", "seeds", "stream"}
     if not uses_lm:
         ignored |= {"lm", "temperature", "max_tokens", "demonstrations"}
-    mine, them = (
-        (
-            a.model_dump(exclude=ignored),
-            # Seconds only guard against hanging.
-            (a.budget or e.budget).model_dump(exclude={"seconds"}) if uses_lm else None,
-            (e.pack, e.endpoint),
-        )
-        for e, a in ((experiment, arm), (other, theirs))
-    )
-    return "same" if mine == them else "similar"
+
+    def facts(experiment: Experiment, arm: Arm) -> tuple[Any, ...]:
+        # Seconds only guard against hanging.
+        budget = (arm.budget or experiment.budget).model_dump(exclude={"seconds"})
+        place = experiment.pack, experiment.endpoint
+        return arm.model_dump(exclude=ignored), budget if uses_lm else None, place
+
+    return "same" if facts(experiment, arm) == facts(other, theirs) else "similar"
 
 
-def _trials(run: _PastRun, arm: Arm) -> Iterable[TrialRecord]:
-    """Yield trials of an arm, evenly spaced, without errors and damaged files."""
-    seeds = seeds_of(run.experiment, arm)
-    keys = [TrialKey(arm.name, task, seed) for task in run.tasks for seed in seeds]
-    keys = [key for key in keys if run.folder.done(key)]
-    for key in keys[:: max(1, -(-len(keys) // _MOST))]:
-        with contextlib.suppress(RecordError):
-            trial = run.folder.read(key)
-            if trial.status != "error":
-                yield trial
-
-
-def _amounts(trial: TrialRecord) -> dict[str, float | None]:
+def _amounts(trial: TrialRecord) -> _Amounts:
     usage = trial.usage
     # Old verdicts hold the seconds of judging themselves.
     judging = trial.judge_seconds or float((trial.verdict or {}).get("seconds") or 0.0)
@@ -291,11 +275,10 @@ def _amounts(trial: TrialRecord) -> dict[str, float | None]:
     }
 
 
-def _judge_amounts(judgement: Mapping[str, Any]) -> dict[str, float | None]:
+def _judge_amounts(judgement: Mapping[str, Any]) -> _Amounts:
     usage = judgement.get("usage") or {}
-    calls = int(usage.get("lm_calls") or 0) + int(usage.get("cached_calls") or 0)
     return {
-        "lm_calls": calls,
+        "lm_calls": int(usage.get("lm_calls") or 0) + int(usage.get("cached_calls") or 0),
         "prompt_tokens": int(usage.get("prompt_tokens") or 0),
         "completion_tokens": int(usage.get("completion_tokens") or 0),
         "seconds": float(judgement.get("seconds") or 0.0),
@@ -304,7 +287,7 @@ def _judge_amounts(judgement: Mapping[str, Any]) -> dict[str, float | None]:
     }
 
 
-def _bounds(experiment: Experiment, arm: Arm, *, uses_lm: bool) -> dict[str, float | None]:
+def _bounds(experiment: Experiment, arm: Arm, *, uses_lm: bool) -> _Amounts:
     """Return the most that one trial can take by its budget; None where nothing limits it."""
     budget = arm.budget or experiment.budget
     attempts = arm.sampling.k if arm.sampling else 1
@@ -312,10 +295,10 @@ def _bounds(experiment: Experiment, arm: Arm, *, uses_lm: bool) -> dict[str, flo
     # Budgets are checked before a turn; the step that extracts an answer may follow.
     turns = 1.0 if one_call else min(budget.iterations, budget.lm_calls or math.inf) + 1
     calls = attempts * turns * uses_lm
-    local = uses_lm and parse_name(arm.lm).is_local
+    local = not uses_lm or parse_name(arm.lm).is_local
     return {
         "lm_calls": calls,
-        "prompt_tokens": calls * _LOCAL_CONTEXT if local or not uses_lm else None,
+        "prompt_tokens": calls * _LOCAL_CONTEXT if local else None,
         "completion_tokens": calls * arm.max_tokens,
         "seconds": budget.seconds * attempts if budget.seconds else None,
         "dollars": None,
@@ -323,34 +306,15 @@ def _bounds(experiment: Experiment, arm: Arm, *, uses_lm: bool) -> dict[str, flo
     }
 
 
-def _means(measured: Sequence[Mapping[str, float | None]]) -> dict[str, float | None]:
+def _means(measured: Sequence[_Amounts]) -> dict[str, float | None]:
     found: dict[str, float | None] = {}
     for name in AMOUNTS:
-        values = [one[name] for one in measured]
-        known = [value for value in values if value is not None]
-        found[name] = fmean(known) if known and len(known) == len(values) else None
+        values = [value for one in measured if (value := one[name]) is not None]
+        found[name] = fmean(values) if len(values) == len(measured) else None
     return found
 
 
-def _times(means: Mapping[str, float | None], trials: int, at_once: int) -> dict[str, float | None]:
-    found = {
-        name: 0.0 if not trials else None if mean is None else mean * trials
-        for name, mean in means.items()
-    }
-    if found["seconds"] is not None:
-        found["seconds"] /= at_once
-    return found
-
-
-def _at_once(experiment: Experiment, lm: str, todo: int) -> int:
-    """Return how many trials gain time by running side by side."""
-    # A local model uses this machine's cores, so its trials gain nothing.
-    if lm and parse_name(lm).is_local:
-        return 1
-    return max(1, min(experiment.executor.workers, todo))
-
-
-def _price(lm: str, means: Mapping[str, float | None]) -> float | None:
+def _price(lm: str, means: _Amounts) -> float | None:
     price = price_of(lm) if lm else None
     if not lm or (price is not None and price.prompt == price.completion == 0):
         return 0.0

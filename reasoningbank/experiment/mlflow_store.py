@@ -14,27 +14,12 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from statistics import fmean, median
 from typing import Any
 
-from mlflow import MlflowClient
-from mlflow.entities import (
-    Assessment,
-    AssessmentError,
-    AssessmentSource,
-    Expectation,
-    Feedback,
-    Metric,
-    Param,
-    RunStatus,
-    RunTag,
-    Span,
-    SpanType,
-    TraceInfo,
-    TraceLocation,
-    TraceState,
-)
+from mlflow import MlflowClient, entities
+from mlflow.entities import Feedback, Span, SpanType, TraceState
 from mlflow.tracing.client import TracingClient
 from mlflow.tracing.constant import (
     CostKey,
@@ -48,10 +33,14 @@ from reasoningbank.experiment.records import TrialKey, TrialRecord
 from reasoningbank.experiment.storage import plain
 from reasoningbank.trajectory import Event, Trajectory
 
-__all__ = ["TraceStore", "metrics_by_arm", "nanoseconds", "spans_of", "trace_info"]
+__all__ = ["TraceStore", "metrics_by_arm", "nanoseconds", "spans_of"]
 
-#: MLflow's limits: entries per batch, characters per value, traces per page.
-_BATCH, _VALUE, _PAGE = 100, 500, 500
+#: Tags that identify traces.
+RUN_TAG = "reasoningbank.run"
+TRIAL_TAG = "reasoningbank.trial"
+EDITION_TAG = "reasoningbank.edition"
+#: MLflow's limits: entries per batch, traces per page; characters per value, preview and tag.
+_BATCH, _PAGE, _VALUE, _PREVIEW, _TAG = 100, 500, 500, 1_000, 250
 
 
 class TraceStore:
@@ -63,68 +52,72 @@ class TraceStore:
         self._client = MlflowClient(tracking_uri=uri)
         self._traces = TracingClient(uri)
         self._records: dict[TrialKey, TrialRecord] = {}
-        self._run = _run_id(manifest)
-        self._experiment = self._experiment_id(manifest)
-        self._mlflow_run = self._run_in_mlflow(manifest, name)
+        self._run = _sha(f"{manifest.get('fingerprint', '')}\0{manifest.get('created', '')}", 16)
+        experiment = str(manifest.get("experiment", {}).get("name", "reasoningbank"))
+        found = self._client.get_experiment_by_name(experiment)
+        self._experiment = str(
+            found.experiment_id if found else self._client.create_experiment(experiment)
+        )
+        self._mlflow_run = self._open_run(manifest, name)
         self._known = dict(self._logged())
 
     def log(self, record: TrialRecord) -> None:
         """Log a trial unless its trace exists; replace the trace of a trial that was run again."""
         self._records[record.key] = replace(record, trajectory=Trajectory(), rollouts=())
-        name = trial_name(record.key)
+        name, edition = _trial_name(record.key), _edition(record)
         known = self._known.get(name)
-        if known is not None and known[0] == edition(record):
+        if known is not None and known[0] == edition:
             return
-        digits = trace_digits(self._run, record)
-        # Tags come last: a trace without them is incomplete and logged again.
+        digits = _sha(f"{self._run}\0{name}\0{edition}", 32)
         self._traces.log_spans(self._experiment, spans_of(record, digits))
-        self._traces.start_trace(trace_info(record, self._run, self._experiment, self._mlflow_run))
+        # Tags come last: a trace without them is incomplete and logged again.
+        self._traces.start_trace(self._info(record, digits))
         if known is not None:
             self._client.delete_traces(self._experiment, trace_ids=[known[1]])
-        self._known[name] = edition(record), f"tr-{digits}"
+        self._known[name] = edition, f"tr-{digits}"
 
     def finish(self, status: str) -> None:
-        """Log the metrics of each arm and end MLflow's run."""
+        """Log the metrics of each arm and end MLflow's run with this status."""
         at = int(time.time() * 1_000)
-        metrics = [Metric(k, v, at, 0) for k, v in metrics_by_arm(self._records.values()).items()]
-        for start in range(0, len(metrics), _BATCH):
-            self._client.log_batch(self._mlflow_run, metrics=metrics[start : start + _BATCH])
+        self._log_batches(
+            metrics=[
+                entities.Metric(k, v, at, 0)
+                for k, v in metrics_by_arm(self._records.values()).items()
+            ]
+        )
         # Not set_terminated, which prints an address on standard output.
         self._traces.store.update_run_info(
-            self._mlflow_run, RunStatus.from_string(status), end_time=at, run_name=None
+            self._mlflow_run, entities.RunStatus.from_string(status), end_time=at, run_name=None
         )
 
-    def _experiment_id(self, manifest: Mapping[str, Any]) -> str:
-        name = str(manifest.get("experiment", {}).get("name", "reasoningbank"))
-        found = self._client.get_experiment_by_name(name)
-        return str(found.experiment_id if found else self._client.create_experiment(name))
-
-    def _run_in_mlflow(self, manifest: Mapping[str, Any], name: str) -> str:
-        found = self._client.search_runs(
-            [self._experiment], f"tags.`{RUN_TAG}` = '{self._run}'", max_results=1
-        )
+    def _open_run(self, manifest: Mapping[str, Any], name: str) -> str:
+        wanted = f"tags.`{RUN_TAG}` = '{self._run}'"
+        found = self._client.search_runs([self._experiment], wanted, max_results=1)
         if found:
             run_id = str(found[0].info.run_id)
             self._client.update_run(run_id, status="RUNNING")
             return run_id
-        run_id = str(self._client.create_run(self._experiment, run_name=name).info.run_id)
-        params = [Param(k, v) for k, v in _params(manifest)]
-        for start in range(0, len(params), _BATCH):
-            self._client.log_batch(run_id, params=params[start : start + _BATCH])
+        self._mlflow_run = str(self._client.create_run(self._experiment, run_name=name).info.run_id)
+        self._log_batches(params=[entities.Param(k, v) for k, v in _params(manifest)])
+        tags = {
+            "mlflow.note.content": str(manifest.get("experiment", {}).get("title") or ""),
+            **dict(_flat(manifest.get("versions", {}), "version.")),
+            **dict(_flat(manifest.get("hashes", {}), "hash.")),
+            "fingerprint": str(manifest.get("fingerprint", "")),
+            RUN_TAG: self._run,
+        }
         # Last, so that a run that is found by its tag has its params.
-        self._client.log_batch(run_id, tags=[RunTag(k, v) for k, v in self._tags(manifest)])
-        return run_id
+        self._log_batches(tags=[entities.RunTag(k, v) for k, v in tags.items()])
+        return self._mlflow_run
 
-    def _tags(self, manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-        yield "mlflow.note.content", str(manifest.get("experiment", {}).get("title") or "")
-        for package, version in manifest.get("versions", {}).items():
-            yield f"version.{package}", str(version)
-        for part, value in _flat(manifest.get("hashes", {})):
-            yield f"hash.{part}", value
-        yield "fingerprint", str(manifest.get("fingerprint", ""))
-        yield RUN_TAG, self._run
+    def _log_batches(self, **entries: list[Any]) -> None:
+        for kind, values in entries.items():
+            for start in range(0, len(values), _BATCH):
+                batch: dict[str, Any] = {kind: values[start : start + _BATCH]}
+                self._client.log_batch(self._mlflow_run, **batch)
 
     def _logged(self) -> Iterator[tuple[str, tuple[str, str]]]:
+        """Yield edition and trace id by name of each trial that is logged."""
         token: str | None = None
         while True:
             page = self._client.search_traces(
@@ -141,348 +134,34 @@ class TraceStore:
             if not token:
                 return
 
-
-def _run_id(manifest: Mapping[str, Any]) -> str:
-    parts = f"{manifest.get('fingerprint', '')}\0{manifest.get('created', '')}"
-    return hashlib.sha256(parts.encode()).hexdigest()[:16]
-
-
-def _params(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    experiment = dict(manifest.get("experiment", {}))
-    arms = experiment.pop("arms", ())
-    yield "task_count", str(len(manifest.get("tasks", ())))
-    yield from _flat({k: v for k, v in experiment.items() if k not in {"name", "title"}})
-    yield "arms", ", ".join(str(arm.get("name")) for arm in arms)
-    for arm in arms:
-        yield from _flat({k: v for k, v in arm.items() if k != "name"}, f"arm.{arm.get('name')}.")
-
-
-def _flat(data: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
-    for key, value in data.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{before}{key}.")
-        elif isinstance(value, (list, tuple)):
-            if value:
-                yield f"{before}{key}", ", ".join(str(plain(v)) for v in value)[:_VALUE]
-        elif value is not None and value != "":
-            yield f"{before}{key}", str(plain(value))[:_VALUE]
-
-
-#: Tags that identify traces.
-RUN_TAG = "reasoningbank.run"
-TRIAL_TAG = "reasoningbank.trial"
-EDITION_TAG = "reasoningbank.edition"
-
-#: MLflow's limits on the characters of a preview and of a tag.
-_PREVIEW, _TAG = 1_000, 250
-
-
-def trial_name(key: TrialKey) -> str:
-    """Return the name of a trial within its run: arm, task and seed."""
-    name: str = plain(f"{key.arm}/{key.task}/{key.seed}")
-    if len(name) <= _TAG:
-        return name
-    return f"{name[: _TAG - 17]}~{hashlib.sha256(name.encode()).hexdigest()[:16]}"
-
-
-def edition(record: TrialRecord) -> str:
-    """Return a text that changes when a trial is run or judged again."""
-    said = json.dumps([record.verdict, record.judgements], sort_keys=True, default=str)
-    return f"{record.started} {hashlib.sha256(said.encode()).hexdigest()[:12]}"
-
-
-def trace_digits(run: str, record: TrialRecord) -> str:
-    """Return the id of a trial's trace, 32 hexadecimal digits; the same whenever it is logged."""
-    parts = f"{run}\0{trial_name(record.key)}\0{edition(record)}"
-    return hashlib.sha256(parts.encode()).hexdigest()[:32]
-
-
-def trace_info(record: TrialRecord, run: str, experiment_id: str, mlflow_run: str) -> TraceInfo:
-    """Return the metadata, tags and assessments of a trial's trace."""
-    used = record.usage
-    answer = record.sparql if record.sparql is not None else record.answer
-    began = nanoseconds(record.started)
-    tokens = token_usage(used.prompt_tokens, used.completion_tokens, used.cached_prompt_tokens)
-    return TraceInfo(
-        trace_id=f"tr-{trace_digits(run, record)}",
-        trace_location=TraceLocation.from_experiment_id(experiment_id),
-        request_time=began // 10**6,
-        execution_duration=round((used.seconds + record.judge_seconds) * 1_000),
-        state=TraceState.ERROR if record.status == "error" else TraceState.OK,
-        request_preview=plain(record.question)[:_PREVIEW],
-        response_preview=plain(answer)[:_PREVIEW],
-        client_request_id=trial_name(record.key),
-        trace_metadata={
-            TraceMetadataKey.SOURCE_RUN: mlflow_run,
-            TraceMetadataKey.TOKEN_USAGE: json.dumps(tokens),
-        },
-        tags=_tags(record, run),
-        assessments=list(_assessments(record, began // 10**6)),
-    )
-
-
-def _tags(record: TrialRecord, run: str) -> dict[str, str]:
-    key = record.key
-    facts: dict[str, Any] = {
-        TraceTagKey.TRACE_NAME: f"{key.arm} · {key.task}",
-        RUN_TAG: run,
-        TRIAL_TAG: trial_name(key),
-        EDITION_TAG: edition(record),
-        "arm": key.arm,
-        "task": key.task,
-        "seed": key.seed,
-        "status": record.status,
-        "strict": str(record.strict).lower() if record.verdict is not None else None,
-        "complexity": record.complexity,
-        "form": record.form,
-        "group": record.group,
-        "note": record.error,
-        "step": record.step,
-        "memory": record.memory,
-        "tries": record.tries if record.tries > 1 else None,
-    }
-    return {k: plain(str(v))[:_TAG] for k, v in facts.items() if v is not None and v != ""}
-
-
-def _assessments(record: TrialRecord, at_ms: int) -> Iterator[Assessment]:
-    code = AssessmentSource(source_type="CODE", source_id="execution judge")
-    if record.gold:
-        yield Expectation(name="gold", value=plain(record.gold), source=code, **_times(at_ms))
-    verdict = record.verdict
-    if verdict is not None:
-        reason = plain(str(verdict.get("reason", "")))
-        broken = verdict.get("status") == "gold_defect"
-        for name, value in (
-            ("strict", record.strict),
-            ("lenient", bool(verdict.get("lenient"))),
-            ("f1", record.f1),
-        ):
-            yield Feedback(
-                name=name,
-                value=None if broken else value,
-                error=AssessmentError("gold_defect", reason) if broken else None,
-                source=code,
-                rationale=reason,
-                **_times(at_ms),
-            )
-    for judge, judgement in record.judgements.items():
-        success = judgement.get("success")
-        said = plain(str(judgement.get("reason", "")))
-        yield Feedback(
-            name=judge,
-            value=success,
-            error=AssessmentError("no_verdict", said) if success is None else None,
-            source=AssessmentSource(source_type="LLM_JUDGE", source_id=judge),
-            rationale=said,
-            **_times(at_ms),
+    def _info(self, record: TrialRecord, digits: str) -> entities.TraceInfo:
+        used = record.usage
+        answer = record.sparql if record.sparql is not None else record.answer
+        tokens = _tokens(used.prompt_tokens, used.completion_tokens, used.cached_prompt_tokens)
+        began_ms = nanoseconds(record.started) // 10**6
+        return entities.TraceInfo(
+            trace_id=f"tr-{digits}",
+            trace_location=entities.TraceLocation.from_experiment_id(self._experiment),
+            request_time=began_ms,
+            execution_duration=round((used.seconds + record.judge_seconds) * 1_000),
+            state=TraceState.ERROR if record.status == "error" else TraceState.OK,
+            request_preview=plain(record.question)[:_PREVIEW],
+            response_preview=plain(answer)[:_PREVIEW],
+            client_request_id=_trial_name(record.key),
+            trace_metadata={
+                TraceMetadataKey.SOURCE_RUN: self._mlflow_run,
+                TraceMetadataKey.TOKEN_USAGE: json.dumps(tokens),
+            },
+            tags=_tags(record, self._run),
+            assessments=list(_assessments(record, began_ms)),
         )
-
-
-def _times(at_ms: int) -> dict[str, int]:
-    return {"create_time_ms": at_ms, "last_update_time_ms": at_ms}
-
-
-_OK, _ERROR = "STATUS_CODE_OK", "STATUS_CODE_ERROR"
-
-
-def nanoseconds(started: str, seconds: float = 0.0) -> int:
-    """Return the time `seconds` after `started` (ISO 8601), in nanoseconds since 1970."""
-    began = datetime.fromisoformat(started).astimezone(UTC) - datetime(1970, 1, 1, tzinfo=UTC)
-    whole = began.days * 86_400 + began.seconds
-    return whole * 10**9 + began.microseconds * 1_000 + round(seconds * 1e9)
-
-
-def token_usage(sent: int, made: int, cached: int) -> dict[str, int]:
-    """Return token counts under MLflow's keys."""
-    return {
-        TokenUsageKey.INPUT_TOKENS: sent,
-        TokenUsageKey.OUTPUT_TOKENS: made,
-        TokenUsageKey.TOTAL_TOKENS: sent + made,
-        TokenUsageKey.CACHE_READ_INPUT_TOKENS: cached,
-    }
-
-
-def spans_of(record: TrialRecord, trace: str) -> list[Span]:
-    """Return the spans of a trial, the root first."""
-    return list(_Spans(record, trace).all())
-
-
-class _Spans:
-    def __init__(self, record: TrialRecord, trace: str) -> None:
-        self._record = record
-        self._trace = trace
-        self._results = {e.parent: e for e in record.trajectory.of("tool_result")}
-        self._latest = record.usage.seconds
-
-    def all(self) -> Iterator[Span]:
-        record = self._record
-        inner = [span for event in record.trajectory.events for span in self._event(event)]
-        if record.verdict is not None:
-            inner.append(self._judge(record.verdict))
-        instants = [
-            {
-                "name": event.kind,
-                "time_unix_nano": nanoseconds(record.started, event.at),
-                "attributes": {k: _text(v) for k, v in self._resolved(event).items()},
-            }
-            for event in record.trajectory.of("error", "submit")
-        ]
-        failed = record.error if record.status == "error" else ""
-        yield self._span(
-            "agent",
-            f"{record.key.arm} · {record.key.task}",
-            SpanType.AGENT,
-            (0.0, self._latest),
-            inputs={"question": record.question},
-            outputs={"sparql": record.sparql, "answer": record.answer, "status": record.status},
-            error=failed,
-            instants=instants,
-        )
-        yield from inner
-
-    def _event(self, event: Event) -> Iterator[Span]:
-        data = self._resolved(event)
-        until = event.at + event.seconds
-        if event.kind == "lm_call":
-            yield self._model_call(event, data)
-        elif event.kind == "code":
-            yield self._span(
-                event.index,
-                "python",
-                SpanType.CHAIN,
-                (event.at, until),
-                self._parent(event),
-                inputs={"code": data.get("code")},
-                outputs={"output": data.get("output")},
-            )
-        elif event.kind == "tool_call":
-            end = self._results.get(event.index)
-            said = self._resolved(end) if end else {}
-            yield self._span(
-                event.index,
-                str(data.get("tool", "tool")),
-                SpanType.TOOL,
-                (event.at, end.at + end.seconds if end else until),
-                self._parent(event),
-                inputs=data.get("arguments"),
-                outputs=said.get("result"),
-                error=_text(said.get("error")),
-            )
-        elif event.kind == "memory_retrieved":
-            yield self._span(
-                event.index,
-                "memory",
-                SpanType.RETRIEVER,
-                (event.at, until),
-                self._parent(event),
-                inputs={"query": data.get("query")},
-                outputs=[_document(item) for item in data.get("items") or ()],
-            )
-
-    def _model_call(self, event: Event, data: Mapping[str, Any]) -> Span:
-        sent, made = data.get("prompt_tokens"), data.get("completion_tokens")
-        attributes: dict[str, Any] = {
-            SpanAttributeKey.MODEL: data.get("model"),
-            SpanAttributeKey.MESSAGE_FORMAT: "openai",
-            "from_cache": bool(data.get("from_cache")),
-        }
-        if sent is not None and not data.get("from_cache"):
-            cached = int(data.get("cached_prompt_tokens") or 0)
-            attributes[SpanAttributeKey.CHAT_USAGE] = token_usage(sent, made or 0, cached)
-        if data.get("dollars") is not None:
-            attributes[SpanAttributeKey.LLM_COST] = {CostKey.TOTAL_COST: data["dollars"]}
-        said = {"role": "assistant", "content": data.get("response")}
-        return self._span(
-            event.index,
-            str(data.get("role") or "lm"),
-            SpanType.LLM,
-            (event.at, event.at + event.seconds),
-            self._parent(event),
-            inputs={"messages": data.get("messages")},
-            outputs={"choices": [{"message": said, "finish_reason": data.get("finish_reason")}]},
-            error=_text(data.get("error")),
-            attributes=attributes,
-        )
-
-    def _judge(self, verdict: Mapping[str, Any]) -> Span:
-        began = self._record.usage.seconds
-        return self._span(
-            "judge",
-            "execution judge",
-            SpanType.EVALUATOR,
-            (began, began + self._record.judge_seconds),
-            self._id("agent"),
-            inputs={"sparql": self._record.sparql, "gold": self._record.gold},
-            outputs=dict(verdict),
-        )
-
-    def _span(
-        self,
-        number: int | str,
-        name: str,
-        kind: str,
-        times: tuple[float, float],
-        parent: bytes | None = None,
-        *,
-        inputs: Any = None,
-        outputs: Any = None,
-        error: str = "",
-        attributes: Mapping[str, Any] | None = None,
-        instants: list[dict[str, Any]] | None = None,
-    ) -> Span:
-        self._latest = max(self._latest, times[1])
-        every = {
-            SpanAttributeKey.REQUEST_ID: f"tr-{self._trace}",
-            SpanAttributeKey.SPAN_TYPE: kind,
-            SpanAttributeKey.INPUTS: inputs,
-            SpanAttributeKey.OUTPUTS: outputs,
-            **(attributes or {}),
-        }
-        return Span.from_dict(
-            {
-                "trace_id": _base64(bytes.fromhex(self._trace)),
-                "span_id": _base64(self._id(number)),
-                "parent_span_id": _base64(parent) if parent else None,
-                "name": name,
-                "start_time_unix_nano": nanoseconds(self._record.started, times[0]),
-                "end_time_unix_nano": nanoseconds(self._record.started, times[1]),
-                "status": {"code": _ERROR if error else _OK, "message": error},
-                "attributes": {
-                    k: json.dumps(plain(v), ensure_ascii=False)
-                    for k, v in every.items()
-                    if v is not None
-                },
-                "events": instants or [],
-            }
-        )
-
-    def _parent(self, event: Event) -> bytes:
-        return self._id("agent" if event.parent is None else event.parent)
-
-    def _id(self, number: int | str) -> bytes:
-        return hashlib.sha256(f"{self._trace} {number}".encode()).digest()[:8]
-
-    def _resolved(self, event: Event) -> dict[str, Any]:
-        return dict(plain(self._record.trajectory.resolve(event.data)))
-
-
-def _document(item: Mapping[str, Any]) -> dict[str, Any]:
-    left = {k: v for k, v in item.items() if k not in {"id", "text"}}
-    return {"id": item.get("id"), "page_content": item.get("text"), "metadata": left}
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _base64(raw: bytes) -> str:
-    return base64.b64encode(raw).decode()
 
 
 def metrics_by_arm(records: Iterable[TrialRecord]) -> dict[str, float]:
-    """Return the metrics of each arm as `arm/name`, of its stream as `arm/stream/name`."""
+    """Return the metrics of each arm as `arm/name`, of its stream as `arm/stream/name`.
+
+    Rates, means and medians are over judged trials, as in the run's summary.
+    """
     parts: dict[str, list[TrialRecord]] = defaultdict(list)
     for record in records:
         # Trials of a stream do not count towards the arm's score.
@@ -508,3 +187,276 @@ def metrics_by_arm(records: Iterable[TrialRecord]) -> dict[str, float]:
             numbers["dollars"] = sum(prices)
         found |= {f"{part}/{name}": float(value) for name, value in numbers.items()}
     return found
+
+
+def spans_of(record: TrialRecord, trace: str) -> list[Span]:
+    """Return the spans of a trial with the trace id `trace` (32 hexadecimal digits), root first.
+
+    The root is the agent; its children are model calls, code with the tool calls it made, other
+    tool calls, memory retrieval and the judge. Errors and the submission are events of the root.
+    """
+    made = _Spans(record, trace)
+    inner = [span for event in record.trajectory.events if (span := made.of_event(event))]
+    if record.verdict is not None:
+        began = record.usage.seconds
+        inner.append(
+            made.span(
+                "judge",
+                "execution judge",
+                SpanType.EVALUATOR,
+                (began, began + record.judge_seconds),
+                "agent",
+                inputs={"sparql": record.sparql, "gold": record.gold},
+                outputs=dict(record.verdict),
+            )
+        )
+    root = made.span(
+        "agent",
+        f"{record.key.arm} · {record.key.task}",
+        SpanType.AGENT,
+        (0.0, made.latest),
+        inputs={"question": record.question},
+        outputs={"sparql": record.sparql, "answer": record.answer, "status": record.status},
+        error=record.error if record.status == "error" else "",
+        events=[
+            {
+                "name": event.kind,
+                "time_unix_nano": nanoseconds(record.started, event.at),
+                "attributes": {k: _text(v) for k, v in made.data(event).items()},
+            }
+            for event in record.trajectory.of("error", "submit")
+        ],
+    )
+    return [root, *inner]
+
+
+class _Spans:
+    """Makes the spans of one trial."""
+
+    def __init__(self, record: TrialRecord, trace: str) -> None:
+        self.latest = record.usage.seconds
+        self._record = record
+        self._trace = trace
+        self._results = {e.parent: e for e in record.trajectory.of("tool_result")}
+
+    def data(self, event: Event) -> dict[str, Any]:
+        return dict(plain(self._record.trajectory.resolve(event.data)))
+
+    def of_event(self, event: Event) -> Span | None:
+        data = self.data(event)
+        until = event.at + event.seconds
+        facts: dict[str, Any]
+        match event.kind:
+            case "lm_call":
+                name, kind = str(data.get("role") or "lm"), SpanType.LLM
+                facts = _model_call(data)
+            case "code":
+                name, kind = "python", SpanType.CHAIN
+                facts = {
+                    "inputs": {"code": data.get("code")},
+                    "outputs": {"output": data.get("output")},
+                }
+            case "tool_call":
+                name, kind = str(data.get("tool", "tool")), SpanType.TOOL
+                end = self._results.get(event.index)
+                result = self.data(end) if end else {}
+                until = end.at + end.seconds if end else until
+                facts = {
+                    "inputs": data.get("arguments"),
+                    "outputs": result.get("result"),
+                    "error": _text(result.get("error")),
+                }
+            case "memory_retrieved":
+                name, kind = "memory", SpanType.RETRIEVER
+                items = (dict(item) for item in data.get("items") or ())
+                facts = {
+                    "inputs": {"query": data.get("query")},
+                    "outputs": [
+                        {
+                            "id": i.pop("id", None),
+                            "page_content": i.pop("text", None),
+                            "metadata": i,
+                        }
+                        for i in items
+                    ],
+                }
+            case _:
+                return None
+        parent = "agent" if event.parent is None else event.parent
+        return self.span(event.index, name, kind, (event.at, until), parent, **facts)
+
+    def span(
+        self,
+        number: int | str,
+        name: str,
+        kind: str,
+        times: tuple[float, float],
+        parent: int | str | None = None,
+        *,
+        inputs: Any = None,
+        outputs: Any = None,
+        error: str = "",
+        attributes: Mapping[str, Any] | None = None,
+        events: list[dict[str, Any]] | None = None,
+    ) -> Span:
+        self.latest = max(self.latest, times[1])
+        every = {
+            SpanAttributeKey.REQUEST_ID: f"tr-{self._trace}",
+            SpanAttributeKey.SPAN_TYPE: kind,
+            SpanAttributeKey.INPUTS: inputs,
+            SpanAttributeKey.OUTPUTS: outputs,
+            **(attributes or {}),
+        }
+        started = self._record.started
+        return Span.from_dict(
+            {
+                "trace_id": base64.b64encode(bytes.fromhex(self._trace)).decode(),
+                "span_id": self._id(number),
+                "parent_span_id": None if parent is None else self._id(parent),
+                "name": name,
+                "start_time_unix_nano": nanoseconds(started, times[0]),
+                "end_time_unix_nano": nanoseconds(started, times[1]),
+                "status": {
+                    "code": "STATUS_CODE_ERROR" if error else "STATUS_CODE_OK",
+                    "message": error,
+                },
+                "attributes": {
+                    k: json.dumps(plain(v), ensure_ascii=False)
+                    for k, v in every.items()
+                    if v is not None
+                },
+                "events": events or [],
+            }
+        )
+
+    def _id(self, number: int | str) -> str:
+        digest = hashlib.sha256(f"{self._trace} {number}".encode()).digest()
+        return base64.b64encode(digest[:8]).decode()
+
+
+def _model_call(data: Mapping[str, Any]) -> dict[str, Any]:
+    sent, cached = data.get("prompt_tokens"), bool(data.get("from_cache"))
+    attributes: dict[str, Any] = {
+        SpanAttributeKey.MODEL: data.get("model"),
+        SpanAttributeKey.MESSAGE_FORMAT: "openai",
+        "from_cache": cached,
+    }
+    if sent is not None and not cached:
+        attributes[SpanAttributeKey.CHAT_USAGE] = _tokens(
+            sent, data.get("completion_tokens") or 0, int(data.get("cached_prompt_tokens") or 0)
+        )
+    if data.get("dollars") is not None:
+        attributes[SpanAttributeKey.LLM_COST] = {CostKey.TOTAL_COST: data["dollars"]}
+    reply = {"role": "assistant", "content": data.get("response")}
+    return {
+        "inputs": {"messages": data.get("messages")},
+        "outputs": {"choices": [{"message": reply, "finish_reason": data.get("finish_reason")}]},
+        "error": _text(data.get("error")),
+        "attributes": attributes,
+    }
+
+
+def nanoseconds(started: str, seconds: float = 0.0) -> int:
+    """Return the time `seconds` after `started` (ISO 8601), in nanoseconds since 1970."""
+    began = datetime.fromisoformat(started).astimezone(UTC) - datetime(1970, 1, 1, tzinfo=UTC)
+    return began // timedelta(microseconds=1) * 1_000 + round(seconds * 1e9)
+
+
+def _trial_name(key: TrialKey) -> str:
+    name: str = plain(f"{key.arm}/{key.task}/{key.seed}")
+    return name if len(name) <= _TAG else f"{name[: _TAG - 17]}~{_sha(name, 16)}"
+
+
+def _edition(record: TrialRecord) -> str:
+    """Return a text that changes when a trial is run or judged again."""
+    verdicts = json.dumps([record.verdict, record.judgements], sort_keys=True, default=str)
+    return f"{record.started} {_sha(verdicts, 12)}"
+
+
+def _tags(record: TrialRecord, run: str) -> dict[str, str]:
+    key = record.key
+    facts: dict[str, Any] = {
+        TraceTagKey.TRACE_NAME: f"{key.arm} · {key.task}",
+        RUN_TAG: run,
+        TRIAL_TAG: _trial_name(key),
+        EDITION_TAG: _edition(record),
+        "arm": key.arm,
+        "task": key.task,
+        "seed": key.seed,
+        "status": record.status,
+        "strict": str(record.strict).lower() if record.verdict is not None else None,
+        "complexity": record.complexity,
+        "form": record.form,
+        "group": record.group,
+        "note": record.error,
+        "step": record.step,
+        "memory": record.memory,
+        "tries": record.tries if record.tries > 1 else None,
+    }
+    return {k: plain(str(v))[:_TAG] for k, v in facts.items() if v is not None and v != ""}
+
+
+def _assessments(record: TrialRecord, at_ms: int) -> Iterator[entities.Assessment]:
+    times = {"create_time_ms": at_ms, "last_update_time_ms": at_ms}
+
+    def feedback(name: str, value: Any, reason: str, source: Any, code: str = "") -> Feedback:
+        error = entities.AssessmentError(code, reason) if code else None
+        value = None if code else value
+        return Feedback(
+            name=name, value=value, error=error, source=source, rationale=reason, **times
+        )
+
+    execution = entities.AssessmentSource(source_type="CODE", source_id="execution judge")
+    if record.gold:
+        gold = plain(record.gold)
+        yield entities.Expectation(name="gold", value=gold, source=execution, **times)
+    if (verdict := record.verdict) is not None:
+        reason = plain(str(verdict.get("reason", "")))
+        code = "gold_defect" if verdict.get("status") == "gold_defect" else ""
+        lenient = bool(verdict.get("lenient"))
+        for name, value in (("strict", record.strict), ("lenient", lenient), ("f1", record.f1)):
+            yield feedback(name, value, reason, execution, code)
+    for judge, judgement in record.judgements.items():
+        success, reason = judgement.get("success"), plain(str(judgement.get("reason", "")))
+        source = entities.AssessmentSource(source_type="LLM_JUDGE", source_id=judge)
+        yield feedback(judge, success, reason, source, "no_verdict" if success is None else "")
+
+
+def _params(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    experiment = dict(manifest.get("experiment", {}))
+    arms = experiment.pop("arms", ())
+    yield "task_count", str(len(manifest.get("tasks", ())))
+    yield from _flat({k: v for k, v in experiment.items() if k not in {"name", "title"}})
+    yield "arms", ", ".join(str(arm.get("name")) for arm in arms)
+    for arm in arms:
+        yield from _flat({k: v for k, v in arm.items() if k != "name"}, f"arm.{arm.get('name')}.")
+
+
+def _flat(data: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
+    for key, value in data.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{before}{key}.")
+        elif isinstance(value, (list, tuple)):
+            if value:
+                yield f"{before}{key}", ", ".join(str(plain(v)) for v in value)[:_VALUE]
+        elif value is not None and value != "":
+            yield f"{before}{key}", str(plain(value))[:_VALUE]
+
+
+def _tokens(sent: int, made: int, cached: int) -> dict[str, int]:
+    return {
+        TokenUsageKey.INPUT_TOKENS: sent,
+        TokenUsageKey.OUTPUT_TOKENS: made,
+        TokenUsageKey.TOTAL_TOKENS: sent + made,
+        TokenUsageKey.CACHE_READ_INPUT_TOKENS: cached,
+    }
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _sha(text: str, digits: int) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:digits]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from reasoningbank.corpus import find_task
@@ -27,7 +27,7 @@ from reasoningbank.judge.lm_judge import prompt_hash
 from reasoningbank.lm import open_lm, parse_name
 from reasoningbank.trajectory import Trajectory
 
-__all__ = ["Change", "OpenJudge", "Rejudged", "check_judge", "open_judge", "rejudge_run"]
+__all__ = ["OpenJudge", "Rejudged", "VerdictChange", "check_judge", "open_judge", "rejudge_run"]
 
 #: Consecutive infrastructure failures after which judging stops.
 MOST_FAILURES = 3
@@ -45,7 +45,7 @@ class OpenJudge:
 
 
 @dataclass(frozen=True)
-class Change:
+class VerdictChange:
     """A verdict that came out differently."""
 
     key: TrialKey
@@ -54,7 +54,7 @@ class Change:
     written: bool
 
 
-@dataclass(frozen=True)
+@dataclass
 class Rejudged:
     """The outcome of judging a run again.
 
@@ -77,27 +77,22 @@ class Rejudged:
     judged: int = 0
     known: int = 0
     without_verdict: int = 0
-    changed: tuple[Change, ...] = ()
-    failed: tuple[tuple[TrialKey, str], ...] = ()
+    changed: list[VerdictChange] = field(default_factory=list)
+    failed: list[tuple[TrialKey, str]] = field(default_factory=list)
     undecided: int = 0
     agreement: Agreement | None = None
     rule: Agreement | None = None
-    seconds: tuple[float, ...] = ()
+    seconds: list[float] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
         """Return the outcome as JSON-able data."""
         return {
-            "judge": self.judge,
+            **{one.name: getattr(self, one.name) for one in fields(self)},
             "folder": str(self.folder.path),
-            "judged": self.judged,
-            "known": self.known,
-            "without_verdict": self.without_verdict,
             "changed": [asdict(change) for change in self.changed],
             "failed": [{**asdict(key), "error": error} for key, error in self.failed],
-            "undecided": self.undecided,
             "agreement": self.agreement.to_json() if self.agreement else None,
             "rule": self.rule.to_json() if self.rule else None,
-            "seconds": list(self.seconds),
         }
 
 
@@ -155,12 +150,25 @@ def rejudge_run(
     with hold_run(target):
         if not in_place:
             _copy(folder, target, manifest, on_notice)
-        work = _Work(target, judge, arms, limit, again, overwrite or not in_place)
+        outcome = Rejudged(judge, target)
         with open_judge(judge, target, on_notice) as opened:
-            work.carry_out(opened, on_progress, on_notice)
-    if any(change.written for change in work.changed) and (target.path / "summary.json").exists():
+            todo = _todo(outcome, opened, arms, again, on_notice)[:limit]
+            _judge_all(outcome, opened, todo, overwrite or not in_place, on_progress, on_notice)
+    if (
+        any(change.written for change in outcome.changed)
+        and (target.path / "summary.json").exists()
+    ):
         on_notice(f"{target.path}/summary.json was written before these verdicts")
-    return work.outcome()
+    records = [
+        replace(trial, trajectory=Trajectory())
+        for trial in target.trials(skip_damaged=True)
+        if not arms or trial.key.arm in arms
+    ]
+    said = [r.judgements[judge] for r in records if judge in r.judgements]
+    outcome.undecided = sum(one.get("success") is None for one in said)
+    outcome.agreement = agreement_with(judge, records) if judge != "execution" else None
+    outcome.rule = agreement_with("rule", records)
+    return outcome
 
 
 def _copy(
@@ -189,101 +197,69 @@ def _copy(
             target.write(trial)
 
 
-@dataclass
-class _Work:
-    """One pass of a judge over a run."""
+def _todo(
+    outcome: Rejudged,
+    judge: OpenJudge,
+    arms: tuple[str, ...],
+    again: bool,
+    on_notice: Callable[[str], None],
+) -> list[TrialKey]:
+    """Return the trials to judge; count and report the others."""
+    todo = []
+    for path, record in outcome.folder.read_all():
+        if isinstance(record, RecordError):
+            on_notice(f"{path}: cannot be read and is left out")
+        elif arms and record.key.arm not in arms:
+            continue
+        elif not judge.can_judge(record):
+            outcome.without_verdict += 1
+        elif outcome.judge in record.judgements and not again:
+            outcome.known += 1
+        else:
+            todo.append(record.key)
+    return todo
 
-    folder: RunFolder
-    judge: str
-    arms: tuple[str, ...]
-    limit: int | None
-    again: bool
-    overwrite: bool
-    judged: int = 0
-    known: int = 0
-    without_verdict: int = 0
-    changed: list[Change] = field(default_factory=list)
-    failed: list[tuple[TrialKey, str]] = field(default_factory=list)
-    seconds: list[float] = field(default_factory=list)
 
-    def wanted(self, on_notice: Callable[[str], None] = lambda _: None) -> Iterator[TrialRecord]:
-        """Yield the readable trials of the requested arms; report the others."""
-        for path, found in self.folder.read_all():
-            if isinstance(found, RecordError):
-                on_notice(f"{path}: cannot be read and is left out")
-            elif not self.arms or found.key.arm in self.arms:
-                yield found
-
-    def carry_out(
-        self,
-        judge: OpenJudge,
-        on_progress: Callable[[int, int, TrialKey], None],
-        on_notice: Callable[[str], None],
-    ) -> None:
-        """Judge every trial that needs it, and write its record."""
-        todo = []
-        for record in self.wanted(on_notice):
-            if not judge.can_judge(record):
-                self.without_verdict += 1
-            elif self.judge in record.judgements and not self.again:
-                self.known += 1
-            else:
-                todo.append(record.key)
+def _judge_all(
+    outcome: Rejudged,
+    judge: OpenJudge,
+    todo: list[TrialKey],
+    overwrite: bool,
+    on_progress: Callable[[int, int, TrialKey], None],
+    on_notice: Callable[[str], None],
+) -> None:
+    """Judge trials, and write each record."""
+    folder, in_a_row = outcome.folder, 0
+    for done, key in enumerate(todo):
+        on_progress(done, len(todo), key)
+        record = folder.read(key)
+        try:
+            fresh = judge.judge(record)
+        except (SetupError, RecordError):
+            raise
+        except Exception as error:
+            outcome.failed.append((key, str(error)))
+            in_a_row += not isinstance(error, UsageError)
+            if in_a_row == MOST_FAILURES:
+                on_notice(f"{in_a_row} trials in a row could not be judged: {error}")
+                break
+            continue
         in_a_row = 0
-        for done, key in enumerate(todo[: self.limit]):
-            on_progress(done, len(todo[: self.limit]), key)
-            record = self.folder.read(key)
-            try:
-                fresh = judge.judge(record)
-            except UsageError as error:
-                self.failed.append((key, str(error)))
-                continue
-            except (SetupError, RecordError):
-                raise
-            except Exception as error:
-                self.failed.append((key, str(error)))
-                in_a_row += 1
-                if in_a_row == MOST_FAILURES:
-                    on_notice(f"{in_a_row} trials in a row could not be judged: {error}")
-                    break
-                continue
-            in_a_row = 0
-            self._keep(record, fresh)
-        if self.judged:
-            manifest = self.folder.manifest or {}
-            judges = {**manifest.get("judges", {}), self.judge: dict(judge.fingerprint)}
-            self.folder.write_manifest({**manifest, "judges": judges})
-
-    def _keep(self, record: TrialRecord, fresh: TrialRecord) -> None:
-        self.judged += 1
-        if self.judge == "execution":
-            self.seconds.append(fresh.judge_seconds)
+        outcome.judged += 1
+        if outcome.judge != "execution":
+            outcome.seconds.append(float(fresh.judgements[outcome.judge]["seconds"]))
+        else:
+            outcome.seconds.append(fresh.judge_seconds)
             before, after = dict(record.verdict or {}), dict(fresh.verdict or {})
             if _decision(before) != _decision(after):
-                self.changed.append(Change(record.key, before, after, self.overwrite))
-                if not self.overwrite:
-                    return
-        else:
-            self.seconds.append(float(fresh.judgements[self.judge]["seconds"]))
-        self.folder.write(fresh)
-
-    def outcome(self) -> Rejudged:
-        """Return the outcome, with the agreement over all trials judged so far."""
-        records = [replace(r, trajectory=Trajectory()) for r in self.wanted()]
-        said = [r.judgements[self.judge] for r in records if self.judge in r.judgements]
-        return Rejudged(
-            judge=self.judge,
-            folder=self.folder,
-            judged=self.judged,
-            known=self.known,
-            without_verdict=self.without_verdict,
-            changed=tuple(self.changed),
-            failed=tuple(self.failed),
-            undecided=sum(s.get("success") is None for s in said),
-            agreement=agreement_with(self.judge, records) if self.judge != "execution" else None,
-            rule=agreement_with("rule", records),
-            seconds=tuple(self.seconds),
-        )
+                outcome.changed.append(VerdictChange(key, before, after, overwrite))
+                if not overwrite:
+                    continue
+        folder.write(fresh)
+    if outcome.judged:
+        manifest = folder.manifest or {}
+        judges = {**manifest.get("judges", {}), outcome.judge: dict(judge.fingerprint)}
+        folder.write_manifest({**manifest, "judges": judges})
 
 
 def _decision(verdict: Mapping[str, Any]) -> dict[str, Any]:

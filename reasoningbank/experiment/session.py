@@ -222,7 +222,7 @@ class LearningSession:
         if not isinstance(arm.memory, LearnedMemory) or arm.memory.judge == "execution":
             return record
         judged = judge_attempts(self._context, arm.judge_lm, record)
-        if judged is not record:
+        if judged != record:
             self._folder.write(judged)
         return judged
 

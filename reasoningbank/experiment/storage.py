@@ -180,7 +180,7 @@ class RunStorage:
         return _members(path, state.st_mtime_ns, state.st_size)
 
 
-@functools.lru_cache(maxsize=4)
+@functools.lru_cache(maxsize=32)
 def _members(path: Path, changed: int, size: int) -> Mapping[str, bytes]:
     """Return the content of an archive by name; read once while the file stays the same."""
     found: dict[str, bytes] = {}

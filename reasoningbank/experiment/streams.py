@@ -24,11 +24,11 @@ from reasoningbank.experiment.settings import LearnedMemory, Retries
 from reasoningbank.experiment.storage import RunStorage
 from reasoningbank.judge import findings_of, rule_verdict
 from reasoningbank.memory import Counters, MemoryBank, Snapshot
-from reasoningbank.memory.distillation import Experience
+from reasoningbank.memory.experience import Experience
 from reasoningbank.trajectory import Trajectory, Usage
 
 if TYPE_CHECKING:
-    from reasoningbank.memory.distillation import Distilled
+    from reasoningbank.memory.experience import Distilled
 
 __all__ = [
     "Learner",
@@ -70,7 +70,7 @@ class Snapshots:
             raise RecordError(f"is damaged ({error.what})", where=str(path)) from error
 
     def set_aside(self, name: str) -> Path | None:
-        """Rename a damaged snapshot so that it is made again; return None if there is none."""
+        """Rename a damaged snapshot so that it is made again; return None if it does not exist."""
         if not self._storage.exists(f"memory/{name}.jsonl"):
             return None
         return self._storage.set_aside(f"memory/{name}.jsonl")

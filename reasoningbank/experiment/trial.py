@@ -25,7 +25,7 @@ from reasoningbank.experiment.records import TrialKey, TrialRecord
 from reasoningbank.experiment.sampling import Rollout, Sampled, rollout_seed, sample
 from reasoningbank.experiment.settings import LearnedMemory
 from reasoningbank.findings import Finding
-from reasoningbank.judge import Judgement, LMJudge, Sample, case_of
+from reasoningbank.judge import AnswerSample, Judgement, LMJudge, case_of
 from reasoningbank.judge.lm_judge import MAX_REPLY_TOKENS
 from reasoningbank.lm import UsageCounter, asked_as, parse_name, takes_temperature
 from reasoningbank.refs import RefStore
@@ -223,7 +223,7 @@ class Trial:
             context.endpoint,
             store=store,
             client=context.client,
-            vocabulary=context.schema,
+            schema=context.schema,
             profile=context.profile,
         )
         packs = [context.pack] if context.pack else []
@@ -335,14 +335,9 @@ def _judged_by_lm(context: RunContext, model: str, record: TrialRecord) -> Trial
 
 def judge_record(context: RunContext, model: str, record: TrialRecord) -> TrialRecord:
     """Let a model judge a trial; return its record with the judgement under ``lm:MODEL``."""
+    facts = record.question, record.sparql, record.trajectory
     judgement = judge_with_lm(
-        context,
-        model,
-        record.question,
-        record.sparql,
-        record.trajectory,
-        verdict=record.verdict,
-        evidence=record.evidence,
+        context, model, *facts, verdict=record.verdict, evidence=record.evidence
     )
     return replace(record, judgements={**record.judgements, f"lm:{model}": judgement})
 
@@ -352,20 +347,13 @@ def judge_attempts(context: RunContext, model: str, record: TrialRecord) -> Tria
     name = f"lm:{model}"
     if name not in record.judgements:
         record = judge_record(context, model, record)
-    if all(name in (one.get("judgements") or {}) for one in record.rollouts):
-        return record
     rollouts = []
     for one in record.rollouts:
         known = dict(one.get("judgements") or {})
         if name not in known:
-            known[name] = judge_with_lm(
-                context,
-                model,
-                record.question,
-                one.get("sparql"),
-                Trajectory.from_json(one["trajectory"]),
-                verdict=one.get("verdict"),
-            )
+            trajectory = Trajectory.from_json(one["trajectory"])
+            facts = record.question, one.get("sparql"), trajectory
+            known[name] = judge_with_lm(context, model, *facts, verdict=one.get("verdict"))
         rollouts.append({**one, "judgements": known})
     return replace(record, rollouts=tuple(rollouts))
 
@@ -405,15 +393,15 @@ def _result(
     sparql: str | None,
     verdict: Mapping[str, Any],
     evidence: Mapping[str, Any],
-) -> tuple[Sample | None, str]:
-    """Return rows of the query's result, or why there are none."""
+) -> tuple[AnswerSample | None, str]:
+    """Return rows of the query's result, or why it has none."""
     status = verdict.get("status")
     if sparql is None or not sparql.strip():
         return None, "no query was submitted"
     if status in ("query_error", "query_timeout"):
         return None, str(verdict.get("reason") or "the query did not run")
     if status in ("judged", "wrong_form") and "predicted" in evidence:
-        return Sample.from_json(evidence["predicted"]), ""
+        return AnswerSample.from_json(evidence["predicted"]), ""
     try:
         return context.judge.sample(sparql), ""
     except QueryError as error:

@@ -23,11 +23,7 @@ _MAX_STEPS = 100
 
 
 def local_classes(gold: Encoded, predicted: Encoded) -> tuple[Ints, Ints]:
-    """Return the class of each gold row and each predicted row; equal rows share a class.
-
-    Each row is looked at alone (which of its cells hold the same blank node), so part of a result
-    can be compared with the whole.
-    """
+    """Return the class of each gold row and each predicted row; equal rows share a class."""
     values, blanks, _ = _stacked(gold, predicted)
     ids = np.zeros(gold.n_rows + predicted.n_rows, dtype=np.int64)
     for at, value in enumerate(values):
@@ -48,11 +44,7 @@ def signature_classes(gold: Encoded, predicted: Encoded) -> tuple[Ints, Ints]:
 
 
 def isomorphic(gold: Encoded, predicted: Encoded) -> bool:
-    """Whether two sets of triples are the same graph up to the labels of blank nodes.
-
-    Exact, except that graphs with more than `_MAX_ALIKE` blank nodes of equal signature count as
-    equal when all signatures are.
-    """
+    """Whether two sets of triples are the same graph up to the labels of blank nodes."""
     if gold.n_rows != predicted.n_rows:
         return False
     values, blanks, colors = _stacked(gold, predicted)

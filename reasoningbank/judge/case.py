@@ -8,16 +8,19 @@ and strings in a query are part of the query and stay.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from reasoningbank.errors import EndpointError
-from reasoningbank.judge.evidence import Row, Sample
-from reasoningbank.schema import Schema, describe_names
-from reasoningbank.sparql import Term, compact
+from pyoxigraph import NamedNode
+
+from reasoningbank.errors import EndpointError, QueryError
+from reasoningbank.judge.evidence import AnswerSample, Row
+from reasoningbank.schema import NamedTerm, Schema, namespace_of
+from reasoningbank.sparql import STANDARD_PREFIXES, Term, compact
 from reasoningbank.sparql.terms import read_term
 from reasoningbank.sparql.tokens import tokenize, without_comments
+from reasoningbank.sparql.tree import outline
 from reasoningbank.trajectory import Trajectory
 
 __all__ = [
@@ -25,6 +28,7 @@ __all__ = [
     "ExecutedQuery",
     "case_of",
     "executed_queries",
+    "name_lines",
     "shown_row",
     "with_short_strings",
 ]
@@ -34,18 +38,18 @@ MAX_OTHER_ROWS = 2
 #: Characters shown of one row.
 MAX_ROW_CHARS = 240
 
+#: Names that are described, and characters of a comment.
+MAX_NAMES = 12
+MAX_COMMENT_CHARS = 100
+
+#: Namespaces that every reader of SPARQL knows.
+_COMMON = frozenset(STANDARD_PREFIXES[name] for name in ("rdf", "rdfs", "owl", "xsd"))
 _LONG_QUOTES = ('"""', "'''")
 
 
 @dataclass(frozen=True)
 class ExecutedQuery:
-    """A query that the agent ran.
-
-    Attributes:
-        query: Its text, without comments.
-        n: Rows that it returned, or the number that it counted.
-        rows: The first of the rows that the agent looked at, one line each.
-    """
+    """A query that the agent ran."""
 
     query: str
     n: int | float
@@ -68,7 +72,7 @@ class Case:
 
     question: str
     query: str
-    result: Sample | None = None
+    result: AnswerSample | None = None
     failure: str = ""
     names: tuple[str, ...] = ()
     executed: tuple[ExecutedQuery, ...] = ()
@@ -80,7 +84,7 @@ def case_of(
     query: str | None,
     trajectory: Trajectory,
     *,
-    result: Sample | None,
+    result: AnswerSample | None,
     failure: str = "",
     known: Schema | None = None,
     prefixes: Mapping[str, str] | None = None,
@@ -105,17 +109,14 @@ def case_of(
         query=text,
         result=result,
         failure="" if result is not None else failure or "the query did not run",
-        names=tuple(describe_names(text, known, prefixes)) if known is not None and text else (),
+        names=tuple(name_lines(text, known, prefixes)) if known is not None and text else (),
         executed=tuple(ran for ran in executed_queries(trajectory) if ran.query != text),
         prefixes=prefixes,
     )
 
 
 def executed_queries(trajectory: Trajectory) -> list[ExecutedQuery]:
-    """Return the distinct queries that ran, with rows that the agent looked at.
-
-    Queries that failed are left out: text that does not parse as a query can be anything.
-    """
+    """Return the distinct queries that ran, with rows that the agent looked at."""
     results = {e.parent: trajectory.resolve(e.data) for e in trajectory.of("tool_result")}
     found: dict[str, ExecutedQuery] = {}
     handles: dict[str, str] = {}
@@ -142,13 +143,58 @@ def executed_queries(trajectory: Trajectory) -> list[ExecutedQuery]:
     return list(found.values())
 
 
-def shown_row(row: Row, prefixes: Mapping[str, str]) -> str:
-    """Return a row in one line, its terms as agents see them.
+def name_lines(query: str, known: Schema, prefixes: Mapping[str, str]) -> Iterator[str]:
+    """Yield a line on each name of a query; an unknown one only if its namespace is known."""
+    spaces = {namespace_of(iri) for iri in (*known.classes, *known.properties)} - _COMMON
+    described = 0
+    for iri in _iris(query, prefixes):
+        if described == MAX_NAMES or namespace_of(iri) in _COMMON:
+            continue
+        name = str(compact(NamedNode(iri), prefixes))
+        if iri in known.properties:
+            yield _name_line(f"{name} (property)", known.properties[iri], prefixes)
+        elif iri in known.classes:
+            yield _name_line(f"{name} (class)", known.classes[iri], prefixes)
+        elif namespace_of(iri) in spaces:
+            yield f"{name}: no class or property of this name is known"
+        else:
+            continue
+        described += 1
 
-    Examples:
-        >>> shown_row(("<http://e/a>", '"Eiche"@de', None, "3"), {"e": "http://e/"})
-        'e:a | "Eiche"@de | - | 3'
-    """
+
+def _iris(query: str, prefixes: Mapping[str, str]) -> list[str]:
+    try:
+        tree = outline(query)
+    except QueryError:
+        return []
+    declared = {**STANDARD_PREFIXES, **prefixes, **tree.declared}
+    found: dict[str, None] = {}
+    for token in tree.body:
+        prefix, _, local = token.text.partition(":")
+        if token.kind == "iri":
+            found[token.text[1:-1]] = None
+        elif token.kind == "name" and prefix in declared:
+            found[declared[prefix] + local.replace("\\", "")] = None
+    return list(found)
+
+
+def _name_line(name: str, term: NamedTerm, prefixes: Mapping[str, str]) -> str:
+    parts = []
+    if term.domain or term.range:
+        ends = [
+            ", ".join(str(compact(NamedNode(iri), prefixes)) for iri in iris[:3]) or "anything"
+            for iris in (term.domain, term.range)
+        ]
+        parts.append(f"from {ends[0]} to {ends[1]}")
+    if said := " ".join((term.comment or term.label).split()):
+        parts.append(said if len(said) <= MAX_COMMENT_CHARS else f"{said[:MAX_COMMENT_CHARS]}…")
+    if term.count is not None:
+        parts.append(f"{term.count} in the data")
+    return f"{name}: {'; '.join(parts) or 'known'}"
+
+
+def shown_row(row: Row, prefixes: Mapping[str, str]) -> str:
+    """Return a row in one line, its terms as agents see them."""
     cells = ("-" if cell is None else str(_compact(cell, prefixes)) for cell in row)
     return _line(" | ".join(cells))
 
@@ -173,12 +219,7 @@ def _line(text: str) -> str:
 
 
 def with_short_strings(query: str, most: int) -> str:
-    """Return a query whose string literals keep at most `most` characters: no room for a speech.
-
-    Examples:
-        >>> with_short_strings('ASK { ?s ?p "a short one", "one that goes on and on" }', 12)
-        'ASK { ?s ?p "a short one", "one that goe…" }'
-    """
+    """Return a query whose string literals keep at most `most` characters: no room for a speech."""
     parts = []
     end = 0
     for token in tokenize(query):

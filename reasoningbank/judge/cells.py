@@ -45,12 +45,7 @@ TOLERANCE = 1e-6
 
 
 class Blank(NamedTuple):
-    """A cell that holds a blank node, or a triple term that contains one.
-
-    Attributes:
-        label: Distinguishes it from other blank nodes of its own result, and of no other.
-        shape: What is known of it without its label.
-    """
+    """A cell that holds a blank node, or a triple term that contains one."""
 
     label: str
     shape: str
@@ -81,19 +76,7 @@ _FLOAT_RANGE = 10**300
 
 
 def canonical(text: str | None) -> Value:
-    """Return the value of a cell; equal values mean equal cells.
-
-    An ``int`` for a literal of an integer type, a ``float`` for a finite decimal, float or double,
-    a `Blank` for a blank node, a ``str`` for everything else. A literal whose text does not fit
-    its datatype is compared as written. Numbers stay numbers here, because whether two of them are
-    equal depends on their neighbours (`number_classes`).
-
-    Examples:
-        >>> canonical('"1"^^<http://www.w3.org/2001/XMLSchema#int>'), canonical("1.50")
-        (1, 1.5)
-        >>> canonical('"Ab"@EN') == canonical('"Ab"@en'), canonical(None) == canonical('""')
-        (True, False)
-    """
+    """Return the value of a cell; equal values mean equal cells."""
     if text is None:
         return UNBOUND
     first = text[:1]
@@ -205,26 +188,7 @@ def _instant(lexical: str) -> str | None:
 def number_classes(
     integers: Iterable[int], others: Iterable[float], tolerance: float = TOLERANCE
 ) -> dict[int | float, str]:
-    """Name the class of each number; numbers of one class count as the same.
-
-    "Within a millionth" is not transitive, so numbers cannot be compared pair by pair and still be
-    looked up by value. They are sorted and cut into classes over both results at once, at the
-    widest gap first; no class is wider than the tolerance, and rounding noise never separates two
-    numbers while a wider gap is there to cut at.
-
-    Args:
-        integers: Values of integer type; two of them are the same only when they are equal.
-        others: Finite decimals, floats and doubles; the same within `tolerance`, with one
-            another and with integers.
-        tolerance: Largest relative difference, in [0, 1).
-
-    Examples:
-        >>> same = number_classes([3, 1234567, 1234568], [3.0000001, 0.1 + 0.2, 0.3])
-        >>> same[3] == same[3.0000001], same[0.1 + 0.2] == same[0.3]
-        (True, True)
-        >>> same[1234567] == same[1234568]
-        False
-    """
+    """Name the class of each number; numbers of one class count as the same."""
     anchors = sorted(set(integers))
     names: dict[int | float, str] = {anchor: f"#{anchor}" for anchor in anchors}
     near = [anchor for anchor in anchors if abs(anchor) < _FLOAT_RANGE]
@@ -291,16 +255,7 @@ def _cut(run: list[float], tolerance: float) -> Iterable[list[float]]:
 
 @dataclass(frozen=True)
 class Encoded:
-    """A result as integers; cells of both results with the same value share an id.
-
-    Attributes:
-        variables: Names of the columns.
-        values: One array per column: the id of each cell. A blank node has the id of its shape.
-        blanks: One array per column: the number of the blank node in each cell, or -1. Numbers
-            mean nothing outside their own result.
-        n_rows: How many rows; a result without columns can have some.
-        places: The position of each row in the answer.
-    """
+    """A result as integers; cells of both results with the same value share an id."""
 
     variables: tuple[str, ...]
     values: tuple[Ints, ...]

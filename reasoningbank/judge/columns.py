@@ -13,7 +13,7 @@ import numpy as np
 
 from reasoningbank.judge.cells import Encoded, Ints
 
-__all__ = ["Found", "Leaf", "best_mapping"]
+__all__ = ["BestMapping", "Leaf", "best_mapping"]
 
 # Rows that each search may look at (a few seconds), and the fixed cost of a step.
 _WORK = 20_000_000
@@ -29,14 +29,8 @@ class Leaf:
 
 
 @dataclass(frozen=True)
-class Found:
-    """The best mapping.
-
-    Attributes:
-        mapping: For each gold column, the predicted column, or -1.
-        leaf: How good it is; None where no mapping makes any row right.
-        complete: False if the search stopped before every mapping was excluded.
-    """
+class BestMapping:
+    """The best mapping."""
 
     mapping: tuple[int, ...]
     leaf: Leaf | None
@@ -48,27 +42,18 @@ def best_mapping(
     predicted: Encoded,
     evaluate: Callable[[tuple[int, ...], Ints, Ints], Leaf],
     needed: int | None,
-) -> Found:
-    """Return the first accepted mapping, or one with the most right rows.
-
-    Args:
-        gold: The right answer.
-        predicted: The answer to map onto it.
-        evaluate: Judges a complete mapping, given the classes of gold rows (from 0) and of
-            predicted rows (-1: like no gold row). These classes ignore which blank node is which,
-            so fewer rows may be right than they allow.
-        needed: How many rows must be right for acceptance; None if acceptance is impossible.
-    """
+) -> BestMapping:
+    """Return the first accepted mapping, or one with the most right rows."""
     overlaps = _overlaps(gold, predicted)
     mapping = _assignment(overlaps)
     if -1 in mapping or not overlaps.any(axis=1).all():
-        return Found(mapping, None)
+        return BestMapping(mapping, None)
     search = _Search(gold, predicted, overlaps, evaluate)
     if needed is None or not search.run(needed):
         search.run(None)
     if search.best is None:
-        return Found(mapping, None, search.complete)
-    return Found(search.best[0], search.best[1], search.complete)
+        return BestMapping(mapping, None, search.complete)
+    return BestMapping(search.best[0], search.best[1], search.complete)
 
 
 def _overlaps(gold: Encoded, predicted: Encoded) -> Ints:
@@ -158,13 +143,7 @@ class _Search:
         return self._extend((), np.arange(n_rows), np.zeros(n_rows, dtype=np.int64))
 
     def _extend(self, chosen: tuple[int, ...], alive: Ints, classes: Ints) -> bool:
-        """Try every way to map the columns that are left.
-
-        Args:
-            chosen: The predicted columns mapped so far, in the order of the search.
-            alive: Predicted rows that agree with some gold row so far.
-            classes: For each of these, the class of gold rows that it agrees with.
-        """
+        """Try every way to map the columns that are left."""
         if len(chosen) == len(self._order):
             return self._finish(chosen, alive, classes)
         candidates = self._candidates(self._order[len(chosen)], chosen)

@@ -17,7 +17,7 @@ from reasoningbank.findings import Finding
 from reasoningbank.judge.answer import Answer, read_answer
 from reasoningbank.judge.blanks import isomorphic, local_classes, signature_classes
 from reasoningbank.judge.cells import Encoded, Ints, encode, pair_ids
-from reasoningbank.judge.columns import Found, Leaf, best_mapping
+from reasoningbank.judge.columns import BestMapping, Leaf, best_mapping
 
 __all__ = [
     "Comparison",
@@ -49,7 +49,7 @@ class Window:
 
     Attributes:
         start: OFFSET, in rows.
-        length: LIMIT, in rows; None where there is none.
+        length: LIMIT, in rows; None without one.
         keys: The variables that the rows are sorted by, most important first; empty if nothing
             sorts them, None if they are sorted by something that is no column, so that every row
             has its own place.
@@ -72,20 +72,7 @@ class Window:
 
 @dataclass(frozen=True, kw_only=True)
 class Scores:
-    """How an answer scores against the right one.
-
-    Attributes:
-        strict: Whether it is the same answer without an extra column: the headline.
-        lenient: Whether it is the same answer when extra columns that add no rows are ignored.
-        precision: Share of its rows that are right, in [0, 1].
-        recall: Share of the right rows that it has, in [0, 1].
-        f1: Harmonic mean of the two, in [0, 1]; of triples for a graph.
-        column_mapping: Its column for each gold column that has one.
-        findings: What differs, by code; `reasoningbank.judge` lists the codes.
-        n_gold: Rows (triples) of the right answer.
-        n_predicted: Rows (triples) it has; repeated rows are counted as the task does.
-        extra_columns: Its columns that match no gold column.
-    """
+    """How an answer scores against the right one."""
 
     strict: bool = False
     lenient: bool = False
@@ -132,15 +119,7 @@ class Comparison(Scores):
 
 @dataclass(frozen=True)
 class Contrast:
-    """A comparison and the rows that it is about.
-
-    Attributes:
-        comparison: The comparison.
-        gold: The rows of the right answer that were counted, once each unless repeats count.
-        predicted: Those of the other answer.
-        mapping: For each gold column the predicted one; None where no row can be right.
-        window: What the gold's modifiers leave open.
-    """
+    """A comparison and the rows that it is about."""
 
     comparison: Comparison
     gold: Encoded
@@ -276,7 +255,7 @@ def _compare_rows(gold: Encoded, predicted: Encoded, ordered: bool, window: Wind
     needed = size if predicted.n_rows == size else None
     rows = _RowJudge(gold, predicted, ordered, window)
     if needed == 0 and missing <= 0:
-        found = Found(tuple(range(n_columns)), Leaf(0, True))
+        found = BestMapping(tuple(range(n_columns)), Leaf(0, True))
     else:
         found = best_mapping(gold, predicted, rows.evaluate, needed)
     leaf = found.leaf or Leaf(0, False)
@@ -354,11 +333,7 @@ def _scored(
 
 
 class _RowJudge:
-    """Counts the right rows of a table under a mapping of its columns.
-
-    A window that leaves several answers right is a quota: of each group of gold rows that its
-    ORDER BY leaves tied, so many rows belong in the answer.
-    """
+    """Counts the right rows of a table under a mapping of its columns."""
 
     def __init__(self, gold: Encoded, predicted: Encoded, ordered: bool, window: Window) -> None:
         self._gold = gold

@@ -7,34 +7,31 @@ documents are the answer. So it does not matter by which requests a program wrot
 
 from __future__ import annotations
 
+import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
 from urllib.parse import quote
 
-import httpx
-from pyoxigraph import Literal, NamedNode, QueryResultsFormat, QuerySolutions, parse_query_results
+from pyoxigraph import Literal
 
 from reasoningbank.corpus import DocumentSpace, Pack
 from reasoningbank.errors import EndpointError, QueryError, QueryTimeoutError
-from reasoningbank.judge.answer import Answer, term_text
+from reasoningbank.http import ExchangeError, TimedOut, send
+from reasoningbank.judge.answer import Answer
 from reasoningbank.ldp.exchange import Refused, expanded
-from reasoningbank.sparql import OxigraphServer
+from reasoningbank.sparql import EndpointConfig, OxigraphServer, SPARQLClient, TableResult
 from reasoningbank.sparql.tokens import check_nesting, tokenize
 
 __all__ = ["DocumentChanges"]
 
-#: A document, and a triple in it: subject, predicate, object.
-_Statement: TypeAlias = tuple[str, str, str, str]
-
 #: Operations that reach another machine.
-_BEYOND = ("LOAD", "SERVICE")
+_REMOTE = ("LOAD", "SERVICE")
 #: Most triples that all documents may hold together.
 _MOST_TRIPLES = 1_000_000
 _DOCUMENTS = """\
-SELECT ?document ?s ?p ?o WHERE {{
+SELECT ?document ?p ?s ?o WHERE {{
   GRAPH ?document {{ ?s ?p ?o }} FILTER(STRSTARTS(STR(?document), {base}))
-}} LIMIT {most}"""
+}}"""
 
 
 class DocumentChanges:
@@ -73,21 +70,30 @@ class DocumentChanges:
         """
         update = _checked(update)
         initial = [] if self._space.initial is None else [self._space.initial]
+        files = [*self._data, *initial]
+        # The engine ends a long update by itself, a little later than it should.
+        limit_s = timeout_s + 5
         with (
-            OxigraphServer(
-                [*self._data, *initial], union_default_graph=False, timeout_s=timeout_s
-            ) as engine,
-            # The engine ends a long update by itself, a little later than it should.
-            httpx.Client(timeout=timeout_s + 5, trust_env=False) as http,
+            OxigraphServer(files, union_default_graph=False, timeout_s=timeout_s) as engine,
+            SPARQLClient(EndpointConfig(engine.url)) as client,
         ):
-            service = engine.url.removesuffix("query")
-            # Read back both states: the engine normalizes literals.
-            before = _held(http, service, self._space.base)
-            _run(http, service, update, timeout_s)
-            after = _held(http, service, self._space.base)
-        added = [_row("added", *stated) for stated in after - before]
-        removed = [_row("removed", *stated) for stated in before - after]
+            # Both states are read back, since the engine normalizes literals.
+            before = self._statements(client, limit_s)
+            _run(f"{engine.url.removesuffix('query')}update", update, limit_s)
+            after = self._statements(client, limit_s)
+        added = (_row("added", *statement) for statement in after - before)
+        removed = (_row("removed", *statement) for statement in before - after)
         return Answer.of_triples(sorted([*added, *removed]))
+
+    def _statements(self, client: SPARQLClient, timeout_s: float) -> set[tuple[str, ...]]:
+        """Return what the documents hold: document, predicate, subject, object."""
+        query = _DOCUMENTS.format(base=Literal(self._space.base))
+        result = client.query(query, timeout_s=timeout_s, max_rows=_MOST_TRIPLES)
+        assert isinstance(result, TableResult)
+        if result.truncated:
+            what = f"the documents hold more than {_MOST_TRIPLES:,} triples"
+            raise QueryError(what, where="update", hint="write less", code="documents-too-large")
+        return set(zip(*(column.to_pylist() for column in result.table.columns), strict=True))
 
 
 def _checked(update: str) -> str:
@@ -99,57 +105,28 @@ def _checked(update: str) -> str:
     tokens = tokenize(update)
     check_nesting(tokens)
     for token in tokens:
-        if token.is_word(*_BEYOND):
-            what = f"{token.text.upper()} reaches another machine"
-            raise QueryError(
-                what, where="update", hint="change documents only", code="remote-update"
-            )
+        if token.is_word(*_REMOTE):
+            what, hint = f"{token.text.upper()} reaches another machine", "change documents only"
+            raise QueryError(what, where="update", hint=hint, code="remote-update")
     return update
 
 
-def _run(http: httpx.Client, service: str, update: str, timeout_s: float) -> None:
+def _run(address: str, update: str, timeout_s: float) -> None:
+    headers = {"Content-Type": "application/sparql-update"}
+    request = urllib.request.Request(address, update.encode(), headers)
     try:
-        headers = {"Content-Type": "application/sparql-update"}
-        reply = http.post(f"{service}update", content=update.encode(), headers=headers)
-        if 400 <= reply.status_code < 500:
-            said = " ".join(reply.text.split())[:300]
-            raise QueryError(f"the update does not run: {said}", where="update")
-        reply.raise_for_status()
-    except httpx.TimeoutException:
+        reply = send(request, timeout_s=timeout_s, max_bytes=64 * 1024, proxies=False)
+    except TimedOut:
         raise QueryTimeoutError(f"timed out after {timeout_s:g} s", where="update") from None
-    except httpx.HTTPError as error:
+    except ExchangeError as error:
         raise EndpointError(f"the engine failed: {error}", where="update") from error
+    if 400 <= reply.status < 500:
+        raise QueryError(f"the update does not run: {reply.message}", where="update")
+    if reply.status >= 300:
+        raise EndpointError(f"the engine failed with status {reply.status}", where="update")
 
 
-def _held(http: httpx.Client, service: str, base: str) -> set[_Statement]:
-    """Return what the documents below a base hold."""
-    query = _DOCUMENTS.format(base=Literal(base), most=_MOST_TRIPLES + 1)
-    headers = {
-        "Content-Type": "application/sparql-query",
-        "Accept": QueryResultsFormat.JSON.media_type,
-    }
-    try:
-        reply = http.post(f"{service}query", content=query.encode(), headers=headers)
-        reply.raise_for_status()
-    except httpx.TimeoutException:
-        raise QueryError("the documents became too large to be read", where="update") from None
-    except httpx.HTTPError as error:
-        raise EndpointError(f"the engine failed: {error}", where="update") from error
-    rows = parse_query_results(reply.content, format=QueryResultsFormat.JSON)
-    assert isinstance(rows, QuerySolutions)
-    held = {_statement(row[0], row[1], row[2], row[3]) for row in rows}
-    if len(held) > _MOST_TRIPLES:
-        what = f"the documents hold more than {_MOST_TRIPLES:,} triples"
-        raise QueryError(what, where="update", hint="write less")
-    return held
-
-
-def _statement(document: Any, subject: Any, predicate: NamedNode, object_: Any) -> _Statement:
-    return document.value, term_text(subject), predicate.value, term_text(object_)
-
-
-def _row(
-    change: str, document: str, subject: str, predicate: str, object_: str
-) -> tuple[str, str, str]:
-    query = f"document={quote(document, safe='')}&predicate={quote(predicate, safe='')}"
-    return subject, f"<urn:reasoningbank:{change}?{query}>", object_
+def _row(change: str, document: str, predicate: str, subject: str, object_: str) -> tuple[str, ...]:
+    names = (f"{key}={quote(iri[1:-1], safe='')}" for key, iri in
+             (("document", document), ("predicate", predicate)))  # fmt: skip
+    return subject, f"<urn:reasoningbank:{change}?{'&'.join(names)}>", object_

@@ -185,15 +185,7 @@ def _whole(query: str, unsliced: str, window: Window, run: Callable[[str], Answe
 
 
 def read_modifiers(query: str) -> tuple[Window, str]:
-    """Return OFFSET, LIMIT and sort keys of a query's outermost level, and the query without them.
-
-    Examples:
-        >>> window, text = read_modifiers("SELECT ?x { ?x ?p 1 } ORDER BY ?x LIMIT 3 # LIMIT")
-        >>> window
-        Window(start=0, length=3, keys=('x',))
-        >>> text
-        'SELECT ?x { ?x ?p 1 } ORDER BY ?x  # LIMIT'
-    """
+    """Return the outermost OFFSET, LIMIT and sort keys, and the query without the slice."""
     outer = _outermost(tokenize(query))
     start, length = 0, None
     unsliced = query
@@ -280,10 +272,7 @@ def _note(kept: str | dict[str, Any]) -> Finding | None:
 
 
 def _hash(table: pa.Table, facts: dict[str, Any], path: Path) -> str:
-    """Return a hash of a gold's rows, facts and file name.
-
-    A gold decides every verdict of its task, so one that was changed or renamed is not used.
-    """
+    """Return a hash of a gold's rows, facts and file name."""
     digest = hashlib.sha256(f"{path.name}\n{json.dumps(facts, sort_keys=True)}\n".encode())
     for column in table.columns:
         lengths = pc.fill_null(pc.binary_length(column), -1).cast(pa.int64())

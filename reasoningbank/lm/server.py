@@ -27,7 +27,7 @@ from reasoningbank.errors import ModelError, SetupError, UsageError
 __all__ = [
     "SINGLE_ROLES",
     "LocalModel",
-    "Settings",
+    "ServerSettings",
     "available_cores",
     "check_gguf",
     "slot_of",
@@ -40,12 +40,8 @@ SINGLE_ROLES = ("judge", "distiller", "extractor")
 
 
 @dataclass(frozen=True)
-class Settings:
-    """Settings of the local server; `serve.py` reads them.
-
-    Each of the `slots` has its own prefix cache and `context` tokens for prompt and answer (8,192
-    tokens of the embedded 1.5B model take 230 MB).
-    """
+class ServerSettings:
+    """ServerSettings of the local server; `serve.py` reads them."""
 
     path: str
     alias: str = "local"
@@ -63,23 +59,7 @@ def available_cores() -> int:
 
 
 def slot_of(role: str, *, workers: int = 1, worker: int = 0) -> int:
-    """Return the server slot of a role, so that no role evicts the cached prefix of another.
-
-    Args:
-        role: ``solver``, ``judge``, ``distiller`` or ``extractor`` (takes the answer out of a loop
-            that did not submit).
-        workers: Solvers that work at the same time.
-        worker: Which of them, from 0.
-
-    Raises:
-        UsageError: If the role is unknown.
-
-    Examples:
-        >>> slot_of("solver"), slot_of("judge"), slot_of("distiller")
-        (0, 1, 2)
-        >>> slot_of("solver", workers=2, worker=1), slot_of("judge", workers=2)
-        (1, 2)
-    """
+    """Return the server slot of a role, so that no role evicts the cached prefix of another."""
     if role == "solver":
         return worker % workers
     if role in SINGLE_ROLES:
@@ -118,7 +98,7 @@ class LocalModel:
         port: int = 0,
         startup_s: float = 300.0,
     ) -> None:
-        self.settings = Settings(
+        self.settings = ServerSettings(
             path=str(path),
             alias=alias,
             slots=workers + len(SINGLE_ROLES),

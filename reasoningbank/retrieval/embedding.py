@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reasoningbank.cache import DiskCache
-from reasoningbank.errors import ModelError, SetupError, UsageError
+from reasoningbank.errors import ModelError, SetupError, UsageError, need_package
 
 __all__ = ["DEFAULT_EMBEDDER", "Embedder", "Vectors", "cached_vectors", "open_embedder"]
 
@@ -186,15 +186,8 @@ def _sentence_model(name: str) -> Embedder:
     if not model_name:
         hint = f"write {SENTENCE_MODELS}paraphrase-multilingual-MiniLM-L12-v2"
         raise UsageError("no model is named", where=name, hint=hint, code="unknown-embedder")
-    try:
-        package: Any = importlib.import_module("sentence_transformers")
-    except ImportError as error:
-        raise SetupError(
-            "the package sentence-transformers is not installed",
-            where=name,
-            hint="pip install sentence-transformers",
-            code="no-package",
-        ) from error
+    need_package("sentence_transformers", "minilm")
+    package: Any = importlib.import_module("sentence_transformers")
     try:
         model = package.SentenceTransformer(model_name)
     except Exception as error:  # the Hub's client and PyTorch raise anything
@@ -234,13 +227,7 @@ def _both_forms(model_name: str, embed: _Embed) -> tuple[_Embed, _Embed]:
 def cached_vectors(
     name: str, texts: Sequence[str], embed: Callable[[list[str]], Vectors]
 ) -> Vectors:
-    """Return the vectors of texts; each text is embedded once per model, then read from disk.
-
-    Args:
-        name: Name of the model, with its version.
-        texts: Any number of texts.
-        embed: Embeds texts, one row each.
-    """
+    """Return the vectors of texts; each text is embedded once per model, then read from disk."""
     keys = [hashlib.sha256(f"{name}\0{t}".encode("utf-8", "replace")).hexdigest() for t in texts]
     cache = DiskCache.of_user("embeddings")
     found = {key: np.frombuffer(kept, _STORED) for key, kept in cache.get(keys).items()}

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from reasoningbank.errors import SetupError, UsageError
+from reasoningbank.errors import UsageError, need_package
 from reasoningbank.retrieval.embedding import Embedder, open_embedder
 from reasoningbank.retrieval.lexical import WordIndex
 
@@ -65,9 +65,9 @@ class VectorIndex(Protocol):
 
 
 class VectorTable:
-    """A growing matrix, one row of length 1 per number.
+    """A matrix of vectors, one row of length 1 per number.
 
-    Comparing all of 100,000 rows takes about 20 ms, so no other index is needed.
+    Comparing all of 100,000 rows takes about 20 ms, so no approximate index is needed.
 
     Examples:
         >>> table = VectorTable()
@@ -78,127 +78,75 @@ class VectorTable:
     """
 
     def __init__(self) -> None:
-        self._matrix = np.zeros((0, 0), dtype=np.float32)
-        self._keys = np.zeros(0, dtype=np.int64)
-        self._rows: dict[int, int] = {}
-        #: The rows in the order of their numbers; None after a change.
-        self._order: NDArray[np.int64] | None = None
+        self._vectors: dict[int, NDArray[np.float32]] = {}
+        #: All numbers, ascending, and their vectors as one matrix; None after a change.
+        self._sorted: tuple[NDArray[np.int64], NDArray[np.float32]] | None = None
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._vectors)
 
     def __contains__(self, key: int) -> bool:
-        return key in self._rows
+        return key in self._vectors
 
     def put(self, keys: Sequence[int], vectors: NDArray[np.floating]) -> None:
         """Add vectors by number, replacing those that exist."""
-        if not len(keys):
-            return
-        self._order = None
-        new = len(set(keys) - self._rows.keys())
-        self._make_room(len(self._rows) + new, vectors.shape[1])
-        rows = [self._rows.setdefault(key, len(self._rows)) for key in keys]
-        self._matrix[rows] = vectors
-        self._keys[rows] = keys
+        self._vectors.update(zip(keys, np.array(vectors, dtype=np.float32), strict=True))
+        self._sorted = None
 
     def drop(self, keys: Iterable[int]) -> None:
         """Remove vectors; unknown numbers are ignored."""
         for key in keys:
-            row = self._rows.pop(key, None)
-            if row is None:
-                continue
-            self._order = None
-            last = len(self._rows)
-            if row != last:
-                self._matrix[row] = self._matrix[last]
-                self._keys[row] = self._keys[last]
-                self._rows[int(self._keys[row])] = row
+            self._vectors.pop(key, None)
+        self._sorted = None
 
     def cosines(self, query: NDArray[np.float32]) -> Scored:
         """Return all numbers in ascending order, and the cosine of each with the query."""
-        count = len(self._rows)
-        if not count:
+        if not self._vectors:
             return np.zeros(0, dtype=np.int64), np.zeros(0)
-        if self._order is None:
-            self._order = np.argsort(self._keys[:count], kind="stable")
+        if self._sorted is None:
+            keys = sorted(self._vectors)
+            matrix = np.stack([self._vectors[key] for key in keys])
+            self._vectors = dict(zip(keys, matrix, strict=True))
+            self._sorted = np.array(keys, dtype=np.int64), matrix
+        keys_, matrix = self._sorted
+        return keys_, self._compare(matrix, query).astype(np.float64).round(DECIMALS)
+
+    def _compare(
+        self, matrix: NDArray[np.float32], query: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
         # In one thread: BLAS's threads spin while they wait, and beside a busy processor `@` took
         # twice as long.
-        cosines = np.vecdot(self._matrix[:count], query).astype(np.float64).round(DECIMALS)
-        in_order: NDArray[np.float64] = cosines[self._order]
-        return self._keys[self._order], in_order
-
-    def _make_room(self, rows: int, dimensions: int) -> None:
-        if rows <= len(self._keys) and self._matrix.shape[1] == dimensions:
-            return
-        held = len(self._rows)
-        room = max(rows, 2 * held, 64)
-        matrix = np.zeros((room, dimensions), dtype=np.float32)
-        keys = np.zeros(room, dtype=np.int64)
-        if held:
-            matrix[:held] = self._matrix[:held]
-            keys[:held] = self._keys[:held]
-        self._matrix, self._keys = matrix, keys
+        found: NDArray[np.float32] = np.vecdot(matrix, query)
+        return found
 
 
-class FaissTable:
-    """A flat FAISS index over inner products (Johnson et al., arXiv:1702.08734).
-
-    It is exact, so it gives the same ranking as `VectorTable`.
+class FaissTable(VectorTable):
+    """The same, compared by FAISS's exact flat index (Johnson et al., arXiv:1702.08734).
 
     Raises:
         SetupError: If the package faiss-cpu is not installed.
     """
 
     def __init__(self) -> None:
-        try:
-            self._faiss: Any = importlib.import_module("faiss")
-        except ImportError as error:
-            raise SetupError(
-                "the package faiss-cpu is not installed",
-                where="index faiss",
-                hint="pip install faiss-cpu",
-                code="no-package",
-            ) from error
-        self._index: Any = None
-        self._keys: set[int] = set()
+        super().__init__()
+        need_package("faiss", "faiss")
+        self._faiss: Any = importlib.import_module("faiss")
+        self._index: tuple[NDArray[np.float32], Any] | None = None
 
-    def __len__(self) -> int:
-        return len(self._keys)
-
-    def __contains__(self, key: int) -> bool:
-        return key in self._keys
-
-    def put(self, keys: Sequence[int], vectors: NDArray[np.floating]) -> None:
-        """Add vectors by number, replacing those that exist."""
-        rows = dict(zip(keys, vectors, strict=True))
-        if not rows:
-            return
-        self.drop(rows)
-        if self._index is None:
-            self._index = self._faiss.IndexIDMap2(self._faiss.IndexFlatIP(vectors.shape[1]))
-        matrix = np.stack(list(rows.values())).astype(np.float32)
-        self._index.add_with_ids(matrix, np.array(list(rows), dtype=np.int64))
-        self._keys.update(rows)
-
-    def drop(self, keys: Iterable[int]) -> None:
-        """Remove vectors; unknown numbers are ignored."""
-        known = self._keys.intersection(keys)
-        if known:
-            self._index.remove_ids(np.array(sorted(known), dtype=np.int64))
-            self._keys -= known
-
-    def cosines(self, query: NDArray[np.float32]) -> Scored:
-        """Return all numbers in ascending order, and the cosine of each with the query."""
-        if not self._keys:
-            return np.zeros(0, dtype=np.int64), np.zeros(0)
+    def _compare(
+        self, matrix: NDArray[np.float32], query: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
+        if self._index is None or self._index[0] is not matrix:
+            flat = self._faiss.IndexFlatIP(matrix.shape[1])
+            flat.add(matrix)
+            self._index = matrix, flat
         asked = np.ascontiguousarray(query, dtype=np.float32)[np.newaxis]
-        found, keys = self._index.search(asked, len(self._keys))
-        order = np.argsort(keys[0])
-        in_order: NDArray[np.float64] = found[0][order].astype(np.float64).round(DECIMALS)
-        return keys[0][order], in_order
+        scores, rows = self._index[1].search(asked, len(matrix))
+        in_order: NDArray[np.float32] = scores[0][np.argsort(rows[0])]
+        return in_order
 
 
-INDEXES: MappingProxyType[str, type[VectorTable] | type[FaissTable]] = MappingProxyType(
+INDEXES: MappingProxyType[str, type[VectorTable]] = MappingProxyType(
     {DEFAULT_INDEX: VectorTable, "faiss": FaissTable}
 )
 

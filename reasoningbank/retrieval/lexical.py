@@ -6,7 +6,6 @@ import math
 import re
 import sqlite3
 import unicodedata
-from collections import OrderedDict
 from collections.abc import Iterable
 
 import numpy as np
@@ -52,7 +51,7 @@ class WordIndex:
     def __init__(self, database: sqlite3.Connection, table: str = "words") -> None:
         self._database = database
         self._table = table
-        self._postings: OrderedDict[str, Postings] = OrderedDict()
+        self._postings: dict[str, Postings] = {}
         self._kept = 0
         self._texts: int | None = None
         database.execute(self.schema(table))
@@ -117,7 +116,6 @@ class WordIndex:
     def _of_term(self, term: str, texts: int) -> Postings:
         """Return the texts that have a word, and how prominent it is in each, about 0.5 to 2."""
         if term in self._postings:
-            self._postings.move_to_end(term)
             return self._postings[term]
         rows = self._database.execute(
             f"SELECT rowid, bm25({self._table}) FROM {self._table} "
@@ -129,34 +127,22 @@ class WordIndex:
         weight = math.log((texts - len(read) + 0.5) / (len(read) + 0.5))
         weight = weight if weight > 0 else 1e-6
         found = read["key"].copy(), read["score"] / -weight
-        self._postings[term] = found
         self._kept += len(read)
-        while self._kept > MOST_POSTINGS and len(self._postings) > 1:
-            self._kept -= len(self._postings.popitem(last=False)[1][0])
+        if self._kept > MOST_POSTINGS:
+            self._postings, self._kept = {}, len(read)
+        self._postings[term] = found
         return found
 
 
 def indexed(text: str) -> str:
-    """Return the words of a text and, after them, the parts of its identifiers.
-
-    SQLite would split words and drop accents itself, but not in all alphabets as queries do here.
-
-    Examples:
-        >>> indexed("La proteína es ?p up:encodedBy ?gene.")
-        'la proteina es p up encodedby gene encoded by'
-    """
+    """Return the words of a text and, after them, the parts of its identifiers."""
     words = _words(text)
     parts = dict.fromkeys(part for word in words for part in _parts(word))
     return " ".join(map(_folded, (*words, *parts)))
 
 
 def query_terms(text: str) -> list[str]:
-    """Return the distinct words of a query, without case and accents, identifiers also in parts.
-
-    Examples:
-        >>> query_terms('Proteína "AND" up:encodedBy*')
-        ['proteina', 'and', 'up', 'encodedby', 'encoded', 'by']
-    """
+    """Return the distinct words of a query, without case and accents, identifiers also in parts."""
     found: dict[str, None] = {}
     for word in _words(text):
         for term in (word, *_parts(word)):

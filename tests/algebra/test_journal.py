@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reasoningbank.algebra.journal import Journal
+from reasoningbank.algebra.writes import Journal
 from reasoningbank.errors import RecordError, UsageError
 
 from .faults import full_disk, raises

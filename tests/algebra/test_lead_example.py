@@ -20,7 +20,7 @@ from rdflib import Graph
 from rdflib.compare import isomorphic
 
 from reasoningbank.algebra import Runtime, json_chunks, run_program
-from reasoningbank.algebra.addresses import checked
+from reasoningbank.algebra.web import checked
 from reasoningbank.ldp import LDPServer
 from reasoningbank.sparql import OxigraphServer
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rdflib import BNode, Graph, Literal, URIRef
 
 from reasoningbank.algebra import ProgramError, Stream, Table, Value
-from reasoningbank.algebra.answers import as_query
+from reasoningbank.algebra.queries import as_query
 from reasoningbank.algebra.terms import BlankNodes, from_oxigraph
 
 from .faults import raises

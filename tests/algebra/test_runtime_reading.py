@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from rdflib import BNode, Literal, URIRef
 
-from reasoningbank.algebra.addresses import Credential, credentials_from
 from reasoningbank.algebra.runtime import Limits, Runtime
+from reasoningbank.algebra.web import Credential, credentials_from
 from reasoningbank.errors import (
     BudgetError,
     EndpointError,

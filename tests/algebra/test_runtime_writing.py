@@ -11,9 +11,8 @@ import httpx
 import pytest
 from rdflib import Graph, Literal, URIRef
 
-from reasoningbank.algebra.journal import Journal
 from reasoningbank.algebra.runtime import Limits, Runtime
-from reasoningbank.algebra.writes import entails
+from reasoningbank.algebra.writes import Journal, entails
 from reasoningbank.errors import BudgetError, EndpointError, RecordError, UsageError
 from reasoningbank.ldp import LDPServer
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reasoningbank.algebra.addresses import AddressMap, checked, inside, within
+from reasoningbank.algebra.web import AddressMap, checked, inside, within
 from reasoningbank.errors import UsageError
 
 from .faults import raises

@@ -6,7 +6,7 @@ import pyoxigraph
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reasoningbank.algebra.addresses import checked, inside
+from reasoningbank.algebra.web import checked, inside
 from reasoningbank.algebra.writes import digest
 from reasoningbank.errors import UsageError
 from reasoningbank.ldp.documents import document_url

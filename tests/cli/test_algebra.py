@@ -78,7 +78,7 @@ def test_variables() -> None:
         "Aarhus = Århus",
         [{"n": {"type": "literal", "value": "1"}}],
     ]
-    assert "nothing before it sets the variable $city" in error(said(program))
+    assert "the variable $city is not set" in error(said(program))
     assert code(said(program, "--var", "city")) == "not-a-pair"
     assert code(said(program, "--var", "city:={")) == "not-json"
 
@@ -92,15 +92,17 @@ def test_a_mistake_is_one_line_with_its_path() -> None:
 
 def test_nothing_is_printed_of_a_run_that_fails() -> None:
     program = op("ForEach", select=["a", "", "b"], operation=op("URI", input=op("Current")))
-    assert error(said(program)).startswith("$.args.operation.args.input: 'a' is no absolute URI")
+    assert error(said(program)).startswith(
+        "$.args.operation.args.input: 'a' is not an absolute URI"
+    )
 
 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("{", "line 1, column 2: this is no JSON"),
-        ("", "line 1, column 1: this is no JSON"),
-        ('{"@op": "A", "@op": "B"}', "$: the key '@op' stands twice"),
+        ("{", "line 1, column 2: not valid JSON"),
+        ("", "line 1, column 1: not valid JSON"),
+        ('{"@op": "A", "@op": "B"}', "$: the key '@op' occurs twice"),
     ],
 )
 def test_what_is_no_program(text: str, told: str) -> None:
@@ -160,7 +162,7 @@ def test_a_run_that_fails_tells_its_writes_and_goes_on(
 
 def test_limits() -> None:
     program = op("ForEach", select=["a", "b", "c"], operation=op("Current"))
-    assert "gone through its 2 rows" in error(said(program, "--rows", "2"))
+    assert "used up its 2 rows" in error(said(program, "--rows", "2"))
 
 
 def test_an_unknown_word_for_unanswered_writes() -> None:
@@ -175,13 +177,11 @@ def test_validate() -> None:
     assert bad.exit_code == 1
     assert bad.stdout == ""
     assert bad.stderr.splitlines() == [
-        "$[0]: there is no operation 'GTE'; did you mean 'GET'",
+        "$[0]: unknown operation 'GTE'; did you mean 'GET'",
         "$[1].args: Str lacks the argument input (a string)",
     ]
     told = json.loads(said(op("GTE"), "--json", command="validate").stdout)
-    assert told == [
-        {"path": "$", "what": "there is no operation 'GTE'", "hint": "did you mean 'GET'"}
-    ]
+    assert told == [{"path": "$", "what": "unknown operation 'GTE'", "hint": "did you mean 'GET'"}]
     assert json.loads(said(put("a"), "--json", command="validate").stdout) == []
     assert said(op("Value", name="$x"), "--var", "x=1", command="validate").exit_code == 0
 
@@ -201,7 +201,7 @@ def test_ops() -> None:
     assert not told["GET"]["writes"]
     for options in ([], ["--json"], ["--prompt"]):
         missing = runner.invoke(app, ["ops", "Gte", *options])
-        assert error(missing) == "there is no operation 'Gte'; did you mean 'GET'"
+        assert error(missing) == "unknown operation 'Gte'; did you mean 'GET'"
 
 
 def test_schema() -> None:

@@ -144,7 +144,7 @@ def test_a_wrong_program_that_is_nested_too_deeply_is_shown_as_it_came(
     replies('{"@op": "Str", "args": {"input": ' * 450 + '"x"' + "}}" * 450)
     said = cli("algebra", "ask", "Dive.", "--pack", pack, "--repairs", "0")
     assert (said.status, said.out) == (1, "")
-    assert "more than 64 operations" in said.err.strip().splitlines()[-1]
+    assert "nested more than 64 deep" in said.err.strip().splitlines()[-1]
 
 
 def test_a_file_that_cannot_be_written_is_told_before_a_model_is_opened(
@@ -203,4 +203,4 @@ def test_run_has_the_model_write_queries(
     assert len(json.loads(said.out)["results"]["bindings"]) == 2
     said = cli("algebra", "run", file, "--pack", pack)
     assert (said.status, said.out) == (1, "")
-    assert "$.args.query: no model is there to write a query" in said.err
+    assert "$.args.query: the run has no model" in said.err

@@ -155,4 +155,4 @@ def test_attempts_that_were_not_chosen_are_judged_once(
     said = [one["judgements"]["lm:local"] for one in whole.rollouts]
     assert [one["reason"] for one in said] == ["Too narrow.", "said before"]
     assert len(judge.asked) == 1
-    assert judge_attempts(open_world, "local", whole) is whole
+    assert judge_attempts(open_world, "local", whole) == whole

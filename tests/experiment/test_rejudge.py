@@ -79,7 +79,7 @@ def by_key(folder: RunFolder) -> dict[tuple[str, str], TrialRecord]:
 def test_old_records_get_gold_and_evidence(run: RunFolder) -> None:
     before = by_key(run)
     outcome = rejudge_run(run, "execution")
-    assert (outcome.judged, outcome.changed, outcome.failed) == (6, (), ())
+    assert (outcome.judged, outcome.changed, outcome.failed) == (6, [], [])
     for key, record in by_key(run).items():
         assert "SELECT ?plant WHERE" in record.gold
         assert record.evidence["gold"]["n"] == 3
@@ -91,7 +91,7 @@ def test_old_records_get_gold_and_evidence(run: RunFolder) -> None:
     assert wrong["surplus"] == [["<http://e/moss>"]]
     assert (wrong["n_missing"], wrong["missing"][0]) == (3, ["<http://e/ash>"])
     again = rejudge_run(run, "execution")
-    assert again.changed == ()
+    assert again.changed == []
     assert (run.manifest or {})["judges"]["execution"]["corpus"]
 
 

@@ -14,10 +14,12 @@ from dspy.utils.exceptions import ContextWindowExceededError, LMServerError
 
 from reasoningbank.corpus import Task
 from reasoningbank.errors import ModelError
-from reasoningbank.judge import Case, LMJudge, Sample, case_of
-from reasoningbank.judge.case import executed_queries
+from reasoningbank.judge import AnswerSample, Case, LMJudge, case_of
+from reasoningbank.judge.case import executed_queries, name_lines
 from reasoningbank.judge.lm_judge import DEMONSTRATIONS, inputs_of, prompt_hash, read_reply
 from reasoningbank.refs import Ref
+from reasoningbank.schema import NamedTerm, Schema
+from reasoningbank.schema.schema import Contents
 from reasoningbank.sparql.tokens import without_comments
 from reasoningbank.trajectory import Recorder, Trajectory
 
@@ -37,8 +39,8 @@ class Listening(DummyLM):  # type: ignore[misc]
         return [json.dumps(entry["messages"], ensure_ascii=False) for entry in self.history]
 
 
-def sample(*rows: tuple[str | None, ...], names: tuple[str, ...] = ("x",)) -> Sample:
-    return Sample(names, rows, len(rows))
+def sample(*rows: tuple[str | None, ...], names: tuple[str, ...] = ("x",)) -> AnswerSample:
+    return AnswerSample(names, rows, len(rows))
 
 
 def case(question: str = "Which trees?", query: str = "SELECT ?x { ?x a <http://e/Tree> }") -> Case:
@@ -197,7 +199,7 @@ def test_inputs_are_bounded() -> None:
     long = Case(
         "Which?",
         "SELECT * {" + " ?s ?p ?o ." * 1000 + "}",
-        Sample(("s", "o"), rows, 5_000_000),
+        AnswerSample(("s", "o"), rows, 5_000_000),
         executed=executed_queries_of(9),
     )
     inputs = inputs_of(long)
@@ -218,12 +220,36 @@ def executed_queries_of(many: int) -> tuple[Any, ...]:
 
 def test_the_result_is_written_with_the_endpoints_prefixes() -> None:
     rows = (("<http://e/oak>", '"31"^^<http://www.w3.org/2001/XMLSchema#integer>'), (None, "_:b0"))
-    seen = Case("q", "ASK {}", Sample(("x", "h"), rows, 2), prefixes={"t": E})
+    seen = Case("q", "ASK {}", AnswerSample(("x", "h"), rows, 2), prefixes={"t": E})
     assert inputs_of(seen)["result"] == "2 rows; columns: ?x ?h\nt:oak | 31\n- | _:b0"
-    nothing = Case("q", "ASK {}", Sample(("x",), (), 0))
+    nothing = Case("q", "ASK {}", AnswerSample(("x",), (), 0))
     assert inputs_of(nothing)["result"] == "no rows; columns: ?x"
-    cut = Case("q", "ASK {}", Sample(("x",), (('"aaa… (900 characters)',),), 1))
+    cut = Case("q", "ASK {}", AnswerSample(("x",), (('"aaa… (900 characters)',),), 1))
     assert inputs_of(cut)["result"].endswith('"aaa… (900 characters)')
+
+
+KNOWN = Schema(
+    lambda: Contents(
+        {E + "Tree": NamedTerm(E + "Tree", "Tree", "A tall plant.", count=3)},
+        {
+            E + "height": NamedTerm(E + "height", comment="x" * 300, domain=(E + "Tree",)),
+            E + "near": NamedTerm(E + "near", label="near"),
+        },
+    )
+)
+
+
+def test_the_schema_says_what_the_names_of_a_query_mean() -> None:
+    query = f"PREFIX e: <{E}> SELECT * {{ ?x a e:Tree ; t:height ?h ; e:heigth ?g ; <{E}near> ?y . "
+    query += "?y rdfs:label ?l ; <http://other/p> 1 }"
+    lines = list(name_lines(query, KNOWN, {"t": E}))
+    assert lines[0] == "t:Tree (class): A tall plant.; 3 in the data"
+    assert lines[1].startswith("t:height (property): from t:Tree to anything; xxx")
+    assert len(lines[1]) < 200
+    assert lines[2] == "t:heigth: no class or property of this name is known"
+    assert lines[3] == "t:near (property): near"
+    assert len(lines) == 4
+    assert list(name_lines("no query at all", KNOWN, {})) == []
 
 
 @pytest.mark.parametrize(

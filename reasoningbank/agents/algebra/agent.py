@@ -19,9 +19,9 @@ from reasoningbank.agents.demonstrations import load_listed
 from reasoningbank.agents.direct import written_query
 from reasoningbank.agents.protocol import Attempt, AttemptStatus, Episode, conclude
 from reasoningbank.algebra import Program, mistakes, operations, read_program, run_program
-from reasoningbank.algebra.answers import as_query, is_empty
 from reasoningbank.algebra.builtin.endpoints import ASKING
 from reasoningbank.algebra.jsonld import PREFIXES
+from reasoningbank.algebra.queries import as_query, is_empty
 from reasoningbank.algebra.reference import agent_prompt, program_schema
 from reasoningbank.algebra.source import parse_program, with_prefixes
 from reasoningbank.algebra.terms import ProgramError

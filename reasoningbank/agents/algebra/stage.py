@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from pyoxigraph import BlankNode, NamedNode, RdfFormat, Triple, parse
 
 from reasoningbank.algebra import Limits, Runtime
-from reasoningbank.algebra.addresses import checked
+from reasoningbank.algebra.web import checked
 from reasoningbank.corpus import DocumentSpace, Pack
 from reasoningbank.errors import UsageError
 from reasoningbank.ldp import LDPServer

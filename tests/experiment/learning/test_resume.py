@@ -18,7 +18,7 @@ from reasoningbank.experiment.records import StepFolder
 from reasoningbank.experiment.storage import ARCHIVE
 from reasoningbank.experiment.streams import Learner, Snapshots
 from reasoningbank.memory import Snapshot
-from reasoningbank.memory.distillation import Distiller
+from reasoningbank.memory.distill import Distiller
 
 from .orchard import STREAM, TEST, Pupil
 

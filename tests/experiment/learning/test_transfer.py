@@ -77,11 +77,13 @@ def test_what_is_not_there_is_told_before_anything_runs(learning: Make, before: 
     with pytest.raises(UsageError) as caught:
         plan_run(evaluated(learning, *transfer(before, stream="")[:2]))
     assert caught.value.code == "not-a-bank"
-    with pytest.raises(UsageError, match="stream is for source = 'bank'"):
+    with pytest.raises(UsageError) as caught:
         evaluated(learning, *transfer(before, source="learned")[:2])
+    assert caught.value.fields["key"] == "arms.learned.memory.stream"
     missing = [*transfer(before)[:2], {**transfer(before)[2], "seeds": [0, 7]}]
-    with pytest.raises(UsageError, match="has seed 7, which 'learned' has not"):
+    with pytest.raises(UsageError) as caught:
         evaluated(learning, *missing)
+    assert caught.value.code == "seed-missing"
 
 
 def test_tasks_of_the_earlier_stream_are_guarded(

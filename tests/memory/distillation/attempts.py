@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from reasoningbank.memory.distillation import Experience
+from reasoningbank.memory.experience import Experience
 from reasoningbank.trajectory import Recorder, Trajectory
 
 __all__ = ["MASS", "MASS_QUESTION", "attempt", "by_turns"]
@@ -27,12 +27,13 @@ def by_turns(*turns: tuple[str, str, str], query: str = MASS) -> Trajectory:
     for reasoning, code, output in turns:
         reply = f"[[ ## reasoning ## ]]\n{reasoning}\n\n[[ ## code ## ]]\n{code}"
         recorder.add("lm_call", {"role": "solver", "response": reply})
-        index = recorder.add("code", {"code": code, "output": output})
+        repeated = {"repeated": True} if output.startswith("[Repeated]") else {}
+        index = recorder.add("code", {"code": code, "output": output, **repeated})
         if "sparql_query(query)" in code:
             call = {"tool": "sparql_query", "arguments": {"query": query, "limit": 100}}
             made = recorder.add("tool_call", call, parent=index)
-            handle = "Ref('results_0', 'results', 1 items from UniProt)"
-            recorder.add("tool_result", {"result": handle}, parent=made)
+            ref = {"key": "results_0", "dtype": "results", "rows": 1, "sz": 0, "source": "UniProt"}
+            recorder.add("tool_result", {"result": "Ref(…)", "ref": ref}, parent=made)
             call = {"tool": "sparql_peek", "arguments": {"ref": "results_0", "n": 3}}
             made = recorder.add("tool_call", call, parent=index)
             recorder.add("tool_result", {"result": [{"mass": 43653}]}, parent=made)

@@ -7,8 +7,8 @@ import random
 import pytest
 
 from reasoningbank.corpus import load_shacl_tasks, split_tasks
-from reasoningbank.memory.distillation import Distiller, filled
-from reasoningbank.memory.distillation.skeleton import slot_names
+from reasoningbank.memory.distill import Distiller
+from reasoningbank.memory.skeleton import filled, slot_names
 from reasoningbank.sparql import EndpointConfig
 from reasoningbank.sparql.query import prepare
 from reasoningbank.sparql.tokens import tokenize

@@ -8,10 +8,12 @@ import pytest
 
 from reasoningbank.errors import UsageError
 from reasoningbank.memory import MemoryItem
-from reasoningbank.memory.distillation import Distiller, Experience
+from reasoningbank.memory.distill import Distiller
+from reasoningbank.memory.experience import Experience
 from reasoningbank.schema import Schema
 from reasoningbank.sparql import EndpointConfig
 
+from ..coded import raises
 from .attempts import attempt
 
 QUESTION = "List the proteins of Drosophila melanogaster with their gene symbol."
@@ -115,5 +117,5 @@ def test_what_nobody_saw_work_is_no_right_side(distiller: Distiller) -> None:
 def test_attempts_at_several_tasks_are_refused(distiller: Distiller) -> None:
     other = Experience("t2", "g", "uniprot", "?", "ASK {}", False, "execution")
 
-    with pytest.raises(UsageError, match="several tasks"):
+    with raises(UsageError, "several-tasks"):
         distiller.distil([attempt(RIGHT), other])

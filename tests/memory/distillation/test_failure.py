@@ -8,7 +8,7 @@ from reasoningbank.corpus import Task
 from reasoningbank.findings import Finding
 from reasoningbank.judge import ExecutionJudge, GoldStore
 from reasoningbank.memory import MemoryItem
-from reasoningbank.memory.distillation import Distiller
+from reasoningbank.memory.distill import Distiller
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
 from reasoningbank.trajectory import Recorder
 
@@ -227,12 +227,12 @@ def test_what_nobody_understands_is_rejected_with_the_reason(distiller: Distille
 
     assert not distilled.items or "P04637" in distilled.items[0].title
     odd = distiller.distil([attempt("ASK { ?s ?p ?o }", question="Is it so?")])
-    assert odd.rejected[0].reason == "what was wrong with it could not be told"
+    assert odd.rejected[0].code == "unknown-cause"
 
 
 def test_two_pitfalls_of_one_attempt_at_most(distiller: Distiller) -> None:
     recorder = Recorder()
-    recorder.add("code", {"code": "x", "output": "[Repeated] You already ran this code"})
+    recorder.add("code", {"code": "x", "output": "[Repeated] …", "repeated": True})
     query = "SELECT ?m WHERE ?p up:hasMolecularMass ?m"
 
     assert len(pitfalls(distiller, query, trajectory=recorder.trajectory())) == 2

@@ -8,10 +8,11 @@ import pytest
 
 from reasoningbank.errors import EndpointError, QueryError
 from reasoningbank.memory import MemoryItem
-from reasoningbank.memory.distillation import Distiller, Draft, Grounding
-from reasoningbank.memory.distillation.facts import Facts
-from reasoningbank.memory.distillation.secrets import secret_in
-from reasoningbank.memory.distillation.wording import Words, reworded
+from reasoningbank.memory.distill import Distiller
+from reasoningbank.memory.experience import Draft
+from reasoningbank.memory.facts import Facts
+from reasoningbank.memory.grounding import Grounding, secret_in
+from reasoningbank.memory.wording import Words, reworded
 from reasoningbank.schema import Schema
 from reasoningbank.sparql import EndpointConfig, Result
 
@@ -25,8 +26,8 @@ def draft(content: str = GOOD, **rest: object) -> Draft:
     return replace(given, **rest)  # type: ignore[arg-type]
 
 
-def objections(facts: Facts, given: Draft) -> str:
-    return "; ".join(Grounding(facts).objections(given, None))
+def codes(facts: Facts, given: Draft) -> list[str]:
+    return [finding.code for finding in Grounding(facts).findings(given, None)]
 
 
 @pytest.mark.parametrize(
@@ -46,47 +47,47 @@ def objections(facts: Facts, given: Draft) -> str:
     ],
 )
 def test_what_holds_is_stored(facts: Facts, given: Draft) -> None:
-    assert objections(facts, given) == ""
+    assert codes(facts, given) == []
 
 
 @pytest.mark.parametrize(
-    ("given", "why"),
+    ("given", "code"),
     [
-        (draft("Use up:Protein_Mass."), "names the class up:Protein_Mass, which the data lack"),
-        (draft("Use up:hasMass."), "names the property up:hasMass, which the data lack"),
-        (draft(title="By up:hasMass"), "names the property up:hasMass"),
-        (draft(description="For up:hasMass"), "names the property up:hasMass"),
-        (draft("Use uniprot:Protein."), "whose prefix is not known"),
-        (draft("As for uniprotkb:P0000X."), "names the resource uniprotkb:P0000X, which the data"),
-        (draft("It is uniprotkb:P05067."), "it may be an answer"),
-        (draft("Write up:hasMass.", denied=frozenset({"up:hasMass"})), "without saying so"),
-        (draft("There is no up:mass.", denied=frozenset({"up:mass"})), "not exist, and it does"),
-        (draft("Not here. Use up:hasMass.", denied=frozenset({"up:hasMass"})), "without saying so"),
-        (draft("Fill <<protein>>."), "<<protein>>, which is no slot"),
-        (draft("", title=" "), "it has no title"),
-        (draft(""), "it says nothing"),
-        (draft("word " * 300), "its content has 1,500 characters, more than 1,200"),
-        (draft("Send api_key=abcdef123456."), "holds a password"),
-        (draft("Ask http://127.0.0.1:7878/query."), "holds an address of a machine"),
-        (draft(attempt(MASS).question, description=""), "nothing but the question"),
+        (draft("Use up:Protein_Mass."), "unknown-name"),
+        (draft("Use up:hasMass."), "unknown-name"),
+        (draft(title="By up:hasMass"), "unknown-name"),
+        (draft(description="For up:hasMass"), "unknown-name"),
+        (draft("Use uniprot:Protein."), "unknown-prefix"),
+        (draft("As for uniprotkb:P0000X."), "unknown-name"),
+        (draft("It is uniprotkb:P05067."), "foreign-name"),
+        (draft("Write up:hasMass.", denied=frozenset({"up:hasMass"})), "denied-name"),
+        (draft("There is no up:mass.", denied=frozenset({"up:mass"})), "denied-name"),
+        (draft("Not here. Use up:hasMass.", denied=frozenset({"up:hasMass"})), "denied-name"),
+        (draft("Fill <<protein>>."), "unknown-slot"),
+        (draft("", title=" "), "no-title"),
+        (draft(""), "empty-item"),
+        (draft("word " * 300), "too-long"),
+        (draft("Send api_key=abcdef123456."), "secret"),
+        (draft("Ask http://127.0.0.1:7878/query."), "secret"),
+        (draft(attempt(MASS).question, description=""), "only-question"),
     ],
 )  # fmt: skip
-def test_what_does_not_hold_is_told(facts: Facts, given: Draft, why: str) -> None:
-    assert why in objections(facts, given)
+def test_what_does_not_hold_is_found(facts: Facts, given: Draft, code: str) -> None:
+    assert code in codes(facts, given)
 
 
 def test_a_text_does_not_tell_what_the_attempt_found(facts: Facts) -> None:
     ran = by_turns(("I run it.", "sparql_query(query)", "Ref(…)"))
     given = draft("The mass is 43653.", experience=attempt(MASS, success=True, trajectory=ran))
 
-    assert "tells what the attempt found: '43653'" in objections(facts, given)
-    assert objections(facts, replace(given, content="Not 1436530 but up:mass.")) == ""
+    assert codes(facts, given) == ["answer"]
+    assert codes(facts, replace(given, content="Not 1436530 but up:mass.")) == []
 
 
 def test_a_class_that_stands_where_a_property_should(facts: Facts, distiller: Distiller) -> None:
     distilled = distiller.distil([attempt("ASK { ?p a up:mass }", success=True)])
 
-    assert "property up:mass where a class stands" in distilled.rejected[0].reason
+    assert distilled.rejected[0].code == "wrong-role"
 
 
 def test_what_cannot_be_found_out_is_not_stored(
@@ -97,14 +98,14 @@ def test_what_cannot_be_found_out_is_not_stored(
 
     facts = Facts(vocabulary, endpoint, gone)
 
-    assert objections(facts, draft()) == ""  # the vocabulary knows these
-    assert "could not be found out" in objections(facts, draft("Use up:Made_Up."))
+    assert codes(facts, draft()) == []  # the vocabulary knows these
+    assert codes(facts, draft("Use up:Made_Up.")) == ["unchecked-name"]
 
 
 def test_a_skeleton_that_does_not_parse_is_told(facts: Facts) -> None:
-    found = Grounding(facts).objections(draft(), QueryError("the query cannot be parsed"))
+    found = Grounding(facts).findings(draft(), QueryError("the query cannot be parsed"))
 
-    assert found == ["its skeleton does not parse: the query cannot be parsed"]
+    assert [finding.code for finding in found] == ["bad-skeleton"]
 
 
 def test_headers_of_the_endpoint_are_secrets(endpoint: EndpointConfig) -> None:
@@ -160,14 +161,14 @@ def test_ordinary_text_is_no_secret(text: str) -> None:
 @pytest.mark.parametrize("part", ["pattern", "question", "query"])
 def test_no_part_that_is_kept_may_hold_a_secret(facts: Facts, part: str) -> None:
     hidden = {"pattern": "ASK { ?s ?p 'api_key=abcdef1234' }", part: "ASK {} # api_key=abcdef1234"}
-    assert "holds " in objections(facts, draft(**{part: hidden[part]}))
+    assert "secret" in codes(facts, draft(**{part: hidden[part]}))
 
 
 def test_words_with_secrets_or_strange_names_are_not_taken(facts: Facts) -> None:
     given = draft(pattern="ASK { <<protein>> up:sequence/up:mass ?mass }")
     words = Words("Use up:hasMass instead", "Questions with api_key=abcdef1234", "1. Use <<taxon>>")
 
-    assert reworded(given, words, "m", Grounding(facts).objections_to_text) == given
+    assert reworded(given, words, "m", Grounding(facts).of_text) == given
 
 
 def test_items_are_what_was_checked(distiller: Distiller) -> None:

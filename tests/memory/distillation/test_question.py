@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from reasoningbank.memory.distillation.question import Mention, abstracted
-from reasoningbank.memory.distillation.skeleton import Slot
+from reasoningbank.memory.skeleton import Slot
+from reasoningbank.memory.success import Mention, abstracted
 
 
 def mention(name: str, said: str) -> Mention:

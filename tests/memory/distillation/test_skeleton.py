@@ -6,11 +6,20 @@ import pytest
 
 from reasoningbank.corpus import Pack, load_shacl_tasks, split_tasks
 from reasoningbank.errors import QueryError
-from reasoningbank.memory.distillation import Skeleton, Slot, filled, skeleton_of
-from reasoningbank.memory.distillation.shortened import shortened
-from reasoningbank.memory.distillation.skeleton import dummies, parsed_skeleton, slot_names
+from reasoningbank.memory.skeleton import (
+    Skeleton,
+    Slot,
+    dummies,
+    filled,
+    parsed_skeleton,
+    shortened,
+    skeleton_of,
+    slot_names,
+)
 from reasoningbank.schema import Schema
 from reasoningbank.sparql import STANDARD_PREFIXES
+
+from ..coded import raises
 
 SPACES = {**STANDARD_PREFIXES, "up": "http://core/", "u": "http://u/", "t": "http://t/"}
 TERMS = ("http://core/Protein", "http://core/name")
@@ -110,21 +119,21 @@ def test_a_prefix_that_means_something_else_is_written_as_it_is_meant() -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "why"),
+    "query",
     [
-        ("BASE <http://b/> ASK { <s> up:name ?n }", "BASE"),
-        ("ASK { (1 2) up:name ?n }", "collections"),
-        ("SELECT", "pattern|pars|empty"),
-        ("ASK { ?s up:name <<taxon>> }", "slot|term|unexpected"),
+        "BASE <http://b/> ASK { <s> up:name ?n }",
+        "ASK { (1 2) up:name ?n }",
+        "SELECT",
+        "ASK { ?s up:name <<taxon>> }",
     ],
 )
-def test_what_cannot_be_read_is_refused(query: str, why: str) -> None:
-    with pytest.raises(QueryError, match=why):
+def test_what_cannot_be_read_is_refused(query: str) -> None:
+    with pytest.raises(QueryError):
         parsed_skeleton(made(query), SPACES)
 
 
 def test_a_slot_of_no_kind_is_refused() -> None:
-    with pytest.raises(QueryError, match="nothing is known of the slot <<taxon>>"):
+    with raises(QueryError, "unknown-slot"):
         parsed_skeleton(Skeleton("ASK { ?s up:near <<taxon>> }"), SPACES)
 
 

@@ -6,19 +6,19 @@ from reasoningbank.memory import MemoryItem
 from reasoningbank.memory.demonstrations import (
     MOST_OUTPUT_CHARS,
     MOST_TURNS,
-    demonstrations_of,
+    shown_demonstration,
     turns_of,
 )
 from reasoningbank.memory.item import Turn
 
-from .attempts import MASS, MASS_QUESTION, attempt, by_turns
+from .attempts import MASS, MASS_QUESTION, by_turns
 
 RAN = ("I run the query.", f'query = """{MASS}"""\nref = sparql_query(query)\nprint(ref)', "Ref(…)")
 SUBMITTED = ("I submit it.", "SUBMIT(query)", "")
 
 
 def turns(*taken: tuple[str, str, str]) -> tuple[Turn, ...]:
-    return turns_of(attempt(MASS, success=True, trajectory=by_turns(*taken)))
+    return turns_of(by_turns(*taken), MASS)
 
 
 def test_what_led_to_the_query_is_kept() -> None:
@@ -71,8 +71,7 @@ def test_outputs_and_turns_are_bounded() -> None:
 
 
 def test_an_attempt_without_turns_has_none() -> None:
-    assert turns_of(attempt(MASS, success=True)) == ()
-    assert turns_of(attempt(None, success=True)) == ()
+    assert turns_of(by_turns(), MASS) == turns_of(by_turns(), "") == ()
     assert turns(("I only look.", "print(1)", "1")) == ()
 
 
@@ -81,7 +80,9 @@ def test_items_become_demonstrations() -> None:
         "Mass", "", "x", "success", question=MASS_QUESTION, turns=turns(RAN, SUBMITTED)
     )
     without = MemoryItem("Other", "", "x", "failure", question="?")
-    (demonstration,) = demonstrations_of([without, item])
+    shown = shown_demonstration(item)
 
-    assert demonstration.question == MASS_QUESTION
-    assert [turn.code for turn in demonstration.turns] == [turn.code for turn in item.turns]
+    assert shown_demonstration(without) is None
+    assert shown is not None
+    assert shown.demonstration.question == MASS_QUESTION
+    assert [turn.code for turn in shown.demonstration.turns] == [turn.code for turn in item.turns]

@@ -13,7 +13,8 @@ from dspy.utils.exceptions import ContextWindowExceededError, LMServerError
 from reasoningbank.corpus import Pack
 from reasoningbank.errors import ModelError
 from reasoningbank.memory import MemoryItem
-from reasoningbank.memory.distillation import Distiller, prompt_hash
+from reasoningbank.memory.distill import Distiller
+from reasoningbank.memory.wording import prompt_hash
 from reasoningbank.schema import Schema
 from reasoningbank.sparql import EndpointConfig
 

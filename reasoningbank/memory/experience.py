@@ -1,0 +1,166 @@
+"""What distillation reads and gives: judged attempts, drafts of items, and rejected drafts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from reasoningbank.findings import Finding
+from reasoningbank.memory.item import ABSENT, ItemSource, MemoryItem, Provenance, Scope, Turn
+from reasoningbank.trajectory import Trajectory, Usage
+
+__all__ = ["Distilled", "Draft", "Experience", "Rejected"]
+
+TITLE_CHARS = 110
+
+
+@dataclass(frozen=True)
+class Experience:
+    """One judged attempt at a task, without the gold.
+
+    Attributes:
+        task: Id of the task.
+        group: The task's group.
+        corpus: Name of the task's pack or folder.
+        question: The question.
+        sparql: The submitted query; None if there was none.
+        success: Whether the judge in use accepts it.
+        judge: That judge, e.g. ``execution`` or ``lm:local``.
+        ran: Whether the submitted query was executed without an error.
+        rows: Rows or triples that it returned, 1 for ASK; None if it did not run.
+        error: What went wrong with the attempt, in a line; may be empty.
+        trajectory: What the agent did.
+        trial: The trial, as ``arm/task.seed``.
+        model: Name of the model that made the attempt.
+        reason: The judge's reason, for people.
+        findings: What the execution judge found; empty if its verdict is not used.
+        time: ISO 8601 time in UTC.
+    """
+
+    task: str
+    group: str
+    corpus: str
+    question: str
+    sparql: str | None
+    success: bool
+    judge: str
+    ran: bool = False
+    rows: int | None = None
+    error: str = ""
+    trajectory: Trajectory = field(default_factory=Trajectory)
+    trial: str = ""
+    model: str = ""
+    reason: str = ""
+    findings: tuple[Finding, ...] = ()
+    time: str = ""
+
+    def finding(self, code: str) -> Finding | None:
+        """Return the execution judge's finding with this code, if any."""
+        return next((one for one in self.findings if one.code == code), None)
+
+
+@dataclass(frozen=True)
+class Draft:
+    """An item before it is checked; most fields are those of `MemoryItem`."""
+
+    title: str
+    description: str
+    content: str
+    src: ItemSource
+    experience: Experience
+    pattern: str = ""
+    tags: tuple[str, ...] = ()
+    denied: frozenset[str] = frozenset()
+    constants: frozenset[str] = frozenset()
+    question: str = ""
+    query: str = ""
+    turns: tuple[Turn, ...] = ()
+    slots: str = ""
+    author: str = "rules"
+
+    @property
+    def prose(self) -> str:
+        """Title, description and content."""
+        return "\n".join((self.title, self.description, self.content))
+
+    def item(self, scope: Scope) -> MemoryItem:
+        """Return the item."""
+        of = self.experience
+        return MemoryItem(
+            title=self.title,
+            description=self.description,
+            content=self.content,
+            src=self.src,
+            pattern=self.pattern,
+            # Consolidation uses them against advice to use these names.
+            tags=(*self.tags, *(ABSENT + name for name in sorted(self.denied))),
+            scope=scope,
+            provenance=Provenance(
+                of.task, of.group, of.corpus, of.trial, of.judge, of.model, of.time, self.author
+            ),
+            question=self.question,
+            query=self.query,
+            turns=self.turns,
+        )
+
+    def rejected(self, findings: Sequence[Finding]) -> Rejected:
+        """Return the draft as one that is not stored, with the first reasons."""
+        text = "\n".join(part for part in (self.description, self.content, self.pattern) if part)
+        reason = "; ".join(map(str, findings[:2]))
+        return Rejected(self.title, reason, self.src, text, findings[0].code)
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """A draft that is not stored.
+
+    Attributes:
+        title: Its title.
+        reason: Why not, in a line.
+        kind: What kind of item it would have been.
+        text: What it would have said.
+        code: Code of the reason.
+    """
+
+    title: str
+    reason: str
+    kind: ItemSource
+    text: str
+    code: str = ""
+
+
+@dataclass(frozen=True)
+class Distilled:
+    """The result of distilling one task's experiences.
+
+    Attributes:
+        items: What may be stored.
+        rejected: What may not, with the reasons.
+        usage: What the language model consumed.
+    """
+
+    items: tuple[MemoryItem, ...] = ()
+    rejected: tuple[Rejected, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+
+    @classmethod
+    def of(
+        cls,
+        items: Iterable[MemoryItem],
+        rejected: Iterable[Rejected] = (),
+        usage: Usage | None = None,
+    ) -> Distilled:
+        """Return the result with equal items once."""
+        once = {item.id: item for item in items}
+        return cls(tuple(once.values()), tuple(rejected), usage or Usage())
+
+
+def shortened_title(title: str, most: int = TITLE_CHARS) -> str:
+    """Return a title, cut if it is too long."""
+    return title if len(title) <= most else f"{title[: most - 1]}…"
+
+
+def uncertain(experience: Experience, kind: ItemSource, code: str, reason: str) -> Rejected:
+    """Return an attempt that teaches nothing certain."""
+    title = experience.question[:TITLE_CHARS]
+    return Rejected(title, reason, kind, experience.sparql or "", code)

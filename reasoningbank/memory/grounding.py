@@ -1,0 +1,297 @@
+"""Checks on a draft before it is stored.
+
+An item that names what does not exist, or that gives away a training task's answer, does harm for
+as long as it is kept; so whatever is not known to hold is rejected, with the reason.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from reasoningbank.errors import QueryError
+from reasoningbank.findings import Finding
+from reasoningbank.memory.experience import Draft, Experience
+from reasoningbank.memory.facts import Facts
+from reasoningbank.memory.skeleton import slot_names
+from reasoningbank.schema import namespace_of
+from reasoningbank.schema.names import used_names
+from reasoningbank.sparql import EndpointConfig
+from reasoningbank.sparql.query import PreparedQuery
+from reasoningbank.sparql.tokens import tokenize
+from reasoningbank.sparql.tree import outline, read_query
+
+__all__ = ["Grounding", "answer_in", "names_in", "secret_in", "services_names"]
+
+#: Maximum characters of the texts of an item; whole items are packed into a few hundred tokens.
+MOST_CHARS = {"title": 120, "description": 400, "content": 1_200, "pattern": 1_500}
+
+_NEGATIONS = frozenset({"no", "not", "never", "without", "nothing"})
+_SENTENCE = re.compile(r"(?<=[.;!?])\s+|\n+")
+_WORD = re.compile(r"[^\W\d_]+", re.UNICODE)
+
+
+class Grounding:
+    """Checks drafts against schema, data, and what their attempts saw."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+
+    def findings(self, draft: Draft, parsed: PreparedQuery | QueryError | None) -> list[Finding]:
+        """Return what is wrong with a draft; nothing if it may be stored."""
+        found = [*_bounds(draft), *self._of_pattern(draft, parsed)]
+        found += self.of_text(draft, draft.prose)
+        said = _plain(draft.description + draft.content)
+        if not draft.pattern and said == _plain(draft.experience.question):
+            found.append(Finding("only-question", "it says nothing but the question"))
+        turns = "\n".join(f"{t.reasoning}\n{t.code}\n{t.output}" for t in draft.turns)
+        kept = "\n".join((draft.pattern, draft.question, draft.query, turns))
+        found += self._secrets(kept)
+        return list(dict.fromkeys(found))
+
+    def of_text(self, draft: Draft, text: str) -> list[Finding]:
+        """Return what is wrong with a text that is to be part of a draft."""
+        found = [*self._names(draft, text)]
+        if answer := answer_in(text, draft.experience, draft.constants):
+            what = f"gives away what the attempt found: {answer!r:.60}"
+            found.append(Finding("answer", what, fields={"value": answer}))
+        found += self._secrets(text)
+        for name in [n for n in slot_names(text) if n not in slot_names(draft.pattern)][:1]:
+            what = f"mentions <<{name}>>, which is not one of its slots"
+            found.append(Finding("unknown-slot", what, fields={"name": name}))
+        return found
+
+    def _of_pattern(
+        self, draft: Draft, parsed: PreparedQuery | QueryError | None
+    ) -> Iterator[Finding]:
+        if parsed is None:
+            return
+        try:
+            if isinstance(parsed, QueryError):
+                raise parsed
+            used = used_names(read_query(parsed.text))
+        except QueryError as error:
+            yield Finding("bad-skeleton", f"its skeleton does not parse: {error.what}")
+            return
+        vocabulary = self._facts.vocabulary
+        for name in used:
+            if name.role == "resource" or name.iri.startswith("urn:slot"):
+                continue
+            exists = self._facts.exists(name.iri)
+            fields = {"name": name.written, "role": name.role}
+            what = f"its skeleton uses the {name.role} {name.written}"
+            is_property = name.iri in vocabulary.properties and name.iri not in vocabulary.classes
+            if exists is False:
+                yield Finding("unknown-name", f"{what}, which the data lack", fields=fields)
+            elif exists is None:
+                what += ", and whether it exists could not be checked"
+                yield Finding("unchecked-name", what, fields=fields)
+            elif name.role == "class" and is_property:
+                yield Finding("wrong-role", f"{what}, which is a property", fields=fields)
+
+    def _names(self, draft: Draft, text: str) -> Iterator[Finding]:
+        for sentence in _SENTENCE.split(text):
+            negated = False
+            for kind, word in _words(sentence):
+                if kind == "word":
+                    negated = negated or word.casefold() in _NEGATIONS
+                elif finding := self._name(draft, word, negated=negated):
+                    yield finding
+
+    def _name(self, draft: Draft, written: str, *, negated: bool) -> Finding | None:
+        facts, fields = self._facts, {"name": written}
+        name = facts.iri_of(written)
+        if written in draft.denied:
+            if not negated:
+                what = f"names {written}, which does not exist, without saying so"
+                return Finding("denied-name", what, fields=fields)
+            if name is not None and facts.exists(name):
+                what = f"says that {written} does not exist, but it does"
+                return Finding("denied-name", what, fields=fields)
+            return None
+        if name is None:
+            if written.startswith("<"):
+                return None
+            what = f"names {written}, whose prefix is unknown"
+            return Finding("unknown-prefix", what, fields=fields)
+        if name.startswith("urn:") or self._of_service(draft, written):
+            return None
+        exists = facts.exists(name)
+        if exists is False:
+            kind = "class" if written.partition(":")[2][:1].isupper() else "property"
+            kind = kind if namespace_of(name) in facts.homes else "resource"
+            what = f"names the {kind} {written}, which the data lack"
+            return Finding("unknown-name", what, fields={**fields, "role": kind})
+        if exists is None:
+            what = f"names {written}, and whether it exists could not be checked"
+            return Finding("unchecked-name", what, fields=fields)
+        # An individual of the vocabulary, such as a rank or a method, is part of the schema.
+        own = written in draft.constants or namespace_of(name) in facts.homes
+        if not own and not facts.is_term(name):
+            what = f"names {written}, which is not in the question's query: it may be an answer"
+            return Finding("foreign-name", what, fields=fields)
+        return None
+
+    def _of_service(self, draft: Draft, written: str) -> bool:
+        """Return whether a name occurs in a right query's SERVICE, for another endpoint."""
+        queries = (draft.pattern, draft.experience.sparql or "")
+        return draft.experience.success and any(written in services_names(q) for q in queries)
+
+    def _secrets(self, text: str) -> list[Finding]:
+        secret = secret_in(text, self._facts.endpoint)
+        return [Finding("secret", f"contains {secret}")] if secret else []
+
+
+def _bounds(draft: Draft) -> Iterator[Finding]:
+    if not draft.title.strip():
+        yield Finding("no-title", "it has no title")
+    if not draft.content.strip() and not draft.pattern.strip():
+        yield Finding("empty-item", "it says nothing")
+    for part, most in MOST_CHARS.items():
+        length = len(getattr(draft, part))
+        if length > most:
+            what = f"its {part} has {length:,} characters, more than {most:,}"
+            yield Finding("too-long", what, fields={"part": part, "chars": length})
+
+
+# -- names --------------------------------------------------------------------------------
+
+
+def _words(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the words and the names of a text, in order."""
+    for token in tokenize(text):
+        # In prose a colon may follow a name, and occurs in times of day.
+        written = token.text.rstrip(":") if token.kind == "name" else token.text
+        if token.kind == "iri" or (token.kind == "name" and ":" in written[1:]):
+            yield "name", written
+        elif token.kind in ("word", "name"):
+            yield "word", written
+
+
+def names_in(text: str) -> tuple[str, ...]:
+    """Return the prefixed names and IRIs in a text, each once, as written."""
+    return tuple(dict.fromkeys(word for kind, word in _words(text) if kind == "name"))
+
+
+def services_names(query: str) -> frozenset[str]:
+    """Return the names in a query's SERVICE clauses, and their addresses."""
+    if not query:
+        return frozenset()
+    try:
+        body = outline(query).body
+    except QueryError:
+        return frozenset()
+    found: set[str] = set()
+    depth = inside = 0
+    waiting = False
+    for token in body:
+        if token.is_word("SERVICE"):
+            waiting = True
+        elif token.text == "{":
+            depth += 1
+            inside, waiting = (depth, False) if waiting and not inside else (inside, waiting)
+        elif token.text == "}":
+            inside = 0 if depth == inside else inside
+            depth -= 1
+        elif (waiting or inside) and token.kind in ("iri", "name"):
+            found.add(token.text)
+    return frozenset(found)
+
+
+def _plain(text: str) -> str:
+    return " ".join(_WORD.findall(text.casefold()))
+
+
+# -- answers ------------------------------------------------------------------------------
+
+#: Shorter values, such as small numbers, are in any text by chance.
+_LEAST_CHARS = 4
+#: Tools that show the rows of a query.
+_SHOW_ROWS = frozenset({"sparql_peek", "sparql_slice"})
+
+
+def answer_in(text: str, experience: Experience, constants: frozenset[str] = frozenset()) -> str:
+    """Return a value that a text gives away: one in rows that the attempt looked at."""
+    trajectory = experience.trajectory
+    called = {e.index: e.data.get("tool") for e in trajectory.of("tool_call")}
+    seen: set[str] = set()
+    for event in trajectory.of("tool_result"):
+        if called.get(event.parent if event.parent is not None else -1) in _SHOW_ROWS:
+            seen.update(_values(trajectory.resolve(event.data).get("result")))
+    asked = f"{experience.question}\n{experience.sparql or ''}".casefold()
+    said = text.casefold()
+    for value in sorted(seen):
+        # Names are checked as such.
+        is_name = value.startswith("<") or (":" in value and " " not in value)
+        plain = value.casefold()
+        if is_name or len(value) < _LEAST_CHARS or plain in asked or value in constants:
+            continue
+        if re.search(rf"(?<!\w){re.escape(plain)}(?!\w)", said):
+            return value
+    return ""
+
+
+def _values(result: Any) -> Iterator[str]:
+    if isinstance(result, Mapping | list):
+        for value in result.values() if isinstance(result, Mapping) else result:
+            yield from _values(value)
+    elif isinstance(result, (str, int, float)) and not isinstance(result, bool):
+        yield str(result)
+
+
+# -- secrets ------------------------------------------------------------------------------
+
+_SECRETS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("a key", re.compile(r"\b(?:sk|pk|hf|ghp|gho|glpat|xox[abp])[-_][A-Za-z0-9_-]{16,}")),
+    ("a key", re.compile(r"\b(?:AKIA|AIza)[A-Za-z0-9_-]{12,}")),
+    ("a key", re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----")),
+    (
+        "a password",
+        re.compile(
+            r"\b(?:api[_-]?key|passw(?:or)?d|secret|token|authorization)\b\s*[:=]\s*['\"]?\S{4,}",
+            re.IGNORECASE,
+        ),
+    ),
+    ("a password", re.compile(r"\b(?:Bearer|Basic)\s+[A-Za-z0-9+/._=-]{12,}")),
+    ("a password", re.compile(r"\bhttps?://[^\s/@:]+:[^\s/@]+@")),
+    (
+        # After a letter, a colon or a slash it is the end of an IRI or a step of a property path.
+        "a path of a machine",
+        re.compile(
+            r"(?<![\w:/.])/(?:home|Users|Volumes|root|tmp|var|opt|etc|usr|srv|mnt|media|scratch"
+            r"|work|workspace)/[^\s'\"]+"
+        ),
+    ),
+    ("a path of a machine", re.compile(r"\bfile:/[^\s'\"<>]+", re.IGNORECASE)),
+    # At least two folders: a REGEX may contain "C:\\w".
+    ("a path of a machine", re.compile(r"(?<!\w)[A-Za-z]:\\{1,2}[A-Za-z][\w .-]+\\")),
+)
+_ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]{0,20}://[^\s<>\"'{}]+", re.IGNORECASE)
+_OWN_HOSTS = (".localhost", ".local", ".lan", ".internal", ".home.arpa")
+#: Shorter header values, such as ``*/*``, are in a text by chance.
+_LEAST_HEADER_CHARS = 8
+
+
+def secret_in(text: str, endpoint: EndpointConfig | None = None) -> str:
+    """Return the kind of secret in a text: a key, a password, a private address; empty if none."""
+    for what, shape in _SECRETS:
+        if shape.search(text):
+            return what
+    if any(_is_private(address) for address in _ADDRESS.findall(text)):
+        return "an address of a machine"
+    headers = endpoint.headers.values() if endpoint is not None else ()
+    if any(len(value) >= _LEAST_HEADER_CHARS and value in text for value in headers):
+        return "a password"
+    return ""
+
+
+def _is_private(address: str) -> bool:
+    """Return whether an address is of this machine or a private network."""
+    try:
+        host = (urlsplit(address).hostname or "").rstrip(".,;)]")
+        return f".{host}".endswith(_OWN_HOSTS) or ipaddress.ip_address(host).is_private
+    except ValueError:
+        return False
