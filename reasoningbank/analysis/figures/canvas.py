@@ -13,7 +13,7 @@ import html
 import io
 import re
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import matplotlib as mpl
@@ -190,7 +190,7 @@ def svg(figure: Figure, *, prefix: str | None = None) -> str:
     # Style sheets inside inline SVG would apply to the whole page.
     drawn = re.sub(r"(?s)<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->", "", drawn)
     head, _, body = drawn[drawn.index("<svg") :].partition(">")
-    for pattern, replacement in (
+    changes: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
         (r'\bid="([^"]*)"', rf'id="{mark}-\1"'),
         (r'(?:xlink:)?href="#([^"]*)"', rf'href="#{mark}-\1"'),
         (r"url\(#([^)]*)\)", rf"url(#{mark}-\1)"),
@@ -199,7 +199,8 @@ def svg(figure: Figure, *, prefix: str | None = None) -> str:
         (r"\s*\n\s*", " "),
         (INK, "currentColor"),
         *((c, f"var(--figure-{n}, {c})") for n, c in enumerate(COLOURS, 1)),
-    ):
+    ]
+    for pattern, replacement in changes:
         body = re.sub(pattern, replacement, body)
     view = re.search(r'viewBox="([^"]*)"', head)
     box = view[1] if view else "0 0 100 100"
