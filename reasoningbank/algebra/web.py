@@ -333,15 +333,8 @@ class Web:
     ) -> Reply:
         """Send a request until there is a reply to it, following redirects.
 
-        Reading is repeated also when its reply is lost; for writing the caller decides that. Writes
-        follow 307 and 308 only. `may_follow` raises if the address of a redirect may not be asked.
-
-        Raises:
-            Lost: If a write was sent, and its reply was lost.
-            NotSent: If there is no connection, after all tries.
-            EndpointError: If reading got no reply, a redirect leads nowhere, or a body is too
-                large.
-            BudgetError: If the run may send no more.
+        Reading is repeated also when its reply is lost (otherwise `Lost`); for writing the caller
+        decides that. Writes follow 307 and 308 only. `may_follow` raises for forbidden redirects.
         """
         until = time.monotonic() + min(self._limits.wait_seconds, max(0.0, self._spent.left_s))
         reading = method in _READING

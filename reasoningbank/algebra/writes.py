@@ -54,18 +54,9 @@ CREATE TABLE writes (
 class Write:
     """A write of a run.
 
-    Attributes:
-        number: Its position in the journal, from 1.
-        method: PUT, POST or PATCH.
-        url: The document.
-        digest: Identifies its body.
-        condition: The request headers by which the server can detect a repetition.
-        state: Its outcome: ``done``; ``refused`` by the server; ``not sent``; ``unanswered``: it
-            was sent, and it is unknown whether it was done.
-        status: The HTTP status, 0 if there is none.
-        at: The document that the server named, if it is another one.
-        why: The failure, in one line.
-        earlier: Whether an earlier run did it.
+    `digest` identifies its body, `condition` holds the headers by which the server can detect a
+    repetition, `at` is the document that the server named instead of `url`. ``unanswered`` means
+    that it was sent and its outcome is unknown; `earlier` that an earlier run did it.
     """
 
     number: int
@@ -83,22 +74,12 @@ class Write:
 class Journal:
     """The writes of one run, in memory and, if a file is given, on disk.
 
-    Args:
-        file: The file; None keeps them in memory only.
-        program: Identifies the program; only the same program can resume a journal.
-        resume: Whether to continue an existing journal.
+    `program` identifies the program; only the same program can `resume` a journal.
 
     Raises:
-        UsageError: If there is a journal and it is not to be resumed, or the other way round; or
-            it belongs to another program, or is in use.
+        UsageError: If there is a journal and it is not to be resumed, or the other way round; or it
+            belongs to another program, or is in use.
         RecordError: If it cannot be read or written.
-
-    Examples:
-        >>> journal = Journal()
-        >>> write = journal.begin("PUT", "http://e/a", "d1", {})
-        >>> journal.end(write, "done", status=201)
-        >>> [(one.url, one.state) for one in journal.writes()]
-        [('http://e/a', 'done')]
     """
 
     def __init__(
@@ -160,11 +141,7 @@ class Journal:
             return waiting.popleft() if waiting else None
 
     def begin(self, method: str, url: str, digest: str, condition: Mapping[str, str]) -> Write:
-        """Record a write that is about to be sent; it is on disk when this returns.
-
-        Raises:
-            RecordError: If it cannot be written to disk; it must not be sent then.
-        """
+        """Record a write that is about to be sent; it is on disk when this returns."""
         with self._lock:
             write = Write(len(self._writes) + 1, method, url, digest, condition)
             self._run(
@@ -181,11 +158,7 @@ class Journal:
     def end(
         self, write: Write, state: State, *, status: int = 0, at: str = "", why: str = ""
     ) -> None:
-        """Record the outcome of a write.
-
-        Raises:
-            RecordError: If it cannot be written to disk; a later run takes it for unanswered then.
-        """
+        """Record the outcome of a write."""
         self._update(replace(write, state=state, status=status, at=at, why=why))
 
     def writes(self) -> tuple[Write, ...]:
@@ -196,9 +169,7 @@ class Journal:
     def draw(self, place: str = "") -> str:
         """Return a random UUID; a resumed run draws the same ones at the same places.
 
-        Args:
-            place: Which operation draws it, for which row, since rows that are processed at the
-                same time draw in another order each time.
+        A place is an operation and its row, since concurrent rows draw in another order each time.
         """
         with self._lock:
             self._drawn[place] += 1
