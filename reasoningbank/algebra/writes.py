@@ -14,11 +14,10 @@ import json
 import random
 import sqlite3
 import threading
-import time
 import uuid
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urljoin
@@ -309,69 +308,60 @@ class _Order:
         return {"Content-Type": TURTLE if self.graph is not None else UPDATE}
 
 
+@dataclass
 class Writer:
     """Carries out the writes of a run, each recorded in its journal."""
 
-    def __init__(
-        self,
-        web: Web,
-        journal: Journal,
-        *,
-        tries: int,
-        unanswered: Unanswered,
-        may_write: Callable[[str], None],
-        pause: Callable[[float], None] = time.sleep,
-    ) -> None:
-        self._web = web
-        self._journal = journal
-        self._tries = tries
-        self._unanswered = unanswered
-        self._may_write = may_write
-        self._pause = pause
-        # Writes to one document run one after another, so that their ETags hold.
-        self._locks = [threading.Lock() for _ in range(_LOCKS)]
+    web: Web
+    journal: Journal
+    unanswered: Unanswered
+    may_write: Callable[[str], None]
+    # Writes to one document run one after another, so that their ETags hold.
+    locks: list[threading.Lock] = field(
+        default_factory=lambda: [threading.Lock() for _ in range(_LOCKS)]
+    )
 
     def send(self, method: Method, url: str, address: str, body: Graph | str) -> Sent:
         """Write a document, unless an earlier run that this one resumes has done it."""
         graph = None if isinstance(body, str) else body
         order = _Order(method, url, address, body_of(method, body, url), graph)
-        with self._locks[hash(address) % _LOCKS]:
-            earlier = self._journal.earlier(method, address, digest(order.body))
+        with self.locks[hash(address) % _LOCKS]:
+            earlier = self.journal.earlier(method, address, digest(order.body))
             if earlier is not None and earlier.state == "done":
                 return Sent(earlier.status, earlier.at or url)
             if earlier is not None and self._resolved(order, earlier):
-                self._journal.end(earlier, "done", status=earlier.status or 200)
+                self.journal.end(earlier, "done", status=earlier.status or 200)
                 return Sent(earlier.status or 200, url)
             return self._sent(order, earlier)
 
     def _resolved(self, order: _Order, earlier: Write) -> bool:
         """Return whether an unanswered write of an earlier run was done."""
-        if order.method == "PUT" or self._unanswered == "again":
+        if order.method == "PUT" or self.unanswered == "again":
             return False
-        return self._unanswered == "done" or self._was_done(order, earlier.condition)
+        return self.unanswered == "done" or self._was_done(order, earlier.condition)
 
     def _sent(self, order: _Order, earlier: Write | None) -> Sent:
         condition = self._condition(order)
         if earlier is not None:
-            write = self._journal.again(earlier, condition)
+            write = self.journal.again(earlier, condition)
         else:
-            write = self._journal.begin(order.method, order.address, digest(order.body), condition)
+            write = self.journal.begin(order.method, order.address, digest(order.body), condition)
         lost = ""
-        for attempt in range(1, self._tries + 1):
-            last = attempt == self._tries
+        for attempt in range(1, self.web.limits.tries + 1):
+            last = attempt == self.web.limits.tries
             try:
-                reply = self._web.ask(
+                reply = self.web.ask(
                     order.method,
                     order.address,
                     headers={**order.headers, **condition},
                     body=order.body,
-                    may_follow=self._may_write,
+                    may_follow=self.may_write,
                 )
                 changed = reply.status == _CHANGED_MEANWHILE and bool(condition)
                 if changed and not lost and not last:
                     # Someone else changed it since its ETag was read; this write was not done.
                     condition = self._condition(order)
-                    write = self._journal.again(write, condition)
+                    write = self.journal.again(write, condition)
                     continue
             except Lost as error:
                 lost = str(error)
@@ -383,12 +373,12 @@ class Writer:
                     return self._ended(order, write, reply)
                 lost = summary(reply)
             if self._done_despite(order, write, condition, lost):
-                self._journal.end(write, "done", status=200, why=f"seen after: {lost}")
+                self.journal.end(write, "done", status=200, why=f"seen after: {lost}")
                 return Sent(200, order.url)
             if last:
-                self._journal.end(write, "unanswered", why=lost)
+                self.journal.end(write, "unanswered", why=lost)
                 raise _failure(order, "unanswered", lost)
-            self._pause(0.5 * 2 ** (attempt - 1) * random.uniform(0.75, 1.25))
+            self.web.pause(0.5 * 2 ** (attempt - 1) * random.uniform(0.75, 1.25))
         raise AssertionError("the last attempt returns or raises")
 
     def _aborted(
@@ -397,7 +387,7 @@ class Writer:
         """Record a write that is not sent again, and return its error."""
         # An earlier attempt may still be carried out.
         state: State = "unanswered" if lost else "not sent"
-        self._journal.end(write, state, why=lost or str(error))
+        self.journal.end(write, state, why=lost or str(error))
         return error if isinstance(error, BudgetError) else _failure(order, state, f"{error}")
 
     def _ended(self, order: _Order, write: Write, reply: Reply) -> Sent:
@@ -405,14 +395,14 @@ class Writer:
             at = order.url
             named = reply.headers.get("Location")
             if named and reply.status in (201, 303) and order.method == "POST":
-                at = self._web.known_as(urljoin(reply.url, named))
+                at = self.web.known_as(urljoin(reply.url, named))
             noted = "" if at == order.url else at
-            self._journal.end(write, "done", status=reply.status, at=noted)
+            self.journal.end(write, "done", status=reply.status, at=noted)
             return Sent(reply.status, at)
         what = summary(reply)
         if 300 <= reply.status < 400:
             what = f"HTTP {reply.status} redirects to {reply.headers.get('Location', 'nowhere')}"
-        self._journal.end(write, "refused", status=reply.status, why=what)
+        self.journal.end(write, "refused", status=reply.status, why=what)
         raise _failure(order, "refused", what)
 
     def _done_despite(
@@ -424,7 +414,7 @@ class Writer:
         try:
             return self._was_done(order, condition)
         except EndpointError as error:
-            self._journal.end(write, "unanswered", why=lost)
+            self.journal.end(write, "unanswered", why=lost)
             raise _failure(order, "unanswered", f"{lost}; {error.what}") from None
 
     def _was_done(self, order: _Order, condition: Mapping[str, str]) -> bool:
@@ -450,7 +440,7 @@ class Writer:
             return {}
         # The server compares the condition with the document, in any format.
         try:
-            reply = self._web.ask("HEAD", order.address, headers={"Accept": ACCEPT})
+            reply = self.web.ask("HEAD", order.address, headers={"Accept": ACCEPT})
         except NotSent as error:
             raise EndpointError(f"{error}", where=order.url, code="no-connection") from None
         if reply.status in (404, 410):
@@ -461,7 +451,7 @@ class Writer:
 
     def _holds(self, order: _Order, wanted: Graph) -> bool:
         """Return whether the document holds what was to be added."""
-        reply = self._web.ask("GET", order.address, headers={"Accept": ACCEPT})
+        reply = self.web.ask("GET", order.address, headers={"Accept": ACCEPT})
         if reply.status in (404, 410):
             return False
         if reply.status >= 300:
