@@ -6,7 +6,6 @@ writes Web Algebra programs and runs them. `rag` and `graph` are the retrieval-a
 and the self-correcting graph of `reasoningbank.nl2sparql`.
 """
 
-from reasoningbank.agents.budget import Budget, Meter
 from reasoningbank.agents.demonstrations import (
     CodeTurn,
     Demonstration,
@@ -17,8 +16,10 @@ from reasoningbank.agents.protocol import (
     Agent,
     Attempt,
     AttemptStatus,
+    Budget,
     Episode,
     FewShotExample,
+    Meter,
     failure_of,
 )
 from reasoningbank.agents.registry import AGENTS, asks_model, make_agent, takes_examples

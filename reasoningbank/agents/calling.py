@@ -1,19 +1,25 @@
-"""Calling a model within an attempt: one adapter, the attempt's callbacks, our errors."""
+"""Calling models and tools within an attempt; agents differ only in their loops."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+import inspect
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 import dspy
 from dspy.utils.exceptions import AdapterParseError
 
-from reasoningbank.agents.budget import used_up
-from reasoningbank.agents.protocol import Episode
-from reasoningbank.errors import ModelError
-from reasoningbank.lm import lm_failure
+from reasoningbank.agents.protocol import Attempt, Episode, conclude, used_up
+from reasoningbank.agents.recording import ToolRecorder
+from reasoningbank.corpus import Task
+from reasoningbank.errors import BudgetError, ModelError
+from reasoningbank.findings import Finding
+from reasoningbank.lm import lm_failure, stuck_temperature
 from reasoningbank.lm.calls import is_timeout
+from reasoningbank.lm.reply import query_in
 from reasoningbank.sparql import EndpointConfig
 
 
@@ -75,3 +81,129 @@ def _our_errors() -> Iterator[None]:
         if failure is None or failure is error:
             raise
         raise failure from error
+
+
+#: Instructions of the extract step.
+TASK = "Write the SPARQL query that answers the question over the endpoint {name}."
+#: Event of a reply that the adapter could not parse.
+UNREADABLE = {"error": "the reply could not be parsed", "code": "unreadable-reply"}
+#: Turns that repeat an earlier one before a loop is ended.
+MOST_REPEATS = 2
+
+_lock = threading.Lock()
+#: Tools by the function behind them and their name; entries go with the function.
+_known: weakref.WeakKeyDictionary[Any, dict[str, dspy.Tool]] = weakref.WeakKeyDictionary()
+
+
+class ToolLoop(Protocol):
+    """A DSPy program that calls tools in turns, and extracts a query at the end."""
+
+    @property
+    def submitted(self) -> bool:
+        """Whether the model itself ended the loop."""
+
+    @property
+    def repeated(self) -> bool:
+        """Whether the loop ended because it repeated itself."""
+
+    def __call__(self, **inputs: str) -> Any:
+        """Run the loop."""
+
+
+def run_loop(loop: ToolLoop, task: Task, episode: Episode, calls: ToolRecorder) -> Attempt:
+    """Run a loop over a task; a budget or a repeated turn may end it."""
+    inputs = {"memory": episode.context} if episode.context else {}
+    try:
+        with asking(episode, calls):
+            sparql = query_in(loop(**inputs, question=task.query).sparql)
+    except AdapterParseError as failure:
+        # Only the extract step raises it: a turn that cannot be parsed is a failed turn.
+        sparql = query_in(failure.lm_response)
+    except BudgetError as error:
+        return conclude(episode, None, "exhausted", [error])
+    repeated = [Finding("repeated", "a turn repeated an earlier one")] if loop.repeated else []
+    return conclude(episode, sparql, "submitted" if loop.submitted else "fallback", repeated)
+
+
+def task_signature(episode: Episode) -> Any:
+    """Return the signature: advice if there is any, the question, and the query."""
+    fields: dict[str, Any] = {}
+    if episode.context:
+        fields["memory"] = (str, dspy.InputField(desc="advice from earlier tasks"))
+    fields["question"] = (str, dspy.InputField())
+    fields["sparql"] = (str, dspy.OutputField(desc="the query that answers the question"))
+    return dspy.Signature(fields, TASK.format(name=episode.endpoint.source))
+
+
+def tool_lines(tools: Mapping[str, Callable[..., Any]]) -> str:
+    """Return the tools as a prompt lists them, one line each."""
+    return "\n".join(_tool_line(name, tool) for name, tool in tools.items())
+
+
+def _tool_line(name: str, tool: Callable[..., Any]) -> str:
+    shown = [
+        p.name if p.default is p.empty else f"{p.name}={p.default!r}"
+        for p in inspect.signature(tool).parameters.values()
+    ]
+    summary = (inspect.getdoc(tool) or "").split("\n\n")[0].replace("\n", " ")
+    return f"- `{name}({', '.join(shown)})`: {summary}"
+
+
+def tool_objects(tools: Mapping[str, Callable[..., Any]]) -> list[dspy.Tool]:
+    """Return the tools for `dspy.RLM` and `dspy.ReAct`."""
+    return [_tool_object(name, tool) for name, tool in tools.items()]
+
+
+def _tool_object(name: str, tool: Callable[..., Any]) -> dspy.Tool:
+    behind = inspect.unwrap(tool)
+    function = getattr(behind, "__func__", behind)
+    if not inspect.isfunction(function):
+        return dspy.Tool(tool, name=name)
+    with _lock:
+        made = _known.setdefault(function, {})
+        if name not in made:
+            # The template must hold neither the function nor the trial whose tool it is.
+            made[name] = dspy.Tool(tool, name=name).model_copy(update={"func": _never_called})
+        return made[name].model_copy(update={"func": tool})
+
+
+def _never_called() -> None:
+    raise AssertionError("a template is not called")
+
+
+class Repeats:
+    """Detects turns that repeat an earlier one; at temperature 0 a small model never stops."""
+
+    def __init__(self, predict: Any) -> None:
+        self._predict = predict
+        self._seen: set[str] = set()
+        self._count = 0
+
+    def again(self, text: str) -> bool:
+        """Return whether this was done before, and remember it."""
+        text = _normalized(text)
+        repeated = text in self._seen
+        self._seen.add(text)
+        if repeated:
+            self._count += 1
+            warmer = stuck_temperature(self._predict.lm)
+            if warmer is not None:
+                self._predict.config["temperature"] = warmer
+        return repeated
+
+    def forget(self, text: str) -> None:
+        """Allow a repeat: it failed for a reason that may be gone the next time."""
+        self._seen.discard(_normalized(text))
+
+    @property
+    def too_many(self) -> bool:
+        """Whether the loop should end."""
+        return self._count >= MOST_REPEATS
+
+
+def _normalized(text: str) -> str:
+    # Code that differs in its indentation is no repeat: it fixes an IndentationError.
+    lines = (line for line in text.splitlines() if line.strip())
+    return "\n".join(
+        line[: len(line) - len(line.lstrip())] + " ".join(line.split()) for line in lines
+    )

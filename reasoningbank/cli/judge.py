@@ -13,7 +13,7 @@ from reasoningbank.analysis.tables import Table
 from reasoningbank.cli.options import AsJson
 from reasoningbank.cli.output import notice, print_json, say, seconds, show
 from reasoningbank.experiment import RunFolder, TrialKey
-from reasoningbank.experiment.rejudge import Change, Rejudged, rejudge_run
+from reasoningbank.experiment.rejudge import Rejudged, VerdictChange, rejudge_run
 from reasoningbank.judge import Agreement
 from reasoningbank.judge import compare_files as compare_results
 
@@ -117,7 +117,7 @@ def _print(outcome: Rejudged) -> None:
     say(f"records: {outcome.folder.path}")
 
 
-def _changed(change: Change) -> str:
+def _changed(change: VerdictChange) -> str:
     key = change.key
     before, after = (
         f"{'strict' if v.get('strict') else v.get('status')} (F1 {v.get('f1') or 0:.2f})"

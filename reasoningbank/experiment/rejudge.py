@@ -27,7 +27,7 @@ from reasoningbank.judge.lm_judge import prompt_hash
 from reasoningbank.lm import open_lm, parse_name
 from reasoningbank.trajectory import Trajectory
 
-__all__ = ["Change", "OpenJudge", "Rejudged", "check_judge", "open_judge", "rejudge_run"]
+__all__ = ["OpenJudge", "Rejudged", "VerdictChange", "check_judge", "open_judge", "rejudge_run"]
 
 #: Consecutive infrastructure failures after which judging stops.
 MOST_FAILURES = 3
@@ -45,7 +45,7 @@ class OpenJudge:
 
 
 @dataclass(frozen=True)
-class Change:
+class VerdictChange:
     """A verdict that came out differently."""
 
     key: TrialKey
@@ -77,7 +77,7 @@ class Rejudged:
     judged: int = 0
     known: int = 0
     without_verdict: int = 0
-    changed: list[Change] = field(default_factory=list)
+    changed: list[VerdictChange] = field(default_factory=list)
     failed: list[tuple[TrialKey, str]] = field(default_factory=list)
     undecided: int = 0
     agreement: Agreement | None = None
@@ -252,7 +252,7 @@ def _judge_all(
             outcome.seconds.append(fresh.judge_seconds)
             before, after = dict(record.verdict or {}), dict(fresh.verdict or {})
             if _decision(before) != _decision(after):
-                outcome.changed.append(Change(key, before, after, overwrite))
+                outcome.changed.append(VerdictChange(key, before, after, overwrite))
                 if not overwrite:
                     continue
         folder.write(fresh)

@@ -37,8 +37,8 @@ __all__ = [
 #: manifests may use either.
 RENAMED = {
     "linking": "entity_linking",
-    "tokens_of": "match_tokens_of",
-    "placebo": "random",
+    "tokens_of": "match_tokens_of",  # old spelling
+    "placebo": "random",  # old spelling
 }
 
 ItemKind = Literal["success", "failure", "contrast", "seed", "gold"]

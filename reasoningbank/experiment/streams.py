@@ -70,7 +70,7 @@ class Snapshots:
             raise RecordError(f"is damaged ({error.what})", where=str(path)) from error
 
     def set_aside(self, name: str) -> Path | None:
-        """Rename a damaged snapshot so that it is made again; return None if there is none."""
+        """Rename a damaged snapshot so that it is made again; return None if it does not exist."""
         if not self._storage.exists(f"memory/{name}.jsonl"):
             return None
         return self._storage.set_aside(f"memory/{name}.jsonl")

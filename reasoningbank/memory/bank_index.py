@@ -30,10 +30,7 @@ STORED = np.dtype("<f2")
 
 
 class BankIndex:
-    """Ranks the active items of a bank; follows the changes of this and other processes.
-
-    Vectors are stored in the file under the embedder's name, and all of them are held in memory.
-    """
+    """Ranks the active items of a bank; follows the changes of this and other processes."""
 
     def __init__(self, store: Store, embedder: Embedder | None) -> None:
         self._store = store

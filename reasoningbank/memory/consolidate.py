@@ -18,7 +18,7 @@ from reasoningbank.memory.contradictions import (
     precedence,
     refutation,
 )
-from reasoningbank.memory.duplicates import NEAR, DuplicateRule, duplicates, similarity_by
+from reasoningbank.memory.duplicates import NEAR, DuplicateRule, duplicates, text_similarity
 from reasoningbank.memory.history import Change
 from reasoningbank.memory.item import MemoryItem
 from reasoningbank.retrieval import Embedder, open_embedder
@@ -94,11 +94,8 @@ class _Consolidation:
         self._items = {item.id: item for item in bank.items(status=None)}
 
     def pass_on(self) -> frozenset[str]:
-        """Pass new evidence of merged items on, and reinstate items that nothing contradicts.
-
-        Evidence for a contradicted item is no evidence for what contradicted it. The item comes
-        back when that is gone, or has no more evidence any longer. Return the reinstated ids.
-        """
+        """Pass new evidence of merged items on, and reinstate items that nothing contradicts."""
+        # Evidence for a contradicted item is no evidence for what contradicted it.
         with self._holding():
             superseded = [item for item in self._items.values() if item.status == "superseded"]
             for item in superseded:
@@ -121,7 +118,7 @@ class _Consolidation:
         """Merge duplicates."""
 
         def similarity(item: MemoryItem, others: Sequence[MemoryItem]) -> Sequence[float]:
-            return similarity_by(embedder or open_embedder())(item, others)
+            return text_similarity(embedder or open_embedder(), item, others)
 
         rule = DuplicateRule(similarity, near, self._prefixes, self._is_reinstated)
         # Comparing may take long, so others may write meanwhile.

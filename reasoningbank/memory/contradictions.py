@@ -26,18 +26,8 @@ Prefixes = Mapping[str, str] | None
 
 
 def evidence_of(item: MemoryItem) -> tuple[int, int, int]:
-    """Return certain tasks, all tasks, and tasks helped minus hurt; the first difference decides.
-
-    Tasks are counted, not attempts: ten rollouts of one task are one experience. A verdict of the
-    execution judge is certain, a model's is not.
-
-    Examples:
-        >>> from reasoningbank.memory.item import Provenance
-        >>> seen = Provenance(task="t1", judge="execution")
-        >>> item = MemoryItem("a", "b", "c", "success", provenance=seen, evidence=(seen,))
-        >>> evidence_of(item)
-        (1, 1, 0)
-    """
+    """Return certain tasks, all tasks, and tasks helped minus hurt; compared in this order."""
+    # Tasks, not attempts: ten rollouts of one task are one experience.
     origins = [origin for origin in item.origins if origin.task]
     tasks = {(origin.corpus, origin.task) for origin in origins}
     certain = {
@@ -66,15 +56,9 @@ class Superseding(NamedTuple):
 
 
 def contradictions(items: Sequence[MemoryItem], prefixes: Prefixes = None) -> list[Superseding]:
-    """Find the active items that others contradict with more evidence.
-
-    Items are considered in the order of `precedence`, so whatever refutes an item comes before
-    it, and an item that lost refutes no other.
-
-    Args:
-        items: Active items.
-        prefixes: Prefixes that patterns use without declaring them.
-    """
+    """Find the active items that others contradict with more evidence."""
+    # In the order of precedence, whatever refutes an item comes before it, and what lost refutes
+    # no other.
     patterns: dict[str, list[MemoryItem]] = defaultdict(list)
     users: dict[str, list[MemoryItem]] = defaultdict(list)
     deniers: dict[str, list[MemoryItem]] = defaultdict(list)
@@ -202,14 +186,9 @@ class HarmRule:
 
 
 def harm_midp(counters: Counters) -> float:
-    """Return the one-sided mid-p of the exact sign test for harm.
+    """Return P(more hurt) + P(as many hurt) / 2, if helped and hurt were equally likely.
 
-    That is P(more hurt) + P(as many hurt) / 2, if each changed task is as likely to be helped as
-    hurt (Lancaster 1961; for pairs Fagerland et al. 2013).
-
-    Examples:
-        >>> harm_midp(Counters(hurt=3)), harm_midp(Counters(hurt=2, helped=2))
-        (0.0625, 0.5)
+    This is the one-sided mid-p of the exact sign test (Lancaster 1961; Fagerland et al. 2013).
     """
     import scipy.stats
 

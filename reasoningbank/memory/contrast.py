@@ -57,11 +57,7 @@ class _Side:
 def contrast_draft(
     experiences: Sequence[Experience], facts: Facts, *, skeleton: bool = True
 ) -> Draft | None:
-    """Return what differs between a right and a wrong query for the same question.
-
-    `skeleton` says whether the draft carries the right query's skeleton. None if no two queries
-    can be compared, nothing shows that the right one ran, or there is no known difference.
-    """
+    """Return what differs between a right and a wrong query for the same question."""
     right = next((e for e in experiences if e.success and not why_uncertain(e)), None)
     if right is None:
         return None

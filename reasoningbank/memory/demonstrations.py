@@ -54,14 +54,7 @@ _SUBMITTING = "The rows answer the question, so I submit the query that I ran."
 
 @dataclass(frozen=True)
 class ShownDemonstration:
-    """A demonstration as it is shown, with its item.
-
-    Attributes:
-        item: The item.
-        demonstration: The turns that are shown; they may be only the last ones of the item.
-        text: What is shown, each turn once.
-        tokens: Tokens of the prompt that it takes, repetitions included.
-    """
+    """A demonstration as it is shown, with its item."""
 
     item: MemoryItem
     demonstration: Demonstration
@@ -84,11 +77,7 @@ class ShownDemonstration:
 
 @lru_cache(maxsize=4096)
 def shown_demonstration(item: MemoryItem, tokens: int = MOST_TOKENS) -> ShownDemonstration | None:
-    """Return an item's demonstration within a token bound; None if it has none.
-
-    If it is too long, the last turns that fit are shown, provided that one of them runs a query:
-    a submission alone shows nothing.
-    """
+    """Return an item's demonstration, or if too long its last turns that fit, if any."""
     from reasoningbank.agents.rlm import turn_examples  # loads DSPy
 
     if not item.turns or not item.question:
@@ -124,21 +113,10 @@ def random_demonstration(
     seed: int = 0,
     kinds: frozenset[ItemSource] | None = None,
 ) -> tuple[ShownDemonstration, tuple[tuple[str, Finding], ...]]:
-    """Return a random demonstration, as a control for one that a search gives.
+    """Return a random demonstration as a control for `like`, and what the leakage filter removed.
 
-    It is one of the five nearest in tokens, drawn by task, seed and ids only. The one that was
-    found is drawn only if the bank has no other, since being the nearest of all it would be drawn
-    far too often.
-
-    Args:
-        bank: The bank to draw from.
-        like: The demonstration that a search shows.
-        leakage: What must not be shown.
-        seed: Another seed gives another draw.
-        kinds: Sources to take items from; None for all.
-
-    Returns:
-        The demonstration, and id and reason of what the leakage filter removed.
+    It is one of the five nearest in tokens, by task, seed and ids only. `like` itself is returned
+    only if there is no other: as the nearest of all it would be drawn far too often.
     """
     pool = [
         one
@@ -197,11 +175,7 @@ class _Taken:
 
 
 def turns_of(trajectory: Trajectory, sparql: str) -> tuple[Turn, ...]:
-    """Return the turns of a success that led to its query, at most four, with outputs cut.
-
-    Failed and repeated turns are left out, and lookups of names that the query does not use. The
-    last turn submits. Agents without turns have none.
-    """
+    """Return the turns of a success that led to its query, at most four, with outputs cut."""
     query = without_comments(sparql)
     taken = list(_taken(trajectory))
     ran = next((turn for turn in taken if query in turn.queries and not turn.failed), None)

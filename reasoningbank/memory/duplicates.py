@@ -8,11 +8,11 @@ same pattern is enough.
 
 from __future__ import annotations
 
-import threading
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from reasoningbank.memory.item import MemoryItem, Scope
 from reasoningbank.retrieval import Embedder, Vectors
 from reasoningbank.sparql.shape import names_in, pattern_key
 
-__all__ = ["NEAR", "DuplicateRule", "Merge", "TextSimilarity", "duplicates", "merged"]
+__all__ = ["NEAR", "DuplicateRule", "Merge", "duplicates", "merged", "text_similarity"]
 
 #: Cosine from which two wordings of the same names say the same; docs/consolidation.md says how
 #: it was found.
@@ -29,6 +29,9 @@ NEAR = 0.97
 #: Sources whose content is their pattern. Two failures or contrasts may share a pattern and warn
 #: of different things.
 _PATTERN_IS_ALL = frozenset({"success", "gold", "seed"})
+
+#: Vectors of texts that were made before, by embedder; 1.5 kB each.
+_VECTORS: WeakKeyDictionary[Any, dict[str, Vectors]] = WeakKeyDictionary()
 
 #: Cosines of an item's text with those of others.
 Similarity = Callable[[MemoryItem, Sequence[MemoryItem]], Sequence[float]]
@@ -44,14 +47,7 @@ class Merge(NamedTuple):
 
 @dataclass(frozen=True)
 class DuplicateRule:
-    """When two items are duplicates.
-
-    Attributes:
-        similarity: Cosines of texts.
-        near: Cosine from which wordings count as the same.
-        prefixes: Prefixes that patterns use without declaring them.
-        stays: Selects items that must not be merged into others.
-    """
+    """When two items are duplicates."""
 
     similarity: Similarity
     near: float = NEAR
@@ -97,14 +93,7 @@ class DuplicateRule:
 def duplicates(
     items: Sequence[MemoryItem], rule: DuplicateRule, new: Iterable[str] | None = None
 ) -> list[Merge]:
-    """Find what to merge, so that no two remaining items are duplicates.
-
-    Args:
-        items: Active items.
-        rule: When two are duplicates.
-        new: Ids of the items to compare with all others, which were compared before; None
-            compares every item.
-    """
+    """Find what to merge, so that no two remaining items are duplicates."""
     chosen = frozenset(new) if new is not None else None
     alive = {item.id: item for item in items}
     order = {item_id: at for at, item_id in enumerate(alive)}
@@ -137,11 +126,9 @@ def duplicates(
 
 
 def merged(kept: MemoryItem, gone: Iterable[MemoryItem]) -> MemoryItem:
-    """Return an item with the evidence, counts and tags of others; its id stays.
-
-    Counts are not added: duplicates were mostly shown to the same trials, and one bad task would
-    be held against the item twice. The larger of each count is certain.
-    """
+    """Return an item with the evidence, counts and tags of others; its id stays."""
+    # Duplicates were mostly shown to the same trials, so the larger of two counts is certain, and
+    # their sum is not.
     for other in gone:
         tags = tuple(dict.fromkeys((*kept.tags, *other.tags)))
         counters = kept.counters | other.counters
@@ -149,46 +136,17 @@ def merged(kept: MemoryItem, gone: Iterable[MemoryItem]) -> MemoryItem:
     return kept
 
 
-class TextSimilarity:
-    """Cosines of title, description and content, with a cache of vectors.
-
-    The vectors of a bank's index leave out the content, so two items for the same case look the
-    same whatever they advise.
-    """
-
-    #: The limit of cached vectors; an item's is 1.5 kB.
-    MOST_KEPT = 20_000
-
-    def __init__(self, embedder: Embedder) -> None:
-        self.embedder = embedder
-        self._vectors: dict[str, Vectors] = {}
-        self._lock = threading.Lock()
-
-    def __call__(self, item: MemoryItem, others: Sequence[MemoryItem]) -> list[float]:
-        """Return the cosine of an item with each of others."""
-        every = (item, *others)
-        with self._lock:
-            if len(self._vectors) + len(every) > self.MOST_KEPT:
-                self._vectors.clear()
-            missing = {one.id: _text(one) for one in every if one.id not in self._vectors}
-            rows = self.embedder.passages(list(missing.values()))
-            self._vectors.update(zip(missing, rows, strict=True))
-            mine, *theirs = (self._vectors[one.id] for one in every)
-        # The last digits depend on the batch size.
-        return [round(float(np.dot(mine, other)), 5) for other in theirs]
-
-
-_LOCK = threading.Lock()
-_MADE: dict[str, TextSimilarity] = {}
-
-
-def similarity_by(embedder: Embedder) -> TextSimilarity:
-    """Return the similarity by an embedder, one per process, so that its cache is shared."""
-    with _LOCK:
-        made = _MADE.get(embedder.name)
-        if made is None or made.embedder is not embedder:
-            made = _MADE[embedder.name] = TextSimilarity(embedder)
-        return made
+def text_similarity(
+    embedder: Embedder, item: MemoryItem, others: Sequence[MemoryItem]
+) -> list[float]:
+    """Return the cosines of an item's title, description and content with those of others."""
+    # The vectors of a bank's index lack the content: they say nothing about the advice.
+    vectors = _VECTORS.setdefault(embedder, {})
+    every = {_text(one): None for one in (item, *others)}
+    missing = [text for text in every if text not in vectors]
+    vectors.update(zip(missing, embedder.passages(missing), strict=True))
+    mine = vectors[_text(item)]
+    return [round(float(np.dot(mine, vectors[_text(other)])), 5) for other in others]
 
 
 def _text(item: MemoryItem) -> str:

@@ -61,17 +61,7 @@ class Experience:
 
 @dataclass(frozen=True)
 class Draft:
-    """An item before it is checked; most fields are those of `MemoryItem`.
-
-    Attributes:
-        experience: The attempt it comes from.
-        denied: Names, as the text writes them, that the text says do not exist. Only these may be
-            missing from schema and data, and they must be.
-        constants: Resources and texts that belong to the question or the query; the text must not
-            mention any others, which could be answers.
-        slots: The line of the content with the values of the slots, which a model cannot know.
-        author: Who worded it.
-    """
+    """An item before it is checked; most fields are those of `MemoryItem`."""
 
     title: str
     description: str

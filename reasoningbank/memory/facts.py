@@ -43,10 +43,7 @@ _VAGUE = frozenset(
 
 
 class Facts:
-    """What is known of an endpoint's names; it is asked what the schema lacks, each query once.
-
-    `languages` are those of the data's labels. If the endpoint fails, the answer is unknown.
-    """
+    """What is known of an endpoint's names; it is asked what the schema lacks, each query once."""
 
     def __init__(
         self,

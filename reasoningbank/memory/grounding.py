@@ -41,13 +41,7 @@ class Grounding:
         self._facts = facts
 
     def findings(self, draft: Draft, parsed: PreparedQuery | QueryError | None) -> list[Finding]:
-        """Return what is wrong with a draft; nothing if it may be stored.
-
-        Args:
-            draft: The draft.
-            parsed: Its skeleton, parsed with its slots filled, or why that failed; None without
-                a skeleton.
-        """
+        """Return what is wrong with a draft; nothing if it may be stored."""
         found = [*_bounds(draft), *self._of_pattern(draft, parsed)]
         found += self.of_text(draft, draft.prose)
         said = _plain(draft.description + draft.content)
@@ -178,22 +172,12 @@ def _words(text: str) -> Iterator[tuple[str, str]]:
 
 
 def names_in(text: str) -> tuple[str, ...]:
-    """Return the prefixed names and IRIs in a text, each once, as written.
-
-    Examples:
-        >>> names_in("Use up:mass, not up:weight: there is none. See <http://e/a>.")
-        ('up:mass', 'up:weight', '<http://e/a>')
-    """
+    """Return the prefixed names and IRIs in a text, each once, as written."""
     return tuple(dict.fromkeys(word for kind, word in _words(text) if kind == "name"))
 
 
 def services_names(query: str) -> frozenset[str]:
-    """Return the names in a query's SERVICE clauses, and their addresses.
-
-    Examples:
-        >>> sorted(services_names("ASK { ?s e:p ?x SERVICE <http://r/> { ?x r:q 1 } }"))
-        ['<http://r/>', 'r:q']
-    """
+    """Return the names in a query's SERVICE clauses, and their addresses."""
     if not query:
         return frozenset()
     try:
@@ -230,10 +214,7 @@ _SHOW_ROWS = frozenset({"sparql_peek", "sparql_slice"})
 
 
 def answer_in(text: str, experience: Experience, constants: frozenset[str] = frozenset()) -> str:
-    """Return a value that a text gives away: one in rows that the attempt looked at.
-
-    Values in the question, the query or `constants` are allowed; empty if there is no other.
-    """
+    """Return a value that a text gives away: one in rows that the attempt looked at."""
     trajectory = experience.trajectory
     called = {e.index: e.data.get("tool") for e in trajectory.of("tool_call")}
     seen: set[str] = set()
@@ -295,16 +276,7 @@ _LEAST_HEADER_CHARS = 8
 
 
 def secret_in(text: str, endpoint: EndpointConfig | None = None) -> str:
-    """Return the kind of secret in a text: a key, a password, a private address; empty if none.
-
-    The values of the endpoint's headers count as passwords.
-
-    Examples:
-        >>> secret_in("Authorization: Bearer abcdefghijklmnop")
-        'a password'
-        >>> secret_in("see http://127.0.0.1:7878/query"), secret_in("see http://e.org/token")
-        ('an address of a machine', '')
-    """
+    """Return the kind of secret in a text: a key, a password, a private address; empty if none."""
     for what, shape in _SECRETS:
         if shape.search(text):
             return what

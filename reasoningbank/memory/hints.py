@@ -23,12 +23,7 @@ __all__ = ["Note", "guide", "hints_files", "load_notes"]
 
 @dataclass(frozen=True)
 class Note:
-    """A warning about some names.
-
-    Attributes:
-        about: IRIs of classes and properties.
-        text: What to do instead, in one line.
-    """
+    """A warning about some names."""
 
     about: frozenset[str]
     text: str

@@ -52,14 +52,7 @@ class Change:
 
 
 def reverted(change: Change, now: MemoryItem | None) -> MemoryItem | None:
-    """Return an item as it would be without a change.
-
-    Later changes to the item are kept: added counts are subtracted, added evidence is removed,
-    and a field is reset only if nothing has set it since.
-
-    Raises:
-        UsageError: If a later change conflicts.
-    """
+    """Return an item as it would be without a change, with the effects of later changes."""
     if change.before is None or change.after is None:
         # The whole item was added or removed; later counts and evidence go with it.
         if (now is None) != (change.after is None):
@@ -131,11 +124,9 @@ def undo(store: Store, number: int | None) -> Change:
 
 
 def _check_in_effect(undone: dict[int, int], number: int) -> None:
-    """Refuse to undo an operation twice, since counts would be subtracted twice.
-
-    Undoing an undo puts its operation into effect again, and so on. Each undo in such a chain
-    either does or reverts the root operation, and the balance says whether it is in effect.
-    """
+    """Refuse to undo an operation twice, since counts would be subtracted twice."""
+    # Undoing an undo puts its operation into effect again, and so on: each undo of a chain does or
+    # reverts the root operation, and the balance says whether that is in effect.
     root, forward = _root(undone, number)
     chain = {one: way for one in undone for first, way in [_root(undone, one)] if first == root}
     # Older versions could revert a root more than once.

@@ -94,12 +94,7 @@ class Counters:
         return Counters(*(a + b for a, b in zip(_counts(self), _counts(other), strict=True)))
 
     def __or__(self, other: Counters) -> Counters:
-        """Return the smallest counts consistent with both, if they may share trials.
-
-        Examples:
-            >>> Counters(retrieved=4, success=4) | Counters(retrieved=3, failure=3, hurt=2)
-            Counters(retrieved=7, success=4, failure=3, helped=0, hurt=2)
-        """
+        """Return the smallest counts consistent with both, if they may share trials."""
         larger = Counters(*map(max, _counts(self), _counts(other)))
         judged = larger.success + larger.failure
         return replace(larger, retrieved=max(larger.retrieved, judged))

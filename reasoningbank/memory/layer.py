@@ -13,14 +13,7 @@ __all__ = ["Entry", "Layer", "Line", "about", "pack_lines"]
 
 @dataclass(frozen=True)
 class Layer:
-    """One layer of an agent's context.
-
-    Attributes:
-        name: ``L0`` to ``L3``.
-        text: What the agent reads; empty if there is nothing to say, or no room.
-        tokens: Tokens of the text.
-        left_out: Lines and entries that did not fit the budget.
-    """
+    """One layer of an agent's context."""
 
     name: str
     text: str = ""
@@ -30,11 +23,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class Entry:
-    """A part of a line, kept or dropped whole; the lowest ranks are kept.
-
-    `stem` is written before it, once for all neighbors with the same stem. `names` are the IRIs
-    that it mentions.
-    """
+    """A part of a line, kept or dropped whole; the lowest ranks are kept."""
 
     text: str
     rank: float
@@ -44,12 +33,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Line:
-    """A line: a head, and those of its entries that fit.
-
-    A kept entry keeps the head; otherwise the head is kept by its own rank, if `alone`. `lead`
-    separates head and entries, `between` the entries. `names` are the IRIs that the head mentions;
-    the line is shown only if one of the names in `about` is shown.
-    """
+    """A line: a head, and those of its entries that fit."""
 
     head: str
     entries: tuple[Entry, ...] = ()
@@ -71,17 +55,7 @@ class Line:
 
 
 def pack_lines(name: str, lines: Sequence[Line], budget: int, *, title: str = "") -> Layer:
-    """Return the lines and entries of the lowest ranks that fit a budget, in their given order.
-
-    What does not fit is skipped, and something shorter that ranks behind it may take its room. The
-    title counts towards the budget and is shown only before other lines.
-
-    Examples:
-        >>> trees = Line("Trees", (Entry("oak", 1), Entry("pine", 3)), alone=False)
-        >>> print(pack_lines("L0", [trees, Line("Be kind.", rank=2)], 9).text)
-        Trees: oak
-        Be kind.
-    """
+    """Return the lines and entries of the lowest ranks that fit a budget, in their given order."""
     units = [(line.rank, at, -1) for at, line in enumerate(lines) if line.alone]
     units += [(e.rank, at, n) for at, line in enumerate(lines) for n, e in enumerate(line.entries)]
     kept: dict[int, tuple[int, ...]] = {}
@@ -110,12 +84,7 @@ def pack_lines(name: str, lines: Sequence[Line], budget: int, *, title: str = ""
 
 
 def about(count: int) -> str:
-    """Return a number in few tokens, exact below 10,000.
-
-    Examples:
-        >>> about(1001), about(505_813), about(1_234_567), about(217_000_000_000)
-        ('1001', '506k', '1.2M', '217B')
-    """
+    """Return a number in few tokens, exact below 10,000."""
     for size, letter in ((10**9, "B"), (10**6, "M"), (10**3, "k")):
         if count >= max(size, 10_000):
             value = count / size

@@ -38,11 +38,7 @@ _INVERSE = re.compile(r"is\w*(?:Of|By|In|_of|_by|_in)")
 
 
 class Pitfall(NamedTuple):
-    """A mistake: what to do instead, when it applies, and the sign of it.
-
-    `denied` are names that the text says do not exist; `constants` are resources and texts that
-    it may mention.
-    """
+    """A mistake: what to do instead, when it applies, and the sign of it."""
 
     title: str
     description: str
@@ -62,11 +58,7 @@ COUNTING = Pitfall(
 
 
 def name_pitfall(question: str, query: PreparedQuery | str, facts: Facts) -> Pitfall | None:
-    """Return the pitfall of the names in a query that do not exist, if any.
-
-    Only names for which schema or data offer a replacement count. `query` is prepared, or text
-    that does not parse.
-    """
+    """Return the pitfall of the names in a query that do not exist, if any."""
     queries = [query] if isinstance(query, PreparedQuery) else list(_pieces(query, facts))
     found: dict[str, _Correction] = {}
     counting: Pitfall | None = None
@@ -118,12 +110,10 @@ def _correction(finding: Finding, facts: Facts) -> _Correction | None:
 
 
 def _sure(wanted: str, instead: str, facts: Facts) -> str:
-    """Return a similar name, or a path to it, if it means what was wanted; else nothing.
-
-    A wrong hint does harm for as long as it is remembered, so similar spelling is not enough. The
-    words of one must be among those of the other; or the property must be the usual way to a class
-    whose words are among them.
-    """
+    """Return a similar name, or a path to it, if it means what was wanted; else nothing."""
+    # A wrong hint does harm for as long as it is remembered, so similar spelling is not enough: the
+    # words of one name must be among those of the other, or the property must be the usual way to
+    # a class whose words are among them.
     steps = names_in(instead)
     last = facts.iri_of(steps[-1]) if steps else None
     if last is None:
@@ -178,10 +168,7 @@ def _unknown(prepared: PreparedQuery, facts: Facts) -> list[Finding]:
 
 
 def _typed(prepared: PreparedQuery, facts: Facts) -> PreparedQuery:
-    """Return a query with the known classes of its subjects, from which paths can be found.
-
-    They come from the domains of its properties, and from the data for resources.
-    """
+    """Return a query with the known classes of its subjects, from which paths can be found."""
     query = read_query(prepared.text)
     declared = outline(prepared.text).declared
     if query.where is None:
@@ -215,10 +202,7 @@ def _pieces(query: str, facts: Facts) -> Iterator[PreparedQuery]:
 
 
 def written_names(query: str, facts: Facts) -> dict[tuple[str, bool], None]:
-    """Return the names in a text meant as classes or properties, and whether as a class.
-
-    Only namespaces of classes and properties count: elsewhere a name may be a resource.
-    """
+    """Return the names in a text meant as classes or properties, and whether as a class."""
     found: dict[tuple[str, bool], None] = {}
     for before, token in pairwise(tokenize(query)):
         if token.kind != "name" or token.text.endswith(":") or before.is_word("PREFIX"):

@@ -79,43 +79,20 @@ class Found:
 
 @dataclass(frozen=True)
 class Packed:
-    """What a budget holds.
-
-    Attributes:
-        chosen: The items, best first.
-        skipped: Id and reason of items that ranked high enough but did not fit, at most five.
-    """
+    """What a budget holds."""
 
     chosen: tuple[Found, ...]
     skipped: tuple[tuple[str, Finding], ...] = ()
 
 
 def example_of(item: MemoryItem) -> FewShotExample | None:
-    """Return an item's question and query as a few-shot example; None if it has none.
-
-    Examples:
-        >>> gold = MemoryItem("Mass", "", "", "gold", "SELECT ?m { }", question="How heavy?")
-        >>> example_of(gold)
-        Example(question='How heavy?', query='SELECT ?m { }')
-        >>> example_of(MemoryItem("Mass", "A mass is asked for", "Do so.", "seed")) is None
-        True
-    """
+    """Return an item's question and query as a few-shot example; None if it has none."""
     query = item.pattern if item.src == "gold" else item.query
     return FewShotExample(item.question, query) if item.question and query else None
 
 
 def item_text(item: MemoryItem) -> str:
-    r"""Return an item as a prompt shows it: kind and title, when it applies, what to do, pattern.
-
-    Examples:
-        >>> print(item_text(MemoryItem("Mass", "A mass is asked for", "It hangs on the sequence.",
-        ...     "seed", pattern="SELECT ?m { <<protein>> up:sequence/up:mass ?m }")))
-        Hint: Mass
-        When: A mass is asked for
-        It hangs on the sequence.
-        Pattern:
-        SELECT ?m { <<protein>> up:sequence/up:mass ?m }
-    """
+    """Return an item as a prompt shows it: kind and title, when it applies, what to do, pattern."""
     lines = [f"{_HEADS[item.src]}: {item.title.strip()}"]
     said = [item.title.strip()]
     # A description is the question with its constants abstracted.
@@ -133,25 +110,7 @@ def item_text(item: MemoryItem) -> str:
 
 
 def pack(ranked: Sequence[Found], *, items: int, tokens: int) -> Packed:
-    """Choose whole items for a budget, so that each family (`FAMILIES`) keeps a share.
-
-    The best item of each family that fits comes first, with room reserved for the smallest item
-    of the families still to come; then whatever ranks next and fits. Nothing is cut.
-
-    Args:
-        ranked: The candidates, best first.
-        items: Maximum number of items.
-        tokens: Maximum number of tokens.
-
-    Examples:
-        >>> seed, other = (MemoryItem(name, "", "x", "seed") for name in ("a", "b"))
-        >>> pitfall = MemoryItem("c", "", "x", "failure")
-        >>> ranked = [Found(i, 1.0, "", n) for i, n in ((seed, 60), (other, 30), (pitfall, 40))]
-        >>> [found.item.title for found in pack(ranked, items=2, tokens=100).chosen]
-        ['a', 'c']
-        >>> [found.item.title for found in pack(ranked, items=3, tokens=75).chosen]
-        ['b', 'c']
-    """
+    """Choose whole items for a budget, so that each family (`FAMILIES`) keeps a share."""
     families: dict[str, list[int]] = {}
     for place, found in enumerate(ranked):
         families.setdefault(FAMILIES[found.item.src], []).append(place)
@@ -177,24 +136,7 @@ def pack(ranked: Sequence[Found], *, items: int, tokens: int) -> Packed:
 
 
 def pack_examples(ranked: Sequence[Found], *, items: int, tokens: int) -> Packed:
-    """Choose whole items for an agent that takes few-shot examples as turns.
-
-    Examples come first, in their order, each query once. Then comes the best other item that fits
-    the rest, beyond `items` if necessary; more of them only if there are fewer examples.
-
-    Args:
-        ranked: The candidates, best first.
-        items: Maximum number of examples.
-        tokens: Maximum number of tokens of all items together.
-
-    Examples:
-        >>> items = {name: MemoryItem(name, "", "x", "gold") for name in ("a", "b", "c")}
-        >>> solved = [Found(i, 1.0, "", 40, Example(n, f"ASK {{ {n} }}")) for n, i in items.items()]
-        >>> lesson = Found(MemoryItem("d", "", "x", "failure"), 2.0, "", 15)
-        >>> chosen = pack_examples([lesson, *solved], items=2, tokens=100).chosen
-        >>> [found.item.title for found in chosen]
-        ['d', 'a', 'b']
-    """
+    """Choose whole items for an agent that takes few-shot examples as turns."""
     shown: set[str] = set()
     chosen: set[int] = set()
     left = tokens

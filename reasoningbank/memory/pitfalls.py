@@ -382,11 +382,9 @@ def _left_out(experience: Experience, prepared: PreparedQuery, facts: Facts) -> 
 
 
 def _is_condition(named: str, question: str, facts: Facts) -> bool:
-    """Return whether a name that a query lacks can be a condition.
-
-    Quoted texts and codes can. A capitalized word may describe the whole endpoint ("Italian
-    words"), so it must occur in the data, alone or with the next one or two words.
-    """
+    """Return whether a name that a query lacks can be a condition."""
+    # A capitalized word may describe the whole endpoint ("Italian words"), so it must occur in the
+    # data, alone or with the next one or two words.
     if f'"{named}"' in question or _CODE.search(named):
         return True
     following = re.findall(r"[\w-]+", question.partition(named)[2])[:2]
@@ -394,12 +392,7 @@ def _is_condition(named: str, question: str, facts: Facts) -> bool:
 
 
 def named_in(question: str) -> tuple[str, ...]:
-    """Return what a question names: quoted texts, codes with digits, capitalized words.
-
-    Examples:
-        >>> named_in('Which proteins of Mus musculus have the name "App" or are like P05067?')
-        ('App', 'Mus', 'P05067')
-    """
+    """Return what a question names: quoted texts, codes with digits, capitalized words."""
     quoted = re.findall(r'"([^"]{2,80})"', question)
     rest = re.sub(r'"[^"]*"', " ", question)
     # The first word of a sentence is capitalized anyway.

@@ -240,10 +240,7 @@ def _matching(
     kinds: frozenset[ItemSource] | None,
     with_example: bool | None,
 ) -> tuple[list[tuple[MemoryItem, float]], list[tuple[str, Finding]]]:
-    """Return the best matches with their scores, and those that the leakage filter removes.
-
-    `with_example` selects items that have a few-shot example, or have none; None takes both.
-    """
+    """Return the best matches with their scores, and those that the leakage filter removes."""
 
     def keep(item: MemoryItem) -> bool:
         wanted = with_example is None or (example_of(item) is not None) == with_example
@@ -261,43 +258,19 @@ def _matching(
 
 
 def without_identifiers(question: str) -> str:
-    """Return a question without the words that contain a digit, unless there are no others.
-
-    Accessions, EC numbers and codes would draw the search to other questions about the same thing.
-
-    Examples:
-        >>> without_identifiers("What is the mass of P05067?")
-        'What is the mass of'
-        >>> without_identifiers("P05067")
-        'P05067'
-    """
+    """Return a question without the words that contain a digit, unless there are no others."""
+    # Identifiers would draw the search to other questions about the same thing.
     return " ".join(_IDENTIFIER.sub(" ", question).split()) or question
 
 
 def asked_form(question: str) -> Form:
-    """Return the form of query that a question asks for, judged by its words.
-
-    Examples:
-        >>> asked_form("Is the tau protein heavier than P05067?")
-        'ASK'
-        >>> asked_form("Extract as a graph the genes of the bonobo.")
-        'CONSTRUCT'
-        >>> asked_form("Show everything that is recorded about the taxon.")
-        'DESCRIBE'
-        >>> asked_form("Which proteins are located in the melanosome?")
-        'SELECT'
-    """
+    """Return the form of query that a question asks for, judged by its words."""
     return next((form for form, sign in _ASKS_FOR if sign.search(question)), "SELECT")
 
 
 @lru_cache(maxsize=4096)
 def pattern_form(pattern: str) -> Form | None:
-    """Return the form of an item's query, slots included; None if it has no query.
-
-    Examples:
-        >>> pattern_form("ASK { <<protein>> a up:Protein }"), pattern_form("")
-        ('ASK', None)
-    """
+    """Return the form of an item's query, slots included; None if it has no query."""
     try:
         return outline(_SLOT.sub("1", pattern)).form
     except QueryError:

@@ -36,11 +36,7 @@ __all__ = [
 
 
 def shortened(query: str, namespaces: Mapping[str, str]) -> str:
-    """Return a query without comments, and without the prefixes that need no declaration.
-
-    Names are written with the endpoint's prefixes; a declaration stays if a name needs it. Raises
-    `QueryError` for a query with a BASE.
-    """
+    """Return a query without comments, and without the prefixes that need no declaration."""
     text = without_comments(query)
     shape = outline(text)
     start = shape.body[0].start
@@ -86,7 +82,7 @@ _VOCABULARIES = tuple(STANDARD_PREFIXES[prefix] for prefix in ("rdf", "rdfs", "o
 
 
 @dataclass(frozen=True)
-class Constant:
+class QueryConstant:
     """A constant; `more` are further values of the same column of VALUES, between the offsets."""
 
     kind: SlotKind
@@ -98,10 +94,7 @@ class Constant:
 
 
 class _Finder:
-    """Finds the constants of a query that another question would change, in written order.
-
-    The rows of a VALUES with one variable are one constant with `more`.
-    """
+    """Finds the constants of a query that another question would change, in written order."""
 
     def __init__(self, query: str, namespaces: Mapping[str, str], terms: frozenset[str]) -> None:
         self._query = query
@@ -114,7 +107,7 @@ class _Finder:
             token.text for pattern in self._patterns for token in tokenize(pattern.predicate)
         }
 
-    def find(self) -> Iterator[Constant]:
+    def find(self) -> Iterator[QueryConstant]:
         opened: list[int] = []
         at = 0
         while at < len(self._tokens):
@@ -126,7 +119,7 @@ class _Finder:
             if token.is_word("LIMIT", "OFFSET") and self._kind(at + 1) == "number":
                 number = self._tokens[at + 1]
                 name = token.text.lower()
-                yield Constant("count", number.text, number.start, number.end, name)
+                yield QueryConstant("count", number.text, number.start, number.end, name)
                 at += 2
                 continue
             if token.is_word("SERVICE", "GRAPH", "FROM"):
@@ -233,14 +226,14 @@ class _Finder:
 
     # -- names ---------------------------------------------------------------------------
 
-    def _constant(self, kind: SlotKind, at: int, last: int, opened: Sequence[int]) -> Constant:
+    def _constant(self, kind: SlotKind, at: int, last: int, opened: Sequence[int]) -> QueryConstant:
         first = at
         if kind == "number" and opened and self._text(at - 1) in ("-", "+"):
             first = at - 1
         value = self._written(first, last)
         start, end = self._tokens[first].start, self._tokens[last].end
         name = self._name(kind, value, at, opened)
-        return Constant(kind, value, start, end, name)
+        return QueryConstant(kind, value, start, end, name)
 
     def _name(self, kind: SlotKind, value: str, at: int, opened: Sequence[int]) -> str:
         token = self._tokens[at]
@@ -282,7 +275,7 @@ class _Finder:
 
     # -- VALUES ---------------------------------------------------------------------------
 
-    def _values(self, at: int) -> tuple[list[Constant], int]:
+    def _values(self, at: int) -> tuple[list[QueryConstant], int]:
         names = []
         while self._text(at) not in ("{", ""):
             names += [self._text(at)[1:]] if self._kind(at) == "variable" else []
@@ -309,16 +302,16 @@ class _Finder:
         kinds: dict[str, SlotKind] = {"iri": "resource", "name": "resource", "string": "text"}
         return kinds.get(self._kind(at), "number")
 
-    def _column(self, name: str, at: int, end: int) -> list[Constant]:
+    def _column(self, name: str, at: int, end: int) -> list[QueryConstant]:
         spans = self._terms_between(at, end)
         if not spans or self._is_vocabulary(spans):
             return []
         values = [self._written(*span) for span in spans]
         start, stop = self._tokens[spans[0][0]].start, self._tokens[spans[-1][1]].end
         kind = self._value_kind(spans[0][0])
-        return [Constant(kind, values[0], start, stop, name, tuple(values[1:]))]
+        return [QueryConstant(kind, values[0], start, stop, name, tuple(values[1:]))]
 
-    def _rows(self, names: Sequence[str], at: int, end: int) -> list[Constant]:
+    def _rows(self, names: Sequence[str], at: int, end: int) -> list[QueryConstant]:
         """Return the constants of rows with several columns."""
         found = []
         column = 0
@@ -332,7 +325,7 @@ class _Finder:
                     start, stop = self._tokens[at].start, self._tokens[last].end
                     value = self._written(at, last)
                     kind = self._value_kind(at)
-                    found.append(Constant(kind, value, start, stop, names[column]))
+                    found.append(QueryConstant(kind, value, start, stop, names[column]))
                 column += 1
                 at = last
             at += 1
@@ -358,10 +351,7 @@ _DUMMIES: Mapping[SlotKind, str] = {
 
 @dataclass(frozen=True)
 class Slot:
-    """A slot: its name, what may fill it, and the value it replaced, as SPARQL.
-
-    A `count` can only be a whole number; `more` are further values beside it in VALUES.
-    """
+    """A slot: its name, what may fill it, and the value it replaced, as SPARQL."""
 
     name: str
     kind: SlotKind
@@ -389,20 +379,7 @@ def skeleton_of(
     terms: Iterable[str] = (),
     names: Mapping[str, str] | None = None,
 ) -> Skeleton:
-    """Return the skeleton of a query; raise `QueryError` if its structure cannot be read.
-
-    `terms` are IRIs of classes and properties, which stay; `names` gives better names for slots,
-    by constant as written.
-
-    Examples:
-        >>> made = skeleton_of(
-        ...     'SELECT ?n { <http://u/P1> up:name ?n . FILTER(CONTAINS(?n, "DNA")) } LIMIT 5',
-        ...     {"up": "http://core/", "u": "http://u/"})
-        >>> made.text
-        'SELECT ?n { <<u>> up:name ?n . FILTER(CONTAINS(?n, <<text>>)) } LIMIT <<limit>>'
-        >>> [slot.value for slot in made.slots]
-        ['u:P1', '"DNA"', '5']
-    """
+    """Return the skeleton of a query; raise `QueryError` if its structure cannot be read."""
     text = shortened(query, namespaces)
     if _SLOT.search(text):
         raise QueryError("the query contains text that looks like a slot", code="slot-in-query")
@@ -412,18 +389,14 @@ def skeleton_of(
     return Skeleton(apply_edits(text, edits), tuple(slots.values()))
 
 
-def _thing(one: Constant) -> tuple[str, ...]:
-    """Return what identifies a constant among those that are filled in separately.
-
-    A resource is the same everywhere. Numbers may be equal by chance: they are the same only if
-    they have the same specific name.
-    """
+def _thing(one: QueryConstant) -> tuple[str, ...]:
+    """Return what identifies a constant among those that are filled in separately."""
     name = one.name if one.kind in ("number", "count") else ""
     where = str(one.start) if name == one.kind else ""
     return (one.kind, name, where, one.value, *one.more)
 
 
-def _slots(found: Iterable[Constant], names: Mapping[str, str]) -> dict[tuple[str, ...], Slot]:
+def _slots(found: Iterable[QueryConstant], names: Mapping[str, str]) -> dict[tuple[str, ...], Slot]:
     slots: dict[tuple[str, ...], Slot] = {}
     taken: set[str] = set()
     for one in found:
@@ -440,12 +413,7 @@ def _slots(found: Iterable[Constant], names: Mapping[str, str]) -> dict[tuple[st
 
 
 def slot_name(text: str) -> str:
-    """Return a name in the form of slots.
-
-    Examples:
-        >>> slot_name("Subcellular_Location"), slot_name("scientificName"), slot_name("GO")
-        ('subcellular_location', 'scientific_name', 'go')
-    """
+    """Return a name in the form of slots."""
     parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|\W+|_+", "_", text).strip("_").lower()
     return parted if parted[:1].isalpha() and parted.isascii() else f"value_{parted}".strip("_")
 

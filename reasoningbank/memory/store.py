@@ -71,21 +71,7 @@ _REBUILD = "rebuild it from a snapshot with `reasoningbank memory import`"
 
 
 class Store:
-    """A bank's open database, for several threads and beside other processes.
-
-    A change is written whole or not at all, even if the process is killed: SQLite's rollback
-    journal leaves a single file that can be read from a read-only folder.
-
-    Attributes:
-        path: The file; None for a bank in memory.
-        readonly: Whether the file must not be changed.
-        words: The full-text index of the active items. If a read-only file lost its index, this
-            one is in memory.
-
-    Raises:
-        RecordError: If the file is damaged, is not a memory bank, or cannot be opened; or if it
-            is empty and read-only.
-    """
+    """A bank's open database, for several threads and beside other processes."""
 
     def __init__(self, path: Path | None, *, readonly: bool = False) -> None:
         self.path = path
@@ -233,11 +219,7 @@ class Store:
         return Operation(self, self._database, reason, made_by, undoes)
 
     def parsed(self, text: str) -> MemoryItem:
-        """Return an item from its JSON text.
-
-        Raises:
-            RecordError: If it is damaged.
-        """
+        """Return an item from its JSON text."""
         try:
             return MemoryItem.from_json(json.loads(text))
         except (ValueError, ReasoningBankError) as error:

@@ -51,13 +51,7 @@ _FEATURES: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Mention:
-    """How a question refers to the value of a slot.
-
-    Attributes:
-        slot: The slot.
-        said: The question's words for it; may be empty.
-        by: The property of the resource with these words; empty if they are its name.
-    """
+    """How a question refers to the value of a slot."""
 
     slot: Slot
     said: str = ""
@@ -167,12 +161,7 @@ def terms_in(query: str, facts: Facts) -> tuple[str, ...]:
 
 
 def title_of(query: str) -> str:
-    """Return a title for a query: its columns and paths.
-
-    Examples:
-        >>> title_of("SELECT ?m { ?p a up:Protein ; up:sequence/up:mass ?m } LIMIT 5")
-        '?m by up:Protein, up:sequence/up:mass'
-    """
+    """Return a title for a query: its columns and paths."""
     shape = outline(query)
     columns = " ".join(f"?{name}" for name in shape.projected)
     head = columns if shape.form == "SELECT" and columns else shape.form
@@ -190,13 +179,7 @@ def title_of(query: str) -> str:
 
 
 def abstracted(question: str, mentions: Sequence[Mention]) -> str:
-    """Return a question with slots in place of what is mentioned.
-
-    Examples:
-        >>> slot = Slot("protein", "resource", "uniprotkb:P1")
-        >>> abstracted("What is the mass of P1?", [Mention(slot, "P1")])
-        'What is the mass of <<protein>>?'
-    """
+    """Return a question with slots in place of what is mentioned."""
     # If one word refers to several slots, it becomes the first.
     places = {m.said: m.slot.name for m in reversed(mentions) if m.said}
     if not places:

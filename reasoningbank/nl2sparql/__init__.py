@@ -26,18 +26,21 @@ from reasoningbank.nl2sparql.constraints import (
 from reasoningbank.nl2sparql.detection import (
     Detected,
     Detector,
+    JointDetector,
     PatternDetector,
     PatternReport,
+    PrototypeDetector,
     Rate,
     pattern_report,
 )
-from reasoningbank.nl2sparql.entity_swap import question_similarity, swap_entities
 from reasoningbank.nl2sparql.examples import (
     PackExample,
     example_pack,
     examples_of,
     load_examples,
     patterns_of_query,
+    question_similarity,
+    swap_entities,
 )
 from reasoningbank.nl2sparql.graph import GraphAgent, NL2SPARQLAgent
 from reasoningbank.nl2sparql.hybrid import (
@@ -56,9 +59,11 @@ from reasoningbank.nl2sparql.pipeline import (
     Candidate,
     OnStep,
     Translation,
+    adapt_query,
     best_candidate,
+    same_query,
+    write_query,
 )
-from reasoningbank.nl2sparql.prototypes import JointDetector, PrototypeDetector
 from reasoningbank.nl2sparql.rag import RAGAgent, translation_confidence
 from reasoningbank.nl2sparql.validation import (
     LEVELS,
@@ -72,7 +77,6 @@ from reasoningbank.nl2sparql.validation import (
     validate_syntax,
 )
 from reasoningbank.nl2sparql.words import asked_language, language_of
-from reasoningbank.nl2sparql.writing import adapt_query, same_query, write_query
 
 __all__ = [
     "LEVELS",

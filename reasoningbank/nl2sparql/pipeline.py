@@ -1,27 +1,152 @@
-"""From question to query: detect, retrieve, adapt or write, validate, fix."""
+"""From question to query: detect, retrieve, adapt or write, validate, fix.
+
+A query is written in a conversation: fixed instructions, few-shot examples as turns, the nearest
+last, then the question. A small model imitates its own earlier turns; the same examples as text in
+named fields made it copy the nearest one. What went wrong comes back as the next turn.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal
 
 import dspy
 
+from reasoningbank.agents.calling import ask_once
 from reasoningbank.corpus import Pack, load_pack
 from reasoningbank.errors import BudgetError, UsageError
 from reasoningbank.findings import Finding
-from reasoningbank.lm import stuck_temperature
+from reasoningbank.lm import PlainAdapter, stuck_temperature
+from reasoningbank.lm.reply import query_in
 from reasoningbank.nl2sparql.constraints import MOST_CHARS, build_constraints
 from reasoningbank.nl2sparql.detection import Detected, Detector, PatternDetector
-from reasoningbank.nl2sparql.entity_swap import NEAR, nearest_question, swap_entities
-from reasoningbank.nl2sparql.examples import PackExample
+from reasoningbank.nl2sparql.examples import NEAR, PackExample, nearest_question, swap_entities
 from reasoningbank.nl2sparql.hybrid import HybridRetriever, Retrieved, Retriever
 from reasoningbank.nl2sparql.patterns import load_patterns
 from reasoningbank.nl2sparql.validation import LEVELS, EndpointValidation, Explain, Level, validate
 from reasoningbank.nl2sparql.words import asked_language
-from reasoningbank.nl2sparql.writing import adapt_query, same_query, write_query
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
+from reasoningbank.sparql.tokens import tokenize
+
+TASK = "Answer each question with one SPARQL query over the knowledge base, and nothing else."
+ADAPT = "The next question is nearly the same: change only what differs in your query."
+#: The turn after a query that failed; the question is above and need not be repeated.
+WRONG = "That query is wrong: {problem}\nWrite the whole query again without that mistake."
+
+#: Characters of a failed query, and of its problems: more would push the rules out of sight.
+MOST_EARLIER, MOST_PROBLEM = 1_500, 800
+#: Failed queries in the next prompt.
+MOST_FAILED = 2
+_PREFIXES = re.compile(r"^(?:[ \t]*PREFIX\s+[^\s:<]*:\s*<[^>\s]*>[ \t]*)+\n?", re.I | re.M)
+
+
+class QueryTurn(dspy.Signature):  # type: ignore[misc]
+    """A turn of the conversation; each call brings its own instructions."""
+
+    question: str = dspy.InputField()
+    sparql: str = dspy.OutputField()
+
+
+def write_query(
+    question: str,
+    rules: str,
+    examples: Sequence[PackExample] = (),
+    earlier: Sequence[tuple[str, str]] = (),
+    lm: dspy.BaseLM | None = None,
+    *,
+    language: str = "",
+    notes: str = "",
+    temperature: float | None = None,
+) -> str | None:
+    """Write a query for a question; after earlier queries, one without their problems.
+
+    The prompt of a second query begins with that of the first, so that a server reads only the new
+    end.
+
+    Args:
+        question: The question.
+        rules: How queries are written here, as `build_constraints` returns them.
+        examples: Similar questions with correct queries, the best first.
+        earlier: Queries that were wrong, each with its problem, in order.
+        lm: The model; that of the `dspy.context` by default.
+        language: The question's language, used for the examples' questions too.
+        notes: What else is known about this question, added after it.
+        temperature: Temperature of this call; the model's own by default.
+
+    Returns:
+        The query; None if the reply contains none.
+
+    Raises:
+        ModelError: If the model cannot be reached.
+        BudgetError: If the prompt does not fit its context window.
+        SetupError: If its key or name is wrong.
+    """
+    turns = [_turn(one.question(language), one.sparql) for one in reversed(examples)]
+    said = "\n".join(filter(None, (question, notes)))
+    for query, problem in earlier[-MOST_FAILED:]:
+        turns.append(_turn(said, query[:MOST_EARLIER]))
+        said = WRONG.format(problem=problem[:MOST_PROBLEM])
+    return _ask("\n\n".join(filter(None, (TASK, rules))), turns, said, lm, temperature)
+
+
+def adapt_query(
+    question: str, example: PackExample, asked: str = "", lm: dspy.BaseLM | None = None
+) -> str | None:
+    """Change an example's query for a question that is nearly the same.
+
+    Args:
+        question: The question.
+        example: The example.
+        asked: The example's question in the question's language; its first one by default.
+        lm: The model; that of the `dspy.context` by default.
+
+    Returns:
+        The query; None if the reply contains none.
+
+    Raises:
+        ModelError: If the model cannot be reached.
+        BudgetError: If the prompt does not fit its context window.
+        SetupError: If its key or name is wrong.
+    """
+    turn = _turn(asked or example.nl, example.sparql)
+    return _ask(f"{TASK}\n{ADAPT}", [turn], question, lm, None)
+
+
+def same_query(one: str, other: str) -> bool:
+    """Return whether two queries differ only in white space.
+
+    Examples:
+        >>> same_query("ASK { ?s ?p ?o }", "ASK{?s ?p  ?o}")
+        True
+    """
+    return [token.text for token in tokenize(one)] == [token.text for token in tokenize(other)]
+
+
+def _turn(question: str, query: str) -> dspy.Example:
+    # Prefixes are declared for the writer; a small model copies their lines with mistakes.
+    bare = _PREFIXES.sub("", query).strip()
+    return dspy.Example(question=question.strip(), sparql=bare).with_inputs("question")
+
+
+def _ask(
+    instructions: str,
+    turns: list[dspy.Example],
+    said: str,
+    lm: dspy.BaseLM | None,
+    temperature: float | None,
+) -> str | None:
+    reply = ask_once(
+        QueryTurn.with_instructions(instructions),
+        {"question": said},
+        lm=lm,
+        adapter=PlainAdapter(),
+        demos=turns,
+        config={} if temperature is None else {"temperature": temperature},
+    )
+    return query_in(reply["sparql"]) if reply else None
+
 
 #: How a query was made: an example's with other entities, an example's changed by the model,
 #: written by it, or written again after a problem.
@@ -59,7 +184,7 @@ class Candidate:
             not self.problems,
             bool(self.rows),
             self.rows is not None,
-            all(problem.fields["level"] != "syntax" for problem in self.problems),
+            all(problem.fields.get("level") != "syntax" for problem in self.problems),
             -len(self.problems),
         )
 
@@ -109,6 +234,7 @@ def best_candidate(candidates: Sequence[Candidate]) -> Candidate | None:
     return max(candidates, key=lambda one: one.rank, default=None)
 
 
+@dataclass
 class NL2SPARQL:
     """Translates questions, each with one model call if the first query is valid.
 
@@ -130,38 +256,28 @@ class NL2SPARQL:
         UsageError: If there is no such pack, or a number is below 0.
     """
 
-    def __init__(
-        self,
-        pack: Pack | str = "liita",
-        lm: dspy.BaseLM | None = None,
-        *,
-        endpoint: EndpointConfig | SPARQLClient | None = None,
-        retriever: Retriever | None = None,
-        detector: Detector | None = None,
-        top_k: int = 3,
-        adapt: bool = True,
-        max_fixes: int = 2,
-        levels: Collection[Level] = LEVELS,
-        most_chars: int = MOST_CHARS,
-        timeout: float = 30.0,
-        explain: Explain | None = None,
-    ) -> None:
-        if min(top_k, max_fixes) < 0:
+    pack: Pack | str = "liita"
+    lm: dspy.BaseLM | None = None
+    _: KW_ONLY
+    endpoint: EndpointConfig | SPARQLClient | None = None
+    retriever: Retriever | None = None
+    detector: Detector | None = None
+    top_k: int = 3
+    adapt: bool = True
+    max_fixes: int = 2
+    levels: Collection[Level] = LEVELS
+    most_chars: int = MOST_CHARS
+    timeout: float = 30.0
+    explain: Explain | None = None
+
+    def __post_init__(self) -> None:
+        if min(self.top_k, self.max_fixes) < 0:
             raise UsageError("top_k and max_fixes must be at least 0", where="NL2SPARQL")
-        self.pack = load_pack(pack) if isinstance(pack, str) else pack
-        self.detector = detector or PatternDetector(load_patterns(self.pack))
-        self.retriever: Retriever | None = retriever
-        if retriever is None and top_k:
-            self.retriever = HybridRetriever(self.pack, detector=self.detector)
-        self.lm = lm
-        self.endpoint = endpoint
-        self.top_k = top_k
-        self.adapt = adapt
-        self.max_fixes = max_fixes
-        self.levels = tuple(levels)
-        self.most_chars = most_chars
-        self.timeout = timeout
-        self.explain = explain
+        self._pack = load_pack(self.pack) if isinstance(self.pack, str) else self.pack
+        self.pack = self._pack
+        self._detector = self.detector or PatternDetector(load_patterns(self._pack))
+        if self.retriever is None and self.top_k:
+            self.retriever = HybridRetriever(self._pack, detector=self._detector)
 
     def translate(
         self,
@@ -221,8 +337,8 @@ class _Run:
     def prepare(
         self, without_groups: Collection[str], without_ids: Collection[str], advice: str
     ) -> None:
-        self.patterns = tuple(self.of.detector.detect(self.question))
-        self.language = asked_language(self.question, self.of.pack)
+        self.patterns = tuple(self.of._detector.detect(self.question))
+        self.language = asked_language(self.question, self.of._pack)
         self.on_step("detect", {"patterns": {one.pattern: one.score for one in self.patterns}})
         if self.of.retriever is not None and self.of.top_k:
             self.retrieved = tuple(
@@ -236,7 +352,7 @@ class _Run:
             )
         found = [{"id": one.example.id, "score": one.score} for one in self.retrieved]
         self.on_step("retrieve", {"examples": found})
-        rules = build_constraints(self._names(), self.of.pack, most_chars=self.of.most_chars)
+        rules = build_constraints(self._names(), self.of._pack, most_chars=self.of.most_chars)
         self.rules = "\n\n".join(filter(None, (rules, advice)))
         self.on_step("constrain", {"chars": len(self.rules)})
 
@@ -329,7 +445,7 @@ class _Run:
         try:
             problems, checked = validate(
                 sparql,
-                self.of.pack,
+                self.of._pack,
                 patterns=self._names(),
                 endpoint=self.of.endpoint,
                 levels=self.of.levels,

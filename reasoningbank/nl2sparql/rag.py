@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from reasoningbank.agents.budget import used_up
 from reasoningbank.agents.calling import asking
-from reasoningbank.agents.protocol import Attempt, Episode, conclude
+from reasoningbank.agents.protocol import Attempt, Episode, conclude, used_up
 from reasoningbank.agents.recording import RecordedClient
 from reasoningbank.corpus import Pack, Task
 from reasoningbank.errors import BudgetError, ReasoningBankError, UsageError
@@ -138,8 +137,7 @@ class RAGAgent:
         if found.is_valid:
             return conclude(episode, found.sparql, "submitted")
         findings = [found.stopped] if found.stopped else []
-        findings += [Finding(one.code, one.what, hint=one.hint) for one in found.problems]
-        return conclude(episode, found.sparql, "fallback", findings)
+        return conclude(episode, found.sparql, "fallback", [*findings, *found.problems])
 
 
 def translation_confidence(found: Translation, pack: Pack, model: str = "") -> Confidence:

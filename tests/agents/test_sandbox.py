@@ -1,14 +1,20 @@
-"""The real Deno/Pyodide sandbox: handles behave, nothing gets out, nothing hangs."""
+"""The sandbox: its lifecycle, what crosses its boundary, its snapshot, the pool."""
 
 from __future__ import annotations
 
+import json
+import re
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
+import dspy.primitives
 import pytest
 from dspy.primitives.code_interpreter import CodeExecutionError, FinalOutput
 
-from reasoningbank.agents.sandbox import Sandbox, SandboxPool
+from reasoningbank.agents.sandbox import Sandbox, SandboxPool, deno_command, interpreter
+from reasoningbank.agents.sandbox.deno import memory_snapshot
 from reasoningbank.errors import ToolError
 from reasoningbank.refs import Ref, RefLike
 from reasoningbank.tools import Rows
@@ -157,3 +163,211 @@ def test_the_pool_hands_out_a_warm_sandbox() -> None:
         assert box.execute("print(1)") == "1\n"
         assert time.monotonic() - ready < (ready - began) / 2
         box.shutdown()
+
+
+#: Answers as DSPy's runner does; executing "evil" runs the code that a test puts in.
+RUNNER = r"""
+import json, os, signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+def say(text):
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+def call(**params):
+    say(json.dumps({"jsonrpc": "2.0", "method": "tool_call", "id": "t", "params": params}))
+for line in sys.stdin:
+    request = json.loads(line)
+    known = request.get("id")
+    code = request.get("params", {}).get("code", "")
+    if code == "evil":
+        EVIL
+    said = "2\n" if code == "print(1+1)" else "fine"
+    say(json.dumps({"jsonrpc": "2.0", "result": {"output": said}, "id": known}))
+"""
+GONE = "the sandbox was restarted and its variables are gone: do less in one turn"
+
+
+@pytest.fixture
+def taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Sandbox]:
+    """Return what makes a sandbox whose runner does the given thing when told to be evil."""
+
+    def make(evil: str) -> Sandbox:
+        script = tmp_path / "runner.py"
+        script.write_text(RUNNER.replace("EVIL", evil), encoding="utf-8")
+        command = (sys.executable, "-I", "-S", str(script))
+        monkeypatch.setattr(interpreter, "deno_command", lambda: command)
+        sandbox = Sandbox(timeout_s=1)
+        sandbox.tools["long_answer"] = lambda: "x" * 100_000
+        return sandbox
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("evil", "reason"),
+    [
+        ('say(\'{"jsonrpc": "2.0", "result": {"final": {"q": "x"}}, "id": "0"}\')', "brought"),
+        ('say(\'{"jsonrpc": "2.0", "result": 5, "id": "\' + known + \'"}\')', "brought"),
+        ('say(\'{"jsonrpc": "2.0", "error": {"code": -32700}}\')', "brought"),
+        ('say(\'{"method": "tool_call"}\')', "brought"),
+        ('say(\'{"method": "tool_call", "id": 1, "params": [1]}\')', "brought"),
+        ('say(\'{"a":\' + "[" * 200_000)', "brought"),
+        ('[say("no frame") for _ in range(200)]', "brought"),
+        ('[say("") for _ in range(200)]', "brought"),
+        ('say("x" * 9_000_000)', "the code wrote more than 8,000,000 characters at once"),
+        ("os._exit(0)", "brought"),
+        ("os.close(1); time.sleep(60)", "brought"),
+        ("time.sleep(60)", "the code was stopped after 1 s"),
+        ("sys.stderr.write('e' * 1_000_000)", "the code was stopped after 1 s"),
+        (
+            "[call(name='long_answer', kwargs={}) for _ in range(50)]; time.sleep(60)",
+            "the code was stopped after 1 s",
+        ),
+    ],
+)
+def test_whatever_comes_is_told_and_the_interpreter_replaced(
+    taken: Callable[[str], Sandbox], evil: str, reason: str
+) -> None:
+    sandbox = taken(evil)
+    assert sandbox.execute("good") == "fine"
+    began = time.monotonic()
+    with pytest.raises(CodeExecutionError, match=reason) as caught:
+        sandbox.execute("evil")
+    assert str(caught.value).endswith(GONE)
+    assert time.monotonic() - began < 5
+    assert sandbox.execute("good") == "fine"
+    sandbox.shutdown()
+
+
+def test_bytes_that_are_no_text_are_passed_over(taken: Callable[[str], Sandbox]) -> None:
+    sandbox = taken(r"os.write(1, b'\xff\xfe\x00\n')")
+    assert sandbox.execute("evil") == "fine"
+    sandbox.shutdown()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "call(name='nosuch', kwargs={})",
+        "call(name=['long_answer'], kwargs={})",
+        "call(name='long_answer', kwargs=[1])",
+        "call(name='long_answer', kwargs={'x': 1})",
+    ],
+)
+def test_a_forged_call_is_a_call_and_its_mistakes_are_the_callers(
+    taken: Callable[[str], Sandbox], call: str
+) -> None:
+    sandbox = taken(f"{call}; answer = json.loads(sys.stdin.readline()); assert answer['error']")
+    assert sandbox.execute("evil") == "fine"
+    sandbox.shutdown()
+
+
+def test_a_forged_end_that_is_no_submission_is_an_error(taken: Callable[[str], Sandbox]) -> None:
+    # Code that learned the request's id can end its turn: that is what SUBMIT does, too.
+    frame = '\'{"jsonrpc": "2.0", "result": {"final": %s}, "id": "\' + known + \'"}\''
+    sandbox = taken(f"say({frame % '[1]'}); continue")
+    with pytest.raises(CodeExecutionError, match="end with SUBMIT"):
+        sandbox.execute("evil")
+    assert sandbox.execute("good") == "fine"
+    sandbox.shutdown()
+    sandbox = taken("say({}); continue".format(frame % '{"sparql": "ASK {}"}'))
+    assert isinstance(sandbox.execute("evil"), FinalOutput)
+    sandbox.shutdown()
+
+
+def test_the_end_does_not_wait_for_a_process_that_ignores_it(
+    taken: Callable[[str], Sandbox],
+) -> None:
+    sandbox = taken("say(json.dumps({'result': {'output': ''}, 'id': known})); time.sleep(60)")
+    sandbox.execute("evil")
+    began = time.monotonic()
+    sandbox.shutdown()
+    sandbox.shutdown()
+    assert time.monotonic() - began < 20
+
+
+pytestmark = pytest.mark.sandbox
+
+FOLDER = Path(interpreter.__file__).parent
+
+
+@pytest.fixture
+def boxes() -> Iterator[list[Sandbox]]:
+    made = [Sandbox(), Sandbox()]
+    yield made
+    for box in made:
+        box.shutdown()
+
+
+def snapshot_named() -> Path:
+    (named,) = (part for part in deno_command() if part.startswith("--snapshot="))
+    return Path(named.removeprefix("--snapshot="))
+
+
+def test_the_import_map_names_the_pyodide_that_dspys_runner_imports() -> None:
+    runner = (Path(dspy.primitives.__file__).parent / "runner.js").read_text(encoding="utf-8")
+    (name,) = re.findall(r'from "(npm:pyodide@[^"]+)"', runner)
+    map_ = json.loads((FOLDER / "import_map.json").read_text(encoding="utf-8"))
+    assert map_["imports"][name] == "./pyodide.js"
+    for script, own in map_["scopes"].items():
+        assert own == {name: name}
+        assert name in (FOLDER / script).read_text(encoding="utf-8")
+
+
+def test_the_snapshot_lies_beside_pyodide_and_is_made_once(tmp_path: Path) -> None:
+    file = snapshot_named()
+    assert file.stat().st_size > 10_000_000
+    assert file.parent.name == "reasoningbank"
+    # It cannot be made with a Deno that does nothing; then there is none, and no part of one.
+    assert memory_snapshot(str(tmp_path), ("/bin/true",)) is None
+    assert list(tmp_path.rglob("*")) == []
+
+
+def test_no_two_sandboxes_draw_the_same_numbers(boxes: list[Sandbox]) -> None:
+    drawn = {box.execute("import random\nprint(random.random())") for box in boxes}
+    assert len(drawn) == 2
+
+
+def test_a_snapshot_that_is_gone_costs_time_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, boxes: list[Sandbox]
+) -> None:
+    command = [part for part in deno_command() if not part.startswith("--snapshot=")]
+    command.append(f"--snapshot={tmp_path / 'gone.snapshot'}")
+    monkeypatch.setattr(interpreter, "deno_command", lambda: tuple(command))
+    assert boxes[0].execute("print(6 * 7)") == "42\n"
+
+
+MAKES = """
+import sys
+from pathlib import Path
+
+sys.stdout.buffer.write(b"x" * 10_000_000)
+Path(__file__).with_name("runs").open("a").write("1")
+"""
+
+
+def test_a_damaged_one_is_made_again(tmp_path: Path) -> None:
+    script = tmp_path / "makes.py"
+    script.write_text(MAKES, encoding="utf-8")
+    command = (sys.executable, str(script))
+    file = memory_snapshot(str(tmp_path), command)
+    assert file is not None
+    assert memory_snapshot(str(tmp_path), command) == file
+    file.write_bytes(file.read_bytes()[:-1])
+    assert memory_snapshot(str(tmp_path), command) == file
+    assert file.stat().st_size == 10_000_000
+    assert (tmp_path / "runs").read_text(encoding="utf-8") == "11"
+
+
+def test_a_sandbox_that_begins_learns_its_tools_meanwhile(boxes: list[Sandbox]) -> None:
+    box = boxes[0]
+    box.tools["look"] = lambda: "seen"
+    box.begin()
+    box.begin()
+    assert box.execute("print(look())") == "seen\n"
+
+
+def test_a_sandbox_can_be_shut_down_while_it_begins(boxes: list[Sandbox]) -> None:
+    box = boxes[0]
+    box.begin()
+    box.shutdown()
+    assert box._inner is None

@@ -9,8 +9,8 @@ import dspy
 import pytest
 
 from reasoningbank.agents import Budget, Meter
-from reasoningbank.agents import tool_loop as module
-from reasoningbank.agents.tool_loop import Repeats, tool_objects
+from reasoningbank.agents import calling as module
+from reasoningbank.agents.calling import Repeats, tool_objects
 from reasoningbank.lm import STUCK_TEMPERATURE, make_lm
 
 

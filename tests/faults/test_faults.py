@@ -74,5 +74,5 @@ def test_the_page_shows_what_was_seen(seen: Callable[[Fault], Seen]) -> None:
     if shutil.which("openssl") is None:
         pytest.skip("no openssl here to make a certificate with")
     assert PAGE.read_text(encoding="utf-8") == render(seen), (
-        "run: python scripts/generate_faults.py"
+        "run: python scripts/generate.py faults"
     )

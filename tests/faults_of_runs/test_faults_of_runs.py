@@ -102,5 +102,5 @@ def test_no_two_faults_are_the_same() -> None:
 
 def test_the_page_shows_what_was_seen(theatre: Theatre) -> None:
     assert PAGE.read_text(encoding="utf-8") == render(theatre.seen, theatre.ending), (
-        "run: python scripts/generate_robustness.py"
+        "run: python scripts/generate.py robustness"
     )

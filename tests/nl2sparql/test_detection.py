@@ -1,8 +1,9 @@
-"""Patterns by rules: words, phrases, precedence, consequences, languages, broken files."""
+"""Words of a question, the patterns it needs by rules and by embeddings, and how often right."""
 
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 from pathlib import Path
 
@@ -11,14 +12,111 @@ import pytest
 from reasoningbank.corpus import Pack, load_corpus, load_pack
 from reasoningbank.errors import UsageError
 from reasoningbank.nl2sparql import (
+    Detected,
+    JointDetector,
     PatternDetector,
+    PrototypeDetector,
     examples_of,
     load_patterns,
     pattern_report,
     patterns_of_query,
 )
+from reasoningbank.nl2sparql.words import (
+    content_words,
+    folded,
+    language_of,
+    masked,
+    read_tokens,
+    spoken_languages,
+    stem,
+    stream,
+)
 
 from .conftest import changed
+
+
+@pytest.mark.parametrize(
+    ("question", "quoted"),
+    [
+        ('Sensi di "cane"?', ["cane"]),
+        ("Sensi di «cane» e “gatto”", ["cane", "gatto"]),
+        ("Sensi di 'cane'?", ["cane"]),
+        ("L'emozione dell'aggettivo e un po' di gioia, c'è?", []),
+        ("the dog's tail and the cats' tails", []),
+        ("un ‘cane’ d’oro", ["cane"]),
+        ('una virgoletta " sola', []),
+    ],
+)
+def test_quotes_are_told_from_apostrophes(question: str, quoted: list[str]) -> None:
+    found = [token.text for token in read_tokens(question) if token.kind == "quoted"]
+    assert found == quoted
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("emozione", "emozioni"),
+        ("iperonimo", "iperonimi"),
+        ("traduzione", "traduzioni"),
+        ("velenoso", "velenosi"),
+        ("polarità", "polarita"),
+        ("aggettivo", "aggettivi"),
+    ],
+)
+def test_italian_forms_and_accents_are_one_stem(one: str, other: str) -> None:
+    assert stem(one, "it") == stem(other, "it")
+
+
+def test_english_forms_are_one_stem_and_other_words_are_not() -> None:
+    assert stem("translations", "en") == stem("translation", "en")
+    assert stem("cats", "en") != stem("category", "en")
+
+
+@pytest.mark.parametrize("form", ["dell'emozione", "dell’emozione", "della emozione"])
+def test_elided_prepositions_come_as_their_base(form: str) -> None:
+    words = [word for _, word in stream(read_tokens(form), "it")]
+    assert words == ["di", stem("emozione", "it")]
+
+
+def test_kinds_of_codes_are_the_packs() -> None:
+    shapes = {"ec": re.compile(r"\d+(\.(\d+|-)){3}"), "accession": re.compile(r"[OPQ]\d\w{3}\d")}
+    kinds = {t.text: t.kind for t in read_tokens("Is P05067 an EC 2.7.11.1, or 35?", shapes)}
+    assert kinds["P05067"] == "accession"
+    assert kinds["2.7.11.1"] == "ec"
+    assert kinds["35"] == "number"
+
+
+def test_affixes_are_no_words() -> None:
+    kinds = [t.kind for t in read_tokens("aggettivi in -oso e verbi con ri-")]
+    assert kinds == ["word", "word", "affix", "word", "word", "word", "affix"]
+
+
+def test_entities_are_masked_for_shape_and_kept_for_words() -> None:
+    question = 'Quali emozioni esprime "Tristezza infinita" in P05067?'
+    assert masked(question) == "Quali emozioni esprime X in X?"
+    assert content_words(question).split()[-3:] == ["tristezza", "infinita", "p05067"]
+    assert masked("") == content_words("") == ""
+
+
+def test_folding_keeps_letters_of_other_alphabets() -> None:
+    assert folded("ÀÈÉ Straße") == "aee strasse"
+    assert folded("Λόγε") == "λογε"
+
+
+@pytest.mark.parametrize(
+    ("question", "language", "spoken"),
+    [
+        ("Quali sono le parole della gioia?", "it", {"it"}),
+        ("What are the words of joy?", "en", {"en"}),
+        ("gioia", "xx", {"it", "en"}),
+        ("", "xx", {"it", "en"}),
+        ("Quali sono le parole per the words of joy that are there?", "en", {"it", "en"}),
+    ],
+)
+def test_languages_by_function_words(question: str, language: str, spoken: set[str]) -> None:
+    assert language_of(question, default="xx") == language
+    assert spoken_languages(read_tokens(question)) == spoken
+
 
 ONTOLOGY = Path(__file__).parents[2] / "ontology"
 
@@ -180,3 +278,55 @@ def test_uniprot_rules_on_train_and_dev() -> None:
     report = pattern_report((names(detector, e.nl), e.patterns) for e in examples)
     assert report.micro.precision >= 0.9
     assert report.micro.recall >= 0.95
+
+
+EMOTION = [
+    "Which emotions does the word express?",
+    "Quali emozioni evoca la parola?",
+    "Find words that express an emotion",
+    "Trova le parole che esprimono un'emozione",
+]
+COUNT = [
+    "How many proteins are there?",
+    "Quante proteine ci sono?",
+    "What is the number of proteins?",
+    "Il numero delle proteine",
+]
+
+
+@pytest.fixture(scope="module")
+def prototypes() -> PrototypeDetector:
+    labels = [{"EMOTION"}] * len(EMOTION) + [{"COUNT"}] * len(COUNT)
+    return PrototypeDetector([*EMOTION, *COUNT], labels)
+
+
+def test_questions_near_labelled_ones(prototypes: PrototypeDetector) -> None:
+    for question, pattern in (
+        ("Quali sono le emozioni espresse da questo lemma?", "EMOTION"),
+        ("How many proteins does the cell have?", "COUNT"),
+    ):
+        found = prototypes.detect(question)
+        assert [one.pattern for one in found] == [pattern]
+        assert 0.6 <= found[0].score <= 1
+
+
+def test_few_labels_make_no_prototype() -> None:
+    prototypes = PrototypeDetector([*EMOTION, COUNT[0]], [{"A"}] * 4 + [{"B"}])
+    assert prototypes.detect(COUNT[0]) == []
+
+
+def test_labels_must_fit_the_questions() -> None:
+    with pytest.raises(UsageError, match="1 questions with 0 labels"):
+        PrototypeDetector(["a"], [])
+
+
+def test_joint_asks_prototypes_where_rules_find_nothing() -> None:
+    class Says:
+        def __init__(self, *found: str) -> None:
+            self.found = [Detected(name, 1.0) for name in found]
+
+        def detect(self, question: str) -> list[Detected]:
+            return self.found
+
+    assert JointDetector(Says("A"), Says("B")).detect("?") == Says("A").found
+    assert JointDetector(Says(), Says("B")).detect("?") == Says("B").found

@@ -59,15 +59,16 @@ def prompt_of(lm: Any, call: int = -1) -> str:
     return "\n".join(message["content"] for message in lm.history[call]["messages"])
 
 
+def problem(level: str, code: str) -> Finding:
+    return Finding(code, code, fields={"level": level})
+
+
 def test_a_query_that_ran_is_better_than_one_that_only_parses() -> None:
-    slow, empty = (
-        Finding(code, "too slow", fields={"level": "endpoint"})
-        for code in ("not-executed", "empty")
-    )
+    slow, empty = problem("endpoint", "not-executed"), problem("endpoint", "empty")
     timed_out = Candidate("A", "written", (slow,), EndpointValidation((slow,)))
     checked = EndpointValidation((empty,), executed=True)
-    ran = Candidate("B", "fixed", (empty, Finding("x", "x", fields={"level": "semantic"})), checked)
-    broken = Candidate("C", "fixed", (Finding("parse", "near C", fields={"level": "syntax"}),))
+    ran = Candidate("B", "fixed", (empty, problem("semantic", "x")), checked)
+    broken = Candidate("C", "fixed", (problem("syntax", "parse"),))
     assert best_candidate([broken, timed_out, ran]) is ran
     assert best_candidate([broken, timed_out]) is timed_out
     assert best_candidate([]) is None
@@ -115,23 +116,21 @@ def test_fences_and_lost_headers_do_no_harm(
 
 
 @pytest.mark.parametrize(
-    ("first", "said"),
-    [
-        (BROKEN, "cannot be parsed"),
-        (UNKNOWN, "try w:height"),
-        (EMPTY, "returns no rows"),
-    ],
+    ("first", "code"),
+    [(BROKEN, "syntax-error"), (UNKNOWN, "unknown-property"), (EMPTY, "empty")],
 )
-def test_each_level_s_problem_is_told_and_mended(
-    pipeline: Callable[..., NL2SPARQL], first: str, said: str
+def test_the_problem_of_each_level_is_in_the_next_prompt(
+    pipeline: Callable[..., NL2SPARQL], first: str, code: str
 ) -> None:
     translator = pipeline(first, RIGHT)
     found = translator.translate(QUESTION)
     assert (found.sparql, found.is_valid, found.calls) == (RIGHT, True, 2)
     assert [one.how for one in found.candidates] == ["written", "fixed"]
     prompt = prompt_of(translator.lm)
+    problems = found.candidates[0].problems
+    assert code in [one.code for one in problems]
     assert first in prompt
-    assert said in prompt
+    assert str(problems[0]) in prompt
     # The prompt of the fix begins like the first, so that a server reads only its end anew.
     before = prompt_of(translator.lm, -2)
     assert prompt.startswith(before)
@@ -383,7 +382,5 @@ def test_steps_are_told_as_they_complete(pipeline: Callable[..., NL2SPARQL]) -> 
         "validate",
     ]
     assert steps[0][1] == {"patterns": {"HEIGHT": 0.8}}
-    unknown, empty = steps[4][1]["problems"]
-    assert unknown == "there is no property w:hight; try w:height"
-    assert empty.startswith("the query runs but returns no rows; ")
+    assert steps[4][1]["codes"] == ["unknown-property", "empty"]
     assert steps[6][1]["rows"] == 2

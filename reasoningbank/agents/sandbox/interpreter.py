@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import queue
 import threading
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict
 from importlib import resources
 from typing import Any, NoReturn
@@ -309,11 +309,10 @@ class SandboxPool:
     def __init__(self, spare: int = 1, timeout_s: float = 30.0) -> None:
         self._spare = spare
         self._timeout_s = timeout_s
-        self._ready: queue.SimpleQueue[Sandbox] = queue.SimpleQueue()
-        self._starting = 0
-        self._starters = 0
+        self._spares: list[Future[Sandbox]] = []
         self._lock = threading.Lock()
-        self._closed = False
+        at_once = min(spare, os.cpu_count() or 1)
+        self._starters: ThreadPoolExecutor | None = ThreadPoolExecutor(max(1, at_once))
 
     def __enter__(self) -> SandboxPool:
         self.prestart()
@@ -324,62 +323,49 @@ class SandboxPool:
 
     def __call__(self) -> Sandbox:
         """Return a sandbox, a started one if there is one."""
-        try:
-            sandbox = self._ready.get_nowait()
-        except queue.Empty:
-            sandbox = Sandbox(self._timeout_s)
+        with self._lock:
+            spare = next((one for one in self._spares if one.done()), None)
+            if spare is not None:
+                self._spares.remove(spare)
         self.prestart()
-        return sandbox
+        # After a failed start the trial meets the same failure and reports it.
+        if spare is None or spare.exception() is not None:
+            return Sandbox(self._timeout_s)
+        return spare.result()
 
     @property
     def ready(self) -> int:
         """Number of started sandboxes."""
-        return self._ready.qsize()
+        with self._lock:
+            return sum(one.done() and one.exception() is None for one in self._spares)
 
     def prestart(self) -> None:
         """Start sandboxes in the background until `spare` are ready or starting."""
         with self._lock:
-            most = min(self._missing(), os.cpu_count() or 1) - self._starters
-            self._starters += max(0, most)
-        for _ in range(most):
-            threading.Thread(target=self._start_some, daemon=True).start()
+            while self._starters is not None and len(self._spares) < self._spare:
+                self._spares.append(self._starters.submit(self._start_one))
 
     def close(self) -> None:
         """Shut down the unused sandboxes; calling it again is harmless."""
         with self._lock:
-            self._closed = True
-        while not self._ready.empty():
-            self._ready.get().shutdown()
+            starters, self._starters = self._starters, None
+            spares, self._spares = self._spares, []
+        if starters is not None:
+            starters.shutdown(wait=False, cancel_futures=True)
+        for one in spares:
+            # At once, or as soon as it has started.
+            one.add_done_callback(_shut_down)
 
-    def _missing(self) -> int:
-        return 0 if self._closed else self._spare - self._ready.qsize() - self._starting
-
-    def _start_some(self) -> None:
-        while True:
-            with self._lock:
-                if self._missing() <= 0:
-                    self._starters -= 1
-                    return
-                self._starting += 1
-            if not self._start_one():
-                with self._lock:
-                    self._starters -= 1
-                return
-
-    def _start_one(self) -> bool:
+    def _start_one(self) -> Sandbox:
         sandbox = Sandbox(self._timeout_s)
         try:
             sandbox.start()
-        except Exception:
-            # The trial that needs it meets the same failure and reports it.
+        except BaseException:
             sandbox.shutdown()
-            with self._lock:
-                self._starting -= 1
-            return False
-        with self._lock:
-            self._starting -= 1
-            if not self._closed:
-                self._ready.put(sandbox)
-                return True
-        sandbox.shutdown()
-        return False
+            raise
+        return sandbox
+
+
+def _shut_down(spare: Future[Sandbox]) -> None:
+    if not spare.cancelled() and spare.exception() is None:
+        spare.result().shutdown()

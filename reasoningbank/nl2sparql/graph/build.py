@@ -23,7 +23,7 @@ from reasoningbank.nl2sparql.examples import PackExample
 from reasoningbank.nl2sparql.graph.nodes import Node, Nodes, Parts, asked
 from reasoningbank.nl2sparql.graph.state import GraphSettings, NL2SPARQLState, WriterOutput
 from reasoningbank.nl2sparql.patterns import PatternSet
-from reasoningbank.nl2sparql.writing import same_query, write_query
+from reasoningbank.nl2sparql.pipeline import same_query, write_query
 from reasoningbank.sparql import EndpointConfig
 
 GENERAL = "general"

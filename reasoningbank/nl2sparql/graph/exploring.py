@@ -5,32 +5,32 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
+from pyoxigraph import NamedNode
 from rdflib.term import URIRef
 
 from reasoningbank.errors import QueryError
 from reasoningbank.findings import Finding
-from reasoningbank.schema import Schema, Statement, explain_empty, probe_run, read_statements
-from reasoningbank.sparql import (
-    STANDARD_PREFIXES,
-    EndpointConfig,
-    SPARQLClient,
-    compact,
-    string_literal,
+from reasoningbank.schema import (
+    Schema,
+    Statement,
+    explain_empty,
+    namespace_of,
+    probe_run,
+    read_statements,
 )
+from reasoningbank.sparql import STANDARD_PREFIXES, EndpointConfig, SPARQLClient, compact
 
 _TYPE = STANDARD_PREFIXES["rdf"] + "type"
-#: Names of each kind that are explored, and names that one probe may return.
-MOST_ASKED, MOST_NAMES = 3, 30
-#: Probes of one endpoint; they count against the tool calls of the attempt.
-MOST_QUERIES = 10
+#: Metered lookups at one endpoint, and names that a lookup or a namespace gives.
+MOST_LOOKUPS, MOST_NAMES = 10, 30
 #: Classes and properties that are passed on to the prompt.
 MOST_KEPT = 40
 TIMEOUT_S = 10.0
 
 
-@dataclass(frozen=True)
-class Explored:
+class Explored(NamedTuple):
     """Classes and properties as a prompt writes them, and why the query returned nothing."""
 
     classes: tuple[str, ...] = ()
@@ -44,24 +44,28 @@ def explore(
     config: EndpointConfig,
     schema: Path | None = None,
 ) -> Explored:
-    """Explore the data around the names of a query, at each endpoint that it queries."""
+    """Find the classes and properties around the names of a query, at each endpoint it queries.
+
+    They come from the endpoints' schemas, or else from metered queries. Nothing is found if the
+    query does not parse.
+    """
     with open_client(config) as client:
         try:
             prepared = client.prepare(sparql)
+            statements = read_statements(prepared.text).statements
         except QueryError:
             return Explored()
-        if prepared.parsed is None:
-            return Explored()
-        classes: dict[str, None] = {}
-        properties: dict[str, None] = {}
-        for endpoint, own in _by_endpoint(read_statements(prepared.text).statements, config):
-            if endpoint is config:
-                _Probes(client, classes, properties).around(own)
-            else:
-                with open_client(endpoint) as other:
-                    _Probes(other, classes, properties).around(own)
-    known = Schema.of(config, schema)
-    why = explain_empty(prepared, known, probe_run(config), namespaces=config.namespaces)
+    own = Schema.of(config, schema)
+    classes: dict[str, None] = {}
+    properties: dict[str, None] = {}
+    for endpoint, asked in _by_endpoint(statements, config):
+        with open_client(endpoint) as client:
+            look = _Look(client, own if endpoint is config else Schema.of(endpoint))
+            near, found = look.around(asked)
+            namespaces = client.config.namespaces
+        classes.update({str(compact(NamedNode(iri), namespaces)): None for iri in near})
+        properties.update({str(compact(NamedNode(iri), namespaces)): None for iri in found})
+    why = explain_empty(prepared, own, probe_run(config), namespaces=config.namespaces)
     return Explored(tuple(classes)[:MOST_KEPT], tuple(properties)[:MOST_KEPT], tuple(why))
 
 
@@ -80,60 +84,47 @@ def _by_endpoint(
             yield endpoint, own
 
 
-class _Probes:
-    """Probes one endpoint for the names of a query, and adds what it finds."""
+@dataclass
+class _Look:
+    """Names of one endpoint: from its schema, or from lookups of what the schema lacks."""
 
-    def __init__(
-        self, client: SPARQLClient, classes: dict[str, None], properties: dict[str, None]
-    ) -> None:
-        self._client = client
-        self._classes, self._properties = classes, properties
-        self._left = MOST_QUERIES
+    client: SPARQLClient
+    schema: Schema
+    left: int = MOST_LOOKUPS
 
-    def around(self, own: list[Statement]) -> None:
-        used = {str(s.predicate) for s in own if isinstance(s.predicate, URIRef)} - {_TYPE}
-        kinds = {
-            str(s.object) for s in own if str(s.predicate) == _TYPE and isinstance(s.object, URIRef)
-        }
-        terms = {term for s in own for term in (s.subject, s.object) if isinstance(term, URIRef)}
-        for name in sorted(kinds)[:MOST_ASKED]:
-            self._add_properties(f"?s a <{name}> ; ?property ?o .")
-        for name in sorted(set(map(str, terms)) - kinds)[:MOST_ASKED]:
-            self._add_properties(f"<{name}> ?property ?o .")
-            self._add_properties(f"?s ?property <{name}> .")
-        found = [name for name in sorted(used)[:MOST_ASKED] if self._add_classes(name)]
-        for name in found:
-            self._add_properties(f"?s <{name}> ?v ; ?property ?o .")
-        for namespace in sorted({_namespace(name) for name in used if name not in found}):
-            starts = f"FILTER(STRSTARTS(STR(?property), {string_literal(namespace)}))"
-            self._add_properties(f"?s ?property ?o . {starts}")
+    def around(self, asked: list[Statement]) -> tuple[list[str], list[str]]:
+        """Return classes with the query's properties, and properties around its names."""
+        used = {str(s.predicate) for s in asked if isinstance(s.predicate, URIRef)} - {_TYPE}
+        kinds = {str(s.object) for s in asked if str(s.predicate) == _TYPE}
+        ends = {t for s in asked if str(s.predicate) != _TYPE for t in (s.subject, s.object)}
+        classes = [one for name in sorted(used) for one in self._classes_with(name)]
+        found = [p for one in (*sorted(kinds), *classes) for p in self._properties_of(one)]
+        for name in sorted(str(end) for end in ends if isinstance(end, URIRef)):
+            found += self._names(f"<{name}> ?name ?o .")
+            found += self._names(f"?s ?name <{name}> .")
+        known = self.schema.properties
+        for namespace in sorted({namespace_of(name) for name in used if name not in known}):
+            found += [p for p in known if namespace_of(p) == namespace][:MOST_NAMES]
+        return classes, found
 
-    def _add_classes(self, name: str) -> bool:
-        """Add the classes of the subjects of a property; return whether it has any subject."""
-        classes = self._names("class", f"?s <{name}> ?o ; a ?class .")
-        self._classes.update(dict.fromkeys(classes))
-        return bool(classes or self._names("s", f"?s <{name}> ?o .", most=1))
+    def _classes_with(self, name: str) -> list[str]:
+        subjects = sorted(self.schema.subjects_of(name))
+        return subjects or self._names(f"?s <{name}> ?o ; a ?name .")
 
-    def _add_properties(self, pattern: str) -> None:
-        self._properties.update(dict.fromkeys(self._names("property", pattern)))
+    def _properties_of(self, kind: str) -> list[str]:
+        own = list(self.schema.properties_of(kind))
+        return own or self._names(f"?s a <{kind}> ; ?name ?o .")
 
-    def _names(self, variable: str, pattern: str, most: int = MOST_NAMES) -> list[str]:
-        """Return the names that match a pattern; none if the probe fails or none is left."""
-        if self._left == 0:
+    def _names(self, pattern: str) -> list[str]:
+        if self.left == 0:
             return []
-        self._left -= 1
+        self.left -= 1
         # A default graph need not contain the named graphs.
         either = f"{{ {pattern} }} UNION {{ GRAPH ?g {{ {pattern} }} }}"
-        query = f"SELECT DISTINCT ?{variable} WHERE {{ {either} }} LIMIT {most}"
+        query = f"SELECT DISTINCT ?name WHERE {{ {either} }} LIMIT {MOST_NAMES}"
         try:
-            result = self._client.query(query, timeout_s=TIMEOUT_S, max_rows=most)
+            result = self.client.query(query, timeout_s=TIMEOUT_S, max_rows=MOST_NAMES)
         except QueryError:
             return []
-        namespaces = self._client.config.namespaces
-        terms = [row[0] for row in result.rows(0, most)]  # type: ignore[union-attr]
-        return [str(compact(t, namespaces)) for t in terms if t is not None]
-
-
-def _namespace(name: str) -> str:
-    cut = max(name.rfind("#"), name.rfind("/"))
-    return name[: cut + 1] if cut > 0 else name
+        terms = [row[0] for row in result.rows(0, MOST_NAMES)]  # type: ignore[union-attr]
+        return [term.value for term in terms if isinstance(term, NamedNode)]

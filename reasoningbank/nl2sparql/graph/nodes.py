@@ -254,7 +254,7 @@ class Nodes:
             form = ""
             with contextlib.suppress(QueryError):
                 form = client.prepare(sparql).form
-        problems = [_problem(one.fields["level"], one.code, str(one)) for one in found]
+        problems = [_problem(one.fields.get("level", ""), one.code, str(one)) for one in found]
         if state["repeated"]:
             text = "this query was tried before; write another one"
             problems.append(_problem("semantic", "repeated", text))

@@ -14,8 +14,7 @@ from typing import Any
 
 import dspy
 
-from reasoningbank.agents.budget import Budget, Meter
-from reasoningbank.agents.protocol import Episode
+from reasoningbank.agents.protocol import Budget, Episode, Meter
 from reasoningbank.corpus import Pack, load_pack, open_endpoint
 from reasoningbank.errors import SetupError, UsageError, need_package
 from reasoningbank.lm import CATALOGUE, UsageCounter, open_lm, parse_name

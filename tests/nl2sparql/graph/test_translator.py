@@ -1,4 +1,4 @@
-"""The graph for people: streamed, asynchronous, asked back, killed and resumed."""
+"""The graph for people and programs: translate, stream, resume; its models and its picture."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import dspy
@@ -22,8 +23,20 @@ from dspy.utils import DummyLM
 
 from reasoningbank.corpus import Pack
 from reasoningbank.errors import SetupError, UsageError
-from reasoningbank.nl2sparql.graph import GraphSettings, NL2SPARQLAgent, NL2SPARQLState, translator
-from reasoningbank.nl2sparql.graph.translator import open_saver
+from reasoningbank.nl2sparql import Pattern, PatternSet
+from reasoningbank.nl2sparql.graph import (
+    GraphSettings,
+    NL2SPARQLAgent,
+    NL2SPARQLState,
+    Tiers,
+    mermaid_picture,
+    save_picture,
+    tiers_for,
+    translator,
+)
+from reasoningbank.nl2sparql.graph import translator as module
+from reasoningbank.nl2sparql.graph.build import families_of
+from reasoningbank.nl2sparql.graph.translator import open_saver, open_tiers
 from reasoningbank.sparql import EndpointConfig
 
 from .replies import BROKEN, EMPTY, QUERY, QUESTION, analysis, verified, written
@@ -339,3 +352,155 @@ def test_the_environments_keys_are_in_no_record(
 
 def test_no_key_is_part_of_the_state() -> None:
     assert not {"api_key", "key"} & set(NL2SPARQLState.__annotations__)
+
+
+SECRET = "sk-never-to-be-shown"
+
+
+@pytest.fixture(autouse=True)
+def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_the_local_model_is_both_by_default() -> None:
+    assert tiers_for() == Tiers("local", "local")
+    assert tiers_for("local", "local:m.gguf", fast="local-small").fast == "local-small"
+
+
+def test_a_given_key_opens_hosted_models_with_no_environment() -> None:
+    with contextlib.ExitStack() as stack:
+        default, fast = open_tiers(tiers_for("openai"), stack, SECRET)
+    assert (default.model, fast.model) == ("openai/gpt-4.1", "openai/gpt-4.1-mini")
+    assert default.kwargs["api_key"] == SECRET
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "whole"),
+    [
+        ("openai", "anthropic/claude-sonnet-4-5", "anthropic/claude-sonnet-4-5"),
+        ("openai", "openrouter/anthropic/claude", "openrouter/anthropic/claude"),
+        ("openai", "local-small", "local-small"),
+        ("anthropic", "local:m.gguf", "local:m.gguf"),
+        ("openai", "meta-llama/Llama-3", "openai/meta-llama/Llama-3"),
+        ("openrouter", "anthropic/claude", "openrouter/anthropic/claude"),
+        ("openrouter", "openrouter/anthropic/claude", "openrouter/anthropic/claude"),
+        ("groq", "openai/gpt-oss-120b", "groq/openai/gpt-oss-120b"),
+    ],
+)
+def test_a_whole_name_is_taken_as_it_is(provider: str, model: str, whole: str) -> None:
+    assert tiers_for(provider, model) == Tiers(whole, whole)
+    assert tiers_for("local", "local", fast=whole).fast == whole
+
+
+@pytest.mark.parametrize(
+    ("tiers", "told"),
+    [
+        (
+            Tiers("openai/gpt-4.1", "anthropic/claude-haiku-4-5"),
+            "openai/gpt-4.1 and anthropic/claude-haiku-4-5: "
+            "one key cannot be for anthropic and openai",
+        ),
+        (Tiers("local", "local-small"), "a local model takes no key"),
+    ],
+)
+def test_a_key_that_is_not_one_providers_is_refused(tiers: Tiers, told: str) -> None:
+    with pytest.raises(UsageError, match=told) as caught, contextlib.ExitStack() as stack:
+        open_tiers(tiers, stack, SECRET)
+    assert SECRET not in str(caught.value)
+
+
+def test_beside_a_local_model_the_key_is_the_hosted_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    local = object()
+    served = SimpleNamespace(lm=lambda role: local)
+    monkeypatch.setattr(module, "open_lm", lambda _: contextlib.nullcontext(served))
+    with contextlib.ExitStack() as stack:
+        default, fast = open_tiers(tiers_for("local", fast="openai/gpt-4.1"), stack, SECRET)
+        assert default is local
+        assert (fast.model, fast.kwargs["api_key"]) == ("openai/gpt-4.1", SECRET)
+        default, fast = open_tiers(tiers_for("openai", fast="local"), stack, SECRET)
+    assert (default.model, default.kwargs["api_key"]) == ("openai/gpt-4.1", SECRET)
+    assert fast is local
+
+
+def test_a_missing_key_and_a_nameless_provider_are_told() -> None:
+    with pytest.raises(SetupError), contextlib.ExitStack() as stack:
+        open_tiers(tiers_for("openai"), stack)
+    with pytest.raises(UsageError, match="no default model is known for 'nobody'"):
+        tiers_for("nobody")
+
+
+def test_an_agent_neither_shows_nor_hands_on_its_key(forest: Pack, trees: EndpointConfig) -> None:
+    with NL2SPARQLAgent("openai", api_key=SECRET, pack=forest, endpoint=trees) as agent:
+        run = agent.begun("Which plants are trees?")
+        assert SECRET not in repr(run)
+        assert SECRET not in repr(agent)
+        assert run._start["provider"] == "openai"
+        assert run._start["model"] == "openai/gpt-4.1"
+        assert SECRET not in str(run._start)
+
+
+EDGES = (
+    "__start__ --> analyze", "analyze --> plan", "plan --> retrieve", "retrieve --> generate",
+    "generate --> execute", "execute --> verify", "verify -.-> output", "verify -.-> refine",
+    "verify -.-> explore", "refine --> retrieve", "explore --> generate", "output --> __end__",
+)  # fmt: skip
+
+
+def test_it_has_the_nodes_and_edges_of_the_design(forest: Pack) -> None:
+    text = mermaid_picture(forest)
+    assert all(f"{edge};" in text for edge in EDGES)
+    assert text.count("-->") + text.count("-.->") == len(EDGES)
+
+
+def test_what_is_switched_off_is_not_drawn(forest: Pack) -> None:
+    text = mermaid_picture(forest, GraphSettings(explore=False, human=True))
+    assert "explore" not in text
+    assert "analyze --> clarify;" in text
+    assert "clarify --> plan;" in text
+
+
+def test_each_family_has_its_writer(forest: Pack) -> None:
+    text = mermaid_picture(forest, inside=True)
+    assert [f"subgraph {name}" in text for name in ("general", "kinds", "measures", "places")] == [
+        True
+    ] * 4
+    assert text.count("(focus)") == text.count("(write)") == 4
+
+
+@pytest.mark.parametrize(("name", "begins"), [("g.png", b"\x89PNG"), ("g.svg", b"<svg")])
+def test_it_is_rendered_offline(forest: Pack, tmp_path: Path, name: str, begins: bytes) -> None:
+    pytest.importorskip("mermaid_render", reason="pictures are an extra")
+    save_picture(tmp_path / name, forest)
+    assert (tmp_path / name).read_bytes().startswith(begins)
+
+
+def test_without_the_renderer_the_text_is_still_to_be_had(
+    forest: Pack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "mermaid_render", None)
+    with pytest.raises(SetupError, match="pip install mermaid-render"):
+        save_picture(tmp_path / "g.png", forest)
+    save_picture(tmp_path / "g.mmd", forest)
+    assert (tmp_path / "g.mmd").read_text() == mermaid_picture(forest)
+
+
+def test_a_form_that_cannot_be_drawn_is_told(forest: Pack, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="end the name in"):
+        save_picture(tmp_path / "g.gif", forest)
+
+
+def test_langgraph_is_not_loaded_with_the_agents() -> None:
+    code = (
+        "import sys, reasoningbank.agents, reasoningbank.nl2sparql\n"
+        "print([m for m in sys.modules if m.startswith('langgraph') or m == 'mermaid_render'])"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("family", ["general", "a:b"])
+def test_a_family_that_cannot_be_a_node_is_told(family: str) -> None:
+    patterns = PatternSet(patterns=(Pattern(name="A", family=family),))
+    with pytest.raises(UsageError, match="the family of A cannot be called"):
+        families_of(patterns)
