@@ -26,7 +26,7 @@ from reasoningbank.cli.output import (
 )
 from reasoningbank.corpus import known_packs, load_pack, open_endpoint
 from reasoningbank.errors import ReasoningBankError, SetupError, UsageError
-from reasoningbank.lm import Progress, list_weights, open_lm, parse_name
+from reasoningbank.lm import PullProgress, list_weights, open_lm, parse_name
 from reasoningbank.lm import pull as pull_weights
 from reasoningbank.lm.models import SERVER_VARIABLE
 from reasoningbank.tools import SPARQLTools
@@ -98,7 +98,7 @@ def pull(
         row = bar.add_task("looking", total=None)
         step = ""
 
-        def follow(now: Progress) -> None:
+        def follow(now: PullProgress) -> None:
             nonlocal step
             if now.note:
                 notice(now.note)

@@ -95,9 +95,9 @@ class DocumentSpace:
     Attributes:
         base: Prefix of the addresses of writable documents.
         initial: What documents hold at the start, as TriG with a document's address as its graph's
-            name; None if there are none.
+            name; None if they start empty.
         resources: Prefix of the addresses of resources that answer GET with the statements that
-            the pack's data make about them; empty if there are none.
+            the pack's data make about them; empty without such resources.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = _FORBID

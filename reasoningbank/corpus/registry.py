@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from reasoningbank.corpus.examples import SCHEMA, read_example_file
 from reasoningbank.corpus.pack import Pack, known_packs, load_pack
-from reasoningbank.corpus.scopes import Scope, query_scopes
+from reasoningbank.corpus.scopes import QueryScope, query_scopes
 from reasoningbank.corpus.shacl import load_corpus
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql import address_key
@@ -127,7 +127,7 @@ class _Use:
     question: str
     targets: tuple[str, ...]
     declared: tuple[str, ...]
-    scopes: tuple[Scope, ...] | None
+    scopes: tuple[QueryScope, ...] | None
 
 
 @dataclass
@@ -299,7 +299,7 @@ def identity_of(url: str) -> Identity:
 
 
 def dataset_of(url: str) -> str:
-    """Return the part of an address's path that identifies the data; ``''`` if there is none."""
+    """Return the part of an address's path that identifies the data, or ``''``."""
     parts = [part for part in urlsplit(url).path.split("/") if part]
     telling = [part for part in parts if part.lower() not in _GENERIC]
     return telling[-1] if telling else ""

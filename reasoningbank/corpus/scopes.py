@@ -14,13 +14,13 @@ from reasoningbank.sparql import address_key
 from reasoningbank.sparql.tokens import Token
 from reasoningbank.sparql.tree import outline
 
-__all__ = ["Scope", "query_scopes"]
+__all__ = ["QueryScope", "query_scopes"]
 
 _UNREAD = "close its brackets, and name addresses and graphs as IRIs"
 
 
 @dataclass(frozen=True)
-class Scope:
+class QueryScope:
     """What a query names in the part that one endpoint answers."""
 
     endpoint: str
@@ -29,7 +29,7 @@ class Scope:
 
 
 @lru_cache(maxsize=8192)
-def query_scopes(query: str) -> tuple[Scope, ...]:
+def query_scopes(query: str) -> tuple[QueryScope, ...]:
     """Return the scopes of a query, that of the queried endpoint first."""
     shape = outline(query)
     return _Walk(shape.body, shape.declared).scopes()
@@ -46,7 +46,7 @@ class _Walk:
         self._prefixes: dict[str, dict[str, str]] = defaultdict(dict)
         self._seen: dict[str, None] = {"": None}
 
-    def scopes(self) -> tuple[Scope, ...]:
+    def scopes(self) -> tuple[QueryScope, ...]:
         open_braces: list[tuple[str, ...]] = []
         here: tuple[str, ...] = ("",)
         entering: tuple[str, ...] | None = None
@@ -72,7 +72,7 @@ class _Walk:
         if open_braces:
             raise QueryError("a '{' is not closed", hint=_UNREAD)
         return tuple(
-            Scope(name, tuple(self._graphs[name]), tuple(self._prefixes[name].items()))
+            QueryScope(name, tuple(self._graphs[name]), tuple(self._prefixes[name].items()))
             for name in self._seen
         )
 

@@ -25,7 +25,7 @@ from reasoningbank.experiment.records import TrialKey, TrialRecord
 from reasoningbank.experiment.sampling import Rollout, Sampled, rollout_seed, sample
 from reasoningbank.experiment.settings import LearnedMemory
 from reasoningbank.findings import Finding
-from reasoningbank.judge import Judgement, LMJudge, Sample, case_of
+from reasoningbank.judge import AnswerSample, Judgement, LMJudge, case_of
 from reasoningbank.judge.lm_judge import MAX_REPLY_TOKENS
 from reasoningbank.lm import UsageCounter, asked_as, parse_name, takes_temperature
 from reasoningbank.refs import RefStore
@@ -223,7 +223,7 @@ class Trial:
             context.endpoint,
             store=store,
             client=context.client,
-            vocabulary=context.schema,
+            schema=context.schema,
             profile=context.profile,
         )
         packs = [context.pack] if context.pack else []
@@ -393,7 +393,7 @@ def _result(
     sparql: str | None,
     verdict: Mapping[str, Any],
     evidence: Mapping[str, Any],
-) -> tuple[Sample | None, str]:
+) -> tuple[AnswerSample | None, str]:
     """Return rows of the query's result, or why it has none."""
     status = verdict.get("status")
     if sparql is None or not sparql.strip():
@@ -401,7 +401,7 @@ def _result(
     if status in ("query_error", "query_timeout"):
         return None, str(verdict.get("reason") or "the query did not run")
     if status in ("judged", "wrong_form") and "predicted" in evidence:
-        return Sample.from_json(evidence["predicted"]), ""
+        return AnswerSample.from_json(evidence["predicted"]), ""
     try:
         return context.judge.sample(sparql), ""
     except QueryError as error:

@@ -41,7 +41,7 @@ from reasoningbank.judge.answer import Answer, answer_of, read_answer
 from reasoningbank.judge.case import Case, case_of
 from reasoningbank.judge.compare import Comparison, Window, compare, compare_files, findings_of
 from reasoningbank.judge.documents import DocumentChanges
-from reasoningbank.judge.evidence import Evidence, Sample, sample_of
+from reasoningbank.judge.evidence import AnswerSample, Evidence, sample_of
 from reasoningbank.judge.execution import ExecutionJudge, Judgement, Verdict, VerdictStatus
 from reasoningbank.judge.gold import Gold, GoldStore
 from reasoningbank.judge.lm_judge import LMJudge, LMVerdict
@@ -49,6 +49,7 @@ from reasoningbank.judge.lm_judge import LMJudge, LMVerdict
 __all__ = [
     "Agreement",
     "Answer",
+    "AnswerSample",
     "Case",
     "Comparison",
     "DocumentChanges",
@@ -59,7 +60,6 @@ __all__ = [
     "Judgement",
     "LMJudge",
     "LMVerdict",
-    "Sample",
     "Verdict",
     "VerdictStatus",
     "Window",

@@ -15,7 +15,7 @@ from typing import Any
 from pyoxigraph import NamedNode
 
 from reasoningbank.errors import EndpointError, QueryError
-from reasoningbank.judge.evidence import Row, Sample
+from reasoningbank.judge.evidence import AnswerSample, Row
 from reasoningbank.schema import NamedTerm, Schema, namespace_of
 from reasoningbank.sparql import STANDARD_PREFIXES, Term, compact
 from reasoningbank.sparql.terms import read_term
@@ -72,7 +72,7 @@ class Case:
 
     question: str
     query: str
-    result: Sample | None = None
+    result: AnswerSample | None = None
     failure: str = ""
     names: tuple[str, ...] = ()
     executed: tuple[ExecutedQuery, ...] = ()
@@ -84,7 +84,7 @@ def case_of(
     query: str | None,
     trajectory: Trajectory,
     *,
-    result: Sample | None,
+    result: AnswerSample | None,
     failure: str = "",
     known: Schema | None = None,
     prefixes: Mapping[str, str] | None = None,

@@ -13,7 +13,7 @@ import numpy as np
 
 from reasoningbank.judge.cells import Encoded, Ints
 
-__all__ = ["Found", "Leaf", "best_mapping"]
+__all__ = ["BestMapping", "Leaf", "best_mapping"]
 
 # Rows that each search may look at (a few seconds), and the fixed cost of a step.
 _WORK = 20_000_000
@@ -29,7 +29,7 @@ class Leaf:
 
 
 @dataclass(frozen=True)
-class Found:
+class BestMapping:
     """The best mapping."""
 
     mapping: tuple[int, ...]
@@ -42,18 +42,18 @@ def best_mapping(
     predicted: Encoded,
     evaluate: Callable[[tuple[int, ...], Ints, Ints], Leaf],
     needed: int | None,
-) -> Found:
+) -> BestMapping:
     """Return the first accepted mapping, or one with the most right rows."""
     overlaps = _overlaps(gold, predicted)
     mapping = _assignment(overlaps)
     if -1 in mapping or not overlaps.any(axis=1).all():
-        return Found(mapping, None)
+        return BestMapping(mapping, None)
     search = _Search(gold, predicted, overlaps, evaluate)
     if needed is None or not search.run(needed):
         search.run(None)
     if search.best is None:
-        return Found(mapping, None, search.complete)
-    return Found(search.best[0], search.best[1], search.complete)
+        return BestMapping(mapping, None, search.complete)
+    return BestMapping(search.best[0], search.best[1], search.complete)
 
 
 def _overlaps(gold: Encoded, predicted: Encoded) -> Ints:

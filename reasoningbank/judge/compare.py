@@ -17,7 +17,7 @@ from reasoningbank.findings import Finding
 from reasoningbank.judge.answer import Answer, read_answer
 from reasoningbank.judge.blanks import isomorphic, local_classes, signature_classes
 from reasoningbank.judge.cells import Encoded, Ints, encode, pair_ids
-from reasoningbank.judge.columns import Found, Leaf, best_mapping
+from reasoningbank.judge.columns import BestMapping, Leaf, best_mapping
 
 __all__ = [
     "Comparison",
@@ -49,7 +49,7 @@ class Window:
 
     Attributes:
         start: OFFSET, in rows.
-        length: LIMIT, in rows; None where there is none.
+        length: LIMIT, in rows; None without one.
         keys: The variables that the rows are sorted by, most important first; empty if nothing
             sorts them, None if they are sorted by something that is no column, so that every row
             has its own place.
@@ -255,7 +255,7 @@ def _compare_rows(gold: Encoded, predicted: Encoded, ordered: bool, window: Wind
     needed = size if predicted.n_rows == size else None
     rows = _RowJudge(gold, predicted, ordered, window)
     if needed == 0 and missing <= 0:
-        found = Found(tuple(range(n_columns)), Leaf(0, True))
+        found = BestMapping(tuple(range(n_columns)), Leaf(0, True))
     else:
         found = best_mapping(gold, predicted, rows.evaluate, needed)
     leaf = found.leaf or Leaf(0, False)

@@ -27,9 +27,9 @@ __all__ = [
     "MAX_DIFFERING",
     "MAX_ROWS",
     "MAX_TERM_CHARS",
+    "AnswerSample",
     "Evidence",
     "Row",
-    "Sample",
     "evidence_of",
     "sample_of",
 ]
@@ -46,7 +46,7 @@ Row = tuple[str | None, ...]
 
 
 @dataclass(frozen=True)
-class Sample:
+class AnswerSample:
     """A few rows of an answer.
 
     Attributes:
@@ -66,7 +66,7 @@ class Sample:
         return {"variables": list(self.variables), "rows": rows, "n": self.n}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Sample:
+    def from_json(cls, data: Mapping[str, Any]) -> AnswerSample:
         """Read what `to_json` wrote."""
         rows = tuple(tuple(row) for row in data["rows"])
         return cls(tuple(data["variables"]), rows, int(data["n"]))
@@ -87,8 +87,8 @@ class Evidence:
         n_surplus: How many are wrong or too many in all.
     """
 
-    gold: Sample = field(default_factory=Sample)
-    predicted: Sample = field(default_factory=Sample)
+    gold: AnswerSample = field(default_factory=AnswerSample)
+    predicted: AnswerSample = field(default_factory=AnswerSample)
     missing: tuple[Row, ...] = ()
     surplus: tuple[Row, ...] = ()
     mapping: Mapping[str, str] = field(default_factory=dict)
@@ -110,7 +110,7 @@ class Evidence:
 
 def sample_of(
     answer: Answer, *, bag: bool = False, ordered: bool = False, names: dict[str, str] | None = None
-) -> Sample:
+) -> AnswerSample:
     """Return the first rows of an answer; they depend on nothing but the answer.
 
     Args:
@@ -122,10 +122,10 @@ def sample_of(
     Examples:
         >>> answer = Answer.of_rows(["x"], [["<http://e/b>"], ["<http://e/a>"], ["<http://e/b>"]])
         >>> sample_of(answer)
-        Sample(variables=('x',), rows=(('<http://e/a>',), ('<http://e/b>',)), n=2)
+        AnswerSample(variables=('x',), rows=(('<http://e/a>',), ('<http://e/b>',)), n=2)
     """
     if answer.form == "boolean":
-        return Sample(("boolean",), ((str(answer.value).lower(),),), 1)
+        return AnswerSample(("boolean",), ((str(answer.value).lower(),),), 1)
     table, n = answer.table, answer.n_rows
     if not bag and table.num_columns:
         # Without threads the rows stay in the order in which each came first.
@@ -133,7 +133,7 @@ def sample_of(
         n = table.num_rows
     everything = np.arange(n, dtype=np.int64)
     chosen = everything[:MAX_ROWS] if ordered else _first_rows(table, everything, MAX_ROWS)
-    return Sample(answer.variables, _shown_rows(table, chosen, names), n)
+    return AnswerSample(answer.variables, _shown_rows(table, chosen, names), n)
 
 
 def evidence_of(
@@ -197,12 +197,12 @@ class _Side:
         # The counted rows are in the order of the answer.
         return np.searchsorted(self._places, places).astype(np.int64)
 
-    def sample(self, positions: Ints, n: int, ordered: bool) -> Sample:
+    def sample(self, positions: Ints, n: int, ordered: bool) -> AnswerSample:
         """Return a few of the rows at these positions."""
         if self._answer.form == "boolean":
             return sample_of(self._answer)
         chosen = self.first(positions, min(MAX_ROWS, n), ordered)
-        return Sample(self._answer.variables, self.rows(chosen), n)
+        return AnswerSample(self._answer.variables, self.rows(chosen), n)
 
     def rows(self, positions: Ints) -> tuple[Row, ...]:
         """Return the rows at these positions."""

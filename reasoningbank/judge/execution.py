@@ -16,7 +16,7 @@ from reasoningbank.findings import Finding
 from reasoningbank.judge.answer import Answer, answer_of
 from reasoningbank.judge.compare import Comparison, Scores, contrast
 from reasoningbank.judge.documents import DocumentChanges
-from reasoningbank.judge.evidence import Evidence, Sample, evidence_of, sample_of
+from reasoningbank.judge.evidence import AnswerSample, Evidence, evidence_of, sample_of
 from reasoningbank.judge.gold import Gold, GoldStore
 from reasoningbank.sparql import SPARQLClient
 from reasoningbank.sparql.tokens import is_update
@@ -106,7 +106,7 @@ class ExecutionJudge:
 
         Args:
             task: The task, with its gold query.
-            query: The submitted query; None if there is none.
+            query: The submitted query, or None.
 
         Returns:
             The verdict. A query that fails or takes too long scores 0.
@@ -123,7 +123,7 @@ class ExecutionJudge:
         verdict, evidence = self._examine(task, query)
         return Judgement(verdict, evidence, round(time.monotonic() - began, 4))
 
-    def sample(self, query: str) -> Sample:
+    def sample(self, query: str) -> AnswerSample:
         """Run a query as it is judged, and return the first rows of its result.
 
         Raises:

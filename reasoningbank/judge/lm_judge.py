@@ -31,10 +31,10 @@ __all__ = [
     "DEMONSTRATIONS",
     "MAX_REPLY_TOKENS",
     "JudgeAttempt",
+    "JudgeReply",
     "LMJudge",
     "LMVerdict",
     "LMVerdictStatus",
-    "Reply",
     "inputs_of",
     "prompt_hash",
     "read_reply",
@@ -123,7 +123,7 @@ class LMJudge:
         began = time.monotonic()
         counter = UsageCounter(role="judge")
         status: LMVerdictStatus = "judged"
-        reply: Reply | None = None
+        reply: JudgeReply | None = None
         reason = "the reply says neither yes nor no"
         try:
             reply = self._ask(case, counter)
@@ -142,7 +142,7 @@ class LMJudge:
             prompt=self._prompt,
         )
 
-    def _ask(self, case: Case, counter: UsageCounter) -> Reply | None:
+    def _ask(self, case: Case, counter: UsageCounter) -> JudgeReply | None:
         predict = dspy.Predict(JudgeAttempt)
         predict.demos = list(DEMONSTRATIONS)
         adapter = dspy.ChatAdapter(use_json_adapter_fallback=False)
@@ -188,7 +188,7 @@ DEMONSTRATIONS = tuple(
 )
 
 
-class Reply(NamedTuple):
+class JudgeReply(NamedTuple):
     """A judge's parsed reply."""
 
     success: bool
@@ -216,14 +216,14 @@ def inputs_of(case: Case) -> dict[str, str]:
     return {name: _MARKER.sub("[ [ ##", text) for name, text in inputs.items()}
 
 
-def read_reply(fields: Mapping[str, Any] | str) -> Reply | None:
+def read_reply(fields: Mapping[str, Any] | str) -> JudgeReply | None:
     """Read a judge's reply; None if it does not say yes or no."""
     said = _sections(fields) if isinstance(fields, str) else fields
     verdict = _YES_OR_NO.match(str(said.get("success") or ""))
     if verdict is None:
         return None
     parts = re.split(r"[;\n]+", str(said.get("checked") or ""))
-    return Reply(
+    return JudgeReply(
         success=verdict[1].lower() in ("yes", "true", "right", "correct"),
         confidence=_confidence(str(said.get("confidence") or "")),
         reason=" ".join(str(said.get("reason") or "").split()),

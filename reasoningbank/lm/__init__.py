@@ -6,8 +6,8 @@ from reasoningbank.lm.names import (
     CATALOGUE,
     STUCK_TEMPERATURE,
     ModelName,
+    ModelWeights,
     Price,
-    Weights,
     asked_as,
     parse_name,
     price_of,
@@ -16,7 +16,7 @@ from reasoningbank.lm.names import (
 )
 from reasoningbank.lm.server import LocalModel
 from reasoningbank.lm.tokens import count_tokens
-from reasoningbank.lm.weights import Progress, Stored, list_weights, pull, require
+from reasoningbank.lm.weights import PullProgress, Stored, list_weights, pull, require
 
 __all__ = [
     "CATALOGUE",
@@ -25,12 +25,12 @@ __all__ = [
     "LocalModel",
     "ModelHandle",
     "ModelName",
+    "ModelWeights",
     "PlainAdapter",
     "Price",
-    "Progress",
+    "PullProgress",
     "Stored",
     "UsageCounter",
-    "Weights",
     "asked_as",
     "count_tokens",
     "list_weights",

@@ -302,9 +302,9 @@ class LocalEngine:
             return self._connected().complete(
                 replace(request, model="local", config=replace(config, extensions=extensions))
             )
-        except lm15.InvalidRequestError as error:
-            if _TOO_LONG in str(error):
-                raise lm15.ContextLengthError(str(error), status=400) from error
+        except lm15.InvalidRequestError as refusal:
+            if _TOO_LONG in (said := str(refusal)):
+                raise lm15.ContextLengthError(said, status=400) from refusal
             raise
 
     def _connected(self) -> Any:

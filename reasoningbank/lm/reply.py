@@ -1,4 +1,4 @@
-"""Taking a query out of what a model wrote."""
+"""Extracting a query or JSON from a model's reply."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from reasoningbank.sparql.tree import outline
 __all__ = ["json_in", "query_in"]
 
 _FENCE = re.compile(r"```[ \t]*([A-Za-z]*)[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
-#: DSPy's field markers, which small models put where they do not belong.
+#: DSPy's field markers, which small models misplace.
 _MARKER = re.compile(r"\[\[ ## \w+ ## \]\]")
-#: Words that a query begins with, and whether nothing but marks stands before them in their line.
+#: Words that begin a query; `line` matches if only marks precede them on their line.
 _START = re.compile(
     r"(?im)(?:(?P<line>^[ \t>*`\"']*)|(?<![\w?$:/#@.-]))"
     r"(?P<word>PREFIX|BASE|SELECT|ASK|CONSTRUCT|DESCRIBE)\b"
@@ -37,28 +37,28 @@ _SURE = re.compile(
     r"|(?:ASK|CONSTRUCT)\s*(?:WHERE\s*)?\{|(?:ASK|CONSTRUCT)\s+FROM\s*[<N]"
     r"|(?-i:DESCRIBE)\s*(?:[*<?$]|[\w-]*:\w)"
 )
-#: What a reply that was cut off, or never came to an end, may begin with and have no group.
+#: Beginnings of a reply that was cut off before its first group.
 _OPEN = re.compile(
     r"(?i)PREFIX\s+[\w.-]*\s*:\s*<|BASE\s*<|SELECT\s*(?:(?:DISTINCT|REDUCED)\b\s*)?[?$]"
-    # A query of another language has none either.
+    # SQL and the like.
     r"|(?-i:SELECT\b.*\b(?:FROM|WHERE)\b)"
 )
 _FORMS = ("SELECT", "ASK", "CONSTRUCT", "DESCRIBE")
 _UPDATES = ("INSERT", "DELETE", "WITH")
-#: Beginnings that are looked at, and characters of each: longer queries are refused anyway.
+#: Most beginnings that are tried, and characters of each.
 _MOST, _MOST_CHARS = 20, 50_000
 
 _BLOCKS = ("WHERE", "UNION", "OPTIONAL", "MINUS", "DATA", "INSERT", "DELETE")
 _NAMED = ("FROM", "USING", "SERVICE", "GRAPH", "NAMED", "SILENT", "WITH")
 _ARGUED = ("HAVING", "FILTER", "BIND", "VALUES")
-#: Written in capitals, they are no prose whatever follows.
+#: In capitals these words are never prose.
 _CAPITALS = (*_BLOCKS, *_NAMED, *_ARGUED, "GROUP", "ORDER", "LIMIT", "OFFSET")
 _OPERANDS = ("variable", "number", "string", "name", "iri")
 _OPERATORS = frozenset("<>=+-*/!,") | {"<=", ">=", "!=", "&&", "||"}
 
 
 class _Candidate(NamedTuple):
-    """A text that may be the query; of several the greatest is meant."""
+    """A text that may be the query; the greatest one wins."""
 
     parses: bool
     fenced: bool
@@ -68,7 +68,18 @@ class _Candidate(NamedTuple):
 
 
 def query_in(text: str | None) -> str | None:
-    """Return the SPARQL query in a reply, or None where there is none."""
+    """Return the SPARQL query in a reply, or None.
+
+    Models wrap queries in code fences and sentences. Of several queries the last that parses is
+    taken, one in a fence before any other; undeclared prefixes are allowed. Prose after a query is
+    cut off. If none parses, the text most like a query is returned.
+
+    Examples:
+        >>> query_in("Here it is:\\n```sparql\\nASK { ?s ?p ?o }\\n```\\nGood luck!")
+        'ASK { ?s ?p ?o }'
+        >>> query_in("Ask somebody else. I do not know.") is None
+        True
+    """
     if not text:
         return None
     found: list[_Candidate] = []
@@ -80,7 +91,7 @@ def query_in(text: str | None) -> str | None:
 
 
 def json_in(text: str) -> str:
-    """Return the JSON in a reply: what stands in its last fence with an object or a list in it."""
+    """Return the JSON in a reply: its last fence with an object or a list, else the whole text."""
     text = _MARKER.sub("\n", text)
     blocks = [body for _, body in _FENCE.findall(text) if body.lstrip()[:1] in ("{", "[")]
     return (blocks[-1] if blocks else text).strip()
@@ -105,7 +116,7 @@ def _candidates(text: str) -> Iterator[tuple[bool, bool, str]]:
             query = whole[:end]
             parses = _parses(query)
             yield parses, sure, query
-            # A query within a query is none of its own; a sentence may well hold one.
+            # A subquery is no candidate of its own; a query inside a sentence is.
             at = begin + end if parses or sure else at
             continue
         line = whole.partition("\n")[0].rstrip(" \t\r.`")
@@ -117,7 +128,7 @@ def _candidates(text: str) -> Iterator[tuple[bool, bool, str]]:
 
 
 def _parses(query: str) -> bool:
-    """Say whether a text is a query or an update, whatever its prefixes stand for."""
+    """Return whether a text is a query or an update, with any prefixes."""
     if len(query) > _MOST_CHARS:
         return False
     tokens = tokenize(query)
@@ -134,7 +145,7 @@ def _parses(query: str) -> bool:
         check_nesting(tokens)
     except QueryError:
         return False
-    # Nothing stands before this word but the prologue, whose names are as they were.
+    # Only the prologue, whose names are unchanged, precedes this word.
     return parsed_alone(f"{plain[: begin.start]}{FAILS}{plain[begin.start :]}") is None
 
 
@@ -161,7 +172,7 @@ def _first_group(tokens: Sequence[Token], start: int) -> int | None:
         token = tokens[at]
         if token.text == "{" and depth <= 0:
             return at
-        # A group in the columns is one of EXISTS; behind a bracket that stays open it will do.
+        # A group in the columns belongs to EXISTS; after an unclosed bracket it will do.
         within = at if within is None and token.text == "{" else within
         if within is None and token.is_word("PREFIX", "BASE", *_FORMS):
             return None
@@ -170,7 +181,7 @@ def _first_group(tokens: Sequence[Token], start: int) -> int | None:
 
 
 def _further(query: str, tokens: Sequence[Token], at: int) -> int:
-    """Return the place behind what goes on with a query outside of its groups; `at` for prose."""
+    """Return the index after whatever continues a query outside its groups; `at` for prose."""
     token = tokens[at]
     if token.text == "{":
         return closing(tokens, at)
@@ -185,7 +196,7 @@ def _further(query: str, tokens: Sequence[Token], at: int) -> int:
 
 
 def _closed_again(tokens: Sequence[Token], at: int) -> int:
-    """Return the place behind the last brace that closes what is closed; `at` without any."""
+    """Return the index after the last surplus closing brace; `at` without any."""
     depth = lowest = 0
     found = at
     for place in range(at, len(tokens)):
@@ -200,7 +211,7 @@ def _closed_again(tokens: Sequence[Token], at: int) -> int:
 
 
 def _modified(tokens: Sequence[Token], at: int) -> int:
-    """Return the place behind a modifier or the beginning of a block; `at` where there is none."""
+    """Return the index after a modifier or the beginning of a block; `at` if neither follows."""
     token = tokens[at]
     nothing = Token("other", "", token.end, token.end)
     then, third = (*tokens[at + 1 : at + 3], nothing, nothing)[:2]
@@ -222,7 +233,7 @@ def _modified(tokens: Sequence[Token], at: int) -> int:
 
 
 def _arguments(tokens: Sequence[Token], at: int) -> int:
-    """Return the place behind what is grouped, sorted or filtered by."""
+    """Return the index after the arguments of a modifier."""
     while at < len(tokens):
         token = tokens[at]
         then = tokens[at + 1] if at + 1 < len(tokens) else token

@@ -2,7 +2,7 @@
 
 Run as a script, so that it starts without loading the library. It prints one JSON line:
 ``{"address": …}`` once the model is loaded, or ``{"error": …}``. Its one argument is the JSON of
-`reasoningbank.lm.server.Settings`.
+`reasoningbank.lm.server.ServerSettings`.
 """
 
 from __future__ import annotations

