@@ -31,10 +31,10 @@ Whatever an agent writes, an endpoint answers or a user mistypes ends in one lin
 happened and what to do, within its time limit. Handles stay, the trial goes on, and there is no
 traceback.
 
-- **The error type decides what happens next.** A `QueryError` or `ToolError` is the agent's: it reads
-  the line and tries something else. An `EndpointError` is the infrastructure's: the trial is marked
-  as an error and not counted as a failure. A `UsageError` is the user's and ends the command with
-  status 1.
+- **The error type decides what happens next.** A `QueryError` or `ToolError` is the agent's: it
+  reads the line and tries something else. An `EndpointError` is the infrastructure's: the trial is
+  marked as an error and not counted as a failure. A `UsageError` is the user's and ends the command
+  with status 1.
 - **One deadline for everything.** A request has `EndpointConfig.timeout_s`, all tries of a query
   `deadline_s`; a response that trickles in cannot outlast it. 429, 502, 503, 504 and dropped
   connections are retried; `Retry-After` is honoured if it ends before the deadline.
