@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from pyoxigraph import NamedNode
 
 from reasoningbank.corpus import Pack
-from reasoningbank.memory.hints import Note, load_notes
-from reasoningbank.memory.layer import Entry, Layer, Line, about, pack_lines
+from reasoningbank.memory.layer import Entry, Layer, Line, Note, about, load_notes, pack_lines
 from reasoningbank.retrieval import Embedder, TextIndex
 from reasoningbank.schema import Link, NamedTerm, Schema, SchemaMap, local_name, observed_values
 from reasoningbank.sparql import (

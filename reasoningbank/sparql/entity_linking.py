@@ -1,10 +1,9 @@
-"""What the words of a question are called in the data, looked up word for word.
+"""Entity linking: the resources that a question names, by exact lookup.
 
-A small model takes an accession for a label, and a label for a resource; which is which can be
-asked of the endpoint. Nothing is guessed: what is not found exactly is left as it is. Linking the
-entities of a question before its query is written is the first step of most systems that answer
-questions over knowledge graphs (Diefenbach et al., Core techniques of question answering systems
-over knowledge bases, KAIS 2018, section 5).
+A small model confuses accessions, labels and resources; the endpoint knows which is which. Nothing
+is guessed: words that are not found exactly stay as they are. Entity linking before the query is
+written is the first step of most question answering systems over knowledge graphs (Diefenbach et
+al., Core techniques of question answering systems over knowledge bases, KAIS 2018, section 5).
 """
 
 from __future__ import annotations
@@ -22,15 +21,15 @@ from reasoningbank.sparql.endpoint import EndpointConfig
 from reasoningbank.sparql.results import TableResult
 from reasoningbank.sparql.terms import compact
 
-__all__ = ["Linker", "Mention"]
+__all__ = ["EntityLinker", "Mention"]
 
 logger = logging.getLogger(__name__)
 
-#: Words of a name at most, candidates that are asked for, and mentions that are told.
+#: Most words of a name, candidates looked up, and mentions returned.
 MOST_WORDS = 6
 MOST_CANDIDATES = 400
 MOST_MENTIONS = 5
-#: What more resources are called is an ordinary word.
+#: A name of more resources than this is an ordinary word.
 MOST_MEANT = 3
 
 _TOKEN = re.compile(r"[^\s\"“”„«»‘’?!;,()]+")
@@ -45,9 +44,8 @@ class Mention:
     """Words of a question that name one resource.
 
     Attributes:
-        words: The words, as they stand in the question.
-        name: The resource, as a query over the endpoint may write it; several where the words
-            name each of them.
+        words: The words, as in the question.
+        name: The resource as a query may write it; several, if the words name each of them.
         classes: Its classes, as IRIs.
     """
 
@@ -56,16 +54,16 @@ class Mention:
     classes: tuple[str, ...] = ()
 
 
-class Linker:
-    """Finds the resources that questions name; several threads may use it.
+class EntityLinker:
+    """Finds the resources that questions name; thread-safe.
 
-    What is found is kept. Where a query fails, its part links nothing, and the next that asks for
-    the same question asks the endpoint again.
+    Results are cached. If a query fails, its part finds nothing, and the next call for the same
+    question queries the endpoint again.
 
     Args:
-        client: Asks the endpoint, two queries a question.
-        endpoint: Whose namespaces the identifiers are tried in.
-        languages: Language tags of the names; names without a tag are always looked for.
+        client: Sends two queries per question.
+        endpoint: Its namespaces are tried for identifiers.
+        languages: Language tags of the names; names without a tag are always included.
     """
 
     def __init__(
@@ -79,13 +77,13 @@ class Linker:
         self._known: dict[str, tuple[Mention, ...]] = {}
 
     def mentions(self, question: str) -> tuple[Mention, ...]:
-        """Return what a question mentions, in the order of its words, five at most.
+        """Return the mentions of a question in the order of its words, at most five.
 
         Identifiers are tried in every namespace of the endpoint's prefixes; names are compared
-        with the labels that resources have. Of mentions that overlap the longest counts.
+        with the labels of resources. Of overlapping mentions the longest is used.
 
         Raises:
-            EndpointError: The endpoint cannot be reached.
+            EndpointError: If the endpoint cannot be reached.
         """
         known = self._known.get(question)
         if known is None:
@@ -95,19 +93,11 @@ class Linker:
         return known
 
     def kinds(self, question: str) -> frozenset[str]:
-        """Return the classes of what a question mentions, as IRIs.
-
-        Raises:
-            EndpointError: The endpoint cannot be reached.
-        """
+        """Return the classes of the resources that a question names, as IRIs."""
         return frozenset(of for mention in self.mentions(question) for of in mention.classes)
 
-    def linked(self, question: str) -> str:
-        """Return a question with the names of its resources written behind their words.
-
-        Raises:
-            EndpointError: The endpoint cannot be reached.
-        """
+    def annotated(self, question: str) -> str:
+        """Return a question with the names of its resources written after their words."""
         for mention in reversed(self.mentions(question)):
             end = _place(mention.words, question).stop
             end += len(_CLOSING.match(question, end)[0])  # type: ignore[index]
@@ -115,15 +105,15 @@ class Linker:
         return question
 
     def _found(self, question: str) -> tuple[tuple[Mention, ...], bool]:
-        """Return what a question mentions, and whether no query for it failed."""
+        """Return the mentions of a question, and whether all queries succeeded."""
         whole = True
         found: dict[str, Mention] = {}
         for ask in (self._names, self._identifiers):
             try:
                 found |= {mention.words: mention for mention in ask(question)}
             except QueryError as error:
-                # A question is whole without; an endpoint that timed out may answer the next time.
-                logger.warning("a question is not linked: %s", error)
+                # The question can be used without; the endpoint may answer the next time.
+                logger.warning("entity linking failed for a question: %s", error)
                 whole = False
         kept: list[tuple[int, Mention]] = []
         taken: list[range] = []
@@ -155,7 +145,7 @@ class Linker:
         )
         classes: dict[str, list[str]] = {}
         for x, of in rows:
-            # An engine may give back an IRI otherwise than it was asked for.
+            # An engine may spell an IRI differently in its answer.
             if isinstance(x, NamedNode) and x.value in spelled:
                 named = classes.setdefault(x.value, [])
                 named += _iris([of])
@@ -182,7 +172,7 @@ class Linker:
         for name, p, of, n, one in rows:
             if not (isinstance(name, Literal) and isinstance(p, NamedNode)):
                 continue
-            # What several have does not name one of them.
+            # A name that several resources have identifies no single one.
             if not (isinstance(n, Literal) and int(n.value) == 1 and isinstance(one, NamedNode)):
                 continue
             words = spelled.get(name.value)
@@ -206,7 +196,7 @@ class Linker:
 
 
 def _place(words: str, question: str) -> range:
-    """Return where words first stand by themselves."""
+    """Return the position of the first occurrence of words as whole words."""
     whole = re.search(rf"(?<!\w){re.escape(words)}(?!\w)", question)
     start = whole.start() if whole else question.index(words)
     return range(start, start + len(words))
@@ -221,12 +211,12 @@ def _trimmed(tokens: Iterable[str]) -> list[str]:
 
 
 def _is_local_name(text: str) -> bool:
-    """Tell whether an IRI may end so."""
+    """Return whether an IRI may end with a text."""
     return re.fullmatch(r"[\w.~:/+-]+", text) is not None
 
 
 def _spellings(question: str) -> Mapping[str, str]:
-    """Return the names that a question may hold, each with the words that it is spelled from."""
+    """Return the names that a question may contain, each with the words it comes from."""
     tokens = [(match.start(), match.end()) for match in _TOKEN.finditer(question)]
     found: dict[str, str] = {}
     for quoted in _QUOTED.findall(question):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from reasoningbank.errors import QueryTimeoutError
-from reasoningbank.sparql import EndpointConfig, Linker, Mention, OxigraphServer, SPARQLClient
+from reasoningbank.sparql import EndpointConfig, EntityLinker, Mention, OxigraphServer, SPARQLClient
 
 DATA = """
 @prefix : <http://e/> .
@@ -27,7 +27,7 @@ ec:2.7.11.1 a :Enzyme ; rdfs:label "Kinase"@en , "Chinasi"@it .
 
 
 @pytest.fixture(scope="module")
-def linker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Linker]:
+def linker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EntityLinker]:
     file: Path = tmp_path_factory.mktemp("data") / "named.ttl"
     file.write_text(DATA, encoding="utf-8")
     with OxigraphServer([file]) as server:
@@ -38,7 +38,7 @@ def linker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Linker]:
             label_properties=("http://www.w3.org/2000/01/rdf-schema#label",),
         )
         with SPARQLClient(config) as client:
-            yield Linker(client, config, ("en", "it"))
+            yield EntityLinker(client, config, ("en", "it"))
 
 
 @pytest.mark.parametrize(
@@ -60,21 +60,21 @@ def linker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Linker]:
     ],
 )
 def test_what_is_named_is_written_behind_its_words(
-    linker: Linker, question: str, linked: str
+    linker: EntityLinker, question: str, linked: str
 ) -> None:
-    assert linker.linked(question) == linked
+    assert linker.annotated(question) == linked
 
 
-def test_a_mention_tells_its_class(linker: Linker) -> None:
+def test_a_mention_tells_its_class(linker: EntityLinker) -> None:
     assert linker.mentions("Is P10636 human?") == (
         Mention("P10636", "e:P10636", ("http://e/Protein",)),
         Mention("human", "e:human", ("http://e/Taxon",)),
     )
 
 
-def test_an_odd_question_is_no_injection(linker: Linker) -> None:
+def test_an_odd_question_is_no_injection(linker: EntityLinker) -> None:
     odd = 'What of "} ; DROP \\ <x> 1> {" and e:2>?'
-    assert linker.linked(odd) == odd
+    assert linker.annotated(odd) == odd
 
 
 class Failing(SPARQLClient):
@@ -91,23 +91,23 @@ class Failing(SPARQLClient):
         return super().query(*args, **options)
 
 
-def test_what_is_found_is_kept_and_what_failed_is_asked_again(linker: Linker) -> None:
+def test_what_is_found_is_kept_and_what_failed_is_asked_again(linker: EntityLinker) -> None:
     config = linker._client.config
     question, half, whole = "Is P10636 human?", "Is P10636 (e:P10636) human?", ""
     with Failing(config) as client:
-        again = Linker(client, config, ("en",))
+        again = EntityLinker(client, config, ("en",))
         client.fails = 2
-        assert again.linked(question) == question
+        assert again.annotated(question) == question
         # Names failed; identifiers did not.
         client.fails = 1
-        assert again.linked(question) == half
-        whole = again.linked(question)
+        assert again.annotated(question) == half
+        whole = again.annotated(question)
         assert whole == "Is P10636 (e:P10636) human (e:human)?"
         assert client.asked == 6
-        assert again.linked(question) == whole
+        assert again.annotated(question) == whole
         assert again.kinds(question) == {"http://e/Protein", "http://e/Taxon"}
         assert client.asked == 6
 
 
-def test_an_address_with_dots_does_no_harm(linker: Linker) -> None:
-    assert linker.linked("What of a/../P10636 and ./1?") == "What of a/../P10636 and ./1?"
+def test_an_address_with_dots_does_no_harm(linker: EntityLinker) -> None:
+    assert linker.annotated("What of a/../P10636 and ./1?") == "What of a/../P10636 and ./1?"
