@@ -133,7 +133,7 @@ def media_type(headers: Message) -> str:
 
 
 def retry_after(headers: Mapping[str, Any] | Message) -> float | None:
-    """Return the seconds of a Retry-After header, at least 0; None if there is none."""
+    """Return the seconds of a Retry-After header, at least 0; None without one."""
     text = str(headers.get("Retry-After") or "").strip()
     if text.isdigit():
         return float(text)

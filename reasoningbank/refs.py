@@ -1,8 +1,8 @@
-"""Handles: large things stay in a store, and what travels is a small `Ref`.
+"""Handles: large values stay in a store; agents and tools exchange a small `Ref`.
 
-One store belongs to one trial. It keeps tables in memory up to a bound, spills the rest to
-Arrow files that are memory-mapped (so a slice of ten million rows costs what a slice of ten
-does), and is released with the trial. A table that came spilled already stays where it is.
+Each trial has one store. It keeps tables in memory up to a limit, spills the rest to memory-mapped
+Arrow files (so a slice of ten million rows costs as much as a slice of ten), and is released with
+the trial. A table that was spilled already stays on disk.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from reasoningbank.spill import is_on_disk, to_disk
 
 __all__ = ["Ref", "RefLike", "RefStore"]
 
-#: Tables above this many bytes in all leave memory for disk.
+#: Tables above this many bytes in total are spilled to disk.
 MEMORY_BYTES = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True)
 class Ref:
-    """A handle: what it names stays in the store.
+    """A handle; its value stays in the store.
 
     Attributes:
         key: Storage key, unique in its store.
-        dtype: What kind of thing: ``'results'``, ``'graph'``, ``'registry'``, ``'service_desc'``.
+        dtype: Kind of value: ``'results'``, ``'graph'``, ``'registry'``, ``'service_desc'``.
         rows: Number of items or triples.
         sz: Size in characters of the whole content.
-        source: Whom it comes from: the name of an endpoint or a corpus.
+        source: Its origin: the name of an endpoint or a corpus.
 
     Examples:
         >>> Ref("results_0", "results", 10, 412, "UniProt")
@@ -62,11 +62,11 @@ RefLike = Ref | str | Mapping[str, Any]
 
 
 class RefStore:
-    """Keeps what handles name, bounded in memory, until it is closed; threads may share it.
+    """Keeps the values of handles, bounded in memory, until it is closed; thread-safe.
 
     Args:
         memory_bytes: Bytes of Arrow tables kept in memory before the oldest are spilled.
-        mark: What every key ends with, where a key alone must tell its store from others.
+        mark: Suffix of every key, to distinguish the keys of several stores.
 
     Examples:
         >>> with RefStore() as store:
@@ -102,7 +102,7 @@ class RefStore:
         any other value stays in memory.
 
         Raises:
-            SetupError: Memory is full and the temporary folder cannot take more.
+            SetupError: If memory is full and the temporary folder too.
         """
         with self._lock:
             number = self._counts.get(dtype, 0)
@@ -118,11 +118,12 @@ class RefStore:
         return ref
 
     def get(self, ref: RefLike, dtype: str | None = None) -> Any:
-        """Return what `ref` names.
+        """Return the value of a handle.
 
         Raises:
-            ToolError: If no such handle exists here, or it is of another kind than `dtype`;
-                the message names the handles at hand.
+            ToolError: If there is no such handle (``unknown-handle``), it has another kind than
+                `dtype` (``wrong-handle``), or it was released (``released-handle``). The hint
+                lists handles.
         """
         handle = self.ref(ref)
         if dtype is not None and handle.dtype not in dtype.split("|"):
@@ -130,18 +131,30 @@ class RefStore:
             raise ToolError(
                 f"{handle.key!r} is a handle of '{handle.dtype}', not of '{wanted}'",
                 hint=self._at_hand(dtype),
+                code="wrong-handle",
+                key=handle.key,
             )
         with self._lock:
             if handle.key in self._values:
                 return self._values[handle.key]
-        raise ToolError(f"{handle.key!r} was released", hint="ask for it again")
+        raise ToolError(
+            f"{handle.key!r} was released",
+            hint="ask for it again",
+            code="released-handle",
+            key=handle.key,
+        )
 
     def ref(self, ref: RefLike) -> Ref:
         """Return the stored handle for a handle, its key, or its JSON form."""
         key = ref.get("key", "") if isinstance(ref, Mapping) else getattr(ref, "key", ref)
         if not isinstance(key, str) or key not in self._refs:
             shown = repr(key if isinstance(key, str) else ref)[:80]
-            raise ToolError(f"unknown handle {shown}", hint=self._at_hand())
+            raise ToolError(
+                f"unknown handle {shown}",
+                hint=self._at_hand(),
+                code="unknown-handle",
+                key=shown,
+            )
         return self._refs[key]
 
     @property
@@ -157,9 +170,9 @@ class RefStore:
             return sum(self._on_disk.values())
 
     def close(self) -> None:
-        """Forget every value and what was spilled; calling it again is harmless.
+        """Drop all values; calling it again is harmless.
 
-        A file on disk goes with the last table that is read from it.
+        A file on disk is deleted with the last table that is read from it.
         """
         with self._lock:
             for held in (self._values, self._refs, self._resident, self._on_disk):
@@ -171,7 +184,7 @@ class RefStore:
         return f"handles at hand: {', '.join(keys[-10:])}" if keys else "no handles exist yet"
 
     def _spill(self) -> None:
-        # Writing takes long, so that others get and put meanwhile; one spills at a time.
+        # Writing takes long: other threads get and put meanwhile, and one spills at a time.
         with self._spilling:
             while (oldest := self._over()) is not None:
                 key, value = oldest
@@ -183,7 +196,7 @@ class RefStore:
                         self._on_disk[key] = self._resident.pop(key)
 
     def _over(self) -> tuple[str, Any] | None:
-        """Return the oldest table in memory if there is more than the bound."""
+        """Return the oldest table in memory if the limit is exceeded."""
         with self._lock:
             if sum(self._resident.values()) <= self._memory_bytes:
                 return None

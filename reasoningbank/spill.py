@@ -1,8 +1,8 @@
-"""Tables on disk: Arrow files without a name, mapped into memory and gone with their last reader.
+"""Tables on disk: Arrow files without a name, memory-mapped, deleted with their last reader.
 
-A file without a name cannot be left behind, however the process ends: the system gives its space
-back when the last mapping of it is released. The files lie in the system's temporary folder
-(``TMPDIR`` moves it; where that folder is itself in memory, nothing is saved).
+A file without a name cannot be left behind, however the process ends: the system frees its space
+when its last mapping is released. The files are in the system's temporary folder (``TMPDIR`` moves
+it; if that folder is itself in memory, spilling saves nothing).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class GrowingTable:
             self._bytes += block.nbytes
             if self._bytes <= self._memory_bytes:
                 return
-        with _told():
+        with _reported():
             if self._writer is None:
                 self._file = tempfile.TemporaryFile(prefix="reasoningbank-")  # noqa: SIM115
                 self._writer = pa.ipc.new_file(pa.PythonFile(self._file, "w"), self._schema)
@@ -76,7 +76,7 @@ class GrowingTable:
         """Return the table; nothing can be added any more."""
         if self._file is None:
             return pa.concat_tables(self._blocks) if self._blocks else self._schema.empty_table()
-        with _told():
+        with _reported():
             self._writer.close()
             self._file.flush()
             source = pa.memory_map(f"/dev/fd/{self._file.fileno()}")
@@ -90,14 +90,14 @@ class GrowingTable:
         self._blocks = []
         self._writer = None
         if self._file is not None:
-            # What the file still buffers may find no space; nobody will read it.
+            # The rest of the buffer may find no space; nobody will read it.
             with suppress(OSError):
                 self._file.close()
             self._file = None
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _reported() -> Iterator[None]:
     try:
         yield
     except OSError as error:

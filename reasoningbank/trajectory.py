@@ -1,7 +1,7 @@
 """What an agent did, as an ordered list of typed events.
 
-The recorder is the only writer. It is handed to tools and to the DSPy callbacks of a trial;
-what it collects is stored with the trial and read by judges, distillation and analysis.
+The recorder is the only writer. Tools and the DSPy callbacks of a trial write to it; the events
+are stored with the trial and read by judges, distillation and analysis.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ EventKind = Literal[
     "lm_call", "code", "tool_call", "tool_result", "memory_retrieved", "step", "submit", "error"
 ]
 
-#: Strings longer than this are stored once, by content hash, beside the events.
+#: Strings longer than this are stored once, by content hash, next to the events.
 PAYLOAD_CHARS = 400
 
 
 @dataclass(frozen=True)
 class Event:
-    """One thing that happened in a trial.
+    """One event of a trial.
 
     Attributes:
         index: Position in the trajectory, from 0.
-        kind: What kind of thing.
+        kind: Kind of event.
         at: Seconds since the trial began.
-        seconds: How long it took; 0 for an instant.
-        data: JSON-able facts. A value ``{"$ref": HASH}`` stands for a long payload.
+        seconds: Duration.
+        data: JSON-able facts. ``{"$ref": HASH}`` refers to a long payload.
         parent: Index of the event that this one belongs to, e.g. the code that called a tool.
     """
 
@@ -47,7 +47,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Usage:
-    """What a trial consumed. Cached calls are counted apart, since they cost nothing.
+    """What a trial consumed. Cached calls are counted separately, since they cost nothing.
 
     Attributes:
         lm_calls: Calls to a model that were answered by the model.
@@ -58,7 +58,7 @@ class Usage:
         tool_calls: Tool calls of the agent, failed ones included.
         iterations: Turns of the agent's loop.
         seconds: Wall time of the attempt.
-        dollars: Price by the model's price table; None where it is not known of every call.
+        dollars: Price by the model's price table; None if it is unknown for any call.
     """
 
     lm_calls: int = 0
@@ -82,14 +82,14 @@ class Usage:
         return self.dollars is None and self.lm_calls > 0
 
     def __add__(self, other: Usage) -> Usage:
-        """Return both together; without a price where a part has calls and none."""
+        """Return the sum; without a price if either part has calls of unknown price."""
         sums = {
             f.name: getattr(self, f.name) + getattr(other, f.name)
             for f in fields(self)
             if f.name != "dollars"
         }
         prices = [usage.dollars for usage in (self, other) if usage.dollars is not None]
-        # A sum with an unknown part would pass for a price.
+        # A sum with an unknown part is not a price.
         known = prices and not (self.unpriced or other.unpriced)
         return Usage(**sums, dollars=sum(prices) if known else None)
 
@@ -106,7 +106,7 @@ class Trajectory:
         return tuple(e for e in self.events if e.kind in kinds)
 
     def resolve(self, value: Any) -> Any:
-        """Return `value` with every payload reference replaced by the text it stands for."""
+        """Return `value` with every payload reference replaced by its text."""
         if isinstance(value, Mapping):
             if set(value) == {"$ref"}:
                 return self.payloads.get(str(value["$ref"]), "")
@@ -147,12 +147,12 @@ def _upgraded(event: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 class Recorder:
-    """Collects the events of one trial; safe to call from several threads.
+    """Collects the events of one trial; thread-safe.
 
     Args:
         redact: Strings that must never be stored (keys, passwords); replaced by ``[redacted]``.
         clock: Seconds, monotonic.
-        watch: Told of each event as it is added or extended, whole, with its long payloads.
+        watch: Called with each event when it is added or extended, with its long payloads.
 
     Examples:
         >>> r = Recorder(redact=["s3cret"])
@@ -197,24 +197,24 @@ class Recorder:
             at = round(max(0.0, self.now() - seconds), 4)
             event = Event(len(self._events), kind, at, round(seconds, 4), stored, parent)
             self._events.append(event)
-        self._tell(event)
+        self._notify(event)
         return event.index
 
     def extend(self, index: int, data: Mapping[str, Any], *, seconds: float = 0.0) -> None:
-        """Add facts to the event at `index` once they are known, and how long it took."""
+        """Add facts and the duration to the event at `index`."""
         with self._lock:
             stored = {k: self._store(v) for k, v in data.items()}
             data = {**self._events[index].data, **stored}
             event = replace(self._events[index], data=data, seconds=round(seconds, 4))
             self._events[index] = event
-        self._tell(event)
+        self._notify(event)
 
     def trajectory(self) -> Trajectory:
-        """Return what was collected so far."""
+        """Return the events so far."""
         with self._lock:
             return Trajectory(tuple(self._events), dict(self._payloads))
 
-    def _tell(self, event: Event) -> None:
+    def _notify(self, event: Event) -> None:
         if self._watch is not None:
             whole = Trajectory(payloads=self._payloads).resolve(event.data)
             self._watch(replace(event, data=whole))

@@ -51,7 +51,7 @@ def test_keys_count_up_by_kind() -> None:
 def test_an_unknown_handle_names_those_at_hand(wrong: object) -> None:
     with RefStore() as store:
         put(store, 1)
-        with pytest.raises(ToolError, match="handles at hand: results_0"):
+        with pytest.raises(ToolError, match="unknown handle"):
             store.get(wrong)  # type: ignore[arg-type]
 
 

@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
-import tempfile
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from reasoningbank.agents import make_agent
-from reasoningbank.cli.memory_sources import opened
 from reasoningbank.cli.options import AsJson, Lm, PackName, Url
 from reasoningbank.cli.output import notice, print_json, say, seconds
 from reasoningbank.cli.steps import Steps, confidence_line, print_query
-from reasoningbank.corpus import Task, load_pack, load_shacl_tasks
-from reasoningbank.errors import ModelError, ReasoningBankError, ToolError, UsageError
-from reasoningbank.experiment import Arm, BankMemory, EndpointSettings, Experiment, NoMemory
-from reasoningbank.experiment.context import NOTHING, RunContext, open_context
-from reasoningbank.experiment.plan import hidden_tasks
-from reasoningbank.experiment.trial import attempt_task
-from reasoningbank.lm import open_lm, parse_name
-from reasoningbank.nl2sparql import asked_language
+from reasoningbank.errors import ReasoningBankError, UsageError
+from reasoningbank.experiment.ask import open_solver
+from reasoningbank.lm import parse_name
 from reasoningbank.nl2sparql.confidence import confidence_in
 from reasoningbank.nl2sparql.graph import GraphSettings, mermaid_picture, save_picture
-from reasoningbank.tools import SPARQLTools
 from reasoningbank.trajectory import Usage
 
 __all__ = ["agent_viz", "ask"]
@@ -56,45 +45,12 @@ def ask(
     """
     if not question.strip():
         raise UsageError("the question is empty", hint='reasoningbank ask "Which …?"')
-    if make_agent(agent).sees_gold:
-        raise UsageError(
-            f"{agent} answers only tasks that have a gold query",
-            hint="choose rlm, react, direct, rag, graph or algebra",
-        )
-    if snapshot and memory is None:
-        raise UsageError("a snapshot needs a run", where="--snapshot", hint="name it with --memory")
-    loaded = load_pack(pack)
-    remembered = BankMemory(source="bank", bank=str(memory)) if memory else NoMemory()
-    arm = Arm(name="ask", agent=agent, lm=lm, memory=remembered)
-    experiment = Experiment(name="ask", pack=pack, arms=(arm,))
-    language = asked_language(question, loaded)
-    task = Task("ask", question, "", loaded.endpoint, language=language)
-    corpus = load_shacl_tasks(pack)
-    with contextlib.ExitStack() as stack:
-        bank = stack.enter_context(opened(memory, snapshot)) if memory else None
-        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        notice(f"opening {loaded.name} and {lm} …")
-        model = stack.enter_context(open_lm(lm))
-        world = stack.enter_context(
-            open_context(
-                loaded,
-                scratch,
-                endpoint=EndpointSettings(url=url) if url else None,
-                models={lm: model},
-                hidden=hidden_tasks(corpus, ()),
-            )
-        )
-        recall = NOTHING
-        if bank is not None:
-            from reasoningbank.experiment.recall import recalled
-
-            recall = recalled(world, loaded, corpus, arm, task, bank)
+    with open_solver(
+        agent, pack=pack, lm=lm, url=url, memory=memory, snapshot=snapshot, on_notice=notice
+    ) as solver:
         notice("thinking …")
-        watch = Steps() if stream else None
-        attempt = attempt_task(world, experiment, arm, task, recall=recall, watch=watch)
-        if attempt.status == "error":
-            raise ModelError(attempt.error)
-        rows, note = _rows(world, attempt.sparql)
+        result = solver.ask(question, Steps() if stream else None)
+    attempt, rows, note = result.attempt, result.rows, result.note
     usage = attempt.usage
     trust = confidence_in(attempt.trajectory)
     if as_json:
@@ -109,7 +65,7 @@ def ask(
                 "seconds": usage.seconds,
                 "tokens": usage.tokens,
                 "dollars": usage.dollars,
-                "memory": [one["id"] for one in (recall.event or {}).get("items", ())],
+                "memory": list(result.memory),
                 "confidence": trust.confidence if trust else None,
                 "calibrated": trust.calibrated if trust else None,
                 "explanation": trust.explanation if trust else None,
@@ -156,18 +112,6 @@ def agent_viz(
         return
     save_picture(output, pack, settings, inside=inside)
     notice(f"wrote {output}")
-
-
-def _rows(world: RunContext, sparql: str | None) -> tuple[Sequence[dict[str, Any]], str]:
-    """Return the first rows of a query, and a note about them."""
-    if sparql is None:
-        return [], ""
-    tools = SPARQLTools(world.endpoint, client=world.client)
-    try:
-        shown = tools.sparql_peek(tools.sparql_query(sparql), 20)
-    except ToolError as error:
-        return [], f"the query does not run: {error}"
-    return list(shown), shown.note
 
 
 def _price(lm: str, usage: Usage) -> str:

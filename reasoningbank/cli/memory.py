@@ -11,7 +11,10 @@ from typing import Annotated, Any, Literal, get_args
 
 import typer
 
-from reasoningbank.cli.memory_sources import (
+from reasoningbank.cli.options import AsJson, known
+from reasoningbank.cli.output import notice, print_json, print_table, say
+from reasoningbank.errors import RecordError, UsageError
+from reasoningbank.experiment.memory_sources import (
     bank_file,
     existing,
     is_bank,
@@ -19,9 +22,6 @@ from reasoningbank.cli.memory_sources import (
     read_items,
     stream_of,
 )
-from reasoningbank.cli.options import AsJson, known
-from reasoningbank.cli.output import notice, print_json, print_table, say
-from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment.records import Step
 from reasoningbank.memory import (
     Change,

@@ -140,7 +140,7 @@ def mcp(
 
 
 def _check_bank(bank: Path) -> None:
-    from reasoningbank.cli.memory_sources import is_bank
+    from reasoningbank.experiment.memory_sources import is_bank
     from reasoningbank.memory import MemoryBank
 
     if not is_bank(bank):

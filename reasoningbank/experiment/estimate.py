@@ -15,7 +15,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal, NamedTuple
 
-import reasoningbank
 from reasoningbank.agents import make_agent
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment.config import Arm, Experiment, parse_experiment, seeds_of
@@ -144,7 +143,7 @@ class _PastRun(NamedTuple):
 
 
 def _known_runs(folder: RunFolder) -> set[Path]:
-    root = Path(reasoningbank.__file__).parent
+    root = Path(__file__).parents[1]
     results = (Path("experiments/results"), root / "results", root.parent / "experiments/results")
     places = (folder.path.parent, Path("runs"), *results)
     return {file.parent.resolve() for place in places for file in place.glob("*/manifest.json")}

@@ -49,7 +49,7 @@ from reasoningbank.memory.experience import Distilled
 from reasoningbank.memory.schema_card import SchemaCard
 from reasoningbank.retrieval import Embedder, Vectors, open_embedder
 from reasoningbank.schema import Schema
-from reasoningbank.sparql import Discovery, Linker, discover
+from reasoningbank.sparql import Discovery, EntityLinker, discover
 from reasoningbank.tools import MemoryTools
 from reasoningbank.trajectory import Recorder
 
@@ -264,7 +264,9 @@ class Recalls:
     ) -> None:
         self._context = context
         pack = context.pack
-        self._linker = Linker(context.client, context.endpoint, pack.languages if pack else ())
+        self._linker = EntityLinker(
+            context.client, context.endpoint, pack.languages if pack else ()
+        )
         self._bank = bank
         self._builder = builder
         held_out = {task.id: task for task in (*plan.tasks, *split_tasks(plan.corpus).test)}
@@ -299,7 +301,7 @@ class Recalls:
             examples=tuple(
                 one.example for one in (found.found if found else ()) if one.example is not None
             ),
-            question=self._linker.linked(job.task.query) if arm.entity_linking else "",
+            question=self._linker.annotated(job.task.query) if arm.entity_linking else "",
             tools=tools,
             event=found.to_event() if found is not None else None,
             seconds=seconds,
@@ -315,7 +317,7 @@ class Recalls:
         question, linking = job.task.query, job.arm.entity_linking
         shown: dict[str, Any] = {
             "examples": takes_examples(job.arm.agent),
-            "link": self._linker.linked if linking else None,
+            "link": self._linker.annotated if linking else None,
         }
         found = retrieve(
             bank,

@@ -223,7 +223,7 @@ class Trial:
             context.endpoint,
             store=store,
             client=context.client,
-            vocabulary=context.schema,
+            schema=context.schema,
             profile=context.profile,
         )
         packs = [context.pack] if context.pack else []

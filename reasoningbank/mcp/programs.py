@@ -29,7 +29,7 @@ from reasoningbank.algebra.web import credentials_from
 from reasoningbank.errors import BudgetError, ReasoningBankError, ToolError
 from reasoningbank.mcp.sessions import Session
 from reasoningbank.sparql.terms import cut
-from reasoningbank.tools.bounds import MAX_CHARS, bounded_limit, fit, told
+from reasoningbank.tools.returns import MAX_CHARS, bounded_limit, brief_repr, fit
 
 __all__ = ["Outcome", "gather", "run", "show"]
 
@@ -61,7 +61,7 @@ class Outcome:
         limit, lowered = bounded_limit("algebra_slice", limit, MAX_SHOWN)
         if start < 0 or start >= max(1, len(self.items)):
             raise ToolError(
-                f"{key} has {len(self.items)} items, none from {told(start)}",
+                f"{key} has {len(self.items)} items, none from {brief_repr(start)}",
                 hint="give a start from 0 to the number of items",
             )
         shown = fit([_short(item) for item in self.items[start : start + limit]])

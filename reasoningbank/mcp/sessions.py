@@ -263,7 +263,7 @@ class Session:
                 opened.endpoint,
                 store=self.store,
                 client=opened.client,
-                vocabulary=opened.vocabulary,
+                schema=opened.vocabulary,
                 profile=opened.profile,
             )
 

@@ -12,10 +12,10 @@ from reasoningbank.lm.tokens import count_tokens
 from reasoningbank.memory.bank import MemoryBank
 from reasoningbank.memory.item import ItemSource, MemoryItem, Scope
 from reasoningbank.memory.leakage import LeakageFilter
-from reasoningbank.memory.packing import Found
+from reasoningbank.memory.packing import FoundItem
 from reasoningbank.memory.search import Retrieval, retrieve, retrieve_random
-from reasoningbank.tools.bounds import fit, told
 from reasoningbank.tools.memory_tools import Consulted
+from reasoningbank.tools.returns import brief_repr, fit
 from reasoningbank.trajectory import Recorder
 
 __all__ = ["Consultation"]
@@ -109,7 +109,7 @@ class Consultation:
         except UsageError:
             # Not the bank's own error, which may name items that must not be shown.
             raise UsageError(
-                f"there is no memory item {told(item_id)}",
+                f"there is no memory item {brief_repr(item_id)}",
                 hint="give an id that memory_search(query) gave",
                 code="unknown-item",
             ) from None
@@ -121,10 +121,12 @@ class Consultation:
         if finding is not None:
             self._record(Retrieval(f"id {item.id}", filtered_out=((item.id, finding),)))
             # Without the reason: the agent must not learn which tasks it is evaluated on.
-            raise UsageError(f"the item {told(item_id)} is not to be shown", code="hidden-item")
+            raise UsageError(
+                f"the item {brief_repr(item_id)} is not to be shown", code="hidden-item"
+            )
         shown = _whole(item)
         text = "\n".join(_texts(shown))
-        one = Found(item, 0.0, text, self._count(text))
+        one = FoundItem(item, 0.0, text, self._count(text))
         self._record(Retrieval(f"id {item.id}", (one,), tokens=one.tokens))
         return Consulted((shown,))
 
@@ -133,7 +135,7 @@ class Consultation:
         self._shown.update(dict.fromkeys(one.item.id for one in found.found))
 
 
-def _entry(one: Found) -> dict[str, Any]:
+def _entry(one: FoundItem) -> dict[str, Any]:
     item = one.item
     return {"id": item.id, "title": item.title, "kind": item.src, "text": one.text}
 

@@ -25,7 +25,7 @@ from reasoningbank.sparql.endpoint import (
     is_loopback,
     same_address,
 )
-from reasoningbank.sparql.linking import Linker, Mention
+from reasoningbank.sparql.entity_linking import EntityLinker, Mention
 from reasoningbank.sparql.query import PreparedQuery, prepare
 from reasoningbank.sparql.results import BooleanResult, GraphResult, Result, TableResult
 from reasoningbank.sparql.server import OxigraphServer
@@ -46,8 +46,8 @@ __all__ = [
     "ClassPartition",
     "Discovery",
     "EndpointConfig",
+    "EntityLinker",
     "GraphResult",
-    "Linker",
     "Mention",
     "NamedGraph",
     "OxigraphServer",

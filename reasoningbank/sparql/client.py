@@ -13,7 +13,7 @@ from urllib.parse import urljoin, urlsplit
 import pyarrow as pa
 from SPARQLWrapper import POST, SPARQLWrapper
 
-from reasoningbank import http
+import reasoningbank.http as http
 from reasoningbank.errors import EndpointError, QueryError, UsageError
 from reasoningbank.http import Dropped, Reply, Sink, TimedOut, Unreachable, gate_for, media_type
 from reasoningbank.sparql.answer_cache import AnswerCache

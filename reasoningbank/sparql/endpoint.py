@@ -1,4 +1,4 @@
-"""What the harness knows about an endpoint before it asks anything."""
+"""Configuration of endpoints, and comparison of addresses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ USER_AGENT = "reasoningbank/0.1 (SPARQL research harness; contact: set EndpointC
 
 
 def is_loopback(url: str) -> bool:
-    """Say whether an address names this machine.
+    """Return whether an address is on this machine.
 
     Examples:
         >>> is_loopback("http://127.0.0.1:7878/query"), is_loopback("https://example.org/sparql")
@@ -40,7 +40,7 @@ def is_loopback(url: str) -> bool:
 
 
 def address_key(url: str) -> str | None:
-    """Return what all spellings of an address have in common; None for what is no address.
+    """Return a normal form of an address, equal for all its spellings; None for other text.
 
     Examples:
         >>> address_key("http://Sparql.example.org/sparql/")
@@ -60,7 +60,7 @@ def address_key(url: str) -> str | None:
 
 
 def same_address(one: str, other: str) -> bool:
-    """Compare addresses as people write them: what differs in spelling alone is the same.
+    """Return whether two addresses differ only in spelling.
 
     Examples:
         >>> same_address("https://example.org/sparql/", "http://Example.org:80/sparql")
@@ -72,39 +72,39 @@ def same_address(one: str, other: str) -> bool:
 
 @dataclass(frozen=True)
 class EndpointConfig:
-    """An endpoint: its public identity, where requests really go, and how to treat it.
+    """An endpoint: its public identity, its real address, and its limits.
 
     Attributes:
-        url: The public address; the identity that tasks, memory and records know.
-        name: Short name, shown as the source of results; the host of `url` where empty.
+        url: The public address, which tasks, memory and records use.
+        name: Short name, shown as the source of results; the host of `url` if empty.
         authority: Who publishes the data.
         prefixes: Prefix → namespace, added to queries that use them undeclared.
-        query_url: Where requests go; `url` where None. A pack served on loopback sets it.
+        query_url: Where requests go; `url` if None. A pack served on loopback sets it.
         aliases: Public address → real address, for SERVICE clauses.
-        federated: The endpoints this one federates with, as they are asked directly.
+        federated: The endpoints it federates with, as they are queried directly.
         services: Addresses that SERVICE may name besides the aliases and the endpoint itself.
             None allows any on a remote endpoint, which resolves them itself, and no other on
-            loopback, where the harness's own server would do the fetching. A run always names
-            them: an agent must not make a public server send data anywhere.
+            loopback, where the harness's own server would send the requests. A run always sets
+            it: an agent must not make a public server send data anywhere.
         max_rows: Most rows, or triples, of one result.
         max_bytes: Most bytes read of one response.
-        timeout_s: Seconds one request may take, all of it.
-        label_properties: IRIs of the properties that hold readable names, the best first.
-        user_agent: Sent with every request; public endpoints want a contact in it.
+        timeout_s: Seconds of one request, as a whole.
+        label_properties: IRIs of properties with readable names, the best first.
+        user_agent: Sent with every request; public endpoints expect a contact in it.
         headers: Further request headers (e.g. ``Authorization``); never shown in the repr.
         max_connections: Simultaneous requests of this process to this address.
-        min_interval_s: Least seconds between the starts of two requests to this address.
-        cache: File that keeps answers of a public endpoint on disk; none by default, and never
-            used for one on loopback.
-        cache_age_s: Seconds after which a kept answer is asked for anew; 30 days by default.
-        retries: How often 429, 502, 503, 504 and dropped connections are tried again.
+        min_interval_s: Fewest seconds between the starts of two requests to this address.
+        cache: File for answers of a public endpoint; no cache by default, and never one for an
+            endpoint on loopback.
+        cache_age_s: Seconds after which a cached answer is not used; 30 days by default.
+        retries: How often a request is repeated after 429, 502, 503, 504 or a lost connection.
         backoff_s: Wait before the first retry; doubles with each.
-        deadline_s: Seconds all tries of one query may take together.
-        tsv: Whether the engine's TSV results are faithful; JSON is asked for where not.
-        tls: How TLS is spoken, e.g. with a client certificate; as the system does by default.
+        deadline_s: Seconds of all tries of one query together.
+        tsv: Whether the engine's TSV results are faithful; if not, JSON is requested.
+        tls: TLS settings, e.g. a client certificate; the system's by default.
 
     Raises:
-        UsageError: An address is not http or https, or a number is out of bounds.
+        UsageError: If an address is not http or https, or a number is out of bounds.
 
     Examples:
         >>> config = EndpointConfig("https://example.org/sparql/", "Example", "Example Org")
@@ -149,7 +149,7 @@ class EndpointConfig:
             if not f"{name}{value}".isprintable() or not f"{name}{value}".isascii():
                 # The value is kept out of the message: it may be a secret.
                 raise UsageError(
-                    f"the header {name!r} holds characters that headers cannot",
+                    f"the header {name!r} contains characters that headers cannot have",
                     where="EndpointConfig.headers",
                 )
         least = {"max_rows": 1, "max_bytes": 1, "max_connections": 1, "retries": 0}
@@ -165,14 +165,14 @@ class EndpointConfig:
 
     @property
     def address(self) -> str:
-        """Where requests really go."""
+        """The address that requests are sent to."""
         return self.query_url or self.url
 
     @property
     def reached(self) -> dict[str, str]:
-        """Where it and the endpoints it federates with are asked: public address → the real one.
+        """Public address → real address, of this endpoint and those it federates with.
 
-        People write an endpoint's address with a slash at its end, and without; both are there.
+        Each public address is listed with and without a trailing slash.
 
         Examples:
             >>> EndpointConfig("https://e.example/q/", query_url="http://127.0.0.1:1/q").reached
@@ -183,7 +183,7 @@ class EndpointConfig:
         return {url.rstrip("/") + end: real for url, real in known.items() for end in ("", "/")}
 
     def is_at(self, address: str) -> bool:
-        """Tell whether an address is this endpoint's: its public one, or the real one.
+        """Return whether an address is this endpoint's public or real one.
 
         Examples:
             >>> EndpointConfig("https://e.example/sparql").is_at("https://E.example/sparql/")

@@ -10,6 +10,8 @@ import re
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import count
 
 from pyoxigraph import Literal
 
@@ -31,7 +33,6 @@ __all__ = [
     "joined",
     "steps_of",
     "unit_of",
-    "unit_variables",
     "units_of",
 ]
 
@@ -40,15 +41,23 @@ _GENERATED = re.compile(r"\?(?:path\d+_step\d+|blank_\w+)")
 
 @dataclass(frozen=True)
 class Unit:
-    """A part of a group that can lose rows, or that other parts need."""
+    """A part of a group that can lose rows, or that other parts need.
+
+    `text` is SPARQL with variables for blank nodes, `shown` the part as written. Of a path,
+    `pattern` is one step, and `whole` the pattern with all of it.
+    """
 
     text: str
     shown: str
     kind: str
     clause: Clause = field(repr=False)
     pattern: TriplePattern | None = None
-    variables: frozenset[str] = frozenset()
     whole: TriplePattern | None = None
+
+    @cached_property
+    def variables(self) -> frozenset[str]:
+        """The names of the variables in it."""
+        return frozenset(variables_in(self.text))
 
     @property
     def passive(self) -> bool:
@@ -64,25 +73,15 @@ def joined(units: Iterable[Unit | str]) -> str:
 def units_of(text: str, group: Group) -> list[Unit]:
     """Return the parts of a group in written order, paths split into their steps."""
     found: list[Unit] = []
-    fresh = 0
+    numbers = count()
     for clause in group.clauses:
         for pattern in clause.patterns:
-            steps = steps_of(pattern, fresh)
+            steps = steps_of(pattern, next(numbers))
             whole = None
             if len(steps) > 1:
                 whole = TriplePattern(steps[0].subject, pattern.predicate, steps[-1].object)
-            fresh += 1
             found += (
-                Unit(
-                    f"{plain} .",
-                    str(pattern),
-                    "triples",
-                    clause,
-                    plain,
-                    frozenset(variables_in(str(plain))),
-                    whole,
-                )
-                for plain in steps
+                Unit(f"{step} .", str(pattern), "triples", clause, step, whole) for step in steps
             )
         if not clause.patterns:
             found.append(unit_of(text, clause))
@@ -93,7 +92,7 @@ def unit_of(text: str, clause: Clause) -> Unit:
     """Return a clause as one part."""
     written = text[clause.start : clause.end]
     sparql = f"{{ {written} }}" if clause.kind == "subselect" else written
-    return Unit(sparql, written, clause.kind, clause, None, frozenset(variables_in(written)))
+    return Unit(sparql, written, clause.kind, clause)
 
 
 def steps_of(pattern: TriplePattern, number: int = 0) -> list[TriplePattern]:
@@ -127,11 +126,6 @@ def is_generated(name: str) -> bool:
 def as_written(text: str) -> str:
     """Return a part of a query without the variables that its author does not know."""
     return _GENERATED.sub("…", text)
-
-
-def unit_variables(units: Iterable[Unit]) -> frozenset[str]:
-    """Return all variables of some parts."""
-    return frozenset(name for unit in units for name in unit.variables)
 
 
 #: Requests one search may send, and seconds it may take in total.
@@ -229,94 +223,114 @@ class Failure:
         return self.context.replace("%s", joined(units))
 
 
-def _nothing(pattern: TriplePattern) -> bool:
-    return False
-
-
 def find_failures(
     query: QueryTree,
     prober: Prober,
     *,
-    vouched: Callable[[TriplePattern], bool] = _nothing,
+    vouched: Callable[[TriplePattern], bool] = lambda pattern: False,
     hopeless: Callable[[Unit], bool] = lambda unit: False,
 ) -> list[Failure]:
-    """Return the parts that leave a query without rows, the first one first."""
+    """Return the parts that leave a query without rows, the first one first.
+
+    All parts that match nothing on their own are returned; if there are none, the one part after
+    which no row is left. Patterns that are `vouched` for are known to match, and not probed on
+    their own; `hopeless` parts are known to match nothing, and neither probed nor returned.
+    """
     if query.where is None:
         return []
     tail = [unit_of(query.text, query.values)] if query.values is not None else []
-    if query.dataset:
-        vouched = _nothing
-    return _search(query.text, query.where, prober, vouched, hopeless, "%s", tail)
+    search = _Search(query.text, prober, hopeless)
+    # A vocabulary describes all graphs together.
+    return search.failures(query.where, None if query.dataset else vouched, tail=tail)
 
 
-def _search(
-    text: str,
-    group: Group,
-    prober: Prober,
-    vouched: Callable[[TriplePattern], bool],
-    hopeless: Callable[[Unit], bool],
-    context: str,
-    tail: Sequence[Unit] = (),
-) -> list[Failure]:
-    # A model that loops writes one pattern fifty times.
-    distinct = {unit.text: unit for unit in reversed((*units_of(text, group), *tail))}
-    written = list(reversed(distinct.values()))
-    every = [unit for unit in written if not hopeless(unit)]
-    # A condition on variables of a part left out says nothing about the rest.
-    lost = unit_variables(u for u in written if u not in every) - unit_variables(
-        u for u in every if u.kind != "filter"
-    )
-    filters = [u for u in every if u.kind == "filter" and not u.variables & lost]
-    units = _needed([unit for unit in every if unit.kind not in ("filter", "minus")], filters)
-    minus = [unit for unit in every if unit.kind == "minus"]
+@dataclass(frozen=True)
+class _Search:
+    text: str
+    prober: Prober
+    hopeless: Callable[[Unit], bool]
 
-    def inside(parts: Iterable[Unit]) -> str:
-        return context.replace("%s", joined(parts))
-
-    bound = {unit: _bound(unit, units) for unit in units}
-    suspects = [
-        unit
-        for unit in units
-        if not unit.passive
-        and unit.kind != "values"
-        and (bound[unit] or unit.pattern is None or not vouched(unit.pattern))
-    ][:_MOST_TOGETHER]
-    found = prober.which([inside([*bound[unit], unit]) for unit in suspects])
-    has_rows = dict(zip(suspects, found, strict=True)) if found is not None else {}
-    empty = [unit for unit in suspects if not has_rows.get(unit, True)]
-    if empty:
-        return [
-            failure
-            for unit in empty
-            for failure in _within(text, unit, bound[unit], prober, vouched, hopeless, context)
-        ]
-    failing = _first_failing(units, lambda parts: prober.ask(inside(parts)))
-    if failing is not None:
-        return [Failure(units[failing], tuple(units[:failing]), True, context)]
-    return _removing([*filters, *minus], units, prober, inside, context)
-
-
-def _within(
-    text: str,
-    unit: Unit,
-    bound: Sequence[Unit],
-    prober: Prober,
-    vouched: Callable[[TriplePattern], bool],
-    hopeless: Callable[[Unit], bool],
-    context: str,
-) -> list[Failure]:
-    """Search inside a part that matches nothing: GRAPH, SERVICE, a group, a subquery."""
-    if unit.kind in ("graph", "service", "union", "subselect") and unit.clause.groups:
-        head = text[unit.clause.start : unit.clause.groups[0].start]
-        outer = f"{head}{{ %s }}" if unit.kind in ("graph", "service") else "%s"
-        # A vocabulary describes all graphs together.
-        known = vouched if unit.kind in ("union", "subselect") else _nothing
-        inner = _search(
-            text, unit.clause.groups[0], prober, known, hopeless, context.replace("%s", outer)
+    def failures(
+        self,
+        group: Group,
+        vouched: Callable[[TriplePattern], bool] | None,
+        context: str = "%s",
+        tail: Sequence[Unit] = (),
+    ) -> list[Failure]:
+        # A model that loops writes one pattern fifty times.
+        distinct = {unit.text: unit for unit in reversed((*units_of(self.text, group), *tail))}
+        written = list(reversed(distinct.values()))
+        every = [unit for unit in written if not self.hopeless(unit)]
+        # A condition on variables of a part left out says nothing about the rest.
+        lost = _variables(u for u in written if u not in every) - _variables(
+            u for u in every if u.kind != "filter"
         )
-        if inner:
-            return inner
-    return [Failure(unit, tuple(bound), False, context)]
+        filters = [u for u in every if u.kind == "filter" and not u.variables & lost]
+        units = _needed([u for u in every if u.kind not in ("filter", "minus")], filters)
+        minus = [unit for unit in every if unit.kind == "minus"]
+
+        def inside(*parts: Unit) -> str:
+            return context.replace("%s", joined(parts))
+
+        bound = {unit: _bound(unit, units) for unit in units}
+        suspects = [
+            unit
+            for unit in units
+            if not unit.passive
+            and unit.kind != "values"
+            and (bound[unit] or not (unit.pattern and vouched and vouched(unit.pattern)))
+        ][:_MOST_TOGETHER]
+        found = self.prober.which([inside(*bound[unit], unit) for unit in suspects])
+        empty = [u for u, has_rows in zip(suspects, found or (), strict=False) if not has_rows]
+        if empty:
+            return [f for unit in empty for f in self._within(unit, bound[unit], vouched, context)]
+        failing = _first_failing(units, lambda parts: self.prober.ask(inside(*parts)))
+        if failing is not None:
+            return [Failure(units[failing], tuple(units[:failing]), True, context)]
+        return self._removing([*filters, *minus], units, inside, context)
+
+    def _within(
+        self,
+        unit: Unit,
+        bound: Sequence[Unit],
+        vouched: Callable[[TriplePattern], bool] | None,
+        context: str,
+    ) -> list[Failure]:
+        """Search inside a part that matches nothing: GRAPH, SERVICE, a group, a subquery."""
+        if unit.kind in ("graph", "service", "union", "subselect") and unit.clause.groups:
+            group = unit.clause.groups[0]
+            named = unit.kind in ("graph", "service")
+            head = self.text[unit.clause.start : group.start]
+            outer = context.replace("%s", f"{head}{{ %s }}") if named else context
+            inner = self.failures(group, None if named else vouched, outer)
+            if inner:
+                return inner
+        return [Failure(unit, tuple(bound), False, context)]
+
+    def _removing(
+        self,
+        removers: Sequence[Unit],
+        units: Sequence[Unit],
+        inside: Callable[..., str],
+        context: str,
+    ) -> list[Failure]:
+        """Return the FILTER or MINUS that removes all rows."""
+        if not removers:
+            return []
+        found = self.prober.which([inside(*units, remover) for remover in removers])
+        if found is None:
+            return []
+        culprits = [r for r, has_rows in zip(removers, found, strict=True) if not has_rows]
+        if culprits:
+            return [Failure(unit, tuple(units), True, context) for unit in culprits]
+        for at in range(1, len(removers)):
+            if self.prober.ask(inside(*units, *removers[: at + 1])) is False:
+                return [Failure(removers[at], (*units, *removers[:at]), True, context)]
+        return []
+
+
+def _variables(units: Iterable[Unit]) -> frozenset[str]:
+    return frozenset(name for unit in units for name in unit.variables)
 
 
 def _first_failing(
@@ -334,28 +348,6 @@ def _first_failing(
             return None
         low, high = (middle, high) if answer else (low, middle)
     return counted[high]
-
-
-def _removing(
-    removers: Sequence[Unit],
-    units: Sequence[Unit],
-    prober: Prober,
-    inside: Callable[[Iterable[Unit]], str],
-    context: str,
-) -> list[Failure]:
-    """Return the FILTER or MINUS that removes all rows."""
-    if not removers:
-        return []
-    found = prober.which([inside([*units, remover]) for remover in removers])
-    if found is None:
-        return []
-    culprits = [r for r, has_rows in zip(removers, found, strict=True) if not has_rows]
-    if culprits:
-        return [Failure(unit, tuple(units), True, context) for unit in culprits]
-    for at in range(1, len(removers)):
-        if prober.ask(inside([*units, *removers[: at + 1]])) is False:
-            return [Failure(removers[at], (*units, *removers[:at]), True, context)]
-    return []
 
 
 def _needed(units: Sequence[Unit], filters: Sequence[Unit]) -> list[Unit]:

@@ -143,7 +143,7 @@ class TSVReader:
         try:
             table, bad = _table(block, self._names or ())
         except pa.ArrowInvalid as error:
-            self._failure = Unfaithful("not UTF-8" if "UTF8" in str(error) else str(error))
+            self._failure = Unfaithful(f"not string columns: {error}")
             self.close()
             return
         if bad is not None:

@@ -1,14 +1,21 @@
-"""`EndpointTools`: how an agent finds out which endpoints there are, and what each one is."""
+"""`EndpointTools`: how an agent finds out which endpoints exist, and what each one is."""
 
 from __future__ import annotations
 
+import contextlib
+import ipaddress
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
-from reasoningbank.corpus import Pack, known_packs, load_pack
+from pyoxigraph import NamedNode
+
+from reasoningbank.corpus import Pack, endpoint_config, known_packs, load_pack
+from reasoningbank.corpus.pack import federated_config
 from reasoningbank.corpus.registry import Registry, RegistryEndpoint, read_registry
 from reasoningbank.errors import EndpointError, ToolError, UsageError
 from reasoningbank.refs import Ref, RefLike, RefStore
@@ -17,19 +24,15 @@ from reasoningbank.sparql import (
     EndpointConfig,
     NamedGraph,
     SPARQLClient,
+    address_key,
     compact,
     discover,
     full,
 )
-from reasoningbank.sparql.terms import Term
-from reasoningbank.tools.addresses import Addresses, known_endpoints, public_endpoints
-from reasoningbank.tools.bounds import told
-from reasoningbank.tools.handle import Handle
-from reasoningbank.tools.paging import page
-from reasoningbank.tools.registry_view import endpoint_in_full, endpoint_named
-from reasoningbank.tools.service_view import description_in_brief, features
+from reasoningbank.sparql.terms import Term, cut
+from reasoningbank.tools.returns import Handle, brief_repr, fit, noted, page
 
-__all__ = ["EndpointTools"]
+__all__ = ["Addresses", "EndpointTools", "is_public"]
 
 #: What agents see of each tool, in the order in which they need them.
 TOOL_NAMES = (
@@ -43,30 +46,38 @@ TOOL_NAMES = (
     "service_desc_features",
     "service_desc_sample",
 )
-#: Seconds and tries that discovery spends on an endpoint; an agent is waiting.
+#: Seconds and retries that discovery spends on an endpoint; an agent is waiting.
 DEADLINE_S = 30.0
 RETRIES = 1
+#: Characters of a name, a question or a note; and the most, in items and characters, of the
+#: prefixes, graphs and spellings of one endpoint.
+MOST_TEXT = 300
+MOST_PREFIXES, MOST_GRAPHS, MOST_SPELLINGS = (40, 1_500), (20, 2_400), (10, 600)
 
 _SHORT = {
     "formats": "http://www.w3.org/ns/formats/",
     "ent": "http://www.w3.org/ns/entailment/",
     "geof": "http://www.opengis.net/def/function/geosparql/",
 }
+#: Last labels of host names that no public machine has.
+_PRIVATE = frozenset(
+    ("local", "localhost", "localdomain", "internal", "intranet", "lan", "home", "corp", "arpa")
+)
 
 
 class EndpointTools:
     """The discovery tools: endpoints that examples name, and what endpoints say of themselves.
 
     Args:
-        endpoints: The endpoints that may be asked, with those they federate with, in any
-            spelling. None, as in a notebook, allows what `packs` and the known packs name and,
-            as soon as `federated_endpoints` has found them, the public ones that examples name.
-        store: Where what was found is kept; an own one by default, released by `close`.
+        endpoints: The endpoints that may be asked, with those they federate with. None, as in a
+            notebook, allows what `packs` and the known packs name and, once `federated_endpoints`
+            has found them, the public ones that examples name.
+        store: Where results are kept; its own by default, released by `close`.
         packs: The packs whose examples may be read. With `endpoints` given they are the only
-            ones, since `hidden` holds ids of their tasks alone; without, the known ones may be
-            read too by name, and others by folder.
-        hidden: Ids of tasks of which discovery shows nothing: those of the evaluation split,
-            and in a trial those of its task's own group.
+            ones, since `hidden` holds ids of their tasks alone; otherwise the known ones may be
+            read by name, and others by folder.
+        hidden: Ids of tasks that discovery never shows: those of the evaluation split, and in a
+            trial those of its task's own group.
 
     Examples:
         >>> tools = EndpointTools()
@@ -87,8 +98,7 @@ class EndpointTools:
         self.store = store if store is not None else RefStore()
         self._open = endpoints is None
         self._packs = tuple(p if isinstance(p, Pack) else load_pack(p) for p in packs)
-        allowed = known_endpoints(self._packs) if endpoints is None else endpoints
-        self._addresses = Addresses(allowed)
+        self._addresses = Addresses(_known(self._packs) if endpoints is None else endpoints)
         self._hidden = frozenset(hidden)
         self._asked: dict[EndpointConfig, Ref] = {}
 
@@ -107,21 +117,32 @@ class EndpointTools:
         try:
             registry = read_registry(pack, self._hidden)
         except UsageError as error:
-            raise ToolError(error.what, where=error.where, hint=error.hint) from error
+            raise _tool_error(error) from error
         if self._open:
-            self._addresses.add(public_endpoints(registry))
+            public = (e for e in registry.endpoints if is_public(e.url))
+            self._addresses.add(EndpointConfig(e.url, e.name, e.authority) for e in public)
         size = len(json.dumps(asdict(registry), ensure_ascii=False))
         return self._keep(registry, "registry", len(registry.endpoints), size, registry.source)
 
     def endpoints_list(self, ref: RefLike, limit: int = 10, start: int = 0) -> dict[str, Any]:
-        """List the endpoints of a handle, with how many examples reach each."""
-        registry = self._registry(ref)
+        """List the endpoints of a handle, with the number of examples that reach each."""
+        registry: Registry = self.store.get(ref, "registry")
+
+        def show(endpoint: RegistryEndpoint) -> dict[str, Any]:
+            return {
+                "name": endpoint.name,
+                "url": endpoint.url,
+                "authority": endpoint.authority,
+                "count": endpoint.tasks,
+                "may_be_asked": self._addresses.allows(endpoint.url),
+            }
+
         return page(
             "endpoints_list",
             self.store.ref(ref).key,
             "endpoints",
             registry.endpoints,
-            self._in_brief,
+            show,
             limit=limit,
             start=start,
             source=registry.source,
@@ -131,20 +152,15 @@ class EndpointTools:
 
     def endpoint_detail(self, ref: RefLike, name: str) -> dict[str, Any]:
         """Show one endpoint, by name or address: prefixes, graphs, some questions."""
-        registry = self._registry(ref)
-        endpoint = endpoint_named(registry, name)
+        registry: Registry = self.store.get(ref, "registry")
+        endpoint = _named(registry, name)
         shown, notes = endpoint_in_full(endpoint)
-        detail = {
-            "source": registry.source,
-            **shown,
-            "may_be_asked": self._addresses.allows(endpoint.url),
-            "truncated": bool(notes),
-        }
-        return detail | ({"note": "; ".join(notes)} if notes else {})
+        asked = {"may_be_asked": self._addresses.allows(endpoint.url), "truncated": bool(notes)}
+        return noted({"source": registry.source, **shown, **asked}, notes)
 
     def data_graphs(self, ref: RefLike, limit: int = 20, start: int = 0) -> dict[str, Any]:
         """List the graphs that examples name, the most used first."""
-        registry = self._registry(ref)
+        registry: Registry = self.store.get(ref, "registry")
         graphs = [(e.name, graph) for e in registry.endpoints for graph in e.graphs]
         graphs.sort(key=lambda pair: (-pair[1].tasks, pair[1].graph))
         return page(
@@ -160,34 +176,51 @@ class EndpointTools:
         )
 
     def service_desc(self, url: str) -> Ref:
-        """Ask an endpoint what it is and holds; returns a handle for service_desc_stats."""
+        """Ask an endpoint what it is and has; returns a handle for service_desc_stats."""
         config = self._addresses.find(url)
         if config in self._asked:
             return self._asked[config]
-        waiting = replace(
+        patient = replace(
             config,
             retries=min(config.retries, RETRIES),
             deadline_s=min(config.deadline_s, DEADLINE_S),
         )
         try:
-            with SPARQLClient(waiting) as client:
+            with SPARQLClient(patient) as client:
                 found = discover(client)
         except EndpointError as error:
-            raise ToolError(error.what, where=config.source, hint="try again once") from error
-        triples = found.triples
-        size = sum(len(full(part)) for triple in triples for part in triple)
-        ref = self._keep(found, "service_desc", len(triples), size, config.source)
+            raise ToolError(
+                error.what, where=config.source, hint="try again once", code=error.code
+            ) from error
+        size = sum(len(full(part)) for triple in found.triples for part in triple)
+        ref = self._keep(found, "service_desc", len(found.triples), size, config.source)
         self._asked[config] = ref
         return ref
 
     def service_desc_stats(self, ref: RefLike) -> dict[str, Any]:
-        """Say what an endpoint tells of itself: sizes, numbers of graphs and features."""
-        found = self._discovery(ref)
-        return description_in_brief(found, self.store.ref(ref).rows)
+        """Return what an endpoint says of itself: sizes, numbers of graphs and features."""
+        found: Discovery = self.store.get(ref, "service_desc")
+        service, void = found.service, found.void
+        stats: dict[str, Any] = {
+            "source": service.source,
+            "url": service.endpoint,
+            "described": service.offered,
+            "triples": self.store.ref(ref).rows,
+            "features": len(_features(found)),
+            "graphs": len(found.named_graphs),
+            "statistics": void.origin or "none",
+        }
+        if void.offered:
+            stats["data"] = _sizes(found)
+        if found.notes:
+            stats["tried"] = [note[:MOST_TEXT] for note in found.notes]
+        stats["truncated"] = void.truncated
+        cut_off = "the statistics are longer than what was read: ask with sparql_query"
+        return noted(stats, [cut_off if void.truncated else ""])
 
     def service_desc_graphs(self, ref: RefLike, limit: int = 20, start: int = 0) -> dict[str, Any]:
         """List an endpoint's named graphs with their sizes, the largest first."""
-        found = self._discovery(ref)
+        found: Discovery = self.store.get(ref, "service_desc")
 
         def show(graph: NamedGraph) -> dict[str, Any]:
             size = {} if graph.triples is None else {"triples": graph.triples}
@@ -210,12 +243,12 @@ class EndpointTools:
         self, ref: RefLike, limit: int = 50, start: int = 0
     ) -> dict[str, Any]:
         """List what an endpoint supports: languages, features, formats, functions."""
-        found = self._discovery(ref)
+        found: Discovery = self.store.get(ref, "service_desc")
         return page(
             "service_desc_features",
             self.store.ref(ref).key,
             "features",
-            features(found),
+            _features(found),
             lambda item: {"kind": item[0], "feature": self._show(found, item[1])},
             limit=limit,
             start=start,
@@ -224,8 +257,8 @@ class EndpointTools:
         )
 
     def service_desc_sample(self, ref: RefLike, n: int = 10, start: int = 0) -> dict[str, Any]:
-        """Show triples that an endpoint says of itself."""
-        found = self._discovery(ref)
+        """Show triples of an endpoint's description of itself."""
+        found: Discovery = self.store.get(ref, "service_desc")
         return page(
             "service_desc_sample",
             self.store.ref(ref).key,
@@ -243,9 +276,7 @@ class EndpointTools:
         )
 
     def _pack(self, path: str | Path) -> Pack:
-        if not isinstance(path, str | Path):
-            path = told(path)
-        text = str(path).strip().rstrip("/")
+        text = str(path if isinstance(path, str | Path) else brief_repr(path)).strip().rstrip("/")
         names = {pack.key: pack for pack in self._packs}
         known = known_packs() if self._open else {}
         if not text and len(names or known) == 1:
@@ -258,33 +289,166 @@ class EndpointTools:
             if name in known:
                 return load_pack(known[name])
             if text and self._open:
-                return load_pack(path)
+                return load_pack(text)
         except UsageError as error:
-            raise ToolError(error.what, where=error.where, hint=error.hint) from error
+            raise _tool_error(error) from error
         choices = ", ".join(sorted({*names, *known})) or "none"
         what = f"unknown pack {text[:200]!r}" if text else "no pack was named"
-        raise ToolError(what, hint=f"packs at hand: {choices}")
-
-    def _registry(self, ref: RefLike) -> Registry:
-        registry: Registry = self.store.get(ref, "registry")
-        return registry
-
-    def _discovery(self, ref: RefLike) -> Discovery:
-        found: Discovery = self.store.get(ref, "service_desc")
-        return found
+        raise ToolError(what, hint=f"available packs: {choices}", code="unknown-pack")
 
     def _keep(self, value: Any, dtype: str, rows: int, sz: int, source: str) -> Ref:
         return Handle(self.store.put(value, dtype=dtype, rows=rows, sz=sz, source=source))
 
-    def _in_brief(self, endpoint: RegistryEndpoint) -> dict[str, Any]:
-        return {
-            "name": endpoint.name,
-            "url": endpoint.url,
-            "authority": endpoint.authority,
-            "count": endpoint.tasks,
-            "may_be_asked": self._addresses.allows(endpoint.url),
-        }
-
     def _show(self, found: Discovery, term: Term) -> Any:
         prefixes = self._addresses.find(found.service.endpoint).namespaces
         return compact(term, {**_SHORT, **prefixes})
+
+
+class Addresses:
+    """The endpoints that may be asked, found by public address or by name."""
+
+    def __init__(self, configs: Iterable[EndpointConfig]) -> None:
+        self._by_key: dict[str, EndpointConfig] = {}
+        self.add(configs)
+
+    def add(self, configs: Iterable[EndpointConfig]) -> None:
+        """Allow further endpoints; one that is already known is kept."""
+        for config in configs:
+            for url in (config.url, config.address):
+                if key := address_key(url):
+                    self._by_key.setdefault(key, config)
+            self.add(config.federated)
+
+    def allows(self, url: str) -> bool:
+        """Return whether an address, in any spelling, may be asked."""
+        return (address_key(url) or "") in self._by_key
+
+    def find(self, wanted: str) -> EndpointConfig:
+        """Return the endpoint with an address or a name."""
+        configs = list(dict.fromkeys(self._by_key.values()))
+        listed = "; ".join(f"{c.source} {c.url}" for c in configs[:12]) or "none"
+        listed += f"; and {len(configs) - 12} more" if len(configs) > 12 else ""
+        if not isinstance(wanted, str):
+            what = f"{brief_repr(wanted)} is not an address"
+            raise ToolError(what, hint=f"ask one of: {listed}", code="unknown-endpoint")
+        found = self._by_key.get(address_key(wanted.strip().strip("<>")) or "")
+        named = {config.source.casefold(): config for config in configs}
+        found = found or named.get(wanted.strip().casefold())
+        if found is not None:
+            return found
+        urls = {config.url: config for config in configs}
+        close = get_close_matches(wanted[:300], [*urls, *named], n=1, cutoff=0.8)
+        hint = f"did you mean {(urls | named)[close[0]].url}, or " if close else "ask "
+        what = f"{wanted.strip()[:200]!r} may not be asked here"
+        raise ToolError(what, hint=f"{hint}one of: {listed}", code="unknown-endpoint")
+
+
+def _known(packs: Iterable[Pack]) -> Iterator[EndpointConfig]:
+    """Yield the endpoints that packs, and all known packs, name, at their public addresses."""
+    every: list[Pack | Path] = [*packs, *known_packs().values()]
+    for one in every:
+        # A broken pack is reported when it is loaded by name.
+        with contextlib.suppress(UsageError):
+            pack = one if isinstance(one, Pack) else load_pack(one)
+            yield from [federated_config(pack, other) for other in pack.federated]
+            if pack.endpoint:
+                yield endpoint_config(pack)
+
+
+def is_public(url: str) -> bool:
+    """Return whether an address is http or https and names no private machine."""
+    host = (urlsplit(url).hostname or "") if address_key(url) else ""
+    try:
+        return ipaddress.ip_address(host).is_global
+    except ValueError:
+        # Decimal and hexadecimal forms of an IP address have a last label that begins with a digit.
+        last = host.rstrip(".").rpartition(".")[2]
+        return "." in host.strip(".") and last not in _PRIVATE and not last[:1].isdigit()
+
+
+def _named(registry: Registry, wanted: str) -> RegistryEndpoint:
+    """Return an endpoint of a registry by name, or by address in any spelling."""
+    names = {endpoint.name.casefold(): endpoint for endpoint in registry.endpoints}
+    every = ", ".join(endpoint.name for endpoint in registry.endpoints[:20]) or "none"
+    every += f" and {len(names) - 20} more" if len(names) > 20 else ""
+    if not isinstance(wanted, str) or not wanted.strip():
+        raise ToolError("no endpoint was named", hint=f"it names {every}", code="unknown-endpoint")
+    text = wanted.strip().strip("<>")[:2_000]
+    found = names.get(text.casefold()) or registry.at(text)
+    if found is None and address_key(text) is None:
+        # The scheme may be left out, and the path too.
+        hosts = {(address_key(e.url) or "").partition("/")[0]: e for e in registry.endpoints}
+        found = registry.at(f"https://{text}") or hosts.get(text.casefold().rstrip("/"))
+    if found is not None:
+        return found
+    close = get_close_matches(text.casefold()[:300], names, n=3, cutoff=0.6)
+    within = [name for name in names if text.casefold() in name][:3]
+    nearest = ", ".join(names[name].name for name in dict.fromkeys((*within, *close)))
+    what = f"{registry.source} names no endpoint {text[:200]!r}"
+    hint = f"did you mean {nearest}?" if nearest else f"it names {every}"
+    raise ToolError(what, hint=hint, code="unknown-endpoint")
+
+
+def endpoint_in_full(endpoint: RegistryEndpoint) -> tuple[dict[str, Any], list[str]]:
+    """Return what is known of an endpoint, bounded, and notes on what was left out."""
+
+    def some(items: Sequence[Any], most: tuple[int, int]) -> list[Any]:
+        return fit(items[: most[0]], most[1], least=0)
+
+    named = [graph.graph for graph in endpoint.graphs]
+    spellings = some(endpoint.spellings, MOST_SPELLINGS)
+    prefixes, graphs = some(endpoint.prefixes, MOST_PREFIXES), some(named, MOST_GRAPHS)
+    left = (
+        (len(endpoint.spellings) - len(spellings), "spellings: all are the same endpoint"),
+        (len(endpoint.prefixes) - len(prefixes), "prefixes: less used; a full IRI needs none"),
+        (len(named) - len(graphs), "graphs: data_graphs(ref) lists them"),
+    )
+    shown = {
+        "name": cut(endpoint.name, MOST_TEXT),
+        "url": endpoint.url,
+        "authority": cut(endpoint.authority, MOST_TEXT),
+        "spellings": spellings,
+        "tasks": {
+            "all": endpoint.tasks,
+            "as_target": endpoint.as_target,
+            "by_service": endpoint.by_service,
+            "declared": endpoint.declared,
+        },
+        "prefixes": dict(prefixes),
+        "graphs": graphs,
+        "questions": [cut(question, MOST_TEXT) for question in endpoint.questions],
+    }
+    return shown, [f"{number} more {what}" for number, what in left if number]
+
+
+def _features(found: Discovery) -> list[tuple[str, NamedNode]]:
+    """Return what an endpoint supports: the kind of a feature, and its name."""
+    service = found.service
+    kinds = (
+        ("language", service.languages),
+        ("feature", service.features),
+        ("result format", service.result_formats),
+        ("entailment", (service.entailment,) if service.entailment else ()),
+        ("function", service.functions),
+    )
+    return [(kind, NamedNode(name)) for kind, names in kinds for name in names]
+
+
+def _sizes(found: Discovery) -> dict[str, int]:
+    """Return how much data the statistics describe, as far as they say."""
+    datasets = found.void.datasets
+    whole = [d.triples for d in datasets if d.triples is not None and not d.graph]
+    parts = [d.triples for d in datasets if d.triples is not None and d.graph]
+    partitions = [part for d in datasets for part in d.classes]
+    properties = {part.property for d in datasets for part in d.properties}
+    properties |= {p.property for part in partitions for p in part.properties}
+    sizes = {
+        "triples": max(whole, default=0) or sum(parts),
+        "classes": len({part.class_ for part in partitions}),
+        "properties": len(properties),
+    }
+    return {name: size for name, size in sizes.items() if size}
+
+
+def _tool_error(error: UsageError) -> ToolError:
+    return ToolError(error.what, where=error.where, hint=error.hint, code=error.code)

@@ -1,4 +1,4 @@
-"""`MemoryTools`: how an agent looks into what was learned before."""
+"""`MemoryTools`: how an agent searches what was learned before."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from typing import Any, Protocol
 
 from reasoningbank.errors import ReasoningBankError, ToolError
 from reasoningbank.sparql.terms import cut
-from reasoningbank.tools.bounds import bounded_limit, fit, told
+from reasoningbank.tools.returns import bounded_limit, brief_repr, fit, noted
 
-__all__ = ["Consulted", "Memory", "MemoryTools"]
+__all__ = ["Consulted", "MemoryTools", "SearchableMemory"]
 
-#: Characters of what may be searched for.
-MOST_QUERY = 1_000
-#: Characters of an error line or a note that memory itself gives.
-MOST_SAID = 300
+#: Characters of a search, and of an error line or a note that memory itself gives.
+MOST_QUERY, MOST_NOTE = 1_000, 300
 
 
 @dataclass(frozen=True)
@@ -26,7 +24,7 @@ class Consulted:
         items: JSON-able entries, the best first, each with ``id``, ``title``, ``kind`` and
             ``text``, or a longer form of one.
         more: Whether there is more than was given.
-        note: What is to be said of it.
+        note: What to say about it.
     """
 
     items: tuple[Mapping[str, Any], ...]
@@ -34,8 +32,8 @@ class Consulted:
     note: str = ""
 
 
-class Memory(Protocol):
-    """What the tools look into; it decides what may be shown, and records what was."""
+class SearchableMemory(Protocol):
+    """What the tools search; it decides what may be shown, and records what was."""
 
     @property
     def source(self) -> str:
@@ -45,7 +43,7 @@ class Memory(Protocol):
         """Return the items that fit a question best."""
 
     def get(self, item_id: str) -> Consulted:
-        """Return all that is known of one item.
+        """Return one item in full.
 
         Raises:
             UsageError: If there is no such item, or it may not be shown.
@@ -56,10 +54,10 @@ class MemoryTools:
     """The memory tools of one trial.
 
     Args:
-        memory: What they look into.
+        memory: What they search.
     """
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: SearchableMemory) -> None:
         self._memory = memory
 
     def as_dspy_tools(self) -> dict[str, Callable[..., Any]]:
@@ -69,12 +67,11 @@ class MemoryTools:
     def memory_search(self, query: str, limit: int = 5) -> dict[str, Any]:
         """Find strategies, pitfalls and example queries for a question, e.g. the one asked."""
         limit, note = bounded_limit("memory_search", limit)
-        text = _given(query, "memory_search", "the question or a few words of it")
+        text = _text(query, "memory_search", "the question or a few words of it")
         if len(text) > MOST_QUERY:
-            raise ToolError(
-                f"the query of memory_search has {len(text)} characters",
-                hint=f"give at most {MOST_QUERY}, e.g. the question",
-            )
+            what = f"the query of memory_search has {len(text)} characters"
+            hint = f"give at most {MOST_QUERY}, e.g. the question"
+            raise ToolError(what, hint=hint, code="query-too-long", most=MOST_QUERY)
         answer = self._ask(lambda: self._memory.search(text, limit))
         kept = fit([dict(item) for item in answer.items[:limit]], least=0)
         left = len(answer.items) - len(kept)
@@ -82,26 +79,22 @@ class MemoryTools:
         if left:
             notes.append(f"{left} more did not fit; ask more narrowly or with a smaller limit")
         if not kept:
-            notes.append("nothing is remembered that may help; explore the endpoint instead")
-        return _told(
-            self._memory.source,
-            notes,
-            truncated=answer.more or left > 0,
-            count=len(kept),
-            items=kept,
-        )
+            notes.append("memory has nothing that may help; explore the endpoint instead")
+        shown = {"count": len(kept), "items": kept, "truncated": answer.more or left > 0}
+        return self._return(shown, notes)
 
     def memory_get(self, item_id: str) -> dict[str, Any]:
         """Show all of one memory item, by the id that memory_search gives."""
-        name = _given(item_id, "memory_get", "an id that memory_search(query) gives")
+        name = _text(item_id, "memory_get", "an id that memory_search(query) gives")
         answer = self._ask(lambda: self._memory.get(name))
         item, shortened = _bounded(dict(answer.items[0]))
-        notes = [answer.note]
-        if shortened:
-            notes.append(f"cut: {', '.join(shortened)}")
-        return _told(
-            self._memory.source, notes, truncated=answer.more or bool(shortened), item=item
-        )
+        cut_off = f"cut: {', '.join(shortened)}" if shortened else ""
+        shown = {"item": item, "truncated": answer.more or bool(shortened)}
+        return self._return(shown, [answer.note, cut_off])
+
+    def _return(self, shown: dict[str, Any], notes: list[str]) -> dict[str, Any]:
+        text = cut("; ".join(note for note in notes if note), 3 * MOST_NOTE)
+        return noted({"source": self._memory.source, **shown}, [text])
 
     def _ask(self, ask: Callable[[], Consulted]) -> Consulted:
         try:
@@ -109,20 +102,24 @@ class MemoryTools:
         except ToolError:
             raise
         except ReasoningBankError as error:
-            what, hint = cut(error.what, MOST_SAID), cut(error.hint, MOST_SAID)
-            hint = hint or "memory_search(query) lists what there is"
-            raise ToolError(what, where=cut(error.where, MOST_SAID), hint=hint) from error
+            raise ToolError(
+                cut(error.what, MOST_NOTE),
+                where=cut(error.where, MOST_NOTE),
+                hint=cut(error.hint, MOST_NOTE) or "memory_search(query) lists what there is",
+                code=error.code,
+            ) from error
 
 
-def _given(value: object, tool: str, wanted: str) -> str:
+def _text(value: object, tool: str, wanted: str) -> str:
     text = " ".join(value.split()) if isinstance(value, str) else ""
     if not text:
-        raise ToolError(f"{told(value)} is nothing {tool} can look for", hint=f"give {wanted}")
+        what = f"{tool} cannot look for {brief_repr(value)}"
+        raise ToolError(what, hint=f"give {wanted}", code="bad-query")
     return text
 
 
 def _bounded(item: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Return an item within the cap on characters, and the names of what was cut for that."""
+    """Return an item within the cap on characters, and the names of what was cut."""
     shortened: list[str] = []
     while not fit([item], least=0):
         name = max(item, key=lambda key: len(str(item[key])))
@@ -135,9 +132,3 @@ def _bounded(item: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
             del item[name]
         shortened.append(name)
     return item, list(dict.fromkeys(shortened))
-
-
-def _told(source: str, notes: list[str], *, truncated: bool, **shown: Any) -> dict[str, Any]:
-    said = "; ".join(note for note in notes if note)
-    answer = {"source": source, **shown, "truncated": truncated}
-    return answer | ({"note": cut(said, 3 * MOST_SAID)} if said else {})

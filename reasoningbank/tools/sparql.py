@@ -2,35 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
 
 from pyoxigraph import NamedNode
 
-from reasoningbank.errors import EndpointError, QueryError, ToolError, UsageError
-from reasoningbank.refs import Ref, RefLike
-from reasoningbank.schema import is_empty, lint, sampling
+from reasoningbank.errors import EndpointError, QueryError, QueryTimeoutError, ToolError, UsageError
+from reasoningbank.findings import Finding
+from reasoningbank.refs import Ref, RefLike, RefStore
+from reasoningbank.schema import (
+    EndpointProfile,
+    Schema,
+    as_lines,
+    explain_empty,
+    explain_error,
+    is_empty,
+    lint,
+    probe_run,
+    sampling,
+)
 from reasoningbank.schema.profile import brief
-from reasoningbank.sparql import BooleanResult, Result, TableResult
+from reasoningbank.sparql import (
+    BooleanResult,
+    EndpointConfig,
+    GraphResult,
+    PreparedQuery,
+    Result,
+    SPARQLClient,
+    TableResult,
+    Term,
+    compact,
+    to_iri,
+)
 from reasoningbank.sparql.terms import cut
 from reasoningbank.sparql.tokens import tokenize
+from reasoningbank.sparql.tree import outline
 from reasoningbank.tools import describing, labels
-from reasoningbank.tools.asking import Asking
-from reasoningbank.tools.bounds import CAPS, bounded_limit, fit, told
 from reasoningbank.tools.describing import MOST_COUNTED, bounded_count
-from reasoningbank.tools.handle import Handle
-from reasoningbank.tools.looking import Asked, bare_columns, show_rows, show_stats, size_of
-from reasoningbank.tools.rows import Rows
+from reasoningbank.tools.returns import (
+    CAPS,
+    Handle,
+    Rows,
+    bounded_limit,
+    brief_repr,
+    fit,
+    noted,
+    show_rows,
+    show_stats,
+)
 
 __all__ = ["SPARQLTools"]
 
-#: Characters of what may be searched for.
-MOST_PATTERN = 300
-#: Characters of what `endpoint_info` tells: all prefixes, all label properties, one name.
-MOST_PREFIX_CHARS = 4_000
-MOST_LABEL_CHARS = 1_000
-MOST_NAME_CHARS = 300
-#: Where none of these words is, a query selects what is in the data.
+NO_ROWS = (
+    "no rows: a class, property or value of the query is not in the data; look them up with "
+    "sparql_sample(class), sparql_describe(resource) or sparql_find(name)"
+)
+#: How to get what no limit gives.
+PAGING = "ask more narrowly, or use sparql_query with LIMIT and OFFSET"
+#: Characters of a text to search for, and of an IRI in a note.
+MOST_PATTERN, MOST_IRI_CHARS = 300, 200
+#: Characters of the prefixes, the label properties and one name in `endpoint_info`.
+MOST_PREFIX_CHARS, MOST_LABEL_CHARS, MOST_NAME_CHARS = 4_000, 1_000, 300
+#: Without one of these words, a query selects what is in the data.
 _COMPUTED = ("COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "AS")
 #: What agents see of each tool, in the order in which they need them.
 TOOL_NAMES = (
@@ -46,19 +81,58 @@ TOOL_NAMES = (
     "sparql_count",
     "endpoint_info",
 )
+#: What a tool reports: errors of the query, of the endpoint, and of a schema that was given.
+_FAILURES = (QueryError, EndpointError, UsageError)
+
+T = TypeVar("T")
 
 
-class SPARQLTools(Asking):
+@dataclass
+class _Asked:
+    """The query behind a handle, what was changed of it, and what is wrong with it, once known."""
+
+    prepared: PreparedQuery
+    note: str = ""
+    findings: tuple[str, ...] | None = None
+
+
+class SPARQLTools:
     """The query tools of one endpoint. Large results stay behind handles.
 
     Args:
         config: The endpoint.
-        store: Where results are kept; an own one by default, released by `close`.
-        client: The connection; an own one by default.
-        schema: Classes and properties as Turtle, e.g. those of a pack.
-        vocabulary: What names the endpoint knows; shared by all trials of a run.
+        store: Where results are kept; its own by default, released by `close`.
+        client: The connection; its own by default.
+        schema: The endpoint's schema, shared by all trials of a run, or classes and properties as
+            a Turtle file.
         profile: How the endpoint can be explored; shared by all trials of a run.
     """
+
+    def __init__(
+        self,
+        config: EndpointConfig,
+        *,
+        store: RefStore | None = None,
+        client: SPARQLClient | None = None,
+        schema: Schema | Path | None = None,
+        profile: EndpointProfile | None = None,
+    ) -> None:
+        file = schema if isinstance(schema, Path) else None
+        declared = Schema.of_files(file) if file is not None and profile is None else None
+        self.config = config
+        self.store = store if store is not None else RefStore()
+        self.schema = schema if isinstance(schema, Schema) else Schema.of(config, file)
+        self.profile = profile or EndpointProfile(config, declared=declared)
+        self._client = client or SPARQLClient(config)
+        own = (self.store, store), (self.profile, profile), (self._client, client)
+        self._own = [mine for mine, given in own if given is None]
+        self._source = config.source
+        self._asked: dict[str, _Asked] = {}
+
+    def close(self) -> None:
+        """Release what was not given: store, profile and connection."""
+        for one in self._own:
+            one.close()
 
     def as_dspy_tools(self) -> dict[str, Callable[..., Any]]:
         """Return the tools by name, for `dspy.RLM(tools=[...])` and `dspy.ReAct`."""
@@ -68,19 +142,19 @@ class SPARQLTools(Asking):
         """Run a SPARQL query. Returns a handle; look at its rows with sparql_peek(handle)."""
         limit, note = bounded_limit("sparql_query", limit, self.config.max_rows)
         prepared = self._prepare(query, limit)
-        result = self._run(prepared)
-        if not note and result.truncated:
-            note = next((n for n in prepared.notes if n.startswith("LIMIT lowered")), "")
+        result = self._try(lambda: self._client.query(prepared), query)
+        own_limit = outline(prepared.original).limit.value
+        if not note and result.truncated and prepared.limit_changed and own_limit is not None:
+            note = prepared.limit_note
         dtype = {BooleanResult: "boolean", TableResult: "results"}.get(type(result), "graph")
-        kept = self.store.put(
-            result, dtype=dtype, rows=result.n_rows, sz=size_of(result), source=self._source
-        )
+        size = len(str(result.value)) if isinstance(result, BooleanResult) else result.chars
+        kept = self.store.put(result, dtype=dtype, rows=result.n_rows, sz=size, source=self._source)
         # Beside the result and not around it, so that the store can spill the result's table.
-        self._asked[kept.key] = Asked(prepared, note)
+        self._asked[kept.key] = _Asked(prepared, note)
         return Handle(kept)
 
     def sparql_stats(self, ref: RefLike) -> dict[str, Any]:
-        """Say how many rows and which columns a handle has."""
+        """Return the number of rows and the columns of a handle."""
         handle, result, notes = self._look(ref)
         return show_stats(handle, result, notes, most=self.config.max_rows)
 
@@ -91,42 +165,35 @@ class SPARQLTools(Asking):
 
     def sparql_slice(self, ref: RefLike, start: int = 0, end: int = 50, full: bool = False) -> Rows:
         """Return rows start to end of a handle (end not included; at most 50 rows)."""
-        for bound in (start, end):
-            if isinstance(bound, bool) or not isinstance(bound, int):
-                raise ToolError(
-                    f"{told(bound)} is not a whole number", hint="give 0 <= start < end as numbers"
-                )
-        if start < 0 or end < start:
-            raise ToolError(
-                f"a slice from {told(start)} to {told(end)} is empty or negative",
-                hint="give 0 <= start < end",
-            )
+        whole = all(isinstance(n, int) and not isinstance(n, bool) for n in (start, end))
+        if not whole or start < 0 or end < start:
+            what = f"cannot slice from {brief_repr(start)} to {brief_repr(end)}"
+            raise ToolError(what, hint="give 0 <= start < end as whole numbers", code="bad-slice")
         length, note = bounded_limit("sparql_slice", max(1, end - start))
         return self._rows(ref, start, start + length if end > start else start, note, full)
 
     def sparql_classes(self, limit: int = 50) -> dict[str, Any]:
         """List the most frequent classes with their counts."""
         limit, note = bounded_limit("sparql_classes", limit)
-        found = self._explore(lambda: sampling.classes(self.profile, limit + 1))
+        found = self._try(lambda: sampling.classes(self.profile, limit + 1))
         return self._counted("class", found, limit, note)
 
     def sparql_properties(self, limit: int = 50, class_uri: str = "") -> dict[str, Any]:
         """List the most frequent properties with counts, of one class if class_uri is given."""
         limit, note = bounded_limit("sparql_properties", limit)
         if not class_uri:
-            found = self._explore(lambda: sampling.properties(self.profile, limit + 1))
+            found = self._try(lambda: sampling.properties(self.profile, limit + 1))
             return self._counted("property", found, limit, note)
         iri = self._iri(class_uri)
-        found = self._explore(lambda: sampling.properties_of(self.profile, iri, limit + 1))
-        if not found.items:
-            note = self._no_class(iri, class_uri)
+        found = self._try(lambda: sampling.properties_of(self.profile, iri, limit + 1))
+        note = note if found.items else self._no_class(iri, class_uri)
         return self._counted("property", found, limit, note)
 
     def sparql_describe(self, uri: str, limit: int = 20) -> dict[str, Any]:
-        """Show what is said of a resource: each property with an example; and what points to it."""
+        """Show a resource's properties, each with an example, and what points to it."""
         limit, note = bounded_limit("sparql_describe", limit)
         iri = self._iri(uri)
-        about = self._explore(lambda: describing.describe(self.profile, iri, limit))
+        about = self._try(lambda: describing.describe(self.profile, iri, limit))
         items = self._about(about)
         notes = [note, *about.notes]
         if not items:
@@ -139,31 +206,26 @@ class SPARQLTools(Asking):
         limit, note = bounded_limit("sparql_find", limit)
         text = labels.plain(pattern) if isinstance(pattern, str) else ""
         if not text or len(text) > MOST_PATTERN:
-            raise ToolError(
-                "the pattern is empty, no text, or too long", hint="give a part of a name"
-            )
-        found = self._explore(lambda: labels.find(self.profile, text))
+            what = "the pattern is empty, not text, or too long"
+            raise ToolError(what, hint="give a part of a name", code="bad-pattern")
+        found = self._try(lambda: labels.find(self.profile, text))
+        columns = ("uri", "label", "property")
         items = [
-            {
-                "uri": self._show(match.uri),
-                "label": self._show(match.label),
-                "property": self._show(match.property),
-            }
-            for match in found.matches
+            {name: self._show(getattr(match, name)) for name in columns} for match in found.matches
         ]
         notes = [note, *found.notes]
         if not items:
-            nothing = "nothing was found" if found.notes else "no label holds this"
+            nothing = "nothing was found" if found.notes else "no label contains this"
             notes = [f"{nothing}; try a shorter or another word", *found.notes]
         shown = {"pattern": text, "via": found.via}
         return self._listing("sparql_find", "results", items, limit, notes, **shown)
 
     def sparql_sample(self, class_uri: str, n: int = 10) -> dict[str, Any]:
-        """List instances of a class, and all that is said of the first."""
+        """List instances of a class, and the properties of the first."""
         n, note = bounded_limit("sparql_sample", n)
         iri = self._iri(class_uri)
         most = CAPS["sparql_describe"].default
-        found = self._explore(lambda: describing.sample(self.profile, iri, n + 1, most))
+        found = self._try(lambda: describing.sample(self.profile, iri, n + 1, most))
         items = [{"s": self._show(term)} for term in found.instances]
         notes = [note, *found.first.notes] if items else [self._no_class(iri, class_uri)]
         listing = self._listing("sparql_sample", "instances", items, n, notes)
@@ -179,16 +241,8 @@ class SPARQLTools(Asking):
         except (EndpointError, UsageError) as error:
             raise self._failed(query, error) from error
         except QueryError as error:
-            fewer = bounded_count(query)
-            if fewer is None:
-                raise self._failed(query, error) from error
-            try:
-                result = self._client.query(fewer)
-            except QueryError:
-                raise self._failed(query, error) from error
-            except (EndpointError, UsageError) as gone:
-                raise self._failed(query, gone) from gone
-            notes.append(f"not all were counted, only the first {MOST_COUNTED:,}: {brief(error)}")
+            result = self._count_some(query, error)
+            notes.append(f"only the first {MOST_COUNTED:,} were counted: {brief(error)}")
         if not isinstance(result, TableResult):
             raise ToolError("a count needs a SELECT", hint="use sparql_query for other forms")
         count: int | float = result.n_rows
@@ -200,25 +254,24 @@ class SPARQLTools(Asking):
             if not any(token.is_word(*_COMPUTED) for token in tokenize(query)):
                 notes.append("the query does not count; this is the value that it selects")
         else:
-            cut = ", cut at the endpoint's cap" if result.truncated else ""
-            notes.append(f"the query does not count; this is its number of rows{cut}")
+            capped = ", cut at the endpoint's cap" if result.truncated else ""
+            notes.append(f"the query does not count; this is its number of rows{capped}")
         if is_empty(result, prepared):
-            notes += self._why_empty(prepared)
-        shown = {"source": self._source, "count": count, "truncated": truncated}
-        return shown | ({"note": "; ".join(notes)} if notes else {})
+            notes += self._explained(explain_empty, prepared) or (NO_ROWS,)
+        return noted({"source": self._source, "count": count, "truncated": truncated}, notes)
 
     def endpoint_info(self) -> dict[str, Any]:
-        """Say what the endpoint is: name, authority, address, prefixes declared for you."""
+        """Return the endpoint's name, authority and address, and the prefixes declared for you."""
         config = self.config
-        # Those of the endpoint's own come first: the common ones are known by heart.
+        # The endpoint's own come first: the common ones are well known.
         prefixes = list({**config.prefixes, **config.namespaces}.items())
-        labels = [self._show(NamedNode(name)) for name in config.label_properties]
+        properties = [self._show(NamedNode(name)) for name in config.label_properties]
         kept = fit(prefixes, MOST_PREFIX_CHARS, least=0)
-        kept_labels = fit(labels, MOST_LABEL_CHARS, least=0)
+        kept_labels = fit(properties, MOST_LABEL_CHARS, least=0)
         notes = []
         if left := len(prefixes) - len(kept):
             notes.append(f"{left} more prefixes are declared; a full IRI needs none")
-        if left := len(labels) - len(kept_labels):
+        if left := len(properties) - len(kept_labels):
             notes.append(f"{left} more label properties; sparql_find searches all")
         info = {
             "source": self._source,
@@ -230,40 +283,100 @@ class SPARQLTools(Asking):
             "max_rows": config.max_rows,
             "truncated": bool(notes),
         }
-        return info | ({"note": "; ".join(notes)} if notes else {})
+        return noted(info, notes)
+
+    # -- asking ---------------------------------------------------------------------------
+
+    def _iri(self, text: str) -> str:
+        if not isinstance(text, str):
+            hint = "give it as text, e.g. 'rdfs:label'"
+            raise ToolError(f"{brief_repr(text)} is not an IRI", hint=hint, code="not-an-iri")
+        try:
+            return to_iri(text, self.config.namespaces).value
+        except QueryError as error:
+            raise _tool_error(error, error.hint, cut(error.what, MOST_IRI_CHARS)) from error
+
+    def _prepare(self, query: str, limit: int | None) -> PreparedQuery:
+        return self._try(lambda: self._client.prepare(query, limit=limit), query)
+
+    def _try(self, find: Callable[[], T], query: str = "") -> T:
+        try:
+            return find()
+        except _FAILURES as error:
+            raise self._failed(query, error) from error
+
+    def _failed(self, query: str, error: QueryError | EndpointError | UsageError) -> ToolError:
+        if isinstance(error, EndpointError):
+            return _tool_error(error, "try again once")
+        if isinstance(error, UsageError):
+            return _tool_error(error, "nothing in the query can fix this")
+        meant: Iterable[object] = ()
+        # The schema may have to be requested: not from an endpoint that is already slow.
+        if isinstance(query, str) and query and not isinstance(error, QueryTimeoutError):
+            try:
+                meant = explain_error(query, error, self.schema, self.config.namespaces)
+            except UsageError as broken:
+                meant = (_no_hint(broken),)
+        return _tool_error(error, "; ".join(filter(None, (*map(str, meant), error.hint))))
+
+    def _count_some(self, query: str, error: QueryError) -> Result:
+        """Count the same among some solutions, after counting all has failed."""
+        fewer = bounded_count(query)
+        try:
+            if fewer is None:
+                raise error
+            return self._client.query(fewer)
+        except QueryError:
+            raise self._failed(query, error) from error
+        except (EndpointError, UsageError) as gone:
+            raise self._failed(query, gone) from gone
+
+    def _explained(
+        self, find: Callable[..., list[Finding]], prepared: PreparedQuery
+    ) -> tuple[str, ...]:
+        run, namespaces = probe_run(self.config), self.config.namespaces
+        try:
+            return as_lines(find(prepared, self.schema, run, namespaces=namespaces))
+        except UsageError as broken:
+            return (_no_hint(broken),)
+
+    def _no_class(self, iri: str, written: str) -> str:
+        try:
+            known = self._client.query(f"ASK {{ {self.profile.within(f'<{iri}> ?p ?o')} }}")
+        except _FAILURES:
+            known = BooleanResult(False)
+        written = cut(written, MOST_IRI_CHARS)
+        if isinstance(known, BooleanResult) and known.value:
+            return f"{written} is a resource, not a class: sparql_describe({written!r}) shows it"
+        return f"nothing is of class {written}; sparql_classes() lists classes"
+
+    # -- showing --------------------------------------------------------------------------
 
     def _look(self, ref: RefLike) -> tuple[Ref, Result, list[str]]:
-        """Return a handle, what it names, and what there is to say of it."""
+        """Return a handle, its result, and notes on it."""
         handle = self.store.ref(ref)
         result: Result = self.store.get(ref, "results|graph|boolean")
         asked = self._asked.get(handle.key)
         if asked is None:
             return handle, result, []
-        if asked.found is None:
-            asked.found = self._findings(asked, result)
-        return handle, result, [note for note in (asked.note, *asked.found) if note]
-
-    def _findings(self, asked: Asked, result: Result) -> tuple[str, ...]:
-        if is_empty(result, asked.prepared):
-            return self._why_empty(asked.prepared)
-        if not bare_columns(result):
-            return ()
-        return self._explained(lint, asked.prepared)
+        if asked.findings is None:
+            asked.findings = ()
+            if is_empty(result, asked.prepared):
+                asked.findings = self._explained(explain_empty, asked.prepared) or (NO_ROWS,)
+            elif _has_empty_column(result):
+                asked.findings = self._explained(lint, asked.prepared)
+        return handle, result, [note for note in (asked.note, *asked.findings) if note]
 
     def _rows(self, ref: RefLike, start: int, end: int, note: str, full: bool) -> Rows:
         handle, result, notes = self._look(ref)
-        if note:
-            notes = [note, *notes]
+        notes = [note, *notes] if note else notes
+        most, namespaces = self.config.max_rows, self.config.namespaces
         return show_rows(
-            handle,
-            result,
-            start,
-            end,
-            notes,
-            most=self.config.max_rows,
-            namespaces=self.config.namespaces,
-            whole=full is True,
+            handle, result, start, end, notes, most=most, namespaces=namespaces, whole=full is True
         )
+
+    def _show(self, term: Term | None) -> str | int | float | bool | None:
+        return compact(term, self.config.namespaces)
 
     def _about(self, about: describing.About) -> list[dict[str, Any]]:
         return [
@@ -279,8 +392,48 @@ class SPARQLTools(Asking):
         ]
         plural = "classes" if name == "class" else "properties"
         notes = [note, *found.notes]
-        if self._explore(lambda: self.profile.in_graphs):
-            notes.append(
-                "the data are in named graphs only: write GRAPH ?g { ... } around patterns"
-            )
+        if self._try(lambda: self.profile.in_graphs):
+            notes.append("the data are in named graphs only: put GRAPH ?g { ... } around patterns")
         return self._listing(f"sparql_{plural}", plural, items, limit, notes, via=found.via)
+
+    def _listing(
+        self,
+        tool: str,
+        name: str,
+        items: list[dict[str, Any]],
+        limit: int,
+        notes: Iterable[str],
+        **rest: Any,
+    ) -> dict[str, Any]:
+        """Return `limit` of the items; one item more shows that the list is cut."""
+        kept = fit(items[:limit])
+        truncated = len(kept) < len(items)
+        how = ""
+        if truncated:
+            most = CAPS[tool].most
+            how = "raise limit or ask more narrowly"
+            if len(kept) < min(limit, len(items)):
+                how = f"one return holds no more; {PAGING}"
+            elif limit >= most:
+                how = f"{most} is the maximum of {tool}; {PAGING}"
+            how = f"there may be more: {how}"
+        listing = {"source": self._source, **rest, "count": len(kept), name: kept}
+        return noted(listing | {"truncated": truncated}, [*notes, how])
+
+
+def _has_empty_column(result: Result) -> bool:
+    """Return whether a column has no value in any row, as a misspelt OPTIONAL leaves it."""
+    if not isinstance(result, TableResult | GraphResult) or not result.n_rows:
+        return False
+    return any(column.null_count == result.n_rows for column in result.table.columns)
+
+
+def _tool_error(
+    error: QueryError | EndpointError | UsageError, hint: str, what: str = ""
+) -> ToolError:
+    fields = dict(error.fields)
+    return ToolError(what or error.what, where=error.where, hint=hint, code=error.code, **fields)
+
+
+def _no_hint(error: UsageError) -> str:
+    return f"no suggestion is possible: {cut(error.what, MOST_IRI_CHARS)}"

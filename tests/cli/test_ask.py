@@ -14,9 +14,9 @@ from dspy.utils import DummyLM
 from forest import write_forest
 from rich.console import Console
 
-from reasoningbank.cli import ask as command
 from reasoningbank.cli.steps import Steps, print_query
 from reasoningbank.corpus import Pack
+from reasoningbank.experiment import ask as command
 from reasoningbank.memory import MemoryItem, Snapshot
 from reasoningbank.trajectory import Recorder
 
@@ -59,7 +59,7 @@ def test_the_pipeline_shows_its_steps_as_they_complete(
     assert named(said) == [
         "detect", "retrieve", "constrain", "synthesise", "validate", "fix", "validate", "output",
     ]  # fmt: skip
-    assert "returns no rows" in said.err
+    assert "[validate] 0 rows; " in said.err
     assert EMPTY in said.err
     assert "\x1b" not in said.err + said.out
     # The answer alone is on standard output, the query as it was written.
@@ -79,7 +79,7 @@ def test_the_graph_shows_its_nodes(cli: Cli, replies: Any, forest: Pack) -> None
         "write", "execute", "verify", "output",
     ]  # fmt: skip
     assert said.out.startswith(QUERY + "\n")
-    assert "nothing was found against it" in said.out
+    assert "not calibrated" in said.out
     assert "confidence 0." in said.out
 
 

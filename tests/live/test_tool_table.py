@@ -10,7 +10,7 @@ import pytest
 
 from reasoningbank.refs import Ref
 from reasoningbank.tools import EndpointTools, SPARQLTools
-from reasoningbank.tools.bounds import MAX_CHARS
+from reasoningbank.tools.returns import MAX_CHARS
 
 from .public import PublicEndpoint, endpoints
 

@@ -15,7 +15,7 @@ from mcp_calls import answer, line
 
 from reasoningbank.ldp import LDPServer
 from reasoningbank.mcp import ProgramLimits, Settings
-from reasoningbank.tools.bounds import MAX_CHARS
+from reasoningbank.tools.returns import MAX_CHARS
 
 if TYPE_CHECKING:
     from conftest import Serving

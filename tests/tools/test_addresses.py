@@ -12,7 +12,7 @@ from reasoningbank.corpus import known_packs
 from reasoningbank.errors import ToolError
 from reasoningbank.sparql import EndpointConfig, OxigraphServer
 from reasoningbank.tools import EndpointTools
-from reasoningbank.tools.addresses import is_public
+from reasoningbank.tools.endpoint_tools import is_public
 
 from .forest import write_forest
 
@@ -47,14 +47,14 @@ def test_in_a_run_only_its_own_packs_are_read(
     others = ("uniprot", "ontology/uniprot/", str(known_packs()["uniprot"]))
     wrong = (str(tmp_path), str(forest / "examples"), "../forest", "/etc", "forrest")
     for path in (*others, *wrong):
-        with pytest.raises(ToolError, match=r"packs at hand: forest$"):
+        with pytest.raises(ToolError, match=r"available packs: forest$"):
             tools.federated_endpoints(path)
 
 
 def test_a_run_without_a_pack_reads_none() -> None:
     made = EndpointTools([EndpointConfig("https://any.example/sparql/", "Any")])
     for path in ("", "uniprot"):
-        with pytest.raises(ToolError, match="packs at hand: none"):
+        with pytest.raises(ToolError, match="available packs: none"):
             made.federated_endpoints(path)
 
 

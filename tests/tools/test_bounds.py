@@ -8,7 +8,7 @@ import pytest
 
 from reasoningbank.errors import ToolError
 from reasoningbank.tools import CAPS
-from reasoningbank.tools.bounds import MAX_CHARS, bounded_limit, fit
+from reasoningbank.tools.returns import MAX_CHARS, bounded_limit, fit
 
 
 @pytest.mark.parametrize("tool", CAPS)

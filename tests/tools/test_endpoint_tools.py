@@ -21,8 +21,8 @@ from reasoningbank.errors import ToolError
 from reasoningbank.refs import Ref, RefStore
 from reasoningbank.sparql import EndpointConfig, OxigraphServer
 from reasoningbank.tools import CAPS, EndpointTools
-from reasoningbank.tools.bounds import MAX_CHARS
-from reasoningbank.tools.registry_view import endpoint_in_full
+from reasoningbank.tools.endpoint_tools import endpoint_in_full
+from reasoningbank.tools.returns import MAX_CHARS
 
 from .forest import MANY, write_forest
 from .guard import guarded
@@ -156,7 +156,7 @@ def test_an_unknown_endpoint_names_the_nearest(tools: EndpointTools) -> None:
         tools.endpoint_detail(ref, "Rivers")
     with pytest.raises(ToolError, match=r"it names Forest, .* and 53 more"):
         tools.endpoint_detail(ref, "zzzz")
-    with pytest.raises(ToolError, match="no name"):
+    with pytest.raises(ToolError, match="no endpoint was named"):
         tools.endpoint_detail(ref, "")
 
 
@@ -296,7 +296,7 @@ def faulty() -> Iterator[FaultyServer]:
         (Answer(404, b"nothing"), "service description: HTTP 404"),
         (Answer(200, b"<html>hi</html>", {"Content-Type": "text/html"}), "a web page came"),
         (Answer(200, b"", {"Content-Type": "text/turtle"}), "the answer is empty"),
-        (Answer(200, b"%PDF", {"Content-Type": "application/pdf"}), "application/pdf, no RDF"),
+        (Answer(200, b"%PDF", {"Content-Type": "application/pdf"}), "application/pdf, not RDF"),
     ],
     ids=["404", "page", "empty", "pdf"],
 )

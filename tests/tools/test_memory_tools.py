@@ -11,7 +11,7 @@ import pytest
 
 from reasoningbank.errors import ReasoningBankError, RecordError, ToolError, UsageError
 from reasoningbank.tools import CAPS, Consulted, MemoryTools
-from reasoningbank.tools.bounds import MAX_CHARS
+from reasoningbank.tools.returns import MAX_CHARS
 
 
 class Shelf:

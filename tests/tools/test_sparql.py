@@ -15,7 +15,7 @@ from reasoningbank.errors import ToolError
 from reasoningbank.refs import Ref, RefStore
 from reasoningbank.sparql import BooleanResult, EndpointConfig, OxigraphServer, SPARQLClient
 from reasoningbank.tools import CAPS, Rows, SPARQLTools
-from reasoningbank.tools.bounds import MAX_CHARS
+from reasoningbank.tools.returns import MAX_CHARS
 
 from .calls import ALL, CALLS
 
@@ -354,7 +354,7 @@ def test_closing_releases_what_is_its_own_and_nothing_else(trees: EndpointConfig
 def test_a_lowered_limit_is_said_wherever_the_rows_are_looked_at(tools: SPARQLTools) -> None:
     above = tools.sparql_query(ALL, limit=100_000)
     for note in (tools.sparql_stats(above)["note"], tools.sparql_peek(above).note):
-        assert "limit lowered from 100000 to 200, the most sparql_query gives" in note
+        assert "limit lowered from 100000 to 200, the maximum of sparql_query" in note
     own = tools.sparql_query(ALL + " LIMIT 50", limit=10)
     assert own.rows == 10
     for note in (tools.sparql_stats(own)["note"], tools.sparql_slice(own).note):
@@ -420,7 +420,7 @@ def test_an_empty_result_is_explained_once(
     first = tools.sparql_peek(ref)
     assert "t:Tree" in first.note
     tools.sparql_query("ASK {}")
-    monkeypatch.setattr(tools, "_why_empty", lambda _: pytest.fail("asked twice"))
+    monkeypatch.setattr(tools, "_explained", lambda *_: pytest.fail("asked twice"))
     assert tools.sparql_slice(ref).note == tools.sparql_stats(ref)["note"] == first.note
 
 
@@ -449,7 +449,7 @@ def test_data_in_named_graphs_are_explored_all_the_same(tmp_path: Path) -> None:
         tools = SPARQLTools(EndpointConfig(server.url))
         classes = tools.sparql_classes()
         assert classes["classes"] == [{"class": "<http://e/C>", "count": 1}]
-        assert "write GRAPH ?g" in classes["note"]
+        assert "put GRAPH ?g" in classes["note"]
         assert tools.sparql_find("apple")["results"][0]["uri"] == "<http://e/a>"
         assert tools.sparql_describe("http://e/a")["count"] == 2
         assert tools.sparql_sample("http://e/C")["example"]

@@ -11,7 +11,7 @@ import pytest
 from reasoningbank.errors import ToolError
 from reasoningbank.sparql import EndpointConfig
 from reasoningbank.tools import CAPS, SPARQLTools
-from reasoningbank.tools.bounds import MAX_CHARS
+from reasoningbank.tools.returns import MAX_CHARS
 
 from .calls import ALL, DEAD
 
@@ -40,7 +40,7 @@ def test_at_the_most_a_list_does_not_ask_for_a_larger_limit(tools: SPARQLTools) 
         assert "raise limit or ask" in call(2)["note"]
         for n in (CAPS[name].most, 5_000):
             note = call(n)["note"]
-            assert f"there may be more: {CAPS[name].most} is the most {name} gives" in note
+            assert f"there may be more: {CAPS[name].most} is the maximum of {name}" in note
             assert "use sparql_query with LIMIT and OFFSET" in note
             assert "raise limit" not in note
 
@@ -55,7 +55,7 @@ def test_where_characters_end_a_list_a_larger_limit_is_not_asked_for(tools: SPAR
 def test_at_the_endpoints_most_rows_a_larger_limit_is_not_asked_for(tools: SPARQLTools) -> None:
     ref = tools.sparql_query(ALL, limit=200)
     for note in (tools.sparql_stats(ref)["note"], tools.sparql_slice(ref, 190, 200).note):
-        assert "no limit gives them" in note
+        assert "than any limit gives" in note
         assert "raise limit" not in note
 
 

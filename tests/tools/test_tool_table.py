@@ -10,7 +10,7 @@ import pytest
 from reasoningbank.refs import Ref
 from reasoningbank.sparql import EndpointConfig
 from reasoningbank.tools import SPARQLTools
-from reasoningbank.tools.bounds import MAX_CHARS
+from reasoningbank.tools.returns import MAX_CHARS
 
 #: Patterns stand in a GRAPH clause, which all three endpoints answer alike.
 TAXA = "SELECT ?t ?name WHERE { GRAPH ?g { ?t a up:Taxon ; up:scientificName ?name } }"

@@ -1,0 +1,172 @@
+"""One question outside a run: open what an agent needs, let it answer, look at the rows."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from reasoningbank.agents import Attempt, make_agent
+from reasoningbank.corpus import Task, load_pack, load_shacl_tasks
+from reasoningbank.errors import ModelError, ToolError, UsageError
+from reasoningbank.experiment.config import Arm, Experiment
+from reasoningbank.experiment.context import NOTHING, RunContext, open_context
+from reasoningbank.experiment.memory_sources import opened
+from reasoningbank.experiment.plan import hidden_tasks
+from reasoningbank.experiment.settings import EndpointSettings
+from reasoningbank.experiment.trial import attempt_task
+from reasoningbank.lm import open_lm
+from reasoningbank.memory import MemoryBank
+from reasoningbank.nl2sparql import asked_language
+from reasoningbank.tools import SPARQLTools
+from reasoningbank.trajectory import Event
+
+__all__ = ["AskResult", "Solver", "ask", "open_solver"]
+
+#: Rows of an answer.
+MAX_ROWS = 20
+
+
+@dataclass(frozen=True)
+class AskResult:
+    """The answer to one question.
+
+    Attributes:
+        sparql: The query, or None if the agent wrote none.
+        rows: Its first 20 rows, terms as agents see them.
+        note: What to know about the rows, e.g. that the query does not run.
+        attempt: Status, usage and trajectory.
+        memory: Ids of the memory items that were shown.
+    """
+
+    sparql: str | None
+    rows: Sequence[dict[str, Any]]
+    note: str
+    attempt: Attempt
+    memory: tuple[str, ...] = ()
+
+
+class Solver:
+    """An agent with an open endpoint and model; made by `open_solver`."""
+
+    def __init__(
+        self, context: RunContext, arm: Arm, corpus: Sequence[Task], bank: MemoryBank | None
+    ) -> None:
+        assert context.pack is not None
+        self._context = context
+        self._pack = context.pack
+        self._arm = arm
+        self._corpus = corpus
+        self._bank = bank
+        self._experiment = Experiment(name="ask", pack=str(context.pack.root), arms=(arm,))
+
+    def ask(self, question: str, watch: Callable[[Event], None] | None = None) -> AskResult:
+        """Answer a question.
+
+        Args:
+            question: In natural language.
+            watch: Called with each event of the trajectory as it is recorded.
+
+        Raises:
+            UsageError: If the question is empty.
+            ModelError: If the endpoint or the model failed.
+        """
+        if not question.strip():
+            raise UsageError("the question is empty", code="empty-question")
+        language = asked_language(question, self._pack)
+        task = Task("ask", question, "", self._pack.endpoint, language=language)
+        recall = NOTHING
+        if self._bank is not None:
+            # Retrieval is slow to import.
+            from reasoningbank.experiment.recall import recalled
+
+            recall = recalled(self._context, self._pack, self._corpus, self._arm, task, self._bank)
+        attempt = attempt_task(
+            self._context, self._experiment, self._arm, task, recall=recall, watch=watch
+        )
+        if attempt.status == "error":
+            raise ModelError(attempt.error)
+        shown = tuple(str(one["id"]) for one in (recall.event or {}).get("items", ()))
+        rows, note = self._rows(attempt.sparql)
+        return AskResult(attempt.sparql, rows, note, attempt, shown)
+
+    def _rows(self, sparql: str | None) -> tuple[Sequence[dict[str, Any]], str]:
+        if sparql is None:
+            return [], ""
+        tools = SPARQLTools(self._context.endpoint, client=self._context.client)
+        try:
+            shown = tools.sparql_peek(tools.sparql_query(sparql), MAX_ROWS)
+        except ToolError as error:
+            return [], f"the query does not run: {error}"
+        return list(shown), shown.note
+
+
+@contextlib.contextmanager
+def open_solver(
+    agent: str = "rlm",
+    *,
+    pack: str = "uniprot",
+    lm: str = "local",
+    url: str | None = None,
+    memory: Path | None = None,
+    snapshot: str = "",
+    on_notice: Callable[[str], None] = lambda _: None,
+) -> Iterator[Solver]:
+    """Open endpoint, model and memory for the length of a block.
+
+    Args:
+        agent: ``rlm``, ``react``, ``direct``, ``rag``, ``graph`` or ``algebra``.
+        pack: A pack's name or folder.
+        lm: ``local``, or a LiteLLM name.
+        url: A running endpoint to query instead of the pack's own.
+        memory: A bank, a file of items, or a run, whose items are retrieved for each question.
+        snapshot: Which snapshot of a run.
+        on_notice: Called with a line before something slow is opened.
+
+    Raises:
+        UsageError: If a name is unknown, or the agent needs a gold query.
+        SetupError: If the machine lacks something.
+    """
+    if make_agent(agent).sees_gold:
+        raise UsageError(
+            f"{agent} answers only tasks that have a gold query",
+            hint="choose rlm, react, direct, rag, graph or algebra",
+            code="needs-gold",
+        )
+    if snapshot and memory is None:
+        raise UsageError("a snapshot needs a run", where="--snapshot", hint="name it with --memory")
+    loaded = load_pack(pack)
+    source = {"source": "bank", "bank": str(memory)} if memory else {"source": "none"}
+    arm = Arm.model_validate({"name": "ask", "agent": agent, "lm": lm, "memory": source})
+    corpus = load_shacl_tasks(pack)
+    with contextlib.ExitStack() as stack:
+        bank = stack.enter_context(opened(memory, snapshot)) if memory else None
+        on_notice(f"opening {loaded.name} and {lm} …")
+        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        model = stack.enter_context(open_lm(lm))
+        context = stack.enter_context(
+            open_context(
+                loaded,
+                scratch,
+                endpoint=EndpointSettings(url=url) if url else None,
+                models={lm: model},
+                hidden=hidden_tasks(corpus, ()),
+            )
+        )
+        yield Solver(context, arm, corpus, bank)
+
+
+def ask(
+    question: str, agent: str = "rlm", *, pack: str = "uniprot", lm: str = "local", **options: Any
+) -> AskResult:
+    """Answer one question; `open_solver` says what the arguments mean and answers several.
+
+    Examples:
+        >>> result = ask("Which taxa are mammals?", "direct")  # doctest: +SKIP
+        >>> print(result.sparql, result.rows)  # doctest: +SKIP
+    """
+    with open_solver(agent, pack=pack, lm=lm, **options) as solver:
+        return solver.ask(question)

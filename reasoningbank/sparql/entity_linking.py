@@ -1,0 +1,230 @@
+"""Entity linking: the resources that a question names, by exact lookup.
+
+A small model confuses accessions, labels and resources; the endpoint knows which is which. Nothing
+is guessed: words that are not found exactly stay as they are. Entity linking before the query is
+written is the first step of most question answering systems over knowledge graphs (Diefenbach et
+al., Core techniques of question answering systems over knowledge bases, KAIS 2018, section 5).
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pyoxigraph import Literal, NamedNode
+
+from reasoningbank.errors import QueryError
+from reasoningbank.sparql.client import SPARQLClient
+from reasoningbank.sparql.endpoint import EndpointConfig
+from reasoningbank.sparql.results import TableResult
+from reasoningbank.sparql.terms import compact
+
+__all__ = ["EntityLinker", "Mention"]
+
+logger = logging.getLogger(__name__)
+
+#: Most words of a name, candidates looked up, and mentions returned.
+MOST_WORDS = 6
+MOST_CANDIDATES = 400
+MOST_MENTIONS = 5
+#: A name of more resources than this is an ordinary word.
+MOST_MEANT = 3
+
+_TOKEN = re.compile(r"[^\s\"“”„«»‘’?!;,()]+")
+#: Properties that name things, by their own names.
+_NAMING = re.compile(r"(?i)(?:label|name|symbol|title)$")
+_CLOSING = re.compile(r"[\"”»’]?")
+_QUOTED = re.compile(r"[\"“„«‘]([^\"“”„«»‘’]+)[\"”»’]")
+
+
+@dataclass(frozen=True)
+class Mention:
+    """Words of a question that name one resource.
+
+    Attributes:
+        words: The words, as in the question.
+        name: The resource as a query may write it; several, if the words name each of them.
+        classes: Its classes, as IRIs.
+    """
+
+    words: str
+    name: str
+    classes: tuple[str, ...] = ()
+
+
+class EntityLinker:
+    """Finds the resources that questions name; thread-safe.
+
+    Results are cached. If a query fails, its part finds nothing, and the next call for the same
+    question queries the endpoint again.
+
+    Args:
+        client: Sends two queries per question.
+        endpoint: Its namespaces are tried for identifiers.
+        languages: Language tags of the names; names without a tag are always included.
+    """
+
+    def __init__(
+        self, client: SPARQLClient, endpoint: EndpointConfig, languages: Sequence[str] = ()
+    ) -> None:
+        self._client = client
+        self._namespaces = endpoint.namespaces
+        self._spaces = tuple(dict.fromkeys(endpoint.prefixes.values()))
+        self._labels = frozenset(endpoint.label_properties)
+        self._languages = tuple(languages)
+        self._known: dict[str, tuple[Mention, ...]] = {}
+
+    def mentions(self, question: str) -> tuple[Mention, ...]:
+        """Return the mentions of a question in the order of its words, at most five.
+
+        Identifiers are tried in every namespace of the endpoint's prefixes; names are compared
+        with the labels of resources. Of overlapping mentions the longest is used.
+
+        Raises:
+            EndpointError: If the endpoint cannot be reached.
+        """
+        known = self._known.get(question)
+        if known is None:
+            known, whole = self._found(question)
+            if whole:
+                self._known[question] = known
+        return known
+
+    def kinds(self, question: str) -> frozenset[str]:
+        """Return the classes of the resources that a question names, as IRIs."""
+        return frozenset(of for mention in self.mentions(question) for of in mention.classes)
+
+    def annotated(self, question: str) -> str:
+        """Return a question with the names of its resources written after their words."""
+        for mention in reversed(self.mentions(question)):
+            end = _place(mention.words, question).stop
+            end += len(_CLOSING.match(question, end)[0])  # type: ignore[index]
+            question = f"{question[:end]} ({mention.name}){question[end:]}"
+        return question
+
+    def _found(self, question: str) -> tuple[tuple[Mention, ...], bool]:
+        """Return the mentions of a question, and whether all queries succeeded."""
+        whole = True
+        found: dict[str, Mention] = {}
+        for ask in (self._names, self._identifiers):
+            try:
+                found |= {mention.words: mention for mention in ask(question)}
+            except QueryError as error:
+                # The question can be used without; the endpoint may answer the next time.
+                logger.warning("entity linking failed for a question: %s", error)
+                whole = False
+        kept: list[tuple[int, Mention]] = []
+        taken: list[range] = []
+        for words in sorted(found, key=lambda words: (-len(words), words)):
+            span = _place(words, question)
+            if len(kept) < MOST_MENTIONS and not any(
+                span.start < other.stop and other.start < span.stop for other in taken
+            ):
+                kept.append((span.start, found[words]))
+                taken.append(span)
+        return tuple(mention for _, mention in sorted(kept, key=lambda pair: pair[0])), whole
+
+    def _identifiers(self, question: str) -> list[Mention]:
+        spelled = {
+            space + name: token
+            for token in dict.fromkeys(_trimmed(_TOKEN.findall(question)))
+            if any(map(str.isdigit, token))
+            for space in self._spaces
+            for name in dict.fromkeys((token, token.rpartition(":")[2]))
+            if _is_local_name(name)
+        }
+        if not spelled:
+            return []
+        candidates = list(spelled)[:MOST_CANDIDATES]
+        rows = self._rows(
+            f"""SELECT DISTINCT ?x ?class WHERE {{
+                VALUES ?x {{ {" ".join(f"<{iri}>" for iri in candidates)} }}
+                ?x ?p ?o . OPTIONAL {{ ?x a ?class }} }}"""
+        )
+        classes: dict[str, list[str]] = {}
+        for x, of in rows:
+            # An engine may spell an IRI differently in its answer.
+            if isinstance(x, NamedNode) and x.value in spelled:
+                named = classes.setdefault(x.value, [])
+                named += _iris([of])
+        return [
+            Mention(spelled[iri], str(compact(NamedNode(iri), self._namespaces)), tuple(of))
+            for iri, of in classes.items()
+        ]
+
+    def _names(self, question: str) -> list[Mention]:
+        spelled = _spellings(question)
+        candidates = list(spelled)[:MOST_CANDIDATES]
+        if not candidates:
+            return []
+        values = [str(Literal(text)) for text in candidates]
+        values += [
+            str(Literal(text, language=tag)) for tag in self._languages for text in candidates
+        ]
+        rows = self._rows(
+            f"""SELECT ?name ?p ?class (COUNT(DISTINCT ?x) AS ?n) (SAMPLE(?x) AS ?one) WHERE {{
+                VALUES ?name {{ {" ".join(values)} }}
+                ?x ?p ?name ; a ?class }} GROUP BY ?name ?p ?class"""
+        )
+        named: dict[str, dict[str, tuple[str, ...]]] = {}
+        for name, p, of, n, one in rows:
+            if not (isinstance(name, Literal) and isinstance(p, NamedNode)):
+                continue
+            # A name that several resources have identifies no single one.
+            if not (isinstance(n, Literal) and int(n.value) == 1 and isinstance(one, NamedNode)):
+                continue
+            words = spelled.get(name.value)
+            if words is None:
+                continue
+            if p.value not in self._labels and not _NAMING.search(p.value):
+                continue
+            of_words = named.setdefault(words, {})
+            short = str(compact(one, self._namespaces))
+            of_words[short] = tuple(dict.fromkeys((*of_words.get(short, ()), *_iris([of]))))
+        return [
+            Mention(words, ", ".join(sorted(found)), tuple(c for of in found.values() for c in of))
+            for words, found in named.items()
+            if len(found) <= MOST_MEANT
+        ]
+
+    def _rows(self, query: str) -> Iterable[Sequence[object]]:
+        result = self._client.query(query)
+        assert isinstance(result, TableResult), "a SELECT has a table"
+        return result.rows()
+
+
+def _place(words: str, question: str) -> range:
+    """Return the position of the first occurrence of words as whole words."""
+    whole = re.search(rf"(?<!\w){re.escape(words)}(?!\w)", question)
+    start = whole.start() if whole else question.index(words)
+    return range(start, start + len(words))
+
+
+def _iris(terms: Iterable[object]) -> tuple[str, ...]:
+    return tuple(term.value for term in terms if isinstance(term, NamedNode))
+
+
+def _trimmed(tokens: Iterable[str]) -> list[str]:
+    return [token.rstrip(".:'") for token in tokens]
+
+
+def _is_local_name(text: str) -> bool:
+    """Return whether an IRI may end with a text."""
+    return re.fullmatch(r"[\w.~:/+-]+", text) is not None
+
+
+def _spellings(question: str) -> Mapping[str, str]:
+    """Return the names that a question may contain, each with the words it comes from."""
+    tokens = [(match.start(), match.end()) for match in _TOKEN.finditer(question)]
+    found: dict[str, str] = {}
+    for quoted in _QUOTED.findall(question):
+        found.setdefault(quoted, quoted)
+    for length in range(MOST_WORDS, 0, -1):
+        for first in range(len(tokens) - length + 1):
+            words = question[tokens[first][0] : tokens[first + length - 1][1]].rstrip(".:'")
+            if len(words) > 2 and not words.isnumeric():
+                for spelled in (words, words[0].upper() + words[1:]):
+                    found.setdefault(spelled, words)
+    return found

@@ -1,0 +1,275 @@
+"""What every tool return obeys: caps on rows and characters, source, and how to get the rest."""
+
+from __future__ import annotations
+
+import json
+import reprlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, TypeVar
+
+from reasoningbank.errors import ToolError
+from reasoningbank.refs import Ref
+from reasoningbank.sparql import (
+    BooleanResult,
+    GraphResult,
+    Result,
+    TableResult,
+    Term,
+    compact,
+    full,
+)
+from reasoningbank.sparql.terms import cut
+
+__all__ = ["CAPS", "Cap", "Handle", "Rows", "bounded_limit", "brief_repr", "fit", "noted", "page",
+           "show_rows", "show_stats"]  # fmt: skip
+
+#: Characters of one return, of one uncut value, and of what an agent gave, repeated in an error.
+MAX_CHARS, FULL_CHARS, REPEATED_CHARS = 6_000, 5_000, 60
+#: Characters of the names of columns: of one in a row, of one in a note, of all in the stats.
+NAME_CHARS, NOTED_CHARS, COLUMNS_CHARS = 200, 60, 4_000
+MORE = "the endpoint has more rows: raise limit or narrow the query"
+MORE_THAN_MOST = (
+    "the endpoint has more rows than any limit gives: narrow the query, or page with "
+    "ORDER BY, LIMIT and OFFSET"
+)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Cap:
+    """How many items a tool returns by default and at most."""
+
+    default: int
+    most: int
+
+
+#: Hard caps of the tools.
+CAPS = {
+    "sparql_classes": Cap(50, 100),
+    "sparql_properties": Cap(50, 100),
+    "sparql_find": Cap(20, 50),
+    "sparql_peek": Cap(5, 20),
+    "sparql_slice": Cap(50, 50),
+    "sparql_describe": Cap(20, 50),
+    "sparql_sample": Cap(10, 50),
+    "endpoints_list": Cap(10, 50),
+    "data_graphs": Cap(20, 50),
+    "service_desc_graphs": Cap(20, 50),
+    "service_desc_features": Cap(50, 50),
+    "service_desc_sample": Cap(10, 20),
+    "memory_search": Cap(5, 20),
+}
+
+
+class Handle(Ref, dict[str, Any]):
+    """A `Ref` that is also a dict, since sandboxes pass results on as JSON."""
+
+    def __init__(self, ref: Ref) -> None:
+        Ref.__init__(self, ref.key, ref.dtype, ref.rows, ref.sz, ref.source)
+        dict.__init__(self, asdict(ref))
+
+
+class Rows(list[dict[str, Any]]):
+    """A bounded list of rows, one dict of compact values per row.
+
+    Attributes:
+        source: Name of the endpoint the rows come from.
+        total: Rows behind the handle.
+        truncated: Whether rows or characters were left out.
+        note: How to get the rest; empty if nothing is missing.
+
+    Examples:
+        >>> rows = Rows([{"n": 1}], source="UniProt", total=3, truncated=True, note="2 more")
+        >>> rows
+        [{'n': 1}]
+        (2 more)
+        >>> rows == [{"n": 1}], rows.total
+        (True, 3)
+    """
+
+    def __init__(
+        self,
+        items: Iterable[dict[str, Any]] = (),
+        *,
+        source: str = "",
+        total: int = 0,
+        truncated: bool = False,
+        note: str = "",
+    ) -> None:
+        super().__init__(items)
+        self.source = source
+        self.total = total
+        self.truncated = truncated
+        self.note = note
+
+    def __repr__(self) -> str:
+        shown = super().__repr__()
+        return f"{shown}\n({self.note})" if self.note else shown
+
+    __str__ = __repr__
+
+
+def brief_repr(value: object) -> str:
+    """Return what an agent gave, as an error or a note repeats it: at most 60 characters."""
+    try:
+        return reprlib.repr(value)[:REPEATED_CHARS]
+    except ValueError:  # Python writes no number of more than 4,300 digits.
+        return "a number of too many digits"
+
+
+def bounded_limit(tool: str, limit: int, most: int | None = None) -> tuple[int, str]:
+    """Return the limit a call gets and, if it was lowered, a note that says so."""
+    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
+        raise ToolError(
+            f"the limit of {tool} is {brief_repr(limit)}, not a positive whole number",
+            hint="give a number from 1",
+            code="bad-limit",
+            tool=tool,
+        )
+    most = CAPS[tool].most if most is None else most
+    if limit > most:
+        return most, f"limit lowered from {brief_repr(limit)} to {most}, the maximum of {tool}"
+    return limit, ""
+
+
+def fit(items: Iterable[T], max_chars: int = MAX_CHARS, *, least: int = 1) -> list[T]:
+    """Return the leading items that fit in `max_chars` of JSON, but at least `least`."""
+    used = 0
+    kept: list[T] = []
+    for item in items:
+        used += len(json.dumps(item, ensure_ascii=False, default=str))
+        if len(kept) >= least and used > max_chars:
+            break
+        kept.append(item)
+    return kept
+
+
+def noted(shown: dict[str, Any], notes: Iterable[str]) -> dict[str, Any]:
+    """Return a tool's return with its notes, if there are any."""
+    text = "; ".join(note for note in notes if note)
+    return shown | ({"note": text} if text else {})
+
+
+def page(
+    tool: str,
+    key: str,
+    name: str,
+    items: Sequence[Any],
+    show: Callable[[Any], dict[str, Any]],
+    *,
+    limit: int,
+    start: int,
+    source: str,
+    empty: str = "",
+    parameter: str = "limit",
+    extra: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return some of the items behind a handle; a note names the call for the rest."""
+    limit, lowered = bounded_limit(tool, limit)
+    if isinstance(start, bool) or not isinstance(start, int) or start < 0:
+        what, hint = f"the start of {tool} is {brief_repr(start)}", "give a whole number from 0"
+        raise ToolError(what, hint=hint, code="bad-start", tool=tool)
+    if start and start >= len(items):
+        what = f"{key} has only {len(items)} {name}, and the start is {brief_repr(start)}"
+        raise ToolError(what, hint="give a smaller start", code="bad-start", tool=tool)
+    kept = fit([show(item) for item in items[start : start + limit]])
+    following = start + len(kept)
+    left = len(items) - following
+    call = f'{tool}("{key}", {parameter}={CAPS[tool].most}, start={following})'
+    notes = [lowered, f"{left} more: {call}" if left else "", "" if items else empty]
+    counts = {"total": len(items), "count": len(kept)}
+    shown = {"source": source, **(extra or {}), **counts, name: kept, "truncated": left > 0}
+    return noted(shown, notes)
+
+
+# -- what is behind a handle of a query -------------------------------------------------------
+
+
+def show_stats(ref: Ref, result: Result, notes: Iterable[str], *, most: int) -> dict[str, Any]:
+    """Return the rows, size and columns of a handle, and whether it was cut."""
+    stats: dict[str, Any] = {"source": ref.source, "rows": ref.rows, "sz": ref.sz}
+    if isinstance(result, BooleanResult):
+        return noted(stats | {"boolean": result.value, "truncated": False}, notes)
+    columns = fit(result.variables, COLUMNS_CHARS, least=0)
+    left = len(result.variables) - len(columns)
+    more = f"{left} more columns: SELECT fewer, or give them short names" if left else ""
+    stats |= {"cols": columns, "truncated": result.truncated or left > 0}
+    return noted(stats, [*notes, more, _more(result, most)])
+
+
+def show_rows(
+    ref: Ref,
+    result: Result,
+    start: int,
+    end: int,
+    notes: Sequence[str],
+    *,
+    most: int,
+    namespaces: Mapping[str, str],
+    whole: bool = False,
+) -> Rows:
+    """Return the rows from `start` to `end`, compact or, if `whole`, as N-Triples writes them."""
+    if isinstance(result, BooleanResult):
+        return Rows([{"boolean": result.value}], source=ref.source, total=1, note="; ".join(notes))
+    if start > result.n_rows or (start == result.n_rows and start > 0):
+        raise ToolError(
+            f"{ref.key} has only {result.n_rows} rows, and the slice starts at {brief_repr(start)}",
+            hint=f"slice from 0 to {result.n_rows}",
+            code="bad-slice",
+            rows=result.n_rows,
+        )
+
+    def show(term: Term | None) -> Any:
+        return _uncut(term) if whole else compact(term, namespaces)
+
+    items = fit(
+        {name: show(term) for name, term in zip(result.variables, row, strict=True)}
+        for row in result.rows(start, end)
+    )
+    left_out: list[str] = []
+    if items:
+        items[0], left_out = _narrow(items[0])
+    named = ", ".join(cut(name, NOTED_CHARS) for name in left_out[:10])
+    stop = start + len(items)
+    rest = ref.rows - stop
+    following = f"{rest} more rows: sparql_slice({ref.key!r}, {stop}, {stop + 50})"
+    said = [
+        *notes,
+        f"columns left out, too long: {named}" if left_out else "",
+        following if rest > 0 else _more(result, most),
+    ]
+    return Rows(
+        items,
+        source=ref.source,
+        total=ref.rows,
+        truncated=rest > 0 or bool(left_out) or result.truncated,
+        note="; ".join(note for note in said if note),
+    )
+
+
+def _more(result: TableResult | GraphResult, most: int) -> str:
+    if not result.truncated:
+        return ""
+    return MORE if result.n_rows < most else MORE_THAN_MOST
+
+
+def _uncut(term: Term | None) -> str | None:
+    text = None if term is None else full(term)
+    if text is None or len(text) <= FULL_CHARS:
+        return text
+    return f"{text[:FULL_CHARS]}… ({len(text)} characters; SUBSTR in a query gives the rest)"
+
+
+def _narrow(row: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Return the columns that fit in one return, and the others' names."""
+    kept: dict[str, Any] = {}
+    used = 0
+    for name, value in row.items():
+        size = len(json.dumps({name: value}, ensure_ascii=False))
+        if used + size > MAX_CHARS and (kept or len(name) > NAME_CHARS):
+            continue
+        used += size
+        kept[name] = value
+    return kept, [name for name in row if name not in kept]
