@@ -20,7 +20,7 @@ BANKS = ROOT / "experiments" / "banks"
 @pytest.fixture(scope="module")
 def script() -> Any:
     spec = importlib.util.spec_from_file_location(
-        "make_exemplars", ROOT / "scripts" / "make_exemplars.py"
+        "make_examples_bank", ROOT / "scripts" / "make_examples_bank.py"
     )
     assert spec is not None
     assert spec.loader is not None

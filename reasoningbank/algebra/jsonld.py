@@ -53,11 +53,6 @@ def graph_from_quads(quads: Iterable[pyoxigraph.Quad | pyoxigraph.Triple]) -> Gr
 
     Raises:
         ProgramError: If a statement holds a triple term.
-
-    Examples:
-        >>> quads = pyoxigraph.parse("_:a <http://e/p> '01' .", pyoxigraph.RdfFormat.TURTLE)
-        >>> [o.n3() for o in graph_from_quads(quads).objects()]
-        ['"01"']
     """
     blanks = BlankNodes()
     graph = Graph()

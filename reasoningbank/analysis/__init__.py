@@ -7,7 +7,7 @@ sub-packages of their own.
 
 from typing import TYPE_CHECKING, Any
 
-from reasoningbank.analysis.comparison import Comparison, adjust, compare_arms
+from reasoningbank.analysis.comparison import ArmComparison, adjust, compare_arms
 from reasoningbank.analysis.leakage import Leak, Leakage, LeakageAudit
 from reasoningbank.analysis.memory import ArmMemory, MemoryRecords, MemoryUse, StreamMemory
 from reasoningbank.analysis.run_comparison import RunComparison, compare_runs
@@ -45,10 +45,10 @@ if TYPE_CHECKING:
     from reasoningbank.analysis.frames import Frames, load, write_parquet
 
 __all__ = [
+    "ArmComparison",
     "ArmMemory",
     "ArmRows",
     "ArmSummary",
-    "Comparison",
     "Frames",
     "Interval",
     "Leak",

@@ -6,13 +6,12 @@ tables that `scripts/generate.py` writes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-__all__ = ["COLUMNS", "Column", "columns_of", "columns_page"]
+__all__ = ["COLUMNS", "TIME", "Column", "columns_of", "columns_page"]
 
-TEXT, INTEGER, NUMBER, FLAG = "str", "int64", "float64", "bool"
-MAYBE_INTEGER, MAYBE_FLAG, TIME = "Int64", "boolean", "datetime64[us, UTC]"
+TIME = "datetime64[us, UTC]"
 
 
 class Column(NamedTuple):
@@ -32,223 +31,206 @@ class Column(NamedTuple):
     long: bool = False
 
 
-_KEYS = (
-    Column("run", TEXT, "name of the run: its folder, with enough of the path to be unique"),
-    Column("arm", TEXT, "the system under test"),
-    Column("task", TEXT, "id of the task"),
-    Column("seed", INTEGER, "the repeat; in learning runs the task permutation"),
+def _columns(text: str) -> Iterator[Column]:
+    """Read lines of name, type and meaning; a star marks long texts."""
+    for line in text.strip().splitlines():
+        name, kind, meaning = line.split(maxsplit=2)
+        dtype = TIME if kind == "time" else kind.removesuffix("*")
+        yield Column(name, dtype, meaning, kind.endswith("*"))
+
+
+_KEYS = tuple(
+    _columns("""
+run str name of the run: its folder, with enough of the path to be unique
+arm str the system under test
+task str id of the task
+seed int64 the repeat; in learning runs the task permutation
+""")
 )
 
-_TRIALS = (
-    Column("step", MAYBE_INTEGER, "position in a learning stream, from 0; missing outside streams"),
-    Column("group", TEXT, "group of the task: tasks that share a template"),
-    Column("complexity", TEXT, "complexity class of the task"),
-    Column("form", TEXT, "query form of the gold query"),
-    Column("question", TEXT, "the question"),
-    Column("agent", TEXT, "agent of the arm, from the manifest"),
-    Column("lm", TEXT, "model of the arm, from the manifest"),
-    Column("model", TEXT, "model, from its fingerprint"),
-    Column("memory", TEXT, "snapshot of the memory bank that the agent could see"),
-    Column("items_shown", INTEGER, "different memory items that it was shown"),
-    Column("started", TIME, "start"),
-    Column("status", TEXT, "how the attempt ended"),
-    Column("budget", TEXT, "the budget that ended it, if one did"),
-    Column("error", TEXT, "one line, if something went wrong"),
-    Column("verdict", TEXT, "status of the verdict; missing after an infrastructure error"),
-    Column("codes", TEXT, "codes of the verdict's findings, separated by blanks"),
-    Column("reason", TEXT, "the verdict's findings as text"),
-    Column("outcome", TEXT, "status and verdict in a word or two"),
-    Column("judged", FLAG, "counts in rates: no infrastructure error, no defective gold query"),
-    Column("strict", MAYBE_FLAG, "strict match; missing if not judged"),
-    Column("lenient", MAYBE_FLAG, "match with extra columns allowed; missing if not judged"),
-    Column("precision", NUMBER, "row precision; missing if not judged"),
-    Column("recall", NUMBER, "row recall; missing if not judged"),
-    Column("f1", NUMBER, "row F1; missing if not judged"),
-    Column("n_gold", MAYBE_INTEGER, "rows of the gold result"),
-    Column("n_predicted", MAYBE_INTEGER, "rows of the predicted result"),
-    Column("sparql", TEXT, "the submitted query"),
-    Column("gold", TEXT, "the gold query; missing in records without it"),
-    Column("lm_calls", INTEGER, "model calls that the model answered"),
-    Column("cached_calls", INTEGER, "model calls answered from a cache of responses"),
-    Column("prompt_tokens", INTEGER, "prompt tokens"),
-    Column("completion_tokens", INTEGER, "generated tokens"),
-    Column("cached_prompt_tokens", INTEGER, "prompt tokens found in the server's prefix cache"),
-    Column("tokens", INTEGER, "prompt and generated tokens"),
-    Column("tool_calls", INTEGER, "tool calls, including failed ones"),
-    Column("tool_errors", INTEGER, "tool calls that failed"),
-    Column("turns", INTEGER, "turns of the agent's loop"),
-    Column("seconds", NUMBER, "wall time of the attempt"),
-    Column("judge_seconds", NUMBER, "duration of judging"),
-    Column("dollars", NUMBER, "price; missing if the model has none"),
-    Column("attempts", INTEGER, "attempts of which one was chosen; 1 without sampling"),
-    Column("tries", INTEGER, "runs of the trial, including infrastructure errors"),
-    Column("file", TEXT, "the record, relative to the run's folder"),
-    Column("answer", TEXT, "the answer in words", long=True),
-)
-
-_EVENTS = (
-    Column("event", INTEGER, "position in the trajectory, from 0"),
-    Column("kind", TEXT, "kind of the event"),
-    Column("turn", INTEGER, "model calls of the agent so far; 0 before the first"),
-    Column("parent", MAYBE_INTEGER, "the event that it belongs to"),
-    Column("at", NUMBER, "seconds since the start of the trial"),
-    Column("seconds", NUMBER, "duration"),
-    Column("tool", TEXT, "the tool, for tool calls and results"),
-    Column("error", TEXT, "the error, if it is or has one"),
-    Column("data", TEXT, "everything the event holds, as JSON", long=True),
-)
-
-_TOOL_CALLS = (
-    Column("event", INTEGER, "the call's position in the trajectory"),
-    Column("order", INTEGER, "the call's position among the trial's calls, from 0"),
-    Column("turn", INTEGER, "model calls of the agent so far"),
-    Column("tool", TEXT, "the tool"),
-    Column("at", NUMBER, "seconds since the start of the trial"),
-    Column("seconds", NUMBER, "duration; missing if the trial ended first"),
-    Column("ok", FLAG, "whether it returned without an error before the trial ended"),
-    Column("error", TEXT, "the error, one line"),
-    Column("error_code", TEXT, "the error's code; missing in records without codes"),
-    Column("infrastructure", FLAG, "whether the endpoint failed, not the agent"),
-    Column("opened", TEXT, "handles among the arguments, separated by blanks"),
-    Column("made", TEXT, "handle that it returned"),
-    Column("rows", MAYBE_INTEGER, "items behind the returned handle"),
-    Column("result_chars", MAYBE_INTEGER, "length of the result as JSON"),
-    Column("arguments", TEXT, "its arguments, as JSON", long=True),
-    Column("result", TEXT, "its result, as JSON", long=True),
-)
-
-_LM_CALLS = (
-    Column("event", INTEGER, "the call's position in the trajectory"),
-    Column("turn", INTEGER, "model calls of the agent so far, including this one"),
-    Column("role", TEXT, "the caller: solver, judge, …"),
-    Column("model", TEXT, "name of the model"),
-    Column("at", NUMBER, "seconds since the start of the trial"),
-    Column("seconds", NUMBER, "duration"),
-    Column("prompt_tokens", MAYBE_INTEGER, "prompt tokens, if known"),
-    Column("completion_tokens", MAYBE_INTEGER, "generated tokens, if known"),
-    Column("cached_prompt_tokens", MAYBE_INTEGER, "prompt tokens found in the prefix cache"),
-    Column("dollars", NUMBER, "price; missing if the model has none"),
-    Column("from_cache", FLAG, "whether a cache of responses answered"),
-    Column("finish_reason", TEXT, "why the model stopped, if known"),
-    Column("prompt_s", NUMBER, "seconds to process the prompt, if a local server reports them"),
-    Column("generation_s", NUMBER, "seconds to generate, if a local server reports them"),
-    Column("error", TEXT, "the error, if the call failed"),
-    Column("messages", TEXT, "the messages sent, as JSON", long=True),
-    Column("response", TEXT, "the response", long=True),
-)
-
-_JUDGEMENTS = (
-    Column("judge", TEXT, "the judge, e.g. `lm:local`"),
-    Column("success", MAYBE_FLAG, "its verdict; missing if it reached none"),
-    Column("strict", MAYBE_FLAG, "the execution judge's strict match; missing if not judged"),
-    Column("confidence", NUMBER, "its confidence, 0 to 1"),
-    Column("seconds", NUMBER, "duration"),
-    Column("tokens", MAYBE_INTEGER, "prompt and generated tokens"),
-    Column("dollars", NUMBER, "price; missing if the model has none"),
-    Column("reason", TEXT, "its reason", long=True),
-)
-
-_RETRIEVALS = (
-    Column("event", INTEGER, "the retrieval's position in the trajectory"),
-    Column("rank", INTEGER, "rank of the item, from 0"),
-    Column("item", TEXT, "id of the memory item"),
-    Column("title", TEXT, "its title"),
-    Column("src", TEXT, "its source: success, failure, contrast, seed or gold"),
-    Column("score", NUMBER, "retrieval score"),
-    Column("item_task", TEXT, "task from which the item was learned"),
-    Column("item_trial", TEXT, "trial from which the item was learned"),
-    Column("tokens", MAYBE_INTEGER, "tokens of all items of this retrieval"),
-    Column("query", TEXT, "the search query", long=True),
-    Column("text", TEXT, "the item as it was shown", long=True),
-)
-
-_FILTERED_OUT = (
-    Column("event", INTEGER, "the retrieval, as in `events`"),
-    Column("item", TEXT, "id of the memory item"),
-    Column("code", TEXT, "code of the reason"),
-    Column("reason", TEXT, "why the leakage filter removed it"),
-)
-
-_STEPS = (
-    Column("step", INTEGER, "position in the stream, from 0"),
-    Column("trial", TEXT, "the trial, as its record's path"),
-    Column("before", TEXT, "snapshot of the bank before the step"),
-    Column("after", TEXT, "snapshot of the bank after the step"),
-    Column("bank", MAYBE_INTEGER, "active items after the step; missing without a snapshot"),
-    Column("retrieved", INTEGER, "items shown"),
-    Column("added", INTEGER, "items stored"),
-    Column("merged", INTEGER, "items merged into an existing one"),
-    Column("changed", INTEGER, "changes by consolidation"),
-    Column("rejected", INTEGER, "distilled items that were not stored"),
-    Column("used", TEXT, "judge whose verdict decided what was learned"),
-    Column("success", MAYBE_FLAG, "that verdict; missing if it reached none"),
-    Column("execution", MAYBE_FLAG, "the execution judge's verdict"),
-    Column("tokens", INTEGER, "tokens of distillation"),
-    Column("seconds", NUMBER, "seconds of distillation and consolidation"),
-)
-
-_REJECTIONS = (
-    Column("step", INTEGER, "position in the stream, from 0"),
-    Column("src", TEXT, "source that the item would have had"),
-    Column("title", TEXT, "its title"),
-    Column("code", TEXT, "code of the reason; `uncoded` in records without codes"),
-    Column("reason", TEXT, "why it was not stored"),
-    Column("text", TEXT, "the item", long=True),
-)
-
-_MEMORY_ITEMS = (
-    Column("run", TEXT, "name of the run"),
-    Column("arm", TEXT, "arm of the trial from which the item was learned"),
-    Column("task", TEXT, "task from which the item was learned"),
-    Column("seed", MAYBE_INTEGER, "seed of the trial from which the item was learned"),
-    Column("snapshot", TEXT, "snapshot of the bank that holds the item"),
-    Column("item", TEXT, "id: the hash of its content"),
-    Column("title", TEXT, "its title"),
-    Column("description", TEXT, "one line"),
-    Column("src", TEXT, "its source: success, failure, contrast, seed or gold"),
-    Column("tags", TEXT, "tags, separated by blanks"),
-    Column("scope", TEXT, "the endpoint or pack that it is about"),
-    Column("status", TEXT, "active, superseded or retired"),
-    Column("superseded_by", TEXT, "item that replaced it, if any"),
-    Column("evidence", INTEGER, "experiences that it is based on"),
-    Column("trial", TEXT, "trial from which it was learned"),
-    Column("judge", TEXT, "judge whose verdict it is based on"),
-    Column("model", TEXT, "model that wrote it"),
-    Column("made", TIME, "when it was written, if known"),
-    Column("retrieved", INTEGER, "how often it was shown"),
-    Column("success", INTEGER, "showings followed by success"),
-    Column("failure", INTEGER, "showings followed by failure"),
-    Column("helped", INTEGER, "tasks that failed without memory and succeeded with it"),
-    Column("hurt", INTEGER, "tasks that succeeded without memory and failed with it"),
-    Column("content", TEXT, "the item itself", long=True),
-    Column("pattern", TEXT, "its query or code skeleton", long=True),
-)
+#: One row of each frame, and its columns besides run, arm, task and seed.
+_FRAMES = {
+    "trials": ("trial", """
+step Int64 position in a learning stream, from 0; missing outside streams
+group str group of the task: tasks that share a template
+complexity str complexity class of the task
+form str query form of the gold query
+question str the question
+agent str agent of the arm, from the manifest
+lm str model of the arm, from the manifest
+model str model, from its fingerprint
+memory str snapshot of the memory bank that the agent could see
+items_shown int64 different memory items that it was shown
+started time start
+status str how the attempt ended
+budget str the budget that ended it, if one did
+error str one line, if something went wrong
+verdict str status of the verdict; missing after an infrastructure error
+codes str codes of the verdict's findings, separated by blanks
+reason str the verdict's findings as text
+outcome str status and verdict in a word or two
+judged bool counts in rates: no infrastructure error, no defective gold query
+strict boolean strict match; missing if not judged
+lenient boolean match with extra columns allowed; missing if not judged
+precision float64 row precision; missing if not judged
+recall float64 row recall; missing if not judged
+f1 float64 row F1; missing if not judged
+n_gold Int64 rows of the gold result
+n_predicted Int64 rows of the predicted result
+sparql str the submitted query
+gold str the gold query; missing in records without it
+lm_calls int64 model calls that the model answered
+cached_calls int64 model calls answered from a cache of responses
+prompt_tokens int64 prompt tokens
+completion_tokens int64 generated tokens
+cached_prompt_tokens int64 prompt tokens found in the server's prefix cache
+tokens int64 prompt and generated tokens
+tool_calls int64 tool calls, including failed ones
+tool_errors int64 tool calls that failed
+turns int64 turns of the agent's loop
+seconds float64 wall time of the attempt
+judge_seconds float64 duration of judging
+dollars float64 price; missing if the model has none
+attempts int64 attempts of which one was chosen; 1 without sampling
+tries int64 runs of the trial, including infrastructure errors
+file str the record, relative to the run's folder
+answer str* the answer in words
+"""),
+    "events": ("event of a trajectory", """
+event int64 position in the trajectory, from 0
+kind str kind of the event
+turn int64 model calls of the agent so far; 0 before the first
+parent Int64 the event that it belongs to
+at float64 seconds since the start of the trial
+seconds float64 duration
+tool str the tool, for tool calls and results
+error str the error, if it is or has one
+data str* everything the event holds, as JSON
+"""),
+    "tool_calls": ("tool call, with its result joined", """
+event int64 the call's position in the trajectory
+order int64 the call's position among the trial's calls, from 0
+turn int64 model calls of the agent so far
+tool str the tool
+at float64 seconds since the start of the trial
+seconds float64 duration; missing if the trial ended first
+ok bool whether it returned without an error before the trial ended
+error str the error, one line
+error_code str the error's code; missing in records without codes
+infrastructure bool whether the endpoint failed, not the agent
+opened str handles among the arguments, separated by blanks
+made str handle that it returned
+rows Int64 items behind the returned handle
+result_chars Int64 length of the result as JSON
+arguments str* its arguments, as JSON
+result str* its result, as JSON
+"""),
+    "lm_calls": ("model call", """
+event int64 the call's position in the trajectory
+turn int64 model calls of the agent so far, including this one
+role str the caller: solver, judge, …
+model str name of the model
+at float64 seconds since the start of the trial
+seconds float64 duration
+prompt_tokens Int64 prompt tokens, if known
+completion_tokens Int64 generated tokens, if known
+cached_prompt_tokens Int64 prompt tokens found in the prefix cache
+dollars float64 price; missing if the model has none
+from_cache bool whether a cache of responses answered
+finish_reason str why the model stopped, if known
+prompt_s float64 seconds to process the prompt, if a local server reports them
+generation_s float64 seconds to generate, if a local server reports them
+error str the error, if the call failed
+messages str* the messages sent, as JSON
+response str* the response
+"""),
+    "judgements": ("trial and judge other than the execution judge", """
+judge str the judge, e.g. `lm:local`
+success boolean its verdict; missing if it reached none
+strict boolean the execution judge's strict match; missing if not judged
+confidence float64 its confidence, 0 to 1
+seconds float64 duration
+tokens Int64 prompt and generated tokens
+dollars float64 price; missing if the model has none
+reason str* its reason
+"""),
+    "retrievals": ("memory item shown in a trial", """
+event int64 the retrieval's position in the trajectory
+rank int64 rank of the item, from 0
+item str id of the memory item
+title str its title
+src str its source: success, failure, contrast, seed or gold
+score float64 retrieval score
+item_task str task from which the item was learned
+item_trial str trial from which the item was learned
+tokens Int64 tokens of all items of this retrieval
+query str* the search query
+text str* the item as it was shown
+"""),
+    "filtered_out": ("memory item that the leakage filter removed from a trial's retrieval", """
+event int64 the retrieval, as in `events`
+item str id of the memory item
+code str code of the reason
+reason str why the leakage filter removed it
+"""),
+    "steps": ("step of a learning stream", """
+step int64 position in the stream, from 0
+trial str the trial, as its record's path
+before str snapshot of the bank before the step
+after str snapshot of the bank after the step
+bank Int64 active items after the step; missing without a snapshot
+retrieved int64 items shown
+added int64 items stored
+merged int64 items merged into an existing one
+changed int64 changes by consolidation
+rejected int64 distilled items that were not stored
+used str judge whose verdict decided what was learned
+success boolean that verdict; missing if it reached none
+execution boolean the execution judge's verdict
+tokens int64 tokens of distillation
+seconds float64 seconds of distillation and consolidation
+"""),
+    "rejections": ("item that was distilled in a stream and not stored", """
+step int64 position in the stream, from 0
+src str source that the item would have had
+title str its title
+code str code of the reason; `uncoded` in records without codes
+reason str why it was not stored
+text str* the item
+"""),
+    "memory_items": ("memory item in a snapshot of the bank", """
+run str name of the run
+arm str arm of the trial from which the item was learned
+task str task from which the item was learned
+seed Int64 seed of the trial from which the item was learned
+snapshot str snapshot of the bank that holds the item
+item str id: the hash of its content
+title str its title
+description str one line
+src str its source: success, failure, contrast, seed or gold
+tags str tags, separated by blanks
+scope str the endpoint or pack that it is about
+status str active, superseded or retired
+superseded_by str item that replaced it, if any
+evidence int64 experiences that it is based on
+trial str trial from which it was learned
+judge str judge whose verdict it is based on
+model str model that wrote it
+made time when it was written, if known
+retrieved int64 how often it was shown
+success int64 showings followed by success
+failure int64 showings followed by failure
+helped int64 tasks that failed without memory and succeeded with it
+hurt int64 tasks that succeeded without memory and failed with it
+content str* the item itself
+pattern str* its query or code skeleton
+"""),
+}  # fmt: skip
 
 #: Columns by frame, including long ones.
 COLUMNS: Mapping[str, tuple[Column, ...]] = {
-    "trials": _KEYS + _TRIALS,
-    "events": _KEYS + _EVENTS,
-    "tool_calls": _KEYS + _TOOL_CALLS,
-    "lm_calls": _KEYS + _LM_CALLS,
-    "judgements": _KEYS + _JUDGEMENTS,
-    "retrievals": _KEYS + _RETRIEVALS,
-    "filtered_out": _KEYS + _FILTERED_OUT,
-    "steps": _KEYS + _STEPS,
-    "rejections": _KEYS + _REJECTIONS,
-    "memory_items": _MEMORY_ITEMS,
-}
-
-_ONE_ROW = {
-    "trials": "trial",
-    "events": "event of a trajectory",
-    "tool_calls": "tool call, with its result joined",
-    "lm_calls": "model call",
-    "judgements": "trial and judge other than the execution judge",
-    "retrievals": "memory item shown in a trial",
-    "filtered_out": "memory item that the leakage filter removed from a trial's retrieval",
-    "steps": "step of a learning stream",
-    "rejections": "item that was distilled in a stream and not stored",
-    "memory_items": "memory item in a snapshot of the bank",
+    name: (() if name == "memory_items" else _KEYS) + tuple(_columns(text))
+    for name, (_, text) in _FRAMES.items()
 }
 
 
@@ -261,8 +243,8 @@ def columns_page() -> str:
     """Return the columns of all frames as Markdown tables."""
     parts = []
     for frame, columns in COLUMNS.items():
-        lines = [f"### `{frame}`: one row per {_ONE_ROW[frame]}", "", "| column | type | meaning |"]
-        lines.append("|---|---|---|")
+        lines = [f"### `{frame}`: one row per {_FRAMES[frame][0]}", ""]
+        lines += ["| column | type | meaning |", "|---|---|---|"]
         for column in columns:
             mark = " (with `texts=True`)" if column.long else ""
             lines.append(f"| `{column.name}` | {column.dtype} | {column.meaning}{mark} |")

@@ -34,11 +34,11 @@ from reasoningbank.analysis.statistics import (
 )
 from reasoningbank.analysis.tables import counted, finite, number
 
-__all__ = ["Comparison", "adjust", "compare_arms"]
+__all__ = ["ArmComparison", "adjust", "compare_arms"]
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ArmComparison:
     """What is known of the difference between two arms.
 
     Attributes:
@@ -176,7 +176,7 @@ def compare_arms(
     unit: Unit = "task",
     names: tuple[str, str] | None = None,
     planned: tuple[int, int] | None = None,
-) -> Comparison | None:
+) -> ArmComparison | None:
     """Compare two arms on the tasks that both have judged.
 
     With one run per task and a binary metric: McNemar's mid-p and Tango's interval. Otherwise each
@@ -214,7 +214,7 @@ def compare_arms(
     to_do = planned or (0, 0)
     every = {s.task for s in (*one, *two)}
     defective = {s.task for s in (*one, *two) if s.fate == "defective"} - set(shared)
-    return Comparison(
+    return ArmComparison(
         first=names[0] if names else one[0].arm,
         second=names[1] if names else two[0].arm,
         metric=metric,
@@ -244,7 +244,7 @@ def compare_arms(
     )
 
 
-def adjust(family: Sequence[Comparison], to_come: int = 0) -> tuple[Comparison, ...]:
+def adjust(family: Sequence[ArmComparison], to_come: int = 0) -> tuple[ArmComparison, ...]:
     """Return comparisons with Holm's correction over all of them that could be tested.
 
     Args:

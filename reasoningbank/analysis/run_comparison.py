@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from reasoningbank.agents import asks_model
-from reasoningbank.analysis.comparison import Comparison, adjust, compare_arms
+from reasoningbank.analysis.comparison import ArmComparison, adjust, compare_arms
 from reasoningbank.analysis.leakage import LeakageAudit
 from reasoningbank.analysis.memory import MemoryRecords
 from reasoningbank.analysis.scores import Metric, Plan, Score, Unit, metric_of, unit_of
@@ -48,7 +48,7 @@ class RunComparison:
     shared: int
     only_first: int
     only_second: int
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[ArmComparison, ...]
     unpaired: tuple[str, ...]
     notes: tuple[str, ...]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from reasoningbank.analysis.comparison import Comparison
+from reasoningbank.analysis.comparison import ArmComparison
 from reasoningbank.analysis.memory import ArmMemory, StreamMemory
 from reasoningbank.analysis.summary import ArmSummary, Online, RunSummary
 from reasoningbank.analysis.tables import Cells, Table, counts, ends, number, pair, share
@@ -94,7 +94,7 @@ def arm_table(
 
 
 def comparison_table(
-    comparisons: Sequence[Comparison], title: str, *, narrow: bool = False
+    comparisons: Sequence[ArmComparison], title: str, *, narrow: bool = False
 ) -> Table:
     """Return one row per comparison; the names of both arms share a column if `narrow`."""
     names = ("arms",) if narrow else ("first", "second")

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from reasoningbank.analysis.comparison import Comparison, adjust, compare_arms
+from reasoningbank.analysis.comparison import ArmComparison, adjust, compare_arms
 from reasoningbank.analysis.leakage import Leakage, LeakageAudit
 from reasoningbank.analysis.memory import ArmMemory, MemoryRecords, MemoryTally
 from reasoningbank.analysis.scores import (
@@ -200,7 +200,7 @@ class Online:
 
     arms: tuple[ArmSummary, ...]
     curves: Mapping[str, LearningCurve]
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[ArmComparison, ...]
     judges: Mapping[str, Agreement]
     errors: int = 0
     defective: int = 0
@@ -243,10 +243,10 @@ class RunSummary:
     arms: tuple[ArmSummary, ...]
     metric: str = "strict"
     unit: str = "task"
-    comparison: Comparison | None = None
-    claims: tuple[Comparison, ...] = ()
+    comparison: ArmComparison | None = None
+    claims: tuple[ArmComparison, ...] = ()
     waiting: tuple[tuple[str, str], ...] = ()
-    others: tuple[Comparison, ...] = ()
+    others: tuple[ArmComparison, ...] = ()
     online: Online | None = None
     memory: tuple[ArmMemory, ...] = ()
     code: tuple[CodeChange, ...] = ()
@@ -325,7 +325,7 @@ def summarise(
         by_arm.setdefault(score.arm, []).append(score)
     tested = {name: held_out(trials) for name, trials in by_arm.items()}
 
-    def compared(first: str, second: str) -> Comparison | None:
+    def compared(first: str, second: str) -> ArmComparison | None:
         planned = (plan.trials(first), plan.trials(second))
         arms = tested.get(first, []), tested.get(second, [])
         return compare_arms(*arms, metric=metric, unit=unit, planned=planned)
@@ -538,7 +538,7 @@ def _whole(trials: Sequence[Score]) -> list[Score]:
 
 def _against_control(
     learned: Sequence[Score], control: Sequence[Score], metric: Metric, unit: Unit, to_do: int
-) -> Comparison | None:
+) -> ArmComparison | None:
     """Compare a learning arm with its control, in every permutation of the learning arm."""
     known = by_permutation(control)
     missing = sorted({trial.seed for trial in learned} - set(known))

@@ -25,7 +25,7 @@ from reasoningbank.analysis.tables import counts
 from reasoningbank.cli import output
 
 if TYPE_CHECKING:
-    from reasoningbank.analysis import ArmSummary, Comparison, Leakage, RunSummary
+    from reasoningbank.analysis import ArmComparison, ArmSummary, Leakage, RunSummary
 
 __all__ = ["print_comparisons", "print_summary"]
 
@@ -82,7 +82,7 @@ def print_summary(summary: RunSummary, title: str) -> None:
     _line(f"leakage: {summary.leakage.sentence()}")
 
 
-def print_comparisons(comparisons: Sequence[Comparison], title: str) -> None:
+def print_comparisons(comparisons: Sequence[ArmComparison], title: str) -> None:
     """Print one line per comparison, and its sentence."""
     output.show(comparison_table(comparisons, title, narrow=output.console.is_terminal))
     for comparison in comparisons:

@@ -9,11 +9,11 @@ import copy
 import hashlib
 import sqlite3
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,8 +67,10 @@ class Retrieved:
     pattern: float
 
 
-class Retriever(Protocol):
+class Retriever(ABC):
     """Finds examples for a question."""
+
+    examples: tuple[PackExample, ...]
 
     def retrieve(
         self,
@@ -79,11 +81,32 @@ class Retriever(Protocol):
         without_groups: Collection[str] = (),
         without_ids: Collection[str] = (),
     ) -> list[Retrieved]:
-        """Return the best examples, best first, without those of some groups and ids."""
-        ...
+        """Return the best examples, best first; ties by id.
+
+        Args:
+            question: A question, in any of the pack's languages.
+            top_k: Most examples.
+            patterns: What the question needs; detected by default.
+            without_groups: Groups to exclude, in an evaluation the question's (leave-group-out).
+            without_ids: Examples to exclude (leave-one-out).
+        """
+        kept = [
+            number
+            for number, one in enumerate(self.examples)
+            if one.group not in without_groups and one.id not in without_ids
+        ]
+        if top_k < 1 or not question.strip() or not kept:
+            return []
+        return self._ranked(question, kept, patterns)[:top_k]
+
+    @abstractmethod
+    def _ranked(
+        self, question: str, kept: Sequence[int], patterns: Collection[Detected] | None
+    ) -> list[Retrieved]:
+        """Return the examples with the kept numbers, best first."""
 
 
-class RandomRetriever:
+class RandomRetriever(Retriever):
     """Returns random examples, the baseline of every retriever; the same for the same question.
 
     Args:
@@ -95,27 +118,18 @@ class RandomRetriever:
         self.examples = tuple(examples)
         self._seed = seed
 
-    def retrieve(
-        self,
-        question: str,
-        top_k: int = 5,
-        *,
-        patterns: Collection[Detected] | None = None,
-        without_groups: Collection[str] = (),
-        without_ids: Collection[str] = (),
+    def _ranked(
+        self, question: str, kept: Sequence[int], patterns: Collection[Detected] | None
     ) -> list[Retrieved]:
-        """Return random examples; the arguments are those of `HybridRetriever.retrieve`."""
-
         def rank(example: PackExample) -> str:
             key = f"{self._seed}\0{question}\0{example.id}"
             return hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()
 
-        kept = _kept(self.examples, without_groups, without_ids)
-        chosen = sorted((self.examples[number] for number in kept), key=rank)[: max(top_k, 0)]
+        chosen = sorted((self.examples[number] for number in kept), key=rank)
         return [Retrieved(example, 0.0, 0.0, 0.0, 0.0) for example in chosen]
 
 
-class HybridRetriever:
+class HybridRetriever(Retriever):
     """Ranks examples by three scores, each from 0 to 1; several threads may use it.
 
     Quoted names, codes and numbers are masked for the dense score, since the shape of a query does
@@ -173,31 +187,11 @@ class HybridRetriever:
         self._words = WordIndex(sqlite3.connect(":memory:", check_same_thread=False))
         self._words.add((number, content_words(text)) for number, text in enumerate(texts))
 
-    def retrieve(
-        self,
-        question: str,
-        top_k: int = 5,
-        *,
-        patterns: Collection[Detected] | None = None,
-        without_groups: Collection[str] = (),
-        without_ids: Collection[str] = (),
+    def _ranked(
+        self, question: str, kept: Sequence[int], patterns: Collection[Detected] | None
     ) -> list[Retrieved]:
-        """Return the best examples, best first; ties by id.
-
-        Args:
-            question: A question, in any of the pack's languages.
-            top_k: Most examples.
-            patterns: What the question needs; detected by default.
-            without_groups: Groups to exclude, in an evaluation the question's (leave-group-out).
-            without_ids: Examples to exclude (leave-one-out).
-        """
-        if top_k < 1 or not question.strip():
-            return []
         if patterns is None:
             patterns = self._detector.detect(question) if self._detector else ()
-        kept = _kept(self.examples, without_groups, without_ids)
-        if not kept:
-            return []
         semantic, lexical = self._texts(question, kept)
         shares = {one.pattern: one.score for one in patterns}
         found = []
@@ -211,7 +205,7 @@ class HybridRetriever:
             score = sum(w * p for w, p in zip(self.weights, parts, strict=True))
             found.append(Retrieved(example, round(score / sum(self.weights), 6), *parts))
         found.sort(key=lambda one: (-one.score, one.example.id))
-        return found[:top_k]
+        return found
 
     def _texts(
         self, question: str, kept: Sequence[int]
@@ -227,16 +221,6 @@ class HybridRetriever:
         span = high - low
         semantic = {n: round((near[n] - low) / span, 6) if span > 0 else 1.0 for n in kept}
         return semantic, _best(self._of, found, shares)
-
-
-def _kept(
-    examples: Sequence[PackExample], without_groups: Collection[str], without_ids: Collection[str]
-) -> list[int]:
-    return [
-        number
-        for number, example in enumerate(examples)
-        if example.group not in without_groups and example.id not in without_ids
-    ]
 
 
 def _best(

@@ -73,7 +73,7 @@ def other_rows(stage: Stage) -> None:
 
 
 ANSWERS, FEATURES = "answers.sqlite", "query-features.sqlite"
-ANEW = "computed anew"
+ANEW = "computing the gold again"
 
 CACHES = [
     Fault(
@@ -114,7 +114,7 @@ CACHES = [
     ),
     Fault(
         "other bytes in the answers' cache",
-        poisoned(execute(ANSWERS, "UPDATE contents SET body = substr(body, 1, 30)")),
+        poisoned(execute(ANSWERS, "UPDATE entries SET value = substr(value, 1, 30)")),
         "",
         0,
         6,
@@ -135,7 +135,7 @@ CACHES = [
     ),
     Fault(
         "other values in the features' cache",
-        poisoned(execute(FEATURES, "UPDATE features SET value = '{\"score\": 99}'")),
+        poisoned(execute(FEATURES, "UPDATE entries SET value = '{\"score\": 99}'")),
         "",
         0,
         6,

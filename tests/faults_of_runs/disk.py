@@ -45,7 +45,7 @@ def full_for_a_while(stage: Stage) -> Done:
     stage.model.answer = wordy
     stage.experiment(retries={"write_s": 30})
     command = stage.begin(disk_quota)
-    wait_for(command, "tried again")
+    wait_for(command, "writing is retried")
     unbounded = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
     resource.prlimit(command.pid, resource.RLIMIT_FSIZE, unbounded)
     return command.wait()
@@ -111,7 +111,7 @@ def spoil(name: str, content: str) -> Callable[[Stage], Done]:
 
 DISK = [
     Fault("a record larger than the disk takes", full, r"t002\S+ cannot be written", 1, 2),
-    Fault("the same, until space is made", full_for_a_while, r"the record is kept", 0, 6),
+    Fault("the same, until space is made", full_for_a_while, r"writing is retried", 0, 6),
     Fault("a folder that may not be written", read_only, r"run\S* cannot be written", 1, 0),
     Fault("the same, from the third trial on", read_only_later, r"cannot be written", 1, 2),
 ]

@@ -145,7 +145,7 @@ PROCESS = [
     Fault("Ctrl-C in the third trial", lambda s: interrupted(s, signal.SIGINT), ENDING, 130, 3),
     Fault("Ctrl-C, and again", interrupted_twice, r"interrupted; the same command", 130, 2),
     Fault("Ctrl-C before the first trial", interrupted_early, r"interrupted", 130, 0),
-    Fault("the same run by two processes", two_at_once, r"another process runs", 1, 6),
+    Fault("the same run by two processes", two_at_once, r"another process is running", 1, 6),
 ]
 
 CLOCK = [

@@ -9,12 +9,12 @@ things directly and never rely on colour alone.
 from __future__ import annotations
 
 import hashlib
+import html
 import io
 import re
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
-from xml.etree import ElementTree
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -54,11 +54,6 @@ WIDTH, SIZE, SMALL = 7.2, 9.5, 8.0
 
 # The SVG writer reads global settings, which are changed for one drawing at a time.
 _DRAWING = threading.Lock()
-_SVG, _LINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}href"
-_REFERENCE = re.compile(r"url\(#([^)]+)\)")
-_FAMILY = re.compile(r"font-family:[^;]*")
-_SHORTHAND = re.compile(r"font:\s*(?:italic\s+)?(?:(bold|\d{3})\s+)?([\d.]+px)[^;]*")
-_NO_TURN = re.compile(r"rotate\(-?0(?:\.0*)? [^)]*\)")
 
 
 class Chart(Figure):
@@ -187,107 +182,40 @@ def svg(figure: Figure, *, prefix: str | None = None) -> str:
         if isinstance(figure, Chart):
             figure.settle()
         figure.savefig(buffer, format="svg", facecolor="none", metadata={"Date": None})
-    root = ElementTree.fromstring(buffer.getvalue())
+    drawn = buffer.getvalue()
     title = figure.title if isinstance(figure, Chart) else str(figure.get_label())
     description = figure.description if isinstance(figure, Chart) else ""
-    digest = hashlib.sha256(f"{title}{description}".encode() + ElementTree.tostring(root))
-    mark = prefix if prefix is not None else f"f{digest.hexdigest()[:10]}"
-    _slim(root)
-    _rename(root, mark)
-    _merge_styles(root)
-    for element in root.iter():
-        style = element.get("style")
-        if style and "font" in style:
-            style = _SHORTHAND.sub(_longhand, style)
-            element.set("style", _FAMILY.sub("font-family: inherit", style))
-    _head(root, mark, title, description)
-    ElementTree.register_namespace("", _SVG.strip("{}"))
-    text = ElementTree.tostring(root, encoding="unicode").replace(INK, "currentColor")
-    for number, colour in enumerate(COLOURS, 1):
-        text = text.replace(colour, f"var(--figure-{number}, {colour})")
-    return text
-
-
-def _slim(root: ElementTree.Element) -> None:
-    """Drop metadata, style sheets (which would apply to the whole page) and white space."""
-    for parent in list(root.iter()):
-        for child in list(parent):
-            if child.tag == f"{_SVG}metadata":
-                parent.remove(child)
-            elif child.tag == f"{_SVG}defs":
-                for rules in child.findall(f"{_SVG}style"):
-                    child.remove(rules)
-    # Innermost first, so that groups of empty groups go as well.
-    for parent in reversed(list(root.iter())):
-        for child in list(parent):
-            if child.tag in {f"{_SVG}g", f"{_SVG}defs"} and not len(child):
-                parent.remove(child)
-    for element in root.iter():
-        element.tail = None
-        if element.tag != f"{_SVG}text":
-            element.text = None
-        if "d" in element.attrib:
-            element.set("d", " ".join(element.attrib["d"].split()))
-        if _NO_TURN.fullmatch(element.get("transform", "")):
-            del element.attrib["transform"]
-
-
-def _rename(root: ElementTree.Element, mark: str) -> None:
-    """Keep only ids that are referred to, with the figure's own prefix."""
-    used: set[str] = set()
-    for element in root.iter():
-        used.update(*(_REFERENCE.findall(value) for value in element.attrib.values()))
-        used.add(element.get(_LINK, "#")[1:])
-    for element in root.iter():
-        name = element.attrib.pop("id", None)
-        if name in used:
-            element.set("id", f"{mark}-{name}")
-        link = element.attrib.pop(_LINK, None)
-        if link is not None:
-            element.set("href", f"#{mark}-{link[1:]}")
-        for key, value in element.attrib.items():
-            if "url(#" in value:
-                element.set(key, _REFERENCE.sub(rf"url(#{mark}-\1)", value))
-
-
-def _merge_styles(root: ElementTree.Element) -> None:
-    """Move a style that all marks share to their group, and dissolve groups without attributes."""
-    for parent in reversed(list(root.iter())):
-        styles = {child.get("style") for child in parent}
-        if len(parent) > 1 and len(styles) == 1 and all(c.tag == f"{_SVG}use" for c in parent):
-            parent.set("style", styles.pop() or "")
-            for child in parent:
-                child.attrib.pop("style", None)
-        inner: list[ElementTree.Element] = []
-        for child in parent:
-            inner.extend(child if child.tag == f"{_SVG}g" and not child.attrib else (child,))
-        parent[:] = inner
+    digest = hashlib.sha256(f"{title}{description}{drawn}".encode()).hexdigest()
+    mark = prefix if prefix is not None else f"f{digest[:10]}"
+    # Style sheets inside inline SVG would apply to the whole page.
+    drawn = re.sub(r"(?s)<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->", "", drawn)
+    head, _, body = drawn[drawn.index("<svg") :].partition(">")
+    changes: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
+        (r'\bid="([^"]*)"', rf'id="{mark}-\1"'),
+        (r'(?:xlink:)?href="#([^"]*)"', rf'href="#{mark}-\1"'),
+        (r"url\(#([^)]*)\)", rf"url(#{mark}-\1)"),
+        (r"font:\s*(?:italic\s+)?(?:(bold|\d{3})\s+)?([\d.]+px)[^;\"]*", _longhand),
+        (r"font-family:[^;\"]*", "font-family: inherit"),
+        (r"\s*\n\s*", " "),
+        (INK, "currentColor"),
+        *((c, f"var(--figure-{n}, {c})") for n, c in enumerate(COLOURS, 1)),
+    ]
+    for pattern, replacement in changes:
+        body = re.sub(pattern, replacement, body)
+    view = re.search(r'viewBox="([^"]*)"', head)
+    box = view[1] if view else "0 0 100 100"
+    # A point of the drawing is a point of the page: 4/3 pixels.
+    width = round(float(box.split()[2]) * 4 / 3)
+    size = f"width: 100%; max-width: {width}px; min-width: {width * 2 // 3}px; height: auto"
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="rb-figure" role="img" viewBox="{box}" '
+        f'aria-labelledby="{mark}-title" aria-describedby="{mark}-desc" stroke-linejoin="round" '
+        f'stroke-linecap="butt" style="{size}; overflow: visible">'
+        f'<title id="{mark}-title">{html.escape(title)}</title>'
+        f'<desc id="{mark}-desc">{html.escape(description)}</desc>{body.strip()}'
+    )
 
 
 def _longhand(found: re.Match[str]) -> str:
     weight = f"font-weight: {found[1]}; " if found[1] else ""
     return f"{weight}font-size: {found[2]}; font-family: inherit"
-
-
-def _head(root: ElementTree.Element, mark: str, title: str, description: str) -> None:
-    view = root.get("viewBox", "0 0 100 100")
-    # A point of the drawing is a point of the page: 4/3 pixels.
-    width = round(float(view.split()[2]) * 4 / 3)
-    root.attrib.clear()
-    root.attrib.update(
-        {
-            "class": "rb-figure",
-            "role": "img",
-            "aria-labelledby": f"{mark}-title",
-            "aria-describedby": f"{mark}-desc",
-            "viewBox": view,
-            "stroke-linejoin": "round",
-            "stroke-linecap": "butt",
-            "style": f"width: 100%; max-width: {width}px; min-width: {width * 2 // 3}px; "
-            "height: auto; overflow: visible",
-        }
-    )
-    for place, (tag, text) in enumerate((("title", title), ("desc", description))):
-        element = ElementTree.Element(f"{_SVG}{tag}", {"id": f"{mark}-{tag}"})
-        element.text = text
-        root.insert(place, element)

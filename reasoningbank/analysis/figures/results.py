@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from reasoningbank.analysis.comparison import Comparison, compare_arms
+from reasoningbank.analysis.comparison import ArmComparison, compare_arms
 from reasoningbank.analysis.figures.canvas import (
     COLOURS,
     INK,
@@ -337,7 +337,7 @@ def _scores_by_arm(frames: Frames, manifest: Manifest) -> dict[str, list[Score]]
     return found
 
 
-def _difference_lines(axes: Axes, differ: pd.DataFrame, found: Comparison) -> None:
+def _difference_lines(axes: Axes, differ: pd.DataFrame, found: ArmComparison) -> None:
     axes.axvline(0, color=INK, linewidth=1, alpha=0.5)
     label = f"{found.difference:+.2f}"
     if not math.isnan(found.low):

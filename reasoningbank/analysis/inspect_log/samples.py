@@ -7,7 +7,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from inspect_ai.dataset import Sample
 from inspect_ai.event import (
@@ -79,12 +79,11 @@ def sample_of(record: TrialRecord, epoch: int, run: str, config: GenerateConfig)
     key = record.key
     config = config.model_copy(update={"seed": key.seed})
     uuid = identity(run, key.arm, key.task, key.seed, record.started)
-    talk = _Conversation(record, uuid)
+    trial = _Trial(record, uuid, config)
     scores = _scores(record)
     limit, error = _limit(record), _error(record)
     question, gold = plain(record.question), plain(record.gold)
     asked = Sample(input=question, target=gold, id=key.task, metadata={"seed": key.seed})
-    transcript = _Transcript(record, uuid, talk, config)
     usage: dict[str, ModelUsage] = defaultdict(ModelUsage)
     by_role: dict[str, ModelUsage] = defaultdict(ModelUsage)
     for event in record.trajectory.of("lm_call"):
@@ -97,14 +96,14 @@ def sample_of(record: TrialRecord, epoch: int, run: str, config: GenerateConfig)
         epoch=epoch,
         input=question,
         target=gold,
-        messages=talk.messages,
+        messages=trial.messages(),
         output=ModelOutput(
             model=next(iter(usage), ""),
-            choices=[ChatCompletionChoice(message=talk.submission, stop_reason="stop")],
+            choices=[ChatCompletionChoice(message=trial.submission, stop_reason="stop")],
         ),
         scores=scores,
         metadata=_metadata(record),
-        events=transcript.events(asked, scores or {}, limit, error),
+        events=trial.events(asked, scores or {}, limit, error),
         model_usage=dict(usage),
         role_usage=dict(by_role),
         started_at=moment(record.started, 0.0).isoformat(),
@@ -210,160 +209,152 @@ def _mark(right: bool) -> str:
     return str(CORRECT if right else INCORRECT)
 
 
-class _Conversation:
-    """The messages of a trial: the question, the model's replies, the answers of its tools.
+class _Call(NamedTuple):
+    """A call of a tool, or the agent's code as a call of `python`."""
 
-    Prompts, which repeat everything before, are in the model events; here each reply appears once,
-    with its calls and their answers.
+    event: Event
+    id: str
+    function: str
+    arguments: dict[str, Any]
+    result: str
+    error: str
+    seconds: float
 
-    Attributes:
-        messages: All messages in order, the submitted query last.
-        replies: The model's reply, by index of its event.
-        answers: The answer to a call, by index of the calling event.
-        submission: The submitted query, or the answer in words.
+    @property
+    def failure(self) -> ToolCallError | None:
+        return ToolCallError("unknown", self.error) if self.error else None
+
+
+class _Trial:
+    """A trial's messages and events in Inspect's terms.
+
+    Prompts, which repeat everything before, are in the model events; among the messages each reply
+    appears once, with its calls and their answers.
     """
 
-    def __init__(self, record: TrialRecord, uuid: str) -> None:
-        self._uuid = uuid
+    def __init__(self, record: TrialRecord, uuid: str, config: GenerateConfig) -> None:
         self._record = record
-        self.replies: dict[int, ChatMessageAssistant] = {}
-        self.answers: dict[int, ChatMessageTool] = {}
-        events = record.trajectory.events
-        results = {e.parent: e for e in events if e.kind == "tool_result"}
-        first = next((e for e in events if e.kind == "lm_call"), None)
-        prompts = self._resolved(first.data).get("messages", []) if first else []
-        self.messages: list[ChatMessage] = [
-            message for message in _prompt_messages(prompts) if message.role == "system"
-        ][:1]
-        question = plain(record.question)
-        asked = ChatMessageUser(id=identity(uuid, "question"), content=question, source="input")
-        self.messages.append(asked)
-        for event in events:
-            if event.kind == "lm_call":
-                self._reply(event)
-            elif event.kind == "code":
-                self._call(event, event.data, event.data.get("output"))
-            elif event.kind == "tool_call" and event.parent is None:
-                data = results[event.index].data if event.index in results else {}
-                self._call(event, event.data, data.get("result"), data.get("error"))
+        self._uuid = uuid
+        self._config = config
+        self._count = 0
+        self._events = record.trajectory.events
+        self._data = [plain(record.trajectory.resolve(event.data)) for event in self._events]
+        results = {e.parent: e for e in self._events if e.kind == "tool_result"}
+        calls = [e for e in self._events if e.kind in ("code", "tool_call")]
+        self._calls = {e.index: self._call(e, results.get(e.index)) for e in calls}
+        self._replies = {
+            event.index: ChatMessageAssistant(
+                id=identity(uuid, "reply", event.index),
+                content=_as_text(self._data[event.index].get("response")),
+                model=str(self._data[event.index].get("model", "")),
+                source="generate",
+            )
+            for event in self._events
+            if event.kind == "lm_call"
+        }
         self.submission = ChatMessageAssistant(
             id=identity(uuid, "submission"),
             content=plain(record.sparql or record.answer or ""),
             metadata={"status": record.status},
         )
-        if record.sparql is not None or record.answer:
-            self.messages.append(self.submission)
 
-    def _reply(self, event: Event) -> None:
-        data = self._resolved(event.data)
-        reply = ChatMessageAssistant(
-            id=identity(self._uuid, "reply", event.index),
-            content=_as_text(data.get("response")),
-            model=str(data.get("model", "")),
-            source="generate",
-        )
-        self.replies[event.index] = reply
-        self.messages.append(reply)
+    def _call(self, event: Event, end: Event | None) -> _Call:
+        data = self._data[event.index]
+        number = f"call_{identity(self._uuid, 'call', event.index)}"
+        if event.kind == "code":
+            code, output = _as_text(data.get("code")), _as_text(data.get("output"))
+            return _Call(event, number, _PYTHON, {"code": code}, output, "", event.seconds)
+        arguments = data.get("arguments")
+        named = dict(arguments) if isinstance(arguments, Mapping) else {"value": arguments}
+        answer = self._data[end.index] if end else {}
+        seconds = end.at + end.seconds - event.at if end else event.seconds
+        result, error = _as_text(answer.get("result")), _as_text(answer.get("error"))
+        return _Call(event, number, str(data.get("tool", "")), named, result, error, seconds)
 
-    def _call(
-        self, event: Event, data: Mapping[str, Any], result: Any, error: str | None = None
-    ) -> None:
-        call = self._resolved(data)
-        function = str(call.get("tool", _PYTHON))
-        arguments = _named(call.get("arguments", {"code": call.get("code", "")}))
-        number = _call_id(self._uuid, event)
-        # A call belongs to the reply before it; an agent without a model calls by itself.
-        if self.replies:
-            reply = next(reversed(self.replies.values()))
-            asked = ToolCall(id=number, function=function, arguments=arguments)
-            reply.tool_calls = [*(reply.tool_calls or []), asked]
-        failure = _as_text(self._resolved(error))
-        answer = ChatMessageTool(
-            id=identity(self._uuid, "answer", event.index),
-            content=_as_text(self._resolved(result)) or failure,
-            tool_call_id=number,
-            function=function,
-            error=ToolCallError("unknown", failure) if failure else None,
-        )
-        self.answers[event.index] = answer
-        self.messages.append(answer)
-
-    def _resolved(self, value: Any) -> Any:
-        return plain(self._record.trajectory.resolve(value))
-
-
-class _Transcript:
-    """The events of a trial in Inspect's terms: spans, model calls, tool calls, scores."""
-
-    def __init__(
-        self, record: TrialRecord, uuid: str, talk: _Conversation, config: GenerateConfig
-    ) -> None:
-        self._record = record
-        self._uuid = uuid
-        self._talk = talk
-        self._config = config
-        self._count = 0
-        self._results = {e.parent: e for e in record.trajectory.events if e.kind == "tool_result"}
+    def messages(self) -> list[ChatMessage]:
+        """Return the conversation: question, replies, calls and answers, submission."""
+        first = next(iter(self._replies), None)
+        prompts = self._data[first].get("messages", []) if first is not None else []
+        found = [one for one in _prompt_messages(prompts) if one.role == "system"][:1]
+        question = plain(self._record.question)
+        name = identity(self._uuid, "question")
+        found.append(ChatMessageUser(id=name, content=question, source="input"))
+        reply: ChatMessageAssistant | None = None
+        for event in self._events:
+            if event.index in self._replies:
+                reply = self._replies[event.index]
+                found.append(reply)
+            elif event.index in self._calls and not self._within_code(event):
+                call = self._calls[event.index]
+                # A call belongs to the reply before it; an agent without a model has none.
+                if reply is not None:
+                    asked = ToolCall(id=call.id, function=call.function, arguments=call.arguments)
+                    reply.tool_calls = [*(reply.tool_calls or []), asked]
+                answer = ChatMessageTool(
+                    id=identity(self._uuid, "answer", event.index),
+                    content=call.result or call.error,
+                    tool_call_id=call.id,
+                    function=call.function,
+                    error=call.failure,
+                )
+                found.append(answer)
+        if self.submission.content or self._record.sparql is not None:
+            found.append(self.submission)
+        return found
 
     def events(
-        self,
-        sample: Sample,
-        scores: Mapping[str, Score],
-        limit: EvalSampleLimit | None,
-        error: EvalError | None,
+        self, sample: Sample, scores: Mapping[str, Score], limit: Any, error: EvalError | None
     ) -> list[InspectEvent]:
-        """Return everything that happened, in order."""
-        return [
-            *self._span("init", 0.0, 0.0, [SampleInitEvent(sample=sample, **self._at(0.0))]),
-            *self._agent(limit, error),
-            *self._scoring(scores),
-        ]
-
-    def _agent(
-        self, limit: EvalSampleLimit | None, error: EvalError | None
-    ) -> Iterator[InspectEvent]:
-        end = self._record.usage.seconds
-        inner: list[InspectEvent] = []
-        arm = self._record.key.arm
+        """Return everything that happened, in order: set-up, the agent's work, scoring."""
+        record, arm = self._record, self._record.key.arm
+        end = record.usage.seconds
         span = identity(self._uuid, "span", "agent", arm)
-        for event in self._record.trajectory.events:
-            inner += self._event(event, span)
+        init = self._span("init", 0.0, 0.0, [SampleInitEvent(sample=sample, **self._at(0.0))])
+        inner = [made for event in self._events for made in self._event(event, span)]
         if limit is not None:
-            kind = "custom" if limit.type == "context" else limit.type
             at = self._at(end, span)
-            inner.append(
-                SampleLimitEvent(type=kind, message=limit.reason or "", limit=limit.limit, **at)
-            )
+            reason = limit.reason or ""
+            made = SampleLimitEvent(type=limit.type, message=reason, limit=limit.limit, **at)
+            inner.append(made)
         if error is not None:
             inner.append(ErrorEvent(error=error, **self._at(end, span)))
         # Inspect's viewer opens a span of this name and folds other agents.
         outer = identity(self._uuid, "span", "solvers")
         agent = self._span(arm, 0.0, end, inner, "agent", span, parent=outer)
-        yield from self._span("solvers", 0.0, end, list(agent), span=outer)
+        found = [*init, *self._span("solvers", 0.0, end, list(agent), span=outer)]
+        if scores:
+            stop = end + record.judge_seconds
+            outer = identity(self._uuid, "span", "scorers")
+            judged: list[InspectEvent] = []
+            for name, score in scores.items():
+                span = identity(self._uuid, "span", "scorer", name)
+                target, at = plain(record.gold), self._at(stop, span)
+                event = ScoreEvent(score=score, target=target, scorer=name, **at)
+                judged += self._span(name, end, stop, [event], "scorer", span, parent=outer)
+            found += self._span("scorers", end, stop, judged, span=outer)
+        return found
 
     def _event(self, event: Event, span: str) -> list[InspectEvent]:
         if event.kind == "lm_call":
             return [self._model(event, span)]
-        if event.kind == "code":
-            return self._code(event, span)
-        if event.kind == "tool_call":
-            # Calls from code are within the code's own span.
-            return [] if self._within_code(event) else self._tool(event, span)
-        if event.kind == "tool_result":
+        if event.kind == "tool_result" or self._within_code(event):
+            # Results are with their calls, and calls from code in the code's own span.
             return []
-        data = self._resolved(event.data)
+        if event.index in self._calls:
+            return self._called(self._calls[event.index], span)
+        data = self._data[event.index]
         return [InfoEvent(source=event.kind, data=data, **self._at(event.at, span))]
 
     def _within_code(self, event: Event) -> bool:
-        events = self._record.trajectory.events
-        return event.parent is not None and events[event.parent].kind == "code"
+        parent = event.parent
+        inside = parent is not None and self._events[parent].kind == "code"
+        return inside and event.kind == "tool_call"
 
     def _model(self, event: Event, span: str) -> ModelEvent:
-        data = self._resolved(event.data)
-        model = str(data.get("model", ""))
+        data = self._data[event.index]
+        model, failed = str(data.get("model", "")), data.get("error")
         stop = _STOPS.get(str(data.get("finish_reason", "")), "unknown")
-        failed = data.get("error")
-        reply = ChatCompletionChoice(message=self._talk.replies[event.index], stop_reason=stop)
+        reply = ChatCompletionChoice(message=self._replies[event.index], stop_reason=stop)
         extra = {k: data[k] for k in ("prompt_s", "generation_s", "adaptations") if k in data}
         return ModelEvent(
             model=model,
@@ -387,88 +378,34 @@ class _Transcript:
             metadata=extra or None,
         )
 
-    def _code(self, event: Event, span: str) -> list[InspectEvent]:
-        inner = identity(self._uuid, "span", event.index)
-        data = self._resolved(event.data)
-        called: list[InspectEvent] = [
-            self._tool_event(
-                event,
-                inner,
-                function=_PYTHON,
-                arguments={"code": _as_text(data.get("code"))},
-                result=_as_text(data.get("output")),
-                seconds=event.seconds,
+    def _called(self, call: _Call, span: str) -> list[InspectEvent]:
+        event = call.event
+        inner, end = identity(self._uuid, "span", event.index), event.at + call.seconds
+        answered = not self._within_code(event)
+        made: list[InspectEvent] = [
+            ToolEvent(
+                id=call.id,
+                function=call.function,
+                arguments=call.arguments,
+                result=call.result,
+                error=call.failure,
+                completed=moment(self._record.started, end),
+                working_time=call.seconds,
+                message_id=identity(self._uuid, "answer", event.index) if answered else None,
+                **self._at(event.at, inner),
             )
         ]
-        for child in self._record.trajectory.of("tool_call"):
-            if child.parent == event.index:
-                called += self._tool(child, inner)
-        end = event.at + event.seconds
-        return list(self._span(_PYTHON, event.at, end, called, "tool", inner, parent=span))
-
-    def _tool(self, event: Event, span: str) -> list[InspectEvent]:
-        inner = identity(self._uuid, "span", event.index)
-        data = self._resolved(event.data)
-        end = self._results.get(event.index)
-        result = self._resolved(end.data) if end else {}
-        seconds = end.at + end.seconds - event.at if end else event.seconds
-        name = str(data.get("tool", ""))
-        called = self._tool_event(
-            event,
-            inner,
-            function=name,
-            arguments=_named(data.get("arguments")),
-            result=_as_text(result.get("result")),
-            seconds=seconds,
-            error=_as_text(result.get("error")),
-        )
-        stop = event.at + seconds
-        return list(self._span(name, event.at, stop, [called], "tool", inner, parent=span))
-
-    def _tool_event(
-        self,
-        event: Event,
-        span: str,
-        *,
-        function: str,
-        arguments: dict[str, Any],
-        result: str,
-        seconds: float,
-        error: str = "",
-    ) -> ToolEvent:
-        answer = self._talk.answers.get(event.index)
-        return ToolEvent(
-            id=_call_id(self._uuid, event),
-            function=function,
-            arguments=arguments,
-            result=result,
-            error=ToolCallError("unknown", error) if error else None,
-            completed=moment(self._record.started, event.at + seconds),
-            working_time=seconds,
-            message_id=answer.id if answer else None,
-            **self._at(event.at, span),
-        )
-
-    def _scoring(self, scores: Mapping[str, Score]) -> Iterator[InspectEvent]:
-        if not scores:
-            return
-        began = self._record.usage.seconds
-        end = began + self._record.judge_seconds
-        inner: list[InspectEvent] = []
-        outer = identity(self._uuid, "span", "scorers")
-        for name, score in scores.items():
-            span = identity(self._uuid, "span", "scorer", name)
-            target, at = plain(self._record.gold), self._at(end, span)
-            event = ScoreEvent(score=score, target=target, scorer=name, **at)
-            inner += self._span(name, began, end, [event], "scorer", span, parent=outer)
-        yield from self._span("scorers", began, end, inner, span=outer)
+        for child in self._calls.values():
+            if child.event.parent == event.index:
+                made += self._called(child, inner)
+        return list(self._span(call.function, event.at, end, made, "tool", inner, parent=span))
 
     def _span(
         self,
         name: str,
         began: float,
         end: float,
-        inner: list[InspectEvent],
+        inner: Sequence[InspectEvent],
         kind: str = "",
         span: str = "",
         parent: str | None = None,
@@ -490,9 +427,6 @@ class _Transcript:
             "working_start": seconds,
             "span_id": span,
         }
-
-    def _resolved(self, value: Any) -> Any:
-        return plain(self._record.trajectory.resolve(value))
 
 
 def _call_usage(data: Mapping[str, Any]) -> ModelUsage | None:
@@ -533,11 +467,3 @@ def _as_text(value: Any) -> str:
 
 def _is_text_part(part: Any) -> bool:
     return isinstance(part, Mapping) and part.get("type") == "text" and "text" in part
-
-
-def _call_id(uuid: str, event: Event) -> str:
-    return f"call_{identity(uuid, 'call', event.index)}"
-
-
-def _named(arguments: Any) -> dict[str, Any]:
-    return dict(arguments) if isinstance(arguments, Mapping) else {"value": arguments}

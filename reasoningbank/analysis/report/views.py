@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
-from reasoningbank.analysis.comparison import Comparison
+from reasoningbank.analysis.comparison import ArmComparison
 from reasoningbank.analysis.leakage import Leakage
 from reasoningbank.analysis.run_tables import (
     arm_table,
@@ -197,7 +197,7 @@ def _headline(summary: RunSummary, registered: tuple[str, str] | None) -> Html:
     )
 
 
-def _comparison_facts(found: Comparison) -> Html:
+def _comparison_facts(found: ArmComparison) -> Html:
     p = number(found.p, 3) if not found.p < 0.001 else "< 0.001"
     facts = [
         ("95% CI", typeset(ends(found.low, found.high, "+")).replace(" -", " −")),
@@ -220,7 +220,7 @@ def _comparison_facts(found: Comparison) -> Html:
     return element("dl", joined(pairs), class_="tiles")
 
 
-def _forest(found: Comparison) -> Html:
+def _forest(found: ArmComparison) -> Html:
     """Draw the difference with its interval, and the range of undetectable differences."""
     values = [abs(v) for v in (found.low, found.high, found.difference) if math.isfinite(v)]
     most = min(1.0, math.ceil(max([*values, found.detectable or 0.0, 0.15]) * 10 + 0.5) / 10)

@@ -178,8 +178,9 @@ def test_steps_of_another_history_are_told(learning: Make, run: Run) -> None:
     data = json.loads(path.read_text(encoding="utf-8"))
     path.write_text(json.dumps({**data, "before": "0" * 16}), encoding="utf-8")
     folder.file(TrialKey("learned", data["task"], 0)).unlink()
-    with pytest.raises(RecordError, match=r"0002\.json: begins from the bank 0000.*move"):
+    with pytest.raises(RecordError) as caught:
         run(learning())
+    assert caught.value.code == "step-does-not-follow"
 
 
 def test_a_trial_that_saw_another_bank_is_not_learned_from(learning: Make, run: Run) -> None:
@@ -187,8 +188,9 @@ def test_a_trial_that_saw_another_bank_is_not_learned_from(learning: Make, run: 
     (folder.path / STEP).unlink()
     key = next(r.key for r in folder.trials() if r.step == 2)
     folder.write(replace(folder.read(key), memory="0" * 16))
-    with pytest.raises(RecordError, match=r"saw the bank 0000.*move the file away"):
+    with pytest.raises(RecordError) as caught:
         run(learning())
+    assert caught.value.code == "trial-of-another-bank"
 
 
 def test_a_step_of_another_task_is_told(learning: Make, run: Run) -> None:
@@ -196,8 +198,9 @@ def test_a_step_of_another_task_is_told(learning: Make, run: Run) -> None:
     path = folder.path / STEP
     data = json.loads(path.read_text(encoding="utf-8"))
     path.write_text(json.dumps({**data, "task": "t999"}), encoding="utf-8")
-    with pytest.raises(RecordError, match=r"0002\.json: is of t999, and this order has"):
+    with pytest.raises(RecordError) as caught:
         run(learning())
+    assert caught.value.code == "step-of-another-task"
 
 
 class Cut(Pupil):
@@ -249,7 +252,7 @@ def test_a_rerun_leaves_alone_what_a_stream_went_on_from(learning: Make, run: Ru
         on_progress=lambda standing: began.append(standing.key),
     )
     assert {key.task for key in began} == set(TEST)
-    assert told == ["6 trials are left as they are: a stream went on from what they taught"]
+    assert len(told) == 1
     assert left_by(folder) == whole
 
 

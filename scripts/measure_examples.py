@@ -1,8 +1,8 @@
-"""Measure how many of a gold's names retrieved exemplars of other groups can bring.
+"""Measure how many of a gold's names retrieved examples of other groups can bring.
 
-Prints the table of docs/learning.md: python scripts/measure_exemplars.py [EXPERIMENT.toml].
-No model is asked; the tasks are those of the experiment, the exemplars those of the training
-split that the leakage guard lets pass.
+Prints the table of docs/learning.md: python scripts/measure_examples.py [EXPERIMENT.toml].
+No model is asked; the tasks are those of the experiment, the examples those of the training
+split that the leakage filter lets pass.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Names = Callable[[str], frozenset[str]]
 
 
 def main(file: str = "experiments/uniprot_memory_gate.toml") -> None:
-    """Print one row for each number of exemplars that are shown."""
+    """Print one row for each number of examples that are shown."""
     plan = plan_run(load_experiment(Path(file)))
     pack = load_pack(plan.pack.key)
     tasks = plan.tasks
@@ -45,9 +45,9 @@ def main(file: str = "experiments/uniprot_memory_gate.toml") -> None:
         everywhere = frozenset().union(*(names(item.pattern) for item in bank.items()))
         wanted = {task.id: names(task.expected_sparql) for task in tasks}
         possible = sum(wanted[task.id] <= everywhere for task in tasks)
-        exemplars = len(bank.items())
-        print(f"{len(tasks)} tasks; all names somewhere among {exemplars} exemplars: {possible}")
-        print("\n| exemplars shown | of a gold's names | tasks with all names |\n|---:|---:|---:|")
+        examples = len(bank.items())
+        print(f"{len(tasks)} tasks; all names somewhere among {examples} examples: {possible}")
+        print("\n| examples shown | of a gold's names | tasks with all names |\n|---:|---:|---:|")
         for k in SHOWN:
             shares, whole = _covered(bank, tasks, wanted, names, k, pack.key)
             print(f"| {k} | {shares / len(tasks):.2f} | {whole} |")

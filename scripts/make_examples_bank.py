@@ -1,11 +1,11 @@
-"""Make the bank that streams of a learning experiment begin with: exemplars of golds.
+"""Make the bank that streams of a learning experiment begin with: examples of golds.
 
-python scripts/make_exemplars.py PACK TASKS OUT.jsonl [--beside EXPERIMENT.toml], e.g.
+python scripts/make_examples_bank.py PACK TASKS OUT.jsonl [--beside EXPERIMENT.toml], e.g.
 liita 26 experiments/banks/liita.jsonl --beside experiments/liita_memory.toml.
 
 One training task of a group, of groups drawn by a seed, until there are TASKS; the same every time.
 With --beside none of a group that the experiment's stream has: what it learns is then of others.
-The leakage guard keeps an exemplar from every task of its own group, in stream and evaluation.
+The leakage filter keeps an example from every task of its own group, in stream and evaluation.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SEED = 0
 
 
 def drawn(tasks: Sequence[Task], number: int, beside: Sequence[Task] = ()) -> list[Task]:
-    """Return the tasks that exemplars are made of: one of a group, groups in a drawn order."""
+    """Return the tasks that examples are made of: one of a group, groups in a drawn order."""
     left_out = {task.group or task.id for task in beside}
     groups: dict[str, list[Task]] = {}
     for task in sorted(tasks, key=lambda task: task.id):
@@ -62,7 +62,7 @@ def main(words: Sequence[str] | None = None) -> int:
                 print(f"{task.id}: {rejected}", file=sys.stderr)
     given.out.parent.mkdir(parents=True, exist_ok=True)
     Snapshot.of(items).write_file(given.out)
-    print(f"{len(items)} exemplars of {len(chosen)} groups of {given.pack}: {given.out}")
+    print(f"{len(items)} examples of {len(chosen)} groups of {given.pack}: {given.out}")
     return 0
 
 
