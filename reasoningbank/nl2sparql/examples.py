@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from rdflib.term import URIRef
 
@@ -136,51 +137,36 @@ def patterns_of_query(sparql: str, patterns: PatternSet) -> tuple[str, ...]:
     return tuple(name for name in patterns.names if name in given)
 
 
-@dataclass(frozen=True)
-class _Seen:
-    properties: frozenset[str] = frozenset()
-    resources: frozenset[str] = frozenset()
-    classes: frozenset[str] = frozenset()
-    graphs: frozenset[str] = frozenset()
-    services: frozenset[str] = frozenset()
-    features: frozenset[str] = field(default_factory=frozenset)
-
-
 @lru_cache(maxsize=4096)
-def _seen(sparql: str) -> _Seen | None:
+def _seen(sparql: str) -> dict[str, frozenset[str]] | None:
+    """Return the names in a query by the fields of `QuerySign`; None if it does not parse."""
     try:
         parse_once(sparql)
         walked = read_statements(sparql)
     except Exception:  # rdflib raises pyparsing's errors and bare ones
         return None
-    return _Seen(
-        frozenset(str(s.predicate) for s in walked.statements),
-        frozenset(
-            str(term)
-            for s in walked.statements
-            for term in (s.subject, s.object)
-            if isinstance(term, URIRef)
-        ),
-        frozenset(str(s.object) for s in walked.statements if str(s.predicate) == _TYPE),
-        frozenset(str(s.graph) for s in walked.statements if s.graph is not None)
-        | frozenset(walked.dataset),
-        frozenset(str(s.service) for s in walked.statements if s.service is not None),
-        frozenset(query_features(sparql).features),
-    )
+    own = walked.statements
+    ends = [term for s in own for term in (s.subject, s.object) if isinstance(term, URIRef)]
+    found: dict[str, Iterable[Any]] = {
+        "properties": (s.predicate for s in own),
+        "namespaces": ends,
+        "classes": (s.object for s in own if str(s.predicate) == _TYPE),
+        "graphs": (*(s.graph for s in own if s.graph is not None), *walked.dataset),
+        "services": (s.service for s in own if s.service is not None),
+        "features": query_features(sparql).features,
+    }
+    seen = {name: frozenset(map(str, names)) for name, names in found.items()}
+    return seen | {"along": seen["properties"]}
 
 
-def _shows(sign: QuerySign, seen: _Seen) -> bool:
-    parts: Sequence[tuple[frozenset[str], frozenset[str]]] = (
-        (sign.properties, seen.properties),
-        (sign.along, seen.properties),
-        (sign.classes, seen.classes),
-        (sign.graphs, seen.graphs),
-        (sign.services, seen.services),
-        (sign.features, seen.features),
-    )
-    asked = [bool(wanted & there) for wanted, there in parts if wanted]
-    if sign.namespaces:
-        asked.append(any(one.startswith(tuple(sign.namespaces)) for one in seen.resources))
+def _shows(sign: QuerySign, seen: Mapping[str, frozenset[str]]) -> bool:
+    asked = []
+    for name, there in seen.items():
+        wanted: frozenset[str] = getattr(sign, name)
+        if wanted and name == "namespaces":
+            asked.append(any(one.startswith(tuple(wanted)) for one in there))
+        elif wanted:
+            asked.append(bool(wanted & there))
     return bool(asked) and all(asked)
 
 

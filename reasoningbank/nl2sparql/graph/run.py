@@ -20,7 +20,6 @@ from reasoningbank.nl2sparql.graph.state import (
     best_attempt,
     initial_state,
 )
-from reasoningbank.nl2sparql.words import asked_language
 from reasoningbank.trajectory import Trajectory, Usage
 
 #: The node that waits for an answer.
@@ -161,8 +160,7 @@ class GraphRun:
         settings: Which steps are taken.
         thread: The name of its checkpoints; empty if there are none.
         durable: Whether each checkpoint is on disk before the next node begins.
-        provider: The models' provider; empty if the models were given.
-        model: Name of the model that writes; None if it was given.
+        start: The first state, a `Command` to resume with, or None to continue.
         waits: Whether it ended with a question back.
     """
 
@@ -171,65 +169,8 @@ class GraphRun:
     settings: GraphSettings
     thread: str = ""
     durable: bool = False
-    provider: str = ""
-    model: str | None = None
+    start: Any = None
     waits: bool = False
-    _start: Any = field(default=None, repr=False)
-
-    def begin(self, question: str, language: str = "") -> GraphRun:
-        """Set the run to begin with a question, and return it."""
-        pack = self.episode.required_pack("graph")
-        self._start = initial_state(
-            question.strip(),
-            language or asked_language(question, pack),
-            provider=self.provider,
-            model=self.model,
-            pack=pack.key,
-            human=self.settings.human,
-        )
-        return self
-
-    def go_on(self, answer: str | None = None) -> GraphRun:
-        """Set the run to continue from its last checkpoint, and return it.
-
-        Raises:
-            UsageError: If there is none, it was begun with another pack or model, or an answer is
-                missing or not expected.
-        """
-        kept = self._kept()
-        thread = f"the thread {self.thread!r}"
-        if kept is None:
-            hint = "name a thread that has checkpoints"
-            raise UsageError(f"there is no thread {self.thread!r}", hint=hint, code="no-thread")
-        own = {
-            "pack": self.episode.required_pack("graph").key,
-            "provider": self.provider,
-            "model": self.model,
-        }
-        for name, value in own.items():
-            its = kept.values.get(name)
-            if its != value:
-                what = f"{thread} was begun with the {name} {its or '(none)'}"
-                raise UsageError(what, hint=f"name the same {name} again", code="other-thread")
-        if kept.values.get("human", False) != self.settings.human:
-            begun, hint = ("without", "leave out") if self.settings.human else ("with", "give")
-            raise UsageError(
-                f"{thread} was begun {begun} somebody to ask back",
-                hint=f"{hint} --ask-back (human=True)",
-                code="other-thread",
-            )
-        if answer is not None and not kept.interrupts:
-            what = f"{thread} does not wait for an answer"
-            raise UsageError(what, hint="leave it out", code="no-answer-expected")
-        if kept.interrupts:
-            if answer is None:
-                asks = kept.values.get("unclear", "")
-                what = f"the thread waits for an answer: {asks}"
-                raise UsageError(what, hint="give one", code="answer-expected")
-            from langgraph.types import Command
-
-            self._start = Command(resume=answer)
-        return self
 
     def steps(self) -> Iterator[tuple[str, NL2SPARQLState]]:
         """Yield each completed node with the whole state.
@@ -239,7 +180,7 @@ class GraphRun:
             ModelError: If a model cannot be reached.
         """
         config = configured(self.settings, self.thread)
-        steps = steps_of(self.graph, self._start, config, durable=self.durable)
+        steps = steps_of(self.graph, self.start, config, durable=self.durable)
         while True:
             # Only while a node runs: the caller may use another model between steps.
             with asking(self.episode):
@@ -270,7 +211,7 @@ class GraphRun:
                 on_step(name, reached)
         if state is None:
             # The thread had already ended.
-            state = self._kept().values
+            state = self.kept().values
         return GraphTranslation(
             question=state["question"],
             sparql=state["final_sparql"] or None,
@@ -290,9 +231,6 @@ class GraphRun:
             trajectory=self.episode.recorder.trajectory(),
         )
 
-    def _kept(self) -> Any:
-        """Return the checkpoint of the thread; None if there is none."""
-        if self.graph.checkpointer is None:
-            return None
-        found = self.graph.get_state(configured(self.settings, self.thread))
-        return found if found.values else None
+    def kept(self) -> Any:
+        """Return the last checkpoint of the thread."""
+        return self.graph.get_state(configured(self.settings, self.thread))

@@ -22,7 +22,8 @@ from reasoningbank.lm.names import providers, sampling_settings, secrets_in_envi
 from reasoningbank.nl2sparql.graph.build import build_graph
 from reasoningbank.nl2sparql.graph.nodes import Parts
 from reasoningbank.nl2sparql.graph.run import GraphRun, GraphTranslation, configured
-from reasoningbank.nl2sparql.graph.state import GraphSettings, NL2SPARQLState
+from reasoningbank.nl2sparql.graph.state import GraphSettings, NL2SPARQLState, initial_state
+from reasoningbank.nl2sparql.words import asked_language
 from reasoningbank.sparql import EndpointConfig
 from reasoningbank.trajectory import Recorder
 
@@ -311,12 +312,32 @@ class NL2SPARQLAgent:
         if self._has(thread):
             what, hint = f"the thread {thread!r} exists already", "resume it, or name another"
             raise UsageError(what, hint=hint, code="thread-exists")
-        return self._run(thread).begin(question, language)
+        run = self._run(thread)
+        language = language or asked_language(question, self.pack)
+        run.start = initial_state(question.strip(), language, **self._origin)
+        return run
 
     def going_on(self, thread: str, answer: str | None = None) -> GraphRun:
         """Return a run that resumes a thread; arguments and errors as for `resume`."""
         self.find(thread)
-        return self._run(thread).go_on(answer)
+        run = self._run(thread)
+        kept = run.kept()
+        for name, value in self._origin.items():
+            its = kept.values.get(name)
+            if its != value:
+                what = f"the thread {thread!r} was begun with the {name} {its!r}, not {value!r}"
+                hint = "use the same again; --ask-back (human=True) allows questions back"
+                raise UsageError(what, hint=hint, code="other-thread", name=name)
+        if (answer is not None) != bool(kept.interrupts):
+            asks = kept.values.get("unclear", "")
+            what = f"waits for an answer: {asks}" if kept.interrupts else "waits for no answer"
+            hint = "give one" if kept.interrupts else "leave it out"
+            raise UsageError(f"the thread {thread!r} {what}", hint=hint, code="wrong-answer")
+        if answer is not None:
+            from langgraph.types import Command
+
+            run.start = Command(resume=answer)
+        return run
 
     async def atranslate(
         self, question: str, *, language: str = "", thread: str = ""
@@ -385,16 +406,15 @@ class NL2SPARQLAgent:
         )
         graph = build_graph(Parts.of(episode, self.settings), saver)
         named = thread or (uuid.uuid4().hex if saver is not None else "")
+        durable = self._checkpoints is not None
+        return GraphRun(graph, episode, self.settings, named, durable)
+
+    @property
+    def _origin(self) -> dict[str, Any]:
+        """What a thread is begun with, and must be resumed with."""
         provider, model = self._named
-        return GraphRun(
-            graph,
-            episode,
-            self.settings,
-            named,
-            durable=self._checkpoints is not None,
-            provider=provider,
-            model=model,
-        )
+        human = self.settings.human
+        return {"provider": provider, "model": model, "pack": self.pack.key, "human": human}
 
     def _opened_saver(self) -> Any:
         if self._saver is None:
