@@ -160,11 +160,11 @@ class RecordedReAct(dspy.ReAct):  # type: ignore[misc]
                 return REPEATED
             try:
                 return str(REPLEntry.format_output(str(tool(**arguments)), self._most_chars))
-            except (ToolError, ValueError, TypeError) as error:
-                if isinstance(error.__cause__, EndpointError):
+            except (ToolError, ValueError, TypeError) as failure:
+                if isinstance(failure.__cause__, EndpointError):
                     self._repeats.forget(done)
                 # DSPy's Tool raises ValueError for a wrong argument.
-                return f"[Error] {' '.join(str(error).split())}"
+                return f"[Error] {' '.join(str(failure).split())}"
 
         return call
 

@@ -118,8 +118,8 @@ def _rb_wrap(tool):
     def call(*args, **kwargs):
         try:
             return _rb_decode(tool(*args, **kwargs))
-        except RuntimeError as error:
-            kind, _, message = str(error).partition(": ")
+        except RuntimeError as failure:
+            kind, _, message = str(failure).partition(": ")
             if kind == "ToolError":
                 raise ToolError(message) from None
             raise
