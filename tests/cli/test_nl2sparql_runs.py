@@ -89,7 +89,7 @@ def test_a_runs_records_become_tables_and_a_calibration(
         ("graph", "3", "0.33", "1.00"),
     ]
     everything = cli("tables", run).out
-    for name in ("by agent", "by language", "by pattern", "when to use which agent", "mending"):
+    for name in ("by agent", "by language", "by pattern", "when to use which agent"):
         assert f"{name}\n" in everything or f"{name} did\n" in everything
     found = json.loads(cli("tables", run, "--json").out)
     assert [one["arm"] for one in found] == ["rag", "graph"]
