@@ -25,7 +25,7 @@ from reasoningbank.corpus import (
     triple_patterns,
 )
 from reasoningbank.lm.tokens import count_tokens
-from reasoningbank.memory.hints import load_notes
+from reasoningbank.memory.layer import load_notes
 from reasoningbank.memory.schema_card import SchemaCard, SchemaIndex
 from reasoningbank.schema import Schema, SchemaMap, observed_values
 from reasoningbank.sparql import EndpointConfig, SPARQLClient, compact

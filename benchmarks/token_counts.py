@@ -17,7 +17,7 @@ from typing import Any
 
 from reasoningbank.corpus import Pack, load_pack, load_shacl_tasks, split_tasks
 from reasoningbank.lm.tokens import count_tokens
-from reasoningbank.memory.hints import load_notes
+from reasoningbank.memory.layer import load_notes
 
 #: Texts are cut at line ends into pieces of about so many characters.
 PIECE_CHARS = 900

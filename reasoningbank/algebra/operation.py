@@ -43,17 +43,17 @@ from reasoningbank.algebra.values import Row, Stream, Table, Value, kept
 
 #: What an operation yields. `any` is known at run time only.
 Yield = OneOf["text", "uri", "term", "row", "table", "graph", "list", "nothing", "any"]
-#: How error messages call it.
-YIELDED: Mapping[Yield, str] = {
-    "text": "a string",
-    "uri": "a URI",
-    "term": "an RDF term",
-    "row": "a row",
-    "table": "a table",
-    "graph": "a graph",
-    "list": "a list",
-    "nothing": "nothing",
-    "any": "a value",
+#: Its names in error messages and in signatures.
+YIELDED: Mapping[Yield, tuple[str, str]] = {
+    "text": ("a string", "str"),
+    "uri": ("a URI", "URI"),
+    "term": ("an RDF term", "Term"),
+    "row": ("a row", "Row"),
+    "table": ("a table", "Table"),
+    "graph": ("a graph", "Graph"),
+    "list": ("a list", "List"),
+    "nothing": ("nothing", "None"),
+    "any": ("a value", "any"),
 }
 #: The forms of an argument that is not an operation.
 Form = OneOf["string", "number", "boolean", "count", "term", "row", "results", "graph", "list"]

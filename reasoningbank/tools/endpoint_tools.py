@@ -305,13 +305,7 @@ class EndpointTools:
 
 
 class Addresses:
-    """The endpoints that may be asked, found by public address or by name.
-
-    A request goes to the configuration's own address, whatever spelling was looked up.
-
-    Args:
-        configs: The endpoints; those they federate with are included.
-    """
+    """The endpoints that may be asked, found by public address or by name."""
 
     def __init__(self, configs: Iterable[EndpointConfig]) -> None:
         self._by_key: dict[str, EndpointConfig] = {}
@@ -330,11 +324,7 @@ class Addresses:
         return (address_key(url) or "") in self._by_key
 
     def find(self, wanted: str) -> EndpointConfig:
-        """Return the endpoint with an address or a name.
-
-        Raises:
-            ToolError: If it may not be asked; the hint names the allowed ones.
-        """
+        """Return the endpoint with an address or a name."""
         configs = list(dict.fromkeys(self._by_key.values()))
         listed = "; ".join(f"{c.source} {c.url}" for c in configs[:12]) or "none"
         listed += f"; and {len(configs) - 12} more" if len(configs) > 12 else ""
@@ -366,16 +356,7 @@ def _known(packs: Iterable[Pack]) -> Iterator[EndpointConfig]:
 
 
 def is_public(url: str) -> bool:
-    """Return whether an address is http or https and names no private machine.
-
-    Only the text is judged, without DNS: a public name may lead to a private machine, which the
-    network's own rules must protect.
-
-    Examples:
-        >>> [is_public(url) for url in ("https://example.org/sparql", "http://127.0.0.1/sparql",
-        ...     "http://10.0.0.7/", "http://localhost:3030/ds", "file:///etc/passwd")]
-        [True, False, False, False, False]
-    """
+    """Return whether an address is http or https and names no private machine."""
     host = (urlsplit(url).hostname or "") if address_key(url) else ""
     try:
         return ipaddress.ip_address(host).is_global

@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reasoningbank.agents import FewShotExample
-from reasoningbank.memory import Found, ItemSource, MemoryItem
+from reasoningbank.memory import FoundItem, ItemSource, MemoryItem
 from reasoningbank.memory.packing import FAMILIES, item_text, pack, pack_examples
 
 SOURCES: tuple[ItemSource, ...] = ("success", "failure", "contrast", "seed", "gold")
 
 
-def found(number: int, src: ItemSource, tokens: int) -> Found:
-    return Found(MemoryItem(f"Item {number}", "", "x", src), 1 / (number + 1), "x", tokens)
+def found(number: int, src: ItemSource, tokens: int) -> FoundItem:
+    return FoundItem(MemoryItem(f"Item {number}", "", "x", src), 1 / (number + 1), "x", tokens)
 
 
 candidates = st.lists(st.tuples(st.sampled_from(SOURCES), st.integers(1, 300)), max_size=12).map(
@@ -23,7 +23,7 @@ candidates = st.lists(st.tuples(st.sampled_from(SOURCES), st.integers(1, 300)), 
 
 @given(candidates, st.integers(1, 6), st.integers(0, 900))
 def test_a_budget_is_kept_in_items_and_tokens_and_the_order_stays(
-    ranked: list[Found], items: int, tokens: int
+    ranked: list[FoundItem], items: int, tokens: int
 ) -> None:
     packed = pack(ranked, items=items, tokens=tokens)
     assert len(packed.chosen) <= items
@@ -36,7 +36,7 @@ def test_a_budget_is_kept_in_items_and_tokens_and_the_order_stays(
 
 @given(candidates, st.integers(0, 900))
 def test_nothing_that_fits_is_left_out_while_there_is_room(
-    ranked: list[Found], tokens: int
+    ranked: list[FoundItem], tokens: int
 ) -> None:
     packed = pack(ranked, items=len(ranked) + 1, tokens=tokens)
     left = tokens - sum(one.tokens for one in packed.chosen)
@@ -45,7 +45,7 @@ def test_nothing_that_fits_is_left_out_while_there_is_room(
 
 @given(candidates, st.integers(0, 900))
 def test_each_family_has_an_item_where_the_smallest_of_all_fit_together(
-    ranked: list[Found], tokens: int
+    ranked: list[FoundItem], tokens: int
 ) -> None:
     smallest: dict[str, int] = {}
     for one in ranked:
@@ -80,10 +80,10 @@ def test_what_is_larger_than_the_budget_is_skipped_and_told() -> None:
     ]
 
 
-def answered(number: int, tokens: int, query: str = "") -> Found:
+def answered(number: int, tokens: int, query: str = "") -> FoundItem:
     item = MemoryItem(f"Item {number}", "", "x", "gold")
     example = FewShotExample(f"Question {number}?", query or f"ASK {{ {number} }}")
-    return Found(item, 1 / (number + 1), "x", tokens, example)
+    return FoundItem(item, 1 / (number + 1), "x", tokens, example)
 
 
 def test_lessons_do_not_take_the_place_of_answered_questions() -> None:
@@ -121,7 +121,7 @@ def test_a_query_that_is_too_long_once_is_shown_where_it_fits() -> None:
 
 @given(candidates, st.integers(1, 6), st.integers(0, 900))
 def test_a_budget_is_kept_beside_answered_questions_too(
-    lessons: list[Found], items: int, tokens: int
+    lessons: list[FoundItem], items: int, tokens: int
 ) -> None:
     ranked = [*lessons, *(answered(n + 20, 10 + 60 * n) for n in range(5))]
     packed = pack_examples(ranked, items=items, tokens=tokens)

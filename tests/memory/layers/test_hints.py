@@ -10,7 +10,7 @@ import pytest
 from reasoningbank.corpus import Pack
 from reasoningbank.errors import UsageError
 from reasoningbank.lm.tokens import count_tokens
-from reasoningbank.memory.hints import guide, load_notes
+from reasoningbank.memory.layer import guide, load_notes
 from reasoningbank.sparql import SPARQLClient
 
 from ..coded import raises
