@@ -65,16 +65,7 @@ _SHOWN = ("arm", "n", "tasks", "seeds", "score", "95% CI", "row F1", "ran", "s m
 def arm_table(
     summary: RunSummary, columns: Sequence[str] = _SHOWN, title: str = "arms on held-out tasks"
 ) -> Table:
-    """Return one row per arm.
-
-    Args:
-        summary: The run.
-        columns: Headers, in their order: those of the default, ``interval by``, ``lm calls``,
-            ``cached calls``, ``dollars``, ``retried``, ``right``, ``ended``, ``seconds`` and
-            ``tokens`` (median and p95), a status of attempts, and ``passes`` for pass@k and pass^k
-            with the largest k.
-        title: What it shows.
-    """
+    """Return one row per arm."""
     most = max((p.k for arm in summary.arms for p in arm.passes), default=1)
     passes = (f"pass@{most}", f"pass^{most}") if most > 1 else ()
     named = {"score": (summary.metric,), "passes": passes}

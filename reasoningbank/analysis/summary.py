@@ -58,14 +58,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Passes:
-    """Several runs of a task.
-
-    Attributes:
-        k: Runs.
-        tasks: Tasks with at least `k` judged runs, over which the two rates are averaged.
-        one: pass@k: at least one of k runs is right.
-        all: pass^k: all of k runs are right.
-    """
+    """Several runs of a task."""
 
     k: int
     tasks: int
@@ -75,20 +68,7 @@ class Passes:
 
 @dataclass(frozen=True)
 class Sampled:
-    """Trials with several attempts, one of which was chosen.
-
-    In a token-matched control, trials for which one attempt sufficed count too.
-
-    Attributes:
-        trials: Such trials that are judged.
-        attempts: All their attempts, including the chosen ones.
-        each: Share of attempts that are strict matches, averaged over trials.
-        any: Share of trials with at least one: the result of the best possible choice.
-        chosen: Share of trials whose chosen attempt is one.
-        spent: Tokens spent divided by the tokens of the reference arm on the same tasks, both
-            summed; None outside token-matched controls.
-        least: The same for the trial with the smallest ratio.
-    """
+    """Trials with several attempts, one of which was chosen."""
 
     trials: int
     attempts: int

@@ -178,10 +178,7 @@ def component_match(sparql: str | None, gold: str, pack: Pack) -> float:
 
 
 def components(sparql: str, pack: Pack) -> frozenset[tuple[str, str]]:
-    """Return the components of a query: properties, classes, graphs, services, features.
-
-    A query that does not parse has none.
-    """
+    """Return the components of a query: properties, classes, graphs, services, features."""
     return _components(sparql, tuple(sorted(namespaces_of(pack).items())))
 
 
@@ -485,11 +482,7 @@ def pattern_table(arms: Sequence[ArmRows]) -> Table:
 
 
 def scenario_table(arms: Sequence[ArmRows]) -> Table:
-    """Return when to use which agent: every arm by the kind of question.
-
-    Questions are grouped by the complexity of the gold query, by their number of patterns, and by
-    whether the first query of the pipeline (the first `rag` arm on the pack) failed its checks.
-    """
+    """Return when to use which agent: every arm by the kind of question."""
     pipelines = {one.pack: one for one in reversed(arms) if one.agent == "rag"}
     failed = {
         (pack, row.task, row.language)

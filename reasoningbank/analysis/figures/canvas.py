@@ -145,12 +145,7 @@ def text_width(texts: Sequence[str], size: float = SIZE) -> float:
 
 
 def shorten(text: str, most: int) -> str:
-    """Cut a text in its middle, where names differ least.
-
-    Examples:
-        >>> shorten("068_diseases_of_transcription_factors", 24)
-        '068_diseases…ion_factors'
-    """
+    """Cut a text in its middle, where names differ least."""
     if len(text) <= most:
         return text
     head = most // 2

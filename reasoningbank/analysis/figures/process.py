@@ -224,17 +224,7 @@ def judges(frames: Frames, manifest: Manifest) -> Chart | None:
 
 
 def follow(calls: pd.DataFrame) -> Counter[tuple[str, str]]:
-    """Count which tool follows which within trials, with `start` and `end`.
-
-    Args:
-        calls: Tool calls with `run`, `arm`, `task`, `seed`, `order` and `tool`.
-
-    Examples:
-        >>> rows = [("r", "a", "t", 0, 0, "peek"), ("r", "a", "t", 0, 1, "query")]
-        >>> columns = ["run", "arm", "task", "seed", "order", "tool"]
-        >>> sorted(follow(pd.DataFrame(rows, columns=columns)))
-        [('peek', 'query'), ('query', 'end'), ('start', 'peek')]
-    """
+    """Count which tool follows which within trials, with `start` and `end`."""
     flows: Counter[tuple[str, str]] = Counter()
     ordered = calls.sort_values("order", kind="stable")
     for _, trial in ordered.groupby(_KEYS, sort=False):
