@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-__all__ = ["COLUMNS", "TIME", "Column", "columns_of", "columns_page"]
-
 TIME = "datetime64[us, UTC]"
 
 

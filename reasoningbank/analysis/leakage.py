@@ -20,8 +20,6 @@ from reasoningbank.analysis.tables import counted
 from reasoningbank.experiment import TrialRecord
 from reasoningbank.trajectory import Trajectory
 
-__all__ = ["Leak", "LeakKind", "Leakage", "LeakageAudit", "contains_query", "words_of"]
-
 #: own task, own group: the item is based on an attempt at the trial's task, or its group.
 #: evaluation: it is based on a held-out task, or on the group of one.
 #: gold text: the shown text contains the gold query of the trial's own or of a held-out task.

@@ -14,20 +14,6 @@ from reasoningbank.errors import RecordError
 from reasoningbank.experiment import RunFolder, TrialRecord
 from reasoningbank.experiment.records import Step
 
-__all__ = [
-    "ArmMemory",
-    "BankCounts",
-    "MemoryRecords",
-    "MemoryTally",
-    "MemoryUse",
-    "Origin",
-    "Stream",
-    "StreamMemory",
-    "code_of",
-    "filtered_out",
-    "shown_items",
-]
-
 
 class Origin(NamedTuple):
     """One experience that an item is based on."""

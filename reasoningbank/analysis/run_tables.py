@@ -10,24 +10,6 @@ from reasoningbank.analysis.summary import ArmSummary, Online, RunSummary
 from reasoningbank.analysis.tables import Cells, Table, counts, ends, number, pair, share
 from reasoningbank.judge import Agreement
 
-__all__ = [
-    "AGREEMENT",
-    "STATUSES",
-    "agreement_cells",
-    "arm_table",
-    "bank_table",
-    "comparison_table",
-    "judge_table",
-    "learning_table",
-    "pass_table",
-    "rejected_table",
-    "sampled_table",
-    "score_cell",
-    "stream_judge_table",
-    "stream_table",
-    "use_table",
-]
-
 STATUSES = ("submitted", "fallback", "exhausted", "refused", "error")
 
 #: Headers of the columns that `agreement_cells` fills.

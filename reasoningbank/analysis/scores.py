@@ -14,26 +14,6 @@ from reasoningbank.experiment import Experiment, TrialRecord, parse_experiment
 from reasoningbank.experiment.config import bank_arm, control_of, seeds_of
 from reasoningbank.judge import rule_verdict
 
-__all__ = [
-    "BINARY",
-    "Metric",
-    "Opinions",
-    "Plan",
-    "Score",
-    "Unit",
-    "average",
-    "by_permutation",
-    "held_out",
-    "in_stream",
-    "longest",
-    "metric_of",
-    "one_run_each",
-    "pooled_rate",
-    "scores",
-    "unit_of",
-    "values_by_task",
-]
-
 Metric = Literal["strict", "lenient", "f1"]
 Unit = Literal["task", "group"]
 

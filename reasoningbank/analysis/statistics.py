@@ -14,30 +14,6 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-__all__ = [
-    "ALPHA",
-    "Interval",
-    "LearningCurve",
-    "McNemar",
-    "UnitMean",
-    "bootstrap_mean",
-    "clopper_pearson",
-    "detectable_mcnemar",
-    "detectable_mean",
-    "holm",
-    "learning_curve",
-    "mcnemar_midp",
-    "mcnemar_power",
-    "median_and_p95",
-    "pass_all_k",
-    "pass_at_k",
-    "sign_flip_p",
-    "t_mean",
-    "t_p",
-    "tango",
-    "wilson",
-]
-
 #: Level of every test, and the power for detectable differences.
 ALPHA, POWER = 0.05, 0.8
 #: Resamples of a bootstrap or a randomisation test.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from reasoningbank.analysis.comparison import ArmComparison, adjust, compare_arms
@@ -39,21 +39,10 @@ from reasoningbank.analysis.statistics import (
     pass_all_k,
     pass_at_k,
 )
-from reasoningbank.analysis.tables import finite
+from reasoningbank.analysis.tables import jsonable
 from reasoningbank.experiment import RunFolder, TrialRecord
 from reasoningbank.experiment.manifest import CodeChange, code_changes
 from reasoningbank.judge import Agreement, agreement
-
-__all__ = [
-    "ArmSummary",
-    "Online",
-    "Passes",
-    "RunSummary",
-    "Sampled",
-    "learning_curves",
-    "summarise",
-    "summarise_run",
-]
 
 
 @dataclass(frozen=True)
@@ -151,11 +140,6 @@ class ArmSummary:
     best_case: float
     worst_case: float
 
-    def to_json(self) -> dict[str, Any]:
-        """Return it as JSON-able data; undefined numbers are None."""
-        judges = {name: found.to_json() for name, found in self.judges.items()}
-        return {**finite(asdict(self)), "judges": judges}
-
 
 @dataclass(frozen=True)
 class Online:
@@ -184,17 +168,6 @@ class Online:
     judges: Mapping[str, Agreement]
     errors: int = 0
     defective: int = 0
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as JSON-able data; undefined numbers are None."""
-        return {
-            "arms": [arm.to_json() for arm in self.arms],
-            "curves": {name: finite(asdict(curve)) for name, curve in self.curves.items()},
-            "comparisons": [found.to_json() for found in self.comparisons],
-            "judges": {name: found.to_json() for name, found in self.judges.items()},
-            "errors": self.errors,
-            "defective": self.defective,
-        }
 
 
 @dataclass(frozen=True)
@@ -250,20 +223,7 @@ class RunSummary:
 
     def to_json(self) -> dict[str, Any]:
         """Return the summary as JSON-able data; undefined numbers are None."""
-        return {
-            "leakage": self.leakage.to_json(),
-            "arms": [arm.to_json() for arm in self.arms],
-            "metric": self.metric,
-            "unit": self.unit,
-            "comparison": self.comparison.to_json() if self.comparison else None,
-            "claims": [claim.to_json() for claim in self.claims],
-            "waiting": [list(pair) for pair in self.waiting],
-            "others": [other.to_json() for other in self.others],
-            "online": self.online.to_json() if self.online else None,
-            "memory": [finite(asdict(arm)) for arm in self.memory],
-            "code": [change._asdict() for change in self.code],
-            "replaced": dict(self.replaced),
-        }
+        return {one.name: jsonable(getattr(self, one.name)) for one in fields(self)}
 
 
 def summarise(

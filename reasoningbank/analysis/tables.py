@@ -10,31 +10,8 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple
-
-__all__ = [
-    "Cells",
-    "Html",
-    "Table",
-    "counted",
-    "counts",
-    "element",
-    "ends",
-    "escaped",
-    "finite",
-    "html_section",
-    "html_table",
-    "joined",
-    "json_of",
-    "markdown",
-    "number",
-    "pair",
-    "plain",
-    "share",
-    "text_of",
-    "titled",
-    "typeset",
-]
 
 Cells = tuple[str, ...]
 
@@ -187,14 +164,20 @@ def counts(found: Mapping[str, int], most: int = 20) -> str:
     return ", ".join(f"{n} {name}" for name, n in ranked[:most]) + rest
 
 
-def finite(value: Any) -> Any:
-    """Return JSON-able data with None for undefined numbers."""
+def jsonable(value: Any) -> Any:
+    """Return values, dataclasses and their parts as JSON-able data; undefined numbers are None."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
+    if hasattr(value, "to_json"):
+        return jsonable(value.to_json())
+    if is_dataclass(value):
+        return {field.name: jsonable(getattr(value, field.name)) for field in fields(value)}
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
     if isinstance(value, Mapping):
-        return {str(key): finite(inner) for key, inner in value.items()}
+        return {str(key): jsonable(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return [finite(inner) for inner in value]
+        return [jsonable(inner) for inner in value]
     return value
 
 

@@ -38,26 +38,6 @@ from reasoningbank.schema import read_statements
 from reasoningbank.sparql import STANDARD_PREFIXES, prepare
 from reasoningbank.trajectory import Trajectory
 
-__all__ = [
-    "METRICS_SHOWN",
-    "ArmRows",
-    "TranslationRow",
-    "agent_table",
-    "brier_table",
-    "calibration_figures",
-    "component_match",
-    "components",
-    "language_table",
-    "metric_cells",
-    "pattern_table",
-    "read_translations",
-    "reliability_table",
-    "repair_table",
-    "scenario_table",
-    "translation_figures",
-    "translation_metrics",
-]
-
 _TYPE = STANDARD_PREFIXES["rdf"] + "type"
 #: Steps of `rag` and of `graph` that report whether a query is valid: one per query.
 _CHECKS = ("validate", "verify")

@@ -26,23 +26,6 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.patches import Rectangle
 from matplotlib.textpath import text_to_path
 
-__all__ = [
-    "COLOURS",
-    "FAINT",
-    "INK",
-    "MUTED",
-    "SIZE",
-    "SMALL",
-    "WIDTH",
-    "Cell",
-    "Chart",
-    "draw_cells",
-    "quiet",
-    "shorten",
-    "svg",
-    "text_width",
-]
-
 #: Text and lines; nothing else has this colour.
 INK = "#1f2329"
 #: Opacity of ink for secondary text, and for guides.

@@ -40,8 +40,6 @@ from reasoningbank.analysis.statistics import learning_curve, median_and_p95
 from reasoningbank.analysis.tables import counted
 from reasoningbank.judge import Agreement, agreement
 
-__all__ = ["bank", "cost", "follow", "judges", "learning", "tools"]
-
 _KEYS = ["run", "arm", "task", "seed"]
 _DASHES = ("-", "--", "-.", (0, (1, 1.2)), (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)))
 #: Dots of one arm; beyond, an even sample of the sorted values is drawn.

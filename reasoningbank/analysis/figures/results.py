@@ -39,8 +39,6 @@ from reasoningbank.analysis.scores import (
 )
 from reasoningbank.analysis.tables import counted, share
 
-__all__ = ["METRIC_NAMES", "Manifest", "arms", "matrix", "outcomes", "paired"]
-
 Manifest = Mapping[str, Any]
 
 #: What a metric's mean is called on an axis.

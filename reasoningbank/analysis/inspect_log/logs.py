@@ -40,8 +40,6 @@ from reasoningbank.analysis.inspect_log.samples import (
 from reasoningbank.errors import RecordError
 from reasoningbank.experiment import TrialRecord
 
-__all__ = ["epochs_of", "write_arm"]
-
 #: The earliest time of a zip archive; the relevant times are in the log.
 _STAMP = (1980, 1, 1, 0, 0, 0)
 

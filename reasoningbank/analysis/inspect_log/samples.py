@@ -41,8 +41,6 @@ from reasoningbank.experiment import TrialRecord
 from reasoningbank.experiment.storage import plain
 from reasoningbank.trajectory import Event
 
-__all__ = ["VERDICT_SCORERS", "identity", "moment", "sample_of"]
-
 #: Scores of the execution judge, and Inspect's metric for each.
 VERDICT_SCORERS = {"strict": "accuracy", "lenient": "accuracy", "f1": "mean"}
 

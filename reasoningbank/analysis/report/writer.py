@@ -25,11 +25,9 @@ from typing import IO, Any
 from reasoningbank.analysis.memory import MemoryRecords
 from reasoningbank.analysis.report.views import Damaged, figures_view, memory_view, overview
 from reasoningbank.analysis.summary import summarise_run
-from reasoningbank.analysis.tables import Html, element, escaped, finite
+from reasoningbank.analysis.tables import Html, element, escaped, jsonable
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment import RunFolder, TrialRecord
-
-__all__ = ["PayloadPool", "Report", "TrialIndex", "chunk", "encode", "write_report"]
 
 #: The page's script, one concept per file, in the order of their dependencies.
 _SCRIPTS = (
@@ -93,7 +91,7 @@ def write_report(folder: RunFolder, out: Path) -> Report:
 
 
 class TrialIndex:
-    """What the page knows of every trial without opening it: columns for the list and the matrix."""
+    """What the page knows of every trial without opening it, as columns."""
 
     def __init__(self, arms: Iterable[str] = ()) -> None:
         names = ("arms", "statuses", "verdicts", "outcomes", "items")
@@ -203,7 +201,7 @@ def encode(data: Any) -> str:
     try:
         text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     except ValueError:
-        text = json.dumps(finite(data), separators=(",", ":"), allow_nan=False)
+        text = json.dumps(jsonable(data), separators=(",", ":"), allow_nan=False)
     return base64.b64encode(gzip.compress(text.encode("ascii"), 6, mtime=0)).decode("ascii")
 
 
