@@ -7,16 +7,19 @@ import inspect
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import dspy
 from dspy.utils.exceptions import AdapterParseError
 
-from reasoningbank.agents.protocol import Episode, used_up
+from reasoningbank.agents.protocol import Attempt, Episode, conclude, used_up
+from reasoningbank.agents.recording import ToolRecorder
 from reasoningbank.corpus import Task
-from reasoningbank.errors import ModelError
+from reasoningbank.errors import BudgetError, ModelError
+from reasoningbank.findings import Finding
 from reasoningbank.lm import lm_failure, stuck_temperature
 from reasoningbank.lm.calls import is_timeout
+from reasoningbank.lm.reply import query_in
 from reasoningbank.sparql import EndpointConfig
 
 
@@ -92,6 +95,36 @@ _lock = threading.Lock()
 _known: weakref.WeakKeyDictionary[Any, dict[str, dspy.Tool]] = weakref.WeakKeyDictionary()
 
 
+class ToolLoop(Protocol):
+    """A DSPy program that calls tools in turns, and extracts a query at the end."""
+
+    @property
+    def submitted(self) -> bool:
+        """Whether the model itself ended the loop."""
+
+    @property
+    def repeated(self) -> bool:
+        """Whether the loop ended because it repeated itself."""
+
+    def __call__(self, **inputs: str) -> Any:
+        """Run the loop."""
+
+
+def run_loop(loop: ToolLoop, task: Task, episode: Episode, calls: ToolRecorder) -> Attempt:
+    """Run a loop over a task; a budget or a repeated turn may end it."""
+    inputs = {"memory": episode.context} if episode.context else {}
+    try:
+        with asking(episode, calls):
+            sparql = query_in(loop(**inputs, question=task.query).sparql)
+    except AdapterParseError as failure:
+        # Only the extract step raises it: a turn that cannot be parsed is a failed turn.
+        sparql = query_in(failure.lm_response)
+    except BudgetError as error:
+        return conclude(episode, None, "exhausted", [error])
+    repeated = [Finding("repeated", "a turn repeated an earlier one")] if loop.repeated else []
+    return conclude(episode, sparql, "submitted" if loop.submitted else "fallback", repeated)
+
+
 def task_signature(episode: Episode) -> Any:
     """Return the signature: advice if there is any, the question, and the query."""
     fields: dict[str, Any] = {}
@@ -100,12 +133,6 @@ def task_signature(episode: Episode) -> Any:
     fields["question"] = (str, dspy.InputField())
     fields["sparql"] = (str, dspy.OutputField(desc="the query that answers the question"))
     return dspy.Signature(fields, TASK.format(name=episode.endpoint.source))
-
-
-def inputs_of(task: Task, episode: Episode) -> dict[str, str]:
-    """Return the inputs that `task_signature` asks for."""
-    advice = {"memory": episode.context} if episode.context else {}
-    return {**advice, "question": task.query}
 
 
 def tool_lines(tools: Mapping[str, Callable[..., Any]]) -> str:

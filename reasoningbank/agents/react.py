@@ -13,21 +13,18 @@ from dspy.utils.exceptions import AdapterParseError, ContextWindowExceededError
 from reasoningbank.agents.calling import (
     UNREADABLE,
     Repeats,
-    asking,
-    inputs_of,
     prefix_names,
+    run_loop,
     task_signature,
     tool_lines,
     tool_objects,
 )
 from reasoningbank.agents.demonstrations import Demonstration
-from reasoningbank.agents.protocol import Attempt, AttemptStatus, Episode, Meter, conclude
+from reasoningbank.agents.protocol import Attempt, Episode, Meter
 from reasoningbank.agents.recording import ToolRecorder
 from reasoningbank.corpus import Task
-from reasoningbank.errors import BudgetError, EndpointError, ToolError
-from reasoningbank.findings import Finding
+from reasoningbank.errors import EndpointError, ToolError
 from reasoningbank.lm import lm_failure
-from reasoningbank.lm.reply import query_in
 from reasoningbank.trajectory import Recorder
 
 #: As far as the loops allow, the same words as those of `rlm`.
@@ -70,19 +67,7 @@ class ReActAgent:
 
     def solve(self, task: Task, episode: Episode) -> Attempt:
         """Answer by tool calls, ended by `finish`, a budget, or a repeated call."""
-        calls = ToolRecorder(episode.recorder)
-        react = self._program(episode)
-        try:
-            with asking(episode, calls):
-                sparql = query_in(react(**inputs_of(task, episode)).sparql)
-        except AdapterParseError as failure:
-            # Only the extract step raises it: a turn that cannot be parsed is a failed turn.
-            sparql = query_in(failure.lm_response)
-        except BudgetError as error:
-            return conclude(episode, None, "exhausted", [error])
-        status: AttemptStatus = "submitted" if react.finished else "fallback"
-        repeated = [Finding("repeated", "a call repeated an earlier one")] if react.repeated else []
-        return conclude(episode, sparql, status, repeated)
+        return run_loop(self._program(episode), task, episode, ToolRecorder(episode.recorder))
 
     def _program(self, episode: Episode) -> RecordedReAct:
         react = RecordedReAct(
@@ -133,7 +118,7 @@ class RecordedReAct(dspy.ReAct):  # type: ignore[misc]
         self._finished = False
 
     @property
-    def finished(self) -> bool:
+    def submitted(self) -> bool:
         """Whether the model itself ended the loop."""
         return self._finished and not self.repeated
 

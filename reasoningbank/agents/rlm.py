@@ -13,21 +13,17 @@ from dspy.utils.exceptions import AdapterParseError
 from reasoningbank.agents.calling import (
     UNREADABLE,
     Repeats,
-    asking,
-    inputs_of,
     prefix_names,
+    run_loop,
     task_signature,
     tool_lines,
     tool_objects,
 )
 from reasoningbank.agents.demonstrations import Demonstration
-from reasoningbank.agents.protocol import Attempt, AttemptStatus, Episode, Meter, conclude
+from reasoningbank.agents.protocol import Attempt, Episode, Meter
 from reasoningbank.agents.recording import ToolRecorder
 from reasoningbank.agents.sandbox import Sandbox
 from reasoningbank.corpus import Task
-from reasoningbank.errors import BudgetError
-from reasoningbank.findings import Finding
-from reasoningbank.lm.reply import query_in
 from reasoningbank.trajectory import Recorder
 
 INSTRUCTIONS = """\
@@ -67,21 +63,7 @@ class RLMAgent:
     def solve(self, task: Task, episode: Episode) -> Attempt:
         """Answer by turns of code, ended by a submission, a budget, or a repeated turn."""
         calls = ToolRecorder(episode.recorder)
-        rlm = self._program(episode, calls)
-        sparql: str | None = None
-        status: AttemptStatus = "fallback"
-        try:
-            with asking(episode, calls):
-                prediction = rlm(**inputs_of(task, episode))
-            sparql = query_in(prediction.sparql)
-            status = "fallback" if rlm.fell_back else "submitted"
-        except AdapterParseError as failure:
-            # Only the extract step raises it: a turn that cannot be parsed is a failed turn.
-            sparql = query_in(failure.lm_response)
-        except BudgetError as error:
-            return conclude(episode, None, "exhausted", [error])
-        repeated = [Finding("repeated", "a turn repeated an earlier one")] if rlm.repeated else []
-        return conclude(episode, sparql, status, repeated)
+        return run_loop(self._program(episode, calls), task, episode, calls)
 
     def _program(self, episode: Episode, calls: ToolRecorder) -> RecordedRLM:
         factory: Callable[[], Any] = episode.sandbox or Sandbox
@@ -123,7 +105,7 @@ class RecordedRLM(dspy.RLM):  # type: ignore[misc]
         self._calls = calls
         self._repeats = Repeats(self.generate_action)
         self._action: Any = None
-        self.fell_back = False
+        self.submitted = True
 
     @property
     def repeated(self) -> bool:
@@ -202,7 +184,7 @@ class RecordedRLM(dspy.RLM):  # type: ignore[misc]
 
     def _extract_fallback(self, *args: Any, **kwargs: Any) -> Any:
         self._meter.check()
-        self.fell_back = True
+        self.submitted = False
         return super()._extract_fallback(*args, **kwargs)
 
 

@@ -64,12 +64,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Sent:
-    """The outcome of a write.
-
-    Attributes:
-        status: The HTTP status; 0 in a dry run.
-        url: The document that was written.
-    """
+    """The outcome of a write: the HTTP status (0 in a dry run) and the document."""
 
     status: int
     url: str
@@ -194,14 +189,9 @@ class Evaluation:
     """The context in which an operation runs.
 
     Attributes:
-        runtime: The runtime.
-        path: The JSON path of the operation.
-        scope: Its row and variables.
-        budget: What the run has used.
         names: Variables that the program reads of the rows which this operation's result provides.
         endpoint: The endpoint that the operation's result is sent to; empty if there is none.
         base: The address against which relative IRIs of JSON-LD are resolved.
-        depth: Number of operations around.
     """
 
     runtime: RuntimeOf

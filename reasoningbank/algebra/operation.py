@@ -43,17 +43,17 @@ from reasoningbank.algebra.values import Row, Stream, Table, Value, kept
 
 #: What an operation yields. `any` is known at run time only.
 Yield = OneOf["text", "uri", "term", "row", "table", "graph", "list", "nothing", "any"]
-#: How error messages call it.
-YIELDED: Mapping[Yield, str] = {
-    "text": "a string",
-    "uri": "a URI",
-    "term": "an RDF term",
-    "row": "a row",
-    "table": "a table",
-    "graph": "a graph",
-    "list": "a list",
-    "nothing": "nothing",
-    "any": "a value",
+#: Its names in error messages and in signatures.
+YIELDED: Mapping[Yield, tuple[str, str]] = {
+    "text": ("a string", "str"),
+    "uri": ("a URI", "URI"),
+    "term": ("an RDF term", "Term"),
+    "row": ("a row", "Row"),
+    "table": ("a table", "Table"),
+    "graph": ("a graph", "Graph"),
+    "list": ("a list", "List"),
+    "nothing": ("nothing", "None"),
+    "any": ("a value", "any"),
 }
 #: The forms of an argument that is not an operation.
 Form = OneOf["string", "number", "boolean", "count", "term", "row", "results", "graph", "list"]
@@ -210,13 +210,7 @@ class Visible:
 
 
 class Example(NamedTuple):
-    """A call and its result.
-
-    Attributes:
-        args: The arguments as JSON.
-        result: The result as JSON; None if it is not shown.
-        row: The current row that the call reads, as a binding.
-    """
+    """A call and its result as JSON (None if not shown), with the current row that it reads."""
 
     args: Mapping[str, Any]
     result: Any = None
@@ -254,23 +248,14 @@ class Operation(BaseModel, ABC):
 
     @abstractmethod
     def run(self, run: Evaluation) -> Value:
-        """Carry it out and return the result.
-
-        Raises:
-            ReasoningBankError: If it fails; the evaluation adds the JSON path.
-        """
+        """Carry it out and return the result; the evaluation adds the JSON path to errors."""
 
     @classmethod
     def check(cls, given: Mapping[str, Any], visible: Visible) -> None:
-        """Reject wrong arguments before the program runs.
+        """Raise QueryError for arguments that are wrong before the program runs.
 
-        Args:
-            given: The arguments as JSON, not evaluated; all required ones are there, but they
-                need not have the right types.
-            visible: What the call sees.
-
-        Raises:
-            QueryError: If they are wrong; `where` may name an argument (``args.query``).
+        `given` holds the arguments as JSON, not evaluated; all required ones are there, but they
+        need not have the right types. The error's `where` may name an argument (``args.query``).
         """
 
     @classmethod
@@ -290,11 +275,7 @@ class Operation(BaseModel, ABC):
 
     @classmethod
     def of(cls, values: Mapping[str, Any], path: str) -> Operation:
-        """Build a call from evaluated arguments.
-
-        Raises:
-            ProgramError: If a value does not fit its argument.
-        """
+        """Build a call from evaluated arguments."""
         fitting: dict[str, Any] = {}
         for name, value in values.items():
             try:
@@ -309,11 +290,7 @@ _Kind = TypeVar("_Kind", bound=Operation)
 
 
 def register(cls: type[_Kind]) -> type[_Kind]:
-    """Register an operation by its name; a class decorator.
-
-    Raises:
-        ValueError: If the name is taken, or an argument lacks its description or its kind.
-    """
+    """Register an operation by its name; a class decorator."""
     if cls.op in _register:
         raise ValueError(f"two operations are called {cls.op}")
     for name, field_ in cls.model_fields.items():
@@ -331,11 +308,7 @@ def operations() -> Mapping[str, type[Operation]]:
 
 
 def operation(name: str) -> type[Operation]:
-    """Return an operation by name.
-
-    Raises:
-        ProgramError: If it is unknown; the hint names a similar one.
-    """
+    """Return an operation by name; the error for an unknown one suggests a similar one."""
     if name in _register:
         return _register[name]
     spelt = {known.lower(): known for known in _register}

@@ -148,23 +148,12 @@ def run_program(
 
 
 @dataclass(frozen=True)
-class Constant:
-    """A value that is written in the program."""
-
-    path: str
-    content: Value
-
-    def value(self, run: Evaluation) -> Value:
-        return self.content
-
-
-@dataclass(frozen=True)
 class OperationCall:
-    """A call of an operation."""
+    """A call; its arguments are values that may hold further calls, documents, and blocks."""
 
     path: str
     kind: type[Operation]
-    args: Mapping[str, Node | Block]
+    args: Mapping[str, Any]
     names: frozenset[str] = frozenset()
 
     def value(self, run: Evaluation) -> Value:
@@ -179,7 +168,8 @@ class OperationCall:
                     values[name] = argument
                     continue
                 names = self.names if name == self.kind.goes_through else inner.names
-                value = argument.value(replace(around, names=names))
+                where = at_path(self.path, "args", name)
+                value = _evaluated(argument, replace(around, names=names), where)
                 if value is None and not self.kind.model_fields[name].is_required():
                     continue  # an unbound variable omits an optional argument
                 values[name] = value
@@ -211,37 +201,7 @@ def _located_items(items: Iterable[Any], path: str) -> Iterator[Any]:
 
 
 @dataclass(frozen=True)
-class ListOf:
-    """A list whose members are evaluated in order."""
-
-    path: str
-    members: tuple[Node, ...]
-
-    def value(self, run: Evaluation) -> Value:
-        return [kept(member.value(run)) for member in self.members]
-
-
-@dataclass(frozen=True)
-class RowOf:
-    """A row whose terms are evaluated; a member without a value is left unbound."""
-
-    path: str
-    members: Mapping[str, Node]
-
-    def value(self, run: Evaluation) -> Value:
-        row: dict[str, Term] = {}
-        for name, node in self.members.items():
-            term = node.value(run)
-            if is_term(term):
-                row[name] = term  # type: ignore[assignment]
-            elif term is not None:
-                what = f"a row holds terms, not {describe_value(term)}"
-                raise ProgramError(what, where=json_path(self.path, name), code="wrong-type")
-        return row
-
-
-@dataclass(frozen=True)
-class Document:
+class DocumentTemplate:
     """A JSON-LD document in which operations take the place of values."""
 
     path: str
@@ -251,6 +211,31 @@ class Document:
         """Evaluate its operations and read it relative to the address that it is written to."""
         data = fill_template(self.template, self.path, lambda node, _: node.value(run))
         return graph_from_jsonld(data, base=run.base, path=self.path)
+
+
+def _evaluated(part: Any, run: Evaluation, path: str) -> Value:
+    """Return a value of the program with the calls and documents in it evaluated."""
+    if isinstance(part, OperationCall | DocumentTemplate):
+        return part.value(run)
+    if isinstance(part, list):
+        return [kept(_evaluated(p, run, json_path(path, at))) for at, p in enumerate(part)]
+    if not isinstance(part, dict):
+        return part  # type: ignore[no-any-return]
+    row: dict[str, Term] = {}
+    for name, member in part.items():
+        term = _evaluated(member, run, json_path(path, name))
+        if is_term(term):
+            row[name] = term  # type: ignore[assignment]
+        elif term is not None:
+            what = f"a row holds terms, not {describe_value(term)}"
+            raise ProgramError(what, where=json_path(path, name), code="wrong-type")
+    return row
+
+
+def _is_evaluated(part: Any) -> bool:
+    if isinstance(part, list | dict):
+        return all(map(_is_evaluated, part.values() if isinstance(part, dict) else part))
+    return not isinstance(part, OperationCall | DocumentTemplate)
 
 
 def _validated(data: Any, variables: Iterable[str]) -> tuple[Program, tuple[ProgramError, ...]]:
@@ -339,7 +324,7 @@ class _Checker:
         inner = visible.inside(based=kind.base_argument in given)
         visible.reads.update(kind.reads(given))
         self._names(kind, given, json_path(path, "args"))
-        args: dict[str, Node | Block] = {}
+        args: dict[str, Any] = {}
         names: set[str] = set()
         for name, member in kind.model_fields.items():
             if name not in given:
@@ -353,9 +338,7 @@ class _Checker:
                 args[name] = self.block(given[name], where, seen)
                 names |= seen.reads if kind.goes_through else set()
             else:
-                node = self._argument(given[name], wanted, where, inner)
-                if node is not None:
-                    args[name] = node
+                args[name] = self._argument(given[name], wanted, where, inner)
         if all(name in given for name, m in kind.model_fields.items() if m.is_required()):
             try:
                 kind.check(given, visible)
@@ -375,13 +358,13 @@ class _Checker:
                 what = f"{kind.op} lacks the argument {name} ({kind_of(member).expected})"
                 self.reject("missing-argument", what, path, op=kind.op, name=name)
 
-    def _argument(self, data: Any, wanted: Kind, path: str, visible: Visible) -> Node | None:
+    def _argument(self, data: Any, wanted: Kind, path: str, visible: Visible) -> Any:
         try:
             if isinstance(data, Mapping) and "@op" in data:
-                node = self.call(data, path, visible)
-                if node is not None:
-                    _check_yield(node.kind, wanted, path)
-                return node
+                call = self.call(data, path, visible)
+                if call is not None:
+                    _check_yield(call.kind, wanted, path)
+                return call
             return _Reader(self, visible).read(data, wanted, path)
         except ProgramError as error:
             self._keep(error, path)
@@ -410,7 +393,7 @@ def _check_yield(kind: type[Operation], wanted: Kind, path: str, *more: str) -> 
         hint = "fetch it with GET"
     if wanted.reading == "constant":
         hint = "write it as a string"
-    what = f"expected {wanted.expected}, but {kind.op} yields {YIELDED[kind.yields]}"
+    what = f"expected {wanted.expected}, but {kind.op} yields {YIELDED[kind.yields][0]}"
     raise ProgramError(
         what, where=path, hint=hint, code="wrong-type", expected=wanted.expected, op=kind.op
     )
@@ -445,7 +428,7 @@ class _Reader:
     checker: _Checker
     visible: Visible
 
-    def read(self, data: Any, wanted: Kind, path: str) -> Node:
+    def read(self, data: Any, wanted: Kind, path: str) -> Any:
         """Read an argument of a kind."""
         if data is None:
             what = f"expected {wanted.expected}, got null"
@@ -459,43 +442,45 @@ class _Reader:
         if wanted.reading == "constant" and not isinstance(data, str):
             what = f"expected {wanted.expected}"
             raise ProgramError(what, where=path, hint="write a string", code="wrong-type")
-        node = self.value(data, path)
-        if isinstance(node, Constant):
-            _fit(node.content, wanted, path)
-        elif not isinstance(node, OperationCall):
-            form = {ListOf: "list", RowOf: "row", Document: "graph"}[type(node)]
-            if form not in wanted.takes:
+        part = self.value(data, path)
+        if _is_evaluated(part):
+            _fit(part, wanted, path)
+        else:
+            form = (
+                "list" if isinstance(part, list) else "row" if isinstance(part, dict) else "graph"
+            )
+            if not isinstance(part, OperationCall) and form not in wanted.takes:
                 what = f"expected {wanted.expected}, got a {form}"
                 raise ProgramError(what, where=path, code="wrong-type", expected=wanted.expected)
-        return node
+        return part
 
-    def value(self, data: Any, path: str) -> Node:
+    def value(self, data: Any, path: str) -> Any:
         """Read a value of any form."""
-        if isinstance(data, Mapping) and "@op" in data:
+        if isinstance(data, list):
+            return [self.value(item, json_path(path, at)) for at, item in enumerate(data)]
+        if not isinstance(data, Mapping):
+            return from_json(data, path)
+        if "@op" in data:
             return self.checker.inner(data, path, self.visible)
-        if isinstance(data, list) and (_holds_operations(data) or _holds_documents(data)):
-            members = (self.value(item, json_path(path, at)) for at, item in enumerate(data))
-            return ListOf(path, tuple(members))
         if not _holds_operations(data):
-            if isinstance(data, Mapping) and not _is_plain(data):
-                return self._document(data, path)
-            return Constant(path, from_json(data, path))
+            plain = is_term_json(data) or is_results_json(data) or is_row_json(data)
+            return from_json(data, path) if plain else self._document(data, path)
         if is_results_json(data):
             rows = data["results"]["bindings"]
             if not isinstance(rows, list):
                 table_from_json(data, path)
             return self.value(rows, at_path(path, "results", "bindings"))
         if _is_row(data):
-            return RowOf(path, {n: self.value(m, json_path(path, n)) for n, m in data.items()})
+            return {name: self.value(m, json_path(path, name)) for name, m in data.items()}
         return self._document(data, path)
 
-    def _document(self, data: Any, path: str) -> Node:
+    def _document(self, data: Any, path: str) -> DocumentTemplate:
         template = self._template(data, path)
         trial = fill_template(template, path, _sample)
         base = _PLACEHOLDER if self.visible.based else None
         check_jsonld(trial, path, base, PREFIXES)
         graph_from_jsonld(trial, base=base, path=path)
-        return Document(path, template)
+        return DocumentTemplate(path, template)
 
     def _template(self, data: Any, path: str) -> Any:
         if isinstance(data, list):
@@ -506,11 +491,11 @@ class _Reader:
             return self.checker.inner(data, path, self.visible)
         return {key: self._template(member, json_path(path, key)) for key, member in data.items()}
 
-    def _members(self, data: Any, wanted: Kind, path: str) -> Node:
+    def _members(self, data: Any, wanted: Kind, path: str) -> list[Any]:
         if not isinstance(data, list) or wanted.of is None:
             what = f"expected {wanted.expected}"
             raise ProgramError(what, where=path, code="wrong-type", expected=wanted.expected)
-        members: list[Node] = []
+        members: list[Any] = []
         for at, item in enumerate(data):
             where = json_path(path, at)
             if isinstance(item, Mapping) and "@op" in item:
@@ -520,7 +505,7 @@ class _Reader:
                 members.append(node)
             else:
                 members.append(self.read(item, wanted.of, where))
-        return ListOf(path, tuple(members))
+        return members
 
 
 def _fit(content: Value, wanted: Kind, path: str) -> None:
@@ -536,16 +521,6 @@ def _holds_operations(data: Any) -> bool:
     if isinstance(data, Mapping):
         return "@op" in data or any(_holds_operations(member) for member in data.values())
     return False
-
-
-def _holds_documents(data: Any) -> bool:
-    if isinstance(data, list):
-        return any(_holds_documents(item) for item in data)
-    return isinstance(data, Mapping) and not _is_plain(data)
-
-
-def _is_plain(data: Mapping[str, Any]) -> bool:
-    return is_term_json(data) or is_results_json(data) or is_row_json(data)
 
 
 def _is_row(data: Mapping[str, Any]) -> bool:
@@ -566,6 +541,6 @@ def _sample(node: Node, key: str) -> Value:
     if isinstance(node, OperationCall) and node.kind.yields == "graph":
         return Graph()
     if isinstance(node, OperationCall) and node.kind.yields in ("nothing", "row", "table"):
-        what = f"JSON-LD cannot hold {YIELDED[node.kind.yields]}, which {node.kind.op} yields"
+        what = f"JSON-LD cannot hold {YIELDED[node.kind.yields][0]}, which {node.kind.op} yields"
         raise ProgramError(what, where=node.path, hint="use Value or Str", code="wrong-type")
     return URIRef(_PLACEHOLDER)

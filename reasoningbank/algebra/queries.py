@@ -318,7 +318,7 @@ def with_values(query: str, names: Sequence[str], rows: Iterable[Row]) -> str:
     return made
 
 
-class Condition:
+class RowFilter:
     """A SPARQL expression that holds for a row or not; if it raises an error, it does not hold."""
 
     def __init__(self, text: str) -> None:
@@ -367,23 +367,14 @@ def as_query(result: Value, *, several: bool = False) -> str:
 
     A table is a SELECT over VALUES, a graph a CONSTRUCT of its triples, a boolean an ASK. The list
     of a ForEach is a table if its entries are tables, rows or values: rows of tables follow one
-    another, the values of a list are the columns of one row. Graphs are merged. Columns are renamed
-    if SPARQL does not allow their names.
-
-    Args:
-        result: What `run_program` returned; a stream is read.
-        several: Whether it is the list of the results of several operations, each of which is a
-            result by itself; they follow one another.
+    another, the values of a list are the columns of one row. Graphs are merged. With `several`, the
+    result is the list of the results of several operations, which follow one another.
 
     Raises:
         ProgramError: If it is nothing, mixes tables and graphs, holds blank nodes in a table, or is
             longer than a query may be.
 
     Examples:
-        >>> print(as_query(Table(("x",), [{"x": Literal("a")}])))
-        SELECT ?x WHERE { VALUES (?x) {
-          ("a")
-        } }
         >>> as_query(Literal(True)), as_query([None, Literal(False)], several=True)
         ('ASK {}', 'ASK { FILTER(false) }')
     """
@@ -402,12 +393,7 @@ def as_query(result: Value, *, several: bool = False) -> str:
 
 
 def is_empty(result: Value) -> bool:
-    """Return whether a result in memory holds no row, no triple and no value.
-
-    Examples:
-        >>> is_empty([Table(("x",), []), None]), is_empty(Literal(False))
-        (True, False)
-    """
+    """Return whether a result in memory holds no row, no triple and no value."""
     if isinstance(result, list):
         return all(is_empty(entry) for entry in result)
     if isinstance(result, Table):

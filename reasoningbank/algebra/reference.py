@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from reasoningbank.algebra.operation import (
+    YIELDED,
     Example,
     Form,
     Kind,
     Operation,
-    Yield,
     call_json,
     kind_of,
     operation,
@@ -26,17 +26,6 @@ from reasoningbank.algebra.operation import (
 )
 from reasoningbank.algebra.values import MOST_WORKERS
 
-_YIELDS: dict[Yield, str] = {
-    "text": "str",
-    "uri": "URI",
-    "term": "Term",
-    "row": "Row",
-    "table": "Table",
-    "graph": "Graph",
-    "list": "List",
-    "nothing": "None",
-    "any": "any",
-}
 #: Shorter JSON is written on one line.
 _LINE = 96
 _BEGIN, _END = "<!-- operations -->", "<!-- end of operations -->"
@@ -62,17 +51,12 @@ def _kinds(names: Iterable[str] | None) -> list[type[Operation]]:
 
 
 def signature(kind: type[Operation]) -> str:
-    """Return an operation's signature.
-
-    Examples:
-        >>> signature(operation("Replace"))
-        'Replace(input: str, pattern: str, replacement: str, flags?: str) → str'
-    """
+    """Return an operation's signature."""
     arguments = ", ".join(
         f"{name}{'' if field.is_required() else '?'}: {kind_of(field).name}"
         for name, field in kind.model_fields.items()
     )
-    return f"{kind.op}({arguments}) → {_YIELDS[kind.yields]}"
+    return f"{kind.op}({arguments}) → {YIELDED[kind.yields][1]}"
 
 
 def summary(kind: type[Operation]) -> str:
@@ -85,15 +69,7 @@ def _text(kind: type[Operation]) -> str:
 
 
 def reference(names: Iterable[str] | None = None, *, level: int = 3) -> str:
-    """Return the reference of operations in Markdown, generated from their classes.
-
-    Args:
-        names: The operations; None is all, under a heading for each group.
-        level: The level of the headings.
-
-    Raises:
-        ProgramError: If an operation is unknown.
-    """
+    """Return the reference of operations (all by default) in Markdown, made from their classes."""
     if names is not None:
         return "\n".join(_section(kind, level) for kind in _kinds(names))
     parts: list[str] = []
@@ -111,20 +87,7 @@ def with_reference(page: str) -> str:
 
 
 def agent_prompt(names: Iterable[str] | None = None) -> str:
-    """Return the instructions by which an agent writes a program.
-
-    Args:
-        names: The operations that it may use; None is all.
-
-    Raises:
-        ProgramError: If an operation is unknown.
-
-    Examples:
-        >>> print(agent_prompt(["STRUUID"]).partition("Operations")[2].strip())
-        STRUUID() → str
-          Generates a random UUID as a string.
-          {"@op": "STRUUID"}
-    """
+    """Return the instructions by which an agent writes a program of these operations, or of all."""
     lines = [_RULES, "Operations"]
     for kind in _kinds(names):
         lines += [signature(kind), *(f"  {line}" for line in _text(kind).splitlines() if line)]
@@ -202,17 +165,13 @@ _SHARED = json.loads(Path(__file__).with_name("shared_schema.json").read_text(en
 
 
 def program_schema(names: Iterable[str] | None = None) -> dict[str, Any]:
-    """Return the JSON Schema of a program: an operation, or a list of them.
-
-    Args:
-        names: The operations that it may have; None is all.
+    """Return the JSON Schema of a program that may hold these operations, or all.
 
     Raises:
         ProgramError: If an operation is unknown.
 
     Examples:
-        >>> schema = program_schema(["Str", "Value"])
-        >>> schema["$defs"]["Value"]["properties"]["@op"]
+        >>> program_schema(["Str", "Value"])["$defs"]["Value"]["properties"]["@op"]
         {'const': 'Value'}
     """
     kinds = _kinds(names)

@@ -21,7 +21,6 @@ from reasoningbank.algebra.web import (
     Credential,
     NotSent,
     Record,
-    Spent,
     Web,
     checked,
     graph_of,
@@ -74,8 +73,8 @@ class Runtime:
     """Reaches the Web and endpoints for one run, within its limits; threads may share it.
 
     Args:
-        allow_write: AddressMap below which documents may be written; none by default.
-        allow_read: AddressMap below which documents may be read and endpoints queried; None is any.
+        allow_write: Addresses below which documents may be written; none by default.
+        allow_read: Addresses below which documents may be read and endpoints queried; None is any.
         limits: The budgets of the run.
         addresses: Public prefix → real prefix, to which requests are sent.
         credentials: The identities of the run for servers.
@@ -124,29 +123,16 @@ class Runtime:
         self._allow_write = tuple(checked(base) for base in allow_write)
         self._allow_read = None if allow_read is None else tuple(map(checked, allow_read))
         self._compose = compose
-        self._spent = Spent(self.limits)
         self._planned: list[Planned] = []
         self._lock = threading.Lock()
         self._addresses = AddressMap(addresses or {})
         self._record = record or (lambda _: None)
         self._clients: dict[str, SPARQLClient] = {}
         self._web = Web(
-            self.limits,
-            self._spent,
-            addresses=self._addresses,
-            credentials=credentials,
-            record=self._record,
-            pause=pause,
+            self.limits, self._addresses, tuple(credentials), record=self._record, pause=pause
         )
         self._journal = Journal(None if dry_run else journal, program=program, resume=resume)
-        self._writer = Writer(
-            self._web,
-            self._journal,
-            tries=self.limits.tries,
-            unanswered=unanswered,
-            may_write=self._check_write,
-            pause=pause,
-        )
+        self._writer = Writer(self._web, self._journal, unanswered, self._check_write)
 
     def __enter__(self) -> Runtime:
         return self
@@ -164,7 +150,7 @@ class Runtime:
     @property
     def requests(self) -> int:
         """Requests sent so far."""
-        return self._spent.requests
+        return self._web.requests
 
     @property
     def planned(self) -> tuple[Planned, ...]:
@@ -275,11 +261,11 @@ class Runtime:
             what = f"expected a {' or '.join(forms)}, got a {prepared.form}"
             hint = f"use the operation {prepared.form}"
             raise QueryError(what, where=address, hint=hint, code="wrong-form")
-        self._spent.request(address)
+        self._web.count(address)
         event: dict[str, Any] = {"event": "query", "endpoint": address, "form": prepared.form}
         most = self.limits.rows or _UNLIMITED
         try:
-            timeout = min(self.limits.request_seconds, self._spent.left_s)
+            timeout = min(self.limits.request_seconds, self._web.left_s)
             result = client.query(prepared, timeout_s=timeout, max_rows=most)
             event |= {"rows": result.n_rows, "seconds": result.seconds}
         except Exception as error:

@@ -17,14 +17,6 @@ def parse_program(text: str) -> Any:
     Raises:
         ProgramError: If it is not JSON, an object has a key twice (one would be lost), or it is
             nested too deeply.
-
-    Examples:
-        >>> parse_program('{"@op": "STRUUID"}')
-        {'@op': 'STRUUID'}
-        >>> parse_program('{"@op" "STRUUID"}')
-        Traceback (most recent call last):
-        ...
-        reasoningbank.algebra.terms.ProgramError: line 1, column 8: not valid JSON: ...
     """
     try:
         return json.loads(
@@ -61,12 +53,8 @@ def _constant(name: str) -> Any:
 def with_prefixes(data: Any, known: Mapping[str, str]) -> Any:
     """Return a program whose queries, updates and JSON-LD declare the known prefixes they use.
 
-    Models write ``dct:title`` without its declaration. Existing declarations stay, and so does
-    what is not a program or nested too deeply, which `mistakes` reports.
-
-    Args:
-        data: A program as JSON data.
-        known: Namespace by prefix.
+    Models write ``dct:title`` without its declaration. What is not a program, or nested too deeply,
+    is returned as it is: `mistakes` reports it.
 
     Examples:
         >>> call = {"@op": "PUT", "args": {"url": "http://e/", "data": {"@id": "", "ex:p": 1}}}

@@ -33,18 +33,7 @@ Row: TypeAlias = Mapping[str, Term]
 
 @dataclass(frozen=True)
 class Table:
-    """The result of a SELECT.
-
-    Attributes:
-        vars: Its columns in order, without question marks.
-        rows: Its rows; they may be a stream, which can be read once (see `kept`).
-
-    Examples:
-        >>> table = Table(("x",), iter([{"x": URIRef("http://e/a")}]))
-        >>> kept = table.kept()
-        >>> len(list(kept.rows)), len(list(kept.rows))
-        (1, 1)
-    """
+    """The result of a SELECT; its rows may be a stream, which can be read once (see `kept`)."""
 
     vars: tuple[str, ...]
     rows: Iterable[Row]
@@ -58,9 +47,7 @@ class Table:
 class Stream:
     """A list whose items are computed one by one and can be read once: the result of a ForEach.
 
-    Attributes:
-        items: The items.
-        columns: Of rows, the variables that they may have; None if unknown.
+    `columns` are the variables that rows may have; None if unknown.
     """
 
     items: Iterable[Value]
@@ -219,12 +206,7 @@ def to_json(value: Value) -> Any:
 
 
 def json_chunks(value: Value) -> Iterator[str]:
-    """Write a value as JSON text piece by piece, so that a stream is never in memory as a whole.
-
-    Examples:
-        >>> "".join(json_chunks(Stream(iter([Literal("a"), Literal("b")]))))
-        '["a",\\n"b"]'
-    """
+    """Write a value as JSON text piece by piece, so that a stream is never in memory as a whole."""
     if isinstance(value, Stream):
         yield "["
         for number, item in enumerate(value.items):

@@ -10,7 +10,7 @@ import threading
 import time
 import tomllib
 import urllib.request
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -257,28 +257,37 @@ class NotSent(Exception):  # noqa: N818
     """A request was not sent: there is no connection."""
 
 
-class Spent:
-    """The requests and seconds that a run has used; threads may share it."""
+def summary(reply: Reply) -> str:
+    """Return the status of a reply with what its body says, on one line."""
+    return f"HTTP {reply.status}" + (f": {reply.message}" if reply.message else "")
 
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
-        self._began = time.monotonic()
-        self._lock = threading.Lock()
-        self.requests = 0
+
+@dataclass
+class Web:
+    """Sends the requests of one run and counts what they use; threads may share it."""
+
+    limits: Limits
+    addresses: AddressMap
+    credentials: tuple[Credential, ...]
+    record: Record
+    pause: Callable[[float], None]
+    requests: int = 0
+    began: float = field(default_factory=time.monotonic)
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def left_s(self) -> float:
-        """The seconds that are left."""
-        if self._limits.seconds is None:
+        """The seconds that are left of the run."""
+        if self.limits.seconds is None:
             return float("inf")
-        return self._limits.seconds - (time.monotonic() - self._began)
+        return self.limits.seconds - (time.monotonic() - self.began)
 
-    def request(self, url: str) -> None:
+    def count(self, url: str) -> None:
         """Count a request that is about to be sent, or raise BudgetError."""
-        with self._lock:
-            most = self._limits.requests
+        with self.lock:
+            most = self.limits.requests
             if self.left_s <= 0:
-                name, used = "seconds", f"{self._limits.seconds:g} seconds"
+                name, used = "seconds", f"{self.limits.seconds:g} seconds"
             elif most is not None and self.requests >= most:
                 name, used = "requests", f"{most:,} requests"
             else:
@@ -287,39 +296,13 @@ class Spent:
         hint = f"allow it more {name}, or let it do less"
         raise BudgetError(f"the run's {used} are used up", where=url, hint=hint, budget=name)
 
-
-def summary(reply: Reply) -> str:
-    """Return the status of a reply with what its body says, on one line."""
-    return f"HTTP {reply.status}" + (f": {reply.message}" if reply.message else "")
-
-
-class Web:
-    """Sends the requests of one run; threads may share it."""
-
-    def __init__(
-        self,
-        limits: Limits,
-        spent: Spent,
-        *,
-        addresses: AddressMap,
-        credentials: Sequence[Credential],
-        record: Record,
-        pause: Callable[[float], None],
-    ) -> None:
-        self._limits = limits
-        self._spent = spent
-        self._addresses = addresses
-        self._credentials = tuple(credentials)
-        self._record = record
-        self._pause = pause
-
     def known_as(self, url: str) -> str:
         """Return the public address of a real one."""
-        return self._addresses.known_as(checked(url))
+        return self.addresses.known_as(checked(url))
 
     def credential(self, url: str) -> Credential | None:
         """Return the credential for an address."""
-        fitting = [known for known in self._credentials if inside(known.base, url)]
+        fitting = [known for known in self.credentials if inside(known.base, url)]
         return max(fitting, key=lambda known: len(known.base), default=None)
 
     def ask(
@@ -333,27 +316,20 @@ class Web:
     ) -> Reply:
         """Send a request until there is a reply to it, following redirects.
 
-        Reading is repeated also when its reply is lost; for writing the caller decides that. Writes
-        follow 307 and 308 only. `may_follow` raises if the address of a redirect may not be asked.
-
-        Raises:
-            Lost: If a write was sent, and its reply was lost.
-            NotSent: If there is no connection, after all tries.
-            EndpointError: If reading got no reply, a redirect leads nowhere, or a body is too
-                large.
-            BudgetError: If the run may send no more.
+        Reading is repeated also when its reply is lost (otherwise `Lost`); for writing the caller
+        decides that. Writes follow 307 and 308 only. `may_follow` raises for forbidden redirects.
         """
-        until = time.monotonic() + min(self._limits.wait_seconds, max(0.0, self._spent.left_s))
+        until = time.monotonic() + min(self.limits.wait_seconds, max(0.0, self.left_s))
         reading = method in _READING
         for _ in range(_MOST_REDIRECTS + 1):
             try:
                 reply = retrying(
                     partial(self._exchange, method, url, headers, body, until),
-                    retries=self._limits.tries - 1,
+                    retries=self.limits.tries - 1,
                     until=until,
                     statuses=_LATER | _GATEWAY if reading else _LATER,
                     repeat=(NotSent, Lost) if reading else NotSent,
-                    pause=self._pause,
+                    pause=self.pause,
                 )
             except Lost as lost:
                 if not reading:
@@ -380,14 +356,14 @@ class Web:
         self, method: str, url: str, headers: Mapping[str, str], body: bytes, until: float
     ) -> Reply:
         credential = self.credential(url)
-        self._spent.request(url)
+        self.count(url)
         began = time.monotonic()
-        timeout = min(self._limits.request_seconds, until - began)
+        timeout = min(self.limits.request_seconds, until - began)
         # A small compressed body could unpack to any size.
         sent = {"User-Agent": USER_AGENT, "Accept-Encoding": "identity", **headers}
         sent |= {} if credential is None else credential.headers
         request = urllib.request.Request(
-            self._addresses.asked_at(url),
+            self.addresses.asked_at(url),
             data=None if method in _READING else body,
             headers=sent,
             method=method,
@@ -397,7 +373,7 @@ class Web:
             reply = send(
                 request,
                 timeout_s=timeout,
-                max_bytes=self._limits.document_bytes,
+                max_bytes=self.limits.document_bytes,
                 tls=tls_context(credential),
                 proxies=False,
             )
@@ -410,13 +386,13 @@ class Web:
             what = f"no complete reply within {timeout:.3g} s"
             raise Lost(f"{what}: {error}" if str(error) else what) from None
         finally:
-            self._record({**event, "seconds": time.monotonic() - began})
+            self.record({**event, "seconds": time.monotonic() - began})
         coding = (reply.headers.get("Content-Encoding") or "identity").lower()
         if coding != "identity" and method == "GET" and reply.status < 300:
             what = f"the reply is compressed ({coding[:40]}), which was not asked for"
             raise EndpointError(what, where=url, code="compressed")
         if reply.cut and method in _READING:
-            what = f"the document is larger than {self._limits.document_bytes:,} bytes"
+            what = f"the document is larger than {self.limits.document_bytes:,} bytes"
             hint = "raise the limit on bytes, or query an endpoint for the part you need"
             raise EndpointError(what, where=url, hint=hint, code="too-large")
         return replace(reply, url=url)

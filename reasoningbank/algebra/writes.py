@@ -14,11 +14,10 @@ import json
 import random
 import sqlite3
 import threading
-import time
 import uuid
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urljoin
@@ -54,18 +53,9 @@ CREATE TABLE writes (
 class Write:
     """A write of a run.
 
-    Attributes:
-        number: Its position in the journal, from 1.
-        method: PUT, POST or PATCH.
-        url: The document.
-        digest: Identifies its body.
-        condition: The request headers by which the server can detect a repetition.
-        state: Its outcome: ``done``; ``refused`` by the server; ``not sent``; ``unanswered``: it
-            was sent, and it is unknown whether it was done.
-        status: The HTTP status, 0 if there is none.
-        at: The document that the server named, if it is another one.
-        why: The failure, in one line.
-        earlier: Whether an earlier run did it.
+    `digest` identifies its body, `condition` holds the headers by which the server can detect a
+    repetition, `at` is the document that the server named instead of `url`. ``unanswered`` means
+    that it was sent and its outcome is unknown; `earlier` that an earlier run did it.
     """
 
     number: int
@@ -83,22 +73,12 @@ class Write:
 class Journal:
     """The writes of one run, in memory and, if a file is given, on disk.
 
-    Args:
-        file: The file; None keeps them in memory only.
-        program: Identifies the program; only the same program can resume a journal.
-        resume: Whether to continue an existing journal.
+    `program` identifies the program; only the same program can `resume` a journal.
 
     Raises:
-        UsageError: If there is a journal and it is not to be resumed, or the other way round; or
-            it belongs to another program, or is in use.
+        UsageError: If there is a journal and it is not to be resumed, or the other way round; or it
+            belongs to another program, or is in use.
         RecordError: If it cannot be read or written.
-
-    Examples:
-        >>> journal = Journal()
-        >>> write = journal.begin("PUT", "http://e/a", "d1", {})
-        >>> journal.end(write, "done", status=201)
-        >>> [(one.url, one.state) for one in journal.writes()]
-        [('http://e/a', 'done')]
     """
 
     def __init__(
@@ -160,11 +140,7 @@ class Journal:
             return waiting.popleft() if waiting else None
 
     def begin(self, method: str, url: str, digest: str, condition: Mapping[str, str]) -> Write:
-        """Record a write that is about to be sent; it is on disk when this returns.
-
-        Raises:
-            RecordError: If it cannot be written to disk; it must not be sent then.
-        """
+        """Record a write that is about to be sent; it is on disk when this returns."""
         with self._lock:
             write = Write(len(self._writes) + 1, method, url, digest, condition)
             self._run(
@@ -181,11 +157,7 @@ class Journal:
     def end(
         self, write: Write, state: State, *, status: int = 0, at: str = "", why: str = ""
     ) -> None:
-        """Record the outcome of a write.
-
-        Raises:
-            RecordError: If it cannot be written to disk; a later run takes it for unanswered then.
-        """
+        """Record the outcome of a write."""
         self._update(replace(write, state=state, status=status, at=at, why=why))
 
     def writes(self) -> tuple[Write, ...]:
@@ -196,9 +168,7 @@ class Journal:
     def draw(self, place: str = "") -> str:
         """Return a random UUID; a resumed run draws the same ones at the same places.
 
-        Args:
-            place: Which operation draws it, for which row, since rows that are processed at the
-                same time draw in another order each time.
+        A place is an operation and its row, since concurrent rows draw in another order each time.
         """
         with self._lock:
             self._drawn[place] += 1
@@ -338,69 +308,60 @@ class _Order:
         return {"Content-Type": TURTLE if self.graph is not None else UPDATE}
 
 
+@dataclass
 class Writer:
     """Carries out the writes of a run, each recorded in its journal."""
 
-    def __init__(
-        self,
-        web: Web,
-        journal: Journal,
-        *,
-        tries: int,
-        unanswered: Unanswered,
-        may_write: Callable[[str], None],
-        pause: Callable[[float], None] = time.sleep,
-    ) -> None:
-        self._web = web
-        self._journal = journal
-        self._tries = tries
-        self._unanswered = unanswered
-        self._may_write = may_write
-        self._pause = pause
-        # Writes to one document run one after another, so that their ETags hold.
-        self._locks = [threading.Lock() for _ in range(_LOCKS)]
+    web: Web
+    journal: Journal
+    unanswered: Unanswered
+    may_write: Callable[[str], None]
+    # Writes to one document run one after another, so that their ETags hold.
+    locks: list[threading.Lock] = field(
+        default_factory=lambda: [threading.Lock() for _ in range(_LOCKS)]
+    )
 
     def send(self, method: Method, url: str, address: str, body: Graph | str) -> Sent:
         """Write a document, unless an earlier run that this one resumes has done it."""
         graph = None if isinstance(body, str) else body
         order = _Order(method, url, address, body_of(method, body, url), graph)
-        with self._locks[hash(address) % _LOCKS]:
-            earlier = self._journal.earlier(method, address, digest(order.body))
+        with self.locks[hash(address) % _LOCKS]:
+            earlier = self.journal.earlier(method, address, digest(order.body))
             if earlier is not None and earlier.state == "done":
                 return Sent(earlier.status, earlier.at or url)
             if earlier is not None and self._resolved(order, earlier):
-                self._journal.end(earlier, "done", status=earlier.status or 200)
+                self.journal.end(earlier, "done", status=earlier.status or 200)
                 return Sent(earlier.status or 200, url)
             return self._sent(order, earlier)
 
     def _resolved(self, order: _Order, earlier: Write) -> bool:
         """Return whether an unanswered write of an earlier run was done."""
-        if order.method == "PUT" or self._unanswered == "again":
+        if order.method == "PUT" or self.unanswered == "again":
             return False
-        return self._unanswered == "done" or self._was_done(order, earlier.condition)
+        return self.unanswered == "done" or self._was_done(order, earlier.condition)
 
     def _sent(self, order: _Order, earlier: Write | None) -> Sent:
         condition = self._condition(order)
         if earlier is not None:
-            write = self._journal.again(earlier, condition)
+            write = self.journal.again(earlier, condition)
         else:
-            write = self._journal.begin(order.method, order.address, digest(order.body), condition)
+            write = self.journal.begin(order.method, order.address, digest(order.body), condition)
         lost = ""
-        for attempt in range(1, self._tries + 1):
-            last = attempt == self._tries
+        for attempt in range(1, self.web.limits.tries + 1):
+            last = attempt == self.web.limits.tries
             try:
-                reply = self._web.ask(
+                reply = self.web.ask(
                     order.method,
                     order.address,
                     headers={**order.headers, **condition},
                     body=order.body,
-                    may_follow=self._may_write,
+                    may_follow=self.may_write,
                 )
                 changed = reply.status == _CHANGED_MEANWHILE and bool(condition)
                 if changed and not lost and not last:
                     # Someone else changed it since its ETag was read; this write was not done.
                     condition = self._condition(order)
-                    write = self._journal.again(write, condition)
+                    write = self.journal.again(write, condition)
                     continue
             except Lost as error:
                 lost = str(error)
@@ -412,12 +373,12 @@ class Writer:
                     return self._ended(order, write, reply)
                 lost = summary(reply)
             if self._done_despite(order, write, condition, lost):
-                self._journal.end(write, "done", status=200, why=f"seen after: {lost}")
+                self.journal.end(write, "done", status=200, why=f"seen after: {lost}")
                 return Sent(200, order.url)
             if last:
-                self._journal.end(write, "unanswered", why=lost)
+                self.journal.end(write, "unanswered", why=lost)
                 raise _failure(order, "unanswered", lost)
-            self._pause(0.5 * 2 ** (attempt - 1) * random.uniform(0.75, 1.25))
+            self.web.pause(0.5 * 2 ** (attempt - 1) * random.uniform(0.75, 1.25))
         raise AssertionError("the last attempt returns or raises")
 
     def _aborted(
@@ -426,7 +387,7 @@ class Writer:
         """Record a write that is not sent again, and return its error."""
         # An earlier attempt may still be carried out.
         state: State = "unanswered" if lost else "not sent"
-        self._journal.end(write, state, why=lost or str(error))
+        self.journal.end(write, state, why=lost or str(error))
         return error if isinstance(error, BudgetError) else _failure(order, state, f"{error}")
 
     def _ended(self, order: _Order, write: Write, reply: Reply) -> Sent:
@@ -434,14 +395,14 @@ class Writer:
             at = order.url
             named = reply.headers.get("Location")
             if named and reply.status in (201, 303) and order.method == "POST":
-                at = self._web.known_as(urljoin(reply.url, named))
+                at = self.web.known_as(urljoin(reply.url, named))
             noted = "" if at == order.url else at
-            self._journal.end(write, "done", status=reply.status, at=noted)
+            self.journal.end(write, "done", status=reply.status, at=noted)
             return Sent(reply.status, at)
         what = summary(reply)
         if 300 <= reply.status < 400:
             what = f"HTTP {reply.status} redirects to {reply.headers.get('Location', 'nowhere')}"
-        self._journal.end(write, "refused", status=reply.status, why=what)
+        self.journal.end(write, "refused", status=reply.status, why=what)
         raise _failure(order, "refused", what)
 
     def _done_despite(
@@ -453,7 +414,7 @@ class Writer:
         try:
             return self._was_done(order, condition)
         except EndpointError as error:
-            self._journal.end(write, "unanswered", why=lost)
+            self.journal.end(write, "unanswered", why=lost)
             raise _failure(order, "unanswered", f"{lost}; {error.what}") from None
 
     def _was_done(self, order: _Order, condition: Mapping[str, str]) -> bool:
@@ -479,7 +440,7 @@ class Writer:
             return {}
         # The server compares the condition with the document, in any format.
         try:
-            reply = self._web.ask("HEAD", order.address, headers={"Accept": ACCEPT})
+            reply = self.web.ask("HEAD", order.address, headers={"Accept": ACCEPT})
         except NotSent as error:
             raise EndpointError(f"{error}", where=order.url, code="no-connection") from None
         if reply.status in (404, 410):
@@ -490,7 +451,7 @@ class Writer:
 
     def _holds(self, order: _Order, wanted: Graph) -> bool:
         """Return whether the document holds what was to be added."""
-        reply = self._web.ask("GET", order.address, headers={"Accept": ACCEPT})
+        reply = self.web.ask("GET", order.address, headers={"Accept": ACCEPT})
         if reply.status in (404, 410):
             return False
         if reply.status >= 300:

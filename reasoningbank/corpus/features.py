@@ -260,22 +260,12 @@ def triple_patterns(query: str) -> list[TriplePattern]:
 
     Raises:
         QueryError: If the query is not SPARQL, or has a collection in a pattern.
-
-    Examples:
-        >>> for p in triple_patterns("ASK { ?p a up:Protein ; up:organism/up:rank ?r , ?q }"):
-        ...     print(p)
-        ?p a up:Protein
-        ?p up:organism/up:rank ?r
-        ?p up:organism/up:rank ?q
     """
     return read_query(query).triple_patterns()
 
 
 def without_pattern(query: str, index: int) -> str:
     """Return the query without the pattern at `index` of its `triple_patterns`.
-
-    Raises:
-        QueryError: As for `triple_patterns`, or if there is no such pattern.
 
     Examples:
         >>> without_pattern("ASK { ?p a up:Protein ; up:mass 3 . FILTER(?p != 4) }", 0)

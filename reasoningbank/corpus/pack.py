@@ -57,18 +57,10 @@ _FORBID = ConfigDict(extra="forbid")
 
 @dataclass(frozen=True)
 class FederatedEndpoint:
-    """An endpoint that the examples of a pack federate with.
+    """An endpoint that the examples of a pack federate with; attributes as those of `Pack`.
 
-    Attributes:
-        url: Its public address.
-        name: Its name for people.
-        authority: Who runs it.
-        data: Files that are served in its place offline; empty if it is only reached remotely.
-        union_default_graph: Whether its default graph is the union of its named graphs.
-        prefixes: Prefix → namespace, in addition to those of the pack.
-        label_properties: IRIs of its label properties; the pack's if empty.
-        void: Its service description and statistics, as Turtle.
-        void_graph: The named graph that the service description is loaded into.
+    Its `data` are served in its place offline; without data it is only reached remotely. Its
+    prefixes add to the pack's, and the pack's label properties hold if it has none.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = _FORBID
@@ -220,11 +212,9 @@ def endpoint_config(
     federated: Sequence[EndpointConfig] = (),
     aliases: Mapping[str, str] | None = None,
 ) -> EndpointConfig:
-    """Return how to reach a pack's endpoint.
+    """Return how to reach a pack's endpoint, at `query_url` if given.
 
     Args:
-        pack: A pack that names an endpoint.
-        query_url: Where requests go, e.g. an embedded server; the public address if None.
         federated: Configurations of the endpoints it federates with.
         aliases: Public address → real one, for SERVICE; by default the endpoint's own.
 
@@ -260,13 +250,9 @@ def federated_config(
     *,
     aliases: Mapping[str, str] | None = None,
 ) -> EndpointConfig:
-    """Return how to reach one of the endpoints in ``pack.federated`` directly.
+    """Return how to reach one of the endpoints in ``pack.federated``, at `query_url` if given.
 
-    Args:
-        pack: The pack, whose prefixes and label properties are the defaults.
-        endpoint: The endpoint.
-        query_url: Where requests go; the public address if None.
-        aliases: Public address → real one, so that it can federate back.
+    Prefixes and label properties of the pack are the defaults; `aliases` let it federate back.
     """
     config = EndpointConfig(
         endpoint.url,

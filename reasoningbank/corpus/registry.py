@@ -74,10 +74,7 @@ class RegistryEndpoint:
         name: Its name for people; unique in its registry.
         authority: Who runs it.
         spellings: Every spelling that occurs, `url` first.
-        tasks: Examples that reach it in any way.
-        as_target: Examples that are asked of it.
-        by_service: Examples that reach it with SERVICE.
-        declared: Examples that declare it with ``spex:federatesWith``.
+        tasks: Examples that reach it: `as_target`, `by_service`, or `declared` as federated.
         prefixes: Prefix and namespace used in its parts of queries, the most used first.
         graphs: Graphs named in its parts of queries, the most used first.
         questions: Up to three questions of those examples.

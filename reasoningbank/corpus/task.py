@@ -136,11 +136,7 @@ class TaskStats(TypedDict):
 
 
 def get_task_stats(tasks: Iterable[Task], top: int = 20) -> TaskStats:
-    """Count tasks by complexity, endpoint, form, feature and keyword.
-
-    Args:
-        tasks: Any tasks; an empty list has zero of everything.
-        top: How many keywords to name, at least 0.
+    """Count tasks by complexity, endpoint, form, feature and keyword (the `top` most frequent).
 
     Examples:
         >>> t = Task("t1", "Which taxa?", "ASK {}", "http://e/", ("taxon",), form="ASK")

@@ -11,13 +11,9 @@ __all__ = ["Agreement", "Judged", "agreement", "agreement_with", "pairs_with", "
 
 @dataclass(frozen=True)
 class Agreement:
-    """A confusion matrix and the figures derived from it; None where undefined.
+    """A confusion matrix against the reference judge, and the figures derived from it.
 
-    Attributes:
-        true_positives: Both say success.
-        false_positives: Only the judge in question says success.
-        false_negatives: Only the reference says success.
-        true_negatives: Neither does.
+    A figure is None where it is undefined.
     """
 
     true_positives: int
@@ -77,11 +73,7 @@ class Judged(Protocol):
 
 
 def agreement(pairs: Iterable[tuple[bool, bool]]) -> Agreement:
-    """Count how two judges agree.
-
-    Args:
-        pairs: For each attempt, the verdict of the reference (the execution judge) and of
-            the judge in question.
+    """Count how two judges agree: pairs of the reference's and the other judge's verdict.
 
     Examples:
         >>> pairs = [(True, True)] * 20 + [(True, False)] * 5
@@ -98,14 +90,10 @@ def agreement(pairs: Iterable[tuple[bool, bool]]) -> Agreement:
 def pairs_with(
     judge: str, records: Iterable[Judged], *, metric: str = "strict"
 ) -> list[tuple[bool, bool]]:
-    """Return the pairs of verdicts that `agreement` counts, from records.
-
-    Attempts without a verdict of the execution judge, or without a decision of the other judge,
-    are left out.
+    """Return the verdicts of the execution judge and another one, by the attempts that both judged.
 
     Args:
-        judge: Name of the judge in question, as in `judgements`; ``rule`` is the plain rule,
-            which needs no judgement of its own.
+        judge: Its name in `judgements`; ``rule`` is the plain rule, which needs no judgement.
         records: Records of attempts.
         metric: What counts as success for the execution judge: ``strict`` or ``lenient``.
     """
@@ -130,19 +118,9 @@ def agreement_with(judge: str, records: Iterable[Judged], *, metric: str = "stri
 def rule_verdict(verdict: Mapping[str, Any]) -> dict[str, Any] | None:
     """Judge an attempt by the plain rule: the query ran and has rows. Other judges must beat it.
 
-    Args:
-        verdict: The execution judge's verdict as records keep it. Only whether the query ran and
-            how many rows it returned is read.
-
-    Returns:
-        A judgement as records keep it; None if nothing is known about running the query. A
-        boolean has one row.
-
-    Examples:
-        >>> rule_verdict({"status": "judged", "n_predicted": 3, "strict": False})["reason"]
-        'it ran and has 3 rows'
-        >>> rule_verdict({"status": "query_error"})["success"]
-        False
+    It reads from the execution judge's verdict only whether the query ran and how many rows it
+    returned (a boolean has one). Returns a judgement as records keep it; None if nothing is known
+    about running the query.
     """
     status, rows = verdict.get("status"), int(verdict.get("n_predicted") or 0)
     if status in (None, "gold_defect"):

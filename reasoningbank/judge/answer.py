@@ -77,12 +77,7 @@ class Answer:
 
     @classmethod
     def of_rows(cls, variables: Sequence[str], rows: Sequence[Sequence[str | None]]) -> Answer:
-        """Make a table of TSV terms, row by row.
-
-        Examples:
-            >>> Answer.of_rows(["x", "n"], [["<http://e/a>", "1"], ["_:b", None]]).n_rows
-            2
-        """
+        """Make a table of TSV terms, row by row; None is an unbound cell."""
         columns = [[row[i] for row in rows] for i in range(len(variables))]
         arrays = [pa.array(column, type=pa.string()) for column in columns]
         return cls("table", pa.Table.from_arrays(arrays, names=list(variables)), len(rows))

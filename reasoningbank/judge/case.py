@@ -61,10 +61,8 @@ class Case:
     """An attempt as a judge without the gold sees it.
 
     Attributes:
-        question: The question.
-        query: The submitted query, without comments; empty if there was none.
-        result: Rows of its result; None if it did not run.
-        failure: Why there is no result, in one line; empty if there is one.
+        query: The submitted query, without comments; empty if there was no query.
+        result: Rows of its result; None if it did not run, for the reason in `failure`.
         names: What is known of the names that the query uses, one line each.
         executed: Other queries that ran, in order.
         prefixes: Prefix → namespace for writing results.
@@ -91,14 +89,9 @@ def case_of(
 ) -> Case:
     """Collect what a judge without the gold may see.
 
-    Args:
-        question: The task's question.
-        query: The submitted query; None if there was none.
-        trajectory: What the agent did; only queries that ran are taken from it.
-        result: Rows of the submitted query's result; None if it did not run.
-        failure: Why it did not run.
-        known: The classes and properties of the endpoint; None if they are not known.
-        prefixes: The endpoint's prefixes.
+    Only queries that ran are taken from the trajectory. `result` holds rows of the submitted
+    query's result, or None with the `failure`; `known` are the classes and properties of the
+    endpoint.
     """
     prefixes = prefixes or {}
     text = without_comments(query or "")

@@ -30,7 +30,9 @@ __all__ = [
     "Ints",
     "Value",
     "canonical",
+    "counted",
     "encode",
+    "in_common",
     "number_classes",
     "pair_ids",
 ]
@@ -300,6 +302,17 @@ def pair_ids(first: Ints, second: Ints) -> Ints:
     low = second.min()
     keys = first * (second.max() - low + 1) + (second - low)
     return np.unique(keys, return_inverse=True)[1].astype(np.int64)
+
+
+def counted(values: Ints) -> tuple[Ints, Ints]:
+    """Return the distinct values and how often each occurs."""
+    return np.unique(values, return_counts=True)
+
+
+def in_common(one: tuple[Ints, Ints], other: tuple[Ints, Ints]) -> int:
+    """Count the members that two `counted` multisets share."""
+    _, left, right = np.intersect1d(one[0], other[0], assume_unique=True, return_indices=True)
+    return int(np.minimum(one[1][left], other[1][right]).sum())
 
 
 def encode(gold: Answer, predicted: Answer) -> tuple[Encoded, Encoded]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reasoningbank.judge.cells import Encoded, Ints
+from reasoningbank.judge.cells import Encoded, Ints, counted, in_common
 
 __all__ = ["BestMapping", "Leaf", "best_mapping"]
 
@@ -58,32 +58,9 @@ def best_mapping(
 
 def _overlaps(gold: Encoded, predicted: Encoded) -> Ints:
     """Count the cells that each pair of columns shares, as multisets."""
-    shape = (len(gold.values), len(predicted.values))
-    if not (gold.n_rows and predicted.n_rows and all(shape)):
-        return np.zeros(shape, dtype=np.int64)
-    g_column, g_value, g_count = _histogram(gold)
-    p_column, p_value, p_count = _histogram(predicted)
-    order = np.argsort(p_value, kind="stable")
-    p_column, p_value, p_count = p_column[order], p_value[order], p_count[order]
-    # Join the two histograms on the value.
-    first = np.searchsorted(p_value, g_value, side="left")
-    many = np.searchsorted(p_value, g_value, side="right") - first
-    left = np.repeat(np.arange(len(g_value)), many)
-    right = np.arange(len(left)) + np.repeat(first - (np.cumsum(many) - many), many)
-    cells = g_column[left] * shape[1] + p_column[right]
-    shared = np.minimum(g_count[left], p_count[right])
-    counts = np.bincount(cells, weights=shared, minlength=shape[0] * shape[1])
-    return counts.astype(np.int64).reshape(shape)
-
-
-def _histogram(side: Encoded) -> tuple[Ints, Ints, Ints]:
-    parts = [np.unique(column, return_counts=True) for column in side.values]
-    columns = [np.full(len(values), c) for c, (values, _) in enumerate(parts)]
-    return (
-        np.concatenate(columns),
-        np.concatenate([values for values, _ in parts]),
-        np.concatenate([counts for _, counts in parts]),
-    )
+    ours, theirs = ([counted(column) for column in side.values] for side in (gold, predicted))
+    counts = [[in_common(one, other) for other in theirs] for one in ours]
+    return np.array(counts, dtype=np.int64).reshape(len(ours), len(theirs))
 
 
 def _assignment(overlaps: Ints) -> tuple[int, ...]:

@@ -16,7 +16,7 @@ import numpy as np
 from reasoningbank.findings import Finding
 from reasoningbank.judge.answer import Answer, read_answer
 from reasoningbank.judge.blanks import isomorphic, local_classes, signature_classes
-from reasoningbank.judge.cells import Encoded, Ints, encode, pair_ids
+from reasoningbank.judge.cells import Encoded, Ints, counted, encode, in_common, pair_ids
 from reasoningbank.judge.columns import BestMapping, Leaf, best_mapping
 
 __all__ = [
@@ -42,17 +42,15 @@ _INCOMPLETE = Finding("search-incomplete", "not every mapping of columns was tri
 class Window:
     """What the outermost modifiers of a gold query leave open.
 
-    A query with a LIMIT returns one of many right answers wherever its ORDER BY does not decide.
-    So the gold is computed without its LIMIT, and an answer is right if it takes the right number
-    of rows from each group of rows that the ORDER BY leaves tied. Without ORDER BY all rows are
-    one such group.
+    The gold is computed without its LIMIT. An answer is right if it takes the right number of rows
+    from each group of rows that the ORDER BY leaves tied; without ORDER BY all rows are one such
+    group.
 
     Attributes:
         start: OFFSET, in rows.
         length: LIMIT, in rows; None without one.
-        keys: The variables that the rows are sorted by, most important first; empty if nothing
-            sorts them, None if they are sorted by something that is no column, so that every row
-            has its own place.
+        keys: The variables that the rows are sorted by; empty if nothing sorts them, None if an
+            expression does, so that every row has its own place.
     """
 
     start: int = 0
@@ -402,8 +400,4 @@ def blocks_of(gold: Encoded, keys: tuple[str, ...] | None) -> Ints:
 
 def _shared(ours: Ints, theirs: Ints) -> int:
     """Count the members that two multisets share; negative ones match nothing."""
-    theirs = theirs[theirs >= 0]
-    values, counts = np.unique(ours, return_counts=True)
-    others, other_counts = np.unique(theirs, return_counts=True)
-    _, left, right = np.intersect1d(values, others, assume_unique=True, return_indices=True)
-    return int(np.minimum(counts[left], other_counts[right]).sum())
+    return in_common(counted(ours), counted(theirs[theirs >= 0]))

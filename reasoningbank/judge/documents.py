@@ -57,15 +57,11 @@ class DocumentChanges:
         """Return what an update adds to documents and removes from them, as a graph.
 
         The predicate of each triple also names the document and whether the triple was added or
-        removed, so that the same triple in another document is a different one.
-
-        Args:
-            update: The update; the default graph holds the data, a graph each document.
-            timeout_s: Seconds it may take.
+        removed.
 
         Raises:
-            QueryError: If it does not parse, reaches another machine, takes too long, or writes
-                more than can be compared.
+            QueryError: If it does not parse, reaches another machine, takes longer than
+                `timeout_s`, or writes more than can be compared.
             EndpointError: If the engine fails.
         """
         update = _checked(update)

@@ -47,13 +47,9 @@ Row = tuple[str | None, ...]
 
 @dataclass(frozen=True)
 class AnswerSample:
-    """A few rows of an answer.
+    """A few rows of an answer: at most `MAX_ROWS` of its `n`.
 
-    Attributes:
-        variables: Names of its columns; `subject`, `predicate` and `object` of a graph,
-            `boolean` of an ASK.
-        rows: At most `MAX_ROWS` of its rows.
-        n: How many it has.
+    The variables are `subject`, `predicate` and `object` of a graph, `boolean` of an ASK.
     """
 
     variables: tuple[str, ...] = ()
@@ -78,13 +74,11 @@ class Evidence:
 
     Attributes:
         gold: Rows of the right answer.
-        predicted: Rows of the judged answer; empty if there was none to compare.
-        missing: Rows of the gold, in its columns, that the prediction lacks; at most
-            `MAX_DIFFERING`. Where a LIMIT leaves several rows right, some that would do.
-        surplus: Rows of the prediction, in its columns, that are wrong or too many; likewise.
+        predicted: Rows of the judged answer; empty if there was nothing to compare.
+        missing: Rows of the gold that the prediction lacks; at most `MAX_DIFFERING` of `n_missing`.
+            Where a LIMIT leaves several rows right, some that would do.
+        surplus: Rows of the prediction that are wrong or too many; likewise, of `n_surplus`.
         mapping: The prediction's column for each gold column that has one.
-        n_missing: How many rows are missing in all.
-        n_surplus: How many are wrong or too many in all.
     """
 
     gold: AnswerSample = field(default_factory=AnswerSample)
@@ -111,18 +105,9 @@ class Evidence:
 def sample_of(
     answer: Answer, *, bag: bool = False, ordered: bool = False, names: dict[str, str] | None = None
 ) -> AnswerSample:
-    """Return the first rows of an answer; they depend on nothing but the answer.
+    """Return the first rows of an answer, sorted unless `ordered`, repeated ones only with `bag`.
 
-    Args:
-        answer: The answer.
-        bag: Whether repeated rows are shown and counted.
-        ordered: Whether rows stay as they came, instead of being sorted.
-        names: Names given to blank nodes so far; more are added.
-
-    Examples:
-        >>> answer = Answer.of_rows(["x"], [["<http://e/b>"], ["<http://e/a>"], ["<http://e/b>"]])
-        >>> sample_of(answer)
-        AnswerSample(variables=('x',), rows=(('<http://e/a>',), ('<http://e/b>',)), n=2)
+    They depend on nothing but the answer. `names` holds the names given to blank nodes so far.
     """
     if answer.form == "boolean":
         return AnswerSample(("boolean",), ((str(answer.value).lower(),),), 1)

@@ -50,13 +50,7 @@ class Verdict(Scores):
 
 @dataclass(frozen=True)
 class Judgement:
-    """A verdict with its evidence.
-
-    Attributes:
-        verdict: What was decided.
-        evidence: Rows of both answers, and rows that differ.
-        seconds: How long judging took, including computing the gold if it was not frozen yet.
-    """
+    """A verdict with its evidence, and the seconds of judging (and of computing a new gold)."""
 
     verdict: Verdict
     evidence: Evidence
@@ -93,12 +87,7 @@ class ExecutionJudge:
         self._documents = documents
 
     def gold(self, task: Task) -> Gold:
-        """Return the frozen gold of a task, computing it if need be.
-
-        Raises:
-            EndpointError: If the endpoint fails.
-            RecordError: If the gold cannot be kept.
-        """
+        """Return the frozen gold of a task, computing it if need be; raises as `GoldStore.gold`."""
         return self._golds.gold(task, self._runner(task))
 
     def judge(self, task: Task, query: str | None) -> Verdict:
@@ -124,12 +113,7 @@ class ExecutionJudge:
         return Judgement(verdict, evidence, round(time.monotonic() - began, 4))
 
     def sample(self, query: str) -> AnswerSample:
-        """Run a query as it is judged, and return the first rows of its result.
-
-        Raises:
-            QueryError: If the query fails or takes too long.
-            EndpointError: If the endpoint fails.
-        """
+        """Run a query as it is judged, and return its first rows; raises as `answer`."""
         return sample_of(self.answer(query))
 
     def answer(self, query: str) -> Answer:

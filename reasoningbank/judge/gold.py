@@ -43,14 +43,10 @@ _METADATA = b"reasoningbank.gold"
 
 @dataclass(frozen=True)
 class Gold:
-    """What the gold query of a task returns.
+    """What the gold query of a task returns, without OFFSET and LIMIT if `window` has them.
 
-    Attributes:
-        answer: Its result; without OFFSET and LIMIT where `window` has them.
-        window: What its modifiers leave open.
-        note: Why its LIMIT could not be taken away to compute it; None where all is well.
-        defect: Why the task cannot be judged; None where it can.
-        timed_out: Whether it, with or without its LIMIT, took too long.
+    `note` says why its LIMIT could not be taken away, `defect` why the task cannot be judged;
+    `timed_out` whether it, with or without its LIMIT, took too long.
     """
 
     answer: Answer
@@ -67,16 +63,6 @@ class GoldStore:
         folder: Where the files are; created with the first.
         store_hash: Hash of the endpoint's store: results for one content are never used for
             another.
-
-    Examples:
-        >>> from tempfile import TemporaryDirectory
-        >>> task = Task("t1", "Which?", "SELECT ?x { ?x ?p ?o }", "https://example.org/sparql")
-        >>> with TemporaryDirectory() as folder:
-        ...     golds = GoldStore(Path(folder), "4f1c")
-        ...     first = golds.gold(task, lambda q: Answer.of_rows(["x"], [["<http://e/a>"]]))
-        ...     again = golds.gold(task, lambda q: Answer.of_rows(["x"], []))
-        >>> first.answer.n_rows, again.answer.n_rows
-        (1, 1)
     """
 
     def __init__(self, folder: Path, store_hash: str) -> None:
@@ -87,16 +73,11 @@ class GoldStore:
         self._guard = threading.Lock()
 
     def gold(self, task: Task, run: Callable[[str], Answer]) -> Gold:
-        """Return the gold of a task, computing it if this is the first time.
+        """Return the gold of a task, computed by `run` the first time.
 
-        Args:
-            task: The task, with its gold query.
-            run: Executes a query on the store.
-
-        Returns:
-            The gold; one that fails or returns nothing has a `defect`. A failure is remembered in
-            memory only: the next store tries it again. A gold that times out is tried twice, and
-            again by the next trial.
+        A gold that fails or returns nothing has a `defect`. A failure is remembered in memory only:
+        the next store tries it again. A gold that times out is tried twice, and again by the next
+        trial.
 
         Raises:
             EndpointError: If the endpoint fails.

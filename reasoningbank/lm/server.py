@@ -70,21 +70,14 @@ def slot_of(role: str, *, workers: int = 1, worker: int = 0) -> int:
 
 
 class LocalModel:
-    """A server process for one GGUF file, for the length of a block.
+    """A server process for one verified GGUF file, for the length of a block.
 
-    It ends with the block, and also when this process dies in any way, SIGKILL included.
-
-    Args:
-        path: A GGUF file that the caller has verified.
-        alias: The model's name in the server's answers.
-        workers: Solvers that work at the same time; each gets a slot, and so does each other role.
-        context: Tokens of context per slot.
-        threads: Threads that compute; by default the available cores.
-        port: Port on loopback; 0 for a free one.
-        startup_s: Seconds the model may take to load.
+    It ends with the block, and also when this process dies in any way, SIGKILL included. Each of
+    the `workers` solvers has a slot of `context` tokens, and so has each other role.
 
     Raises:
-        SetupError: If the file is missing or no GGUF, the port is in use, or loading fails.
+        SetupError: If the file is missing or no GGUF, the port is in use, or loading takes longer
+            than `startup_s` or fails.
     """
 
     def __init__(

@@ -60,14 +60,7 @@ class _FetchError(SetupError):
 
 @dataclass(frozen=True)
 class PullProgress:
-    """PullProgress of a download.
-
-    Attributes:
-        step: ``fetch``, ``verify``, or ``note`` for a remark.
-        done: Bytes fetched or verified.
-        total: Bytes in all.
-        note: A remark, e.g. why a source was skipped.
-    """
+    """Progress of a download, in bytes; a `note` says, for example, why a source was skipped."""
 
     step: Literal["fetch", "verify", "note"]
     done: int = 0
@@ -80,14 +73,10 @@ Report = Callable[[PullProgress], None]
 
 @dataclass(frozen=True)
 class Stored:
-    """What the cache holds of one model.
+    """What the cache holds of one model; `size` is in bytes.
 
-    Attributes:
-        weights: The catalogue's entry.
-        path: Where the file is, or will be.
-        state: ``verified`` (complete, with the right hash), ``unverified`` (there, but its hash
-            is wrong or was not checked since it last changed), ``partial`` or ``absent``.
-        size: Bytes on disk now.
+    ``verified`` is complete with the right hash, ``unverified`` has a wrong hash or was not checked
+    since it last changed.
     """
 
     weights: ModelWeights
@@ -102,13 +91,7 @@ def weights_path(weights: ModelWeights, folder: Path | None = None) -> Path:
 
 
 def require(name: str, folder: Path | None = None) -> Path:
-    """Return the verified weights file of an embedded model.
-
-    The hash is computed if the file is new or has changed, and remembered.
-
-    Args:
-        name: A name of the catalogue.
-        folder: Where to look; by default the cache.
+    """Return the verified weights file of an embedded model, in the cache or in `folder`.
 
     Raises:
         UsageError: If the catalogue has no such name.

@@ -19,7 +19,7 @@ from reasoningbank.memory.item import (
     Turn,
 )
 from reasoningbank.memory.leakage import LeakageFilter
-from reasoningbank.memory.packing import Found
+from reasoningbank.memory.packing import FoundItem
 from reasoningbank.memory.search import Ranking, Retrieval, retrieve, retrieve_random
 from reasoningbank.memory.snapshot import Snapshot
 
@@ -28,7 +28,7 @@ __all__ = [
     "Change",
     "Consultation",
     "Counters",
-    "Found",
+    "FoundItem",
     "ItemSource",
     "ItemStatus",
     "LeakageFilter",

@@ -12,7 +12,7 @@ from reasoningbank.lm.tokens import count_tokens
 from reasoningbank.memory.bank import MemoryBank
 from reasoningbank.memory.item import ItemSource, MemoryItem, Scope
 from reasoningbank.memory.leakage import LeakageFilter
-from reasoningbank.memory.packing import Found
+from reasoningbank.memory.packing import FoundItem
 from reasoningbank.memory.search import Retrieval, retrieve, retrieve_random
 from reasoningbank.tools.memory_tools import Consulted
 from reasoningbank.tools.returns import brief_repr, fit
@@ -126,7 +126,7 @@ class Consultation:
             )
         shown = _whole(item)
         text = "\n".join(_texts(shown))
-        one = Found(item, 0.0, text, self._count(text))
+        one = FoundItem(item, 0.0, text, self._count(text))
         self._record(Retrieval(f"id {item.id}", (one,), tokens=one.tokens))
         return Consulted((shown,))
 
@@ -135,7 +135,7 @@ class Consultation:
         self._shown.update(dict.fromkeys(one.item.id for one in found.found))
 
 
-def _entry(one: Found) -> dict[str, Any]:
+def _entry(one: FoundItem) -> dict[str, Any]:
     item = one.item
     return {"id": item.id, "title": item.title, "kind": item.src, "text": one.text}
 

@@ -13,8 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from reasoningbank.corpus import Pack
 from reasoningbank.errors import UsageError
 from reasoningbank.lm.tokens import count_tokens
-from reasoningbank.memory.hints import guide, hints_files
-from reasoningbank.memory.layer import Layer
+from reasoningbank.memory.layer import Layer, guide, hints_files
 from reasoningbank.memory.packing import over_budget
 from reasoningbank.memory.schema_card import SchemaCard
 from reasoningbank.memory.search import Retrieval

@@ -10,7 +10,7 @@ from reasoningbank.agents import FewShotExample
 from reasoningbank.findings import Finding
 from reasoningbank.memory.item import ItemSource, MemoryItem
 
-__all__ = ["FAMILIES", "Found", "Packed", "example_of", "item_text", "pack", "pack_examples"]
+__all__ = ["FAMILIES", "FoundItem", "Packed", "example_of", "item_text", "pack", "pack_examples"]
 
 #: Sources that share a part of the budget: what worked, what to avoid, what was given.
 FAMILIES: Mapping[ItemSource, str] = MappingProxyType(
@@ -37,7 +37,7 @@ _HEADS: Mapping[ItemSource, str] = MappingProxyType(
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundItem:
     """A retrieved item.
 
     Attributes:
@@ -63,7 +63,7 @@ class Found:
         *,
         examples: bool = False,
         link: Callable[[str], str] | None = None,
-    ) -> Found:
+    ) -> FoundItem:
         """Return an item as it is shown, as a few-shot example if it has one and that is wanted.
 
         `link` adds linked entities to an example's question.
@@ -81,7 +81,7 @@ class Found:
 class Packed:
     """What a budget holds."""
 
-    chosen: tuple[Found, ...]
+    chosen: tuple[FoundItem, ...]
     skipped: tuple[tuple[str, Finding], ...] = ()
 
 
@@ -109,7 +109,7 @@ def item_text(item: MemoryItem) -> str:
     return "\n".join(lines)
 
 
-def pack(ranked: Sequence[Found], *, items: int, tokens: int) -> Packed:
+def pack(ranked: Sequence[FoundItem], *, items: int, tokens: int) -> Packed:
     """Choose whole items for a budget, so that each family (`FAMILIES`) keeps a share."""
     families: dict[str, list[int]] = {}
     for place, found in enumerate(ranked):
@@ -135,7 +135,7 @@ def pack(ranked: Sequence[Found], *, items: int, tokens: int) -> Packed:
     return _packed(ranked, chosen, items, tokens)
 
 
-def pack_examples(ranked: Sequence[Found], *, items: int, tokens: int) -> Packed:
+def pack_examples(ranked: Sequence[FoundItem], *, items: int, tokens: int) -> Packed:
     """Choose whole items for an agent that takes few-shot examples as turns."""
     shown: set[str] = set()
     chosen: set[int] = set()
@@ -154,12 +154,12 @@ def pack_examples(ranked: Sequence[Found], *, items: int, tokens: int) -> Packed
     return _packed([ranked[place] for place in kept], places, items, tokens)
 
 
-def _query(found: Found) -> str:
+def _query(found: FoundItem) -> str:
     """Return the query of an example with normalized white space; empty without one."""
     return "" if found.example is None else " ".join(found.example.query.split())
 
 
-def _packed(ranked: Sequence[Found], chosen: set[int], items: int, tokens: int) -> Packed:
+def _packed(ranked: Sequence[FoundItem], chosen: set[int], items: int, tokens: int) -> Packed:
     """Return the chosen items, and those that ranked as high and did not fit."""
     left = tokens - sum(ranked[place].tokens for place in chosen)
     last = max(chosen, default=-1) if len(chosen) >= items else len(ranked)

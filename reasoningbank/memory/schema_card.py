@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from pyoxigraph import NamedNode
 
 from reasoningbank.corpus import Pack
-from reasoningbank.memory.hints import Note, load_notes
-from reasoningbank.memory.layer import Entry, Layer, Line, about, pack_lines
+from reasoningbank.memory.layer import Entry, Layer, Line, Note, about, load_notes, pack_lines
 from reasoningbank.retrieval import Embedder, TextIndex
 from reasoningbank.schema import Link, NamedTerm, Schema, SchemaMap, local_name, observed_values
 from reasoningbank.sparql import (
@@ -47,19 +46,7 @@ MOST_NAMES = 1_000
 
 @dataclass(frozen=True)
 class Weights:
-    """How a link is ranked for a question; the values were tuned on train and dev tasks.
-
-    Attributes:
-        property: Weight of the property's score.
-        subject: Weight of the score of the class that has it.
-        target: Weight of the score of the class that it leads to.
-        use: Weight of the logarithm of its triples, scaled from 0 to 1.
-        share: Weight of the share of the class's instances that have it.
-        again: Factor for a name that is on the card already.
-        service: Added for a federated endpoint that the question names.
-        elsewhere: Subtracted for any other federated endpoint.
-        detour: Additional cost of a way through a class unrelated to the question.
-    """
+    """How a link is ranked for a question; the values were tuned on train and dev tasks."""
 
     property: float = 1.0
     subject: float = 0.3
@@ -77,15 +64,7 @@ WEIGHTS = Weights()
 
 
 class SchemaCard:
-    """Writes the schema cards of one endpoint; several threads may use it.
-
-    Args:
-        endpoint: The endpoint, whose prefixes shorten the names.
-        schema: Its classes and the links between them.
-        index: Finds the names that a question is about.
-        notes: Warnings, shown with the names that they are about.
-        weights: How links are ranked.
-    """
+    """Writes the schema cards of one endpoint; several threads may use it."""
 
     def __init__(
         self,
@@ -112,22 +91,7 @@ class SchemaCard:
         pack: Pack | None = None,
         embedder: Embedder | None = None,
     ) -> SchemaCard:
-        """Collect what an endpoint's cards need: once, before any question.
-
-        An endpoint on this machine is asked what its properties lead to where the schema does not
-        say; for a public one that would be too much. The endpoints that it federates with are
-        asked for their statistics.
-
-        Args:
-            endpoint: The endpoint.
-            schema: Its schema.
-            pack: The pack whose warnings are shown.
-            embedder: Finds the names near a question; the package's own by default.
-
-        Raises:
-            UsageError: If the pack's warnings cannot be read.
-            EndpointError: If the endpoint cannot be reached.
-        """
+        """Collect what an endpoint's cards need: once, before any question."""
         notes = load_notes(pack)
         others = {other.url: Schema.of(other) for other in endpoint.federated}
         observed = None
@@ -144,12 +108,7 @@ class SchemaCard:
         return hashlib.sha256(decides.encode()).hexdigest()[:16]
 
     def about(self, question: str, budget: int = 400) -> Layer:
-        """Return the card for a question.
-
-        Args:
-            question: The question, in any language that the index's embedder reads.
-            budget: Maximum number of tokens, with title and warnings.
-        """
+        """Return the card for a question."""
         folded = question.casefold()
         named = [url for url, name in self._services.items() if name.casefold() in folded]
         return self.of_scores(self._index.scores(question), budget, named)
@@ -157,13 +116,7 @@ class SchemaCard:
     def of_scores(
         self, scores: Mapping[str, float], budget: int = 400, named: Collection[str] = ()
     ) -> Layer:
-        """Return the card for given scores of names.
-
-        Args:
-            scores: Score by name, from 0 to 1.
-            budget: Maximum number of tokens.
-            named: Addresses of federated endpoints that the question names.
-        """
+        """Return the card for given scores of names."""
         chosen = _Selection(self._schema, scores, self._labels, self._weights, named)
         lines = [
             *(self._class_line(name, parts) for name, parts in chosen.parts.items()),
@@ -358,13 +311,7 @@ class _Selection:
 
 
 class SchemaIndex:
-    """The descriptions of an endpoint's names; built once, for all questions.
-
-    Args:
-        links: Only names that occur in them are indexed.
-        schemas: Where labels and comments are; the first that knows a name describes it.
-        embedder: Turns texts into vectors; the package's own by default.
-    """
+    """The descriptions of an endpoint's names; built once, for all questions."""
 
     def __init__(
         self,
@@ -391,14 +338,7 @@ class SchemaIndex:
 
 
 def description(term: NamedTerm, known: Mapping[str, NamedTerm]) -> str:
-    """Describe a class or property in words.
-
-    Examples:
-        >>> tall = NamedTerm("http://e/maxHeight", comment="How tall it grows.",
-        ...     domain=("http://e/Tree",))
-        >>> description(tall, {})
-        'max height. How tall it grows. Of: tree.'
-    """
+    """Describe a class or property in words."""
 
     def called(iri: str) -> str:
         return known[iri].label if iri in known and known[iri].label else _spoken(iri)

@@ -15,7 +15,7 @@ from reasoningbank.lm.tokens import count_tokens
 from reasoningbank.memory.bank import MemoryBank
 from reasoningbank.memory.item import Counters, ItemSource, MemoryItem, Scope
 from reasoningbank.memory.leakage import LeakageFilter
-from reasoningbank.memory.packing import Found, example_of, pack, pack_examples
+from reasoningbank.memory.packing import FoundItem, example_of, pack, pack_examples
 from reasoningbank.sparql.endpoint import same_address
 from reasoningbank.sparql.tree import Form, outline
 
@@ -95,7 +95,7 @@ class Retrieval:
     """
 
     query: str
-    found: tuple[Found, ...] = ()
+    found: tuple[FoundItem, ...] = ()
     filtered_out: tuple[tuple[str, Finding], ...] = ()
     tokens: int = 0
     skipped: tuple[tuple[str, Finding], ...] = ()
@@ -110,7 +110,7 @@ class Retrieval:
             "at_random": self.at_random,
             "items": [_shown(found) for found in self.found],
             "demonstrations": [one.to_event() for one in self.demonstrations],
-            "withheld": _reasons(self.filtered_out),
+            "filtered_out": _reasons(self.filtered_out),
             "skipped": _reasons(self.skipped),
         }
 
@@ -166,7 +166,9 @@ def retrieve(
             for item, score in allowed
         ]
     ranked = _ranked(allowed, asked_form(question), scope, ranking)
-    candidates = [Found.of(i, score, count, examples=examples, link=link) for i, score in ranked]
+    candidates = [
+        FoundItem.of(i, score, count, examples=examples, link=link) for i, score in ranked
+    ]
     packed = (pack_examples if examples else pack)(candidates, items=k, tokens=tokens)
     used = sum(found.tokens for found in packed.chosen)
     return Retrieval(question, packed.chosen, tuple(filtered_out), used, packed.skipped)
@@ -208,18 +210,18 @@ def retrieve_random(
     """
     pool = [item for item in bank.items() if kinds is None or item.src in kinds]
     pool.sort(key=lambda item: (shuffle_key(seed, f"{leakage.task} {item.id}"), item.id))
-    drawn: list[Found] = []
+    drawn: list[FoundItem] = []
     filtered_out: list[tuple[str, Finding]] = []
     # By whether it is an example; without `example_tokens` all share the second budget.
     left = {True: example_tokens or 0, False: tokens - (example_tokens or 0)}
     for item in pool:
-        one = Found.of(item, 0.0, count, examples=examples)
+        one = FoundItem.of(item, 0.0, count, examples=examples)
         kind = example_tokens is not None and one.example is not None
         if one.tokens > left[kind] or len(drawn) == k:
             continue
         if link is not None:
             # Linking makes it longer and asks the endpoint, so link only what may fit.
-            one = Found.of(item, 0.0, count, examples=examples, link=link)
+            one = FoundItem.of(item, 0.0, count, examples=examples, link=link)
             if one.tokens > left[kind]:
                 continue
         finding = leakage.finding(item)
@@ -340,7 +342,7 @@ def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
     return len(one & other) / len(one | other) if one or other else 0.0
 
 
-def _shown(found: Found) -> dict[str, Any]:
+def _shown(found: FoundItem) -> dict[str, Any]:
     item = found.item
     data = {
         "id": item.id,

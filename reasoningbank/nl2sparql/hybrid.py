@@ -9,11 +9,11 @@ import copy
 import hashlib
 import sqlite3
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,8 +67,10 @@ class Retrieved:
     pattern: float
 
 
-class Retriever(Protocol):
+class Retriever(ABC):
     """Finds examples for a question."""
+
+    examples: tuple[PackExample, ...]
 
     def retrieve(
         self,
@@ -79,43 +81,50 @@ class Retriever(Protocol):
         without_groups: Collection[str] = (),
         without_ids: Collection[str] = (),
     ) -> list[Retrieved]:
-        """Return the best examples, best first, without those of some groups and ids."""
-        ...
+        """Return the best examples, best first; ties by id.
+
+        Args:
+            question: A question, in any of the pack's languages.
+            top_k: Most examples.
+            patterns: What the question needs; detected by default.
+            without_groups: Groups to exclude, in an evaluation the question's (leave-group-out).
+            without_ids: Examples to exclude (leave-one-out).
+        """
+        kept = [
+            number
+            for number, one in enumerate(self.examples)
+            if one.group not in without_groups and one.id not in without_ids
+        ]
+        if top_k < 1 or not question.strip() or not kept:
+            return []
+        return self._ranked(question, kept, patterns)[:top_k]
+
+    @abstractmethod
+    def _ranked(
+        self, question: str, kept: Sequence[int], patterns: Collection[Detected] | None
+    ) -> list[Retrieved]:
+        """Return the examples with the kept numbers, best first."""
 
 
-class RandomRetriever:
-    """Returns random examples, the baseline of every retriever; the same for the same question.
-
-    Args:
-        examples: The examples.
-        seed: Seed of the choice.
-    """
+class RandomRetriever(Retriever):
+    """Returns random examples, the baseline of every retriever; the same for the same question."""
 
     def __init__(self, examples: Sequence[PackExample], seed: int = 0) -> None:
         self.examples = tuple(examples)
         self._seed = seed
 
-    def retrieve(
-        self,
-        question: str,
-        top_k: int = 5,
-        *,
-        patterns: Collection[Detected] | None = None,
-        without_groups: Collection[str] = (),
-        without_ids: Collection[str] = (),
+    def _ranked(
+        self, question: str, kept: Sequence[int], patterns: Collection[Detected] | None
     ) -> list[Retrieved]:
-        """Return random examples; the arguments are those of `HybridRetriever.retrieve`."""
-
         def rank(example: PackExample) -> str:
             key = f"{self._seed}\0{question}\0{example.id}"
             return hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()
 
-        kept = _kept(self.examples, without_groups, without_ids)
-        chosen = sorted((self.examples[number] for number in kept), key=rank)[: max(top_k, 0)]
+        chosen = sorted((self.examples[number] for number in kept), key=rank)
         return [Retrieved(example, 0.0, 0.0, 0.0, 0.0) for example in chosen]
 
 
-class HybridRetriever:
+class HybridRetriever(Retriever):
     """Ranks examples by three scores, each from 0 to 1; several threads may use it.
 
     Quoted names, codes and numbers are masked for the dense score, since the shape of a query does
@@ -173,31 +182,11 @@ class HybridRetriever:
         self._words = WordIndex(sqlite3.connect(":memory:", check_same_thread=False))
         self._words.add((number, content_words(text)) for number, text in enumerate(texts))
 
-    def retrieve(
-        self,
-        question: str,
-        top_k: int = 5,
-        *,
-        patterns: Collection[Detected] | None = None,
-        without_groups: Collection[str] = (),
-        without_ids: Collection[str] = (),
+    def _ranked(
+        self, question: str, kept: Sequence[int], patterns: Collection[Detected] | None
     ) -> list[Retrieved]:
-        """Return the best examples, best first; ties by id.
-
-        Args:
-            question: A question, in any of the pack's languages.
-            top_k: Most examples.
-            patterns: What the question needs; detected by default.
-            without_groups: Groups to exclude, in an evaluation the question's (leave-group-out).
-            without_ids: Examples to exclude (leave-one-out).
-        """
-        if top_k < 1 or not question.strip():
-            return []
         if patterns is None:
             patterns = self._detector.detect(question) if self._detector else ()
-        kept = _kept(self.examples, without_groups, without_ids)
-        if not kept:
-            return []
         semantic, lexical = self._texts(question, kept)
         shares = {one.pattern: one.score for one in patterns}
         found = []
@@ -211,7 +200,7 @@ class HybridRetriever:
             score = sum(w * p for w, p in zip(self.weights, parts, strict=True))
             found.append(Retrieved(example, round(score / sum(self.weights), 6), *parts))
         found.sort(key=lambda one: (-one.score, one.example.id))
-        return found[:top_k]
+        return found
 
     def _texts(
         self, question: str, kept: Sequence[int]
@@ -227,16 +216,6 @@ class HybridRetriever:
         span = high - low
         semantic = {n: round((near[n] - low) / span, 6) if span > 0 else 1.0 for n in kept}
         return semantic, _best(self._of, found, shares)
-
-
-def _kept(
-    examples: Sequence[PackExample], without_groups: Collection[str], without_ids: Collection[str]
-) -> list[int]:
-    return [
-        number
-        for number, example in enumerate(examples)
-        if example.group not in without_groups and example.id not in without_ids
-    ]
 
 
 def _best(
@@ -260,14 +239,7 @@ def _overlap(detected: Mapping[str, float], patterns: Sequence[str]) -> float:
 
 @dataclass(frozen=True)
 class ShownExamples:
-    """What an attempt may retrieve from.
-
-    Attributes:
-        retriever: Finds examples of the pack.
-        detector: Detects patterns.
-        without_groups: Groups whose examples are not shown.
-        without_ids: Examples that are not shown.
-    """
+    """What an attempt may retrieve from."""
 
     retriever: Retriever
     detector: Detector
@@ -284,23 +256,7 @@ def shown_examples(
     embedding: str = DEFAULT_EMBEDDER,
     index: str = DEFAULT_INDEX,
 ) -> ShownExamples:
-    """Return what may be retrieved if some tasks are hidden.
-
-    A test set shares templates with the examples, so groups are excluded as well as ids.
-
-    Args:
-        pack: The pack that is asked about; with its test set, which is never shown.
-        hidden: Ids of tasks of the given pack of which nothing may be shown.
-        whole_groups: Whether their groups are excluded (leave-group-out), or only they.
-        retrieval: One of `RETRIEVALS`.
-        embedding: The embedding model, as named for `open_embedder`.
-        index: What compares vectors, one of `retrieval.INDEXES`.
-
-    Raises:
-        UsageError: If the pack has no example or cannot be read, or there is no such way of
-            retrieving, model or index.
-        SetupError: If the package of the model or of the index is missing.
-    """
+    """Return what may be retrieved if some tasks are hidden."""
     if retrieval not in RETRIEVALS:
         hint = f"choose {', '.join(RETRIEVALS)}"
         raise UsageError(f"examples cannot be retrieved by {retrieval!r}", hint=hint)

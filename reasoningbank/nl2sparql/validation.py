@@ -334,11 +334,7 @@ def _is_abstract(finding: Finding) -> bool:
 
 
 def pack_schema(pack: Pack) -> Schema:
-    """Return the schema of a pack's endpoint, from the pack's files alone.
-
-    Raises:
-        UsageError: On first use, if a file cannot be read.
-    """
+    """Return the schema of a pack's endpoint, from the pack's files alone."""
     others = tuple((o.url, o.name, o.union_default_graph, o.void) for o in pack.federated)
     main = (pack.endpoint, pack.name, pack.union_default_graph, pack.void)
     return _pack_schema(pack.schema, main, others)
@@ -520,12 +516,7 @@ class _Rules:
 def _unnamed(
     question: str, sparql: str, shapes: Mapping[str, re.Pattern[str]]
 ) -> Iterator[Finding]:
-    """Yield a finding if quoted words or codes of a question are nowhere in the query.
-
-    Case, accents and the hyphen of an affix are ignored, and a part of a name or string is enough:
-    ``"-mente"`` is in ``"mente$"``, and P05067 in ``uniprotkb:P05067``. A code is what looks like
-    an identifier, or has one of the pack's own shapes.
-    """
+    """Yield a finding if quoted words or codes of a question are nowhere in the query."""
     named = [
         one
         for one in read_tokens(question)

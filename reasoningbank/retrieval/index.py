@@ -65,16 +65,9 @@ class VectorIndex(Protocol):
 
 
 class VectorTable:
-    """A matrix of vectors, one row of length 1 per number.
+    """A matrix of vectors of length 1 by number.
 
     Comparing all of 100,000 rows takes about 20 ms, so no approximate index is needed.
-
-    Examples:
-        >>> table = VectorTable()
-        >>> table.put([7, 9], np.eye(2, dtype=np.float32))
-        >>> keys, cosines = table.cosines(np.array([0, 1], dtype=np.float32))
-        >>> dict(zip(keys.tolist(), cosines.tolist()))
-        {7: 0.0, 9: 1.0}
     """
 
     def __init__(self) -> None:
@@ -152,20 +145,11 @@ INDEXES: MappingProxyType[str, type[VectorTable]] = MappingProxyType(
 
 
 def open_index(name: str = DEFAULT_INDEX) -> VectorIndex:
-    """Return an empty vector index.
-
-    Args:
-        name: ``numpy``, all rows compared at once, or ``faiss``, the same by FAISS.
+    """Return an empty vector index: ``numpy``, or ``faiss`` with the same exact results.
 
     Raises:
         UsageError: If there is no such index.
         SetupError: If its package is missing.
-
-    Examples:
-        >>> index = open_index()
-        >>> index.put([3], np.eye(1, 2, dtype=np.float32))
-        >>> index.cosines(np.array([1, 0], dtype=np.float32))
-        (array([3]), array([1.]))
     """
     if name not in INDEXES:
         hint = f"choose {' or '.join(INDEXES)}"
@@ -175,13 +159,10 @@ def open_index(name: str = DEFAULT_INDEX) -> VectorIndex:
 
 @dataclass(frozen=True)
 class Match:
-    """A text that was found.
+    """A text that was found; all scores are in [0, 1].
 
-    Attributes:
-        id: Its id.
-        score: Weighted sum of both parts, in [0, 1]; for ranking, not as a threshold.
-        semantic: Dense similarity, from 0 (the furthest text) to 1 (the nearest).
-        lexical: Lexical score, in [0, 1]; 0 without a word in common.
+    `semantic` is 0 for the furthest text and 1 for the nearest; `lexical` is 0 without a word in
+    common. `score` is their weighted sum, for ranking and not as a threshold.
     """
 
     id: str
@@ -198,16 +179,9 @@ def best_first(
 ) -> Iterator[Match]:
     """Yield texts, best first; ties by id, so that insertion order does not matter.
 
-    Cosines of one model lie close together, at a height that depends on the query: they are
-    scaled between the furthest and the nearest text. Lexical scores are absolute and stay; a text
-    without a word in common has 0. So without lexical matches, dense similarity alone decides.
-
-    Args:
-        ids: Id of each text by its number.
-        cosines: Numbers of all texts, ascending, and their cosines with the query.
-        found: Numbers of texts with a word in common, ascending, and their lexical scores.
-        weights: Weight of dense and of lexical scores; only their proportion counts. With a dense
-            weight of 0, texts without a word in common are left out.
+    Cosines of one model lie close together, at a height that depends on the query: they are scaled
+    between the furthest and the nearest text. Lexical scores are absolute and stay. With a dense
+    weight of 0, texts without a word in common are left out.
 
     Raises:
         UsageError: If a weight is below 0, or both are 0.

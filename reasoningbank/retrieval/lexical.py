@@ -29,23 +29,9 @@ class WordIndex:
     """An FTS5 table of texts by number; case, accents and the parts of identifiers are ignored.
 
     The score of a text is its BM25 divided by the total weight of the query's words, those that no
-    text has included. So a query in another language, with a few words in common by chance, scores
-    close to 0 everywhere; dividing by the best text's score would make the best chance hit 1.
-    Word weights are Lucene's: FTS5's vanish for a word that half of the texts have, and small banks
-    have many such words.
-
-    The caller manages transactions and lets one thread in at a time.
-
-    Args:
-        database: Where the table is, or is created.
-        table: Its name.
-
-    Examples:
-        >>> index = WordIndex(sqlite3.connect(":memory:"))
-        >>> index.add([(1, "Diseases of a protein"), (2, "up:encodedBy")])
-        >>> keys, scores = index.scores("encoded by which gene?")
-        >>> keys.tolist(), bool(0 < scores[0] < 1)
-        ([2], True)
+    text has included: a query in another language, with a few words in common by chance, scores
+    close to 0. Word weights are Lucene's, since FTS5's vanish for a word that half of the texts
+    have. The caller manages transactions and lets one thread in at a time.
     """
 
     def __init__(self, database: sqlite3.Connection, table: str = "words") -> None:

@@ -36,7 +36,7 @@ from reasoningbank.schema.empty import (
     is_empty,
     probe_run,
 )
-from reasoningbank.schema.links import Link, SchemaMap, Step, observed_values
+from reasoningbank.schema.links import Link, SchemaMap, SchemaStep, observed_values
 from reasoningbank.schema.lint import as_lines, lint
 from reasoningbank.schema.names import (
     describe_names,
@@ -58,9 +58,9 @@ __all__ = [
     "NamedTerm",
     "Schema",
     "SchemaMap",
+    "SchemaStep",
     "Statement",
     "Statements",
-    "Step",
     "as_lines",
     "describe_names",
     "explain_empty",

@@ -11,7 +11,7 @@ from pyoxigraph import Literal, NamedNode
 from reasoningbank.findings import Finding
 from reasoningbank.schema.constants import Constants
 from reasoningbank.schema.joins import Joins, short
-from reasoningbank.schema.lookups import Condition, Lookups, read_condition
+from reasoningbank.schema.lookups import Lookups, TextCondition, read_condition
 from reasoningbank.schema.names import nearest_names
 from reasoningbank.schema.schema import Schema
 from reasoningbank.sparql import PreparedQuery, compact, full, iri
@@ -29,14 +29,7 @@ _SERVICE_TRIPLES, _PROPERTIES, _LISTED = 5_000, 200, 5
 
 
 class Causes:
-    """Explains the failures of one query.
-
-    Args:
-        prober: Sends the probes.
-        schema: The endpoint's schema.
-        namespaces: Prefix → namespace of the endpoint.
-        declared: Prefix → namespace of the query.
-    """
+    """Explains the failures of one query."""
 
     def __init__(
         self,
@@ -227,7 +220,7 @@ class Causes:
         return Finding(code, removes, hint=hint, fields=fields)
 
     def _fixed(
-        self, condition: Condition, body: str, text: str, fields: dict[str, str]
+        self, condition: TextCondition, body: str, text: str, fields: dict[str, str]
     ) -> Finding | None:
         """Return the condition that does let rows through, or where the text is found."""
         name = condition.variable

@@ -29,13 +29,7 @@ _SIMILAR = 0.75
 
 @dataclass(frozen=True)
 class Constants:
-    """Explains patterns that match nothing by themselves because of a constant in them.
-
-    Attributes:
-        look: Looks texts and resources up.
-        schema: The endpoint's schema.
-        declared: Prefix → namespace of the query.
-    """
+    """Explains patterns that match nothing by themselves because of a constant in them."""
 
     look: Lookups
     schema: Schema

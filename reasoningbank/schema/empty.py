@@ -177,10 +177,7 @@ def explain_error(
 
 
 def _properties_and_classes(tokens: Sequence[Token]) -> list[str]:
-    """Return the names at the places of properties and classes, as far as tokens show.
-
-    What ends a triple is an object: a value such as ``marl:Positive`` is in no schema.
-    """
+    """Return the names at the places of properties and classes, as far as tokens show."""
     found = []
     for before, token, after in zip(tokens, tokens[1:], [*tokens[2:], None], strict=False):
         if token.kind != "name" or token.text.endswith(":") or before.is_word("PREFIX"):
@@ -211,10 +208,7 @@ def _unknown_in_text(
     schema: Schema,
     namespaces: Mapping[str, str],
 ) -> list[Finding]:
-    """Return the names of a text that does not parse which are neither class nor property.
-
-    Only namespaces of classes and properties are checked: elsewhere a name may be a resource.
-    """
+    """Return the names of a text that does not parse which are neither class nor property."""
     homes = {namespace_of(name) for name in (*schema.classes, *schema.properties)}
     found: dict[str, Finding] = {}
     for text in written:

@@ -28,13 +28,7 @@ _TURNED = 2
 
 @dataclass(frozen=True)
 class Joins:
-    """Explains parts that have rows, but none together with what comes before them.
-
-    Attributes:
-        look: Looks texts and resources up.
-        schema: The endpoint's schema.
-        declared: Prefix → namespace of the query.
-    """
+    """Explains parts that have rows, but none together with what comes before them."""
 
     look: Lookups
     schema: Schema
@@ -196,10 +190,7 @@ class Joins:
     def _split(
         self, failure: Failure, pattern: TriplePattern
     ) -> tuple[str, list[str | None]] | None:
-        """Return an earlier path split at its last step, if the pattern fits what is there.
-
-        ``?p up:encodedBy/skos:prefLabel ?gene`` binds the name, and the gene is asked on.
-        """
+        """Return an earlier path split at its last step, if the pattern fits what is there."""
         for unit in failure.before:
             step, whole = unit.pattern, unit.whole
             if step is None or whole is None or step.object != pattern.subject:
@@ -300,11 +291,6 @@ def _called(name: str, failure: Failure) -> str:
 
 
 def short(text: str, most: int = 80) -> str:
-    """Return a text on one line, cut.
-
-    Examples:
-        >>> short("a   b c", 4)
-        'a b…'
-    """
+    """Return a text on one line, cut."""
     text = " ".join(text.split())
     return text if len(text) <= most else text[: most - 1].rstrip() + "…"

@@ -15,7 +15,7 @@ from reasoningbank.schema.schema import Schema
 from reasoningbank.sparql import SPARQLClient, TableResult, iri
 from reasoningbank.sparql.terms import RDF_TYPE
 
-__all__ = ["Link", "SchemaMap", "Step", "observed_values"]
+__all__ = ["Link", "SchemaMap", "SchemaStep", "observed_values"]
 
 #: What a step against the direction of its property costs, compared with one along it.
 BACKWARDS = 3.0
@@ -49,7 +49,7 @@ class Link:
 
 
 @dataclass(frozen=True)
-class Step:
+class SchemaStep:
     """One step through the schema: from a class by a property to the next class.
 
     Attributes:
@@ -80,7 +80,7 @@ class SchemaMap:
 
     links: tuple[Link, ...]
     instances: Mapping[str, int] = field(default_factory=dict)
-    steps: Mapping[str, tuple[Step, ...]] = field(default_factory=dict)
+    steps: Mapping[str, tuple[SchemaStep, ...]] = field(default_factory=dict)
     hub: str = ""
 
     @classmethod
@@ -112,7 +112,7 @@ class SchemaMap:
 
     def way(
         self, begin: Collection[str], target: str, detour: Callable[[str], float] = lambda _: 0.0
-    ) -> tuple[Step, ...] | None:
+    ) -> tuple[SchemaStep, ...] | None:
         """Return the cheapest way from one of some classes to another; None if there is none.
 
         A step against the direction of its property counts three times: questions rarely mean it.
@@ -123,7 +123,7 @@ class SchemaMap:
             detour: Additional cost of passing through a class, from 0 to 1.
         """
         numbers = itertools.count()
-        todo: list[tuple[float, int, str, tuple[Step, ...]]]
+        todo: list[tuple[float, int, str, tuple[SchemaStep, ...]]]
         todo = [(0.0, next(numbers), name, ()) for name in sorted(begin)]
         done: set[str] = set()
         while todo:
@@ -171,7 +171,7 @@ def _links(schema: Schema, observed: Observed) -> Iterator[Link]:
 
 def _steps(
     links: Sequence[Link], schema: Schema, instances: Mapping[str, int], observed: Observed
-) -> dict[str, tuple[Step, ...]]:
+) -> dict[str, tuple[SchemaStep, ...]]:
     """Return the steps from each class, those that most of its instances have first."""
 
     def share(link: Link) -> float:
@@ -179,12 +179,12 @@ def _steps(
         return min(1.0, (link.triples or 0) / number) if number else 1.0
 
     present = {link.subject for link in links}
-    found: dict[str, list[Step]] = defaultdict(list)
+    found: dict[str, list[SchemaStep]] = defaultdict(list)
     for link in sorted(links, key=lambda one: (share(one), one.triples or 0), reverse=True):
         exact = bool(observed.get(link.property, {}).get(link.subject))
         for target in _targets(link.objects, schema, present, exact=exact):
             if link.subject and target != link.subject:
-                forwards = Step(link.subject, link.property, target, share=share(link))
+                forwards = SchemaStep(link.subject, link.property, target, share=share(link))
                 found[link.subject].append(forwards)
                 back = replace(forwards, source=target, target=link.subject, backwards=True)
                 found[target].append(back)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -75,15 +76,7 @@ def _refuse(query: str) -> Result:
 
 
 def unbound_columns(prepared: PreparedQuery) -> list[Finding]:
-    """Return a finding for each column that is always empty.
-
-    Examples:
-        >>> from reasoningbank.sparql.query import prepare
-        >>> print(*unbound_columns(prepare("SELECT ?reaction { ?r <e:of> ?rhea }")))
-        ?reaction is selected, but no pattern binds it; not selected are ?r, ?rhea
-        >>> unbound_columns(prepare("SELECT (COUNT(?r) AS ?n) ?of { ?r <e:of> ?of } GROUP BY ?of"))
-        []
-    """
+    """Return a finding for each column that is always empty."""
     shape = outline(prepared.text)
     opening = next((at for at, t in enumerate(shape.body) if t.text == "{"), len(shape.body))
     head, where = shape.body[:opening], shape.body[opening:]
@@ -131,17 +124,11 @@ def as_lines(findings: Sequence[Finding], most: int = MOST_FINDINGS) -> tuple[st
     lines: list[str] = []
     open_line = False
     for finding in findings:
-        text = " ".join(str(finding).split())
+        text = textwrap.shorten(str(finding), MOST_CHARS, placeholder=" …")
         of_names = finding.code in _OF_NAMES
         if of_names and open_line and len(lines[-1]) + len(text) + 2 <= MOST_CHARS:
             lines[-1] += f"; {text}"
         else:
-            lines.append(_cut(text))
+            lines.append(text)
         open_line = of_names
     return tuple(lines[:most])
-
-
-def _cut(line: str) -> str:
-    if len(line) <= MOST_CHARS:
-        return line
-    return line[: MOST_CHARS - 1].rsplit(" ", 1)[0].rstrip(",;:( ") + "…"

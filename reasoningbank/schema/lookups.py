@@ -16,8 +16,16 @@ from reasoningbank.sparql import Term, compact, full, iri, values
 from reasoningbank.sparql.probing import Prober
 from reasoningbank.sparql.tokens import Token, tokenize
 
-__all__ = ["Condition", "Lookups", "Owner", "Typed", "Written", "read_condition", "read_literal",
-           "variants"]  # fmt: skip
+__all__ = [
+    "Lookups",
+    "Owner",
+    "TextCondition",
+    "Typed",
+    "Written",
+    "read_condition",
+    "read_literal",
+    "variants",
+]  # fmt: skip
 
 #: Namespaces in which a text may be a resource's local name.
 _MOST_SPACES = 40
@@ -57,13 +65,7 @@ class Owner(NamedTuple):
 
 @dataclass(frozen=True)
 class Lookups:
-    """Bounded look-ups by exact text; each is at most one request.
-
-    Attributes:
-        prober: Sends the requests.
-        namespaces: Prefix → namespace of the endpoint.
-        naming: The label properties.
-    """
+    """Bounded look-ups by exact text; each is at most one request."""
 
     prober: Prober
     namespaces: Mapping[str, str]
@@ -145,12 +147,7 @@ class Written:
 
 
 def read_literal(written: str) -> Written | None:
-    r"""Read a literal of a query; None for other terms.
-
-    Examples:
-        >>> read_literal('"a\\tb"@en'), read_literal("12"), read_literal("?x")
-        (Written(text='a\tb'), Written(text='12'), None)
-    """
+    r"""Read a literal of a query; None for other terms."""
     tokens = tokenize(written)
     if not tokens or not (
         tokens[0].kind in ("string", "number")
@@ -169,16 +166,7 @@ def read_literal(written: str) -> Written | None:
 
 
 def variants(literal: Written, seen: Iterable[Term | None] = ()) -> list[str]:
-    """Return literals with the same text, upper or lower case, as N-Triples writes them.
-
-    Args:
-        literal: What the query writes.
-        seen: Values from the data, whose languages and datatypes are tried as well.
-
-    Examples:
-        >>> variants(Written("Oak"), [Literal("Kiefer", language="de")])
-        ['"Oak"', '"Oak"@de', '"Oak"@en', '"oak"', '"oak"@de', '"oak"@en', '"OAK"', ...]
-    """
+    """Return literals with the same text, upper or lower case, as N-Triples writes them."""
     text = literal.text
     found = [Literal(text)]
     known = [term for term in seen if isinstance(term, Literal)]
@@ -194,30 +182,16 @@ def variants(literal: Written, seen: Iterable[Term | None] = ()) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Condition:
-    """A FILTER on one variable.
-
-    Attributes:
-        variable: Its name, without the question mark.
-        text: The text it is compared with.
-        function: The function that searches for the text; empty for an equality.
-    """
+class TextCondition:
+    """A FILTER on one variable."""
 
     variable: str
     text: str
     function: str = ""
 
 
-def read_condition(written: str) -> Condition | None:
-    """Read a FILTER that compares a variable with a text; None for other ones.
-
-    Examples:
-        >>> read_condition('FILTER(?name = "Oak")')
-        Condition(variable='name', text='Oak', function='')
-        >>> read_condition('FILTER(CONTAINS(LCASE(?name), "oak"))').function
-        'CONTAINS'
-        >>> read_condition("FILTER(?a < ?b)")
-    """
+def read_condition(written: str) -> TextCondition | None:
+    """Read a FILTER that compares a variable with a text; None for other ones."""
     tokens = [t for t in tokenize(written) if t.text not in ("(", ")")][1:]
     search = bool(tokens) and tokens[0].is_word(*_SEARCHES)
     variables = [t for t in tokens if t.kind == "variable"]
@@ -229,7 +203,9 @@ def read_condition(written: str) -> Condition | None:
         return None
     if not search and not any(t.text == "=" or t.is_word("IN") for t in tokens):
         return None
-    return Condition(variables[0].text[1:], literal.text, tokens[0].text.upper() if search else "")
+    return TextCondition(
+        variables[0].text[1:], literal.text, tokens[0].text.upper() if search else ""
+    )
 
 
 def _is_complex(tokens: Sequence[Token]) -> bool:

@@ -351,14 +351,7 @@ def shown(name: str, namespaces: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True)
 class UsedName:
-    """An IRI of a query.
-
-    Attributes:
-        iri: The IRI.
-        written: As the query writes it.
-        role: What it is used as.
-        pattern: The triple pattern it is in.
-    """
+    """An IRI of a query."""
 
     iri: str
     written: str
@@ -376,10 +369,7 @@ class WrongPrefix:
 
 
 def used_names(query: QueryTree) -> tuple[UsedName, ...]:
-    """Return the names in a query's patterns, once per role, in written order.
-
-    The patterns inside SERVICE are left out: they are another endpoint's.
-    """
+    """Return the names in a query's patterns, once per role, in written order."""
     declared = outline(query.text).declared
     found: dict[tuple[str, Role], UsedName] = {}
     groups = (*((query.where,) if query.where else ()), *query.others)

@@ -20,11 +20,12 @@ from reasoningbank.sparql import (
     TableResult,
     is_loopback,
 )
+from reasoningbank.sparql.terms import cut
 
 if TYPE_CHECKING:
     from reasoningbank.schema.schema import Schema
 
-__all__ = ["Ask", "EndpointProfile", "Found", "Way", "brief", "first_answer", "side_client"]
+__all__ = ["Ask", "EndpointProfile", "FirstAnswer", "Way", "brief", "first_answer", "side_client"]
 
 #: Rows that one bounded look may visit: of an engine on this machine, and of a public one.
 LOOK_HERE = 1_000_000
@@ -165,13 +166,7 @@ def side_client(config: EndpointConfig, timeout_s: float) -> SPARQLClient:
 
 @dataclass(frozen=True)
 class Way(Generic[T]):
-    """One way to an answer.
-
-    Attributes:
-        name: What it is called in results and notes.
-        ask: Returns the answer, or None where this way finds nothing.
-        key: What it is remembered by once the endpoint could not do it; never if empty.
-    """
+    """One way to an answer."""
 
     name: str
     ask: Callable[[], T | None]
@@ -179,7 +174,7 @@ class Way(Generic[T]):
 
 
 @dataclass(frozen=True)
-class Found(Generic[T]):
+class FirstAnswer(Generic[T]):
     """An answer, the way that gave it, and what failed before."""
 
     value: T
@@ -189,24 +184,8 @@ class Found(Generic[T]):
 
 def first_answer(
     ways: Sequence[Way[T]], given_up: MutableMapping[str, QueryError]
-) -> Found[T] | None:
-    """Return the first answer; None if every way found nothing and none failed.
-
-    Args:
-        ways: The ways, the best first.
-        given_up: Ways that failed before, by key, and why; they are skipped. What fails now is
-            added, unless the endpoint could not be reached or the call ran out of time.
-
-    Raises:
-        QueryError: If no way had an answer and one failed; the last failure.
-        EndpointError: The same, where the endpoint is at fault.
-
-    Examples:
-        >>> def slow():
-        ...     raise QueryError("the query timed out")
-        >>> first_answer([Way("count", slow, "count"), Way("sample", lambda: 7)], {})
-        Found(value=7, via='sample', notes=('count: the query timed out',))
-    """
+) -> FirstAnswer[T] | None:
+    """Return the first answer; None if every way found nothing and none failed."""
     notes: list[str] = []
     failure: QueryError | EndpointError | None = None
     for way in ways:
@@ -223,18 +202,12 @@ def first_answer(
                 given_up[way.key] = error
             continue
         if value is not None:
-            return Found(value, way.name, tuple(notes))
+            return FirstAnswer(value, way.name, tuple(notes))
     if failure is not None:
         raise failure
     return None
 
 
 def brief(error: QueryError | EndpointError) -> str:
-    """Return what happened, without an engine's details.
-
-    Examples:
-        >>> brief(QueryError("the endpoint estimates the query as too costly: Virtuoso 42000 …"))
-        'the endpoint estimates the query as too costly'
-    """
-    what = error.what.split(": ", 1)[0].split(" (", 1)[0]
-    return what if len(what) <= _MOST_CHARS else what[:_MOST_CHARS] + "…"
+    """Return what happened, cut."""
+    return cut(error.what, _MOST_CHARS)

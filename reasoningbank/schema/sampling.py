@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pyoxigraph import Literal, NamedNode
 
 from reasoningbank.errors import QueryError
-from reasoningbank.schema.profile import Ask, EndpointProfile, Found, Way, first_answer
+from reasoningbank.schema.profile import Ask, EndpointProfile, FirstAnswer, Way, first_answer
 from reasoningbank.sparql import STANDARD_PREFIXES, TableResult, iri, values
 
 __all__ = ["Counted", "classes", "properties", "properties_of"]
@@ -41,14 +41,7 @@ _PROPERTY_TYPES = (_OWL + "ObjectProperty", _OWL + "DatatypeProperty", _RDF + "P
 
 @dataclass(frozen=True)
 class Counted:
-    """Names with how often they occur.
-
-    Attributes:
-        items: Full IRI and count, most frequent first; the count is None if unknown.
-        via: Where they come from.
-        notes: What could not be found out, and why.
-        whole: Whether all data were looked at.
-    """
+    """Names with how often they occur."""
 
     items: tuple[tuple[str, int | None], ...]
     via: str
@@ -57,12 +50,7 @@ class Counted:
 
 
 def classes(profile: EndpointProfile, limit: int) -> Counted:
-    """Return the most frequent classes.
-
-    Raises:
-        QueryError: If the endpoint answers no query in time.
-        EndpointError: If the endpoint is down.
-    """
+    """Return the most frequent classes."""
     statistics = "?part void:class ?name ; void:entities ?n"
     return _names(profile, "classes", (statistics, "SUM"), "?s a ?name", limit)
 
@@ -152,7 +140,7 @@ def _names(
     return Counted((), "no query was possible") if found is None else _with_notes(found)
 
 
-def _with_notes(found: Found[Counted]) -> Counted:
+def _with_notes(found: FirstAnswer[Counted]) -> Counted:
     return replace(found.value, notes=(*found.notes, *found.value.notes))
 
 

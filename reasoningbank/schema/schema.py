@@ -76,17 +76,7 @@ class NamedTerm:
 
 @dataclass(frozen=True)
 class Contents:
-    """What a `Schema` holds.
-
-    Attributes:
-        classes: The classes by IRI, the most frequent first where counts are known.
-        properties: The properties by IRI, likewise.
-        of_class: Class → the properties that its instances have, the most used first.
-        counts: Class → property → triples, as statistics count them.
-        of_graph: Named graph → the properties used in it.
-        via: Where the names come from.
-        complete: Whether a name that is missing here is not in the data either.
-    """
+    """What a `Schema` holds."""
 
     classes: dict[str, NamedTerm] = field(default_factory=dict)
     properties: dict[str, NamedTerm] = field(default_factory=dict)

@@ -36,13 +36,7 @@ _SHOWN, _MOST = 2, 100
 
 @dataclass(frozen=True)
 class Structure:
-    """The statements of a query beside a schema.
-
-    Attributes:
-        query: The query's statements.
-        schema: The schema, with those of federated endpoints.
-        namespaces: Prefix → namespace, for what is shown.
-    """
+    """The statements of a query beside a schema."""
 
     query: Statements
     schema: Schema
@@ -139,11 +133,7 @@ class Structure:
     # -- classes and directions ---------------------------------------------------------------
 
     def contradictions(self, statements: Sequence[Statement]) -> Iterator[Finding]:
-        """Yield statements that need another class of a variable than others do.
-
-        Among statements that contradict one another, the one with the most contradictions is
-        reported; among equals one that fits the other way round, and an ``rdf:type`` last.
-        """
+        """Yield statements that need another class of a variable than others do."""
         claims = [c for one in statements[:_MOST] if (c := self._claim(one)) is not None]
         while True:
             against = {
@@ -235,11 +225,7 @@ class Structure:
     # -- joins ----------------------------------------------------------------------------
 
     def disconnected(self) -> Iterator[Finding]:
-        """Yield a finding if two parts of the query share no variable, resource or text.
-
-        Parts are joined by triple patterns, by expressions with variables of both, and by VALUES.
-        The sides of a UNION need no join, nor do two subqueries of one row each.
-        """
+        """Yield a finding if two parts of the query share no variable, resource or text."""
         for one, other in combinations(self._parts(), 2):
             if not _combined(one, other):
                 continue

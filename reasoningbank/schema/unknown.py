@@ -36,12 +36,7 @@ _LISTED = 6
 
 @dataclass(frozen=True)
 class NameFindings:
-    """What is wrong with a query's names.
-
-    Attributes:
-        findings: Wrong prefixes, then unknown names in written order.
-        unknown: The IRIs in the query that match nothing.
-    """
+    """What is wrong with a query's names."""
 
     findings: tuple[Finding, ...] = ()
     unknown: frozenset[str] = frozenset()
@@ -57,17 +52,7 @@ def find_unknown(
     look_up: bool = False,
     skip: Collection[str] = (),
 ) -> NameFindings:
-    """Find the classes and properties of a query that do not exist.
-
-    Args:
-        prepared: The query as it was written.
-        query: The query as it was sent, parsed.
-        schema: The schema; what an incomplete one lacks is checked with one request.
-        prober: Sends that request.
-        namespaces: Prefix → namespace of the endpoint.
-        look_up: Whether to look an unknown class up as a resource, with one more request.
-        skip: IRIs that are not checked.
-    """
+    """Find the classes and properties of a query that do not exist."""
     wrong = wrong_prefixes(prepared, namespaces)
     findings = [
         Finding(
@@ -191,14 +176,7 @@ def _rebased(name: str, bases: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True)
 class _Judge:
-    """Says what is wrong with one unknown name.
-
-    Attributes:
-        schema: The schema.
-        namespaces: Prefix → namespace of the endpoint.
-        classes: Subject as written → its classes.
-        resources: Findings on classes that are resources.
-    """
+    """Says what is wrong with one unknown name."""
 
     schema: Schema
     namespaces: Mapping[str, str]

@@ -7,7 +7,7 @@ comes from and whether it was cut. Large results stay in a `RefStore` behind a `
 from reasoningbank.refs import Ref, RefStore
 from reasoningbank.sparql import EndpointConfig
 from reasoningbank.tools.endpoint_tools import EndpointTools
-from reasoningbank.tools.memory_tools import Consulted, Memory, MemoryTools
+from reasoningbank.tools.memory_tools import Consulted, MemoryTools, SearchableMemory
 from reasoningbank.tools.returns import CAPS, Cap, Rows
 from reasoningbank.tools.sparql import SPARQLTools
 
@@ -17,10 +17,10 @@ __all__ = [
     "Consulted",
     "EndpointConfig",
     "EndpointTools",
-    "Memory",
     "MemoryTools",
     "Ref",
     "RefStore",
     "Rows",
     "SPARQLTools",
+    "SearchableMemory",
 ]

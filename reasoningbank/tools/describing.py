@@ -29,14 +29,7 @@ _SHAPES = (
 
 @dataclass(frozen=True)
 class Said:
-    """One property of a resource.
-
-    Attributes:
-        property: The property.
-        side: ``o`` if the resource is the subject, ``s`` if it is the object.
-        example: A value, or a resource that points to this one.
-        count: Number of values among the triples looked at.
-    """
+    """One property of a resource."""
 
     property: Term
     side: str
@@ -61,12 +54,7 @@ class Sample:
 
 
 def describe(profile: EndpointProfile, uri: str, limit: int) -> About:
-    """Return the properties of a resource with an example each, and what points to it.
-
-    Raises:
-        QueryError: If the endpoint does not answer in time.
-        EndpointError: If the endpoint is down.
-    """
+    """Return the properties of a resource with an example each, and what points to it."""
     ask = profile.ask()
     outgoing, notes = _about(profile, ask, "o", f"{iri(uri)} ?p ?o", limit)
     try:
@@ -77,12 +65,7 @@ def describe(profile: EndpointProfile, uri: str, limit: int) -> About:
 
 
 def sample(profile: EndpointProfile, class_iri: str, n: int, properties: int) -> Sample:
-    """Return `n` instances of a class and `properties` properties of the first of them.
-
-    Raises:
-        QueryError: If the endpoint does not answer in time.
-        EndpointError: If the endpoint is down.
-    """
+    """Return `n` instances of a class and `properties` properties of the first of them."""
     ask = profile.ask()
     members = profile.within(f"?s a {iri(class_iri)}")
     rows = ask(f"SELECT ?s WHERE {{ {members} }} LIMIT {n}").rows()
@@ -123,18 +106,7 @@ def _about(
 
 
 def bounded_count(query: str, most: int = MOST_COUNTED) -> str | None:
-    """Return a query that counts the same among the first `most` solutions.
-
-    None if it is not a plain count: several columns, groups, modifiers.
-
-    Examples:
-        >>> bounded_count("SELECT (COUNT(*) AS ?n) WHERE { ?s a ?c }", 10)
-        'SELECT (COUNT(*) AS ?n) WHERE { { SELECT * WHERE { ?s a ?c } LIMIT 10 } }'
-        >>> bounded_count("SELECT (COUNT(DISTINCT ?c) AS ?n) { ?s a ?c }", 10)
-        'SELECT (COUNT(DISTINCT ?c) AS ?n) WHERE { { SELECT ?c WHERE { ?s a ?c } LIMIT 10 } }'
-        >>> bounded_count("SELECT ?c (COUNT(*) AS ?n) { ?s a ?c } GROUP BY ?c") is None
-        True
-    """
+    """Return a query that counts the same among the first `most` solutions."""
     tokens = tokenize(query)
     start = next((i for i, t in enumerate(tokens) if t.text.upper() == "SELECT"), None)
     if start is None:

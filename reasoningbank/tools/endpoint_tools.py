@@ -139,13 +139,12 @@ class EndpointTools:
 
         return page(
             "endpoints_list",
-            self.store.ref(ref).key,
+            self.store.ref(ref),
             "endpoints",
             registry.endpoints,
             show,
-            limit=limit,
-            start=start,
-            source=registry.source,
+            limit,
+            start,
             empty="the examples name no endpoint",
             extra={"unread_examples": registry.unread} if registry.unread else None,
         )
@@ -165,13 +164,12 @@ class EndpointTools:
         graphs.sort(key=lambda pair: (-pair[1].tasks, pair[1].graph))
         return page(
             "data_graphs",
-            self.store.ref(ref).key,
+            self.store.ref(ref),
             "graphs",
             graphs,
             lambda pair: {"graph": pair[1].graph, "endpoint": pair[0], "count": pair[1].tasks},
-            limit=limit,
-            start=start,
-            source=registry.source,
+            limit,
+            start,
             empty="no example names a graph",
         )
 
@@ -228,13 +226,12 @@ class EndpointTools:
 
         return page(
             "service_desc_graphs",
-            self.store.ref(ref).key,
+            self.store.ref(ref),
             "graphs",
             found.named_graphs,
             show,
-            limit=limit,
-            start=start,
-            source=found.service.source,
+            limit,
+            start,
             empty="the endpoint names no graphs, and a sample of its data is in none",
             extra={"via": found.graphs_via} if found.graphs_via else None,
         )
@@ -246,13 +243,12 @@ class EndpointTools:
         found: Discovery = self.store.get(ref, "service_desc")
         return page(
             "service_desc_features",
-            self.store.ref(ref).key,
+            self.store.ref(ref),
             "features",
             _features(found),
             lambda item: {"kind": item[0], "feature": self._show(found, item[1])},
-            limit=limit,
-            start=start,
-            source=found.service.source,
+            limit,
+            start,
             empty="the endpoint does not say what it supports; service_desc_stats says what came",
         )
 
@@ -261,16 +257,15 @@ class EndpointTools:
         found: Discovery = self.store.get(ref, "service_desc")
         return page(
             "service_desc_sample",
-            self.store.ref(ref).key,
+            self.store.ref(ref),
             "triples",
             found.triples,
             lambda triple: {
                 name: self._show(found, part)
                 for name, part in zip(("s", "p", "o"), triple, strict=True)
             },
-            limit=n,
-            start=start,
-            source=found.service.source,
+            n,
+            start,
             empty="the endpoint says nothing of itself; service_desc_stats says what came",
             parameter="n",
         )
@@ -305,13 +300,7 @@ class EndpointTools:
 
 
 class Addresses:
-    """The endpoints that may be asked, found by public address or by name.
-
-    A request goes to the configuration's own address, whatever spelling was looked up.
-
-    Args:
-        configs: The endpoints; those they federate with are included.
-    """
+    """The endpoints that may be asked, found by public address or by name."""
 
     def __init__(self, configs: Iterable[EndpointConfig]) -> None:
         self._by_key: dict[str, EndpointConfig] = {}
@@ -330,11 +319,7 @@ class Addresses:
         return (address_key(url) or "") in self._by_key
 
     def find(self, wanted: str) -> EndpointConfig:
-        """Return the endpoint with an address or a name.
-
-        Raises:
-            ToolError: If it may not be asked; the hint names the allowed ones.
-        """
+        """Return the endpoint with an address or a name."""
         configs = list(dict.fromkeys(self._by_key.values()))
         listed = "; ".join(f"{c.source} {c.url}" for c in configs[:12]) or "none"
         listed += f"; and {len(configs) - 12} more" if len(configs) > 12 else ""
@@ -366,16 +351,7 @@ def _known(packs: Iterable[Pack]) -> Iterator[EndpointConfig]:
 
 
 def is_public(url: str) -> bool:
-    """Return whether an address is http or https and names no private machine.
-
-    Only the text is judged, without DNS: a public name may lead to a private machine, which the
-    network's own rules must protect.
-
-    Examples:
-        >>> [is_public(url) for url in ("https://example.org/sparql", "http://127.0.0.1/sparql",
-        ...     "http://10.0.0.7/", "http://localhost:3030/ds", "file:///etc/passwd")]
-        [True, False, False, False, False]
-    """
+    """Return whether an address is http or https and names no private machine."""
     host = (urlsplit(url).hostname or "") if address_key(url) else ""
     try:
         return ipaddress.ip_address(host).is_global

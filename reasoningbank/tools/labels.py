@@ -14,11 +14,20 @@ from dataclasses import dataclass
 from pyoxigraph import Literal, NamedNode
 
 from reasoningbank.errors import EndpointError, QueryError
-from reasoningbank.schema.profile import Ask, EndpointProfile, Found, Way, brief, first_answer
+from reasoningbank.schema.profile import Ask, EndpointProfile, FirstAnswer, Way, brief, first_answer
 from reasoningbank.sparql import TableResult, Term, iri, string_literal
 from reasoningbank.sparql.terms import full
 
-__all__ = ["Match", "Matches", "find", "label_counts", "languages", "plain", "rank", "text_search"]
+__all__ = [
+    "LabelMatch",
+    "LabelMatches",
+    "find",
+    "label_counts",
+    "languages",
+    "plain",
+    "rank",
+    "text_search",
+]
 
 #: Labels of each property that are looked at where even the bounded look times out.
 FEW = 1_000
@@ -37,7 +46,7 @@ _NO_TEXT = ("Cc", "Cs")
 
 
 @dataclass(frozen=True)
-class Match:
+class LabelMatch:
     """A resource, the label it was found by, and the property of that label."""
 
     uri: Term
@@ -46,28 +55,17 @@ class Match:
 
 
 @dataclass(frozen=True)
-class Matches:
-    """What was found.
+class LabelMatches:
+    """What was found."""
 
-    Attributes:
-        matches: The best first.
-        via: How they were found.
-        notes: What was not or could not be searched.
-    """
-
-    matches: tuple[Match, ...]
+    matches: tuple[LabelMatch, ...]
     via: str
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Labels:
-    """The label properties that an endpoint uses.
-
-    Attributes:
-        counts: Number of labels by property, counted up to `most` plus one.
-        most: Labels of one property that a search looks at.
-    """
+    """The label properties that an endpoint uses."""
 
     counts: tuple[tuple[str, int], ...]
     most: int
@@ -90,29 +88,14 @@ class Labels:
 
 @dataclass(frozen=True)
 class TextSearch:
-    """One engine's text search.
-
-    Attributes:
-        engine: The engine, as named in results.
-        pattern: Returns the patterns that bind ?uri and ?label to what has all the given words in
-            a label property, the last word as a prefix.
-    """
+    """One engine's text search."""
 
     engine: str
     pattern: Callable[[Sequence[str], str], str]
 
 
-def find(profile: EndpointProfile, text: str) -> Matches:
-    """Find resources whose label contains a text, ignoring case.
-
-    Args:
-        profile: The endpoint.
-        text: A part of a name; see `plain`.
-
-    Raises:
-        QueryError: If `text` cannot be written into a query, or no way was answered.
-        EndpointError: If the endpoint is down.
-    """
+def find(profile: EndpointProfile, text: str) -> LabelMatches:
+    """Find resources whose label contains a text, ignoring case."""
     ask = profile.ask()
     try:
         labels = label_counts(profile, ask)
@@ -120,7 +103,7 @@ def find(profile: EndpointProfile, text: str) -> Matches:
         return _look_up(profile, ask, text, profile.config.label_properties, FEW, "")
     names = labels.properties
     if not names:
-        return Matches((), "all 0 labels", ("nothing here has a label property",))
+        return LabelMatches((), "all 0 labels", ("nothing here has a label property",))
     if labels.complete:
         try:
             found = _by_part(profile, ask, text, names, labels.most)
@@ -135,21 +118,16 @@ def find(profile: EndpointProfile, text: str) -> Matches:
 
 
 def plain(text: str) -> str:
-    """Return a text without control characters and doubled spaces.
-
-    Examples:
-        >>> plain("  protein\\x00 \\n kinase ")
-        'protein kinase'
-    """
+    """Return a text without control characters and doubled spaces."""
     spaced = (" " if unicodedata.category(char) in _NO_TEXT else char for char in text)
     return " ".join("".join(spaced).split())
 
 
-def rank(found: Iterable[Match], text: str) -> tuple[Match, ...]:
+def rank(found: Iterable[LabelMatch], text: str) -> tuple[LabelMatch, ...]:
     """Order by fit: the whole label, its beginning, a whole word, anywhere; shorter first."""
     wanted = text.lower()
 
-    def fit(match: Match) -> tuple[int, int, str]:
+    def fit(match: LabelMatch) -> tuple[int, int, str]:
         label = match.label.value.lower() if isinstance(match.label, Literal) else ""
         if label == wanted:
             place = 0
@@ -164,7 +142,9 @@ def rank(found: Iterable[Match], text: str) -> tuple[Match, ...]:
     return tuple(sorted(dict.fromkeys(found), key=fit))
 
 
-def _by_text(profile: EndpointProfile, ask: Ask, text: str, names: Sequence[str]) -> Matches | None:
+def _by_text(
+    profile: EndpointProfile, ask: Ask, text: str, names: Sequence[str]
+) -> LabelMatches | None:
     """Use the engine's text search; None if it has none or finds nothing."""
     words = words_of(text)
     try:
@@ -184,20 +164,22 @@ def _best(
     ask: Ask,
     text: str,
     names: Sequence[str],
-    found: list[Match],
+    found: list[LabelMatch],
     via: str,
-) -> Matches:
+) -> LabelMatches:
     """Rank what was found; look the whole label up where there is more than is fetched."""
     if len(found) < CANDIDATES:
-        return Matches(rank(found, text), via)
+        return LabelMatches(rank(found, text), via)
     whole = _whole(profile, ask, text, names)
     note = f"more than {len(found)} labels contain this; give more of the name"
-    return Matches(rank([*whole.value, *found], text), f"{whole.via}, {via}", (*whole.notes, note))
+    return LabelMatches(
+        rank([*whole.value, *found], text), f"{whole.via}, {via}", (*whole.notes, note)
+    )
 
 
 def _whole(
     profile: EndpointProfile, ask: Ask, text: str, names: Sequence[str]
-) -> Found[list[Match]]:
+) -> FirstAnswer[list[LabelMatch]]:
     """Look the whole label up; an endpoint that cannot even do that leaves a note."""
     try:
         tags = languages(profile, ask)
@@ -212,17 +194,17 @@ def _whole(
     try:
         found = _matches(ask(_union(names, lambda name: body + _labels(profile, name))))
     except (QueryError, EndpointError) as error:
-        return Found([], "no whole labels", (f"whole labels: {brief(error)}",))
-    return Found(found, "whole labels")
+        return FirstAnswer([], "no whole labels", (f"whole labels: {brief(error)}",))
+    return FirstAnswer(found, "whole labels")
 
 
 def _look_up(
     profile: EndpointProfile, ask: Ask, text: str, names: Sequence[str], most: int, looked: str
-) -> Matches:
+) -> LabelMatches:
     """Look the whole label up in the index, and the part among some labels."""
     whole = _whole(profile, ask, text, names)
 
-    def part(of: int) -> list[Match]:
+    def part(of: int) -> list[LabelMatch]:
         return _by_part(profile, ask, text, names, of)
 
     few = f"the first {FEW * len(names):,} labels"
@@ -236,19 +218,19 @@ def _look_up(
         parts = None
     if parts is None:
         note = "parts of labels were not searched: the endpoint takes too long"
-        return Matches(rank(whole.value, text), whole.via, (note,))
+        return LabelMatches(rank(whole.value, text), whole.via, (note,))
     note = f"whole labels were searched everywhere, parts of labels only in {parts.via}"
     found = rank([*whole.value, *parts.value], text)
-    return Matches(found, f"{whole.via}, {parts.via}", (*whole.notes, *parts.notes, note))
+    return LabelMatches(found, f"{whole.via}, {parts.via}", (*whole.notes, *parts.notes, note))
 
 
-def _matches(result: TableResult) -> list[Match]:
+def _matches(result: TableResult) -> list[LabelMatch]:
     at = [result.variables.index(name) for name in ("uri", "label", "property")]
     found = []
     for row in result.rows():
         uri, label, name = (row[i] for i in at)
         if uri is not None and label is not None and name is not None:
-            found.append(Match(uri, label, name))
+            found.append(LabelMatch(uri, label, name))
     return found
 
 
@@ -256,12 +238,7 @@ def _matches(result: TableResult) -> list[Match]:
 
 
 def label_counts(profile: EndpointProfile, ask: Ask) -> Labels:
-    """Count the labels, up to a bound for each property; once per endpoint.
-
-    Raises:
-        QueryError: If the endpoint cannot count even these in time.
-        EndpointError: If the endpoint is down.
-    """
+    """Count the labels, up to a bound for each property; once per endpoint."""
 
     def count() -> Labels:
         names = profile.config.label_properties
@@ -358,7 +335,7 @@ def _union(
 
 def _by_part(
     profile: EndpointProfile, ask: Ask, text: str, names: Sequence[str], most: int
-) -> list[Match]:
+) -> list[LabelMatch]:
     """Find labels that contain `text`, among `most` labels of each property."""
     condition = f"  FILTER(CONTAINS(LCASE(STR(?label)), {string_literal(text.lower())}))\n"
     return _matches(
@@ -385,12 +362,7 @@ def _text_query(
 
 
 def spellings(text: str) -> tuple[str, ...]:
-    """Return a name as given and in the usual capitalizations.
-
-    Examples:
-        >>> spellings("homo sapiens")
-        ('homo sapiens', 'Homo sapiens', 'Homo Sapiens', 'HOMO SAPIENS')
-    """
+    """Return a name as given and in the usual capitalizations."""
     lower = text.lower()
     titled = " ".join(word[:1].upper() + word[1:] for word in lower.split(" "))
     capital = lower[:1].upper() + lower[1:]
@@ -398,12 +370,7 @@ def spellings(text: str) -> tuple[str, ...]:
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """Return the words of a text: letters and digits only, so no syntax of any dialect.
-
-    Examples:
-        >>> words_of("alpha-1 'AND' kin*se_x")
-        ('alpha', '1', 'AND', 'kin', 'se', 'x')
-    """
+    """Return the words of a text: letters and digits only, so no syntax of any dialect."""
     return tuple(re.findall(r"[^\W_]+", text))
 
 

@@ -10,7 +10,7 @@ from reasoningbank.errors import ReasoningBankError, ToolError
 from reasoningbank.sparql.terms import cut
 from reasoningbank.tools.returns import bounded_limit, brief_repr, fit, noted
 
-__all__ = ["Consulted", "Memory", "MemoryTools"]
+__all__ = ["Consulted", "MemoryTools", "SearchableMemory"]
 
 #: Characters of a search, and of an error line or a note that memory itself gives.
 MOST_QUERY, MOST_NOTE = 1_000, 300
@@ -32,7 +32,7 @@ class Consulted:
     note: str = ""
 
 
-class Memory(Protocol):
+class SearchableMemory(Protocol):
     """What the tools search; it decides what may be shown, and records what was."""
 
     @property
@@ -57,7 +57,7 @@ class MemoryTools:
         memory: What they search.
     """
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: SearchableMemory) -> None:
         self._memory = memory
 
     def as_dspy_tools(self) -> dict[str, Callable[..., Any]]:

@@ -64,13 +64,7 @@ CAPS = {
 
 
 class Handle(Ref, dict[str, Any]):
-    """A `Ref` that is also a dict, since sandboxes pass results on as JSON.
-
-    Examples:
-        >>> handle = Handle(Ref("results_0", "results", 3, 20, "UniProt"))
-        >>> handle, json.loads(json.dumps(handle))["key"]
-        (Ref('results_0', 'results', 3 items from UniProt), 'results_0')
-    """
+    """A `Ref` that is also a dict, since sandboxes pass results on as JSON."""
 
     def __init__(self, ref: Ref) -> None:
         Ref.__init__(self, ref.key, ref.dtype, ref.rows, ref.sz, ref.source)
@@ -126,15 +120,7 @@ def brief_repr(value: object) -> str:
 
 
 def bounded_limit(tool: str, limit: int, most: int | None = None) -> tuple[int, str]:
-    """Return the limit a call gets and, if it was lowered, a note that says so.
-
-    Raises:
-        ToolError: If the limit is not a positive whole number.
-
-    Examples:
-        >>> bounded_limit("sparql_peek", 500)
-        (20, 'limit lowered from 500 to 20, the maximum of sparql_peek')
-    """
+    """Return the limit a call gets and, if it was lowered, a note that says so."""
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
         raise ToolError(
             f"the limit of {tool} is {brief_repr(limit)}, not a positive whole number",
@@ -149,12 +135,7 @@ def bounded_limit(tool: str, limit: int, most: int | None = None) -> tuple[int, 
 
 
 def fit(items: Iterable[T], max_chars: int = MAX_CHARS, *, least: int = 1) -> list[T]:
-    """Return the leading items that fit in `max_chars` of JSON, but at least `least`.
-
-    Examples:
-        >>> fit([{"a": "x" * 10}, {"a": "y" * 10}], max_chars=25)
-        [{'a': 'xxxxxxxxxx'}]
-    """
+    """Return the leading items that fit in `max_chars` of JSON, but at least `least`."""
     used = 0
     kept: list[T] = []
     for item in items:
@@ -173,42 +154,33 @@ def noted(shown: dict[str, Any], notes: Iterable[str]) -> dict[str, Any]:
 
 def page(
     tool: str,
-    key: str,
+    ref: Ref,
     name: str,
     items: Sequence[Any],
     show: Callable[[Any], dict[str, Any]],
-    *,
     limit: int,
     start: int,
-    source: str,
+    *,
     empty: str = "",
     parameter: str = "limit",
     extra: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return some of the items behind a handle; a note names the call for the rest.
-
-    Raises:
-        ToolError: If `limit` or `start` is out of bounds.
-
-    Examples:
-        >>> page("endpoints_list", "registry_0", "numbers", range(30), lambda n: {"n": n},
-        ...      limit=2, start=0, source="demo")["note"]
-        '28 more: endpoints_list("registry_0", limit=50, start=2)'
-    """
+    """Return some of the items behind a handle; a note names the call for the rest."""
     limit, lowered = bounded_limit(tool, limit)
+    hint = "give a whole number from 0"
     if isinstance(start, bool) or not isinstance(start, int) or start < 0:
-        what, hint = f"the start of {tool} is {brief_repr(start)}", "give a whole number from 0"
+        what = f"the start of {tool} is {brief_repr(start)}"
         raise ToolError(what, hint=hint, code="bad-start", tool=tool)
     if start and start >= len(items):
-        what = f"{key} has only {len(items)} {name}, and the start is {brief_repr(start)}"
+        what = f"{ref.key} has only {len(items)} {name}, and the start is {brief_repr(start)}"
         raise ToolError(what, hint="give a smaller start", code="bad-start", tool=tool)
     kept = fit([show(item) for item in items[start : start + limit]])
     following = start + len(kept)
     left = len(items) - following
-    call = f'{tool}("{key}", {parameter}={CAPS[tool].most}, start={following})'
+    call = f'{tool}("{ref.key}", {parameter}={CAPS[tool].most}, start={following})'
     notes = [lowered, f"{left} more: {call}" if left else "", "" if items else empty]
     counts = {"total": len(items), "count": len(kept)}
-    shown = {"source": source, **(extra or {}), **counts, name: kept, "truncated": left > 0}
+    shown = {"source": ref.source, **(extra or {}), **counts, name: kept, "truncated": left > 0}
     return noted(shown, notes)
 
 
@@ -238,11 +210,7 @@ def show_rows(
     namespaces: Mapping[str, str],
     whole: bool = False,
 ) -> Rows:
-    """Return the rows from `start` to `end`, compact or, if `whole`, as N-Triples writes them.
-
-    Raises:
-        ToolError: If there are no rows from `start` on.
-    """
+    """Return the rows from `start` to `end`, compact or, if `whole`, as N-Triples writes them."""
     if isinstance(result, BooleanResult):
         return Rows([{"boolean": result.value}], source=ref.source, total=1, note="; ".join(notes))
     if start > result.n_rows or (start == result.n_rows and start > 0):
@@ -295,10 +263,7 @@ def _uncut(term: Term | None) -> str | None:
 
 
 def _narrow(row: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Return the columns that fit in one return, and the others' names.
-
-    The first is kept if only its value, which is cut already, is too long, and not its name.
-    """
+    """Return the columns that fit in one return, and the others' names."""
     kept: dict[str, Any] = {}
     used = 0
     for name, value in row.items():

@@ -127,10 +127,10 @@ def test_what_cannot_be_gone_on_with_is_told_before_anything_is_opened(
     ("words", "told"),
     [
         (("agent", " "), "the question is empty"),
-        (("agent", "--resume"), "a thread and its checkpoints are needed"),
+        (("agent", "--resume"), "needs --thread and --checkpoints"),
         (("agent", "x", "-p", "nobody"), "no default model is known for 'nobody'"),
         (("translate", "x", "--pack", "nowhere"), "nowhere"),
-        (("evaluate", "-o", "no/such/folder/report.json"), "there is no such folder"),
+        (("evaluate", "-o", "no/such/folder/report.json"), "no such folder"),
         (("translate", "x", "--index", "annoy"), "annoy"),
         (("agent", "x", "--embedding", "word2vec"), "unknown embedding model 'word2vec'"),
         (("evaluate", "--embedding", "sentence-transformers:"), "no model is named"),

@@ -1,4 +1,4 @@
-"""What makes a query hard, and which queries share a template."""
+"""What queries are made of."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyoxigraph as ox
 import pytest
+from rdflib.term import URIRef
 
 from reasoningbank.cache import DiskCache
-from reasoningbank.corpus import query_features
+from reasoningbank.corpus import query_features, triple_patterns, without_pattern
+from reasoningbank.corpus.questions import constants_of, schema_names_in, unmentioned
+from reasoningbank.errors import QueryError
 
 P = "PREFIX up: <http://u/> "
 
@@ -153,3 +157,171 @@ def test_all_columns_are_the_same_in_every_process() -> None:
         for seed in (1, 2, 3)
     }
     assert len(said) == 1
+
+
+HARD = """PREFIX up: <http://u/> # ?no a up:pattern
+SELECT ?p (COUNT(DISTINCT ?x) AS ?n) WHERE {
+  VALUES (?k) { (1) (2) }
+  ?p a up:Protein ; up:a/^up:b+ ?x , "x . y"@en ; up:c [ up:d ?d ; up:e 2.5 , -1 ] .
+  { ?p up:f 1 } UNION { ?p up:g 'two'^^up:T . }
+  OPTIONAL { ?p up:h ?h FILTER(?h > 3 && EXISTS { ?h up:i ?i }) }
+  GRAPH <http://g> { ?p (up:j|!up:k)* ?j }
+  SERVICE SILENT <http://e/> { ?p up:l ?l }
+  { SELECT ?p WHERE { ?p up:m ?m } GROUP BY ?p HAVING (COUNT(?m) > 1) LIMIT 5 }
+  FILTER NOT EXISTS { ?p up:n true }
+  BIND(STR(?p) AS ?s)
+  MINUS { ?p ?any up:o }
+} GROUP BY ?p"""
+
+
+def test_every_pattern_is_found_in_written_order() -> None:
+    assert [str(p) for p in triple_patterns(HARD)] == [
+        "?p a up:Protein",
+        "?p up:a/^up:b+ ?x",
+        '?p up:a/^up:b+ "x . y"@en',
+        "?p up:c _:bracket1",
+        "_:bracket1 up:d ?d",
+        "_:bracket1 up:e 2.5",
+        "_:bracket1 up:e -1",
+        "?p up:f 1",
+        "?p up:g 'two'^^up:T",
+        "?p up:h ?h",
+        "?h up:i ?i",
+        "?p (up:j|!up:k)* ?j",
+        "?p up:l ?l",
+        "?p up:m ?m",
+        "?p up:n true",
+        "?p ?any up:o",
+    ]
+
+
+def test_each_deletion_is_valid_and_loses_exactly_that_pattern() -> None:
+    patterns = triple_patterns(HARD)
+    store = ox.Store()
+    for index in range(len(patterns)):
+        shorter = without_pattern(HARD, index)
+        expected = [str(p) for i, p in enumerate(patterns) if i != index]
+        found = [str(p) for p in triple_patterns(shorter)]
+        # A bracket that was written out keeps its label, the next one starts at 1 again.
+        assert found == expected
+        store.query(shorter.replace("SERVICE SILENT <http://e/>", ""))
+
+
+def test_a_construct_template_is_no_pattern() -> None:
+    query = "CONSTRUCT { ?s <http://u/x> ?o . ?o <http://u/y> 1 } WHERE { ?s <http://u/a> ?o }"
+    assert len(triple_patterns(query)) == 1
+    assert without_pattern(query, 0).endswith("WHERE {  }")
+
+
+def test_what_a_deletion_changes_shows_in_the_answer() -> None:
+    store = ox.Store()
+    store.load(
+        b"<http://u/1> a <http://u/T> ; <http://u/a> 1 . <http://u/2> a <http://u/T> .",
+        format=ox.RdfFormat.TURTLE,
+    )
+    query = "SELECT ?s WHERE { ?s a <http://u/T> ; <http://u/a> 1 }"
+
+    def answers(shorter: str) -> int:
+        found = store.query(shorter)
+        assert isinstance(found, ox.QuerySolutions)
+        return len(list(found))
+
+    counts = [answers(without_pattern(query, i)) for i in range(2)]
+    assert counts == [1, 2]
+
+
+@pytest.mark.parametrize("query", ["ASK { ?s", "ASK { ?s ?p (1 2) }", "ASK { ?s 5 6 }"])
+def test_what_is_no_query_is_one_error(query: str) -> None:
+    with pytest.raises(QueryError):
+        triple_patterns(query)
+
+
+def test_an_index_without_a_pattern_is_an_error() -> None:
+    for index in (-1, 1):
+        with pytest.raises(QueryError, match="no triple pattern"):
+            without_pattern("ASK { ?s ?p ?o }", index)
+
+
+PREFIXED = (
+    "PREFIX up: <http://u/> PREFIX x: <http://x/> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> "
+)
+NAMES = {URIRef("http://x/9606"): ["Homo sapiens", "Human"]}
+
+
+def names(iri: URIRef) -> list[str]:
+    return NAMES.get(iri, [])
+
+
+@pytest.mark.parametrize(
+    ("query", "constants"),
+    [
+        ("SELECT ?s { ?s a up:Protein ; up:organism x:9606 }", ["http://x/9606"]),
+        ("SELECT ?s { ?s up:a/up:b* 'kinase' } LIMIT 5", ["5", "kinase"]),
+        (
+            "SELECT ?s { ?s up:a ?b FILTER(xsd:integer(?b) > 10 && ?b != x:1) }",
+            ["10", "http://x/1"],
+        ),
+        ("SELECT ?s { VALUES ?v { x:1 'two' } ?s up:a ?v }", ["http://x/1", "two"]),
+        ("SELECT ?s { ?s up:a ?b FILTER NOT EXISTS { ?b up:c 3 } }", ["3"]),
+        ("SELECT ?s { GRAPH x:graph { ?s up:a x:1 } }", ["http://x/1"]),
+        ("SELECT ?s { ?s up:a ?b } GROUP BY ?s HAVING (COUNT(?b) > 4)", ["4"]),
+        ("CONSTRUCT { ?s up:made x:here } WHERE { ?s up:a x:1 }", ["http://x/1"]),
+        ("DESCRIBE x:1", ["http://x/1"]),
+    ],
+)
+def test_constants(query: str, constants: list[str]) -> None:
+    assert sorted(str(c) for c in constants_of(PREFIXED + query)) == constants
+
+
+def test_a_query_that_does_not_parse_is_one_error() -> None:
+    with pytest.raises(QueryError, match="does not parse"):
+        constants_of("SELECT {")
+
+
+@pytest.mark.parametrize(
+    ("question", "missing"),
+    [
+        ("Which proteins of taxon 9606 are kinases, at least three?", []),
+        ("Which human proteins are kinases in 3 or more?", []),
+        ("Which Homo sapiens proteins are (kinase), 3?", []),
+        ("Which inhuman proteins are kinases, 3?", ["http://x/9606"]),
+        ("Which human proteins are there?", ["3", "Kinase"]),
+        ("Which human kinases have 30?", ["3"]),
+    ],
+)
+def test_what_a_question_leaves_out(question: str, missing: list[str]) -> None:
+    query = PREFIXED + "SELECT ?s { ?s up:organism x:9606 ; up:name 'Kinase' ; up:n 3 }"
+    assert sorted(str(c) for c in unmentioned(question, query, names)) == missing
+
+
+@pytest.mark.parametrize(
+    ("question", "language", "missing"),
+    [
+        ("Quali aggettivi hanno più di tre sensi?", "it", []),
+        ("Quale aggettivo ha più di 3 sensi?", "it", []),
+        ("Quale avverbio ha più di tre sensi?", "it", ["aggettivo"]),
+        ("Quali aggettivi hanno più di tre sensi?", "en", ["3", "aggettivo"]),
+    ],
+)
+def test_inflection_and_number_words_go_by_the_language(
+    question: str, language: str, missing: list[str]
+) -> None:
+    query = PREFIXED + "SELECT ?s { ?s up:pos 'aggettivo' ; up:n ?n FILTER(?n > 3) }"
+    left = unmentioned(question, query, names, language=language)
+    assert sorted(map(str, left)) == missing
+
+
+def test_a_negative_number_is_one_constant() -> None:
+    query = "SELECT ?s { ?s <p> ?v FILTER(?v < -0.8) }"
+    assert unmentioned("Which are below -0.8?", query, names) == []
+    assert [str(c) for c in unmentioned("Which are below 0.8?", query, names)] == ["-0.8"]
+
+
+def test_only_names_that_no_biologist_uses_are_schema_names() -> None:
+    schema = ["http://u/organism", "http://u/scientificName", "http://u/Disease_Annotation"]
+    assert schema_names_in("Which organism and disease annotation?", schema) == []
+    assert schema_names_in("The scientificName of Disease_Annotation?", schema) == [
+        "scientificName",
+        "Disease_Annotation",
+    ]
+    assert schema_names_in("Which up:organism?", schema) == ["up:organism"]

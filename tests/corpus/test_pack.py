@@ -1,9 +1,20 @@
-"""Finding packs by name and by path, from anywhere."""
+"""Packs and their endpoints."""
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import ClassVar
+from urllib.request import urlopen
 
 import pytest
 
@@ -13,10 +24,19 @@ from reasoningbank.corpus import (
     known_packs,
     load_pack,
     load_shacl_tasks,
+    open_endpoint,
 )
 from reasoningbank.corpus import pack as pack_module
 from reasoningbank.corpus.registry import read_registry
-from reasoningbank.errors import UsageError
+from reasoningbank.errors import QueryError, UsageError
+from reasoningbank.sparql import (
+    BooleanResult,
+    EndpointConfig,
+    GraphResult,
+    OxigraphServer,
+    SPARQLClient,
+    TableResult,
+)
 
 from .conftest import GOOD, HEAD
 
@@ -188,3 +208,332 @@ def test_endpoint_config_keeps_the_public_address(things: Path) -> None:
     assert config.query_url == "http://127.0.0.1:7878/query"
     assert dict(config.prefixes) == {"t": "http://things/"}
     assert config.label_properties == ("http://www.w3.org/2000/01/rdf-schema#label",)
+
+
+SERVED_TOML = """
+title = "Trees"
+name = "Trees"
+endpoint = "https://trees.example/sparql/"
+data = ["trees.ttl"]
+[prefixes]
+t = "http://trees/"
+[[federated]]
+name = "Fruits"
+authority = "https://fruits.example/"
+url = "https://fruits.example/sparql"
+data = ["fruits.nq"]
+void = "fruits.void.ttl"
+void_graph = "https://fruits.example/.well-known/void"
+label_properties = ["http://fruits/name"]
+[federated.prefixes]
+f = "http://fruits/"
+[[federated]]
+name = "Soils"
+url = "http://soils.example/blazegraph/sparql"
+data = ["soils.ttl"]
+[[federated]]
+name = "Weather"
+url = "https://weather.example/sparql"
+"""
+TREES = """@prefix t: <http://trees/> .
+t:apple t:bears <http://fruits/pome> ; t:grows <http://soils/loam> .
+t:oak t:bears <http://fruits/nut> ; t:grows <http://soils/clay> .
+t:pine t:bears <http://fruits/cone> .
+"""
+FRUITS = """<http://fruits/pome> <http://fruits/name> "pome" <http://fruits/graph> .
+<http://fruits/nut> <http://fruits/name> "nut" <http://fruits/graph> .
+<http://fruits/pome> <http://fruits/likes> <http://soils/loam> <http://fruits/graph> .
+"""
+SOILS = '<http://soils/loam> <http://soils/wet> true ; <http://soils/label> "loam" .'
+VOID = """@prefix void: <http://rdfs.org/ns/void#> .
+<https://fruits.example/#set> a void:Dataset ; void:triples 3 ."""
+
+FRUIT = "<https://fruits.example/sparql>"
+SOIL = "<http://soils.example/blazegraph/sparql>"
+
+
+@pytest.fixture(scope="module")
+def trees(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("trees")
+    for name, text in {
+        "pack.toml": SERVED_TOML,
+        "trees.ttl": TREES,
+        "fruits.nq": FRUITS,
+        "fruits.void.ttl": VOID,
+        "soils.ttl": SOILS,
+    }.items():
+        (root / name).write_text(text)
+    return root
+
+
+@pytest.fixture(scope="module")
+def config(trees: Path) -> Iterator[EndpointConfig]:
+    with open_endpoint(load_pack(trees)) as config:
+        yield config
+
+
+@pytest.fixture(scope="module")
+def client(config: EndpointConfig) -> Iterator[SPARQLClient]:
+    with SPARQLClient(config) as client:
+        yield client
+
+
+def cells(client: SPARQLClient, query: str) -> list[tuple[str, ...]]:
+    """Ask a SELECT; returns its rows as sorted tuples of plain values."""
+    result = client.query(query)
+    assert isinstance(result, TableResult)
+    rows = result.rows(0, 50)
+    return sorted(tuple(str(getattr(cell, "value", "")) for cell in row) for row in rows)
+
+
+def test_every_endpoint_with_data_stands_on_its_own_port(config: EndpointConfig) -> None:
+    assert [other.name for other in config.federated] == ["Fruits", "Soils"]
+    assert config.aliases == {
+        "https://trees.example/sparql/": config.address,
+        "https://fruits.example/sparql": config.federated[0].address,
+        "http://soils.example/blazegraph/sparql": config.federated[1].address,
+    }
+    assert len(set(config.aliases.values())) == 3
+    fruits = config.federated[0]
+    assert (fruits.url, fruits.authority) == (
+        "https://fruits.example/sparql",
+        "https://fruits.example/",
+    )
+    assert fruits.prefixes == {"t": "http://trees/", "f": "http://fruits/"}
+    assert fruits.label_properties == ("http://fruits/name",)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        (
+            f"SELECT ?n {{ ?x t:bears ?y SERVICE {FRUIT} {{ ?y <http://fruits/name> ?n }} }}",
+            [("nut",), ("pome",)],
+        ),
+        (
+            "SELECT ?n { SERVICE <https://fruits.example/sparql/> "
+            "{ ?y <http://fruits/name> ?n } t:oak t:bears ?y }",
+            [("nut",)],
+        ),
+        (
+            "PREFIX at: <https://fruits.example/> "
+            "SELECT ?n { t:oak t:bears ?y SERVICE at:sparql { ?y <http://fruits/name> ?n } }",
+            [("nut",)],
+        ),
+        (
+            f"SELECT ?l {{ t:apple t:bears ?y SERVICE {FRUIT} {{ ?y <http://fruits/likes> ?s "
+            f"SERVICE {SOIL} {{ ?s <http://soils/label> ?l }} }} }}",
+            [("loam",)],
+        ),
+        (
+            f"SELECT ?x {{ SERVICE {FRUIT} {{ ?y <http://fruits/name> 'nut' "
+            "SERVICE <https://trees.example/sparql> { ?x <http://trees/bears> ?y } } }",
+            [("http://trees/oak",)],
+        ),
+        (
+            "SELECT ?x ?k { ?x t:bears ?y { SELECT ?y (COUNT(?n) AS ?k) "
+            f"{{ SERVICE {FRUIT} {{ ?y <http://fruits/name> ?n }} }} GROUP BY ?y }} }}",
+            [("http://trees/apple", "1"), ("http://trees/oak", "1")],
+        ),
+        (
+            "SELECT ?x { ?x t:bears ?y FILTER NOT EXISTS "
+            f"{{ SERVICE {FRUIT} {{ ?y <http://fruits/name> ?n }} }} }}",
+            [("http://trees/pine",)],
+        ),
+        (
+            "SELECT ?x { ?x t:bears ?y MINUS "
+            f"{{ SERVICE {FRUIT} {{ ?y <http://fruits/name> ?n }} }} }}",
+            [("http://trees/pine",)],
+        ),
+        (
+            "SELECT ?x ?n { ?x t:bears ?y OPTIONAL "
+            f"{{ SERVICE SILENT {FRUIT} {{ ?y <http://fruits/name> ?n }} }} }}",
+            [
+                ("http://trees/apple", "pome"),
+                ("http://trees/oak", "nut"),
+                ("http://trees/pine", ""),
+            ],
+        ),
+        (
+            f"SELECT ?x ?l {{ ?x t:bears ?y SERVICE {FRUIT} {{ ?y <http://fruits/likes> ?s }} "
+            f"SERVICE {SOIL} {{ ?s <http://soils/label> ?l }} }}",
+            [("http://trees/apple", "loam")],
+        ),
+        (
+            f"SELECT ?g {{ SERVICE {FRUIT} {{ GRAPH ?g {{ ?y <http://fruits/name> 'nut' }} }} }}",
+            [("http://fruits/graph",)],
+        ),
+        (
+            f"SELECT ?k {{ SERVICE {FRUIT} {{ ?d <http://rdfs.org/ns/void#triples> ?k }} }}",
+            [("3",)],
+        ),
+    ],
+)
+def test_a_query_for_the_public_endpoints_runs_unchanged(
+    client: SPARQLClient, query: str, expected: list[tuple[str, ...]]
+) -> None:
+    assert cells(client, query) == expected
+
+
+def test_other_forms_federate_too(client: SPARQLClient) -> None:
+    where = f"{{ t:oak t:bears ?y SERVICE {FRUIT} {{ ?y <http://fruits/name> ?n }} }}"
+    asked = client.query(f"ASK {where}")
+    assert isinstance(asked, BooleanResult)
+    assert asked.value
+    built = client.query(f"CONSTRUCT {{ t:oak t:named ?n }} WHERE {where}")
+    assert isinstance(built, GraphResult)
+    assert [str(triple.object) for triple in built.triples()] == ['"nut"']
+
+
+def test_a_federated_endpoint_is_asked_directly_and_federates_back(config: EndpointConfig) -> None:
+    with SPARQLClient(config.federated[0]) as fruits:
+        assert cells(fruits, "SELECT ?n { ?y f:name ?n }") == [("nut",), ("pome",)]
+        back = "SELECT ?x { ?y f:name 'nut' SERVICE <https://trees.example/sparql/> { ?x ?p ?y } }"
+        assert cells(fruits, back) == [("http://trees/oak",)]
+
+
+class _Listener(BaseHTTPRequestHandler):
+    asked: ClassVar[list[str]] = []
+
+    def handle_one_request(self) -> None:
+        self.asked.append(str(self.rfile.readline()))
+
+    def log_message(self, *_: object) -> None:
+        """Keep quiet."""
+
+
+@pytest.mark.parametrize("silent", ["", "SILENT "])
+@pytest.mark.parametrize("inside", [False, True])
+def test_nothing_is_sent_to_an_address_that_is_not_allowed(
+    client: SPARQLClient, silent: str, inside: bool
+) -> None:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Listener)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        address = f"http://127.0.0.1:{server.server_address[1]}/sparql"
+        clause = f"SERVICE {silent}<{address}> {{ ?y ?p ?n }}"
+        if inside:
+            clause = f"SERVICE {FRUIT} {{ ?y <http://fruits/name> ?n {clause} }}"
+        with pytest.raises(QueryError, match="not among the allowed endpoints"):
+            client.query(f"SELECT * {{ ?x t:bears ?y {clause} }}")
+        assert _Listener.asked == []
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def test_an_endpoint_without_data_is_refused_in_one_line(client: SPARQLClient) -> None:
+    with pytest.raises(QueryError) as caught:
+        client.query("SELECT * { SERVICE <https://weather.example/sparql> { ?s ?p ?o } }")
+    said = str(caught.value)
+    assert "SERVICE <https://weather.example/sparql> is not among the allowed endpoints" in said
+    assert "allowed: http://soils.example/blazegraph/sparql, https://fruits.example/sparql" in said
+    assert "127.0.0.1" not in said
+    assert "\n" not in said
+
+
+def test_a_service_that_fails_is_told_by_its_public_address(
+    config: EndpointConfig, client: SPARQLClient
+) -> None:
+    query = f"SELECT * {{ ?x t:bears ?y SERVICE {FRUIT} {{ ?y ?p ?n FILTER(<urn:none>(?n)) }} }}"
+    with pytest.raises(QueryError, match="in its SERVICE") as caught:
+        client.query(query)
+    assert "https://fruits.example/sparql" in str(caught.value)
+    assert "127.0.0.1" not in str(caught.value)
+    # Nobody listens there: what the engine says then is the SERVICE's failure as well.
+    fruits = "https://fruits.example/sparql"
+    down = replace(config, aliases={**config.aliases, fruits: "http://127.0.0.1:61/query"})
+    with SPARQLClient(down) as broken:
+        asks = f"SELECT * {{ ?x t:bears ?y SERVICE {FRUIT} {{ ?y <http://fruits/name> ?n }} }}"
+        with pytest.raises(QueryError, match="in its SERVICE"):
+            broken.query(asks)
+        assert len(cells(broken, asks.replace("SERVICE", "SERVICE SILENT"))) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("soils.ttl", None, "data file is missing"),
+        ("soils.ttl", "<http://soils/loam> nonsense", "cannot be loaded"),
+    ],
+)
+def test_a_bad_file_is_named_and_no_server_stays(
+    trees: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    text: str | None,
+    says: str,
+) -> None:
+    for file in trees.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    if text is None:
+        (tmp_path / name).unlink()
+    else:
+        (tmp_path / name).write_text(text)
+    started: list[OxigraphServer] = []
+    start = OxigraphServer.start
+
+    def recorded(server: OxigraphServer) -> OxigraphServer:
+        started.append(server)
+        return start(server)
+
+    monkeypatch.setattr(OxigraphServer, "start", recorded)
+    with pytest.raises(UsageError, match=says) as caught, open_endpoint(load_pack(tmp_path)):
+        pytest.fail("it opened")
+    assert name in str(caught.value)
+    assert [server for server in started if server.running] == []
+
+
+def test_a_running_endpoint_federates_with_the_public_ones(trees: Path) -> None:
+    with open_endpoint(load_pack(trees), "https://mirror.example/sparql") as config:
+        assert config.address == "https://mirror.example/sparql"
+        assert [other.address for other in config.federated] == [
+            "https://fruits.example/sparql",
+            "http://soils.example/blazegraph/sparql",
+            "https://weather.example/sparql",
+        ]
+
+
+def _is_up(url: str) -> bool:
+    try:
+        with urlopen(url, timeout=5):
+            return True
+    except OSError:
+        return False
+
+
+def test_all_servers_end_with_a_process_that_is_killed(trees: Path) -> None:
+    script = (
+        "import sys, time\n"
+        "from reasoningbank.corpus import load_pack, open_endpoint\n"
+        "with open_endpoint(load_pack(sys.argv[1])) as config:\n"
+        "    print(*config.aliases.values(), flush=True)\n"
+        "    time.sleep(60)\n"
+    )
+    opener = subprocess.Popen(
+        [sys.executable, "-c", script, str(trees)], stdout=subprocess.PIPE, text=True
+    )
+    assert opener.stdout is not None
+    urls = opener.stdout.readline().split()
+    opener.stdout.close()
+    assert [_is_up(url) for url in urls] == [True, True, True]
+    os.kill(opener.pid, signal.SIGKILL)
+    opener.wait()
+    end = time.monotonic() + 10
+    while any(map(_is_up, urls)) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert [_is_up(url) for url in urls] == [False, False, False]
+
+
+def test_at_a_running_endpoint_service_reaches_what_the_pack_names_alone(trees: Path) -> None:
+    pack = load_pack(trees)
+    named_too = ["https://x.example/s"]
+    with open_endpoint(pack, "https://mirror.example/sparql", services=named_too) as config:
+        client = SPARQLClient(config)
+    for named in ("https://fruits.example/sparql", "http://Fruits.example/sparql/"):
+        assert client.prepare(f"ASK {{ SERVICE <{named}> {{ ?s ?p ?o }} }}").services
+    assert client.prepare("ASK { SERVICE <https://x.example/s> { ?s ?p ?o } }").services
+    for other in ("<https://evil.example/collect>", "?anywhere"):
+        with pytest.raises(QueryError, match="allowed"):
+            client.prepare(f"ASK {{ SERVICE {other} {{ ?s ?p ?o }} }}")

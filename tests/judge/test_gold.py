@@ -1,15 +1,24 @@
-"""Gold results: computed once, frozen, and defects told."""
+"""Gold results: computed once, frozen, and checked when read."""
 
+from __future__ import annotations
+
+import json
+import shutil
 import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from rdflib.plugins.sparql.algebra import translateQuery
+from rdflib.plugins.sparql.parser import parseQuery
 
 from reasoningbank.corpus import Task
 from reasoningbank.errors import EndpointError, QueryError, QueryTimeoutError, RecordError
 from reasoningbank.judge import Answer, Gold, GoldStore, Window
+from reasoningbank.judge.gold import read_modifiers
 
 TASK = Task("t/1", "Which?", "SELECT ?x { ?x ?p ?o }", "https://example.org/sparql")
 ROWS = Answer.of_rows(["x", "n"], [["<http://e/a>", "1"], ["_:b", None]])
@@ -224,3 +233,141 @@ def test_a_sorted_graph_that_is_cut_is_taken_as_it_is(tmp_path: Path) -> None:
     graph = Answer.of_triples([("<a:a>", "<p:p>", "1")])
     found = GoldStore(tmp_path, "h").gold(replace(TASK, expected_sparql=query), Engine(graph))
     assert found.window.length is None
+
+
+KTASK = Task("t1", "Which?", "SELECT ?x { ?x ?p ?o }", "https://example.org/sparql")
+KROWS = Answer.of_rows(["x", "n"], [["<http://e/a>", "1"], ["_:b", None], ["é", ""]])
+FACTS = b"reasoningbank.gold"
+
+
+def rewritten(path: Path, change: Callable[[pa.Table, dict[str, object]], pa.Table]) -> None:
+    """Change a gold and keep what its file says of itself, the hash included."""
+    table = pq.read_table(path)
+    facts = json.loads(table.schema.metadata[FACTS])
+    changed = change(table, facts)
+    pq.write_table(changed.replace_schema_metadata({FACTS: json.dumps(facts)}), path)
+
+
+def other_value(table: pa.Table, _: dict[str, object]) -> pa.Table:
+    return table.set_column(0, "x", pa.array(["<http://e/z>", "_:b", "é"]))
+
+
+def moved_null(table: pa.Table, _: dict[str, object]) -> pa.Table:
+    return table.set_column(1, "n", pa.array(["1", "", None]))
+
+
+def moved_border(table: pa.Table, _: dict[str, object]) -> pa.Table:
+    return table.set_column(0, "x", pa.array(["<http://e/a>_", ":b", "é"]))
+
+
+def row_less(table: pa.Table, _: dict[str, object]) -> pa.Table:
+    return table.slice(0, 2)
+
+
+def other_fact(table: pa.Table, facts: dict[str, object]) -> pa.Table:
+    facts["n_rows"] = 2
+    return table
+
+
+def without_hash(table: pa.Table, facts: dict[str, object]) -> pa.Table:
+    del facts["hash"]
+    return table
+
+
+@pytest.mark.parametrize(
+    "change", [other_value, moved_null, moved_border, row_less, other_fact, without_hash]
+)
+def test_a_gold_that_was_changed_is_computed_anew(
+    tmp_path: Path,
+    change: Callable[[pa.Table, dict[str, object]], pa.Table],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    golds = GoldStore(tmp_path, "h")
+    golds.gold(KTASK, lambda _: KROWS)
+    rewritten(golds.path(KTASK), lambda table, _: table)
+    kept = GoldStore(tmp_path, "h").gold(KTASK, lambda _: Answer.of_boolean(True))
+    assert kept.answer.table.equals(KROWS.table)
+    rewritten(golds.path(KTASK), change)
+    again = GoldStore(tmp_path, "h").gold(KTASK, lambda _: KROWS)
+    assert again.answer.table.equals(KROWS.table)
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    caplog.clear()
+    assert GoldStore(tmp_path, "h").gold(KTASK, lambda _: KROWS).answer.n_rows == 3
+    assert caplog.text == ""
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.99])
+def test_a_part_of_a_gold_is_computed_anew(tmp_path: Path, share: float) -> None:
+    golds = GoldStore(tmp_path, "h")
+    golds.gold(KTASK, lambda _: KROWS)
+    path = golds.path(KTASK)
+    path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
+    assert GoldStore(tmp_path, "h").gold(KTASK, lambda _: KROWS).answer.table.equals(KROWS.table)
+
+
+def test_another_tasks_gold_under_its_name_is_computed_anew(tmp_path: Path) -> None:
+    golds, other = GoldStore(tmp_path, "h"), replace(KTASK, id="t2")
+    golds.gold(KTASK, lambda _: KROWS)
+    golds.gold(other, lambda _: Answer.of_boolean(True))
+    shutil.copyfile(golds.path(other), golds.path(KTASK))
+    again = GoldStore(tmp_path, "h").gold(KTASK, lambda _: KROWS)
+    assert again.answer.table.equals(KROWS.table)
+
+
+def test_a_large_gold_is_checked_in_a_moment(tmp_path: Path) -> None:
+    rows = Answer.of_rows(["x", "y"], [[f"<http://e/{n}>", None] for n in range(300_000)])
+    GoldStore(tmp_path, "h").gold(KTASK, lambda _: rows)
+    kept = GoldStore(tmp_path, "h").gold(KTASK, lambda _: Answer.of_boolean(True))
+    assert kept.answer.table.equals(rows.table)
+
+
+QUERIES = [
+    ("SELECT ?x { ?x ?p ?o }", Window(keys=())),
+    ("SELECT ?x { ?x ?p ?o } LIMIT 5", Window(0, 5, ())),
+    ("select ?x { ?x ?p ?o } limit 5 offset 2", Window(2, 5, ())),
+    ("SELECT ?x { ?x ?p ?o } OFFSET 2 LIMIT 5", Window(2, 5, ())),
+    ("SELECT ?x { ?x ?p ?o } OFFSET 2", Window(2, None, ())),
+    ("SELECT ?x { { SELECT ?x { ?x ?p ?o } LIMIT 5 } }", Window(keys=())),
+    ("SELECT ?x { { SELECT ?x { ?x ?p ?o } ORDER BY ?x LIMIT 5 } } LIMIT 2", Window(0, 2, ())),
+    ("SELECT ?limit { ?limit ?p 'LIMIT 3' } # LIMIT 4", Window(keys=())),
+    ("PREFIX limit: <http://e/LIMIT#> SELECT ?x { ?x limit:limit 1 }LIMIT 7", Window(0, 7, ())),
+    ("SELECT ?x { ?x ?p ?o } ORDER BY ?x", Window(keys=("x",))),
+    ("SELECT ?x ?y { ?x ?p ?y } ORDER BY DESC(?y) asc ( $x ) LIMIT 3", Window(0, 3, ("y", "x"))),
+    ("SELECT ?x { ?x ?p ?y } ORDER BY (?y) LIMIT 3", Window(0, 3, ("y",))),
+    ("SELECT ?x { ?x ?p ?y } ORDER BY DESC(STR(?y)) LIMIT 3", Window(0, 3, None)),
+    ("SELECT ?x { ?x ?p ?y } ORDER BY ?x STRLEN(?y)", Window(keys=None)),
+    (
+        "SELECT ?x (COUNT(*) AS ?n) { ?x ?p ?y } GROUP BY ?x HAVING (COUNT(*) > 2) "
+        "ORDER BY DESC(?n) LIMIT 3 VALUES ?x { 1 2 }",
+        Window(0, 3, ("n",)),
+    ),
+    ("SELECT ?x { ?x ?p ?y } ORDER BY EXISTS { ?x ?q 1 } LIMIT 3", Window(0, 3, None)),
+    ("CONSTRUCT { ?x ?p ?y } WHERE { ?x ?p ?y } LIMIT 3", Window(0, 3, ())),
+    ("DESCRIBE ?x { ?x ?p ?y } LIMIT 3", Window(0, 3, ())),
+    ("ASK { ?x ?p ?y }", Window(keys=())),
+]
+
+
+@pytest.mark.parametrize(("query", "window"), QUERIES)
+def test_modifiers_are_read_from_the_outermost_level(query: str, window: Window) -> None:
+    found, unsliced = read_modifiers(query)
+    assert found == window
+    assert read_modifiers(unsliced)[0] == Window(keys=window.keys)
+
+
+@pytest.mark.parametrize("query", [q for q, _ in QUERIES if not q.startswith("ASK")])
+def test_a_full_parser_finds_the_same_slice(query: str) -> None:
+    window, unsliced = read_modifiers(query)
+    algebra = translateQuery(parseQuery(query)).algebra.p
+    if algebra.name == "Slice":
+        assert (algebra.start, algebra.length) == (window.start, window.length)
+    else:
+        assert not window.is_slice
+    assert translateQuery(parseQuery(unsliced)).algebra.p.name != "Slice"
+
+
+def test_a_window_at_the_end_is_short() -> None:
+    assert Window(5, 10).size(8) == 3
+    assert Window(9, 10).size(8) == 0
+    assert Window(0, 0).size(8) == 0
+    assert Window(3).size(8) == 5

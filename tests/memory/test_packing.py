@@ -1,4 +1,4 @@
-"""Whole items in a budget: nothing cut, each family its share, and what did not fit is told."""
+"""Whole items in a budget: nothing cut, each family its share, and what did not fit is reported."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reasoningbank.agents import FewShotExample
-from reasoningbank.memory import Found, ItemSource, MemoryItem
+from reasoningbank.memory import FoundItem, ItemSource, MemoryItem
 from reasoningbank.memory.packing import FAMILIES, item_text, pack, pack_examples
 
 SOURCES: tuple[ItemSource, ...] = ("success", "failure", "contrast", "seed", "gold")
 
 
-def found(number: int, src: ItemSource, tokens: int) -> Found:
-    return Found(MemoryItem(f"Item {number}", "", "x", src), 1 / (number + 1), "x", tokens)
+def found(number: int, src: ItemSource, tokens: int) -> FoundItem:
+    return FoundItem(MemoryItem(f"Item {number}", "", "x", src), 1 / (number + 1), "x", tokens)
 
 
 candidates = st.lists(st.tuples(st.sampled_from(SOURCES), st.integers(1, 300)), max_size=12).map(
@@ -23,7 +23,7 @@ candidates = st.lists(st.tuples(st.sampled_from(SOURCES), st.integers(1, 300)), 
 
 @given(candidates, st.integers(1, 6), st.integers(0, 900))
 def test_a_budget_is_kept_in_items_and_tokens_and_the_order_stays(
-    ranked: list[Found], items: int, tokens: int
+    ranked: list[FoundItem], items: int, tokens: int
 ) -> None:
     packed = pack(ranked, items=items, tokens=tokens)
     assert len(packed.chosen) <= items
@@ -36,7 +36,7 @@ def test_a_budget_is_kept_in_items_and_tokens_and_the_order_stays(
 
 @given(candidates, st.integers(0, 900))
 def test_nothing_that_fits_is_left_out_while_there_is_room(
-    ranked: list[Found], tokens: int
+    ranked: list[FoundItem], tokens: int
 ) -> None:
     packed = pack(ranked, items=len(ranked) + 1, tokens=tokens)
     left = tokens - sum(one.tokens for one in packed.chosen)
@@ -45,7 +45,7 @@ def test_nothing_that_fits_is_left_out_while_there_is_room(
 
 @given(candidates, st.integers(0, 900))
 def test_each_family_has_an_item_where_the_smallest_of_all_fit_together(
-    ranked: list[Found], tokens: int
+    ranked: list[FoundItem], tokens: int
 ) -> None:
     smallest: dict[str, int] = {}
     for one in ranked:
@@ -70,7 +70,7 @@ def test_no_room_is_kept_for_what_fits_nowhere() -> None:
     assert pack([large, small, alone], items=2, tokens=600).chosen == (large,)
 
 
-def test_what_is_larger_than_the_budget_is_skipped_and_told() -> None:
+def test_items_over_the_budget_are_reported() -> None:
     ranked = [found(0, "seed", 700), found(1, "seed", 400), found(2, "seed", 300)]
     packed = pack(ranked, items=3, tokens=600)
     assert packed.chosen == (ranked[1],)
@@ -80,10 +80,10 @@ def test_what_is_larger_than_the_budget_is_skipped_and_told() -> None:
     ]
 
 
-def answered(number: int, tokens: int, query: str = "") -> Found:
+def answered(number: int, tokens: int, query: str = "") -> FoundItem:
     item = MemoryItem(f"Item {number}", "", "x", "gold")
     example = FewShotExample(f"Question {number}?", query or f"ASK {{ {number} }}")
-    return Found(item, 1 / (number + 1), "x", tokens, example)
+    return FoundItem(item, 1 / (number + 1), "x", tokens, example)
 
 
 def test_lessons_do_not_take_the_place_of_answered_questions() -> None:
@@ -101,7 +101,7 @@ def test_lessons_fill_what_answered_questions_leave() -> None:
     assert pack_examples(lessons, items=3, tokens=600).chosen == tuple(lessons[:3])
 
 
-def test_a_query_is_shown_once_whoever_found_it() -> None:
+def test_a_query_is_shown_once() -> None:
     query = "SELECT ?h { ?tree :height ?h }"
     twice = [answered(0, 90, query), answered(1, 40, query.replace(" ", "\n")), answered(2, 80)]
     packed = pack_examples(twice, items=2, tokens=600)
@@ -121,7 +121,7 @@ def test_a_query_that_is_too_long_once_is_shown_where_it_fits() -> None:
 
 @given(candidates, st.integers(1, 6), st.integers(0, 900))
 def test_a_budget_is_kept_beside_answered_questions_too(
-    lessons: list[Found], items: int, tokens: int
+    lessons: list[FoundItem], items: int, tokens: int
 ) -> None:
     ranked = [*lessons, *(answered(n + 20, 10 + 60 * n) for n in range(5))]
     packed = pack_examples(ranked, items=items, tokens=tokens)
@@ -137,7 +137,7 @@ def test_a_text_says_each_thing_once() -> None:
     question = "What is the mass of P05067?"
     example = MemoryItem(question, question, "", "gold", pattern, question=question)
     assert item_text(example) == f"Example: {question}\nQuery:\n{pattern}"
-    told = MemoryItem("Mass", "", f"Write {pattern} for it.", "success", pattern)
-    assert item_text(told) == f"Strategy: Mass\nWrite {pattern} for it."
+    entry = MemoryItem("Mass", "", f"Write {pattern} for it.", "success", pattern)
+    assert item_text(entry) == f"Strategy: Mass\nWrite {pattern} for it."
     heads = [item_text(MemoryItem("T", "", "x", src)).split(":")[0] for src in SOURCES]
     assert heads == ["Strategy", "Pitfall", "Contrast", "Hint", "Example"]

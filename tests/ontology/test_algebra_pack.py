@@ -19,7 +19,7 @@ from ontology.algebra.builder.places import LEAST_POPULATION
 from reasoningbank.algebra import Runtime, read_program, run_program
 from reasoningbank.corpus import Task, groups_of, load_corpus, load_pack
 from reasoningbank.ldp import LDPServer
-from reasoningbank.memory.hints import guide
+from reasoningbank.memory.layer import guide
 
 DESCRIBED = tomllib.loads((PACK / "pack.toml").read_text(encoding="utf-8"))
 PREFIXES = "".join(f"PREFIX {name}: <{iri}>\n" for name, iri in DESCRIBED["prefixes"].items())

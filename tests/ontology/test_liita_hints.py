@@ -12,7 +12,7 @@ from liita_sample import PACK, load, rows
 
 from reasoningbank.agents import load_demonstrations
 from reasoningbank.corpus import load_pack, load_shacl_tasks
-from reasoningbank.memory.hints import guide, load_notes
+from reasoningbank.memory.layer import guide, load_notes
 
 ROOT = Path(__file__).resolve().parents[2]
 HINTS = PACK / "hints"

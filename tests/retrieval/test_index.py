@@ -1,10 +1,14 @@
-"""The hybrid index: what is found, in which order, and that it depends on the texts alone."""
+"""Dense and lexical search, and their fusion."""
 
 from __future__ import annotations
 
 import itertools
 import math
+import random
+import sqlite3
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +17,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reasoningbank.errors import UsageError
-from reasoningbank.retrieval import Match, TextIndex, VectorTable, best_first, open_embedder
+from reasoningbank.retrieval import (
+    Match,
+    TextIndex,
+    VectorTable,
+    WordIndex,
+    best_first,
+    lexical,
+    open_embedder,
+)
+from reasoningbank.retrieval.lexical import MOST_TERMS, indexed, query_terms
 
 ENGLISH = {
     "disease": "Proteins that are associated with a disease",
@@ -176,3 +189,163 @@ def test_threads_may_search_while_others_add() -> None:
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(work, range(60))) == [f"new{number}" for number in range(60)]
     assert len(index) == 4 + 40
+
+
+ANY_TEXT = st.one_of(
+    st.text(max_size=60),
+    st.text(alphabet="\"'*():^-+{}AND OR NOT NEAR a1\0é\ud800", max_size=30),
+)
+
+
+def words_of(*texts: str) -> WordIndex:
+    index = WordIndex(sqlite3.connect(":memory:"))
+    index.add(enumerate(texts, 1))
+    return index
+
+
+def found(index: WordIndex, query: str) -> dict[int, float]:
+    keys, scores = index.scores(query)
+    assert keys.tolist() == sorted(keys.tolist())
+    return dict(zip(keys.tolist(), scores.tolist(), strict=True))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(ANY_TEXT, max_size=4), ANY_TEXT)
+def test_any_text_may_be_kept_and_asked(texts: list[str], query: str) -> None:
+    scores = found(words_of(*texts), query)
+    assert all(0 < score <= 1 for score in scores.values())
+    assert scores.keys() <= set(range(1, len(texts) + 1))
+
+
+def test_every_letter_finds_itself() -> None:
+    """However SQLite parts words and folds letters, a query must do the same."""
+    letters = [letter for letter in map(chr, range(0x30000)) if letter.isalnum()]
+    index = WordIndex(sqlite3.connect(":memory:"))
+    for every in (letters[::61], ["ΐ", "가", "İ", "ß", "Ǣ", "\u0b3a", "½", "𝔸"]):
+        index.add((number, f"zz{letter}qq") for number, letter in enumerate(every, 1))
+        for number, letter in enumerate(every, 1):
+            assert number in found(index, f"zz{letter}qq"), hex(ord(letter))
+
+
+@pytest.mark.parametrize(
+    "query", ["", " ", "?!", '"', "''", "*", "NEAR(", "a:b", "-", "^", "\0", "{x} +y"]
+)
+def test_nothing_in_a_query_is_an_operator(query: str) -> None:
+    assert found(words_of("nothing of that kind"), query) == {}
+
+
+def test_operators_are_words() -> None:
+    index = words_of("cats and dogs", "cats or dogs", "neither")
+    assert found(index, "AND").keys() == {1}
+    assert found(index, "NOT dogs").keys() == {1, 2}
+    assert found(index, 'cats" OR "1').keys() == {1, 2}
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("Attività enzimatica", "attivita"),
+        ("attivita", "ATTIVITÀ"),
+        ("e\u0301ta\u0300", "étà"),
+        ("up:Disease_Annotation", "disease"),
+        ("up:Disease_Annotation", "annotation of diseases"),
+        ("up:encodedBy", "encoded"),
+        ("the gene that it is encoded by", "up:encodedBy"),
+        ("RDFType", "type"),
+        ("uses P05067", "p05067"),
+        ("enzyme 2.7.11.1", "ec:2.7.11.1"),
+        ("Δ-like protein", "δ"),
+        ("蛋白质", "蛋白质"),
+        ("단백질", "단백질"),
+        ("ένζυμο", "ΕΝΖΥΜΟ"),
+    ],
+)
+def test_accents_case_and_joints_do_not_matter(text: str, query: str) -> None:
+    assert found(words_of("unrelated", text), query).keys() == {2}
+
+
+def test_an_accession_is_one_word() -> None:
+    assert indexed("P05067 sha256") == "p05067 sha256"
+    assert query_terms("P05067") == ["p05067"]
+
+
+def test_a_long_query_is_cut_in_words_not_refused() -> None:
+    assert len(query_terms(" ".join(f"w{number}" for number in range(10_000)))) == MOST_TERMS
+
+
+def plain_bm25(texts: list[list[str]], query: list[str]) -> list[float]:
+    """BM25 as Robertson and Zaragoza (2009) define it, weights of words as Lucene has them."""
+    mean = sum(map(len, texts)) / len(texts)
+    weights = {}
+    for word in dict.fromkeys(query):
+        holding = sum(word in text for text in texts)
+        weights[word] = math.log(1 + (len(texts) - holding + 0.5) / (holding + 0.5))
+    scores = []
+    for text in texts:
+        counts = Counter(text)
+        score = sum(
+            weight * counts[w] * 2.2 / (counts[w] + 1.2 * (0.25 + 0.75 * len(text) / mean))
+            for w, weight in weights.items()
+        )
+        scores.append(min(1.0, score / sum(weights.values())))
+    return scores
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_scores_are_bm25(seed: int) -> None:
+    dice = random.Random(seed)
+    words = [f"w{number}" for number in range(12)]
+    texts = [dice.choices(words, k=dice.randint(1, 15)) for _ in range(dice.randint(1, 30))]
+    query = [*dice.choices(words, k=dice.randint(1, 5)), *(["unknown"] if seed % 2 else [])]
+    scores = found(words_of(*map(" ".join, texts)), " ".join(query))
+    wanted = plain_bm25(texts, query)
+    assert scores.keys() == {key for key, score in enumerate(wanted, 1) if score > 0}
+    for key, score in scores.items():
+        assert score == pytest.approx(wanted[key - 1], abs=1e-6)
+
+
+def test_chance_hits_of_another_language_weigh_little() -> None:
+    index = words_of(
+        "Proteins in a membrane",
+        "Use in queries per organism",
+        *(f"Enzymes in pathway {number}" for number in range(50)),
+    )
+    italian = found(
+        index, "In quali compartimenti si trovano le proteine associate a una malattia?"
+    )
+    assert max(italian.values()) < 0.15
+    assert found(index, "proteins membrane")[1] > 0.8
+
+
+def test_texts_are_replaced_and_removed() -> None:
+    index = words_of("one oak", "two oaks")
+    index.add([(1, "one pine")])
+    assert found(index, "oak") == {}
+    assert found(index, "pine").keys() == {1}
+    index.remove([1, 7])
+    assert found(index, "one pine two").keys() == {2}
+
+
+def test_forgetting_postings_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [f"common w{number % 7} w{number % 5}" for number in range(60)]
+    queries = ["common w1", "w2 w3 common", "w6", "common w1"]
+    roomy = [found(words_of(*texts), query) for query in queries]
+    monkeypatch.setattr(lexical, "MOST_POSTINGS", 30)
+    tight = words_of(*texts)
+    assert [found(tight, query) for query in queries] == roomy
+    assert sum(len(keys) for keys, _ in tight._postings.values()) <= 60
+
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_a_bank_and_a_loop_find_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+    from benchmarks import retrieval
+
+    taken = retrieval._make(tmp_path, 300)
+    ways = {way: retrieval._process(way, tmp_path) for way in ("bank", "loop")}
+    assert ways["bank"].keys() == ways["loop"].keys()
+    assert ways["bank"]["nearest"] == ways["loop"]["nearest"] > 0
+    for numbers in (taken, *(way.values() for way in ways.values())):
+        assert all(number >= 0 for number in numbers)

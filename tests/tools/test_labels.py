@@ -12,7 +12,7 @@ from pyoxigraph import Literal, NamedNode, RdfFormat, Triple, serialize
 from reasoningbank.schema import EndpointProfile
 from reasoningbank.sparql import EndpointConfig, OxigraphServer
 from reasoningbank.tools import SPARQLTools, labels
-from reasoningbank.tools.labels import DIALECTS, Match, words_of
+from reasoningbank.tools.labels import DIALECTS, LabelMatch, words_of
 
 LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
 ODD = {
@@ -142,7 +142,7 @@ def test_no_dialect_can_be_broken_out_of(
 def test_the_whole_label_comes_first_then_its_beginning_then_a_word() -> None:
     texts = ["Protokinase", "A kinase", "Kinases", "kinase", "Kinase of a kind", "other"]
     name = NamedNode(LABEL)
-    ranked = labels.rank([Match(name, Literal(text), name) for text in texts], "Kinase")
+    ranked = labels.rank([LabelMatch(name, Literal(text), name) for text in texts], "Kinase")
     assert [match.label.value for match in ranked] == [  # type: ignore[union-attr]
         "kinase",
         "Kinases",

@@ -82,7 +82,7 @@ def test_a_way_that_failed_is_not_gone_again_but_its_reason_is_kept() -> None:
     assert calls == ["fails"]
     found = first_answer([*ways, Way("few", lambda: 3)], {})
     assert found is not None
-    assert (found.value, found.via, found.notes) == (3, "few", ("all: the query timed out",))
+    assert (found.value, found.via, found.notes) == (3, "few", ("all: the query timed out (30 s)",))
     assert first_answer([Way("some", lambda: None)], {}) is None
 
 

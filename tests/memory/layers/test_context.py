@@ -14,8 +14,8 @@ from reasoningbank.errors import UsageError
 from reasoningbank.lm.tokens import count_tokens
 from reasoningbank.memory import MemoryItem
 from reasoningbank.memory.context import Budgets, ContextBuilder, procedures
-from reasoningbank.memory.hints import load_notes
-from reasoningbank.memory.packing import Found, item_text
+from reasoningbank.memory.layer import load_notes
+from reasoningbank.memory.packing import FoundItem, item_text
 from reasoningbank.memory.schema_card import SchemaCard
 from reasoningbank.memory.search import Retrieval
 from reasoningbank.schema import Schema
@@ -44,7 +44,7 @@ def found(*titles: str) -> Retrieval:
         MemoryItem(title, "When asked", f"Do {title}.\nThen stop.", "seed") for title in titles
     ]
     shown = [(item, item_text(item)) for item in items]
-    hits = tuple(Found(item, 1.0, text, count_tokens(text)) for item, text in shown)
+    hits = tuple(FoundItem(item, 1.0, text, count_tokens(text)) for item, text in shown)
     return Retrieval("q", hits, (), sum(hit.tokens for hit in hits))
 
 
@@ -53,7 +53,7 @@ def whole(uniprot: Known) -> ContextBuilder:
     return builder(uniprot, "L2 L1 L3 L0")
 
 
-def test_what_never_changes_stands_first(whole: ContextBuilder) -> None:
+def test_static_layers_come_first(whole: ContextBuilder) -> None:
     built = [whole.build(question, found("a", "b")) for question in QUESTIONS]
     assert len({context.text for context in built}) == 3
     assert {context.static for context in built} == {whole.static}

@@ -9,7 +9,7 @@ import pytest
 
 from reasoningbank.corpus import load_shacl_tasks, split_tasks, triple_patterns
 from reasoningbank.lm.tokens import count_tokens
-from reasoningbank.memory.hints import load_notes
+from reasoningbank.memory.layer import load_notes
 from reasoningbank.memory.schema_card import SchemaCard, SchemaIndex
 from reasoningbank.schema import Schema, SchemaMap, observed_values
 from reasoningbank.sparql import EndpointConfig, SPARQLClient

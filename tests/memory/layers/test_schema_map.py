@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reasoningbank.schema import Schema, SchemaMap
-from reasoningbank.schema.links import Step
+from reasoningbank.schema.links import SchemaStep
 
 from .conftest import Known
 
@@ -11,7 +11,7 @@ E = "http://e/"
 UP = "http://purl.uniprot.org/core/"
 
 
-def names(way: tuple[Step, ...] | None) -> str:
+def names(way: tuple[SchemaStep, ...] | None) -> str:
     assert way is not None
     return " ".join(
         ("^" if step.backwards else "") + step.property.replace("#", "/").rpartition("/")[2]

@@ -1,18 +1,29 @@
-"""Mistakes that are found before a program runs, each at its JSON path."""
+"""Programs are validated before they run, each mistake at its JSON path."""
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from reasoningbank.algebra import ProgramError, mistakes, read_program
+from reasoningbank.algebra import (
+    ProgramError,
+    json_chunks,
+    mistakes,
+    operations,
+    read_program,
+    run_program,
+)
 from reasoningbank.algebra.queries import check_query, check_update
-from reasoningbank.algebra.source import parse_program
-from reasoningbank.errors import QueryError
+from reasoningbank.algebra.source import parse_program, with_prefixes
+from reasoningbank.errors import QueryError, ReasoningBankError
 
 from .faults import said
-from .in_memory import Memory, op, outcome, value
+from .in_memory import Bounds, Memory, op, outcome, text, uri, value
 
 E = "http://e/"
 SELECT = op("SELECT", endpoint=E, query="SELECT ?s { ?s ?p ?o }")
@@ -202,3 +213,163 @@ def test_data_that_is_no_json(data: Any, told: str) -> None:
 def test_an_update_that_nests_too_deeply_does_not_end_the_process() -> None:
     (wrong,) = mistakes(op("PATCH", url=E, update="DELETE {} WHERE " + "{" * 5000 + "}" * 5000))
     assert str(wrong).startswith("$.args.update: the update is nested too deeply")
+
+
+# rdflib tells of literals that are not of their datatype.
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+ROW = {"city": uri("http://e/a"), "cityName": text("A", "da"), "monarchLabel": text("x")}
+CALLS = [op(kind.op, **example.args) for kind in operations().values() for example in kind.examples]
+SCALARS = st.one_of(
+    st.none(), st.booleans(), st.integers(-2, 3), st.floats(allow_nan=False),
+    st.text(max_size=5), st.sampled_from(["http://e/", "city", "$v", "?city", "@id", "@op", "ø ø"]),
+)  # fmt: skip
+ODD = st.recursive(
+    st.one_of(SCALARS, st.sampled_from([*CALLS, value("city"), value("$v"), ROW, ROW["city"]])),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.dictionaries(
+            st.sampled_from(
+                ["@op", "args", "@id", "@type", "@value", "@context", "@graph", "@language", "type",
+                 "value", "results", "bindings", "head", "vars", "http://e/p", "name", "x:y"]
+            ),
+            inner,
+            max_size=3,
+        ),
+    ),
+    max_leaves=6,
+)  # fmt: skip
+
+
+def places(data: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Go through the places of JSON data, as keys from its root."""
+    yield above
+    if isinstance(data, dict | list):
+        for key in data if isinstance(data, dict) else range(len(data)):
+            yield from places(data[key], (*above, key))
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> Any:
+    """Draw a program of the examples in which some places hold something else."""
+    call = draw(st.sampled_from(CALLS))
+    program: Any = [
+        op("Variable", name="v", value="x"),
+        op("ForEach", select=[ROW], operation=[op("Variable", name="cityName", value="y"), call]),
+    ]
+    for _ in range(draw(st.integers(0, 3))):
+        program = copy.deepcopy(program)
+        inside = [place for place in places(program) if place]
+        if not inside:
+            break
+        place = draw(st.sampled_from(inside))
+        holder = program
+        for key in place[:-1]:
+            holder = holder[key]
+        if draw(st.booleans()):
+            holder[place[-1]] = draw(ODD)
+        else:
+            del holder[place[-1]]
+    return program
+
+
+@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@given(st.one_of(programs(), ODD))
+def test_the_check_never_breaks_and_what_passes_runs_or_is_told_why(program: Any) -> None:
+    wrong = mistakes(program)
+    for one in wrong:
+        assert one.where.startswith("$")
+        assert "\n" not in str(one)
+    if wrong:
+        return
+    web = Memory(
+        documents={"http://dbpedia.org/resource/Copenhagen": "<> <http://e/p> 1 ."},
+        data="<http://e/a> <http://e/p> 1 .",
+        composer=lambda *_: "SELECT ?city ?cityName { ?city ?p ?cityName }",
+        limits=Bounds(rows=50, depth=30),
+    )
+    told = ""
+    try:
+        "".join(json_chunks(run_program(read_program(program), web))).encode()
+    except ReasoningBankError as error:
+        told = str(error)
+    assert told == "" or told.startswith("$")
+    assert "\n" not in told
+
+
+KNOWN = {"dct": "http://purl.org/dc/terms/", "ex": "http://example.org/"}
+ENDPOINT = "http://e/sparql"
+
+
+@pytest.mark.parametrize(
+    ("program", "path", "wanted"),
+    [
+        (
+            op("SELECT", endpoint=ENDPOINT, query="SELECT ?a WHERE { ?a ex:p 'dct:x' }"),
+            ("args", "query"),
+            "PREFIX ex: <http://example.org/>\nSELECT ?a WHERE { ?a ex:p 'dct:x' }",
+        ),
+        (
+            op("PATCH", url="http://e/d", update="DELETE WHERE { ?a ex:p ?b }"),
+            ("args", "update"),
+            "PREFIX ex: <http://example.org/>\nDELETE WHERE { ?a ex:p ?b }",
+        ),
+        (
+            op("PUT", url="http://e/d", data={"@id": "ex:a", "dct:title": "ex:b"}),
+            ("args", "data", "@context"),
+            {"ex": KNOWN["ex"], "dct": KNOWN["dct"]},
+        ),
+        (
+            [op("Merge", graphs=[{"@id": "http://e/a", "@type": "ex:T"}])],
+            (0, "args", "graphs", 0, "@context"),
+            {"ex": KNOWN["ex"]},
+        ),
+        (
+            op("ForEach", select=[1], operation=op("POST", url="http://e/", data={"ex:p": 1})),
+            ("args", "operation", "args", "data", "@context"),
+            {"ex": KNOWN["ex"]},
+        ),
+        (
+            op("PUT", url="http://e/d", data={"@context": {"ex": "http://my/"}, "ex:p": 1}),
+            ("args", "data", "@context"),
+            {"ex": "http://my/"},
+        ),
+        (
+            op("PUT", url="http://e/d", data={"ex:p": [{"@id": "dct:x"}, op("STRUUID")]}),
+            ("args", "data", "@context"),
+            {"ex": KNOWN["ex"], "dct": KNOWN["dct"]},
+        ),
+    ],
+)
+def test_known_prefixes_are_declared(program: Any, path: tuple[Any, ...], wanted: Any) -> None:
+    made = with_prefixes(program, KNOWN)
+    assert not mistakes(made)
+    for step in path:
+        made = made[step]
+    assert made == wanted
+
+
+def test_what_is_nested_too_deeply_is_left_to_the_check() -> None:
+    program: Any = "x"
+    for _ in range(450):
+        program = op("Str", input=program)
+    assert with_prefixes(program, KNOWN) is program
+    assert mistakes(program)[0].code == "too-deep"
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        op("SELECT", endpoint=ENDPOINT, query="SELECT ?a WHERE { ?a no:p 1 }"),
+        op("Str", input="ex:a"),
+        op("PUT", url="http://e/d", data={"@context": ["http://far/"], "ex:p": 1}),
+        op("PUT", url="http://e/d", data={"@id": "http://e/a", "http://e/p": "ex:b"}),
+        {"@op": "Gte", "args": {"url": "ex:a"}},
+        {"@op": "GET", "args": "ex:a"},
+        {"@op": 1},
+        "ex:a",
+        None,
+    ],
+)
+def test_what_needs_none_stays_as_it_is(program: Any) -> None:
+    assert with_prefixes(program, KNOWN) == program
