@@ -39,27 +39,7 @@ def cache_dir() -> Path:
 
 
 class DiskCache:
-    """Bytes by key in a SQLite file, shared by all threads and processes of a user.
-
-    Reading and writing never raise: an entry that cannot be read, or was changed on disk, is
-    missing. A damaged file is set aside.
-
-    Args:
-        file: The file; its folder is created.
-        required: Whether a file that cannot be opened is an error.
-
-    Raises:
-        UsageError: If it is `required` and cannot be opened.
-
-    Examples:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     cache = DiskCache(Path(folder, "demo.sqlite"))
-        ...     cache.put({"a": b"1"})
-        ...     cache.get(["a", "b"])
-        ...     cache.close()
-        {'a': b'1'}
-    """
+    """Bytes by key in a SQLite file, shared by all threads and processes of a user."""
 
     def __init__(self, file: Path, *, required: bool = False) -> None:
         self._lock = threading.Lock()

@@ -85,16 +85,7 @@ class Sink(Protocol):
 
 @dataclass(frozen=True)
 class Reply:
-    """A response.
-
-    Attributes:
-        status: HTTP status.
-        headers: Response headers.
-        body: The bytes read; if they went to a sink, the first few thousand of them.
-        cut: Whether reading stopped at the byte cap, with more to come.
-        sink: What took the body, if anything did.
-        url: The address that answered, after redirects.
-    """
+    """A response."""
 
     status: int
     headers: Message
@@ -197,24 +188,7 @@ def retrying(
     repeat: type[Exception] | tuple[type[Exception], ...] = Dropped,
     pause: Callable[[float], None] = time.sleep,
 ) -> Reply:
-    """Repeat an exchange until its reply is worth reading.
-
-    Args:
-        exchange: Sends the request once.
-        retries: Most repetitions.
-        until: Time of the monotonic clock after which no further attempt starts.
-        backoff_s: Wait before the first repetition; doubles with each, and is varied by 25%.
-            A Retry-After header can only lengthen it.
-        statuses: Statuses after which the request is repeated.
-        repeat: Exceptions after which it is repeated; any other one is raised.
-        pause: Waits for some seconds.
-
-    Returns:
-        The last reply, whatever its status.
-
-    Raises:
-        Exception: The last of the exceptions in `repeat`, if no attempt gave a reply.
-    """
+    """Repeat an exchange until its reply is worth reading."""
     for attempt in range(retries + 1):
         failure: Exception | None = None
         reply: Reply | None = None

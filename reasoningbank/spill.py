@@ -26,7 +26,7 @@ _mapped: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
 
 def is_on_disk(table: pa.Table) -> bool:
-    """Say whether a table was read back from disk, and so takes no memory of its own."""
+    """Return whether a table is mapped from disk, and so uses no memory of its own."""
     return _mapped.get(id(table)) is table
 
 

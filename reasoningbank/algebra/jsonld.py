@@ -164,18 +164,26 @@ class _Names:
         return {"@value": str(term), "@type": datatype}
 
 
-def contexts_of(data: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield the contexts in a document, at any depth."""
+def contexts_of(data: Any, path: str) -> Iterator[Mapping[str, Any]]:
+    """Yield the contexts in a document, at any depth; a remote one is an error."""
     if isinstance(data, list):
-        for item in data:
-            yield from contexts_of(item)
+        for at, item in enumerate(data):
+            yield from contexts_of(item, json_path(path, at))
     elif isinstance(data, Mapping):
         for key, member in data.items():
-            if key == "@context":
-                found = member if isinstance(member, list) else [member]
-                yield from (context for context in found if isinstance(context, Mapping))
+            where = json_path(path, key)
+            several = isinstance(member, list)
+            contexts = (member if several else [member]) if key in ("@context", "@import") else []
+            for at, context in enumerate(contexts):
+                if isinstance(context, str):
+                    where = json_path(where, at) if several else where
+                    hint = 'write the context itself, e.g. {"schema": "http://schema.org/"}'
+                    what = f"the remote context {context!r} is not fetched"
+                    raise ProgramError(what, where=where, hint=hint, code="remote-context")
+                if isinstance(context, Mapping):
+                    yield context
             if key != "@value":
-                yield from contexts_of(member)
+                yield from contexts_of(member, where)
 
 
 def terms_of(contexts: Iterable[Mapping[str, Any]], keyword: str, *values: str) -> frozenset[str]:
@@ -194,8 +202,7 @@ def check_jsonld(
     data: Any, path: str, base: str | None, prefixes: Mapping[str, str] | None = None
 ) -> None:
     """Reject remote contexts, keys that are not mapped to an IRI, and invalid IRIs."""
-    _reject_remote(data, path)
-    contexts = list(contexts_of(data))
+    contexts = list(contexts_of(data, path))
     written = json.dumps(contexts)
     vague = any(mapper in written for mapper in _MAPPERS)
     known = frozenset(term for context in contexts for term in context)
@@ -207,20 +214,6 @@ def check_jsonld(
         maps=terms_of(contexts, "@container", *_MAPS),
         json=terms_of(contexts, "@type", "@json"),
     ).part(data, path)
-
-
-def _reject_remote(data: Any, path: str, in_context: bool = False) -> None:
-    if isinstance(data, list):
-        for at, item in enumerate(data):
-            _reject_remote(item, json_path(path, at), in_context)
-    elif isinstance(data, Mapping):
-        for key, member in data.items():
-            if key != "@value":
-                _reject_remote(member, json_path(path, key), key in ("@import", "@context"))
-    elif in_context and isinstance(data, str):
-        hint = 'write the context itself, e.g. {"schema": "http://schema.org/"}'
-        what = f"the remote context {data!r} is not fetched"
-        raise ProgramError(what, where=path, hint=hint, code="remote-context")
 
 
 @dataclass(frozen=True)

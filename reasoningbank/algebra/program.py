@@ -201,7 +201,7 @@ def _located_items(items: Iterable[Any], path: str) -> Iterator[Any]:
 
 
 @dataclass(frozen=True)
-class Document:
+class DocumentTemplate:
     """A JSON-LD document in which operations take the place of values."""
 
     path: str
@@ -215,7 +215,7 @@ class Document:
 
 def _evaluated(part: Any, run: Evaluation, path: str) -> Value:
     """Return a value of the program with the calls and documents in it evaluated."""
-    if isinstance(part, OperationCall | Document):
+    if isinstance(part, OperationCall | DocumentTemplate):
         return part.value(run)
     if isinstance(part, list):
         return [kept(_evaluated(p, run, json_path(path, at))) for at, p in enumerate(part)]
@@ -235,7 +235,7 @@ def _evaluated(part: Any, run: Evaluation, path: str) -> Value:
 def _is_evaluated(part: Any) -> bool:
     if isinstance(part, list | dict):
         return all(map(_is_evaluated, part.values() if isinstance(part, dict) else part))
-    return not isinstance(part, OperationCall | Document)
+    return not isinstance(part, OperationCall | DocumentTemplate)
 
 
 def _validated(data: Any, variables: Iterable[str]) -> tuple[Program, tuple[ProgramError, ...]]:
@@ -393,7 +393,7 @@ def _check_yield(kind: type[Operation], wanted: Kind, path: str, *more: str) -> 
         hint = "fetch it with GET"
     if wanted.reading == "constant":
         hint = "write it as a string"
-    what = f"expected {wanted.expected}, but {kind.op} yields {YIELDED[kind.yields]}"
+    what = f"expected {wanted.expected}, but {kind.op} yields {YIELDED[kind.yields][0]}"
     raise ProgramError(
         what, where=path, hint=hint, code="wrong-type", expected=wanted.expected, op=kind.op
     )
@@ -474,13 +474,13 @@ class _Reader:
             return {name: self.value(m, json_path(path, name)) for name, m in data.items()}
         return self._document(data, path)
 
-    def _document(self, data: Any, path: str) -> Document:
+    def _document(self, data: Any, path: str) -> DocumentTemplate:
         template = self._template(data, path)
         trial = fill_template(template, path, _sample)
         base = _PLACEHOLDER if self.visible.based else None
         check_jsonld(trial, path, base, PREFIXES)
         graph_from_jsonld(trial, base=base, path=path)
-        return Document(path, template)
+        return DocumentTemplate(path, template)
 
     def _template(self, data: Any, path: str) -> Any:
         if isinstance(data, list):
@@ -541,6 +541,6 @@ def _sample(node: Node, key: str) -> Value:
     if isinstance(node, OperationCall) and node.kind.yields == "graph":
         return Graph()
     if isinstance(node, OperationCall) and node.kind.yields in ("nothing", "row", "table"):
-        what = f"JSON-LD cannot hold {YIELDED[node.kind.yields]}, which {node.kind.op} yields"
+        what = f"JSON-LD cannot hold {YIELDED[node.kind.yields][0]}, which {node.kind.op} yields"
         raise ProgramError(what, where=node.path, hint="use Value or Str", code="wrong-type")
     return URIRef(_PLACEHOLDER)

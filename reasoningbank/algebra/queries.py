@@ -318,7 +318,7 @@ def with_values(query: str, names: Sequence[str], rows: Iterable[Row]) -> str:
     return made
 
 
-class Condition:
+class RowFilter:
     """A SPARQL expression that holds for a row or not; if it raises an error, it does not hold."""
 
     def __init__(self, text: str) -> None:

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from reasoningbank.algebra.operation import (
+    YIELDED,
     Example,
     Form,
     Kind,
     Operation,
-    Yield,
     call_json,
     kind_of,
     operation,
@@ -26,17 +26,6 @@ from reasoningbank.algebra.operation import (
 )
 from reasoningbank.algebra.values import MOST_WORKERS
 
-_YIELDS: dict[Yield, str] = {
-    "text": "str",
-    "uri": "URI",
-    "term": "Term",
-    "row": "Row",
-    "table": "Table",
-    "graph": "Graph",
-    "list": "List",
-    "nothing": "None",
-    "any": "any",
-}
 #: Shorter JSON is written on one line.
 _LINE = 96
 _BEGIN, _END = "<!-- operations -->", "<!-- end of operations -->"
@@ -67,7 +56,7 @@ def signature(kind: type[Operation]) -> str:
         f"{name}{'' if field.is_required() else '?'}: {kind_of(field).name}"
         for name, field in kind.model_fields.items()
     )
-    return f"{kind.op}({arguments}) → {_YIELDS[kind.yields]}"
+    return f"{kind.op}({arguments}) → {YIELDED[kind.yields][1]}"
 
 
 def summary(kind: type[Operation]) -> str:

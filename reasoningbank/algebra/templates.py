@@ -24,7 +24,7 @@ _NODES = frozenset({"@graph", "@included"})
 
 def fill_template(template: Any, path: str, evaluate: Callable[[Any, str], Any]) -> Any:
     """Return a JSON-LD document with each operation replaced by its value."""
-    contexts = list(contexts_of(template))
+    contexts = list(contexts_of(template, path))
     filling = _Filling(
         evaluate,
         terms_of(contexts, "@container", "@language"),

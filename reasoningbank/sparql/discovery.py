@@ -169,7 +169,7 @@ def _document(client: SPARQLClient, path: str, steps: _Steps) -> tuple[list[Trip
     base = urljoin(client.config.url, path)
     reply = client.fetch(path, ACCEPT, timeout_s=steps.next_s())
     triples, note = document_triples(reply, base, MOST_TRIPLES)
-    if triples or not (reply.status == 406 or reply.is_html):
+    if triples or not (reply.status == 406 or (reply.status < 300 and reply.is_html)):
         return triples, note
     again = client.fetch(path, ACCEPT_XML, timeout_s=steps.next_s())
     triples, _ = document_triples(again, base, MOST_TRIPLES)

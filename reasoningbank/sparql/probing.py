@@ -41,11 +41,7 @@ _GENERATED = re.compile(r"\?(?:path\d+_step\d+|blank_\w+)")
 
 @dataclass(frozen=True)
 class Unit:
-    """A part of a group that can lose rows, or that other parts need.
-
-    `text` is SPARQL with variables for blank nodes, `shown` the part as written. Of a path,
-    `pattern` is one step, and `whole` the pattern with all of it.
-    """
+    """A part of a group that can lose rows, or that other parts need."""
 
     text: str
     shown: str
@@ -230,12 +226,7 @@ def find_failures(
     vouched: Callable[[TriplePattern], bool] = lambda pattern: False,
     hopeless: Callable[[Unit], bool] = lambda unit: False,
 ) -> list[Failure]:
-    """Return the parts that leave a query without rows, the first one first.
-
-    All parts that match nothing on their own are returned; if there are none, the one part after
-    which no row is left. Patterns that are `vouched` for are known to match, and not probed on
-    their own; `hopeless` parts are known to match nothing, and neither probed nor returned.
-    """
+    """Return the parts that leave a query without rows, the first one first."""
     if query.where is None:
         return []
     tail = [unit_of(query.text, query.values)] if query.values is not None else []

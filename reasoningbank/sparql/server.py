@@ -299,11 +299,7 @@ def stored(
     cache: Path | None = None,
     graphs: Sequence[str | None] = (),
 ) -> Path:
-    """Return the folder of an on-disk store with the files, built at the first call.
-
-    With `merged`, its default graph has the triples of all graphs. `graphs` names the graph of
-    each file's triples; None leaves them as they are.
-    """
+    """Return the folder of an on-disk store with the files, built at the first call."""
     cache = cache or cache_dir() / "stores"
     kind = "merged" if merged else "plain"
     name = f"{content_hash(files, graphs)[:32]}-{kind}-{pyoxigraph.__version__}"

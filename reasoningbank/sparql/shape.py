@@ -9,7 +9,7 @@ algebra of a query that parses, the other the tokens of a pattern with slots ``<
 - `pattern_key`: the same pattern with slots, for merging memory items.
 - `group_id`: the stable id of a gold's template, on which splits depend.
 
-Variables are told apart by their context, by color refinement (Weisfeiler and Leman 1968). Among
+Variables are distinguished by their context, by color refinement (Weisfeiler and Leman 1968). Among
 variables that still look the same, one is singled out (McKay 1981, without his full search, which
 could take exponential time).
 """
@@ -211,7 +211,7 @@ _NO_SHAPE = ("_vars", "PV", "service_string")
 _OUTER = ("Slice", "Distinct", "Reduced", "Project", "OrderBy")
 #: With fewer triple patterns, a WHERE clause is too common to identify a query.
 LEAST_PATTERNS = 2
-#: ``<<name>>`` in a skeleton stands for a constant.
+#: ``<<name>>`` in a skeleton is the place of a constant.
 _SLOT = re.compile(r"<<\s*([\w .-]+?)\s*>>")
 
 
@@ -245,24 +245,7 @@ def group_id(algebra: CompValue) -> str:
 
 @lru_cache(maxsize=4096)
 def query_hashes(query: str, prefixes: Prefixes = ()) -> frozenset[str]:
-    """Return the hashes that identify a query; empty if it does not parse.
-
-    One hash is of the whole query without LIMIT and DISTINCT. Another, if there are at least two
-    triple patterns, is of its WHERE clause alone, without grouping and computed columns.
-    Prefixes, names of variables, layout, comments and the order of the patterns of a group change
-    neither.
-
-    Args:
-        query: SPARQL text.
-        prefixes: Prefixes that need no declaration, besides the common ones.
-
-    Examples:
-        >>> one = query_hashes("SELECT ?a { ?a a <http://e/T> ; <http://e/p> 1 }")
-        >>> other = query_hashes(
-        ...     "PREFIX e: <http://e/> SELECT DISTINCT ?x WHERE { ?x e:p 1 . ?x a e:T } LIMIT 9")
-        >>> one == other, len(one)
-        (True, 2)
-    """
+    """Return the hashes that identify a query; empty if it does not parse."""
     parsed = _parsed(query, prefixes)
     if parsed is None:
         return frozenset()
@@ -284,15 +267,7 @@ def query_hashes(query: str, prefixes: Prefixes = ()) -> frozenset[str]:
 
 @lru_cache(maxsize=4096)
 def shape_hash(query: str, prefixes: Prefixes = ()) -> str:
-    """Return the hash of a query without its constants and slots; empty if it does not parse.
-
-    Properties and classes count, and so do LIMIT and DISTINCT.
-
-    Examples:
-        >>> shape_hash("SELECT ?m { <<protein>> up:mass ?m }", (("up", "http://u/"),)) == (
-        ...     shape_hash("SELECT ?x { <http://e/1> <http://u/mass> ?x }"))
-        True
-    """
+    """Return the hash of a query without its constants and slots; empty if it does not parse."""
     parsed = _parsed(query, prefixes)
     if parsed is None:
         return ""
@@ -402,23 +377,7 @@ _IN_PLACE = ("optional", "minus")
 
 
 def pattern_key(pattern: str, prefixes: Mapping[str, str] | None = None) -> str:
-    """Return a key that two patterns share if they differ only in wording and order of triples.
-
-    Names of variables and slots, prefixes, layout, comments, the case of keywords and ``WHERE``
-    are wording. Groups, filters and solution modifiers keep their order, OPTIONAL and MINUS their
-    place among the triples. The key of other text, such as code, is its words, slots numbered.
-
-    Args:
-        pattern: A query or code skeleton with slots ``<<name>>``; empty for none.
-        prefixes: Prefixes that need no declaration, besides the common ones.
-
-    Examples:
-        >>> one = pattern_key("SELECT ?p { ?p up:mass ?m ; up:name <<name>> }")
-        >>> two = pattern_key("SELECT ?x { ?x up:name <<label>> . ?x up:mass ?y . }")
-        >>> three = pattern_key("SELECT ?x { ?x up:mass <<label>> . ?x up:name ?y . }")
-        >>> one == two, one == three
-        (True, False)
-    """
+    """Return a key that two patterns share if they differ only in wording and order of triples."""
     return _pattern(pattern, tuple(sorted((prefixes or {}).items())))[0]
 
 

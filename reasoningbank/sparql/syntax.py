@@ -74,12 +74,7 @@ def refuse_unreadable(query: str) -> None:
 
 
 def refuse_escaped_ascii(text: str) -> None:
-    r"""Refuse a query or update that writes visible ASCII or line ends as codepoint escapes.
-
-    They are expanded before the grammar is applied (SPARQL 1.1, section 19.2): ``\u0022`` ends a
-    string and ``\u000A`` a comment, and the text after it is a pattern, such as a SERVICE. A
-    parser that expands them later, as this package's, sees a string. No such character needs one.
-    """
+    r"""Refuse a query or update that writes visible ASCII or line ends as codepoint escapes."""
     for found in _ESCAPE.finditer(text):
         character = chr(min(int(found[1] or found[2], 16), 0x80))
         # Other control characters mean nothing to the grammar, and are invisible unescaped.

@@ -24,7 +24,7 @@ from reasoningbank.sparql.formats import Broken, Unfaithful, check_columns
 from reasoningbank.sparql.results import chars_of, columns
 from reasoningbank.spill import GrowingTable
 
-__all__ = ["TSVReader", "first_bad_cell", "read_tsv"]
+__all__ = ["TSVReader", "first_bad_cell"]
 
 #: Bytes that are converted at once.
 BLOCK_BYTES = 1024 * 1024
@@ -158,13 +158,6 @@ class TSVReader:
     def _broken(self, message: bytes) -> None:
         self._message = bytearray(message + self._pending)
         self.close()
-
-
-def read_tsv(body: bytes, *, cut: bool, max_rows: int) -> tuple[pa.Table, int, bool]:
-    """Read SPARQL TSV from memory, as `TSVReader` does."""
-    reader = TSVReader(max_rows)
-    reader.feed(body)
-    return reader.finish(cut=cut)
 
 
 def _table(block: bytes, names: Sequence[str]) -> tuple[pa.Table, int | None]:

@@ -1,4 +1,4 @@
-"""What befalls what a run has computed once and keeps."""
+"""Damage to what a run has computed once and keeps."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ CACHES = [
     Fault(
         "the answers' cache cut off",
         poisoned(overwrite(ANSWERS, cut)),
-        r"answers.sqlite.damaged",
+        "",
         0,
         6,
     ),
@@ -129,7 +129,7 @@ CACHES = [
     Fault(
         "the features' cache cut off",
         poisoned(overwrite(FEATURES, cut)),
-        r"query-features.sqlite.damaged",
+        "",
         0,
         6,
     ),

@@ -43,11 +43,11 @@ def render(observe: Callable[[Fault], Seen], end: Callable[[Limit], Ending]) -> 
     rows = []
     for limit in BUDGETS:
         ending = end(limit)
-        told = _cell(ending.said.removeprefix("ToolError: ")) or "nothing"
+        said = _cell(ending.said.removeprefix("ToolError: ")) or "nothing"
         status = ", ".join(sorted(set(ending.statuses)))
         count = len(ending.statuses)
         rows.append(
-            f"| `{limit.name} = {limit.value:g}` | {status} | {told} "
+            f"| `{limit.name} = {limit.value:g}` | {status} | {said} "
             f"| {ending.judged} of {count} | {ending.strict} of {count} |"
         )
     tables.append("### Budgets\n\n" + "\n".join([_BUDGET_HEAD, *rows]) + "\n")

@@ -39,7 +39,7 @@ NAMED = r"t002.0.json"
 READERS = [
     Fault("`status`", reading("status", "run"), NAMED, 0, 5),
     Fault("`status --json`", reading("status", "run", "--json"), NAMED, 0, 5),
-    Fault("`compare run other`", comparing, r"run: 1 file cannot be read", 0, 5),
+    Fault("`compare run other`", comparing, r"1 unreadable file", 0, 5),
     Fault("`report run`", reading("report", "run"), NAMED, 0, 5),
     Fault("`export parquet run`", reading("export", "parquet", "run"), NAMED, 0, 5),
     Fault("`export inspect run`", reading("export", "inspect", "run"), NAMED, 0, 5),

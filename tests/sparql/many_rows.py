@@ -13,7 +13,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from reasoningbank import EndpointConfig, SPARQLTools
+from reasoningbank.sparql.tsv import TSVReader
 
 PER_BLOCK = 10_000
 ROW = '<http://e/{n:08}>\t"row {n:08}"\n'
@@ -85,6 +88,13 @@ def handle(url: str, rows: int, max_bytes: int) -> dict[str, Any]:
     }
     tools.close()
     return seen
+
+
+def read_tsv(body: bytes, *, cut: bool, max_rows: int) -> tuple[pa.Table, int, bool]:
+    """Read SPARQL TSV from memory, as `TSVReader` does."""
+    reader = TSVReader(max_rows)
+    reader.feed(body)
+    return reader.finish(cut=cut)
 
 
 if __name__ == "__main__":

@@ -16,8 +16,9 @@ from reasoningbank.sparql import GraphResult, SPARQLClient, TableResult, Term, f
 from reasoningbank.sparql.formats import Broken, NTriplesReader, Unfaithful, read_graph, read_table
 from reasoningbank.sparql.results import columns, decode
 from reasoningbank.sparql.terms import read_term
-from reasoningbank.sparql.tsv import read_tsv
 from reasoningbank.spill import GrowingTable, is_on_disk
+
+from .many_rows import read_tsv
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 A = NamedNode("http://e/a")

@@ -240,13 +240,26 @@ def test_a_limit_that_is_no_number_for_anybody_is_a_line() -> None:
         "SELECT * { ?s " + "/".join(["<a:b>"] * 500) + " ?o }",
         "SELECT * { FILTER(" + "-".join(["1"] * 2000) + ") }",
         "SELECT * { " + "?s ?p ?o . " * 1000 + " }",
+        "SELECT * { ?s ?p " + ",".join(["1"] * 2500) + " }",
+        "SELECT * { ?s ?p (" + " 1" * 2000 + ") }",
+        "SELECT * { ?s ?p [ ?q " + ",".join(["1"] * 2500) + " ] }",
         "SELECT * { " + " UNION ".join(["{ ?s ?p ?o }"] * 1000) + " }",
         "SELECT * { ?s ?p '" + "x" * 60_000 + "' }",
     ],
 )
 def test_queries_that_would_break_an_engine_are_refused(query: str) -> None:
-    with pytest.raises(QueryError):
+    with pytest.raises(QueryError) as caught:
         prepare(query)
+    assert caught.value.code in ("too-complex", "too-long")
+
+
+def test_long_lists_of_values_and_arguments_are_no_patterns() -> None:
+    numbers = ", ".join(["1"] * 400)
+    assert prepare(f"SELECT * {{ ?s ?p ?o FILTER(?o IN ({numbers})) }}").parsed is not None
+    rows = " (1 2)" * 400
+    assert prepare(f"SELECT * {{ VALUES (?x ?y) {{{rows}}} ?s ?x ?y }}").parsed is not None
+    path = "|".join(["<a:b>"] * 200)
+    assert prepare(f"SELECT * {{ ?s ({path}) ?o }}").parsed is not None
 
 
 def test_half_characters_are_refused() -> None:

@@ -7,7 +7,7 @@ import time
 import pyoxigraph
 import pytest
 
-from reasoningbank.algebra.queries import Condition
+from reasoningbank.algebra.queries import RowFilter
 from reasoningbank.algebra.terms import ProgramError
 from reasoningbank.errors import QueryError
 from reasoningbank.ldp.exchange import Refused, updated
@@ -74,8 +74,8 @@ def test_no_load_hides_in_an_update() -> None:
 def test_no_pattern_hides_in_a_condition() -> None:
     text = f'?a <#>"""\n2 && EXISTS {{ {SERVICE} }} #"""'
     with pytest.raises(ProgramError, match="is not a condition"):
-        Condition(text)
-    assert Condition("?a<1&&2>?b").names == ("a", "b")
+        RowFilter(text)
+    assert RowFilter("?a<1&&2>?b").names == ("a", "b")
 
 
 @pytest.mark.parametrize("operand", ["1", "?a", "'x'@en"])

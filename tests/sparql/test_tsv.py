@@ -21,11 +21,11 @@ from reasoningbank.errors import EndpointError, QueryError, SetupError
 from reasoningbank.sparql import EndpointConfig, SPARQLClient, TableResult, tsv
 from reasoningbank.sparql.answer_cache import AnswerCache
 from reasoningbank.sparql.formats import Broken, Unfaithful
-from reasoningbank.sparql.tsv import TSVReader, first_bad_cell, read_tsv
+from reasoningbank.sparql.tsv import TSVReader, first_bad_cell
 from reasoningbank.spill import is_on_disk
 
 from .faulty import Answer, FaultyServer
-from .many_rows import ManyRows
+from .many_rows import ManyRows, read_tsv
 
 QUERY = "SELECT ?x { ?x ?y ?z }"
 ROOT = Path(__file__).parents[2]

@@ -22,7 +22,7 @@ from reasoningbank.algebra.operation import (
     call_json,
     register,
 )
-from reasoningbank.algebra.queries import Condition
+from reasoningbank.algebra.queries import RowFilter
 from reasoningbank.algebra.terms import ProgramError, one_of
 from reasoningbank.algebra.values import (
     Row,
@@ -292,7 +292,7 @@ def _in_memory(items: Stream) -> Stream:
     return Stream(table.rows, table.vars)
 
 
-def _holding(run: Evaluation, items: Stream, condition: Condition) -> Iterator[Row]:
+def _holding(run: Evaluation, items: Stream, condition: RowFilter) -> Iterator[Row]:
     for row in run.counted(items.items):
         if condition.holds(row):  # type: ignore[arg-type]
             yield row  # type: ignore[misc]
@@ -314,8 +314,8 @@ def _check_position(number: int) -> None:
         raise ProgramError(what, where="args.expression", code="no-item", position=number)
 
 
-def _condition(text: str) -> Condition:
+def _condition(text: str) -> RowFilter:
     try:
-        return Condition(text)
+        return RowFilter(text)
     except QueryError as error:
         raise error.at("args.expression") from None
