@@ -15,7 +15,7 @@ from benchmarks.retrieval import retrieval
 from benchmarks.sandbox import tool_calls
 from benchmarks.slices import slices
 
-#: By name: the benchmark as its numbers are told, and one that takes seconds.
+#: By name: the benchmark as reported, and a version that takes seconds.
 BENCHMARKS: dict[str, tuple[Callable[[], list[Row]], Callable[[], list[Row]]]] = {
     "results": (
         lambda: large_result(rows=100_000, repeats=5),
@@ -50,7 +50,7 @@ def main() -> None:
     """Run the benchmarks and print one table; about twenty minutes on two cores."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--only", action="append", choices=list(BENCHMARKS), help="may be repeated")
-    parser.add_argument("--quick", action="store_true", help="smaller, for a look; not to be told")
+    parser.add_argument("--quick", action="store_true", help="smaller and not for reporting")
     chosen = parser.parse_args()
     rows = []
     for name in chosen.only or BENCHMARKS:

@@ -1,7 +1,7 @@
 """Is a bank of 1,000 items as useful after consolidation as before, and how long does it take?
 
 `python -m benchmarks.consolidation` prints the table. The bank is made of the labelled retrieval
-set's items (exemplars of the UniProt pack's training tasks, and its seeds), each in several
+set's items (few-shot examples of the UniProt pack's training tasks, and its seeds), each in several
 wordings, of pitfalls that were met on several tasks, and of items of other packs. Each item is a
 wording of one *lesson*; a question is answered by any wording of the lesson that it should find.
 """

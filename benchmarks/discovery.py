@@ -19,7 +19,7 @@ QUERIES = (
     "SELECT DISTINCT ?class WHERE { ?x a ?class }",
     "SELECT DISTINCT ?property WHERE { ?s ?property ?o }",
 )
-#: What both ways must have told: a class, a property, a graph.
+#: What both ways must show: a class, a property, a graph.
 LEARNED = ("Disease_Annotation", "encodedBy", "taxonomy")
 
 
@@ -27,19 +27,19 @@ def discovery(repeats: int) -> list[Row]:
     """Learn of the UniProt sample what it is, its graphs, classes and properties, both ways."""
     pack = load_pack("uniprot")
     with open_endpoint(pack) as config:
-        asked, told = _by_tools(config), _by_dump(config, pack.void_graph)
+        asked, shown = _by_tools(config), _by_dump(config, pack.void_graph)
         seconds = (
             median_seconds(lambda: _by_tools(config), repeats),
             median_seconds(lambda: _by_dump(config, pack.void_graph), repeats),
         )
-    for texts in (asked, told):
+    for texts in (asked, shown):
         for name in LEARNED:
             if not any(name in text for text in texts):
                 raise AssertionError(f"one way does not learn of {name}")
     label = "getting to know an endpoint: "
-    chars = (sum(map(len, asked)), sum(map(len, told)))
+    chars = (sum(map(len, asked)), sum(map(len, shown)))
     return [
-        Row(label + "calls", "calls", len(asked), len(told), THAN),
+        Row(label + "calls", "calls", len(asked), len(shown), THAN),
         Row(label + "characters that reach a model", "characters", *chars, THAN),
         Row(label + "time of all calls", "s", *seconds, THAN),
     ]

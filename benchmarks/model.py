@@ -1,4 +1,4 @@
-"""A model that is none: it answers from a script, over HTTP, after a fixed time.
+"""A scripted model: it answers, over HTTP, after a fixed time.
 
 It speaks OpenAI's interface on loopback, so that a call costs the client what a real one costs.
 Run as a module it is the server: `python -m benchmarks.model SECONDS`, with the script on stdin.

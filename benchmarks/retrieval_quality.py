@@ -2,8 +2,8 @@
 
 `python -m benchmarks.retrieval_quality` prints the table. The set lies in `retrieval_set/`:
 questions in English and Italian, each with the items any of which should come first; the bank is
-the exemplars of the UniProt pack's training split, the pack's seeds, and items of other packs.
-Weights are tuned on the questions with odd numbers (`--tune`), and all that is told is of the even.
+few-shot examples of the UniProt pack's training split, its seeds, and items of other packs. Weights
+are tuned on questions with odd numbers (`--tune`); all reported numbers are of the even ones.
 """
 
 from __future__ import annotations

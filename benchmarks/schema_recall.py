@@ -71,12 +71,12 @@ def main() -> None:
     }
     print(f"{'':<24}" + "".join(f"{budget:>8} {part:<8}" for budget in BUDGETS for part in _PARTS))
     for name, card in cards.items():
-        told = [
+        shown = [
             recall(getattr(split, part), lambda task, b=budget, c=card: c(task, b), endpoint)
             for budget in BUDGETS
             for part in _PARTS
         ]
-        print(f"{name:<24}" + "".join(f"{r.mean:>8.2f} ({r.whole:.2f})  " for r in told))
+        print(f"{name:<24}" + "".join(f"{r.mean:>8.2f} ({r.whole:.2f})  " for r in shown))
 
 
 _PARTS = ("train", "dev")

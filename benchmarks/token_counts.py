@@ -116,8 +116,8 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _row(kind: str, counts: list[tuple[int, int]]) -> str:
-    errors = sorted(abs(told / real - 1) for told, real in counts if real >= LEAST_TOKENS)
-    together = sum(told for told, _ in counts) / sum(real for _, real in counts) - 1
+    errors = sorted(abs(counted / real - 1) for counted, real in counts if real >= LEAST_TOKENS)
+    together = sum(counted for counted, _ in counts) / sum(real for _, real in counts) - 1
     middle = statistics.median(errors) if errors else float("nan")
     most = errors[int(0.95 * (len(errors) - 1))] if errors else float("nan")
     tokens = sum(real for _, real in counts)

@@ -137,12 +137,12 @@ def _spread(tasks: Sequence[Task], topics: Sequence[str] | None) -> Iterator[str
 def _questions(tasks: Sequence[Task], language: str, pack: Pack, store: ox.Store) -> Iterator[str]:
     """Yield what is wrong with the wording of questions in a language."""
     schema = _schema_iris(pack)
-    told = schema_names(pack)
+    found_names = schema_names(pack)
 
     def names(iri: URIRef) -> list[str]:
         found = store.quads_for_pattern(ox.NamedNode(str(iri)), None, None)
         values = (q.object.value for q in found if isinstance(q.object, ox.Literal))
-        return [*told.get(iri, ()), *values]
+        return [*found_names.get(iri, ()), *values]
 
     questions = Counter(t.query for t in tasks)
     yield from (f"asked {n} times: {q}" for q, n in questions.items() if n > 1)

@@ -12,7 +12,7 @@ from pathlib import Path
 LIBRARIES = ("usr/lib", "lib")
 
 
-class NotHad(Exception):  # noqa: N818 - an outcome, told in one line
+class NotHad(Exception):  # noqa: N818 - an outcome, reported in one line
     """It could not be had, for the reason given."""
 
 

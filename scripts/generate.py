@@ -122,10 +122,13 @@ MAKERS = {one.__name__: one for one in (reference, sections, faults, robustness)
 def main() -> int:
     """Write the pages, or check them; return the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("what", nargs="*", choices=MAKERS, default=["reference", "sections"])
+    parser.add_argument("what", nargs="*", help=", ".join(MAKERS))
     parser.add_argument("--check", action="store_true", help="write nothing")
     given = parser.parse_args()
-    pages = {path: text for what in given.what for path, text in MAKERS[what]().items()}
+    wanted = given.what or ["reference", "sections"]
+    if unknown := set(wanted) - set(MAKERS):
+        parser.error(f"unknown page {min(unknown)!r}")
+    pages = {path: text for what in wanted for path, text in MAKERS[what]().items()}
     stale = [
         path
         for path, text in pages.items()

@@ -7,7 +7,7 @@ from one that says no to everything. This set holds, on tasks of the train and d
 - `mistaken`: golds with one realistic mistake, which run and have rows. Made, not a model's.
 - `recorded`: attempts of models from committed records; hardly any of these is right.
 
-The base line's tasks are left out, so that a judge may be tuned on the set. Every label is the
+The baseline's tasks are left out, so that a judge may be tuned on the set. Every label is the
 execution judge's, on the embedded endpoint. A rewriting that comes out wrong, or a mistake that
 changes nothing in the data, is left out and counted.
 

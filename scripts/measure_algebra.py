@@ -67,11 +67,11 @@ def main(run: str = "experiments/results/algebra") -> int:
             (
                 name,
                 *(
-                    f"{sum(map(bool, map(told, found)))} of {len(found)}"
+                    f"{sum(map(bool, map(holds, found)))} of {len(found)}"
                     for found in programs.values()
                 ),
             )
-            for name, told in rows.items()
+            for name, holds in rows.items()
         ),
     )
     print()

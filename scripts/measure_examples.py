@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from reasoningbank.corpus import Task, load_corpus, load_pack, open_endpoint, split_tasks
+from reasoningbank.experiment import plan_run
 from reasoningbank.experiment.config import load_experiment
-from reasoningbank.experiment.plan import plan_run
 from reasoningbank.memory import LeakageFilter, MemoryBank, Scope, retrieve
 from reasoningbank.memory.distill import Distiller
 from reasoningbank.memory.facts import Facts

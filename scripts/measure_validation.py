@@ -1,4 +1,4 @@
-"""Measure how many mistakes the semantic validation finds in golds that were spoilt.
+"""Measure how many mistakes the semantic validation finds in corrupted gold queries.
 
 Prints the table of docs/nl2sparql.md: python scripts/measure_validation.py. Each edit puts one
 mistake into a gold, at every place where it can be made; an edit that does not parse is left out.
@@ -39,14 +39,14 @@ def main() -> None:
         print(f"{title}: {sound} of {len(golds)} golds are sound")
         queries = [(prepare(one.sparql, prefixes=pack.prefixes).text, one) for one in golds]
         for what, mistake in MISTAKES.items():
-            spoilt = [
+            corrupted = [
                 (text, one.patterns)
                 for query, one in queries
                 for text in dict.fromkeys(apply_edits(query, made) for made in mistake(query))
                 if validate_syntax(text, pack).ok
             ]
-            found = sum(not validate_semantic(text, pack, by).ok for text, by in spoilt)
-            rows[what].append(f"{found:,} of {len(spoilt):,}" if spoilt else "")
+            found = sum(not validate_semantic(text, pack, by).ok for text, by in corrupted)
+            rows[what].append(f"{found:,} of {len(corrupted):,}" if corrupted else "")
     print(f"\n| what was done to a gold | {' | '.join(PACKS)} |\n|---|{'---|' * len(PACKS)}")
     for what, cells in rows.items():
         print(f"| {what} | {' | '.join(cells)} |")

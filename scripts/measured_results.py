@@ -42,7 +42,10 @@ SHOWN = 10
 #: Characters of an item's text in the table.
 MOST_CHARS = 260
 #: Names of arms in the records, and what they are called now.
-RENAMED = {"placebo": "random", "matched": "token_matched"}
+RENAMED = {
+    "placebo of": "random items of", "placebo": "random", "matched": "token_matched",
+    "what was wrong with it could not be told": "no cause was found",
+}  # fmt: skip
 #: Runs with what they ask, in the order in which they make sense.
 RUNS = {
     "liita_memory_gate": "The gate: do few-shot examples made of gold queries help at all?",

@@ -77,7 +77,7 @@ def _each(query: str, replacements: Mapping[str, str]) -> Iterator[str]:
 
 
 def _where(query: str) -> int:
-    """Return the place after the first brace of the pattern; -1 where there is none."""
+    """Return the place after the first brace of the pattern; -1 if the query has none."""
     found = re.compile(r"(?is)\b(?:where\s*|ask\s*)\{").search(query, _body(query))
     return found.end() if found else -1
 
@@ -186,9 +186,9 @@ def extra_column(query: str) -> Iterator[str]:
     head = re.compile(r"(?s)SELECT (?:DISTINCT )?(.*?)WHERE").search(query, _body(query))
     if head is None or "GROUP BY" in query:
         return
-    told = set(re.findall(r"\?\w+", head[1]))
+    found_names = set(re.findall(r"\?\w+", head[1]))
     for name in dict.fromkeys(re.findall(r"\?\w+", query[head.end() :])):
-        if name not in told:
+        if name not in found_names:
             yield f"{query[: head.end(1)]}{name} {query[head.end(1) :]}"
 
 

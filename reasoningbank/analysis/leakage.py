@@ -20,8 +20,6 @@ from reasoningbank.analysis.tables import counted
 from reasoningbank.experiment import TrialRecord
 from reasoningbank.trajectory import Trajectory
 
-__all__ = ["Leak", "LeakKind", "Leakage", "LeakageAudit", "contains_query", "words_of"]
-
 #: own task, own group: the item is based on an attempt at the trial's task, or its group.
 #: evaluation: it is based on a held-out task, or on the group of one.
 #: gold text: the shown text contains the gold query of the trial's own or of a held-out task.
@@ -321,18 +319,7 @@ class LeakageAudit:
 
 
 def words_of(text: str) -> str:
-    """Return the words of a query, or of a text with queries, in the form that is compared.
-
-    Prefix declarations, comments, variables, punctuation and layout are dropped, IRIs cut to their
-    local names, and everything lower-cased, so that layout and variable names do not matter.
-    Braces stay: they separate a short query from the beginning of a longer one.
-
-    Examples:
-        >>> words_of("PREFIX up: <http://e/> SELECT ?p { ?p a up:Protein ; up:mass 7 } # all")
-        ' select { protein mass 7 } '
-        >>> words_of("select ?x where { ?x a <http://e/Protein> . ?x <http://e/mass> 7 }")
-        ' select { protein mass 7 } '
-    """
+    """Return the words of a query, or of a text with queries, in the form that is compared."""
     # A turn's code may contain a query in a one-line string.
     text = re.sub(r"\\[nrt]", "\n", text)
     text = re.sub(r"(?m)(?:^|\s)#[^\r\n]*", " ", text)
@@ -343,15 +330,7 @@ def words_of(text: str) -> str:
 
 
 def contains_query(words: str, gold: str) -> bool:
-    """Return whether a text contains a gold query as a whole query; both as `words_of` returns.
-
-    Examples:
-        >>> gold = words_of("SELECT ?w { ?l e:written ?w FILTER(?w > ?x) }")
-        >>> contains_query(words_of("select ?a { ?b e:written ?a filter(?a > ?c) } limit 5"), gold)
-        False
-        >>> contains_query(words_of("Take select ?a { ?b e:written ?a filter(?a > ?c)\\n}!"), gold)
-        True
-    """
+    """Return whether a text contains a gold query as a whole query; both as `words_of` returns."""
     return re.search(re.escape(gold) + _CONTINUES, words) is not None
 
 

@@ -14,29 +14,9 @@ from reasoningbank.errors import RecordError
 from reasoningbank.experiment import RunFolder, TrialRecord
 from reasoningbank.experiment.records import Step
 
-__all__ = [
-    "ArmMemory",
-    "BankCounts",
-    "MemoryRecords",
-    "MemoryTally",
-    "MemoryUse",
-    "Origin",
-    "Stream",
-    "StreamMemory",
-    "code_of",
-    "filtered_out",
-    "shown_items",
-]
-
 
 class Origin(NamedTuple):
-    """One experience that an item is based on.
-
-    Attributes:
-        task: Id of the task; empty for hand-written items.
-        group: The task's group.
-        corpus: The task's pack; empty if unknown.
-    """
+    """One experience that an item is based on."""
 
     task: str
     group: str
@@ -269,12 +249,7 @@ class _Shown(NamedTuple):
 
 
 class MemoryTally:
-    """Takes the trials of a run one at a time and reports what memory did.
-
-    Args:
-        manifest: The run's manifest.
-        memory: The run's banks and streams.
-    """
+    """Takes the trials of a run one at a time and reports what memory did."""
 
     def __init__(
         self, manifest: Mapping[str, Any] | None = None, memory: MemoryRecords | None = None
@@ -298,11 +273,7 @@ class MemoryTally:
         self._trials[record.key.arm].append(shown)
 
     def finish(self, arms: Iterable[str] = ()) -> tuple[ArmMemory, ...]:
-        """Return the arms that have a memory.
-
-        Args:
-            arms: Their order; others follow.
-        """
+        """Return the arms that have a memory."""
         streams: dict[str, list[Stream]] = defaultdict(list)
         for stream in self._memory.streams:
             streams[stream.arm].append(stream)

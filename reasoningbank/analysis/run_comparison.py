@@ -13,10 +13,9 @@ from reasoningbank.analysis.comparison import ArmComparison, adjust, compare_arm
 from reasoningbank.analysis.leakage import LeakageAudit
 from reasoningbank.analysis.memory import MemoryRecords
 from reasoningbank.analysis.scores import Metric, Plan, Score, Unit, metric_of, unit_of
+from reasoningbank.analysis.tables import jsonable
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment import RunFolder, TrialRecord, parse_experiment
-
-__all__ = ["RunComparison", "compare_runs"]
 
 #: Settings of a whole experiment that can make a difference.
 _SHARED_SETTINGS = ("budget", "mode", "endpoint")
@@ -54,7 +53,7 @@ class RunComparison:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON-able data."""
-        return {**self.__dict__, "comparisons": [c.to_json() for c in self.comparisons]}
+        return {name: jsonable(value) for name, value in vars(self).items()}
 
 
 class _Task(NamedTuple):

@@ -10,24 +10,6 @@ from reasoningbank.analysis.summary import ArmSummary, Online, RunSummary
 from reasoningbank.analysis.tables import Cells, Table, counts, ends, number, pair, share
 from reasoningbank.judge import Agreement
 
-__all__ = [
-    "AGREEMENT",
-    "STATUSES",
-    "agreement_cells",
-    "arm_table",
-    "bank_table",
-    "comparison_table",
-    "judge_table",
-    "learning_table",
-    "pass_table",
-    "rejected_table",
-    "sampled_table",
-    "score_cell",
-    "stream_judge_table",
-    "stream_table",
-    "use_table",
-]
-
 STATUSES = ("submitted", "fallback", "exhausted", "refused", "error")
 
 #: Headers of the columns that `agreement_cells` fills.
@@ -65,16 +47,7 @@ _SHOWN = ("arm", "n", "tasks", "seeds", "score", "95% CI", "row F1", "ran", "s m
 def arm_table(
     summary: RunSummary, columns: Sequence[str] = _SHOWN, title: str = "arms on held-out tasks"
 ) -> Table:
-    """Return one row per arm.
-
-    Args:
-        summary: The run.
-        columns: Headers, in their order: those of the default, ``interval by``, ``lm calls``,
-            ``cached calls``, ``dollars``, ``retried``, ``right``, ``ended``, ``seconds`` and
-            ``tokens`` (median and p95), a status of attempts, and ``passes`` for pass@k and pass^k
-            with the largest k.
-        title: What it shows.
-    """
+    """Return one row per arm."""
     most = max((p.k for arm in summary.arms for p in arm.passes), default=1)
     passes = (f"pass@{most}", f"pass^{most}") if most > 1 else ()
     named = {"score": (summary.metric,), "passes": passes}

@@ -38,26 +38,6 @@ from reasoningbank.schema import read_statements
 from reasoningbank.sparql import STANDARD_PREFIXES, prepare
 from reasoningbank.trajectory import Trajectory
 
-__all__ = [
-    "METRICS_SHOWN",
-    "ArmRows",
-    "TranslationRow",
-    "agent_table",
-    "brier_table",
-    "calibration_figures",
-    "component_match",
-    "components",
-    "language_table",
-    "metric_cells",
-    "pattern_table",
-    "read_translations",
-    "reliability_table",
-    "repair_table",
-    "scenario_table",
-    "translation_figures",
-    "translation_metrics",
-]
-
 _TYPE = STANDARD_PREFIXES["rdf"] + "type"
 #: Steps of `rag` and of `graph` that report whether a query is valid: one per query.
 _CHECKS = ("validate", "verify")
@@ -178,10 +158,7 @@ def component_match(sparql: str | None, gold: str, pack: Pack) -> float:
 
 
 def components(sparql: str, pack: Pack) -> frozenset[tuple[str, str]]:
-    """Return the components of a query: properties, classes, graphs, services, features.
-
-    A query that does not parse has none.
-    """
+    """Return the components of a query: properties, classes, graphs, services, features."""
     return _components(sparql, tuple(sorted(namespaces_of(pack).items())))
 
 
@@ -485,11 +462,7 @@ def pattern_table(arms: Sequence[ArmRows]) -> Table:
 
 
 def scenario_table(arms: Sequence[ArmRows]) -> Table:
-    """Return when to use which agent: every arm by the kind of question.
-
-    Questions are grouped by the complexity of the gold query, by their number of patterns, and by
-    whether the first query of the pipeline (the first `rag` arm on the pack) failed its checks.
-    """
+    """Return when to use which agent: every arm by the kind of question."""
     pipelines = {one.pack: one for one in reversed(arms) if one.agent == "rag"}
     failed = {
         (pack, row.task, row.language)

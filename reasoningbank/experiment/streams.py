@@ -86,7 +86,7 @@ def read_bank(arm: Arm, seed: int) -> Snapshot:
                 return bank.snapshot()
         return Snapshot.parse(storage.read(name), name=path.name, where=str(path))
     except RecordError as error:
-        raise UsageError(error.what, where=error.where, hint=error.hint) from error
+        raise UsageError(error.what, where=error.where, hint=error.hint, code=error.code) from error
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,7 @@ class Retrieval:
             "at_random": self.at_random,
             "items": [_shown(found) for found in self.found],
             "demonstrations": [one.to_event() for one in self.demonstrations],
-            "withheld": _reasons(self.filtered_out),
+            "filtered_out": _reasons(self.filtered_out),
             "skipped": _reasons(self.skipped),
         }
 

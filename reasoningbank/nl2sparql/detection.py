@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -105,17 +106,16 @@ class PatternDetector:
         # Offsets of tokens are those in the composed text.
         question = unicodedata.normalize("NFC", question)
         tokens = read_tokens(question, self._set.shapes)[:MOST_TOKENS]
-        found: list[_Match] = []
         streams = {language: stream(tokens, language) for language in LANGUAGES}
         spoken = spoken_languages(tokens)
-        for rule in self._rules:
-            if rule.language not in spoken:
-                continue
-            words = streams[rule.language]
-            found += (
-                _Match(rule.pattern, rule.weight, frozenset(words[place][0] for place in places))
-                for places in _matches(rule.parts, words, tokens, self._known[rule.language])
-            )
+        found = [
+            _Match(rule.pattern, rule.weight, frozenset(words[place][0] for place in places))
+            for rule in self._rules
+            if rule.language in spoken
+            for words in (streams[rule.language],)
+            for start in range(len(words))
+            if (places := self._match(rule, rule.parts, words, tokens, start))
+        ]
         whole = [one for one in found if not any(one.tokens < other.tokens for other in found)]
         scores: dict[str, tuple[float, tuple[str, ...]]] = {}
         for pattern in self._set.patterns:
@@ -131,6 +131,32 @@ class PatternDetector:
         order = {name: number for number, name in enumerate(self._set.names)}
         given = [Detected(name, round(score, 3), why) for name, (score, why) in scores.items()]
         return sorted(given, key=lambda one: (-one.score, order[one.pattern]))
+
+    def _match(
+        self,
+        rule: _Rule,
+        parts: Sequence[_Part],
+        words: Sequence[tuple[int, str]],
+        tokens: Sequence[QuestionToken],
+        at: int,
+    ) -> tuple[int, ...] | None:
+        """Return the positions that parts of a rule match from `at` on, without those of gaps."""
+        if not parts:
+            return ()
+        first, rest = parts[0], parts[1:]
+        if first.gap:
+            for place in range(at, min(at + GAP, len(words) - 1) + 1):
+                found = self._match(rule, rest, words, tokens, place)
+                if found is not None or folded(tokens[words[place][0]].text) in _NEGATIONS:
+                    return found
+            return None
+        if at >= len(words):
+            return None
+        number, word = words[at]
+        if not first.fits(word, tokens[number], self._known[rule.language]):
+            return None
+        found = self._match(rule, rest, words, tokens, at + 1)
+        return found if found is None or first.context else (at, *found)
 
     def _unknown(
         self,
@@ -188,10 +214,10 @@ class PatternDetector:
 class _Part:
     """One position of a rule: stems, exact words, beginnings, or kinds of tokens that match."""
 
-    stems: frozenset[str] = frozenset()
-    exact: frozenset[str] = frozenset()
+    stems: Collection[str] = ()
+    exact: Collection[str] = ()
     begins: tuple[str, ...] = ()
-    kinds: frozenset[str] = frozenset()
+    kinds: Collection[str] = ()
     gap: bool = False
     context: bool = False
 
@@ -202,7 +228,7 @@ class _Part:
         return (
             word in self.stems
             or plain in self.exact
-            or (bool(self.begins) and plain.startswith(self.begins))
+            or plain.startswith(self.begins)
             or ("<word>" in self.kinds and word not in known and len(plain) > 2)
         )
 
@@ -234,7 +260,7 @@ def read_rule(text: str, language: str) -> tuple[_Part, ...]:
         written = word[1:-1] if context else word
         stems: set[str] = set()
         exact: set[str] = set()
-        begins: list[str] = []
+        begins: set[str] = set()
         kinds: set[str] = set()
         for choice in written.split("|"):
             if choice.startswith("<") and choice.endswith(">"):
@@ -242,74 +268,21 @@ def read_rule(text: str, language: str) -> tuple[_Part, ...]:
             elif choice.startswith("="):
                 exact.add(folded(choice[1:]))
             elif choice.endswith("*"):
-                begins.append(folded(choice[:-1]))
+                begins.add(folded(choice[:-1]))
             else:
                 # Like the question's own words: joined prepositions as their base.
                 stems.update(stemmed for _, stemmed in stream(read_tokens(choice), language))
         if stems or exact or begins or kinds:
-            parts.append(
-                _Part(
-                    frozenset(stems),
-                    frozenset(exact),
-                    tuple(begins),
-                    frozenset(kinds),
-                    context=context,
-                )
-            )
+            parts.append(_Part(stems, exact, tuple(begins), kinds, context=context))
     return tuple(parts)
 
 
-def _matches(
-    parts: Sequence[_Part],
-    words: Sequence[tuple[int, str]],
-    tokens: Sequence[QuestionToken],
-    known: frozenset[str],
-) -> Iterable[tuple[int, ...]]:
-    """Yield the positions of the words that a rule's parts match, without those of gaps."""
-    for start in range(len(words)):
-        places = _match_at(parts, words, tokens, known, start)
-        if places:
-            yield places
-
-
-def _match_at(
-    parts: Sequence[_Part],
-    words: Sequence[tuple[int, str]],
-    tokens: Sequence[QuestionToken],
-    known: frozenset[str],
-    at: int,
-) -> tuple[int, ...] | None:
-    if not parts:
-        return ()
-    first, rest = parts[0], parts[1:]
-    if first.gap:
-        for place in range(at, min(at + GAP, len(words) - 1) + 1):
-            found = _match_at(rest, words, tokens, known, place)
-            if found is not None:
-                return found
-            if folded(tokens[words[place][0]].text) in _NEGATIONS:
-                return None
-        return None
-    if at >= len(words):
-        return None
-    number, word = words[at]
-    if not first.fits(word, tokens[number], known):
-        return None
-    found = _match_at(rest, words, tokens, known, at + 1)
-    if found is None:
-        return None
-    return found if first.context else (at, *found)
-
-
 def _together(matches: Sequence[_Match]) -> float:
-    left = 1.0
     # The same words, matched by several rules or in both languages, are one piece of evidence.
     best: dict[frozenset[int], float] = {}
     for one in matches:
         best[one.tokens] = max(best.get(one.tokens, 0.0), one.weight)
-    for weight in best.values():
-        left *= 1.0 - weight
-    return 1.0 - left
+    return 1.0 - math.prod(1.0 - weight for weight in best.values())
 
 
 def _text(question: str, tokens: Sequence[QuestionToken], numbers: frozenset[int]) -> str:

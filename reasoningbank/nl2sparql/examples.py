@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from rdflib.term import URIRef
 
@@ -67,11 +68,7 @@ def example_pack(pack: Pack) -> Pack:
 
 
 def load_examples(pack: Pack) -> tuple[PackExample, ...]:
-    """Read the examples of a pack with their questions in all of the pack's languages.
-
-    Raises:
-        UsageError: If the pack's files cannot be read.
-    """
+    """Read the examples of a pack with their questions in all of the pack's languages."""
     by_language = {
         language: {
             task.id: task
@@ -98,13 +95,7 @@ def examples_of(
     patterns: PatternSet,
     questions: dict[str, tuple[tuple[str, str], ...]] | None = None,
 ) -> tuple[PackExample, ...]:
-    """Return tasks as examples.
-
-    Args:
-        tasks: Tasks with their queries.
-        patterns: The pack's patterns.
-        questions: The questions by language, by task id; the task's own by default.
-    """
+    """Return tasks as examples."""
     return tuple(
         PackExample(
             task.id,
@@ -136,51 +127,36 @@ def patterns_of_query(sparql: str, patterns: PatternSet) -> tuple[str, ...]:
     return tuple(name for name in patterns.names if name in given)
 
 
-@dataclass(frozen=True)
-class _Seen:
-    properties: frozenset[str] = frozenset()
-    resources: frozenset[str] = frozenset()
-    classes: frozenset[str] = frozenset()
-    graphs: frozenset[str] = frozenset()
-    services: frozenset[str] = frozenset()
-    features: frozenset[str] = field(default_factory=frozenset)
-
-
 @lru_cache(maxsize=4096)
-def _seen(sparql: str) -> _Seen | None:
+def _seen(sparql: str) -> dict[str, frozenset[str]] | None:
+    """Return the names in a query by the fields of `QuerySign`; None if it does not parse."""
     try:
         parse_once(sparql)
         walked = read_statements(sparql)
     except Exception:  # rdflib raises pyparsing's errors and bare ones
         return None
-    return _Seen(
-        frozenset(str(s.predicate) for s in walked.statements),
-        frozenset(
-            str(term)
-            for s in walked.statements
-            for term in (s.subject, s.object)
-            if isinstance(term, URIRef)
-        ),
-        frozenset(str(s.object) for s in walked.statements if str(s.predicate) == _TYPE),
-        frozenset(str(s.graph) for s in walked.statements if s.graph is not None)
-        | frozenset(walked.dataset),
-        frozenset(str(s.service) for s in walked.statements if s.service is not None),
-        frozenset(query_features(sparql).features),
-    )
+    own = walked.statements
+    ends = [term for s in own for term in (s.subject, s.object) if isinstance(term, URIRef)]
+    found: dict[str, Iterable[Any]] = {
+        "properties": (s.predicate for s in own),
+        "namespaces": ends,
+        "classes": (s.object for s in own if str(s.predicate) == _TYPE),
+        "graphs": (*(s.graph for s in own if s.graph is not None), *walked.dataset),
+        "services": (s.service for s in own if s.service is not None),
+        "features": query_features(sparql).features,
+    }
+    seen = {name: frozenset(map(str, names)) for name, names in found.items()}
+    return seen | {"along": seen["properties"]}
 
 
-def _shows(sign: QuerySign, seen: _Seen) -> bool:
-    parts: Sequence[tuple[frozenset[str], frozenset[str]]] = (
-        (sign.properties, seen.properties),
-        (sign.along, seen.properties),
-        (sign.classes, seen.classes),
-        (sign.graphs, seen.graphs),
-        (sign.services, seen.services),
-        (sign.features, seen.features),
-    )
-    asked = [bool(wanted & there) for wanted, there in parts if wanted]
-    if sign.namespaces:
-        asked.append(any(one.startswith(tuple(sign.namespaces)) for one in seen.resources))
+def _shows(sign: QuerySign, seen: Mapping[str, frozenset[str]]) -> bool:
+    asked = []
+    for name, there in seen.items():
+        wanted: frozenset[str] = getattr(sign, name)
+        if wanted and name == "namespaces":
+            asked.append(any(one.startswith(tuple(wanted)) for one in there))
+        elif wanted:
+            asked.append(bool(wanted & there))
     return bool(asked) and all(asked)
 
 
@@ -199,14 +175,7 @@ _SIGN = re.compile(r"\\(.)")
 
 
 def question_similarity(one: str, other: str) -> float:
-    """Return the share of words that two questions have in common, entities masked: 0 to 1.
-
-    Examples:
-        >>> question_similarity('Qual è la polarità di "guaio"?', 'La polarità di "nonna", qual è?')
-        1.0
-        >>> question_similarity("Which genes encode P05067?", "Which diseases involve P05067?")
-        0.0
-    """
+    """Return the share of words that two questions have in common, entities masked: 0 to 1."""
     first, second = (set(content_words(masked(text)).split()) - {"x"} for text in (one, other))
     if not first or not second:
         return 0.0
@@ -221,20 +190,7 @@ def nearest_question(question: str, example: PackExample) -> tuple[str, float]:
 
 
 def swap_entities(question: str, example: PackExample) -> str | None:
-    """Return an example's query with the entities of a question instead of its own.
-
-    Returns:
-        The query; None if the questions differ in more than quoted entities, codes and numbers
-        (*from X to Y* is not *from Y to X*), if an entity of the example does not occur in its
-        query, or if a number occurs twice or counts rows, after LIMIT or OFFSET.
-
-    Examples:
-        >>> first = PackExample("1", 'Sensi di "cane"?', 'SELECT ?s { ?w rdfs:label "cane"@it }')
-        >>> swap_entities('Sensi di "gatto"?', first)
-        'SELECT ?s { ?w rdfs:label "gatto"@it }'
-        >>> swap_entities('Iperonimi di "gatto"?', first) is None
-        True
-    """
+    """Return an example's query with the entities of a question instead of its own."""
     asked, like = nearest_question(question, example)
     if like < 1.0 or _wording(asked) != _wording(question):
         return None

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from rdflib.term import Identifier, Literal, URIRef, Variable
 
-from reasoningbank.schema.lookups import read_literal
+from reasoningbank.schema.lookups import read_condition, read_literal
 from reasoningbank.sparql.terms import RDF_TYPE, absolute
 from reasoningbank.sparql.tokens import Token, tokenize
 from reasoningbank.sparql.tree import Clause, Group, QueryTree, TriplePattern, read_query
@@ -18,7 +18,6 @@ from reasoningbank.sparql.tree import Clause, Group, QueryTree, TriplePattern, r
 __all__ = ["Statement", "Statements", "read_statements"]
 
 _AGGREGATES = ("COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT")
-_TEXT_OF = ("STR", "LCASE", "UCASE")
 #: A regular expression that is one plain text from end to end.
 _WHOLE = re.compile(r"\^([^\W\d_](?:[^\W_]|[ '-])*)\$")
 
@@ -273,27 +272,16 @@ class _Walk:
         self._relate((t.text[1:] for t in own if t.kind == "variable"), place)
         if clause.kind == "bind" and len(own) > 4 and own[2].kind == "string":
             if own[3].is_word("AS"):
-                self._equal(place.variable(own[4].text[1:]), [own[2]])
+                self._equal(place.variable(own[4].text[1:]), [own[2].text])
             return
-        for at, token in enumerate(own):
-            if token.text == "=":
-                sides = _before(own, at), _after(own, at)
-                for one, other in (sides, sides[::-1]):
-                    if one is not None and other is not None and other.kind == "string":
-                        self._compare(one, [other], place)
-            elif token.is_word("IN") and (left := _before(own, at)) is not None:
-                listed = itertools.takewhile(lambda t: t.text != ")", own[at + 1 :])
-                self._compare(left, [t for t in listed if t.kind == "string"], place)
-            elif token.is_word("REGEX"):
-                target = _after(own, at + 1)
-                pattern = next((t for t in own[at:] if t.kind == "string"), None)
-                whole = None if pattern is None else _WHOLE.fullmatch(pattern.text[1:-1])
-                if target is not None and pattern is not None and whole is not None:
-                    self._compare(target, [pattern], place)
-
-    def _compare(self, one: Token, strings: Sequence[Token], place: _Place) -> None:
-        if one.kind == "variable":
-            self._equal(place.variable(one.text[1:]), strings)
+        for part in _split(own[1:], "&&", depth=False):
+            condition = read_condition(f"FILTER {' '.join(t.text for t in part)}")
+            whole = condition is not None and (
+                not condition.function
+                or (condition.function == "REGEX" and _WHOLE.fullmatch(condition.text))
+            )
+            if condition is not None and whole:
+                self._equal(place.variable(condition.variable), [condition.text])
 
     def values(self, tokens: Sequence[Token], place: _Place) -> None:
         """Read the rows of a VALUES clause."""
@@ -303,14 +291,13 @@ class _Walk:
         cells = [t for t in tokens[opening:] if t.kind not in ("punct", "tag")]
         for at, token in enumerate(cells):
             if token.kind == "string" and names:
-                self._equal(place.variable(names[at % len(names)]), [token])
+                self._equal(place.variable(names[at % len(names)]), [token.text])
 
     def _relate(self, names: Iterable[str], place: _Place) -> None:
         self.related.append(frozenset(place.variable(name) for name in names))
 
-    def _equal(self, variable: Identifier, strings: Sequence[Token]) -> None:
-        if strings:
-            self.texts.setdefault(variable, set()).update(t.text for t in strings)
+    def _equal(self, variable: Identifier, texts: Sequence[str]) -> None:
+        self.texts.setdefault(variable, set()).update(texts)
 
 
 def _columns(tokens: Sequence[Token]) -> Iterator[str]:
@@ -340,44 +327,14 @@ def _parentheses(tokens: Sequence[Token]) -> Iterator[list[Token]]:
             part = []
 
 
-def _split(path: Sequence[Token], sign: str) -> list[Sequence[Token]]:
+def _split(tokens: Sequence[Token], sign: str, *, depth: bool = True) -> list[Sequence[Token]]:
+    """Split at a sign: outside of parentheses, or anywhere."""
     parts: list[list[Token]] = [[]]
-    depth = 0
-    for token in path:
-        depth += (token.text == "(") - (token.text == ")")
-        if depth == 0 and token.text == sign:
+    level = 0
+    for token in tokens:
+        level += depth and (token.text == "(") - (token.text == ")")
+        if level == 0 and token.text == sign:
             parts.append([])
         else:
             parts[-1].append(token)
     return list(parts)
-
-
-def _before(tokens: Sequence[Token], at: int) -> Token | None:
-    """Return the variable or text that ends before a position, without STR, LCASE, UCASE."""
-    at -= 1
-    while at > 0 and tokens[at].text == ")":
-        at -= 1
-    found = tokens[at] if at >= 0 else None
-    return None if found is None or not _plain(tokens, at) else found
-
-
-def _after(tokens: Sequence[Token], at: int) -> Token | None:
-    at += 1
-    while at < len(tokens) - 1 and (tokens[at].is_word(*_TEXT_OF) or tokens[at].text == "("):
-        at += 1
-    return tokens[at] if at < len(tokens) else None
-
-
-def _plain(tokens: Sequence[Token], at: int) -> bool:
-    """Return whether a token is an operand by itself, or in STR, LCASE or UCASE."""
-    if tokens[at].kind not in ("variable", "string"):
-        return False
-    start = at
-    while start > 1 and tokens[start - 1].text == "(":
-        word = tokens[start - 2]
-        if word.kind != "word" or word.is_word("FILTER", "BIND"):
-            return True
-        if not word.is_word(*_TEXT_OF):
-            return False
-        start -= 2
-    return True

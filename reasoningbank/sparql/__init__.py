@@ -25,7 +25,7 @@ from reasoningbank.sparql.endpoint import (
     is_loopback,
     same_address,
 )
-from reasoningbank.sparql.entity_linking import EntityLinker, Mention
+from reasoningbank.sparql.entity_linking import EntityLinker, EntityMention
 from reasoningbank.sparql.query import PreparedQuery, prepare
 from reasoningbank.sparql.results import BooleanResult, GraphResult, Result, TableResult
 from reasoningbank.sparql.server import OxigraphServer
@@ -47,8 +47,8 @@ __all__ = [
     "Discovery",
     "EndpointConfig",
     "EntityLinker",
+    "EntityMention",
     "GraphResult",
-    "Mention",
     "NamedGraph",
     "OxigraphServer",
     "PreparedQuery",

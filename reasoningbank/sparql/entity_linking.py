@@ -21,7 +21,7 @@ from reasoningbank.sparql.endpoint import EndpointConfig
 from reasoningbank.sparql.results import TableResult
 from reasoningbank.sparql.terms import compact
 
-__all__ = ["EntityLinker", "Mention"]
+__all__ = ["EntityLinker", "EntityMention"]
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ _QUOTED = re.compile(r"[\"“„«‘]([^\"“”„«»‘’]+)[\"”»’]")
 
 
 @dataclass(frozen=True)
-class Mention:
+class EntityMention:
     """Words of a question that name one resource.
 
     Attributes:
@@ -74,9 +74,9 @@ class EntityLinker:
         self._spaces = tuple(dict.fromkeys(endpoint.prefixes.values()))
         self._labels = frozenset(endpoint.label_properties)
         self._languages = tuple(languages)
-        self._known: dict[str, tuple[Mention, ...]] = {}
+        self._known: dict[str, tuple[EntityMention, ...]] = {}
 
-    def mentions(self, question: str) -> tuple[Mention, ...]:
+    def mentions(self, question: str) -> tuple[EntityMention, ...]:
         """Return the mentions of a question in the order of its words, at most five.
 
         Identifiers are tried in every namespace of the endpoint's prefixes; names are compared
@@ -104,10 +104,10 @@ class EntityLinker:
             question = f"{question[:end]} ({mention.name}){question[end:]}"
         return question
 
-    def _found(self, question: str) -> tuple[tuple[Mention, ...], bool]:
+    def _found(self, question: str) -> tuple[tuple[EntityMention, ...], bool]:
         """Return the mentions of a question, and whether all queries succeeded."""
         whole = True
-        found: dict[str, Mention] = {}
+        found: dict[str, EntityMention] = {}
         for ask in (self._names, self._identifiers):
             try:
                 found |= {mention.words: mention for mention in ask(question)}
@@ -115,7 +115,7 @@ class EntityLinker:
                 # The question can be used without; the endpoint may answer the next time.
                 logger.warning("entity linking failed for a question: %s", error)
                 whole = False
-        kept: list[tuple[int, Mention]] = []
+        kept: list[tuple[int, EntityMention]] = []
         taken: list[range] = []
         for words in sorted(found, key=lambda words: (-len(words), words)):
             span = _place(words, question)
@@ -126,7 +126,7 @@ class EntityLinker:
                 taken.append(span)
         return tuple(mention for _, mention in sorted(kept, key=lambda pair: pair[0])), whole
 
-    def _identifiers(self, question: str) -> list[Mention]:
+    def _identifiers(self, question: str) -> list[EntityMention]:
         spelled = {
             space + name: token
             for token in dict.fromkeys(_trimmed(_TOKEN.findall(question)))
@@ -150,11 +150,11 @@ class EntityLinker:
                 named = classes.setdefault(x.value, [])
                 named += _iris([of])
         return [
-            Mention(spelled[iri], str(compact(NamedNode(iri), self._namespaces)), tuple(of))
+            EntityMention(spelled[iri], str(compact(NamedNode(iri), self._namespaces)), tuple(of))
             for iri, of in classes.items()
         ]
 
-    def _names(self, question: str) -> list[Mention]:
+    def _names(self, question: str) -> list[EntityMention]:
         spelled = _spellings(question)
         candidates = list(spelled)[:MOST_CANDIDATES]
         if not candidates:
@@ -184,7 +184,9 @@ class EntityLinker:
             short = str(compact(one, self._namespaces))
             of_words[short] = tuple(dict.fromkeys((*of_words.get(short, ()), *_iris([of]))))
         return [
-            Mention(words, ", ".join(sorted(found)), tuple(c for of in found.values() for c in of))
+            EntityMention(
+                words, ", ".join(sorted(found)), tuple(c for of in found.values() for c in of)
+            )
             for words, found in named.items()
             if len(found) <= MOST_MEANT
         ]

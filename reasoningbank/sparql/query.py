@@ -122,7 +122,7 @@ class PreparedQuery:
             # Parsed as a query, its message is clearer.
             pyoxigraph.Store().query(apply_edits(self.text, hollow))
         except SyntaxError as error:
-            said = " ".join(str(error).split())
+            said = " ".join(f"{error}".split())
             offset = _offset(self.text, said) if not hollow else None
             if offset is None:
                 return QueryError(said, hint="write it in plain SPARQL 1.1", code="syntax-error")

@@ -78,8 +78,11 @@ class Plan(TypedDict):
 class Failed(Exception):  # noqa: N818 - reported to the parent
     """The engine cannot be started or filled."""
 
-    def __init__(self, what: str, where: str = "", hint: str = "") -> None:
+    def __init__(
+        self, what: str, where: str = "", hint: str = "", *, port_taken: bool = False
+    ) -> None:
         super().__init__(what)
+        self.port_taken = port_taken
         self.report = {"what": what, "where": where, "hint": hint}
 
 
@@ -126,7 +129,7 @@ class Engine:
                 self._launch()
                 break
             except Failed as error:
-                if "in use" not in str(error) or attempt == PORT_TRIES - 1:
+                if not error.port_taken or attempt == PORT_TRIES - 1:
                     raise
         for load in self._plan["loads"]:
             self._load(load)
@@ -177,8 +180,9 @@ class Engine:
             if "Listening" in self._output() and self._answers():
                 return
             if self._process.poll() is not None:
-                lines = [line for line in self._output().splitlines() if line.strip()]
-                raise Failed(f"the program ended at once: {(lines or ['no reason given'])[0]}")
+                output = self._output()
+                reason = next((line for line in output.splitlines() if line.strip()), "no reason")
+                raise Failed(f"the program ended at once: {reason}", port_taken="in use" in output)
             time.sleep(POLL_S)
         seconds = f"{self._plan['start_timeout_s']:g} s"
         raise Failed(

@@ -139,13 +139,12 @@ class EndpointTools:
 
         return page(
             "endpoints_list",
-            self.store.ref(ref).key,
+            self.store.ref(ref),
             "endpoints",
             registry.endpoints,
             show,
-            limit=limit,
-            start=start,
-            source=registry.source,
+            limit,
+            start,
             empty="the examples name no endpoint",
             extra={"unread_examples": registry.unread} if registry.unread else None,
         )
@@ -165,13 +164,12 @@ class EndpointTools:
         graphs.sort(key=lambda pair: (-pair[1].tasks, pair[1].graph))
         return page(
             "data_graphs",
-            self.store.ref(ref).key,
+            self.store.ref(ref),
             "graphs",
             graphs,
             lambda pair: {"graph": pair[1].graph, "endpoint": pair[0], "count": pair[1].tasks},
-            limit=limit,
-            start=start,
-            source=registry.source,
+            limit,
+            start,
             empty="no example names a graph",
         )
 
@@ -228,13 +226,12 @@ class EndpointTools:
 
         return page(
             "service_desc_graphs",
-            self.store.ref(ref).key,
+            self.store.ref(ref),
             "graphs",
             found.named_graphs,
             show,
-            limit=limit,
-            start=start,
-            source=found.service.source,
+            limit,
+            start,
             empty="the endpoint names no graphs, and a sample of its data is in none",
             extra={"via": found.graphs_via} if found.graphs_via else None,
         )
@@ -246,13 +243,12 @@ class EndpointTools:
         found: Discovery = self.store.get(ref, "service_desc")
         return page(
             "service_desc_features",
-            self.store.ref(ref).key,
+            self.store.ref(ref),
             "features",
             _features(found),
             lambda item: {"kind": item[0], "feature": self._show(found, item[1])},
-            limit=limit,
-            start=start,
-            source=found.service.source,
+            limit,
+            start,
             empty="the endpoint does not say what it supports; service_desc_stats says what came",
         )
 
@@ -261,16 +257,15 @@ class EndpointTools:
         found: Discovery = self.store.get(ref, "service_desc")
         return page(
             "service_desc_sample",
-            self.store.ref(ref).key,
+            self.store.ref(ref),
             "triples",
             found.triples,
             lambda triple: {
                 name: self._show(found, part)
                 for name, part in zip(("s", "p", "o"), triple, strict=True)
             },
-            limit=n,
-            start=start,
-            source=found.service.source,
+            n,
+            start,
             empty="the endpoint says nothing of itself; service_desc_stats says what came",
             parameter="n",
         )

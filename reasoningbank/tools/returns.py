@@ -154,33 +154,33 @@ def noted(shown: dict[str, Any], notes: Iterable[str]) -> dict[str, Any]:
 
 def page(
     tool: str,
-    key: str,
+    ref: Ref,
     name: str,
     items: Sequence[Any],
     show: Callable[[Any], dict[str, Any]],
-    *,
     limit: int,
     start: int,
-    source: str,
+    *,
     empty: str = "",
     parameter: str = "limit",
     extra: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return some of the items behind a handle; a note names the call for the rest."""
     limit, lowered = bounded_limit(tool, limit)
+    hint = "give a whole number from 0"
     if isinstance(start, bool) or not isinstance(start, int) or start < 0:
-        what, hint = f"the start of {tool} is {brief_repr(start)}", "give a whole number from 0"
+        what = f"the start of {tool} is {brief_repr(start)}"
         raise ToolError(what, hint=hint, code="bad-start", tool=tool)
     if start and start >= len(items):
-        what = f"{key} has only {len(items)} {name}, and the start is {brief_repr(start)}"
+        what = f"{ref.key} has only {len(items)} {name}, and the start is {brief_repr(start)}"
         raise ToolError(what, hint="give a smaller start", code="bad-start", tool=tool)
     kept = fit([show(item) for item in items[start : start + limit]])
     following = start + len(kept)
     left = len(items) - following
-    call = f'{tool}("{key}", {parameter}={CAPS[tool].most}, start={following})'
+    call = f'{tool}("{ref.key}", {parameter}={CAPS[tool].most}, start={following})'
     notes = [lowered, f"{left} more: {call}" if left else "", "" if items else empty]
     counts = {"total": len(items), "count": len(kept)}
-    shown = {"source": source, **(extra or {}), **counts, name: kept, "truncated": left > 0}
+    shown = {"source": ref.source, **(extra or {}), **counts, name: kept, "truncated": left > 0}
     return noted(shown, notes)
 
 

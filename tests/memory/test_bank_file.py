@@ -1,4 +1,4 @@
-"""The file: kept across processes, whole after a kill, foreign and damaged ones told."""
+"""The file: shared by processes, whole after a kill; foreign and damaged files are refused."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ def refuse(path: Path, code: str, kind: type[ReasoningBankError] = RecordError) 
     assert raised.value.where == str(path)
 
 
-def test_what_is_no_bank_is_told_and_left_alone(tmp_path: Path) -> None:
+def test_other_files_are_refused_and_left_alone(tmp_path: Path) -> None:
     text = tmp_path / "bank.jsonl"
     text.write_text('{"title": "T"}\n' * 100, encoding="utf-8")
     other = tmp_path / "other.sqlite"
@@ -233,14 +233,14 @@ def test_what_is_no_bank_is_told_and_left_alone(tmp_path: Path) -> None:
     assert (text.read_bytes(), other.read_bytes()) == before
 
 
-def test_a_newer_bank_is_told(path: Path) -> None:
+def test_a_newer_bank_is_refused(path: Path) -> None:
     with sqlite3.connect(path) as database:
         database.execute("PRAGMA user_version = 9")
     database.close()
     refuse(path, "newer-bank")
 
 
-def test_damage_is_told(path: Path) -> None:
+def test_a_damaged_file_is_refused(path: Path) -> None:
     with MemoryBank(path, HashedWords()) as bank:
         bank.add(item(f"title {number}") for number in range(300))
     whole = path.read_bytes()
@@ -250,7 +250,7 @@ def test_damage_is_told(path: Path) -> None:
     refuse(path, "damaged-bank")
 
 
-def test_a_damaged_row_is_told(path: Path) -> None:
+def test_a_damaged_row_is_refused(path: Path) -> None:
     with sqlite3.connect(path) as database:
         database.execute("UPDATE items SET item = '{' WHERE title = 'mass'")
     database.close()
@@ -316,7 +316,7 @@ def test_who_may_only_read_can_search(path: Path) -> None:
             bank.add([item("new")])
 
 
-def test_a_bank_that_another_holds_is_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bank_that_another_process_holds(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("reasoningbank.memory.store.WAIT_S", 0.05)
     with MemoryBank(path, HashedWords()) as bank:
         other = sqlite3.connect(path, isolation_level=None)

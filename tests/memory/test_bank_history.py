@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hashed_words import HashedWords
@@ -74,7 +76,7 @@ def test_the_end_of_a_history(bank: MemoryBank) -> None:
 
 
 def test_what_was_put_back_says_why(bank: MemoryBank) -> None:
-    told = []
+    shown = []
     for change in (
         lambda: bank.retire(IDS["mass"], reason="hurts"),
         lambda: bank.restore(IDS["mass"], reason="it was the endpoint"),
@@ -85,9 +87,9 @@ def test_what_was_put_back_says_why(bank: MemoryBank) -> None:
     ):
         change()
         change = bank.reinstated_by(IDS["mass"])
-        told.append(change and (change.action, change.reason, change.undoes))
+        shown.append(change and (change.action, change.reason, change.undoes))
     back = ("restore", "it was the endpoint", 0)
-    assert told == [None, back, back, back, None, ("undo", "undo of change 9", 9)]
+    assert shown == [None, back, back, back, None, ("undo", "undo of change 9", 9)]
     assert bank.reinstated_by(IDS["taxa"]) is None
 
 
@@ -184,7 +186,7 @@ def test_undoing_many_looks_once_for_what_they_replaced(bank: MemoryBank) -> Non
     assert sum("superseded_by')" in statement for statement in asked) == 1
 
 
-def test_what_an_older_version_took_back_twice_can_be_mended(bank: MemoryBank) -> None:
+def test_what_an_older_version_undid_twice_can_be_repaired(bank: MemoryBank) -> None:
     mass = IDS["mass"]
     bank.count([mass], Counters(retrieved=5))
     bank.count([mass], Counters(retrieved=1))
@@ -201,6 +203,25 @@ def test_what_an_older_version_took_back_twice_can_be_mended(bank: MemoryBank) -
         bank.undo(7)
     bank.undo(6)
     assert bank.get(mass).counters == Counters(retrieved=5)
+
+
+def test_a_file_without_operations_is_read_by_its_reasons(tmp_path: Path) -> None:
+    """Older versions kept who made a change, and what an undo undoes, in the reason only."""
+    path = tmp_path / "bank.sqlite"
+    with MemoryBank(path, HashedWords()) as bank:
+        bank.add([item("mass")])
+        bank.retire(IDS["mass"], reason="consolidation: it hurts", made_by="consolidation")
+        bank.undo()
+        causes = [(change.made_by, change.undoes) for change in bank.history()]
+    with sqlite3.connect(path) as database:
+        database.execute("DROP TABLE operations")
+    database.close()
+    for readonly in (True, False):
+        with MemoryBank(path, HashedWords(), readonly=readonly) as bank:
+            assert [(change.made_by, change.undoes) for change in bank.history()] == causes
+            assert causes == [("", 0), ("consolidation", 0), ("", 2)]
+    with MemoryBank(path, HashedWords()) as bank, raises(UsageError, "undone-already"):
+        bank.undo(2)
 
 
 def test_what_is_not_there_cannot_be_undone(bank: MemoryBank) -> None:
@@ -271,10 +292,10 @@ def test_any_history_can_be_walked_back_and_forth(steps: list[tuple[str, str, st
     for number in reversed(undoings):
         bank.undo(number)
     assert bank.snapshot() == last
-    # The history alone tells what there is.
-    told: dict[str, MemoryItem | None] = {}
+    # The history alone gives the state of the bank.
+    shown: dict[str, MemoryItem | None] = {}
     for change in bank.history():
-        assert told.get(change.item_id) == change.before
-        told[change.item_id] = change.after
-    assert Snapshot.of(one for one in told.values() if one) == last
+        assert shown.get(change.item_id) == change.before
+        shown[change.item_id] = change.after
+    assert Snapshot.of(one for one in shown.values() if one) == last
     assert found(bank, "anything") == {one.title for one in bank.items()}

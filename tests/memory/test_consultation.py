@@ -1,4 +1,4 @@
-"""The memory tools over a real bank: guarded, recorded, counted as shown."""
+"""The memory tools over a real bank: leakage-filtered and recorded."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_search_shows_whole_items_and_records_them(bank: MemoryBank) -> None:
     assert set(consultation.shown) == {HEIGHT.id, PITFALL.id}
     (event,) = events(recorder)
     assert event["query"] == "How tall is the oak?"
-    assert [(one["id"], one["code"]) for one in event["withheld"]] == [(LEAK.id, "own-task")]
+    assert [(one["id"], one["code"]) for one in event["filtered_out"]] == [(LEAK.id, "own-task")]
 
 
 def test_tokens_are_recorded_of_what_one_return_had_room_for(bank: MemoryBank) -> None:
@@ -105,11 +105,11 @@ def test_one_item_is_shown_with_its_evidence_and_turns(bank: MemoryBank) -> None
     assert item["turns"] == [{"reasoning": "I look.", "code": "print(1)", "output": "1"}]
     assert answer["truncated"] is False
     assert consultation.shown == (HEIGHT.id,)
-    (told,) = events(recorder)[0]["items"]  # type: ignore[attr-defined]
-    assert told["id"] == HEIGHT.id
+    (entry,) = events(recorder)[0]["items"]  # type: ignore[attr-defined]
+    assert entry["id"] == HEIGHT.id
     # What is recorded as shown is all of it.
     for text in (HEIGHT.title, HEIGHT.content, HEIGHT.question, HEIGHT.pattern, "print(1)"):
-        assert text in told["text"]
+        assert text in entry["text"]
 
 
 def test_a_long_item_is_cut_and_said_so(bank: MemoryBank) -> None:
@@ -120,7 +120,7 @@ def test_a_long_item_is_cut_and_said_so(bank: MemoryBank) -> None:
     assert "cut: content" in answer["note"]
 
 
-def test_what_is_withheld_is_not_told_but_recorded(bank: MemoryBank) -> None:
+def test_a_filtered_item_is_recorded_but_not_revealed(bank: MemoryBank) -> None:
     tools, consultation, recorder = consult(bank)
     with pytest.raises(ToolError) as caught:
         tools.memory_get(LEAK.id)
@@ -128,7 +128,7 @@ def test_what_is_withheld_is_not_told_but_recorded(bank: MemoryBank) -> None:
     assert "31" not in str(caught.value).replace(LEAK.id, "")
     assert "memory_search(query)" in str(caught.value)
     assert consultation.shown == ()
-    (removed,) = events(recorder)[0]["withheld"]  # type: ignore[attr-defined]
+    (removed,) = events(recorder)[0]["filtered_out"]  # type: ignore[attr-defined]
     assert (removed["id"], removed["code"]) == (LEAK.id, "own-task")
 
 
@@ -142,7 +142,7 @@ def test_an_unknown_id_is_one_line_that_says_what_to_do(bank: MemoryBank, item_i
     assert events(recorder) == []
 
 
-def test_an_unknown_id_names_none_that_is_withheld() -> None:
+def test_an_unknown_id_reveals_no_filtered_item() -> None:
     with MemoryBank() as bank:
         bank.add([LEAK])
         tools, _, _ = consult(bank)
@@ -159,18 +159,18 @@ def test_what_is_retired_is_not_shown(bank: MemoryBank) -> None:
         tools.memory_get(HEIGHT.id)
 
 
-def test_dealt_at_random_the_question_plays_no_role(bank: MemoryBank) -> None:
+def test_random_items_do_not_depend_on_the_question(bank: MemoryBank) -> None:
     more = [replace(PITFALL, title=f"Item {n}") for n in range(30)]
     bank.add(more)
     tools, consultation, recorder = consult(bank, random_seed=3)
     answers = [tools.memory_search(query) for query in ("How tall is the oak?", "Tree heights")]
-    dealt = [[one["id"] for one in answer["items"]] for answer in answers]
-    assert dealt[0][:2] == dealt[1][:2]
-    assert all(0 < len(ids) <= 5 for ids in dealt)
+    drawn = [[one["id"] for one in answer["items"]] for answer in answers]
+    assert drawn[0][:2] == drawn[1][:2]
+    assert all(0 < len(ids) <= 5 for ids in drawn)
     assert all(event["at_random"] for event in events(recorder))
     recorded = [[one["id"] for one in event["items"]] for event in events(recorder)]  # type: ignore[attr-defined]
-    assert recorded == dealt
-    assert set(consultation.shown) == {*dealt[0], *dealt[1]}
+    assert recorded == drawn
+    assert set(consultation.shown) == {*drawn[0], *drawn[1]}
 
 
 def test_what_is_recorded_as_shown_is_what_one_return_holds() -> None:

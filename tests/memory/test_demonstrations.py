@@ -1,4 +1,4 @@
-"""Demonstrations of items: bounded as the prompt counts them, told, and dealt as a placebo."""
+"""Demonstrations of items: bounded, recorded, and their random control."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ def test_tokens_are_those_of_the_prompt() -> None:
     assert one.tokens > 2 * count_tokens(one.text)
 
 
-def test_what_is_told_is_what_is_shown_once() -> None:
+def test_the_event_holds_what_is_shown_once() -> None:
     one = found(item("oak", LOOK, RUN, SUBMIT, task="t7"))
     for said in ("Which trees are like oak?", RUN.code, RUN.output, "SUBMIT(q)"):
         assert one.text.count(said) == 1
     assert "never shown" not in one.text
-    told = Retrieval("q", tokens=5, demonstrations=(one,)).to_event()
-    assert told["tokens"] == 5 + one.tokens
-    (demonstration,) = told["demonstrations"]
+    entry = Retrieval("q", tokens=5, demonstrations=(one,)).to_event()
+    assert entry["tokens"] == 5 + one.tokens
+    (demonstration,) = entry["demonstrations"]
     assert demonstration == {
         "id": one.item.id, "task": "t7", "trial": "a/t7.0", "tokens": one.tokens,
         "turns": 3, "left_out": 0, "text": one.text,
@@ -90,34 +90,34 @@ def test_one_that_would_only_submit_is_left_out() -> None:
     assert [one.item.title for one in shown] == ["ash"]
 
 
-def test_the_placebo_is_one_of_the_nearest_and_not_the_one_found(bank: MemoryBank) -> None:
+def test_the_random_control_is_one_of_the_nearest_but_not_the_same(bank: MemoryBank) -> None:
     of = item("oak", RUN, SUBMIT)
     near = [item(f"tree {n}", RUN, SUBMIT) for n in range(5)]
     far = [item(f"bush {n}", LOOK, RUN, SUBMIT) for n in range(5)]
     bank.add([of, *near, *far, item("without turns")])
-    dealt = [
+    drawn = [
         random_demonstration(bank, found(of), leakage=LeakageFilter(task="t"), seed=seed)[
             0
         ].item.title
         for seed in range(60)
     ]
-    assert set(dealt) == {one.title for one in near}
+    assert set(drawn) == {one.title for one in near}
     again = [
         random_demonstration(bank, found(of), leakage=LeakageFilter(task="t"), seed=seed)[
             0
         ].item.title
         for seed in range(60)
     ]
-    assert again == dealt
+    assert again == drawn
 
 
-def test_the_placebo_is_guarded_and_keeps_to_kinds(bank: MemoryBank) -> None:
+def test_the_random_control_is_filtered_and_keeps_to_kinds(bank: MemoryBank) -> None:
     of, leak = item("oak", RUN, SUBMIT), item("elm", RUN, SUBMIT, task="t")
     bank.add([of, leak, item("ash", LOOK, RUN, SUBMIT)])
-    one, withheld = random_demonstration(bank, found(of), leakage=LeakageFilter(task="t"))
+    one, filtered_out = random_demonstration(bank, found(of), leakage=LeakageFilter(task="t"))
     assert one.item.title == "ash"
-    assert [(one, why.code) for one, why in withheld] == [(leak.id, "own-task")]
-    # Where no other can be dealt, tokens are matched by the one that was found.
+    assert [(one, why.code) for one, why in filtered_out] == [(leak.id, "own-task")]
+    # If no other can be drawn, the one that was found is returned.
     kinds = frozenset({"gold"})
     assert random_demonstration(bank, found(of), leakage=LeakageFilter(), kinds=kinds) == (
         found(of),

@@ -37,10 +37,10 @@ def test_two_that_import_at_once_import_once(
 
     monkeypatch.setattr(MemoryBank, "add", added)
     path = tmp_path / "bank.sqlite"
-    told: list[Imported] = []
+    shown: list[Imported] = []
 
     def take_in(bank: MemoryBank) -> None:
-        told.append(import_items(bank, [ITEM], reason="test"))
+        shown.append(import_items(bank, [ITEM], reason="test"))
 
     with MemoryBank(path, HashedWords()) as one, MemoryBank(path, HashedWords()) as two:
         threads = [threading.Thread(target=take_in, args=[bank]) for bank in (one, two)]
@@ -50,4 +50,4 @@ def test_two_that_import_at_once_import_once(
             thread.join()
         assert one.items() == [ITEM]
         assert len(one.history()) == 1
-    assert sorted(told) == [((), (), (ITEM.id,)), ((ITEM.id,), (), ())]
+    assert sorted(shown) == [((), (), (ITEM.id,)), ((ITEM.id,), (), ())]

@@ -72,7 +72,7 @@ def test_an_honest_item_passes(leakage: LeakageFilter) -> None:
         (Provenance(task="other", group="held-group"), "evaluation-group"),
     ],
 )
-def test_provenance_of_task_group_or_evaluation_is_withheld(
+def test_items_of_own_task_group_or_evaluation_are_filtered(
     leakage: LeakageFilter, origin: Provenance, reason: str
 ) -> None:
     assert reason_of(leakage, item(provenance=origin)) == (reason, None)
@@ -177,7 +177,7 @@ def test_a_question_with_another_number_is_another() -> None:
     assert leakage.finding(item(question="What is the mass of the protein P04637 here?")) is None
 
 
-def test_without_a_task_nothing_is_withheld() -> None:
+def test_without_a_task_nothing_is_filtered() -> None:
     assert LeakageFilter().finding(item(provenance=Provenance(task="t-own"))) is None
 
 
@@ -186,8 +186,8 @@ def test_no_third_training_task_of_the_pack_is_taken_for_one_of_the_evaluation(
 ) -> None:
     leakage = LeakageFilter.of(None, (*split.dev, *split.test), prefixes=PACK.prefixes)
     for task in split.train[::3]:
-        exemplar = _exemplar(task, Provenance())
-        assert leakage.finding(exemplar) is None, task.id
+        example = _example(task, Provenance())
+        assert leakage.finding(example) is None, task.id
 
 
 def test_every_fourth_task_of_the_evaluation_is_caught_without_its_provenance(split: Split) -> None:
@@ -195,13 +195,13 @@ def test_every_fourth_task_of_the_evaluation_is_caught_without_its_provenance(sp
     leakage = LeakageFilter.of(None, held, prefixes=PACK.prefixes)
     wrong = Provenance(task=split.train[0].id, group=split.train[0].group, corpus="uniprot")
     for task in held:
-        query = replace(_exemplar(task, wrong), question="")
+        query = replace(_example(task, wrong), question="")
         assert reason_of(leakage, query)[0] == "gold-query", task.id
-        asked = replace(_exemplar(task, wrong), pattern="")
+        asked = replace(_example(task, wrong), pattern="")
         assert reason_of(leakage, asked)[0] == "question", task.id
 
 
-def _exemplar(task: Task, origin: Provenance) -> MemoryItem:
+def _example(task: Task, origin: Provenance) -> MemoryItem:
     lines = task.expected_sparql.splitlines()
     query = "\n".join(line for line in lines if not line.lower().startswith("prefix"))
     return MemoryItem(

@@ -1,4 +1,4 @@
-"""Whole items in a budget: nothing cut, each family its share, and what did not fit is told."""
+"""Whole items in a budget: nothing cut, each family its share, and what did not fit is reported."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_no_room_is_kept_for_what_fits_nowhere() -> None:
     assert pack([large, small, alone], items=2, tokens=600).chosen == (large,)
 
 
-def test_what_is_larger_than_the_budget_is_skipped_and_told() -> None:
+def test_items_over_the_budget_are_reported() -> None:
     ranked = [found(0, "seed", 700), found(1, "seed", 400), found(2, "seed", 300)]
     packed = pack(ranked, items=3, tokens=600)
     assert packed.chosen == (ranked[1],)
@@ -101,7 +101,7 @@ def test_lessons_fill_what_answered_questions_leave() -> None:
     assert pack_examples(lessons, items=3, tokens=600).chosen == tuple(lessons[:3])
 
 
-def test_a_query_is_shown_once_whoever_found_it() -> None:
+def test_a_query_is_shown_once() -> None:
     query = "SELECT ?h { ?tree :height ?h }"
     twice = [answered(0, 90, query), answered(1, 40, query.replace(" ", "\n")), answered(2, 80)]
     packed = pack_examples(twice, items=2, tokens=600)
@@ -137,7 +137,7 @@ def test_a_text_says_each_thing_once() -> None:
     question = "What is the mass of P05067?"
     example = MemoryItem(question, question, "", "gold", pattern, question=question)
     assert item_text(example) == f"Example: {question}\nQuery:\n{pattern}"
-    told = MemoryItem("Mass", "", f"Write {pattern} for it.", "success", pattern)
-    assert item_text(told) == f"Strategy: Mass\nWrite {pattern} for it."
+    entry = MemoryItem("Mass", "", f"Write {pattern} for it.", "success", pattern)
+    assert item_text(entry) == f"Strategy: Mass\nWrite {pattern} for it."
     heads = [item_text(MemoryItem("T", "", "x", src)).split(":")[0] for src in SOURCES]
     assert heads == ["Strategy", "Pitfall", "Contrast", "Hint", "Example"]

@@ -79,15 +79,15 @@ def test_nothing_is_lost(items: list[MemoryItem], name: RdfName) -> None:
 
 
 def test_every_field_has_a_property() -> None:
-    told = {*terms.ITEM_TEXTS, "scope", "counters", "superseded_by", "tags", "turns"}
-    assert told | {"provenance", "evidence"} == {f.name for f in fields(MemoryItem) if f.init}
+    shown = {*terms.ITEM_TEXTS, "scope", "counters", "superseded_by", "tags", "turns"}
+    assert shown | {"provenance", "evidence"} == {f.name for f in fields(MemoryItem) if f.init}
     assert set(terms.SCOPE_TEXTS) == {f.name for f in fields(Scope)}
     assert set(terms.COUNTERS) == {f.name for f in fields(Counters)}
     assert set(terms.ORIGIN_TEXTS) == {f.name for f in fields(Provenance)}
     assert set(terms.TURN_TEXTS) == {f.name for f in fields(Turn)}
 
 
-def test_where_an_item_comes_from_is_told_in_prov() -> None:
+def test_provenance_in_prov() -> None:
     store = ox.Store()
     store.load(to_rdf([WHOLE]), ox.RdfFormat.TURTLE)
     rows = store.query(

@@ -1,4 +1,4 @@
-"""Retrieval: guarded, ranked by more than text, packed, told; and its placebo."""
+"""Retrieval: filtered, ranked, packed and recorded; and its random control."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_what_fits_the_question_comes_first_in_either_language(bank: MemoryBank)
     assert titles(bank, "", k=1) == []
 
 
-def test_what_the_guard_objects_to_is_left_out_and_told(bank: MemoryBank) -> None:
+def test_filtered_items_are_left_out_and_recorded(bank: MemoryBank) -> None:
     own = item("Height of the oak", provenance=Provenance(task="t1", corpus="trees"))
     other = item("Height of a tree", provenance=Provenance(task="t2", trial="a/t2.0"))
     bank.add([own, other])
@@ -70,14 +70,14 @@ def test_what_the_guard_objects_to_is_left_out_and_told(bank: MemoryBank) -> Non
     assert [(one, why.code) for one, why in found.filtered_out] == [(own.id, "own-task")]
     event = found.to_event()
     assert json.loads(json.dumps(event)) == event
-    assert [(one["id"], one["code"]) for one in event["withheld"]] == [(own.id, "own-task")]
+    assert [(one["id"], one["code"]) for one in event["filtered_out"]] == [(own.id, "own-task")]
     (shown,) = event["items"]
     assert set(shown) == {"id", "title", "src", "score", "text", "task", "trial"}
     assert (shown["task"], shown["trial"], shown["text"]) == ("t2", "a/t2.0", item_text(other))
     assert event["tokens"] == words(item_text(other))
 
 
-def test_many_that_are_withheld_do_not_hide_what_may_be_shown(bank: MemoryBank) -> None:
+def test_many_filtered_items_do_not_hide_the_others(bank: MemoryBank) -> None:
     held = Provenance(task="t1")
     leaks = [item(f"How tall is the oak, {n}", provenance=held) for n in range(90)]
     bank.add([*leaks, item("Names in Latin")])
@@ -141,7 +141,7 @@ def test_equals_come_in_the_order_of_their_ids_whatever_came_in_first() -> None:
     assert orders[0] == orders[1] == sorted(one.id for one in items)
 
 
-def deal(bank: MemoryBank, like: int, seed: int = 0, task: str = "t", **how: object) -> list[str]:
+def draw(bank: MemoryBank, like: int, seed: int = 0, task: str = "t", **how: object) -> list[str]:
     leakage = LeakageFilter(task=task)
     found = retrieve_random(bank, "q", tokens=like, leakage=leakage, seed=seed, count=words, **how)  # type: ignore[arg-type]
     assert found.at_random
@@ -149,7 +149,7 @@ def deal(bank: MemoryBank, like: int, seed: int = 0, task: str = "t", **how: obj
     return [one.item.title for one in found.found]
 
 
-def test_the_placebo_has_as_many_tokens_within_one_item(bank: MemoryBank) -> None:
+def test_random_items_have_as_many_tokens_within_one_item(bank: MemoryBank) -> None:
     bank.add([item(f"Item {n}", content="word " * (5 + 7 * (n % 9))) for n in range(60)])
     sizes = [words(item_text(one)) for one in bank.items()]
     for like in (0, 4, 20, 77, 300):
@@ -158,31 +158,31 @@ def test_the_placebo_has_as_many_tokens_within_one_item(bank: MemoryBank) -> Non
         assert all(one.text == item_text(one.item) for one in found.found)
 
 
-def test_the_placebo_depends_on_task_and_seed_and_not_on_the_question(bank: MemoryBank) -> None:
+def test_the_random_draw_depends_on_task_and_seed_only(bank: MemoryBank) -> None:
     bank.add([item(f"Item {n}") for n in range(40)])
-    assert deal(bank, 30) == deal(bank, 30)
-    assert deal(bank, 30) != deal(bank, 30, seed=1)
-    assert deal(bank, 30) != deal(bank, 30, task="u")
+    assert draw(bank, 30) == draw(bank, 30)
+    assert draw(bank, 30) != draw(bank, 30, seed=1)
+    assert draw(bank, 30) != draw(bank, 30, task="u")
     one = retrieve_random(bank, "Item 3", tokens=30, leakage=LeakageFilter(task="t"), count=words)
-    assert [found.item.title for found in one.found] == deal(bank, 30)
+    assert [found.item.title for found in one.found] == draw(bank, 30)
 
 
-def test_every_item_has_its_chance_of_being_dealt(bank: MemoryBank) -> None:
+def test_every_item_has_a_chance_of_being_drawn(bank: MemoryBank) -> None:
     bank.add([item(f"Item {n:02}") for n in range(10)])
     size = words(item_text(item("Item 00")))
-    first = [title for seed in range(200) for title in deal(bank, size, seed=seed)]
+    first = [title for seed in range(200) for title in draw(bank, size, seed=seed)]
     assert len(first) == 200
     # 20 of 200 are expected of each; 5 and 41 lie four standard deviations away.
     assert all(5 <= first.count(f"Item {n:02}") <= 41 for n in range(10))
 
 
-def test_the_placebo_is_guarded_and_keeps_to_kinds(bank: MemoryBank) -> None:
+def test_the_random_control_is_filtered_and_keeps_to_kinds(bank: MemoryBank) -> None:
     leak = item("Leak", provenance=Provenance(task="t"))
     bank.add([leak, item("Item"), item("Wrong", src="failure")])
     found = retrieve_random(bank, "q", tokens=1_000, leakage=LeakageFilter(task="t"), count=words)
     assert {one.item.title for one in found.found} == {"Item", "Wrong"}
     assert [(one, why.code) for one, why in found.filtered_out] == [(leak.id, "own-task")]
-    assert deal(bank, 1_000, kinds=frozenset({"failure"})) == ["Wrong"]
+    assert draw(bank, 1_000, kinds=frozenset({"failure"})) == ["Wrong"]
 
 
 def test_a_question_is_searched_without_its_identifiers(bank: MemoryBank) -> None:
@@ -220,9 +220,9 @@ def test_items_whose_question_names_the_same_kinds_come_first(bank: MemoryBank) 
         for n, asked in enumerate(kinds)
         if asked != QUESTION
     )
-    told = {"entity_classes": lambda asked: frozenset({kinds[asked]})}
+    entry = {"entity_classes": lambda asked: frozenset({kinds[asked]})}
     plain = retrieve(bank, QUESTION, leakage=LeakageFilter(), k=2, count=words)
-    named = retrieve(bank, QUESTION, leakage=LeakageFilter(), k=2, count=words, **told)
+    named = retrieve(bank, QUESTION, leakage=LeakageFilter(), k=2, count=words, **entry)
     before = {one.item.question: one.score for one in plain.found}
     after = {one.item.question: one.score for one in named.found}
     assert after["How tall?"] == pytest.approx(before["How tall?"] + Ranking().entities)
@@ -238,10 +238,10 @@ def test_an_answered_question_is_shown_as_one_where_that_is_asked_for(bank: Memo
     assert shown["Worked"].text == "Question: How tall is the ash?\nQuery:\nSELECT ?h {}"
     assert shown["Worked"].tokens == words(shown["Worked"].text)
     assert shown["Said"].example is None
-    dealt = retrieve_random(
+    drawn = retrieve_random(
         bank, "", tokens=99, leakage=LeakageFilter(), count=words, examples=True
     )
-    assert {one.item.title: one.example for one in dealt.found}["Worked"] == shown["Worked"].example
+    assert {one.item.title: one.example for one in drawn.found}["Worked"] == shown["Worked"].example
     assert all(
         one.example is None for one in retrieve(bank, QUESTION, leakage=LeakageFilter()).found
     )
@@ -255,7 +255,7 @@ def test_near_lessons_do_not_hide_answered_questions(bank: MemoryBank) -> None:
     assert [one.item.title for one in found.found if one.example] == ["Age"]
 
 
-def test_the_placebo_deals_as_much_of_each_kind(bank: MemoryBank) -> None:
+def test_the_random_control_draws_as_much_of_each_kind(bank: MemoryBank) -> None:
     worked = [
         item(f"Worked {n}", question=f"How tall is the ash {n}?", query=f"SELECT ?h {{ {n} }}")
         for n in range(30)
@@ -265,9 +265,9 @@ def test_the_placebo_deals_as_much_of_each_kind(bank: MemoryBank) -> None:
     sizes = {words(one.text) for one in retrieve(bank, QUESTION, k=60, tokens=9_999, **how).found}
     for answered in (0, 40, 80):
         found = retrieve_random(bank, "", tokens=80, example_tokens=answered, **how)
-        dealt = sum(one.tokens for one in found.found if one.example is not None)
-        assert answered - max(sizes) < dealt <= answered
-        assert 80 - answered - max(sizes) < found.tokens - dealt <= 80 - answered
+        drawn = sum(one.tokens for one in found.found if one.example is not None)
+        assert answered - max(sizes) < drawn <= answered
+        assert 80 - answered - max(sizes) < found.tokens - drawn <= 80 - answered
 
 
 @pytest.mark.parametrize("at_random", [False, True])
@@ -300,8 +300,8 @@ def test_what_is_linked_is_counted_and_recorded_as_it_is_shown(
         assert one.example.question in one.text
         assert one.tokens == words(one.text)
     assert found.tokens == sum(one.tokens for one in found.found) <= (30 if at_random else 36)
-    told = {one["id"]: one for one in found.to_event()["items"]}
+    entry = {one["id"]: one for one in found.to_event()["items"]}
     for one in found.found:
-        assert told[one.item.id]["text"] == one.text
+        assert entry[one.item.id]["text"] == one.text
         # An audit knows a question by its own words.
-        assert told[one.item.id].get("question", "") == one.item.question
+        assert entry[one.item.id].get("question", "") == one.item.question

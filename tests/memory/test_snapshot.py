@@ -1,4 +1,4 @@
-"""Snapshots: equal banks have equal names, nothing is lost, damage is told."""
+"""Snapshots: equal banks have equal names, nothing is lost, damage is detected."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_a_file_named_by_its_lines_is_read_however_items_are_written_today(tmp_p
         Snapshot.read(file)
 
 
-def test_a_file_that_was_cut_is_told(tmp_path: Path) -> None:
+def test_a_truncated_file_is_refused(tmp_path: Path) -> None:
     file = Snapshot.of([ONE, TWO]).write(tmp_path)
     whole = file.read_bytes()
     file.write_bytes(whole.splitlines(keepends=True)[0])

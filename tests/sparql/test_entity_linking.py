@@ -9,7 +9,13 @@ from typing import Any
 import pytest
 
 from reasoningbank.errors import QueryTimeoutError
-from reasoningbank.sparql import EndpointConfig, EntityLinker, Mention, OxigraphServer, SPARQLClient
+from reasoningbank.sparql import (
+    EndpointConfig,
+    EntityLinker,
+    EntityMention,
+    OxigraphServer,
+    SPARQLClient,
+)
 
 DATA = """
 @prefix : <http://e/> .
@@ -67,8 +73,8 @@ def test_what_is_named_is_written_behind_its_words(
 
 def test_a_mention_tells_its_class(linker: EntityLinker) -> None:
     assert linker.mentions("Is P10636 human?") == (
-        Mention("P10636", "e:P10636", ("http://e/Protein",)),
-        Mention("human", "e:human", ("http://e/Taxon",)),
+        EntityMention("P10636", "e:P10636", ("http://e/Protein",)),
+        EntityMention("human", "e:human", ("http://e/Taxon",)),
     )
 
 

@@ -39,8 +39,6 @@ from reasoningbank.analysis.scores import (
 )
 from reasoningbank.analysis.tables import counted, share
 
-__all__ = ["METRIC_NAMES", "Manifest", "arms", "matrix", "outcomes", "paired"]
-
 Manifest = Mapping[str, Any]
 
 #: What a metric's mean is called on an axis.
@@ -272,10 +270,7 @@ def held_out(frames: Frames) -> Frames:
 
 
 def arm_labels(frames: Frames, manifest: Manifest) -> list[str]:
-    """Return the arms with trials, in the manifest's order and then as they occur.
-
-    In frames of several runs, an arm whose name occurs in more than one is `arm (run)`.
-    """
+    """Return the arms with trials, in the manifest's order and then as they occur."""
     return in_manifest_order(_labels(frames.trials, frames.trials), manifest)
 
 

@@ -20,7 +20,6 @@ from reasoningbank.nl2sparql.graph.state import (
     best_attempt,
     initial_state,
 )
-from reasoningbank.nl2sparql.words import asked_language
 from reasoningbank.trajectory import Trajectory, Usage
 
 #: The node that waits for an answer.
@@ -82,13 +81,7 @@ class GraphAgent:
             )
 
     def solve(self, task: Task, episode: Episode) -> Attempt:
-        """Answer with the first valid query, or the best one of all attempts.
-
-        Raises:
-            UsageError: If the episode has no pack or no model.
-            EndpointError: If the endpoint fails.
-            ModelError: If a model cannot be reached.
-        """
+        """Answer with the first valid query, or the best one of all attempts."""
         settings = replace(
             self._settings,
             max_attempts=min(self._settings.max_attempts, episode.budget.iterations),
@@ -153,93 +146,20 @@ class GraphTranslation:
 
 @dataclass
 class GraphRun:
-    """A run that is ready to start; it runs once.
-
-    Attributes:
-        graph: The compiled graph.
-        episode: What its nodes use.
-        settings: Which steps are taken.
-        thread: The name of its checkpoints; empty if there are none.
-        durable: Whether each checkpoint is on disk before the next node begins.
-        provider: The models' provider; empty if the models were given.
-        model: Name of the model that writes; None if it was given.
-        waits: Whether it ended with a question back.
-    """
+    """A run that is ready to start; it runs once."""
 
     graph: Any
     episode: Episode
     settings: GraphSettings
     thread: str = ""
     durable: bool = False
-    provider: str = ""
-    model: str | None = None
+    start: Any = None
     waits: bool = False
-    _start: Any = field(default=None, repr=False)
-
-    def begin(self, question: str, language: str = "") -> GraphRun:
-        """Set the run to begin with a question, and return it."""
-        pack = self.episode.required_pack("graph")
-        self._start = initial_state(
-            question.strip(),
-            language or asked_language(question, pack),
-            provider=self.provider,
-            model=self.model,
-            pack=pack.key,
-            human=self.settings.human,
-        )
-        return self
-
-    def go_on(self, answer: str | None = None) -> GraphRun:
-        """Set the run to continue from its last checkpoint, and return it.
-
-        Raises:
-            UsageError: If there is none, it was begun with another pack or model, or an answer is
-                missing or not expected.
-        """
-        kept = self._kept()
-        thread = f"the thread {self.thread!r}"
-        if kept is None:
-            hint = "name a thread that has checkpoints"
-            raise UsageError(f"there is no thread {self.thread!r}", hint=hint, code="no-thread")
-        own = {
-            "pack": self.episode.required_pack("graph").key,
-            "provider": self.provider,
-            "model": self.model,
-        }
-        for name, value in own.items():
-            its = kept.values.get(name)
-            if its != value:
-                what = f"{thread} was begun with the {name} {its or '(none)'}"
-                raise UsageError(what, hint=f"name the same {name} again", code="other-thread")
-        if kept.values.get("human", False) != self.settings.human:
-            begun, hint = ("without", "leave out") if self.settings.human else ("with", "give")
-            raise UsageError(
-                f"{thread} was begun {begun} somebody to ask back",
-                hint=f"{hint} --ask-back (human=True)",
-                code="other-thread",
-            )
-        if answer is not None and not kept.interrupts:
-            what = f"{thread} does not wait for an answer"
-            raise UsageError(what, hint="leave it out", code="no-answer-expected")
-        if kept.interrupts:
-            if answer is None:
-                asks = kept.values.get("unclear", "")
-                what = f"the thread waits for an answer: {asks}"
-                raise UsageError(what, hint="give one", code="answer-expected")
-            from langgraph.types import Command
-
-            self._start = Command(resume=answer)
-        return self
 
     def steps(self) -> Iterator[tuple[str, NL2SPARQLState]]:
-        """Yield each completed node with the whole state.
-
-        Raises:
-            EndpointError: If the endpoint fails.
-            ModelError: If a model cannot be reached.
-        """
+        """Yield each completed node with the whole state."""
         config = configured(self.settings, self.thread)
-        steps = steps_of(self.graph, self._start, config, durable=self.durable)
+        steps = steps_of(self.graph, self.start, config, durable=self.durable)
         while True:
             # Only while a node runs: the caller may use another model between steps.
             with asking(self.episode):
@@ -254,15 +174,7 @@ class GraphRun:
     def finish(
         self, on_step: Callable[[str, NL2SPARQLState], None] | None = None
     ) -> GraphTranslation:
-        """Run to the end, or to a question back, and return the result.
-
-        Args:
-            on_step: Called after each node.
-
-        Raises:
-            EndpointError: If the endpoint fails.
-            ModelError: If a model cannot be reached.
-        """
+        """Run to the end, or to a question back, and return the result."""
         state: NL2SPARQLState | None = None
         for name, reached in self.steps():
             state = reached
@@ -270,7 +182,7 @@ class GraphRun:
                 on_step(name, reached)
         if state is None:
             # The thread had already ended.
-            state = self._kept().values
+            state = self.kept().values
         return GraphTranslation(
             question=state["question"],
             sparql=state["final_sparql"] or None,
@@ -290,9 +202,6 @@ class GraphRun:
             trajectory=self.episode.recorder.trajectory(),
         )
 
-    def _kept(self) -> Any:
-        """Return the checkpoint of the thread; None if there is none."""
-        if self.graph.checkpointer is None:
-            return None
-        found = self.graph.get_state(configured(self.settings, self.thread))
-        return found if found.values else None
+    def kept(self) -> Any:
+        """Return the last checkpoint of the thread."""
+        return self.graph.get_state(configured(self.settings, self.thread))

@@ -22,7 +22,8 @@ from reasoningbank.lm.names import providers, sampling_settings, secrets_in_envi
 from reasoningbank.nl2sparql.graph.build import build_graph
 from reasoningbank.nl2sparql.graph.nodes import Parts
 from reasoningbank.nl2sparql.graph.run import GraphRun, GraphTranslation, configured
-from reasoningbank.nl2sparql.graph.state import GraphSettings, NL2SPARQLState
+from reasoningbank.nl2sparql.graph.state import GraphSettings, NL2SPARQLState, initial_state
+from reasoningbank.nl2sparql.words import asked_language
 from reasoningbank.sparql import EndpointConfig
 from reasoningbank.trajectory import Recorder
 
@@ -84,23 +85,7 @@ def tiers_for(provider: str = "local", model: str | None = None, fast: str | Non
 def open_tiers(
     tiers: Tiers, stack: contextlib.ExitStack, api_key: str | None = None
 ) -> tuple[dspy.BaseLM, dspy.BaseLM]:
-    """Open both models, for as long as a stack is open.
-
-    A local model is served once, with one slot for each tier.
-
-    Args:
-        tiers: The models.
-        stack: Closes what was started.
-        api_key: The key of the hosted model, or of both if one provider serves them; the
-            provider's environment variable by default.
-
-    Returns:
-        The default model, then the fast one.
-
-    Raises:
-        UsageError: If a name is unknown, or the key does not belong to exactly one provider.
-        SetupError: If a key is missing, or a local model cannot be served.
-    """
+    """Open both models, for as long as a stack is open."""
     names = (tiers.default, tiers.fast)
     keyed = _of_the_key(names) if api_key else ()
     opened = {n: stack.enter_context(open_lm(n)) for n in dict.fromkeys(names) if n not in keyed}
@@ -252,12 +237,7 @@ class NL2SPARQLAgent:
         return self._endpoint
 
     def find(self, thread: str) -> None:
-        """Check that a thread can be resumed, without opening model or endpoint.
-
-        Raises:
-            UsageError: If there is no such thread, or no such file of checkpoints.
-            SetupError: If the file holds no checkpoints, or another process locks it.
-        """
+        """Check that a thread can be resumed, without opening model or endpoint."""
         file = self._checkpoints
         if file is not None and not file.is_file():
             hint = "name the file of the run's checkpoints"
@@ -291,17 +271,7 @@ class NL2SPARQLAgent:
         yield from self.begun(question, language, thread).steps()
 
     def resume(self, thread: str, answer: str | None = None) -> GraphTranslation:
-        """Resume a thread that was killed, or that waits for an answer.
-
-        Args:
-            thread: Its name.
-            answer: The answer to its question; None if it asked none.
-
-        Raises:
-            UsageError: If there is no such thread, or it waits for an answer that is not given.
-            EndpointError: If the endpoint fails.
-            ModelError: If a model cannot be reached.
-        """
+        """Resume a thread that was killed, or that waits for an answer."""
         return self.going_on(thread, answer).finish()
 
     def begun(self, question: str, language: str = "", thread: str = "") -> GraphRun:
@@ -311,12 +281,32 @@ class NL2SPARQLAgent:
         if self._has(thread):
             what, hint = f"the thread {thread!r} exists already", "resume it, or name another"
             raise UsageError(what, hint=hint, code="thread-exists")
-        return self._run(thread).begin(question, language)
+        run = self._run(thread)
+        language = language or asked_language(question, self.pack)
+        run.start = initial_state(question.strip(), language, **self._origin)
+        return run
 
     def going_on(self, thread: str, answer: str | None = None) -> GraphRun:
         """Return a run that resumes a thread; arguments and errors as for `resume`."""
         self.find(thread)
-        return self._run(thread).go_on(answer)
+        run = self._run(thread)
+        kept = run.kept()
+        for name, value in self._origin.items():
+            its = kept.values.get(name)
+            if its != value:
+                what = f"the thread {thread!r} was begun with the {name} {its!r}, not {value!r}"
+                hint = "use the same again; --ask-back (human=True) allows questions back"
+                raise UsageError(what, hint=hint, code="other-thread", name=name)
+        if (answer is not None) != bool(kept.interrupts):
+            asks = kept.values.get("unclear", "")
+            what = f"waits for an answer: {asks}" if kept.interrupts else "waits for no answer"
+            hint = "give one" if kept.interrupts else "leave it out"
+            raise UsageError(f"the thread {thread!r} {what}", hint=hint, code="wrong-answer")
+        if answer is not None:
+            from langgraph.types import Command
+
+            run.start = Command(resume=answer)
+        return run
 
     async def atranslate(
         self, question: str, *, language: str = "", thread: str = ""
@@ -331,10 +321,7 @@ class NL2SPARQLAgent:
     async def astream(
         self, question: str, *, language: str = "", thread: str = ""
     ) -> AsyncIterator[tuple[str, NL2SPARQLState]]:
-        """Yield each completed node asynchronously; as `stream`.
-
-        Closing the iterator ends the graph after the running node.
-        """
+        """Yield each completed node asynchronously; as `stream`."""
         loop = asyncio.get_running_loop()
         queue: asyncio.Queue[tuple[str, NL2SPARQLState] | None] = asyncio.Queue()
         stopped = threading.Event()
@@ -385,16 +372,15 @@ class NL2SPARQLAgent:
         )
         graph = build_graph(Parts.of(episode, self.settings), saver)
         named = thread or (uuid.uuid4().hex if saver is not None else "")
+        durable = self._checkpoints is not None
+        return GraphRun(graph, episode, self.settings, named, durable)
+
+    @property
+    def _origin(self) -> dict[str, Any]:
+        """What a thread is begun with, and must be resumed with."""
         provider, model = self._named
-        return GraphRun(
-            graph,
-            episode,
-            self.settings,
-            named,
-            durable=self._checkpoints is not None,
-            provider=provider,
-            model=model,
-        )
+        human = self.settings.human
+        return {"provider": provider, "model": model, "pack": self.pack.key, "human": human}
 
     def _opened_saver(self) -> Any:
         if self._saver is None:

@@ -40,7 +40,7 @@ def test_a_run_is_summarised_as_it_was(learning: Make, run: Run, tmp_path: Path)
         "none": len(STREAM), "learned": 2 * len(STREAM),
     }  # fmt: skip
     learned = next(arm for arm in summary.memory if arm.arm == "learned")
-    assert [bank.order for bank in learned.banks] == [0, 1]
+    assert [bank.permutation for bank in learned.banks] == [0, 1]
     for bank in learned.banks:
         assert bank.steps == len(STREAM)
         assert sum(bank.active.values()) > 0

@@ -94,4 +94,4 @@ def test_tasks_of_the_earlier_stream_are_guarded(
     same = learning(*arms, mode="evaluate", tasks={"ids": ["t002"]}, learning={})
     (record,) = (r for r in run(same).trials() if r.key.arm == "learned")
     (event,) = record.trajectory.of("memory_retrieved")
-    assert any("own task" in one["reason"] for one in event.data["withheld"])
+    assert any(one["code"] == "own-task" for one in event.data["filtered_out"])

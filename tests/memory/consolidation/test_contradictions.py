@@ -33,8 +33,8 @@ def fails(*tasks: str, title: str = "fails", judge: str = "execution") -> Memory
 
 def absent(name: str, *tasks: str, title: str = "absent", judge: str = "execution") -> MemoryItem:
     tags = ("up:Protein", f"absent:{name}")
-    told = seen(*tasks, judge=judge)
-    return item(title, src="failure", pattern="", content="No.", tags=tags, tasks=told)
+    shown = seen(*tasks, judge=judge)
+    return item(title, src="failure", pattern="", content="No.", tags=tags, tasks=shown)
 
 
 def test_the_side_with_more_tasks_stays() -> None:

@@ -1,4 +1,4 @@
-"""Harm is told by pairs alone, and seldom by chance."""
+"""Harm is judged by pairs only, and seldom by chance."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def test_every_step_begins_with_what_there_is_by_then(
     assert [one.status for one in now] == ["superseded", "active"]
 
 
-def test_nobody_writes_between_what_is_decided_and_what_is_done(
+def test_deciding_and_changing_is_one_transaction(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = contradictions

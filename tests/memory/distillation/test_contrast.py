@@ -73,7 +73,7 @@ def test_other_things_decide(distiller: Distiller, wrong: str, line: str) -> Non
         "no query",
     ],
 )
-def test_nothing_is_told_where_nothing_decides(distiller: Distiller, wrong: str) -> None:
+def test_no_contrast_without_a_difference(distiller: Distiller, wrong: str) -> None:
     assert contrast(distiller, wrong) is None
 
 
@@ -102,7 +102,7 @@ def test_without_the_strategy_the_contrast_has_the_skeleton(
     assert not [item for item in items if item.src == "success"]
 
 
-def test_what_nobody_saw_work_is_no_right_side(distiller: Distiller) -> None:
+def test_an_unproven_success_is_no_right_side(distiller: Distiller) -> None:
     believed, wrong = rollouts(RIGHT.replace("taxon:7227", "taxon:9606"))
     unseen = replace(believed, judge="lm:local", ran=False, rows=None)
     worked = replace(believed, sparql=RIGHT.replace("?gene }", "?gene } ORDER BY ?gene"))

@@ -40,7 +40,7 @@ RUNAWAY = "SELECT ?g { " + "\n".join(f"?g up:near u:P{n} ." for n in range(9)) +
          "'uniprot:' is not declared"),
     ],
 )  # fmt: skip
-def test_what_does_not_parse_has_a_sign_and_a_mend(
+def test_a_query_that_does_not_parse_has_a_pitfall(
     distiller: Distiller, query: str, title: str, sign: str
 ) -> None:
     first = pitfalls(distiller, query)[0]
@@ -64,7 +64,7 @@ def test_equal_mistakes_at_several_tasks_are_one_item(distiller: Distiller) -> N
          "up:sequence/up:mass", "There is no property up:hasMolecularMass."),
         ("SELECT ?p { ?p a up:Protein ; up:hasTaxon ?t }",
          "up:organism", "There is no property up:hasTaxon."),
-        # what its subject is can be told by another property, or by the data
+        # the class of its subject follows from another property, or from the data
         ("SELECT ?m { ?p up:organism ?t ; up:hasMass ?m }",
          "up:sequence/up:mass", "There is no property up:hasMass."),
         ("SELECT ?m { uniprotkb:P04637 up:hasMass ?m .\n# so\n }",
@@ -76,17 +76,17 @@ def test_equal_mistakes_at_several_tasks_are_one_item(distiller: Distiller) -> N
          "up:encodedBy/skos:prefLabel", "no property up:geneSymbol."),
     ],
 )  # fmt: skip
-def test_an_invented_name_is_told_with_the_one_that_exists(
+def test_an_invented_name_is_replaced_by_one_that_exists(
     distiller: Distiller, query: str, right: str, wrong: str
 ) -> None:
-    told = [
+    shown = [
         item for item in pitfalls(distiller, query, ran=True, rows=0) if "There" in item.content
     ]
 
-    assert right in told[0].content.partition("There is no")[0]
-    assert wrong in told[0].content
-    assert right in told[0].title
-    assert right.rpartition("/")[2] in told[0].tags
+    assert right in shown[0].content.partition("There is no")[0]
+    assert wrong in shown[0].content
+    assert right in shown[0].title
+    assert right.rpartition("/")[2] in shown[0].tags
 
 
 @pytest.mark.parametrize("name", ["up:isPartOf", "up:hasProtein", "up:entry_name", "up:isAbout"])
@@ -96,7 +96,7 @@ def test_a_name_that_only_sounds_alike_is_not_offered(distiller: Distiller, name
     assert not [i for i in pitfalls(distiller, query, ran=True, rows=0) if name in i.content]
 
 
-def test_a_property_that_stands_alone_is_told_with_what_has_it(distiller: Distiller) -> None:
+def test_a_property_is_shown_with_its_class(distiller: Distiller) -> None:
     (item,) = pitfalls(distiller, "SELECT ?m { ?p up:hasMass ?m }", ran=True, rows=0)
 
     assert "up:mass (of a up:Simple_Sequence)" in item.content
@@ -130,7 +130,7 @@ def test_no_rows_are_explained(distiller: Distiller, query: str, cause: str) -> 
     assert item.description == f"Questions such as: {MASS_QUESTION}"
 
 
-def test_a_condition_that_was_left_out_is_told(distiller: Distiller) -> None:
+def test_a_missing_condition_is_found(distiller: Distiller) -> None:
     (item,) = pitfalls(
         distiller,
         "SELECT ?p { ?p a up:Protein }",
@@ -222,7 +222,7 @@ def test_no_query_at_all(
     assert title in item.title
 
 
-def test_what_nobody_understands_is_rejected_with_the_reason(distiller: Distiller) -> None:
+def test_an_unexplained_failure_is_rejected(distiller: Distiller) -> None:
     distilled = distiller.distil([attempt("SELECT ?s { ?s a up:Protein } LIMIT 3", rows=3)])
 
     assert not distilled.items or "P04637" in distilled.items[0].title

@@ -1,4 +1,4 @@
-"""Exemplars: of the training split, marked, and of nothing else."""
+"""Few-shot examples: of the training split only, and marked."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..coded import raises
 TRAIN = split_tasks(load_shacl_tasks("uniprot")).train
 
 
-def test_every_training_task_gives_an_exemplar(
+def test_every_training_task_gives_an_example(
     distiller: Distiller, endpoint: EndpointConfig
 ) -> None:
     for task in TRAIN:

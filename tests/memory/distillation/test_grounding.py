@@ -84,7 +84,7 @@ def test_a_text_does_not_tell_what_the_attempt_found(facts: Facts) -> None:
     assert codes(facts, replace(given, content="Not 1436530 but up:mass.")) == []
 
 
-def test_a_class_that_stands_where_a_property_should(facts: Facts, distiller: Distiller) -> None:
+def test_a_property_in_place_of_a_class_is_rejected(facts: Facts, distiller: Distiller) -> None:
     distilled = distiller.distil([attempt("ASK { ?p a up:mass }", success=True)])
 
     assert distilled.rejected[0].code == "wrong-role"
@@ -102,17 +102,17 @@ def test_what_cannot_be_found_out_is_not_stored(
     assert codes(facts, draft("Use up:Made_Up.")) == ["unchecked-name"]
 
 
-def test_a_skeleton_that_does_not_parse_is_told(facts: Facts) -> None:
+def test_a_skeleton_that_does_not_parse_is_rejected(facts: Facts) -> None:
     found = Grounding(facts).findings(draft(), QueryError("the query cannot be parsed"))
 
     assert [finding.code for finding in found] == ["bad-skeleton"]
 
 
 def test_headers_of_the_endpoint_are_secrets(endpoint: EndpointConfig) -> None:
-    guarded = replace(endpoint, headers={"X-Access": "opensesame99"})
+    secured = replace(endpoint, headers={"X-Access": "opensesame99"})
 
-    assert secret_in("say opensesame99", guarded) == "a password"
-    assert secret_in("say open sesame", guarded) == ""
+    assert secret_in("say opensesame99", secured) == "a password"
+    assert secret_in("say open sesame", secured) == ""
 
 
 @pytest.mark.parametrize(

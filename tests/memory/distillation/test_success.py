@@ -27,7 +27,7 @@ def test_a_success_gives_when_how_and_a_skeleton(distiller: Distiller) -> None:
     assert item.provenance.author == "rules"
 
 
-def test_a_resource_is_told_by_what_the_question_calls_it(distiller: Distiller) -> None:
+def test_a_resource_is_recognized_by_its_label(distiller: Distiller) -> None:
     question = "What are the five heaviest proteins of Drosophila melanogaster?"
     query = (
         "PREFIX up: <http://purl.uniprot.org/core/>\n"

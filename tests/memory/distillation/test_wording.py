@@ -28,7 +28,7 @@ SAID = {
 
 
 class Scripted(DummyLM):  # type: ignore[misc]
-    """Replies as it is told, and keeps what it was asked."""
+    """Gives scripted replies, and keeps what it was asked."""
 
     def __init__(self, *replies: dict[str, str]) -> None:
         super().__init__(list(replies))
@@ -139,7 +139,7 @@ def test_a_pitfall_keeps_what_the_rules_say_does_not_exist(worded: Any) -> None:
     assert "There is no property up:hasMolecularMass." in item.content
 
 
-def test_what_is_the_same_in_every_prompt_stands_first(worded: Any) -> None:
+def test_the_static_part_of_the_prompt_comes_first(worded: Any) -> None:
     first, second = Scripted(SAID), Scripted(SAID)
     worded(first).distil([attempt(MASS, success=True)])
     worded(second).distil([attempt(MASS, success=True, question="Of what mass is P04637?")])
@@ -157,7 +157,7 @@ def test_nothing_is_asked_where_there_is_nothing_to_word(worded: Any) -> None:
     assert not lm.asked
 
 
-def test_a_model_that_cannot_be_reached_is_told(worded: Any) -> None:
+def test_an_unreachable_model_is_an_error(worded: Any) -> None:
     lm = Failing(LMServerError("down", model="m"))
 
     with pytest.raises(ModelError):

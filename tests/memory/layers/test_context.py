@@ -53,7 +53,7 @@ def whole(uniprot: Known) -> ContextBuilder:
     return builder(uniprot, "L2 L1 L3 L0")
 
 
-def test_what_never_changes_stands_first(whole: ContextBuilder) -> None:
+def test_static_layers_come_first(whole: ContextBuilder) -> None:
     built = [whole.build(question, found("a", "b")) for question in QUESTIONS]
     assert len({context.text for context in built}) == 3
     assert {context.static for context in built} == {whole.static}

@@ -1,4 +1,4 @@
-"""The guide and the warnings of a pack: read whole, told true, refused in one line."""
+"""The guide and the warnings of a pack: read, true, and refused if broken."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ def test_every_name_in_them_exists_unless_it_is_warned_of(uniprot: Known) -> Non
     wrong = []
     with SPARQLClient(uniprot.endpoint) as client:
         for text in texts:
-            told = re.sub(r"\bno up:\w+", "", text)
-            for prefix, local in NAME.findall(told):
+            entry = re.sub(r"\bno up:\w+", "", text)
+            for prefix, local in NAME.findall(entry):
                 iri = prefixes[prefix] + local
                 there = iri in known or client.query(f"ASK {{ ?s ?p <{iri}> }}").value  # type: ignore[union-attr]
                 if not there and prefix not in ("uniprotkb",):

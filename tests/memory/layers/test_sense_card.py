@@ -1,4 +1,4 @@
-"""L0: what is known is told, what is not known is said to be unknown."""
+"""L0: what is known is shown; what is not known is said to be unknown."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ def test_the_card_of_the_sample(uniprot: Known) -> None:
 
 def test_its_numbers_are_those_of_the_data(uniprot: Known) -> None:
     with SPARQLClient(uniprot.endpoint) as client:
-        for name, told in (("up:Protein", 1001), ("up:Taxon", 1288), ("up:Gene", 944)):
+        for name, shown in (("up:Protein", 1001), ("up:Taxon", 1288), ("up:Gene", 944)):
             query = f"SELECT (COUNT(DISTINCT ?s) AS ?n) WHERE {{ ?s a {name} }}"
             ((n,),) = list(client.query(query).rows())  # type: ignore[union-attr]
-            assert int(n.value) == told
-            assert f"{name} {told}" in card(uniprot, 400)
+            assert int(n.value) == shown
+            assert f"{name} {shown}" in card(uniprot, 400)
 
 
 @pytest.mark.parametrize("budget", [0, 20, 60, 100, 150, 250, 400])
@@ -85,13 +85,13 @@ def test_an_endpoint_that_only_hidden_tasks_reach_is_not_named(uniprot: Known) -
     tasks = [task.id for task in load_shacl_tasks("uniprot")]
     alone = EndpointConfig(uniprot.endpoint.url, "UniProt", prefixes=uniprot.endpoint.prefixes)
 
-    def told(hidden: list[str]) -> str:
+    def shown(hidden: list[str]) -> str:
         return sense_card(
             alone, None, uniprot.vocabulary, pack=uniprot.pack, hidden=hidden, budget=600
         ).text
 
-    assert "Rhea" in told([])
-    assert "Rhea" not in told(tasks)
+    assert "Rhea" in shown([])
+    assert "Rhea" not in shown(tasks)
 
 
 @pytest.fixture

@@ -47,6 +47,14 @@ FAILING = (analysis("KIND"), written(BROKEN), written(EMPTY), written(QUERY), ve
 SECRET = "sk-never-to-be-stored"
 
 
+@contextlib.contextmanager
+def refused(code: str) -> Iterator[None]:
+    """Check that the block raises a UsageError with a code."""
+    with pytest.raises(UsageError) as caught:
+        yield
+    assert caught.value.code == code
+
+
 @pytest.fixture
 def agent(forest: Pack, trees: EndpointConfig) -> Iterator[Make]:
     opened: list[NL2SPARQLAgent] = []
@@ -144,7 +152,7 @@ def test_an_unclear_question_is_asked_back_and_the_answer_used(agent: Make, tmp_
     asked = agent(*replies, settings=settings, checkpoints=tmp_path / "c.sqlite")
     waiting = asked.translate("How high is it?", thread="t")
     assert (waiting.asks, waiting.sparql) == ("Which plant do you mean?", None)
-    with pytest.raises(UsageError, match="waits for an answer"):
+    with refused("wrong-answer"):
         asked.resume("t")
     found = asked.resume("t", "the oak")
     assert (found.sparql, found.asks) == (QUERY, "")
@@ -217,15 +225,15 @@ def test_a_thread_goes_on_as_it_was_begun_or_not_at_all(
 ) -> None:
     file = tmp_path / "c.sqlite"
     agent(*SOUND, checkpoints=file).translate(QUESTION, thread="t")
-    with pytest.raises(UsageError, match="does not wait for an answer"):
+    with refused("wrong-answer"):
         agent(checkpoints=file).resume("t", "the oak")
     elsewhere = replace(forest, key="other")
-    with pytest.raises(UsageError, match="was begun with the pack"):
+    with refused("other-thread"):
         agent(checkpoints=file, pack=elsewhere).resume("t")
     unclear = (analysis(unclear="Which plant?"), *SOUND[1:])
     human = GraphSettings(human=True)
     agent(*unclear, settings=human, checkpoints=file).translate(QUESTION, thread="asks")
-    with pytest.raises(UsageError, match="begun with somebody to ask back"):
+    with refused("other-thread"):
         agent(checkpoints=file).resume("asks", "the oak")
 
 
@@ -253,11 +261,11 @@ def test_threads_are_not_mixed_up(agent: Make, tmp_path: Path) -> None:
     asked = agent(*SOUND, checkpoints=tmp_path / "c.sqlite")
     first = asked.translate(QUESTION)
     assert len(first.thread) == 32
-    with pytest.raises(UsageError, match="already"):
+    with refused("thread-exists"):
         asked.translate(QUESTION, thread=first.thread)
-    with pytest.raises(UsageError, match="no thread 'other'"):
+    with refused("no-thread"):
         asked.resume("other")
-    with pytest.raises(UsageError, match="no thread"):
+    with refused("no-thread"):
         agent(*SOUND).resume("t")
 
 
@@ -270,7 +278,7 @@ def test_a_thread_that_exists_is_refused_before_a_model_is_opened(
     monkeypatch.setattr(translator, "open_tiers", lambda *given: opened.append(given))
     with (
         NL2SPARQLAgent(pack=forest, checkpoints=file) as asked,
-        pytest.raises(UsageError, match="already"),
+        refused("thread-exists"),
     ):
         asked.begun(QUESTION, thread="t")
     assert not opened
@@ -329,11 +337,11 @@ def test_a_thread_is_looked_for_before_anything_is_opened(
     forest: Pack, opened: list[str], tmp_path: Path
 ) -> None:
     wrong = tmp_path / "wrong.sqlite"
-    with pytest.raises(UsageError, match="there is no such file"):
+    with refused("no-file"):
         NL2SPARQLAgent(pack=forest, checkpoints=wrong).resume("t")
     assert list(tmp_path.iterdir()) == []
     with (
-        pytest.raises(UsageError, match="no thread 'other'"),
+        refused("no-thread"),
         open_saver(tmp_path / "c.sqlite"),
         NL2SPARQLAgent(pack=forest, checkpoints=tmp_path / "c.sqlite") as asked,
     ):
@@ -435,9 +443,9 @@ def test_an_agent_neither_shows_nor_hands_on_its_key(forest: Pack, trees: Endpoi
         run = agent.begun("Which plants are trees?")
         assert SECRET not in repr(run)
         assert SECRET not in repr(agent)
-        assert run._start["provider"] == "openai"
-        assert run._start["model"] == "openai/gpt-4.1"
-        assert SECRET not in str(run._start)
+        assert run.start["provider"] == "openai"
+        assert run.start["model"] == "openai/gpt-4.1"
+        assert SECRET not in str(run.start)
 
 
 EDGES = (
