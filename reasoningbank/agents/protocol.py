@@ -80,20 +80,12 @@ class Meter:
         self._lock = threading.Lock()
 
     def turn(self) -> None:
-        """Count one turn that is about to begin.
-
-        Raises:
-            BudgetError: If a budget other than `iterations` is used up.
-        """
+        """Count one turn that is about to begin."""
         self.check()
         self._iterations += 1
 
     def check(self) -> None:
-        """Check that the model may be called once more.
-
-        Raises:
-            BudgetError: If a budget other than `iterations` is used up.
-        """
+        """Check that the model may be called once more."""
         usage, budget = self.usage(), self.budget
         if budget.dollars is not None and usage.unpriced:
             raise BudgetError(
@@ -336,12 +328,7 @@ def last_query_with_rows(trajectory: Trajectory) -> str | None:
 
 
 def failure_of(error: BaseException) -> Finding:
-    """Return any exception as a finding; one that is not ours has the code ``unexpected``.
-
-    Examples:
-        >>> str(failure_of(ValueError("first\\nsecond")))
-        'ValueError: first'
-    """
+    """Return any exception as a finding; one that is not ours has the code ``unexpected``."""
     if isinstance(error, ReasoningBankError):
         return error.finding
     name = type(error).__name__

@@ -68,11 +68,7 @@ def example_pack(pack: Pack) -> Pack:
 
 
 def load_examples(pack: Pack) -> tuple[PackExample, ...]:
-    """Read the examples of a pack with their questions in all of the pack's languages.
-
-    Raises:
-        UsageError: If the pack's files cannot be read.
-    """
+    """Read the examples of a pack with their questions in all of the pack's languages."""
     by_language = {
         language: {
             task.id: task
@@ -99,13 +95,7 @@ def examples_of(
     patterns: PatternSet,
     questions: dict[str, tuple[tuple[str, str], ...]] | None = None,
 ) -> tuple[PackExample, ...]:
-    """Return tasks as examples.
-
-    Args:
-        tasks: Tasks with their queries.
-        patterns: The pack's patterns.
-        questions: The questions by language, by task id; the task's own by default.
-    """
+    """Return tasks as examples."""
     return tuple(
         PackExample(
             task.id,
@@ -185,14 +175,7 @@ _SIGN = re.compile(r"\\(.)")
 
 
 def question_similarity(one: str, other: str) -> float:
-    """Return the share of words that two questions have in common, entities masked: 0 to 1.
-
-    Examples:
-        >>> question_similarity('Qual è la polarità di "guaio"?', 'La polarità di "nonna", qual è?')
-        1.0
-        >>> question_similarity("Which genes encode P05067?", "Which diseases involve P05067?")
-        0.0
-    """
+    """Return the share of words that two questions have in common, entities masked: 0 to 1."""
     first, second = (set(content_words(masked(text)).split()) - {"x"} for text in (one, other))
     if not first or not second:
         return 0.0
@@ -207,20 +190,7 @@ def nearest_question(question: str, example: PackExample) -> tuple[str, float]:
 
 
 def swap_entities(question: str, example: PackExample) -> str | None:
-    """Return an example's query with the entities of a question instead of its own.
-
-    Returns:
-        The query; None if the questions differ in more than quoted entities, codes and numbers
-        (*from X to Y* is not *from Y to X*), if an entity of the example does not occur in its
-        query, or if a number occurs twice or counts rows, after LIMIT or OFFSET.
-
-    Examples:
-        >>> first = PackExample("1", 'Sensi di "cane"?', 'SELECT ?s { ?w rdfs:label "cane"@it }')
-        >>> swap_entities('Sensi di "gatto"?', first)
-        'SELECT ?s { ?w rdfs:label "gatto"@it }'
-        >>> swap_entities('Iperonimi di "gatto"?', first) is None
-        True
-    """
+    """Return an example's query with the entities of a question instead of its own."""
     asked, like = nearest_question(question, example)
     if like < 1.0 or _wording(asked) != _wording(question):
         return None

@@ -107,12 +107,7 @@ class Retriever(ABC):
 
 
 class RandomRetriever(Retriever):
-    """Returns random examples, the baseline of every retriever; the same for the same question.
-
-    Args:
-        examples: The examples.
-        seed: Seed of the choice.
-    """
+    """Returns random examples, the baseline of every retriever; the same for the same question."""
 
     def __init__(self, examples: Sequence[PackExample], seed: int = 0) -> None:
         self.examples = tuple(examples)
@@ -244,14 +239,7 @@ def _overlap(detected: Mapping[str, float], patterns: Sequence[str]) -> float:
 
 @dataclass(frozen=True)
 class ShownExamples:
-    """What an attempt may retrieve from.
-
-    Attributes:
-        retriever: Finds examples of the pack.
-        detector: Detects patterns.
-        without_groups: Groups whose examples are not shown.
-        without_ids: Examples that are not shown.
-    """
+    """What an attempt may retrieve from."""
 
     retriever: Retriever
     detector: Detector
@@ -268,23 +256,7 @@ def shown_examples(
     embedding: str = DEFAULT_EMBEDDER,
     index: str = DEFAULT_INDEX,
 ) -> ShownExamples:
-    """Return what may be retrieved if some tasks are hidden.
-
-    A test set shares templates with the examples, so groups are excluded as well as ids.
-
-    Args:
-        pack: The pack that is asked about; with its test set, which is never shown.
-        hidden: Ids of tasks of the given pack of which nothing may be shown.
-        whole_groups: Whether their groups are excluded (leave-group-out), or only they.
-        retrieval: One of `RETRIEVALS`.
-        embedding: The embedding model, as named for `open_embedder`.
-        index: What compares vectors, one of `retrieval.INDEXES`.
-
-    Raises:
-        UsageError: If the pack has no example or cannot be read, or there is no such way of
-            retrieving, model or index.
-        SetupError: If the package of the model or of the index is missing.
-    """
+    """Return what may be retrieved if some tasks are hidden."""
     if retrieval not in RETRIEVALS:
         hint = f"choose {', '.join(RETRIEVALS)}"
         raise UsageError(f"examples cannot be retrieved by {retrieval!r}", hint=hint)

@@ -191,11 +191,7 @@ class PatternSet(HintModel):
         return tuple(pattern.name for pattern in self.patterns)
 
     def named(self, name: str) -> Pattern:
-        """Return a pattern; case is ignored.
-
-        Raises:
-            UsageError: If there is no pattern of that name.
-        """
+        """Return a pattern; case is ignored."""
         found = next((p for p in self.patterns if p.name.lower() == name.strip().lower()), None)
         if found is None:
             hint = f"choose {', '.join(self.names) or 'none'}"

@@ -60,29 +60,7 @@ def write_query(
     notes: str = "",
     temperature: float | None = None,
 ) -> str | None:
-    """Write a query for a question; after earlier queries, one without their problems.
-
-    The prompt of a second query begins with that of the first, so that a server reads only the new
-    end.
-
-    Args:
-        question: The question.
-        rules: How queries are written here, as `build_constraints` returns them.
-        examples: Similar questions with correct queries, the best first.
-        earlier: Queries that were wrong, each with its problem, in order.
-        lm: The model; that of the `dspy.context` by default.
-        language: The question's language, used for the examples' questions too.
-        notes: What else is known about this question, added after it.
-        temperature: Temperature of this call; the model's own by default.
-
-    Returns:
-        The query; None if the reply contains none.
-
-    Raises:
-        ModelError: If the model cannot be reached.
-        BudgetError: If the prompt does not fit its context window.
-        SetupError: If its key or name is wrong.
-    """
+    """Write a query for a question; after earlier queries, one without their problems."""
     turns = [_turn(one.question(language), one.sparql) for one in reversed(examples)]
     said = "\n".join(filter(None, (question, notes)))
     for query, problem in earlier[-MOST_FAILED:]:
@@ -94,22 +72,7 @@ def write_query(
 def adapt_query(
     question: str, example: PackExample, asked: str = "", lm: dspy.BaseLM | None = None
 ) -> str | None:
-    """Change an example's query for a question that is nearly the same.
-
-    Args:
-        question: The question.
-        example: The example.
-        asked: The example's question in the question's language; its first one by default.
-        lm: The model; that of the `dspy.context` by default.
-
-    Returns:
-        The query; None if the reply contains none.
-
-    Raises:
-        ModelError: If the model cannot be reached.
-        BudgetError: If the prompt does not fit its context window.
-        SetupError: If its key or name is wrong.
-    """
+    """Change an example's query for a question that is nearly the same."""
     turn = _turn(asked or example.nl, example.sparql)
     return _ask(f"{TASK}\n{ADAPT}", [turn], question, lm, None)
 
@@ -158,14 +121,7 @@ OnStep = Callable[[str, Mapping[str, Any]], None]
 
 @dataclass(frozen=True)
 class Candidate:
-    """A query and its problems.
-
-    Attributes:
-        sparql: The query.
-        how: How it was made.
-        problems: What is wrong, by level.
-        checked: What the endpoint returned; None if it was not asked.
-    """
+    """A query and its problems."""
 
     sparql: str
     how: How

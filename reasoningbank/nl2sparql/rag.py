@@ -78,14 +78,7 @@ class RAGAgent:
         }
 
     def solve(self, task: Task, episode: Episode) -> Attempt:
-        """Answer with the first valid query, or the best one.
-
-        Raises:
-            UsageError: If the episode has no pack, or there is no such embedding model or index.
-            SetupError: If the package of the model or of the index is missing.
-            EndpointError: If the endpoint fails.
-            ModelError: If the model cannot be reached.
-        """
+        """Answer with the first valid query, or the best one."""
         pack = episode.required_pack(self.name)
         shown = shown_examples(pack, episode.hidden, **self._retrieval)
         meter, turns = episode.meter, episode.budget.iterations
@@ -141,18 +134,7 @@ class RAGAgent:
 
 
 def translation_confidence(found: Translation, pack: Pack, model: str = "") -> Confidence:
-    """Return the confidence in a translation, with an explanation.
-
-    The score is the graph's: validity, similarity of the nearest example, number of the query.
-
-    Args:
-        found: The translation.
-        pack: The pack, which may have a calibration table.
-        model: The model that was asked; a table of another model is not used.
-
-    Raises:
-        UsageError: If the pack's table cannot be read.
-    """
+    """Return the confidence in a translation, with an explanation."""
     table = load_calibration(pack, "rag", model)
     needs = ", ".join(one.pattern for one in found.patterns) or "no known pattern"
     best = found.best

@@ -175,18 +175,7 @@ def spoken_languages(tokens: Sequence[QuestionToken]) -> frozenset[str]:
 
 
 def language_of(question: str, default: str = "en") -> str:
-    """Return the language of most of a question's function words.
-
-    Args:
-        question: A question.
-        default: The result if no language has more than the others.
-
-    Examples:
-        >>> language_of("Quali sono le emozioni di 'the end'?"), language_of("Which are the verbs?")
-        ('it', 'en')
-        >>> language_of("emozioni", default="it")
-        'it'
-    """
+    """Return the language of most of a question's function words."""
     counts = _counts(read_tokens(question))
     most = max(counts.values())
     best = [language for language, count in counts.items() if count == most]

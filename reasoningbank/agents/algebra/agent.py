@@ -76,11 +76,7 @@ class ShownProgram(BaseModel):
 
 
 def load_shown_programs(path: Path) -> tuple[ShownProgram, ...]:
-    """Read few-shot programs from a JSON file; a missing file holds none.
-
-    Raises:
-        UsageError: If the file is not a list of them.
-    """
+    """Read few-shot programs from a JSON file; a missing file holds none."""
     return load_listed(path, ShownProgram)
 
 
@@ -97,13 +93,7 @@ def shown_programs(pack: Pack | None) -> tuple[ShownProgram, ...]:
 
 @dataclass(frozen=True)
 class ProgramDraft:
-    """A program as a model wrote it.
-
-    Attributes:
-        text: The reply.
-        program: Its JSON data with declared prefixes; None if it is not a program.
-        problems: What is wrong with it, found without running it.
-    """
+    """A program as a model wrote it."""
 
     text: str
     program: Any
@@ -111,19 +101,7 @@ class ProgramDraft:
 
 
 class Writing:
-    """A conversation that turns one instruction into a program.
-
-    The instructions are the operations' signatures, first sentences and examples. Earlier programs
-    and their problems are turns.
-
-    Args:
-        episode: Model, endpoint, memory context, pack.
-        instruction: What the program must do.
-        constrained: Whether output is constrained to the JSON Schema of programs, if the model's
-            server can do that.
-        names: The operations in the prompt; all if empty.
-        shown: Few-shot programs, as turns before the instruction.
-    """
+    """A conversation that turns one instruction into a program."""
 
     def __init__(
         self,
@@ -147,20 +125,11 @@ class Writing:
         self._turns = list(self._shown)
 
     def first(self) -> ProgramDraft:
-        """Ask for the program.
-
-        Raises:
-            BudgetError: If a budget is used up.
-            ModelError: If the model cannot be reached.
-        """
+        """Ask for the program."""
         return self._asked(self._instruction)
 
     def repaired(self, draft: ProgramDraft, problems: Sequence[Finding]) -> ProgramDraft:
-        """Ask for the program again, with the problems of the last one; raises as `first`.
-
-        After the same program twice, the model sees only the problems, and its temperature rises:
-        it would repeat a program that it sees.
-        """
+        """Ask for the program again, with the problems of the last one; raises as `first`."""
         said = draft.text if draft.program is None else json.dumps(draft.program)
         lines = list(dict.fromkeys(map(str, problems)))[:MOST_PROBLEMS]
         if said in self._written:
@@ -253,11 +222,7 @@ class AlgebraAgent:
         self._names = _known(operations)
 
     def solve(self, task: Task, episode: Episode) -> Attempt:
-        """Answer with the first program that runs and returns something, or the last that ran.
-
-        Raises:
-            ModelError: If the model cannot be reached.
-        """
+        """Answer with the first program that runs and returns something, or the last that ran."""
         best: str | None = None
         problems: tuple[Finding, ...] = ()
         status: AttemptStatus = "fallback"
@@ -306,11 +271,7 @@ def naming_columns(question: str, names: Collection[str]) -> str:
 
 
 def composer(episode: Episode) -> Callable[[str, str, frozenset[str]], str]:
-    """Return a function that turns the question of a SPARQLString into a query.
-
-    The same question is asked once: a planned program runs with the query of its plan. The function
-    raises a BudgetError if a budget of the episode is used up.
-    """
+    """Return a function that turns the question of a SPARQLString into a query."""
 
     @functools.cache
     def compose(question: str, endpoint: str, names: frozenset[str]) -> str:

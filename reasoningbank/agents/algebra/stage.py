@@ -29,13 +29,7 @@ LIMITS = Limits(requests=2_000, rows=100_000, seconds=120.0)
 
 @dataclass(frozen=True)
 class Stage:
-    """The servers that all runs of a task's programs share.
-
-    Attributes:
-        endpoint: The endpoint the task asks about.
-        pack: The pack of the tasks, if any.
-        addresses: Public address → local address.
-    """
+    """The servers that all runs of a task's programs share."""
 
     endpoint: EndpointConfig
     pack: Pack | None
@@ -54,14 +48,7 @@ class Stage:
         dry_run: bool = False,
         record: Callable[[Mapping[str, Any]], None] | None = None,
     ) -> Iterator[Scene]:
-        """Open a runtime with the initial documents, for one run.
-
-        A program reaches the endpoint, its federated endpoints, the resources and the documents,
-        and nothing else.
-
-        Raises:
-            UsageError: If the initial documents cannot be used.
-        """
+        """Open a runtime with the initial documents, for one run."""
         with contextlib.ExitStack() as stack:
             home, addresses = None, dict(self.addresses)
             initial: Mapping[str, list[Triple]] = {}
@@ -88,13 +75,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Scene:
-    """One run: its runtime, and the documents that it writes.
-
-    Attributes:
-        runtime: The program's access to the web.
-        home: The server of the documents, if there are any.
-        initial: Their content before the run, as the server keeps it.
-    """
+    """One run: its runtime, and the documents that it writes."""
 
     runtime: Runtime
     home: LDPServer | None
@@ -119,12 +100,7 @@ class Scene:
 
 @contextlib.contextmanager
 def open_stage(pack: Pack | None, endpoint: EndpointConfig) -> Iterator[Stage]:
-    """Serve the resources that the programs of a pack's tasks read, for the length of a block.
-
-    Args:
-        pack: The pack; without one, or without documents, there is only the endpoint.
-        endpoint: The endpoint the tasks ask about.
-    """
+    """Serve the resources that the programs of a pack's tasks read, for the length of a block."""
     space = pack.documents if pack else None
     addresses = endpoint.reached
     with contextlib.ExitStack() as stack:

@@ -42,11 +42,7 @@ _lock = threading.Lock()
 
 
 def deno_executable() -> str:
-    """Return the path of Deno, from the `deno` package or the PATH.
-
-    Raises:
-        SetupError: If there is none.
-    """
+    """Return the path of Deno, from the `deno` package or the PATH."""
     try:
         from deno import find_deno_bin
 
@@ -83,11 +79,7 @@ def deno_command() -> tuple[str, ...]:
 
 
 def pyodide_cached() -> bool:
-    """Return whether the sandbox starts: start it as for use, and end it at once.
-
-    Raises:
-        SetupError: If Deno is missing, or does not end in time.
-    """
+    """Return whether the sandbox starts: start it as for use, and end it at once."""
     slow = SetupError(
         f"the Python sandbox did not start within {_START_S:g} s",
         hint="wait until the machine is less busy and try again",
@@ -96,11 +88,7 @@ def pyodide_cached() -> bool:
 
 
 def fetch_pyodide() -> None:
-    """Fetch Pyodide from npm into Deno's cache.
-
-    Raises:
-        SetupError: If it cannot be fetched.
-    """
+    """Fetch Pyodide from npm into Deno's cache."""
     slow = SetupError(
         f"Pyodide was not fetched within {_FETCH_S:g} s",
         hint="check the network, then run: reasoningbank doctor --fix",

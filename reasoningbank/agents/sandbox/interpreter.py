@@ -155,24 +155,14 @@ class Sandbox:
         self._closed = False
 
     def begin(self) -> None:
-        """Start and register the tools in the background; `execute` waits for it.
-
-        Call it once the tools are set, while the model generates.
-
-        Raises:
-            SetupError: If there is no Deno.
-        """
+        """Start and register the tools in the background; `execute` waits for it."""
         deno_executable()
         if self._beginning is None and not self._closed:
             self._beginning = threading.Thread(target=self._get_ready, daemon=True)
             self._beginning.start()
 
     def start(self) -> None:
-        """Start Deno and Pyodide; the first start on a machine fetches Pyodide from npm.
-
-        Raises:
-            SetupError: If the sandbox cannot be started here.
-        """
+        """Start Deno and Pyodide; the first start on a machine fetches Pyodide from npm."""
         if self._closed:
             raise CodeInterpreterError("this sandbox was shut down")
         if self._inner is None:
@@ -188,12 +178,7 @@ class Sandbox:
                 self._inner = _started()
 
     def execute(self, code: str, variables: dict[str, Any] | None = None) -> Any:
-        """Run `code` and return its output, or DSPy's `FinalOutput` when it submits.
-
-        Raises:
-            CodeExecutionError: If the code fails, runs too long, or brings the sandbox down.
-            SyntaxError: If it is not Python.
-        """
+        """Run `code` and return its output, or DSPy's `FinalOutput` when it submits."""
         self._wait_until_begun()
         inner = self._with_tools()
         stopped = threading.Event()

@@ -36,15 +36,7 @@ _NOWHERE = EndpointConfig("http://127.0.0.1:9/sparql", "nowhere")
 
 
 def build_graph(parts: Parts, checkpointer: Any = None) -> Any:
-    """Return the compiled graph.
-
-    Args:
-        parts: What its nodes use.
-        checkpointer: A LangGraph checkpointer; None to keep nothing.
-
-    Raises:
-        SetupError: If LangGraph is not installed.
-    """
+    """Return the compiled graph."""
     need_package("langgraph", "graph")
     from langgraph.graph import END, START, StateGraph
 

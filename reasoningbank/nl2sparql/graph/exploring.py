@@ -44,11 +44,7 @@ def explore(
     config: EndpointConfig,
     schema: Path | None = None,
 ) -> Explored:
-    """Find the classes and properties around the names of a query, at each endpoint it queries.
-
-    They come from the endpoints' schemas, or else from metered queries. Nothing is found if the
-    query does not parse.
-    """
+    """Find the classes and properties around the names of a query, at each endpoint it queries."""
     with open_client(config) as client:
         try:
             prepared = client.prepare(sparql)

@@ -87,16 +87,7 @@ class VerifyRows(dspy.Signature):  # type: ignore[misc]
 
 @dataclass(frozen=True)
 class Parts:
-    """What one run of a graph uses; none of it is ever part of the state.
-
-    Attributes:
-        episode: Endpoint, budget, meter and recorder.
-        pack: The pack.
-        settings: Which steps are taken.
-        lm: The model that writes queries.
-        fast: The model that analyses, plans and verifies.
-        calibration: Calibration of the confidence; None if there is none.
-    """
+    """What one run of a graph uses; none of it is ever part of the state."""
 
     episode: Episode
     pack: Pack
@@ -107,14 +98,7 @@ class Parts:
 
     @classmethod
     def of(cls, episode: Episode, settings: GraphSettings) -> Parts:
-        """Return the parts of an episode; the model of its extract step is the fast tier.
-
-        On a local server that is the same model with its own slot, so that neither tier evicts the
-        other's cached prefix.
-
-        Raises:
-            UsageError: If the episode has no pack or no model, or a file of the pack is invalid.
-        """
+        """Return the parts of an episode; the model of its extract step is the fast tier."""
         pack = episode.required_pack("graph")
         if episode.lm is None:
             raise UsageError("there is no model to ask", where="agent graph")

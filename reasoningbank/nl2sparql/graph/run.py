@@ -81,13 +81,7 @@ class GraphAgent:
             )
 
     def solve(self, task: Task, episode: Episode) -> Attempt:
-        """Answer with the first valid query, or the best one of all attempts.
-
-        Raises:
-            UsageError: If the episode has no pack or no model.
-            EndpointError: If the endpoint fails.
-            ModelError: If a model cannot be reached.
-        """
+        """Answer with the first valid query, or the best one of all attempts."""
         settings = replace(
             self._settings,
             max_attempts=min(self._settings.max_attempts, episode.budget.iterations),
@@ -152,17 +146,7 @@ class GraphTranslation:
 
 @dataclass
 class GraphRun:
-    """A run that is ready to start; it runs once.
-
-    Attributes:
-        graph: The compiled graph.
-        episode: What its nodes use.
-        settings: Which steps are taken.
-        thread: The name of its checkpoints; empty if there are none.
-        durable: Whether each checkpoint is on disk before the next node begins.
-        start: The first state, a `Command` to resume with, or None to continue.
-        waits: Whether it ended with a question back.
-    """
+    """A run that is ready to start; it runs once."""
 
     graph: Any
     episode: Episode
@@ -173,12 +157,7 @@ class GraphRun:
     waits: bool = False
 
     def steps(self) -> Iterator[tuple[str, NL2SPARQLState]]:
-        """Yield each completed node with the whole state.
-
-        Raises:
-            EndpointError: If the endpoint fails.
-            ModelError: If a model cannot be reached.
-        """
+        """Yield each completed node with the whole state."""
         config = configured(self.settings, self.thread)
         steps = steps_of(self.graph, self.start, config, durable=self.durable)
         while True:
@@ -195,15 +174,7 @@ class GraphRun:
     def finish(
         self, on_step: Callable[[str, NL2SPARQLState], None] | None = None
     ) -> GraphTranslation:
-        """Run to the end, or to a question back, and return the result.
-
-        Args:
-            on_step: Called after each node.
-
-        Raises:
-            EndpointError: If the endpoint fails.
-            ModelError: If a model cannot be reached.
-        """
+        """Run to the end, or to a question back, and return the result."""
         state: NL2SPARQLState | None = None
         for name, reached in self.steps():
             state = reached

@@ -85,23 +85,7 @@ def tiers_for(provider: str = "local", model: str | None = None, fast: str | Non
 def open_tiers(
     tiers: Tiers, stack: contextlib.ExitStack, api_key: str | None = None
 ) -> tuple[dspy.BaseLM, dspy.BaseLM]:
-    """Open both models, for as long as a stack is open.
-
-    A local model is served once, with one slot for each tier.
-
-    Args:
-        tiers: The models.
-        stack: Closes what was started.
-        api_key: The key of the hosted model, or of both if one provider serves them; the
-            provider's environment variable by default.
-
-    Returns:
-        The default model, then the fast one.
-
-    Raises:
-        UsageError: If a name is unknown, or the key does not belong to exactly one provider.
-        SetupError: If a key is missing, or a local model cannot be served.
-    """
+    """Open both models, for as long as a stack is open."""
     names = (tiers.default, tiers.fast)
     keyed = _of_the_key(names) if api_key else ()
     opened = {n: stack.enter_context(open_lm(n)) for n in dict.fromkeys(names) if n not in keyed}
@@ -253,12 +237,7 @@ class NL2SPARQLAgent:
         return self._endpoint
 
     def find(self, thread: str) -> None:
-        """Check that a thread can be resumed, without opening model or endpoint.
-
-        Raises:
-            UsageError: If there is no such thread, or no such file of checkpoints.
-            SetupError: If the file holds no checkpoints, or another process locks it.
-        """
+        """Check that a thread can be resumed, without opening model or endpoint."""
         file = self._checkpoints
         if file is not None and not file.is_file():
             hint = "name the file of the run's checkpoints"
@@ -292,17 +271,7 @@ class NL2SPARQLAgent:
         yield from self.begun(question, language, thread).steps()
 
     def resume(self, thread: str, answer: str | None = None) -> GraphTranslation:
-        """Resume a thread that was killed, or that waits for an answer.
-
-        Args:
-            thread: Its name.
-            answer: The answer to its question; None if it asked none.
-
-        Raises:
-            UsageError: If there is no such thread, or it waits for an answer that is not given.
-            EndpointError: If the endpoint fails.
-            ModelError: If a model cannot be reached.
-        """
+        """Resume a thread that was killed, or that waits for an answer."""
         return self.going_on(thread, answer).finish()
 
     def begun(self, question: str, language: str = "", thread: str = "") -> GraphRun:
@@ -352,10 +321,7 @@ class NL2SPARQLAgent:
     async def astream(
         self, question: str, *, language: str = "", thread: str = ""
     ) -> AsyncIterator[tuple[str, NL2SPARQLState]]:
-        """Yield each completed node asynchronously; as `stream`.
-
-        Closing the iterator ends the graph after the running node.
-        """
+        """Yield each completed node asynchronously; as `stream`."""
         loop = asyncio.get_running_loop()
         queue: asyncio.Queue[tuple[str, NL2SPARQLState] | None] = asyncio.Queue()
         stopped = threading.Event()
