@@ -15,7 +15,7 @@ from pathlib import PurePath
 from typing import Any, Literal, NamedTuple
 
 from reasoningbank.analysis.memory import MemoryRecords, Origin, code_of, filtered_out
-from reasoningbank.analysis.scores import Plan
+from reasoningbank.analysis.scores import RunPlan
 from reasoningbank.analysis.tables import counted
 from reasoningbank.experiment import TrialRecord
 from reasoningbank.trajectory import Trajectory
@@ -129,7 +129,7 @@ class Leakage:
         return {**asdict(self), "sentence": self.sentence()}
 
 
-class _Shown(NamedTuple):
+class _Showing(NamedTuple):
     """One item, or its demonstration, shown to one trial."""
 
     trial: str
@@ -170,7 +170,7 @@ class LeakageAudit:
         self._group_of: dict[str, str] = {}
         self._texts: dict[str, _TaskText] = {}
         self._words: dict[str, str] = {}
-        self._shown: list[_Shown] = []
+        self._shown: list[_Showing] = []
         self._filtered_out: Counter[str] = Counter()
         self._banks: dict[tuple[str, int], dict[str, str]] = defaultdict(dict)
         self._leaks: list[Leak] = []
@@ -241,7 +241,7 @@ class LeakageAudit:
         return origin._replace(group=self._group_of.get(origin.task, ""))
 
     def _by_origin(
-        self, shown: _Shown, origins: Iterable[Origin], groups: set[str]
+        self, shown: _Showing, origins: Iterable[Origin], groups: set[str]
     ) -> Iterator[Leak]:
         for origin in sorted(origins):
             packs = origin.corpus.casefold(), self._corpus.casefold()
@@ -263,7 +263,7 @@ class LeakageAudit:
             if steps and len(stream.steps) == steps
         }
         right |= {(arm, None): made.snapshot for arm, made in self._memory.few_shot.items()}
-        owners = Plan(self._manifest).bank_arms
+        owners = RunPlan(self._manifest).bank_arms
         for (arm, seed), banks in self._banks.items():
             first, *others = banks
             for bank in others:
@@ -287,14 +287,14 @@ class LeakageAudit:
             if item not in known:
                 self._leaks.append(Leak(name, "not recorded", item))
 
-    def _one(self, record: TrialRecord, name: str, item: Mapping[str, Any]) -> _Shown:
+    def _one(self, record: TrialRecord, name: str, item: Mapping[str, Any]) -> _Showing:
         # The question as it was before entity linking added IRIs to its words.
         words = _searchable("\n".join(str(item.get(name) or "") for name in ("text", "question")))
         # The same item is shown many times: its words are kept once.
         words = self._words.setdefault(words, words)
         task = str(item.get("task") or "")
         origin = Origin(task, str(item.get("group") or ""), self._corpus if task else "")
-        return _Shown(
+        return _Showing(
             name, record.key.task, record.group, record.memory,
             str(item.get("id", "")), str(item.get("src") or ""), origin, words,
         )  # fmt: skip

@@ -40,7 +40,7 @@ class FewShotBank(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Stream:
+class StreamRecord:
     """The steps of one arm in one task permutation, from the first on."""
 
     arm: str
@@ -70,7 +70,7 @@ class MemoryRecords:
         damaged_steps: Step files that cannot be read, and why.
     """
 
-    streams: tuple[Stream, ...] = ()
+    streams: tuple[StreamRecord, ...] = ()
     banks: Mapping[str, BankCounts] = field(default_factory=dict)
     origins: Mapping[tuple[str, str], frozenset[Origin]] = field(default_factory=dict)
     few_shot: Mapping[str, FewShotBank] = field(default_factory=dict)
@@ -115,7 +115,7 @@ class MemoryRecords:
                 lost.append((path, f"is not a note of a bank ({error!r})"))
         return cls(
             streams=tuple(
-                Stream(arm, permutation, tuple(made[at] for at in sorted(made)))
+                StreamRecord(arm, permutation, tuple(made[at] for at in sorted(made)))
                 for (arm, permutation), made in sorted(steps.items())
             ),
             banks={
@@ -274,7 +274,7 @@ class MemoryTally:
 
     def finish(self, arms: Iterable[str] = ()) -> tuple[ArmMemory, ...]:
         """Return the arms that have a memory."""
-        streams: dict[str, list[Stream]] = defaultdict(list)
+        streams: dict[str, list[StreamRecord]] = defaultdict(list)
         for stream in self._memory.streams:
             streams[stream.arm].append(stream)
         found = []
@@ -297,7 +297,7 @@ class MemoryTally:
             )
         return tuple(found)
 
-    def _learned(self, stream: Stream) -> StreamMemory:
+    def _learned(self, stream: StreamRecord) -> StreamMemory:
         steps = stream.steps
         return replace(
             self._bank(stream.snapshots[-1] if stream.snapshots else ""),

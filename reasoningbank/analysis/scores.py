@@ -218,7 +218,7 @@ def unit_of(manifest: Mapping[str, Any] | None) -> Unit:
     return "group" if _experiment(manifest).get("unit") == "group" else "task"
 
 
-class Plan:
+class RunPlan:
     """What a run's manifest plans for its arms; empty without a readable experiment."""
 
     def __init__(self, manifest: Mapping[str, Any] | None) -> None:

@@ -18,7 +18,7 @@ from reasoningbank.analysis.memory import ArmMemory, MemoryRecords, MemoryTally
 from reasoningbank.analysis.scores import (
     BINARY,
     Metric,
-    Plan,
+    RunPlan,
     Score,
     Unit,
     average,
@@ -56,7 +56,7 @@ class Passes:
 
 
 @dataclass(frozen=True)
-class Sampled:
+class SampledTrials:
     """Trials with several attempts, one of which was chosen."""
 
     trials: int
@@ -135,7 +135,7 @@ class ArmSummary:
     cached_calls: int
     retried: int
     passes: tuple[Passes, ...]
-    sampled: Sampled | None
+    sampled: SampledTrials | None
     judges: Mapping[str, Agreement]
     best_case: float
     worst_case: float
@@ -255,7 +255,7 @@ def summarise(
     audit, tally, plan = (
         LeakageAudit(manifest, memory),
         MemoryTally(manifest, memory),
-        Plan(manifest),
+        RunPlan(manifest),
     )
     by_arm: dict[str, list[Score]] = {name: [] for name in arms}
     for record in records:
@@ -407,7 +407,7 @@ def _passes(judged: Sequence[Score], metric: Metric) -> tuple[Passes, ...]:
     return tuple(found)
 
 
-def _sampled(judged: Sequence[Score]) -> Sampled | None:
+def _sampled(judged: Sequence[Score]) -> SampledTrials | None:
     tries = [
         [t.strict > 0, *(other.strict for other in t.rollouts if other is not None)]
         for t in judged
@@ -417,7 +417,7 @@ def _sampled(judged: Sequence[Score]) -> Sampled | None:
         return None
     matched = [(t.tokens, t.tokens_wanted) for t in judged if t.tokens_wanted]
     wanted = sum(most for _, most in matched)
-    return Sampled(
+    return SampledTrials(
         trials=len(tries),
         attempts=sum(map(len, tries)),
         each=math.fsum(sum(one) / len(one) for one in tries) / len(tries),
@@ -441,7 +441,7 @@ def _agreements(judged: Iterable[Score], *, rule_alone: bool = False) -> dict[st
 
 
 def _summarise_streams(
-    by_arm: Mapping[str, Sequence[Score]], metric: Metric, unit: Unit, plan: Plan
+    by_arm: Mapping[str, Sequence[Score]], metric: Metric, unit: Unit, plan: RunPlan
 ) -> Online | None:
     everything = [trial for trials in by_arm.values() for trial in trials]
     streams = {name: _whole(trials) for name, trials in by_arm.items() if trials}

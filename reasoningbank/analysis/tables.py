@@ -1,6 +1,6 @@
 """Tables of text, rendered as tab-separated text, Markdown and HTML; and the text of their cells.
 
-Commands, the HTML report and the generated pages of the documentation show the same `Table`.
+Commands, the HTML report and the generated pages of the documentation show the same `TextTable`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _UNFIT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uff
 _VOID = frozenset({"br", "hr", "img", "input", "link", "meta"})
 
 
-class Table(NamedTuple):
+class TextTable(NamedTuple):
     """A table of text; a dash marks what was not measured."""
 
     title: str
@@ -35,7 +35,7 @@ class Html(str):
     __slots__ = ()
 
 
-def markdown(table: Table) -> str:
+def markdown(table: TextTable) -> str:
     """Return a table as Markdown, numbers aligned right."""
     numeric = [
         all(row[column].lstrip("+-")[:1].isdigit() or row[column] == "-" for row in table.rows)
@@ -49,12 +49,12 @@ def markdown(table: Table) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-def titled(table: Table) -> str:
+def titled(table: TextTable) -> str:
     """Return a table as Markdown under its title."""
     return f"{_capital(table.title)}:\n\n{markdown(table)}"
 
 
-def html_section(made: Table, *notes: str, left: int = 1, wide: bool = False) -> list[Html]:
+def html_section(made: TextTable, *notes: str, left: int = 1, wide: bool = False) -> list[Html]:
     """Return a table as HTML under its title, with notes below it; nothing without rows."""
     if not made.rows:
         return []

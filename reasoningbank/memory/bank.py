@@ -19,7 +19,7 @@ from reasoningbank.errors import ReasoningBankError, RecordError, UsageError
 from reasoningbank.memory.history import Change, undo
 from reasoningbank.memory.item import Counters, ItemStatus, MemoryItem
 from reasoningbank.memory.snapshot import Snapshot
-from reasoningbank.memory.store import Operation, Store
+from reasoningbank.memory.store import BankOperation, Store
 from reasoningbank.retrieval import (
     WEIGHTS,
     Embedder,
@@ -299,7 +299,7 @@ class MemoryBank:
         return Snapshot.of(self.items(status=None))
 
     @contextmanager
-    def _changing(self, reason: str, made_by: str = "") -> Iterator[Operation]:
+    def _changing(self, reason: str, made_by: str = "") -> Iterator[BankOperation]:
         with self._store.writing():
             operation = self._store.operation(reason, made_by=made_by)
             yield operation

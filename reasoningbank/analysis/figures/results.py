@@ -30,7 +30,7 @@ from reasoningbank.analysis.figures.canvas import (
 from reasoningbank.analysis.frames import OUTCOMES, Frames
 from reasoningbank.analysis.scores import (
     Metric,
-    Plan,
+    RunPlan,
     Score,
     average,
     metric_of,
@@ -130,7 +130,7 @@ def paired(frames: Frames, manifest: Manifest) -> Chart | None:
     pair = _comparison_of(frames, manifest)
     if pair is None:
         return None
-    scores, metric, plan = _scores_by_arm(frames, manifest), metric_of(manifest), Plan(manifest)
+    scores, metric, plan = _scores_by_arm(frames, manifest), metric_of(manifest), RunPlan(manifest)
     first, second = (scores[name] for name in pair)
     planned = (plan.trials(pair[0]), plan.trials(pair[1]))
     found = compare_arms(first, second, metric=metric, unit=unit_of(manifest), planned=planned)
