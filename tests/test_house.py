@@ -155,9 +155,9 @@ def _read_back(module: ast.Module) -> Iterator[int]:
             if method in {"search", "match", "fullmatch", "findall", "finditer"}:
                 if any(_is_prose(one) for one in node.args):
                     yield node.lineno
-            elif method in {"startswith", "endswith", "partition"} and _is_prose(owner):
-                yield node.lineno
-            elif method == "split" and node.args and _is_prose(owner):
+            elif (method in {"startswith", "endswith", "partition"} and _is_prose(owner)) or (
+                method == "split" and node.args and _is_prose(owner)
+            ):
                 yield node.lineno
         elif isinstance(node, ast.Compare):
             pairs = zip(node.ops, node.comparators, strict=True)
