@@ -19,7 +19,7 @@ from reasoningbank.analysis.run_tables import (
     stream_table,
     use_table,
 )
-from reasoningbank.analysis.tables import Table, titled
+from reasoningbank.analysis.tables import TextTable, titled
 from reasoningbank.analysis.translators import (
     ArmRows,
     agent_table,
@@ -91,12 +91,12 @@ def _section(name: str, title: str) -> str:
     return "\n\n".join(parts)
 
 
-def _items(folder: RunFolder, arm: str) -> Table:
+def _items(folder: RunFolder, arm: str) -> TextTable:
     """Return a sample by id of what an arm's first stream learned."""
     headers = ("item", "kind", "title", "content", "tasks", "shown", "helped", "hurt")
     steps = StepFolder(folder.path, arm, 0).taken()
     if not steps:
-        return Table("", headers, [])
+        return TextTable("", headers, [])
     snapshots = Snapshots(folder.path)
     begun = {item.id for item in snapshots.read(steps[0].before).items}
     found = [
@@ -108,7 +108,7 @@ def _items(folder: RunFolder, arm: str) -> Table:
     title = (
         f"{min(SHOWN, len(found))} of the {len(found)} items that {arm}.0 learned, sampled by id"
     )
-    return Table(title, headers, [_row(item) for item in found[:SHOWN]])
+    return TextTable(title, headers, [_row(item) for item in found[:SHOWN]])
 
 
 def _row(item: MemoryItem) -> tuple[str, ...]:
@@ -125,7 +125,7 @@ class Section(NamedTuple):
 
     title: str
     runs: tuple[str, ...]
-    tables: tuple[Callable[[Sequence[ArmRows]], Table], ...]
+    tables: tuple[Callable[[Sequence[ArmRows]], TextTable], ...]
     arms: tuple[str, ...] = ()
 
 

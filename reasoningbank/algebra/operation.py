@@ -26,6 +26,7 @@ import difflib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar
 from typing import Literal as OneOf
@@ -94,8 +95,9 @@ _GRAPH = Kind("Graph", "a graph (JSON-LD)", _GRAPHS, convert.as_graph, ("graph",
 _NAME = Kind("str", "a name", _NONE, convert.as_name, ("string",), "constant")
 
 
-def _list(name: str, expected: str, takes: frozenset[Yield], convert: Any, of: Kind) -> Kind:
-    return Kind(name, expected, takes, convert, ("list",), "list", of)
+def _list(name: str, expected: str, takes: frozenset[Yield], of: Kind, flat: bool = False) -> Kind:
+    members = partial(convert.as_list, of.convert, expected, flat)
+    return Kind(name, expected, takes, members, ("list",), "list", of)
 
 
 #: A string; of a term, its text with its language.
@@ -120,12 +122,8 @@ RowOrTerm = Annotated[
     ),
 ]
 GraphLike = Annotated[Graph, _GRAPH]
-Graphs = Annotated[
-    list[Graph], _list("List[Graph]", "a list of graphs", _LISTS, convert.as_graphs, _GRAPH)
-]
-Texts = Annotated[
-    list[Literal], _list("List[str]", "a list of strings", _LISTS, convert.as_texts, _TEXT)
-]
+Graphs = Annotated[list[Graph], _list("List[Graph]", "a list of graphs", _LISTS, _GRAPH, flat=True)]
+Texts = Annotated[list[Literal], _list("List[str]", "a list of strings", _LISTS, _TEXT)]
 #: A sequence to iterate over: a table, results without ``head``, bindings, any list.
 Rows = Annotated[
     Stream,
@@ -157,7 +155,7 @@ Anything = Annotated[
 ]
 #: A name, written in the program itself.
 Name = Annotated[str, _NAME]
-Names = Annotated[list[str], _list("List[str]", "a list of names", _NONE, convert.as_names, _NAME)]
+Names = Annotated[list[str], _list("List[str]", "a list of names", _NONE, _NAME)]
 #: A whole number, or an expression.
 Position = Annotated[
     Literal,

@@ -6,7 +6,7 @@ Each ``as_*`` function converts a value to what an operation takes, or raises Pr
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, Union
 
@@ -333,12 +333,12 @@ def as_table(value: Any) -> Table:
     return Table(tuple(dict.fromkeys(name for row in rows for name in row)), rows)
 
 
-def _members(value: Any, what: str) -> list[Value]:
-    if isinstance(value, Stream):
-        return list(value.items)
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return list(value)
-    raise _mismatch(f"a list of {what}", value)
+def as_list(convert: Callable[[Any], Any], expected: str, flat: bool, value: Any) -> list[Any]:
+    """Return a value as a list of converted members; `flat` flattens lists in it."""
+    members = value.items if isinstance(value, Stream) else value
+    if not isinstance(value, Stream | Sequence) or isinstance(value, str):
+        raise _mismatch(expected, value)
+    return [convert(member) for member in (_flat(members) if flat else members)]
 
 
 def _flat(values: Iterable[Value]) -> Iterator[Value]:
@@ -351,27 +351,12 @@ def _flat(values: Iterable[Value]) -> Iterator[Value]:
             yield value
 
 
-def as_texts(value: Any) -> list[Literal]:
-    """Return a value as literals."""
-    return [as_text(member) for member in _members(value, "strings")]
-
-
-def as_graphs(value: Any) -> list[Graph]:
-    """Return a value as graphs; nested lists are flattened."""
-    return [as_graph(member) for member in _flat(_members(value, "graphs"))]
-
-
 def as_name(value: Any) -> str:
     """Return a value as a name."""
     text = as_plain(value)
     if not text.strip("$?"):
         raise ProgramError("the name is empty", code="bad-name")
     return text
-
-
-def as_names(value: Any) -> list[str]:
-    """Return a value as names."""
-    return [as_name(member) for member in _members(value, "names")]
 
 
 def as_position(value: Any) -> Literal:

@@ -314,11 +314,7 @@ class Web:
         body: bytes = b"",
         may_follow: Callable[[str], None] = lambda _: None,
     ) -> Reply:
-        """Send a request until there is a reply to it, following redirects.
-
-        Reading is repeated also when its reply is lost (otherwise `Lost`); for writing the caller
-        decides that. Writes follow 307 and 308 only. `may_follow` raises for forbidden redirects.
-        """
+        """Send a request until there is a reply to it, following redirects."""
         until = time.monotonic() + min(self.limits.wait_seconds, max(0.0, self.left_s))
         reading = method in _READING
         for _ in range(_MOST_REDIRECTS + 1):

@@ -9,21 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-__all__ = ["COLUMNS", "TIME", "Column", "columns_of", "columns_page"]
-
 TIME = "datetime64[us, UTC]"
 
 
 class Column(NamedTuple):
-    """One column.
-
-    Attributes:
-        name: Its name.
-        dtype: pandas type, the same in an empty frame. A missing value is NaN in `str` and
-            `float64`, `<NA>` in `Int64` and `boolean`, NaT in times; other types have none.
-        meaning: One line.
-        long: Whether it holds long text and is present only with ``texts=True``.
-    """
+    """One column."""
 
     name: str
     dtype: str

@@ -32,9 +32,7 @@ from reasoningbank.analysis.statistics import (
     t_p,
     tango,
 )
-from reasoningbank.analysis.tables import counted, finite, number
-
-__all__ = ["ArmComparison", "adjust", "compare_arms"]
+from reasoningbank.analysis.tables import counted, jsonable, number
 
 
 @dataclass(frozen=True)
@@ -146,7 +144,7 @@ class ArmComparison:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON-able data; undefined numbers are None."""
-        return {**finite(asdict(self)), "verdict": self.verdict, "resolved": self.resolved,
+        return {**jsonable(asdict(self)), "verdict": self.verdict, "resolved": self.resolved,
                 "sentence": self.sentence()}  # fmt: skip
 
     def _conclusion(self) -> str:

@@ -26,8 +26,6 @@ from reasoningbank.experiment import RunFolder, TrialRecord
 from reasoningbank.experiment.records import Step
 from reasoningbank.trajectory import Event, Trajectory
 
-__all__ = ["MANIFESTS", "OUTCOMES", "Frames", "Problem", "Runs", "load", "write_parquet"]
-
 Runs = str | Path | RunFolder | Iterable[str | Path | RunFolder]
 Row = dict[str, Any]
 
@@ -46,6 +44,12 @@ OUTCOMES = (
     "gold defect",
     "infrastructure error",
 )
+
+#: Columns of trials that a record and its usage hold under the same name.
+_RECORD = ("step", "group", "complexity", "form", "question", "started", "status", "sparql",
+           "judge_seconds", "tries")  # fmt: skip
+_USAGE = ("lm_calls", "cached_calls", "prompt_tokens", "completion_tokens",
+          "cached_prompt_tokens", "tokens", "tool_calls", "seconds", "dollars")  # fmt: skip
 
 
 class Problem(NamedTuple):
@@ -253,52 +257,25 @@ def _trial(record: TrialRecord, arm: Mapping[str, Any], judged: bool) -> Row:
     else:
         outcome = "partly right" if record.f1 > 0 else "wrong rows"
     return {
-        "step": record.step,
-        "group": record.group,
-        "complexity": record.complexity,
-        "form": record.form,
-        "question": record.question,
-        "agent": arm.get("agent"),
-        "lm": arm.get("lm"),
+        **{name: getattr(record, name) for name in _RECORD},
+        **{name: getattr(usage, name) for name in _USAGE},
+        **{name: verdict.get(name) for name in ("n_gold", "n_predicted")},
+        **{name: scores.get(name) for name in ("precision", "recall", "f1")},
+        **{name: getattr(record, name) or None for name in ("memory", "budget", "error", "gold")},
+        **{name: arm.get(name) for name in ("agent", "lm")},
         "model": record.model.get("model"),
-        "memory": record.memory or None,
         "items_shown": len(shown_items(record)),
-        "started": record.started,
-        "status": record.status,
-        "budget": record.budget or None,
-        "error": record.error or None,
         "verdict": verdict.get("status"),
-        "codes": " ".join(_codes(verdict.get("findings"))) or None,
+        "codes": " ".join(str(one["code"]) for one in verdict.get("findings") or ()) or None,
         "reason": verdict.get("reason") or None,
         "outcome": outcome,
         "judged": judged,
         "strict": bool(scores.get("strict")) if judged else None,
         "lenient": bool(scores.get("lenient")) if judged else None,
-        **{name: scores.get(name) for name in ("precision", "recall", "f1")},
-        "n_gold": verdict.get("n_gold"),
-        "n_predicted": verdict.get("n_predicted"),
-        "sparql": record.sparql,
-        "gold": record.gold or None,
-        "lm_calls": usage.lm_calls,
-        "cached_calls": usage.cached_calls,
-        "prompt_tokens": usage.prompt_tokens,
-        "completion_tokens": usage.completion_tokens,
-        "cached_prompt_tokens": usage.cached_prompt_tokens,
-        "tokens": usage.tokens,
-        "tool_calls": usage.tool_calls,
         "turns": usage.iterations,
-        "seconds": usage.seconds,
-        "judge_seconds": record.judge_seconds,
-        "dollars": usage.dollars,
         "attempts": 1 + len(record.rollouts),
-        "tries": record.tries,
         "answer": record.answer or None,
     }
-
-
-def _codes(findings: Any) -> Iterator[str]:
-    for one in findings or ():
-        yield str(one.get("code", "")) if isinstance(one, Mapping) else str(one.code)
 
 
 def _turns(trajectory: Trajectory) -> Iterator[tuple[Event, int]]:
@@ -315,16 +292,9 @@ def _event(trajectory: Trajectory, event: Event, turn: int, *, texts: bool) -> R
     tool = data.get("tool")
     if event.kind == "tool_result" and event.parent is not None:
         tool = trajectory.events[event.parent].data.get("tool")
-    row: Row = {
-        "event": event.index,
-        "kind": event.kind,
-        "turn": turn,
-        "parent": event.parent,
-        "at": event.at,
-        "seconds": event.seconds,
-        "tool": tool,
-        "error": text_of(trajectory.resolve(data.get("error"))),
-    }
+    row: Row = {name: getattr(event, name) for name in ("kind", "parent", "at", "seconds")}
+    error = text_of(trajectory.resolve(data.get("error")))
+    row |= {"event": event.index, "turn": turn, "tool": tool, "error": error}
     if texts:
         row["data"] = json_of(trajectory.resolve(data))
     return row

@@ -15,12 +15,10 @@ from pathlib import PurePath
 from typing import Any, Literal, NamedTuple
 
 from reasoningbank.analysis.memory import MemoryRecords, Origin, code_of, filtered_out
-from reasoningbank.analysis.scores import Plan
+from reasoningbank.analysis.scores import RunPlan
 from reasoningbank.analysis.tables import counted
 from reasoningbank.experiment import TrialRecord
 from reasoningbank.trajectory import Trajectory
-
-__all__ = ["Leak", "LeakKind", "Leakage", "LeakageAudit", "contains_query", "words_of"]
 
 #: own task, own group: the item is based on an attempt at the trial's task, or its group.
 #: evaluation: it is based on a held-out task, or on the group of one.
@@ -131,7 +129,7 @@ class Leakage:
         return {**asdict(self), "sentence": self.sentence()}
 
 
-class _Shown(NamedTuple):
+class _Showing(NamedTuple):
     """One item, or its demonstration, shown to one trial."""
 
     trial: str
@@ -172,7 +170,7 @@ class LeakageAudit:
         self._group_of: dict[str, str] = {}
         self._texts: dict[str, _TaskText] = {}
         self._words: dict[str, str] = {}
-        self._shown: list[_Shown] = []
+        self._shown: list[_Showing] = []
         self._filtered_out: Counter[str] = Counter()
         self._banks: dict[tuple[str, int], dict[str, str]] = defaultdict(dict)
         self._leaks: list[Leak] = []
@@ -243,7 +241,7 @@ class LeakageAudit:
         return origin._replace(group=self._group_of.get(origin.task, ""))
 
     def _by_origin(
-        self, shown: _Shown, origins: Iterable[Origin], groups: set[str]
+        self, shown: _Showing, origins: Iterable[Origin], groups: set[str]
     ) -> Iterator[Leak]:
         for origin in sorted(origins):
             packs = origin.corpus.casefold(), self._corpus.casefold()
@@ -265,7 +263,7 @@ class LeakageAudit:
             if steps and len(stream.steps) == steps
         }
         right |= {(arm, None): made.snapshot for arm, made in self._memory.few_shot.items()}
-        owners = Plan(self._manifest).bank_arms
+        owners = RunPlan(self._manifest).bank_arms
         for (arm, seed), banks in self._banks.items():
             first, *others = banks
             for bank in others:
@@ -289,14 +287,14 @@ class LeakageAudit:
             if item not in known:
                 self._leaks.append(Leak(name, "not recorded", item))
 
-    def _one(self, record: TrialRecord, name: str, item: Mapping[str, Any]) -> _Shown:
+    def _one(self, record: TrialRecord, name: str, item: Mapping[str, Any]) -> _Showing:
         # The question as it was before entity linking added IRIs to its words.
         words = _searchable("\n".join(str(item.get(name) or "") for name in ("text", "question")))
         # The same item is shown many times: its words are kept once.
         words = self._words.setdefault(words, words)
         task = str(item.get("task") or "")
         origin = Origin(task, str(item.get("group") or ""), self._corpus if task else "")
-        return _Shown(
+        return _Showing(
             name, record.key.task, record.group, record.memory,
             str(item.get("id", "")), str(item.get("src") or ""), origin, words,
         )  # fmt: skip
@@ -321,18 +319,7 @@ class LeakageAudit:
 
 
 def words_of(text: str) -> str:
-    """Return the words of a query, or of a text with queries, in the form that is compared.
-
-    Prefix declarations, comments, variables, punctuation and layout are dropped, IRIs cut to their
-    local names, and everything lower-cased, so that layout and variable names do not matter.
-    Braces stay: they separate a short query from the beginning of a longer one.
-
-    Examples:
-        >>> words_of("PREFIX up: <http://e/> SELECT ?p { ?p a up:Protein ; up:mass 7 } # all")
-        ' select { protein mass 7 } '
-        >>> words_of("select ?x where { ?x a <http://e/Protein> . ?x <http://e/mass> 7 }")
-        ' select { protein mass 7 } '
-    """
+    """Return the words of a query, or of a text with queries, in the form that is compared."""
     # A turn's code may contain a query in a one-line string.
     text = re.sub(r"\\[nrt]", "\n", text)
     text = re.sub(r"(?m)(?:^|\s)#[^\r\n]*", " ", text)
@@ -343,15 +330,7 @@ def words_of(text: str) -> str:
 
 
 def contains_query(words: str, gold: str) -> bool:
-    """Return whether a text contains a gold query as a whole query; both as `words_of` returns.
-
-    Examples:
-        >>> gold = words_of("SELECT ?w { ?l e:written ?w FILTER(?w > ?x) }")
-        >>> contains_query(words_of("select ?a { ?b e:written ?a filter(?a > ?c) } limit 5"), gold)
-        False
-        >>> contains_query(words_of("Take select ?a { ?b e:written ?a filter(?a > ?c)\\n}!"), gold)
-        True
-    """
+    """Return whether a text contains a gold query as a whole query; both as `words_of` returns."""
     return re.search(re.escape(gold) + _CONTINUES, words) is not None
 
 

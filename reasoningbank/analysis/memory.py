@@ -14,29 +14,9 @@ from reasoningbank.errors import RecordError
 from reasoningbank.experiment import RunFolder, TrialRecord
 from reasoningbank.experiment.records import Step
 
-__all__ = [
-    "ArmMemory",
-    "BankCounts",
-    "MemoryRecords",
-    "MemoryTally",
-    "MemoryUse",
-    "Origin",
-    "Stream",
-    "StreamMemory",
-    "code_of",
-    "filtered_out",
-    "shown_items",
-]
-
 
 class Origin(NamedTuple):
-    """One experience that an item is based on.
-
-    Attributes:
-        task: Id of the task; empty for hand-written items.
-        group: The task's group.
-        corpus: The task's pack; empty if unknown.
-    """
+    """One experience that an item is based on."""
 
     task: str
     group: str
@@ -60,7 +40,7 @@ class FewShotBank(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Stream:
+class StreamRecord:
     """The steps of one arm in one task permutation, from the first on."""
 
     arm: str
@@ -90,7 +70,7 @@ class MemoryRecords:
         damaged_steps: Step files that cannot be read, and why.
     """
 
-    streams: tuple[Stream, ...] = ()
+    streams: tuple[StreamRecord, ...] = ()
     banks: Mapping[str, BankCounts] = field(default_factory=dict)
     origins: Mapping[tuple[str, str], frozenset[Origin]] = field(default_factory=dict)
     few_shot: Mapping[str, FewShotBank] = field(default_factory=dict)
@@ -135,7 +115,7 @@ class MemoryRecords:
                 lost.append((path, f"is not a note of a bank ({error!r})"))
         return cls(
             streams=tuple(
-                Stream(arm, permutation, tuple(made[at] for at in sorted(made)))
+                StreamRecord(arm, permutation, tuple(made[at] for at in sorted(made)))
                 for (arm, permutation), made in sorted(steps.items())
             ),
             banks={
@@ -269,12 +249,7 @@ class _Shown(NamedTuple):
 
 
 class MemoryTally:
-    """Takes the trials of a run one at a time and reports what memory did.
-
-    Args:
-        manifest: The run's manifest.
-        memory: The run's banks and streams.
-    """
+    """Takes the trials of a run one at a time and reports what memory did."""
 
     def __init__(
         self, manifest: Mapping[str, Any] | None = None, memory: MemoryRecords | None = None
@@ -298,12 +273,8 @@ class MemoryTally:
         self._trials[record.key.arm].append(shown)
 
     def finish(self, arms: Iterable[str] = ()) -> tuple[ArmMemory, ...]:
-        """Return the arms that have a memory.
-
-        Args:
-            arms: Their order; others follow.
-        """
-        streams: dict[str, list[Stream]] = defaultdict(list)
+        """Return the arms that have a memory."""
+        streams: dict[str, list[StreamRecord]] = defaultdict(list)
         for stream in self._memory.streams:
             streams[stream.arm].append(stream)
         found = []
@@ -326,7 +297,7 @@ class MemoryTally:
             )
         return tuple(found)
 
-    def _learned(self, stream: Stream) -> StreamMemory:
+    def _learned(self, stream: StreamRecord) -> StreamMemory:
         steps = stream.steps
         return replace(
             self._bank(stream.snapshots[-1] if stream.snapshots else ""),

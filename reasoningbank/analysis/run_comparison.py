@@ -12,11 +12,10 @@ from reasoningbank.agents import asks_model
 from reasoningbank.analysis.comparison import ArmComparison, adjust, compare_arms
 from reasoningbank.analysis.leakage import LeakageAudit
 from reasoningbank.analysis.memory import MemoryRecords
-from reasoningbank.analysis.scores import Metric, Plan, Score, Unit, metric_of, unit_of
+from reasoningbank.analysis.scores import Metric, RunPlan, Score, Unit, metric_of, unit_of
+from reasoningbank.analysis.tables import jsonable
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment import RunFolder, TrialRecord, parse_experiment
-
-__all__ = ["RunComparison", "compare_runs"]
 
 #: Settings of a whole experiment that can make a difference.
 _SHARED_SETTINGS = ("budget", "mode", "endpoint")
@@ -54,7 +53,7 @@ class RunComparison:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON-able data."""
-        return {**self.__dict__, "comparisons": [c.to_json() for c in self.comparisons]}
+        return {name: jsonable(value) for name, value in vars(self).items()}
 
 
 class _Task(NamedTuple):
@@ -76,7 +75,7 @@ class _Task(NamedTuple):
         return ""
 
 
-class _Run:
+class _ComparedRun:
     """The held-out trials of a run, by arm, with what is needed to compare it."""
 
     def __init__(self, folder: RunFolder) -> None:
@@ -91,7 +90,7 @@ class _Run:
         with suppress(UsageError):
             # Fills in the defaults that an older manifest leaves out.
             self.experiment = parse_experiment(self.experiment).model_dump(mode="json")
-        self.plan = Plan(manifest)
+        self.plan = RunPlan(manifest)
         self.scores: dict[str, list[Score]] = defaultdict(list)
         self.tasks: dict[str, _Task] = {}
         self.damaged = self.streamed = 0
@@ -161,8 +160,8 @@ def compare_runs(
     Raises:
         UsageError: If a run or arm is missing, the runs share no task, or a shared task differs.
     """
-    one = _Run(first)
-    two = one if second.path.resolve() == first.path.resolve() else _Run(second)
+    one = _ComparedRun(first)
+    two = one if second.path.resolve() == first.path.resolve() else _ComparedRun(second)
     if one.name == two.name and one is not two:
         one.name, two.name = str(first.path), str(second.path)
     metric, unit = metric or metric_of(one.manifest), unit or unit_of(one.manifest)
@@ -200,7 +199,7 @@ def compare_runs(
     )
 
 
-def _missing(one: _Run, two: _Run, name: str, other: str) -> int:
+def _missing(one: _ComparedRun, two: _ComparedRun, name: str, other: str) -> int:
     """Return how many planned trials on the shared tasks are not on disk yet."""
     if name not in one.plan.tasks or other not in two.plan.tasks:
         return 0
@@ -214,7 +213,7 @@ def _missing(one: _Run, two: _Run, name: str, other: str) -> int:
 
 
 def _pairs(
-    one: _Run, two: _Run, arm: str | None, against: str | None
+    one: _ComparedRun, two: _ComparedRun, arm: str | None, against: str | None
 ) -> tuple[list[tuple[str, str]], tuple[str, ...]]:
     if arm is None:
         if against is not None:
@@ -244,7 +243,7 @@ def _pairs(
     return [(arm, against)], ()
 
 
-def _check_tasks(one: _Run, two: _Run, shared: Sequence[str]) -> list[str]:
+def _check_tasks(one: _ComparedRun, two: _ComparedRun, shared: Sequence[str]) -> list[str]:
     differing = [p for p in ("corpus", "store") if one.hashes.get(p) != two.hashes.get(p)]
     if not differing:
         return []
@@ -276,7 +275,7 @@ def _check_tasks(one: _Run, two: _Run, shared: Sequence[str]) -> list[str]:
     return notes
 
 
-def _differences(one: _Run, two: _Run, arm: str, against: str) -> list[str]:
+def _differences(one: _ComparedRun, two: _ComparedRun, arm: str, against: str) -> list[str]:
     notes = []
     pair = arm if arm == against else f"{arm} and {against}"
     mine, theirs = one.arm(arm), two.arm(against)

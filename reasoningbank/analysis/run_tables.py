@@ -7,26 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from reasoningbank.analysis.comparison import ArmComparison
 from reasoningbank.analysis.memory import ArmMemory, StreamMemory
 from reasoningbank.analysis.summary import ArmSummary, Online, RunSummary
-from reasoningbank.analysis.tables import Cells, Table, counts, ends, number, pair, share
+from reasoningbank.analysis.tables import Cells, TextTable, counts, ends, number, pair, share
 from reasoningbank.judge import Agreement
-
-__all__ = [
-    "AGREEMENT",
-    "STATUSES",
-    "agreement_cells",
-    "arm_table",
-    "bank_table",
-    "comparison_table",
-    "judge_table",
-    "learning_table",
-    "pass_table",
-    "rejected_table",
-    "sampled_table",
-    "score_cell",
-    "stream_judge_table",
-    "stream_table",
-    "use_table",
-]
 
 STATUSES = ("submitted", "fallback", "exhausted", "refused", "error")
 
@@ -64,17 +46,8 @@ _SHOWN = ("arm", "n", "tasks", "seeds", "score", "95% CI", "row F1", "ran", "s m
 
 def arm_table(
     summary: RunSummary, columns: Sequence[str] = _SHOWN, title: str = "arms on held-out tasks"
-) -> Table:
-    """Return one row per arm.
-
-    Args:
-        summary: The run.
-        columns: Headers, in their order: those of the default, ``interval by``, ``lm calls``,
-            ``cached calls``, ``dollars``, ``retried``, ``right``, ``ended``, ``seconds`` and
-            ``tokens`` (median and p95), a status of attempts, and ``passes`` for pass@k and pass^k
-            with the largest k.
-        title: What it shows.
-    """
+) -> TextTable:
+    """Return one row per arm."""
     most = max((p.k for arm in summary.arms for p in arm.passes), default=1)
     passes = (f"pass@{most}", f"pass^{most}") if most > 1 else ()
     named = {"score": (summary.metric,), "passes": passes}
@@ -90,12 +63,12 @@ def arm_table(
 
     headers = [name for column in columns for name in named.get(column, (column,))]
     rows = [tuple(c for column in columns for c in cells(arm, column)) for arm in summary.arms]
-    return Table(title, tuple(headers), rows)
+    return TextTable(title, tuple(headers), rows)
 
 
 def comparison_table(
     comparisons: Sequence[ArmComparison], title: str, *, narrow: bool = False
-) -> Table:
+) -> TextTable:
     """Return one row per comparison; the names of both arms share a column if `narrow`."""
     names = ("arms",) if narrow else ("first", "second")
     headers = (*names, "tasks", "difference", "95% CI", "p", "Holm", "verdict")
@@ -111,10 +84,10 @@ def comparison_table(
         )
         for c in comparisons
     ]
-    return Table(title, headers, rows)
+    return TextTable(title, headers, rows)
 
 
-def pass_table(arms: Sequence[ArmSummary]) -> Table:
+def pass_table(arms: Sequence[ArmSummary]) -> TextTable:
     """Return pass@k and pass^k of every arm with several runs per task."""
     headers = ("arm", "k", "tasks", "pass@k: one of k right", "pass^k: all k right")
     rows = [
@@ -122,17 +95,17 @@ def pass_table(arms: Sequence[ArmSummary]) -> Table:
         for arm in arms
         for p in arm.passes
     ]
-    return Table("several runs per task", headers, rows)
+    return TextTable("several runs per task", headers, rows)
 
 
-def judge_table(arms: Sequence[ArmSummary]) -> Table:
+def judge_table(arms: Sequence[ArmSummary]) -> TextTable:
     """Return how other judges agree with the execution judge, by arm."""
     rows = [
         (name, arm.arm, *agreement_cells(found))
         for arm in arms
         for name, found in arm.judges.items()
     ]
-    return Table("judges against the execution judge", ("judge", "arm", *AGREEMENT), rows)
+    return TextTable("judges against the execution judge", ("judge", "arm", *AGREEMENT), rows)
 
 
 def agreement_cells(found: Agreement) -> Cells:
@@ -157,7 +130,7 @@ def score_cell(arm: ArmSummary) -> str:
     return f"{arm.strict} ({rate})" if arm.metric == "strict" else rate
 
 
-def sampled_table(arms: Sequence[ArmSummary]) -> Table:
+def sampled_table(arms: Sequence[ArmSummary]) -> TextTable:
     """Return the results of choosing among several attempts."""
     headers = ("arm", "trials", "attempts", "each right", "chosen right", "any right",
                "tokens spent / target", "least")  # fmt: skip
@@ -171,10 +144,10 @@ def sampled_table(arms: Sequence[ArmSummary]) -> Table:
         for arm in arms
         if (s := arm.sampled)
     ]
-    return Table("several attempts per task, one chosen", headers, rows)
+    return TextTable("several attempts per task, one chosen", headers, rows)
 
 
-def stream_table(online: Online) -> Table:
+def stream_table(online: Online) -> TextTable:
     """Return the learning streams: the mean so far after each quarter."""
     headers = ("arm in its stream", "n", "task permutations", online.arms[0].metric, "95% CI",
                "after 1/4", "1/2", "3/4", "all")  # fmt: skip
@@ -184,17 +157,17 @@ def stream_table(online: Online) -> Table:
         quarters = tuple(map(number, curve.quarters)) if curve else ("-",) * 4
         mean = (number(arm.mean.rate), ends(arm.mean.low, arm.mean.high))
         rows.append((arm.arm, str(arm.judged), str(arm.seeds), *mean, *quarters))
-    return Table("learning streams (not part of any comparison above)", headers, rows)
+    return TextTable("learning streams (not part of any comparison above)", headers, rows)
 
 
-def stream_judge_table(online: Online) -> Table:
+def stream_judge_table(online: Online) -> TextTable:
     """Return how other judges agree with the execution judge over all attempts of streams."""
     rows = [(name, *agreement_cells(found)) for name, found in online.judges.items()]
     title = "judges of the streams' attempts against the execution judge"
-    return Table(title, ("judge of streams", *AGREEMENT), rows)
+    return TextTable(title, ("judge of streams", *AGREEMENT), rows)
 
 
-def use_table(arms: Sequence[ArmMemory]) -> Table:
+def use_table(arms: Sequence[ArmMemory]) -> TextTable:
     """Return what memory showed to trials, and its cost."""
     headers = ("memory of", "over", "source", "trials", "items shown", "no item shown",
                "demonstrations", "filtered out", "tokens shown", "s of retrieval")  # fmt: skip
@@ -212,10 +185,10 @@ def use_table(arms: Sequence[ArmMemory]) -> Table:
         for arm in arms
         for where, use in arm.uses
     ]
-    return Table("memory: items and cost per trial, median (p95)", headers, rows)
+    return TextTable("memory: items and cost per trial, median (p95)", headers, rows)
 
 
-def bank_table(arms: Sequence[ArmMemory]) -> Table:
+def bank_table(arms: Sequence[ArmMemory]) -> TextTable:
     """Return the banks at the end, and what happened to the distilled items."""
     headers = ("bank of", "permutation", "steps", "items at the end", "superseded", "retired",
                "stored", "merged", "rejected")  # fmt: skip
@@ -233,10 +206,10 @@ def bank_table(arms: Sequence[ArmMemory]) -> Table:
                     *map(str, (*rest, sum(bank.rejected.values()))),
                 )
             )
-    return Table("banks", headers, rows)
+    return TextTable("banks", headers, rows)
 
 
-def learning_table(arms: Sequence[ArmMemory]) -> Table:
+def learning_table(arms: Sequence[ArmMemory]) -> TextTable:
     """Return the cost of each stream's learning steps besides their trials."""
     headers = ("learning of", "permutation", "tokens per step", "s per step", "last snapshot")
     rows = [
@@ -251,13 +224,13 @@ def learning_table(arms: Sequence[ArmMemory]) -> Table:
         for bank in arm.banks
         if bank.steps
     ]
-    return Table("cost of a learning step, median (p95)", headers, rows)
+    return TextTable("cost of a learning step, median (p95)", headers, rows)
 
 
-def rejected_table(arms: Sequence[ArmMemory]) -> Table:
+def rejected_table(arms: Sequence[ArmMemory]) -> TextTable:
     """Return why distilled items were not stored, one row per reason, most frequent first."""
     rows = [(arm.arm, reason, str(n)) for arm in arms for reason, n in arm.rejected.items()]
-    return Table("distilled and not stored", ("arm", "reason", "items"), rows)
+    return TextTable("distilled and not stored", ("arm", "reason", "items"), rows)
 
 
 def _permutation(bank: StreamMemory) -> str:

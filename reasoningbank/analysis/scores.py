@@ -14,26 +14,6 @@ from reasoningbank.experiment import Experiment, TrialRecord, parse_experiment
 from reasoningbank.experiment.config import bank_arm, control_of, seeds_of
 from reasoningbank.judge import rule_verdict
 
-__all__ = [
-    "BINARY",
-    "Metric",
-    "Opinions",
-    "Plan",
-    "Score",
-    "Unit",
-    "average",
-    "by_permutation",
-    "held_out",
-    "in_stream",
-    "longest",
-    "metric_of",
-    "one_run_each",
-    "pooled_rate",
-    "scores",
-    "unit_of",
-    "values_by_task",
-]
-
 Metric = Literal["strict", "lenient", "f1"]
 Unit = Literal["task", "group"]
 
@@ -42,13 +22,7 @@ BINARY: frozenset[Metric] = frozenset({"strict", "lenient"})
 
 
 class Opinions(NamedTuple):
-    """The judges' opinions on one attempt.
-
-    Attributes:
-        strict: Whether the execution judge found a strict match.
-        others: Other judges: name and whether it is a success. ``rule`` is the rule that a query
-            which ran and returned rows is right.
-    """
+    """The judges' opinions on one attempt."""
 
     strict: bool
     others: tuple[tuple[str, bool], ...]
@@ -198,10 +172,7 @@ def by_permutation(trials: Iterable[Score]) -> dict[int, list[Score]]:
 
 
 def longest(lengths: Mapping[int, int]) -> set[int]:
-    """Return the permutations that are as long as the longest one.
-
-    Means of shorter ones cover only the beginning of a stream.
-    """
+    """Return the permutations that are as long as the longest one."""
     most = max(lengths.values(), default=0)
     return {permutation for permutation, length in lengths.items() if length == most}
 
@@ -212,17 +183,7 @@ def one_run_each(values: Mapping[str, Sequence[float]]) -> bool:
 
 
 def average(trials: Sequence[Score], metric: Metric, unit: Unit) -> Interval:
-    """Return the mean over tasks of the mean over a task's runs, with a 95% CI.
-
-    With one run per task a binary metric has Wilson's interval. Otherwise tasks (or groups) are
-    resampled, since runs of one task are not independent. In a learning stream the replicate is a
-    task permutation: Student's interval over permutations, and none with one permutation.
-
-    Args:
-        trials: Trials of one arm.
-        metric: The metric.
-        unit: What is resampled.
-    """
+    """Return the mean over tasks of the mean over a task's runs, with a 95% CI."""
     values = values_by_task(trials, metric)
     if in_stream(trials):
         streams = by_permutation(t for t in trials if t.fate == "judged").values()
@@ -257,15 +218,8 @@ def unit_of(manifest: Mapping[str, Any] | None) -> Unit:
     return "group" if _experiment(manifest).get("unit") == "group" else "task"
 
 
-class Plan:
-    """What a run's manifest plans for its arms; empty without a readable experiment.
-
-    Attributes:
-        tasks: By arm, its held-out tasks and the number of seeds.
-        streams: By arm, the number of its trials in learning streams.
-        controls: By arm, the arm that differs only in memory; None if the arms are unknown.
-        bank_arms: By arm, the arm whose bank it uses.
-    """
+class RunPlan:
+    """What a run's manifest plans for its arms; empty without a readable experiment."""
 
     def __init__(self, manifest: Mapping[str, Any] | None) -> None:
         manifest = manifest or {}

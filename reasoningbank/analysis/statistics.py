@@ -14,30 +14,6 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-__all__ = [
-    "ALPHA",
-    "Interval",
-    "LearningCurve",
-    "McNemar",
-    "UnitMean",
-    "bootstrap_mean",
-    "clopper_pearson",
-    "detectable_mcnemar",
-    "detectable_mean",
-    "holm",
-    "learning_curve",
-    "mcnemar_midp",
-    "mcnemar_power",
-    "median_and_p95",
-    "pass_all_k",
-    "pass_at_k",
-    "sign_flip_p",
-    "t_mean",
-    "t_p",
-    "tango",
-    "wilson",
-]
-
 #: Level of every test, and the power for detectable differences.
 ALPHA, POWER = 0.05, 0.8
 #: Resamples of a bootstrap or a randomisation test.
@@ -72,17 +48,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class UnitMean:
-    """A mean over units with its confidence interval.
-
-    Attributes:
-        value: The mean; NaN without units.
-        low: Lower bound; NaN where no interval can be given.
-        high: Upper bound.
-        sd: Standard deviation between units; NaN below two units.
-        units: Number of units.
-        method: Name of the method.
-        deviating: For the exact bound: units that differ from the most common value.
-    """
+    """A mean over units with its confidence interval."""
 
     value: float
     low: float
@@ -261,15 +227,7 @@ def bootstrap_mean(
 
 
 def t_mean(values: Sequence[float], confidence: float = 0.95) -> UnitMean:
-    """Return the mean of a few replicates with Student's interval.
-
-    One replicate, or replicates that are all equal, give no interval.
-
-    Examples:
-        >>> m = t_mean([0.1, 0.2, 0.3])
-        >>> round(m.value, 3), round(m.low, 3), round(m.high, 3)
-        (0.2, -0.048, 0.448)
-    """
+    """Return the mean of a few replicates with Student's interval."""
     data = np.asarray(values, dtype=float)
     n = len(data)
     mean = float(data.mean()) if n else math.nan
@@ -281,12 +239,7 @@ def t_mean(values: Sequence[float], confidence: float = 0.95) -> UnitMean:
 
 
 def t_p(differences: Sequence[float]) -> float:
-    """Return the two-sided p-value of the paired t test; NaN without spread.
-
-    Examples:
-        >>> round(t_p([0.1, 0.2, 0.3]), 4)
-        0.0742
-    """
+    """Return the two-sided p-value of the paired t test; NaN without spread."""
     data = np.asarray(differences, dtype=float)
     if len(data) < 2 or not data.std(ddof=1) > _EQUAL:
         return math.nan
@@ -294,22 +247,7 @@ def t_p(differences: Sequence[float]) -> float:
 
 
 def sign_flip_p(differences: Sequence[float], seed: int = 0) -> float:
-    """Return the two-sided p-value of the randomisation test of paired differences.
-
-    Under the null hypothesis each unit's difference could have either sign. All signs are tried if
-    there are at most 9,999 combinations; otherwise as many are drawn. The test is exact (Fisher
-    1935; Ernst 2004), and conservative for tied differences.
-
-    Args:
-        differences: One difference (or sum of differences) per unit.
-        seed: Seed of the draws.
-
-    Examples:
-        >>> sign_flip_p([0.5, 0.2, 0.3, 0.1, 0.4, 0.6])
-        0.03125
-        >>> sign_flip_p([0.0, 0.0])
-        1.0
-    """
+    """Return the two-sided p-value of the randomisation test of paired differences."""
     data = np.asarray(differences, dtype=float)
     data = data[np.abs(data) > _EQUAL]
     n = len(data)
@@ -371,22 +309,7 @@ def mcnemar_midp(first: Sequence[bool], second: Sequence[bool]) -> McNemar:
 
 
 def tango(only_first: int, only_second: int, n: int, confidence: float = 0.95) -> Interval:
-    """Return the difference of two paired rates with Tango's score interval (1998).
-
-    It is the set of differences that McNemar's score test does not reject: it stays within
-    [-1, 1] and has a width even if no task separates the arms.
-
-    Args:
-        only_first: Tasks that only the first arm solved.
-        only_second: Tasks that only the second arm solved.
-        n: All tasks.
-        confidence: Level of the interval.
-
-    Examples:
-        >>> i = tango(1, 7, 21)
-        >>> round(i.rate, 3), round(i.low, 3), round(i.high, 3)
-        (-0.286, -0.517, -0.026)
-    """
+    """Return the difference of two paired rates with Tango's score interval (1998)."""
     if min(only_first, only_second) < 0 or only_first + only_second > n:
         raise ValueError("the discordant tasks must be among the n tasks")
     if n == 0:
@@ -410,18 +333,7 @@ def tango(only_first: int, only_second: int, n: int, confidence: float = 0.95) -
 
 
 def mcnemar_power(n: int, discordance: float, effect: float, alpha: float = ALPHA) -> float:
-    """Return the exact power of the two-sided mid-p McNemar test.
-
-    Args:
-        n: Tasks.
-        discordance: Share of tasks that only one of the arms solves, in [0, 1].
-        effect: Difference of the two rates; at most `discordance`.
-        alpha: Level of the test.
-
-    Examples:
-        >>> round(mcnemar_power(20, 0.4, 0.3), 3)
-        0.583
-    """
+    """Return the exact power of the two-sided mid-p McNemar test."""
     if not abs(effect) <= discordance <= 1:
         raise ValueError("effect must be at most discordance, and discordance at most 1")
     if n == 0 or discordance == 0:
@@ -442,25 +354,7 @@ def mcnemar_power(n: int, discordance: float, effect: float, alpha: float = ALPH
 def detectable_mcnemar(
     n: int, discordance: float, *, alpha: float = ALPHA, power: float = POWER
 ) -> float | None:
-    """Return the smallest difference of rates that the mid-p McNemar test detects.
-
-    Power is computed at the observed discordance, never at the observed difference, which would
-    only restate the p-value (Hoenig and Heisey 2001).
-
-    Args:
-        n: Tasks.
-        discordance: Share of tasks that only one of the arms solves. A larger difference is
-            assumed to come without any lost task.
-        alpha: Level of the test.
-        power: How often the difference should be detected.
-
-    Returns:
-        The difference; None if no difference would be detected so often.
-
-    Examples:
-        >>> round(detectable_mcnemar(20, 0.4), 2), detectable_mcnemar(4, 0.4)
-        (0.36, None)
-    """
+    """Return the smallest difference of rates that the mid-p McNemar test detects."""
 
     def missing(effect: float) -> float:
         return mcnemar_power(n, max(discordance, effect), effect, alpha) - power
@@ -471,22 +365,7 @@ def detectable_mcnemar(
 def detectable_mean(
     n: int, sd: float, *, largest: float = 1.0, alpha: float = ALPHA, power: float = POWER
 ) -> float | None:
-    """Return the smallest mean paired difference that Student's t test detects (Cohen 1988).
-
-    Args:
-        n: Units: tasks, groups or task permutations.
-        sd: Standard deviation of the units' differences.
-        largest: Largest possible difference.
-        alpha: Level of the test.
-        power: How often the difference should be detected.
-
-    Returns:
-        The difference; None if none up to `largest` would be detected so often, or without spread.
-
-    Examples:
-        >>> round(detectable_mean(34, 1.0), 2)
-        0.5
-    """
+    """Return the smallest mean paired difference that Student's t test detects (Cohen 1988)."""
     if n < 2 or not sd > 0:
         return None
     critical = float(scipy.stats.t.ppf(1 - alpha / 2, n - 1))
@@ -501,28 +380,13 @@ def detectable_mean(
 
 
 def pass_at_k(runs: int, successes: int, k: int) -> float:
-    """Return the unbiased estimate that one of `k` runs succeeds (Chen et al. 2021).
-
-    Args:
-        runs: Runs of the task, at least `k`.
-        successes: The successful ones among them.
-        k: Number of runs drawn.
-
-    Examples:
-        >>> pass_at_k(3, 1, 2)
-        0.6666666666666667
-    """
+    """Return the unbiased estimate that one of `k` runs succeeds (Chen et al. 2021)."""
     _check_runs(runs, successes, k)
     return 1 - math.comb(runs - successes, k) / math.comb(runs, k)
 
 
 def pass_all_k(runs: int, successes: int, k: int) -> float:
-    """Return the unbiased estimate that `k` of `k` runs succeed: pass^k (Yao et al. 2024).
-
-    Examples:
-        >>> pass_all_k(3, 2, 2)
-        0.3333333333333333
-    """
+    """Return the unbiased estimate that `k` of `k` runs succeed: pass^k (Yao et al. 2024)."""
     _check_runs(runs, successes, k)
     return math.comb(successes, k) / math.comb(runs, k)
 

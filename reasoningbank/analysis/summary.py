@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from reasoningbank.analysis.comparison import ArmComparison, adjust, compare_arms
@@ -18,7 +18,7 @@ from reasoningbank.analysis.memory import ArmMemory, MemoryRecords, MemoryTally
 from reasoningbank.analysis.scores import (
     BINARY,
     Metric,
-    Plan,
+    RunPlan,
     Score,
     Unit,
     average,
@@ -39,33 +39,15 @@ from reasoningbank.analysis.statistics import (
     pass_all_k,
     pass_at_k,
 )
-from reasoningbank.analysis.tables import finite
+from reasoningbank.analysis.tables import jsonable
 from reasoningbank.experiment import RunFolder, TrialRecord
 from reasoningbank.experiment.manifest import CodeChange, code_changes
 from reasoningbank.judge import Agreement, agreement
 
-__all__ = [
-    "ArmSummary",
-    "Online",
-    "Passes",
-    "RunSummary",
-    "Sampled",
-    "learning_curves",
-    "summarise",
-    "summarise_run",
-]
-
 
 @dataclass(frozen=True)
 class Passes:
-    """Several runs of a task.
-
-    Attributes:
-        k: Runs.
-        tasks: Tasks with at least `k` judged runs, over which the two rates are averaged.
-        one: pass@k: at least one of k runs is right.
-        all: pass^k: all of k runs are right.
-    """
+    """Several runs of a task."""
 
     k: int
     tasks: int
@@ -74,21 +56,8 @@ class Passes:
 
 
 @dataclass(frozen=True)
-class Sampled:
-    """Trials with several attempts, one of which was chosen.
-
-    In a token-matched control, trials for which one attempt sufficed count too.
-
-    Attributes:
-        trials: Such trials that are judged.
-        attempts: All their attempts, including the chosen ones.
-        each: Share of attempts that are strict matches, averaged over trials.
-        any: Share of trials with at least one: the result of the best possible choice.
-        chosen: Share of trials whose chosen attempt is one.
-        spent: Tokens spent divided by the tokens of the reference arm on the same tasks, both
-            summed; None outside token-matched controls.
-        least: The same for the trial with the smallest ratio.
-    """
+class SampledTrials:
+    """Trials with several attempts, one of which was chosen."""
 
     trials: int
     attempts: int
@@ -166,15 +135,10 @@ class ArmSummary:
     cached_calls: int
     retried: int
     passes: tuple[Passes, ...]
-    sampled: Sampled | None
+    sampled: SampledTrials | None
     judges: Mapping[str, Agreement]
     best_case: float
     worst_case: float
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as JSON-able data; undefined numbers are None."""
-        judges = {name: found.to_json() for name, found in self.judges.items()}
-        return {**finite(asdict(self)), "judges": judges}
 
 
 @dataclass(frozen=True)
@@ -204,17 +168,6 @@ class Online:
     judges: Mapping[str, Agreement]
     errors: int = 0
     defective: int = 0
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as JSON-able data; undefined numbers are None."""
-        return {
-            "arms": [arm.to_json() for arm in self.arms],
-            "curves": {name: finite(asdict(curve)) for name, curve in self.curves.items()},
-            "comparisons": [found.to_json() for found in self.comparisons],
-            "judges": {name: found.to_json() for name, found in self.judges.items()},
-            "errors": self.errors,
-            "defective": self.defective,
-        }
 
 
 @dataclass(frozen=True)
@@ -270,20 +223,7 @@ class RunSummary:
 
     def to_json(self) -> dict[str, Any]:
         """Return the summary as JSON-able data; undefined numbers are None."""
-        return {
-            "leakage": self.leakage.to_json(),
-            "arms": [arm.to_json() for arm in self.arms],
-            "metric": self.metric,
-            "unit": self.unit,
-            "comparison": self.comparison.to_json() if self.comparison else None,
-            "claims": [claim.to_json() for claim in self.claims],
-            "waiting": [list(pair) for pair in self.waiting],
-            "others": [other.to_json() for other in self.others],
-            "online": self.online.to_json() if self.online else None,
-            "memory": [finite(asdict(arm)) for arm in self.memory],
-            "code": [change._asdict() for change in self.code],
-            "replaced": dict(self.replaced),
-        }
+        return {one.name: jsonable(getattr(self, one.name)) for one in fields(self)}
 
 
 def summarise(
@@ -315,7 +255,7 @@ def summarise(
     audit, tally, plan = (
         LeakageAudit(manifest, memory),
         MemoryTally(manifest, memory),
-        Plan(manifest),
+        RunPlan(manifest),
     )
     by_arm: dict[str, list[Score]] = {name: [] for name in arms}
     for record in records:
@@ -467,7 +407,7 @@ def _passes(judged: Sequence[Score], metric: Metric) -> tuple[Passes, ...]:
     return tuple(found)
 
 
-def _sampled(judged: Sequence[Score]) -> Sampled | None:
+def _sampled(judged: Sequence[Score]) -> SampledTrials | None:
     tries = [
         [t.strict > 0, *(other.strict for other in t.rollouts if other is not None)]
         for t in judged
@@ -477,7 +417,7 @@ def _sampled(judged: Sequence[Score]) -> Sampled | None:
         return None
     matched = [(t.tokens, t.tokens_wanted) for t in judged if t.tokens_wanted]
     wanted = sum(most for _, most in matched)
-    return Sampled(
+    return SampledTrials(
         trials=len(tries),
         attempts=sum(map(len, tries)),
         each=math.fsum(sum(one) / len(one) for one in tries) / len(tries),
@@ -501,7 +441,7 @@ def _agreements(judged: Iterable[Score], *, rule_alone: bool = False) -> dict[st
 
 
 def _summarise_streams(
-    by_arm: Mapping[str, Sequence[Score]], metric: Metric, unit: Unit, plan: Plan
+    by_arm: Mapping[str, Sequence[Score]], metric: Metric, unit: Unit, plan: RunPlan
 ) -> Online | None:
     everything = [trial for trials in by_arm.values() for trial in trials]
     streams = {name: _whole(trials) for name, trials in by_arm.items() if trials}

@@ -1,6 +1,6 @@
 """Tables of text, rendered as tab-separated text, Markdown and HTML; and the text of their cells.
 
-Commands, the HTML report and the generated pages of the documentation show the same `Table`.
+Commands, the HTML report and the generated pages of the documentation show the same `TextTable`.
 """
 
 from __future__ import annotations
@@ -10,31 +10,8 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple
-
-__all__ = [
-    "Cells",
-    "Html",
-    "Table",
-    "counted",
-    "counts",
-    "element",
-    "ends",
-    "escaped",
-    "finite",
-    "html_section",
-    "html_table",
-    "joined",
-    "json_of",
-    "markdown",
-    "number",
-    "pair",
-    "plain",
-    "share",
-    "text_of",
-    "titled",
-    "typeset",
-]
 
 Cells = tuple[str, ...]
 
@@ -44,14 +21,8 @@ _UNFIT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uff
 _VOID = frozenset({"br", "hr", "img", "input", "link", "meta"})
 
 
-class Table(NamedTuple):
-    """A table of text; a dash marks what was not measured.
-
-    Attributes:
-        title: What it shows.
-        headers: Names of its columns.
-        rows: Its rows.
-    """
+class TextTable(NamedTuple):
+    """A table of text; a dash marks what was not measured."""
 
     title: str
     headers: Cells
@@ -64,15 +35,8 @@ class Html(str):
     __slots__ = ()
 
 
-def markdown(table: Table) -> str:
-    """Return a table as Markdown, numbers aligned right.
-
-    Examples:
-        >>> print(markdown(Table("", ("arm", "n"), [("a|b", "12")])))
-        | arm | n |
-        | --- | ---: |
-        | a\\|b | 12 |
-    """
+def markdown(table: TextTable) -> str:
+    """Return a table as Markdown, numbers aligned right."""
     numeric = [
         all(row[column].lstrip("+-")[:1].isdigit() or row[column] == "-" for row in table.rows)
         for column in range(len(table.headers))
@@ -85,20 +49,13 @@ def markdown(table: Table) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-def titled(table: Table) -> str:
+def titled(table: TextTable) -> str:
     """Return a table as Markdown under its title."""
     return f"{_capital(table.title)}:\n\n{markdown(table)}"
 
 
-def html_section(made: Table, *notes: str, left: int = 1, wide: bool = False) -> list[Html]:
-    """Return a table as HTML under its title, with notes below it; nothing without rows.
-
-    Args:
-        made: The table.
-        notes: Sentences below it.
-        left: Number of leading columns that are not numbers.
-        wide: Whether it may be wider than the text.
-    """
+def html_section(made: TextTable, *notes: str, left: int = 1, wide: bool = False) -> list[Html]:
+    """Return a table as HTML under its title, with notes below it; nothing without rows."""
     if not made.rows:
         return []
     rows = ([typeset(cell) for cell in row] for row in made.rows)
@@ -138,20 +95,7 @@ def html_table(
 
 
 def element(name: str, *children: object, **attributes: object) -> Html:
-    """Return an HTML element; everything that is not `Html` is escaped.
-
-    Args:
-        name: Its tag.
-        children: Its content; None is left out.
-        attributes: Its attributes; ``class_`` is ``class``, ``aria_label`` is ``aria-label``.
-            True gives an attribute without a value; None and False leave it out.
-
-    Examples:
-        >>> element("p", "a < b", element("b", "!"), class_='"x"')
-        '<p class="&quot;x&quot;">a &lt; b<b>!</b></p>'
-        >>> element("input", disabled=True, value=None)
-        '<input disabled>'
-    """
+    """Return an HTML element; everything that is not `Html` is escaped."""
     given = "".join(
         f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{escaped(value)}"')
         for key, value in attributes.items()
@@ -185,84 +129,55 @@ def typeset(cell: str) -> str:
 
 
 def number(value: float | None, places: int = 2, sign: str = "") -> str:
-    """Return a number, or a dash for none.
-
-    Examples:
-        >>> number(1.25, 1), number(None, 1), number(float("nan"), 0), number(0.5, sign="+")
-        ('1.2', '-', '-', '+0.50')
-    """
+    """Return a number, or a dash for none."""
     return "-" if value is None or math.isnan(value) else f"{value:{sign}.{places}f}"
 
 
 def share(value: float) -> str:
-    """Return a share in per cent, or a dash for none.
-
-    Examples:
-        >>> share(0.254), share(float("nan"))
-        ('25%', '-')
-    """
+    """Return a share in per cent, or a dash for none."""
     return "-" if math.isnan(value) else f"{value:.0%}"
 
 
 def pair(found: tuple[float, float], places: int) -> str:
-    """Return a median with its 95th percentile in brackets.
-
-    Examples:
-        >>> pair((1.0, 2500.5), 1)
-        '1.0 (2500.5)'
-    """
+    """Return a median with its 95th percentile in brackets."""
     median, p95 = found
     return "-" if math.isnan(median) else f"{median:.{places}f} ({p95:.{places}f})"
 
 
 def ends(low: float | None, high: float | None, sign: str = "") -> str:
-    """Return an interval.
-
-    Examples:
-        >>> ends(0.1, 0.25), ends(-0.1, 0.2, "+")
-        ('0.10 to 0.25', '-0.10 to +0.20')
-    """
+    """Return an interval."""
     if low is None or high is None or math.isnan(low):
         return "-"
     return f"{low:{sign}.2f} to {high:{sign}.2f}"
 
 
 def counted(n: int, noun: str) -> str:
-    """Return a number with its noun, in the plural unless it is 1.
-
-    Examples:
-        >>> counted(1, "trial"), counted(0, "trial")
-        ('1 trial', '0 trials')
-    """
+    """Return a number with its noun, in the plural unless it is 1."""
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
 def counts(found: Mapping[str, int], most: int = 20) -> str:
-    """Return how often each word occurs, the most frequent first.
-
-    Examples:
-        >>> counts({"gold": 2, "success": 5, "failure": 1}, most=2)
-        '5 success, 2 gold, and 1 other reasons'
-    """
+    """Return how often each word occurs, the most frequent first."""
     ranked = sorted(found.items(), key=lambda one: (-one[1], one[0]))
     more = len(ranked) - most
     rest = f", and {more} other reasons" if more > 0 else ""
     return ", ".join(f"{n} {name}" for name, n in ranked[:most]) + rest
 
 
-def finite(value: Any) -> Any:
-    """Return JSON-able data with None for undefined numbers.
-
-    Examples:
-        >>> finite({"low": math.nan, "mean": (0.5, math.inf)})
-        {'low': None, 'mean': [0.5, None]}
-    """
+def jsonable(value: Any) -> Any:
+    """Return values, dataclasses and their parts as JSON-able data; undefined numbers are None."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
+    if hasattr(value, "to_json"):
+        return jsonable(value.to_json())
+    if is_dataclass(value):
+        return {field.name: jsonable(getattr(value, field.name)) for field in fields(value)}
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
     if isinstance(value, Mapping):
-        return {str(key): finite(inner) for key, inner in value.items()}
+        return {str(key): jsonable(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return [finite(inner) for inner in value]
+        return [jsonable(inner) for inner in value]
     return value
 
 

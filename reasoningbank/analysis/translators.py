@@ -18,7 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 from rdflib.term import URIRef
 
 from reasoningbank.analysis.statistics import Interval, bootstrap_mean, wilson
-from reasoningbank.analysis.tables import Cells, Table, ends, number
+from reasoningbank.analysis.tables import Cells, TextTable, ends, number
 from reasoningbank.corpus import Pack, load_pack, query_features
 from reasoningbank.errors import QueryError, RecordError, UsageError
 from reasoningbank.experiment import RunFolder, TrialRecord
@@ -37,26 +37,6 @@ from reasoningbank.nl2sparql.words import asked_language
 from reasoningbank.schema import read_statements
 from reasoningbank.sparql import STANDARD_PREFIXES, prepare
 from reasoningbank.trajectory import Trajectory
-
-__all__ = [
-    "METRICS_SHOWN",
-    "ArmRows",
-    "TranslationRow",
-    "agent_table",
-    "brier_table",
-    "calibration_figures",
-    "component_match",
-    "components",
-    "language_table",
-    "metric_cells",
-    "pattern_table",
-    "read_translations",
-    "reliability_table",
-    "repair_table",
-    "scenario_table",
-    "translation_figures",
-    "translation_metrics",
-]
 
 _TYPE = STANDARD_PREFIXES["rdf"] + "type"
 #: Steps of `rag` and of `graph` that report whether a query is valid: one per query.
@@ -178,10 +158,7 @@ def component_match(sparql: str | None, gold: str, pack: Pack) -> float:
 
 
 def components(sparql: str, pack: Pack) -> frozenset[tuple[str, str]]:
-    """Return the components of a query: properties, classes, graphs, services, features.
-
-    A query that does not parse has none.
-    """
+    """Return the components of a query: properties, classes, graphs, services, features."""
     return _components(sparql, tuple(sorted(namespaces_of(pack).items())))
 
 
@@ -464,32 +441,28 @@ def _shown(rows: Collection[TranslationRow], columns: Sequence[str] = METRICS_SH
     return metric_cells(translation_metrics(rows), columns)
 
 
-def agent_table(arms: Sequence[ArmRows]) -> Table:
+def agent_table(arms: Sequence[ArmRows]) -> TextTable:
     """Return one row per arm, with its pack, its model and the number of unjudged trials."""
     headers = ("arm", "agent", "pack", "model", *METRICS_SHOWN, "not judged")
     rows = [
         (one.arm, one.agent, one.pack, one.model, *_shown(one.rows), str(one.left_out))
         for one in arms
     ]
-    return Table("by agent", headers, rows)
+    return TextTable("by agent", headers, rows)
 
 
-def language_table(arms: Sequence[ArmRows]) -> Table:
+def language_table(arms: Sequence[ArmRows]) -> TextTable:
     """Return every arm by the language of its questions."""
     return _by(arms, "language", lambda row: [row.language])
 
 
-def pattern_table(arms: Sequence[ArmRows]) -> Table:
+def pattern_table(arms: Sequence[ArmRows]) -> TextTable:
     """Return every arm by pattern; a question counts for each of its patterns."""
     return _by(arms, "pattern", lambda row: row.patterns or ["(none)"])
 
 
-def scenario_table(arms: Sequence[ArmRows]) -> Table:
-    """Return when to use which agent: every arm by the kind of question.
-
-    Questions are grouped by the complexity of the gold query, by their number of patterns, and by
-    whether the first query of the pipeline (the first `rag` arm on the pack) failed its checks.
-    """
+def scenario_table(arms: Sequence[ArmRows]) -> TextTable:
+    """Return when to use which agent: every arm by the kind of question."""
     pipelines = {one.pack: one for one in reversed(arms) if one.agent == "rag"}
     failed = {
         (pack, row.task, row.language)
@@ -510,10 +483,10 @@ def scenario_table(arms: Sequence[ArmRows]) -> Table:
             own = [row for row in one.rows if name in scenarios(one, row)]
             if own:
                 rows.append((name, one.arm, *_shown(own, _COSTS)))
-    return Table("when to use which agent", ("questions", "arm", *_COSTS), rows)
+    return TextTable("when to use which agent", ("questions", "arm", *_COSTS), rows)
 
 
-def repair_table(arms: Sequence[ArmRows]) -> Table:
+def repair_table(arms: Sequence[ArmRows]) -> TextTable:
     """Return the outcome of queries that failed their checks, for arms that check them."""
     rows = []
     for one in arms:
@@ -536,10 +509,10 @@ def repair_table(arms: Sequence[ArmRows]) -> Table:
         "arm", "first query passed", "of these right", "first query failed", "a later one passed",
         "right in the end", "queries per question",
     )  # fmt: skip
-    return Table("checking and repairing queries", headers, rows)
+    return TextTable("checking and repairing queries", headers, rows)
 
 
-def brier_table(arms: Sequence[ArmRows]) -> Table:
+def brier_table(arms: Sequence[ArmRows]) -> TextTable:
     """Return the Brier score of each arm that gives a confidence."""
     rows = []
     for one in arms:
@@ -550,10 +523,10 @@ def brier_table(arms: Sequence[ArmRows]) -> Table:
     headers = (
         "arm", "n", "no confidence", "Brier score", "of the base rate", "calibrated on other tasks",
     )  # fmt: skip
-    return Table("confidence: Brier score, 0 is best", headers, rows)
+    return TextTable("confidence: Brier score, 0 is best", headers, rows)
 
 
-def reliability_table(arms: Sequence[ArmRows]) -> Table:
+def reliability_table(arms: Sequence[ArmRows]) -> TextTable:
     """Return the share of right queries by confidence."""
     rows = [
         (
@@ -568,12 +541,12 @@ def reliability_table(arms: Sequence[ArmRows]) -> Table:
         for part in calibration_figures(one.rows).get("reliability", ())
     ]
     headers = ("arm", "confidence", "n", "mean confidence", "right", "95% CI")
-    return Table("confidence: reliability", headers, rows)
+    return TextTable("confidence: reliability", headers, rows)
 
 
 def _by(
     arms: Sequence[ArmRows], name: str, values: Callable[[TranslationRow], Iterable[str]]
-) -> Table:
+) -> TextTable:
     every = sorted({value for one in arms for row in one.rows for value in values(row)})
     rows = []
     for value in every:
@@ -581,7 +554,7 @@ def _by(
             own = [row for row in one.rows if value in values(row)]
             if own:
                 rows.append((value, one.arm, *_shown(own)))
-    return Table(f"by {name}", (name, "arm", *METRICS_SHOWN), rows)
+    return TextTable(f"by {name}", (name, "arm", *METRICS_SHOWN), rows)
 
 
 def _share(yes: Sequence[bool]) -> str:

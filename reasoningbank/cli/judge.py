@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from reasoningbank.analysis.run_tables import AGREEMENT, agreement_cells
-from reasoningbank.analysis.tables import Table
+from reasoningbank.analysis.tables import TextTable
 from reasoningbank.cli.options import AsJson
 from reasoningbank.cli.output import notice, print_json, say, seconds, show
 from reasoningbank.experiment import RunFolder, TrialKey
@@ -100,7 +100,7 @@ def _print(outcome: Rejudged) -> None:
     ]
     if outcome.judge != "execution":
         rows = [(name, *agreement_cells(found)) for name, found in kinds if found is not None]
-        show(Table("agreement with the execution judge (strict)", ("judge", *AGREEMENT), rows))
+        show(TextTable("agreement with the execution judge (strict)", ("judge", *AGREEMENT), rows))
     for change in outcome.changed:
         say(_changed(change))
     for key, error in outcome.failed:

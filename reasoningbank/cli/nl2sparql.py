@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 import dspy
 import typer
 
-from reasoningbank.analysis.tables import Table
+from reasoningbank.analysis.tables import TextTable
 from reasoningbank.analysis.translators import (
     METRICS_SHOWN,
     ArmRows,
@@ -545,7 +545,7 @@ def _head(one: ArmRows) -> dict[str, object]:
     }
 
 
-def _print(table: Table) -> None:
+def _print(table: TextTable) -> None:
     if table.rows and not console.is_terminal:
         console.print(f"# {table.title}")
     show(table)

@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from reasoningbank.analysis.tables import Table as TextTable
+    from reasoningbank.analysis.tables import TextTable
     from reasoningbank.experiment import Progress as RunProgress
 
 __all__ = [

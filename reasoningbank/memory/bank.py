@@ -19,7 +19,7 @@ from reasoningbank.errors import ReasoningBankError, RecordError, UsageError
 from reasoningbank.memory.history import Change, undo
 from reasoningbank.memory.item import Counters, ItemStatus, MemoryItem
 from reasoningbank.memory.snapshot import Snapshot
-from reasoningbank.memory.store import Operation, Store
+from reasoningbank.memory.store import BankOperation, Store
 from reasoningbank.retrieval import (
     WEIGHTS,
     Embedder,
@@ -299,7 +299,7 @@ class MemoryBank:
         return Snapshot.of(self.items(status=None))
 
     @contextmanager
-    def _changing(self, reason: str, made_by: str = "") -> Iterator[Operation]:
+    def _changing(self, reason: str, made_by: str = "") -> Iterator[BankOperation]:
         with self._store.writing():
             operation = self._store.operation(reason, made_by=made_by)
             yield operation
@@ -335,25 +335,7 @@ class Imported(NamedTuple):
 
 
 def import_items(bank: MemoryBank, items: Iterable[MemoryItem], *, reason: str) -> Imported:
-    """Import items of another bank, all or none, as one change. Importing is idempotent.
-
-    An existing item gains only the evidence that it lacks. If both rest on a common experience,
-    one is a later state of the other, and the larger counts are kept; otherwise the counts are of
-    different trials, and are added. Status and tags stay the bank's.
-
-    Args:
-        bank: The bank.
-        items: The items.
-        reason: Why, for the history.
-
-    Examples:
-        >>> bank = MemoryBank()
-        >>> item = MemoryItem("Names", "", "Ask.", "seed", counters=Counters(retrieved=2))
-        >>> [len(part) for part in import_items(bank, [item], reason="test")]
-        [1, 0, 0]
-        >>> [len(part) for part in import_items(bank, [item], reason="again")]
-        [0, 0, 1]
-    """
+    """Import items of another bank, all or none, as one change. Importing is idempotent."""
     given = list(items)
     added: list[str] = []
     merged: list[str] = []

@@ -42,15 +42,7 @@ class Budgets:
 
 @dataclass(frozen=True)
 class Context:
-    """What an agent is given before a question.
-
-    Attributes:
-        text: The context; empty if no layer has anything to say.
-        static: Its beginning, byte-identical for every question of a builder.
-        tokens: Tokens of the text.
-        by_layer: Tokens of each enabled layer.
-        retrieval: What layer L2 shows; None if nothing was searched for.
-    """
+    """What an agent is given before a question."""
 
     text: str = ""
     static: str = ""
@@ -170,19 +162,7 @@ class ContextBuilder:
 
 
 def procedures(retrieval: Retrieval | None, budget: int = 600) -> tuple[Layer, Retrieval | None]:
-    """Return the items of a search as layer L2, each whole, and the search as it is shown.
-
-    The title and blank lines are not counted, so a search within the same budget is shown
-    completely. Few-shot examples are shown as turns, not in the layer.
-
-    Args:
-        retrieval: What was found, best first; the layer is empty without it.
-        budget: Maximum number of tokens of all items together.
-
-    Returns:
-        The layer, and the search with what did not fit among `skipped`, so that its event says
-        exactly what was shown.
-    """
+    """Return the items of a search as layer L2, each whole, and the search as it is shown."""
     if retrieval is None:
         return Layer("L2"), None
     shown, skipped, left = [], list(retrieval.skipped), budget

@@ -21,7 +21,7 @@ from reasoningbank.memory.item import MemoryItem, Scope
 from reasoningbank.retrieval import Embedder, Vectors
 from reasoningbank.sparql.shape import names_in, pattern_key
 
-__all__ = ["NEAR", "DuplicateRule", "Merge", "duplicates", "merged", "text_similarity"]
+__all__ = ["NEAR", "DuplicateMerge", "DuplicateRule", "duplicates", "merged", "text_similarity"]
 
 #: Cosine from which two wordings of the same names say the same; docs/consolidation.md says how
 #: it was found.
@@ -37,7 +37,7 @@ _VECTORS: WeakKeyDictionary[Any, dict[str, Vectors]] = WeakKeyDictionary()
 Similarity = Callable[[MemoryItem, Sequence[MemoryItem]], Sequence[float]]
 
 
-class Merge(NamedTuple):
+class DuplicateMerge(NamedTuple):
     """An item, those that are merged into it, and why each is a duplicate."""
 
     kept: MemoryItem
@@ -92,7 +92,7 @@ class DuplicateRule:
 
 def duplicates(
     items: Sequence[MemoryItem], rule: DuplicateRule, new: Iterable[str] | None = None
-) -> list[Merge]:
+) -> list[DuplicateMerge]:
     """Find what to merge, so that no two remaining items are duplicates."""
     chosen = frozenset(new) if new is not None else None
     alive = {item.id: item for item in items}
@@ -121,7 +121,7 @@ def duplicates(
             del alive[one.id]
         reasons = tuple(found[one.id if best.id == item.id else best.id] for one in gone)
         alive[best.id] = merged(best, gone)
-        merges.append(Merge(alive[best.id], tuple(gone), reasons))
+        merges.append(DuplicateMerge(alive[best.id], tuple(gone), reasons))
     return merges
 
 

@@ -112,15 +112,7 @@ class Draft:
 
 @dataclass(frozen=True)
 class Rejected:
-    """A draft that is not stored.
-
-    Attributes:
-        title: Its title.
-        reason: Why not, in a line.
-        kind: What kind of item it would have been.
-        text: What it would have said.
-        code: Code of the reason.
-    """
+    """A draft that is not stored."""
 
     title: str
     reason: str
@@ -131,13 +123,7 @@ class Rejected:
 
 @dataclass(frozen=True)
 class Distilled:
-    """The result of distilling one task's experiences.
-
-    Attributes:
-        items: What may be stored.
-        rejected: What may not, with the reasons.
-        usage: What the language model consumed.
-    """
+    """The result of distilling one task's experiences."""
 
     items: tuple[MemoryItem, ...] = ()
     rejected: tuple[Rejected, ...] = ()

@@ -141,17 +141,7 @@ def hints_files(pack: Pack | None) -> dict[str, Path]:
 
 
 def guide(pack: Pack | None, budget: int = 200) -> Layer:
-    """Return a pack's guide as layer L3; if it exceeds the budget, the lines from the top that fit.
-
-    A guide has its most important lines first. Headings and blank lines are left out.
-
-    Args:
-        pack: The pack; without a guide, or without a pack, the layer is empty.
-        budget: Maximum number of tokens.
-
-    Raises:
-        UsageError: If the file cannot be read.
-    """
+    """Return a pack's guide as layer L3, or the lines from the top that fit the budget."""
     file = hints_files(pack).get("guide")
     if file is None:
         return Layer("L3")
@@ -165,11 +155,7 @@ def guide(pack: Pack | None, budget: int = 200) -> Layer:
 
 
 def load_notes(pack: Pack | None) -> tuple[Note, ...]:
-    """Read a pack's warnings, in the order of the file.
-
-    Raises:
-        UsageError: If the file cannot be read, or a name has an unknown prefix.
-    """
+    """Read a pack's warnings, in the order of the file."""
     file = hints_files(pack).get("anti_patterns")
     if file is None or pack is None:
         return ()

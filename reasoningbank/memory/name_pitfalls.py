@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import cache
 from itertools import pairwise
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from reasoningbank.errors import EndpointError, QueryError
 from reasoningbank.findings import Finding
@@ -18,7 +21,7 @@ from reasoningbank.sparql.terms import RDF_TYPE, absolute
 from reasoningbank.sparql.tokens import tokenize
 from reasoningbank.sparql.tree import outline, read_query
 
-__all__ = ["Pitfall", "name_pitfall", "written_names"]
+__all__ = ["Pitfall", "known_pitfall", "name_pitfall", "texts", "written_names"]
 
 #: Corrections in one item.
 _MOST_NAMES = 3
@@ -48,13 +51,18 @@ class Pitfall(NamedTuple):
     tags: tuple[str, ...] = ()
 
 
-COUNTING = Pitfall(
-    "Numbers of things are counted: (COUNT(?x) AS ?n) with GROUP BY",
-    'Questions for "how many" or "the number of"',
-    "Write (COUNT(?x) AS ?n) in SELECT and GROUP BY every other column; the data hold the things, "
-    "not their number.\nSign: a property made up for a number or count, and no rows.",
-    tags=("aggregate",),
-)
+@cache
+def texts() -> Mapping[str, Any]:
+    """Return the content of `pitfalls.toml`."""
+    return tomllib.loads(Path(__file__).with_name("pitfalls.toml").read_text(encoding="utf-8"))
+
+
+def known_pitfall(name: str, **values: str) -> Pitfall:
+    """Return a pitfall that holds for any question, with values in its content."""
+    found = {**texts()[name], "tags": tuple(texts()[name]["tags"])}
+    for key, value in values.items():
+        found["content"] = found["content"].replace(f"{{{key}}}", value)
+    return Pitfall(**found)
 
 
 def name_pitfall(question: str, query: PreparedQuery | str, facts: Facts) -> Pitfall | None:
@@ -65,7 +73,7 @@ def name_pitfall(question: str, query: PreparedQuery | str, facts: Facts) -> Pit
     for prepared in queries:
         for finding in _unknown(prepared, facts):
             if finding.fields.get("counting"):
-                counting = COUNTING
+                counting = known_pitfall("counting")
             correction = _correction(finding, facts)
             if correction is not None:
                 found.setdefault(correction.name, correction)

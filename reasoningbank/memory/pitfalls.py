@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from reasoningbank.errors import QueryError
 from reasoningbank.findings import Finding
 from reasoningbank.memory.experience import Draft, Experience, shortened_title
 from reasoningbank.memory.facts import Facts
 from reasoningbank.memory.grounding import names_in
-from reasoningbank.memory.name_pitfalls import Pitfall, name_pitfall
+from reasoningbank.memory.name_pitfalls import Pitfall, known_pitfall, name_pitfall, texts
 from reasoningbank.memory.skeleton import slot_names
 from reasoningbank.schema import explain_empty, local_name, namespace_of, nearest_names
 from reasoningbank.schema.names import nearest_prefixes, wrong_prefixes
@@ -40,119 +40,8 @@ _CODE = re.compile(r"[A-Za-z.].*\d|\d.*[A-Za-z.]")
 _NAME = re.compile(r"[A-Z][a-z]{2,}")
 _ANY = "Any question"
 
-_REPEATED = Pitfall(
-    "Do not run again what you ran; change it, or submit",
-    "Any question, once a turn repeats an earlier one",
-    "Code that ran before gives nothing new. Change the query: another property, another class, "
-    "fewer conditions; or SUBMIT the last query whose rows fit the question.\n"
-    'Sign: "[Repeated] You already ran this code", and the attempt ends without SUBMIT.',
-    tags=("repetition", "turns"),
-)
-_SPENT = Pitfall(
-    "Submit before the turns are used up",
-    "Any question, once a query has rows that fit",
-    "Look at names once, run the query, look at its rows, SUBMIT it. Do not go on looking.\n"
-    "Sign: the budget ends and nothing was submitted.",
-    tags=("budget", "turns"),
-)
-_SILENT = Pitfall(
-    "Answer with the query alone",
-    _ANY,
-    "Write the query and nothing else, beginning with SELECT, ASK, CONSTRUCT or DESCRIBE.\n"
-    "Sign: the reply holds no query.",
-    tags=("reply",),
-)
-_RUNAWAY = Pitfall(
-    "Write each triple pattern once, then close the braces",
-    f"{_ANY}: most need two to six triple patterns",
-    "Write a pattern for each condition of the question and for each column, none twice, then "
-    "'}' and stop.\nSign: the same pattern over and over with other names or numbers, and the "
-    "reply is cut before its last '}'.",
-    tags=("syntax", "repetition"),
-)
-_UNFILLED = Pitfall(
-    "Put a value in place of each slot of a pattern",
-    f"{_ANY} for which a pattern with slots is at hand",
-    "A pattern's slots in double angle brackets stand for values of its own question: replace "
-    "each by the value that this question names, or drop the part that it does not need.\n"
-    "Sign: the query does not parse where a slot was copied.",
-    tags=("slots", "syntax"),
-)
-_WHERE = Pitfall(
-    "Put the patterns of WHERE into braces, each ended by ' .'",
-    f"{_ANY}: SELECT ?x WHERE {{ … }}",
-    "Write WHERE { ?s a_property ?o . } with braces, and a ' .' after each pattern; "
-    "conditions go into FILTER( ) inside the braces.\n"
-    "Sign: the query cannot be parsed near WHERE.",
-    tags=("syntax",),
-)
-_SELECTED_NAME = Pitfall(
-    "SELECT takes variables, not names of properties",
-    f"{_ANY}: each column is a variable that a pattern binds",
-    "Write SELECT ?value WHERE { ?thing a_property ?value . }: the property stands in "
-    "the pattern, the variable in SELECT.\n"
-    "Sign: the query cannot be parsed near SELECT and a name with a colon.",
-    tags=("syntax",),
-)
-#: Fixes of syntax errors whose hints name a place in one query: the same without the place.
-_GENERAL_FIXES = {
-    "open-string": "close the string; write quotes inside it with a backslash",
-    "open-bracket": "close every bracket that you open",
-    "extra-bracket": "leave out the bracket that closes nothing",
-    "curly-quotes": "use straight quotes",
-    "backslash": "write no backslash outside of a string",
-    "odd-character": "leave out characters that SPARQL does not have",
-    "marker": "send the query alone, without the text after it",
-}
-#: By the form of the right answer.
-_WRONG_FORM = {
-    "boolean": Pitfall(
-        "A question for yes or no takes ASK",
-        'Questions such as "Is it true that …?", "Does …?", "Is there …?"',
-        "Write ASK { … } with the conditions as patterns, and no columns.\n"
-        "Sign: a SELECT that lists values where only yes or no was asked for.",
-        tags=("form",),
-    ),
-    "graph": Pitfall(
-        "A question for all that is recorded, or for a graph, takes DESCRIBE or CONSTRUCT",
-        "Questions that want everything about a thing, or statements as a graph",
-        "Write DESCRIBE ?thing WHERE { … } for everything about a thing, CONSTRUCT { … } WHERE "
-        "{ … } for chosen statements.\nSign: a SELECT where triples were asked for.",
-        tags=("form",),
-    ),
-    "table": Pitfall(
-        "A question for values takes SELECT",
-        "Questions that want a list of things, names or numbers",
-        "Write SELECT with a column for each thing that is asked for.\n"
-        "Sign: ASK, CONSTRUCT or DESCRIBE where values were asked for.",
-        tags=("form",),
-    ),
-}
-#: By the code of the judge's finding; the first that was found counts.
-_WRONG_ROWS = {
-    "columns-missing": Pitfall(
-        "A column for everything the question asks to be given",
-        'Questions that say "Give the …, the … and the …", or "List the … with …"',
-        "SELECT one variable for each thing that the question wants, the thing itself "
-        '("which proteins") included, and none else.\nSign: fewer columns than things '
-        "that are asked for.",
-        tags=("columns",),
-    ),
-    "columns-extra": Pitfall(
-        "No column that the question does not ask for",
-        "Questions that name what they want to be given",
-        "SELECT only what the question asks for; variables that only join patterns stay in "
-        "WHERE.\nSign: more columns than things that are asked for.",
-        tags=("columns",),
-    ),
-    "wrong-order": Pitfall(
-        "The order that the question names takes ORDER BY",
-        'Questions that say "the largest first", "by name", "the five most …"',
-        "Write ORDER BY DESC(?number), then what decides where numbers are equal, then LIMIT."
-        "\nSign: the right rows in another order.",
-        tags=("order",),
-    ),
-}
+#: Findings of the judge that have a pitfall of their own; the first that was found counts.
+_WRONG_ROWS = ("columns-missing", "columns-extra", "wrong-order")
 
 
 def failure_drafts(experience: Experience, facts: Facts) -> list[Draft]:
@@ -178,7 +67,7 @@ def _pitfalls(experience: Experience, facts: Facts) -> Iterator[Pitfall]:
     repeats = any(event.data.get("repeated") for event in events)
     query = experience.sparql
     if query is None or not query.strip():
-        yield _REPEATED if repeats else _SPENT if events else _SILENT
+        yield known_pitfall("repeated" if repeats else "spent" if events else "silent")
         return
     try:
         prepared = prepare(query, prefixes=facts.namespaces)
@@ -195,7 +84,7 @@ def _pitfalls(experience: Experience, facts: Facts) -> Iterator[Pitfall]:
             yield _needless_prefixes(facts)
         yield from _of_result(experience, prepared, facts, known=names is None)
     if repeats:
-        yield _REPEATED
+        yield known_pitfall("repeated")
 
 
 # -- queries that do not parse ------------------------------------------------------------
@@ -205,19 +94,19 @@ def _of_syntax(query: str, error: QueryError, facts: Facts) -> Iterator[Pitfall]
     tokens = tokenize(query)
     fix = error.fields.get("fix")
     if slot_names(query):
-        yield _UNFILLED
+        yield known_pitfall("unfilled-slot")
     elif _is_prologue(tokens) or fix in ("late-prefix", "bad-prefix"):
         yield _needless_prefixes(facts)
     elif _runs_away(tokens):
-        yield _RUNAWAY
+        yield known_pitfall("runaway")
     elif error.code == "unknown-prefix":
         yield from _unknown_prefix(error.fields["prefix"], tokens, facts)
     elif any(t.is_word("SELECT") and _selects_a_name(tokens[n:]) for n, t in enumerate(tokens, 1)):
-        yield _SELECTED_NAME
+        yield known_pitfall("selected-name")
     elif any(a.is_word("WHERE") and b.text != "{" for a, b in pairwise(tokens)):
-        yield _WHERE
+        yield known_pitfall("where")
     elif fix or (error.hint and error.code != "syntax-error"):
-        hint = _GENERAL_FIXES.get(fix or "", error.hint)
+        hint = texts()["fixes"].get(fix or "", error.hint)
         advice = f"{hint[0].upper()}{hint[1:]}"
         sign = "the query cannot be parsed" if error.code == "syntax-error" else error.what
         yield Pitfall(
@@ -244,14 +133,7 @@ def _own_prefixes(facts: Facts) -> list[str]:
 def _needless_prefixes(facts: Facts) -> Pitfall:
     own = ", ".join(_own_prefixes(facts)[:5])
     declared = f" ({own}, …)" if own else ""
-    return Pitfall(
-        "Begin with SELECT, ASK, CONSTRUCT or DESCRIBE; leave PREFIX lines out",
-        f"{_ANY}: the prefixes of this endpoint need no declaration",
-        f"The endpoint's prefixes{declared} are declared already: write no PREFIX line, begin "
-        "the query at once.\nSign: one PREFIX line after the other, and the reply is cut before "
-        "the query begins; or a PREFIX line that does not parse, or has another namespace.",
-        tags=("prefix", "syntax"),
-    )
+    return known_pitfall("needless-prefixes", declared=declared)
 
 
 def _runs_away(tokens: Sequence[Token]) -> bool:
@@ -319,11 +201,12 @@ def _of_result(
     """Yield the pitfalls of a query that ran; `known` says whether all its names exist."""
     form = experience.finding("form-mismatch")
     if form is not None:
-        yield _WRONG_FORM[form.fields["gold"]]
+        yield known_pitfall(f"form-{form.fields['gold']}")
         return
     if not experience.rows and known:
         yield from _empty(experience, prepared, facts)
-    yield from [found for code, found in _WRONG_ROWS.items() if experience.finding(code)][:1]
+    codes = (code for code in _WRONG_ROWS if experience.finding(code))
+    yield from (known_pitfall(code) for code in islice(codes, 1))
     if experience.rows and experience.ran and prepared.form == "SELECT":
         yield from _left_out(experience, prepared, facts)
 

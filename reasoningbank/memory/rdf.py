@@ -87,12 +87,7 @@ Graph = Mapping[str, Mapping[str, list[str]]]
 
 
 def rdf_name(path: Path) -> RdfName | None:
-    """Return the RDF format of a file by its suffix, gzipped or not; None if it has none.
-
-    Examples:
-        >>> rdf_name(Path("items.nq.gz")), rdf_name(Path("items.ttl")), rdf_name(Path("items"))
-        ('nquads', 'turtle', None)
-    """
+    """Return the RDF format of a file by its suffix, gzipped or not; None if it has none."""
     return _SUFFIXES.get(Path(path.name.removesuffix(".gz")).suffix)
 
 

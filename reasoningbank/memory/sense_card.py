@@ -40,18 +40,7 @@ def sense_card(
     tools: bool = False,
     budget: int = 150,
 ) -> Layer:
-    """Return the sense card of an endpoint.
-
-    Args:
-        endpoint: The endpoint; its public address is shown, never a loopback one.
-        discovery: Its service description; None if it was not asked.
-        vocabulary: Its classes and properties.
-        pack: The pack: whether GRAPH is needed, and which endpoints the examples reach.
-        hidden: Ids of the tasks of which nothing may be shown; an endpoint that only they reach
-            is not named.
-        tools: Whether the reader can call the tools that the last line names.
-        budget: Maximum tokens; lines and entries are dropped by rank, none is cut.
-    """
+    """Return the sense card of an endpoint."""
     namespaces = endpoint.namespaces
 
     def short(iri: str) -> str:

@@ -7,8 +7,8 @@ limits become slots. Constants are found by the grammar, on tokens.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from pyoxigraph import NamedNode
@@ -71,6 +71,13 @@ def _written(token: Token, declared: Mapping[str, str], namespaces: Mapping[str,
 
 SlotKind = Literal["resource", "text", "number", "count"]
 
+#: Kind of a token → kind of the slot that replaces it.
+_KINDS: Mapping[str, SlotKind] = {
+    "iri": "resource",
+    "name": "resource",
+    "string": "text",
+    "number": "number",
+}
 _COMPARISONS = frozenset({"=", "!=", "<", ">", "<=", ">="})
 _ARITHMETIC = frozenset({"+", "-", "*", "/"})
 #: Functions whose second argument is the text to find.
@@ -98,42 +105,52 @@ class _Finder:
 
     def __init__(self, query: str, namespaces: Mapping[str, str], terms: frozenset[str]) -> None:
         self._query = query
-        shape = outline(query)
-        self._tokens = shape.body
-        self._declared = {**namespaces, **shape.declared}
+        tree = read_query(query)
+        self._tokens = tree.body
+        self._declared = {**namespaces, **tree.declared}
         self._terms = terms
-        self._patterns = [p for c in read_query(query).statements() for p in c.patterns]
-        self._verbs = {
-            token.text for pattern in self._patterns for token in tokenize(pattern.predicate)
-        }
+        self._patterns = tree.triple_patterns()
+        self._verbs = {t.text for pattern in self._patterns for t in tokenize(pattern.predicate)}
+        #: By position: the parenthesis around a token, its argument there, and the one it closes.
+        self._around: dict[int, int] = {}
+        self._argument: dict[int, int] = {}
+        self._closes: dict[int, int] = {}
+        opened: list[tuple[int, int]] = []
+        for at, token in enumerate(self._tokens):
+            if token.text == ")" and opened:
+                self._closes[at] = opened.pop()[0]
+            if opened:
+                opener, commas = opened[-1]
+                self._around[at], self._argument[at] = opener, commas
+                opened[-1] = opener, commas + (token.text == ",")
+            if token.text == "(":
+                opened.append((at, 0))
 
     def find(self) -> Iterator[QueryConstant]:
-        opened: list[int] = []
         at = 0
         while at < len(self._tokens):
             token = self._tokens[at]
             if token.is_word("VALUES"):
                 found, at = self._values(at + 1)
                 yield from found
-                continue
-            if token.is_word("LIMIT", "OFFSET") and self._kind(at + 1) == "number":
+            elif token.is_word("LIMIT", "OFFSET") and self._kind(at + 1) == "number":
                 number = self._tokens[at + 1]
                 name = token.text.lower()
                 yield QueryConstant("count", number.text, number.start, number.end, name)
                 at += 2
-                continue
-            if token.is_word("SERVICE", "GRAPH", "FROM"):
-                at = self._behind_target(at)
-                continue
-            if token.text == "(":
-                opened.append(at)
-            elif token.text == ")" and opened:
-                opened.pop()
-            last = self._last_of_term(at)
-            kind = self._slot_kind(at, last, opened)
-            if kind is not None:
-                yield self._constant(kind, at, last, opened)
-            at = last + 1
+            elif token.is_word("SERVICE", "GRAPH", "FROM"):
+                at += 1
+                while self._is(at, "SILENT", "NAMED"):
+                    at += 1
+                at += self._text(at) != "{"
+            else:
+                last = self._last_of_term(at)
+                kind = self._slot_kind(at, last)
+                if kind is not None:
+                    signed = at in self._around and self._text(at - 1) in ("-", "+")
+                    first = at - (kind == "number" and signed)
+                    yield self._constant(kind, first, last, self._name(kind, at, first, last))
+                at = last + 1
 
     # -- position -----------------------------------------------------------------------
 
@@ -155,27 +172,16 @@ class _Finder:
                 return at + 1
         return at
 
-    def _behind_target(self, at: int) -> int:
-        at += 1
-        while self._is(at, "SILENT", "NAMED"):
-            at += 1
-        return at if self._text(at) == "{" else at + 1
-
     def _written(self, first: int, last: int) -> str:
         return self._query[self._tokens[first].start : self._tokens[last].end]
 
     # -- constants -----------------------------------------------------------------------
 
-    def _slot_kind(self, at: int, last: int, opened: Sequence[int]) -> SlotKind | None:
-        token = self._tokens[at]
-        if token.kind in ("iri", "name"):
-            return "resource" if self._is_resource(token, at) else None
-        if token.kind not in ("string", "number"):
-            return None
-        kind: SlotKind = "text" if token.kind == "string" else "number"
-        if not opened:
-            return kind
-        return kind if self._is_compared(at, last, opened) else None
+    def _slot_kind(self, at: int, last: int) -> SlotKind | None:
+        kind = _KINDS.get(self._kind(at))
+        if kind == "resource":
+            return kind if self._is_resource(self._tokens[at], at) else None
+        return kind if at not in self._around or self._is_compared(at, last) else None
 
     def _is_resource(self, token: Token, at: int) -> bool:
         if token.text in self._verbs or self._text(at + 1) == "(":
@@ -188,62 +194,36 @@ class _Finder:
             for pattern in self._patterns
         )
 
-    def _is_compared(self, at: int, last: int, opened: Sequence[int]) -> bool:
+    def _is_compared(self, at: int, last: int) -> bool:
         before, after = self._text(at - 1), self._text(last + 1)
         if before in _ARITHMETIC and self._text(at - 2) in (*_COMPARISONS, "(", ","):
             before = self._text(at - 2)  # a sign
         if after in _ARITHMETIC or before in _ARITHMETIC:
             return False
         if before in _COMPARISONS:
-            return not self._asks_form(at - 2)
-        if after in _COMPARISONS:
-            return True
-        opener = opened[-1]
-        if self._is(opener - 1, "IN"):
-            return True
-        if self._is(opener - 1, *_SEARCHES):
-            return self._argument(opener, at) == 1
-        return before == "(" and self._is(last + 1, "AS")
-
-    def _asks_form(self, at: int) -> bool:
-        """Return whether the call that ends here asks for a language or a datatype."""
-        if self._text(at) != ")":
-            return False
-        depth = 0
-        for position in range(at, -1, -1):
-            depth += (self._text(position) == ")") - (self._text(position) == "(")
-            if depth == 0:
-                return self._is(position - 1, *_OF_FORM)
-        return False
-
-    def _argument(self, opener: int, at: int) -> int:
-        """Return the number of a function's argument, from 0."""
-        depth = number = 0
-        for position in range(opener + 1, at):
-            depth += (self._text(position) == "(") - (self._text(position) == ")")
-            number += depth == 0 and self._text(position) == ","
-        return number
+            return not self._is(self._closes.get(at - 2, 0) - 1, *_OF_FORM)
+        function = self._around[at] - 1
+        if self._is(function, *_SEARCHES):
+            return self._argument[at] == 1
+        named = before == "(" and self._is(last + 1, "AS")
+        return named or after in _COMPARISONS or self._is(function, "IN")
 
     # -- names ---------------------------------------------------------------------------
 
-    def _constant(self, kind: SlotKind, at: int, last: int, opened: Sequence[int]) -> QueryConstant:
-        first = at
-        if kind == "number" and opened and self._text(at - 1) in ("-", "+"):
-            first = at - 1
-        value = self._written(first, last)
+    def _constant(self, kind: SlotKind, first: int, last: int, name: str) -> QueryConstant:
         start, end = self._tokens[first].start, self._tokens[last].end
-        name = self._name(kind, value, at, opened)
-        return QueryConstant(kind, value, start, end, name)
+        return QueryConstant(kind, self._query[start:end], start, end, name)
 
-    def _name(self, kind: SlotKind, value: str, at: int, opened: Sequence[int]) -> str:
+    def _name(self, kind: SlotKind, at: int, first: int, last: int) -> str:
         token = self._tokens[at]
         if kind == "resource" and token.kind == "name":
             prefix = token.text.partition(":")[0]
             space = self._declared.get(prefix, "")
             if prefix and not any(term.startswith(space) for term in self._terms):
                 return prefix
-        if opened:
-            return self._name_in_expression(kind, at, opened[-1])
+        if at in self._around:
+            return self._name_in_expression(kind, at)
+        value = self._written(first, last)
         for pattern in self._patterns:
             if pattern.object == value:
                 return self._name_by_property(pattern.subject, pattern.predicate)
@@ -261,8 +241,8 @@ class _Finder:
             return f"{local_name(above)}_name"
         return f"{subject[1:]}_name" if subject[:1] in "?$" else "name"
 
-    def _name_in_expression(self, kind: SlotKind, at: int, opener: int) -> str:
-        if self._is(opener - 1, *_SEARCHES):
+    def _name_in_expression(self, kind: SlotKind, at: int) -> str:
+        if self._is(self._around[at] - 1, *_SEARCHES):
             return "text"
         for position in range(at, min(at + 3, len(self._tokens))):
             if self._is(position, "AS") and self._kind(position + 1) == "variable":
@@ -276,67 +256,37 @@ class _Finder:
     # -- VALUES ---------------------------------------------------------------------------
 
     def _values(self, at: int) -> tuple[list[QueryConstant], int]:
+        """Return the constants of VALUES, and the position after it."""
         names = []
         while self._text(at) not in ("{", ""):
             names += [self._text(at)[1:]] if self._kind(at) == "variable" else []
             at += 1
-        end = at + 1
-        while self._text(end) not in ("}", ""):
-            end += 1
-        if len(names) == 1 and self._text(at - 1) != ")":
-            return self._column(names[0], at + 1, end), end + 1
-        return self._rows(names, at + 1, end), end + 1
-
-    def _terms_between(self, at: int, end: int) -> list[tuple[int, int]]:
-        found = []
-        while at < end:
-            last = self._last_of_term(at)
+        single = len(names) == 1 and self._text(at - 1) != ")"
+        column, found = 0, []
+        at += 1
+        while self._text(at) not in ("}", ""):
             signed = self._text(at) in ("-", "+") and self._kind(at + 1) == "number"
-            last += signed
-            if self._kind(at) in ("iri", "name", "string", "number") or signed:
-                found.append((at, last))
-            at = last + 1
-        return found
-
-    def _value_kind(self, at: int) -> SlotKind:
-        kinds: dict[str, SlotKind] = {"iri": "resource", "name": "resource", "string": "text"}
-        return kinds.get(self._kind(at), "number")
-
-    def _column(self, name: str, at: int, end: int) -> list[QueryConstant]:
-        spans = self._terms_between(at, end)
-        if not spans or self._is_vocabulary(spans):
-            return []
-        values = [self._written(*span) for span in spans]
-        start, stop = self._tokens[spans[0][0]].start, self._tokens[spans[-1][1]].end
-        kind = self._value_kind(spans[0][0])
-        return [QueryConstant(kind, values[0], start, stop, name, tuple(values[1:]))]
-
-    def _rows(self, names: Sequence[str], at: int, end: int) -> list[QueryConstant]:
-        """Return the constants of rows with several columns."""
-        found = []
-        column = 0
-        ends = dict(self._terms_between(at, end))
-        while at < end:
+            last = self._last_of_term(at) + signed
+            kind = "number" if signed else _KINDS.get(self._kind(at))
+            if kind is not None:
+                found.append((column, kind, at, last))
             if self._text(at) == "(":
                 column = 0
-            elif at in ends or self._is(at, "UNDEF", "TRUE", "FALSE"):
-                last = ends.get(at, at)
-                if at in ends and column < len(names) and not self._is_vocabulary([(at, last)]):
-                    start, stop = self._tokens[at].start, self._tokens[last].end
-                    value = self._written(at, last)
-                    kind = self._value_kind(at)
-                    found.append(QueryConstant(kind, value, start, stop, names[column]))
+            elif kind is not None or self._is(at, "UNDEF", "TRUE", "FALSE"):
                 column += 1
-                at = last
-            at += 1
-        return found
-
-    def _is_vocabulary(self, spans: Sequence[tuple[int, int]]) -> bool:
-        """Return whether all terms are classes or properties."""
-        return all(
-            self._kind(first) in ("iri", "name") and not self._is_resource(self._tokens[first], -9)
-            for first, _ in spans
-        )
+            at = last + 1
+        own = [
+            self._constant(kind, first, last, "" if single else names[column])
+            for column, kind, first, last in found
+            if (single or column < len(names))
+            and (kind != "resource" or self._is_resource(self._tokens[first], -9))
+        ]
+        if not single or not own:
+            return own, at + 1
+        # A single column is one constant, with its vocabulary if there is any.
+        every = [self._constant(kind, first, last, names[0]) for _, kind, first, last in found]
+        more = tuple(one.value for one in every[1:])
+        return [replace(every[0], end=every[-1].end, more=more)], at + 1
 
 
 _SLOT = re.compile(r"<<([a-z][a-z0-9_]*)>>")

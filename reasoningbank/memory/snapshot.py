@@ -219,13 +219,7 @@ class ItemDifference:
 
 @dataclass(frozen=True)
 class Difference:
-    """The difference of two banks, by the ids of items.
-
-    Attributes:
-        added: Items that only the second has.
-        removed: Items that only the first has.
-        changed: Items in both, with another status, other counts, evidence or tags.
-    """
+    """The difference of two banks, by the ids of items."""
 
     added: tuple[MemoryItem, ...]
     removed: tuple[MemoryItem, ...]
@@ -233,20 +227,7 @@ class Difference:
 
 
 def difference(before: Iterable[MemoryItem], after: Iterable[MemoryItem]) -> Difference:
-    """Compare the items of two banks.
-
-    The content of an item is part of its id, so an item with other content is another item.
-    Experiences are compared without their times: two banks that learned the same at different
-    times have no changed items.
-
-    Examples:
-        >>> from reasoningbank.memory.item import Counters
-        >>> one = MemoryItem("Names", "", "Ask.", "seed")
-        >>> two = MemoryItem("Names", "", "Ask.", "seed", counters=Counters(retrieved=1))
-        >>> found = difference([one], [two])
-        >>> found.added, [change.fields for change in found.changed]
-        ((), [{'retrieved': (0, 1)}])
-    """
+    """Compare the items of two banks."""
     first = {item.id: item for item in before}
     second = {item.id: item for item in after}
     common = [ItemDifference(first[one], second[one]) for one in sorted(first.keys() & second)]
@@ -258,11 +239,7 @@ def difference(before: Iterable[MemoryItem], after: Iterable[MemoryItem]) -> Dif
 
 
 def fields_changed(before: MemoryItem, after: MemoryItem) -> dict[str, tuple[Any, Any]]:
-    """Return the differences of two states of an item, by name.
-
-    Each count has its own name, evidence is the number of experiences, and other fields are as in
-    JSON.
-    """
+    """Return the differences of two states of an item, by name."""
     first, second = _flat(before), _flat(after)
     changed = {name: (first[name], second[name]) for name in first if first[name] != second[name]}
     if changed.pop("origins", None):

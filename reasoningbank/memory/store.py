@@ -17,7 +17,7 @@ from reasoningbank.memory.history import Action, Change
 from reasoningbank.memory.item import ItemStatus, MemoryItem
 from reasoningbank.retrieval import WordIndex
 
-__all__ = ["Operation", "Store"]
+__all__ = ["BankOperation", "Store"]
 
 logger = logging.getLogger(__name__)
 
@@ -214,9 +214,9 @@ class Store:
             "SELECT id, json_extract(item, '$.superseded_by') AS heir FROM items WHERE heir != ''"
         )
 
-    def operation(self, reason: str, *, made_by: str = "", undoes: int = 0) -> Operation:
+    def operation(self, reason: str, *, made_by: str = "", undoes: int = 0) -> BankOperation:
         """Start an operation inside a writing transaction."""
-        return Operation(self, self._database, reason, made_by, undoes)
+        return BankOperation(self, self._database, reason, made_by, undoes)
 
     def parsed(self, text: str) -> MemoryItem:
         """Return an item from its JSON text."""
@@ -344,7 +344,7 @@ class Store:
         return RecordError(what, where=where, hint=hint, code="bank-unreadable", sqlite=name)
 
 
-class Operation:
+class BankOperation:
     """Changes that are made together in one transaction, and undone together."""
 
     def __init__(

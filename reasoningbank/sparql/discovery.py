@@ -15,6 +15,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 from urllib.parse import urljoin
 
 from pyoxigraph import BlankNode, NamedNode, Triple
@@ -94,7 +95,7 @@ def discover(client: SPARQLClient) -> Discovery:
     via = "description" if graphs else ""
     if not graphs:
         try:
-            graphs = tuple(NamedGraph(name) for name in _sampled_graphs(steps))
+            graphs = tuple(NamedGraph(name) for name in _names(steps, "GRAPH ?g { ?s a ?class }"))
             via = f"sample of {SAMPLE:,} triples" if graphs else ""
         except (QueryError, EndpointError) as error:
             notes.append(f"named graphs: {error.what}")
@@ -147,7 +148,7 @@ def void_description(
         return _void(client, described, "service description")
     steps = steps or _Steps(client, STEP_S, TOTAL_S)
     stored = _store_statistics(steps)
-    notes = list(stored.notes)
+    notes = stored.notes
     if read_void(stored.triples):
         return _void(client, stored.triples, "store", notes, stored.truncated)
     try:
@@ -244,14 +245,11 @@ _READ_BRIEFLY = {
 _HEAD = "".join(f"PREFIX {p}: <{STANDARD_PREFIXES[p]}>\n" for p in ("void", "sd", "dcterms"))
 
 
-@dataclass(frozen=True)
-class _StoreStatistics:
-    """The statistics in a store."""
-
+class _Stored(NamedTuple):
     triples: tuple[Triple, ...]
-    truncated: bool = False
-    notes: tuple[str, ...] = ()
-    failure: EndpointError | None = None
+    truncated: bool
+    notes: list[str]
+    failure: EndpointError | None
 
 
 class _Steps:
@@ -277,7 +275,7 @@ class _Steps:
         return self._client.query(query, max_rows=most, timeout_s=self.next_s())
 
 
-def _store_statistics(steps: _Steps) -> _StoreStatistics:
+def _store_statistics(steps: _Steps) -> _Stored:
     """Read the VoID statistics of a store; failures are noted, not raised."""
     triples: dict[Triple, None] = {}
     notes: list[str] = []
@@ -311,30 +309,21 @@ def _store_statistics(steps: _Steps) -> _StoreStatistics:
         triples.update(dict.fromkeys(_renamed(triple, number) for triple in found.triples()))
     if answered and not triples:
         notes.append("the store holds no VoID statistics")
-    return _StoreStatistics(
-        tuple(triples),
-        truncated or len(graphs) > MOST_GRAPHS,
-        tuple(notes),
-        None if answered else failure,
-    )
+    truncated = truncated or len(graphs) > MOST_GRAPHS
+    return _Stored(tuple(triples), truncated, notes, None if answered else failure)
 
 
 def _renamed(triple: Triple, number: int) -> Triple:
     """Rename blank nodes, whose labels may repeat in the answers of several queries."""
-    subject, value = triple.subject, triple.object
-    if isinstance(subject, BlankNode):
-        subject = BlankNode(f"g{number}x{subject.value}")
-    if isinstance(value, BlankNode):
-        value = BlankNode(f"g{number}x{value.value}")
-    return Triple(subject, triple.predicate, value)
 
+    def new(term: Any) -> Any:
+        return BlankNode(f"g{number}x{term.value}") if isinstance(term, BlankNode) else term
 
-def _sampled_graphs(steps: _Steps) -> tuple[str, ...]:
-    """Return the named graphs of a bounded number of typed resources."""
-    return _names(steps, "GRAPH ?g { ?s a ?class }")
+    return Triple(new(triple.subject), triple.predicate, new(triple.object))
 
 
 def _names(steps: _Steps, pattern: str) -> tuple[str, ...]:
+    """Return the named graphs of a bounded number of matches."""
     query = (
         f"{_HEAD}SELECT DISTINCT ?g WHERE {{\n"
         f"  {{ SELECT ?g WHERE {{ {pattern} }} LIMIT {SAMPLE} }}\n"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+import re
 from dataclasses import dataclass
 
 from pyoxigraph import Literal, NamedNode
@@ -11,7 +11,8 @@ from pyoxigraph import Literal, NamedNode
 from reasoningbank.errors import QueryError
 from reasoningbank.schema.profile import Ask, EndpointProfile, brief
 from reasoningbank.sparql import Term, iri
-from reasoningbank.sparql.tokens import Token, tokenize
+from reasoningbank.sparql.tokens import tokenize
+from reasoningbank.sparql.tree import read_query
 
 __all__ = ["MOST_COUNTED", "About", "Said", "Sample", "bounded_count", "describe", "sample"]
 
@@ -20,10 +21,10 @@ MOST_TRIPLES = 10_000
 #: Solutions that a bounded count looks at.
 MOST_COUNTED = 100_000
 
-_SHAPES = (
-    ("SELECT", "(", "COUNT", "(", "*", ")", "AS", "?", ")"),
-    ("SELECT", "(", "COUNT", "(", "?", ")", "AS", "?", ")"),
-    ("SELECT", "(", "COUNT", "(", "DISTINCT", "?", ")", "AS", "?", ")"),
+_COUNT = re.compile(
+    r"(?P<head>SELECT\s*\(\s*COUNT\s*\(\s*(?P<distinct>DISTINCT)?\s*(?P<column>\*|[?$]\w+)\s*\)"
+    r"\s*AS\s*[?$]\w+\s*\))\s*(WHERE\s*)?",
+    re.IGNORECASE,
 )
 
 
@@ -106,38 +107,20 @@ def _about(
 
 
 def bounded_count(query: str, most: int = MOST_COUNTED) -> str | None:
-    """Return a query that counts the same among the first `most` solutions."""
-    tokens = tokenize(query)
-    start = next((i for i, t in enumerate(tokens) if t.text.upper() == "SELECT"), None)
-    if start is None:
+    """Return a query that counts the same among the first `most` solutions.
+
+    None if it is not a plain count: several columns, groups, modifiers.
+    """
+    try:
+        tree = read_query(query)
+    except QueryError:
         return None
-    for shape in _SHAPES:
-        head = tokens[start : start + len(shape)]
-        if len(head) < len(shape) or not all(map(_fits, head, shape)):
-            continue
-        rest = tokens[start + len(shape) :]
-        if rest and rest[0].text.upper() == "WHERE":
-            rest = rest[1:]
-        # Something after the last brace would be a modifier, or a FROM before the first.
-        if not rest or rest[0].text != "{" or rest[-1].text != "}" or not _one_group(rest):
-            return None
-        column = next((t.text for t in head[3:] if t.kind == "variable"), "*")
-        inner = column if "DISTINCT" in shape else "*"
-        where = query[rest[0].start : rest[-1].end]
-        count = query[head[0].start : head[-1].end]
-        prologue = query[: head[0].start]
-        return f"{prologue}{count} WHERE {{ {{ SELECT {inner} WHERE {where} LIMIT {most} }} }}"
-    return None
-
-
-def _fits(token: Token, wanted: str) -> bool:
-    return token.kind == "variable" if wanted == "?" else token.text.upper() == wanted
-
-
-def _one_group(tokens: Sequence[Token]) -> bool:
-    depth = 0
-    for at, token in enumerate(tokens):
-        depth += {"{": 1, "}": -1}.get(token.text, 0)
-        if depth == 0:
-            return at == len(tokens) - 1
-    return False
+    if tree.where is None or tree.dataset or tokenize(query[tree.where.end :]):
+        return None
+    count = _COUNT.fullmatch(query[tree.body[0].start : tree.where.start])
+    if count is None:
+        return None
+    inner = count["column"] if count["distinct"] else "*"
+    where = query[tree.where.start : tree.where.end]
+    prologue = query[: tree.body[0].start]
+    return f"{prologue}{count['head']} WHERE {{ {{ SELECT {inner} WHERE {where} LIMIT {most} }} }}"

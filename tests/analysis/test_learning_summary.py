@@ -20,6 +20,7 @@ from reasoningbank.analysis import (
     summarise_run,
 )
 from reasoningbank.analysis.figures import FIGURES
+from reasoningbank.analysis.tables import jsonable
 from reasoningbank.cli.app import app
 from reasoningbank.experiment import RunFolder
 from reasoningbank.trajectory import Usage
@@ -125,7 +126,7 @@ def test_what_the_infrastructure_ended_in_streams_is_counted(run: RunFolder) -> 
     online = summarise(spoiled, manifest=run.manifest).online
     assert online is not None
     assert (online.errors, online.defective) == (1, 0)
-    assert online.to_json()["errors"] == 1
+    assert jsonable(online)["errors"] == 1
 
 
 def test_the_figure_draws_the_orders_that_the_summary_counts(

@@ -37,7 +37,7 @@ def test_results_go_to_standard_output_and_notes_beside_it(cli: Cli) -> None:
     assert row.split("\t")[:3] == ["uniprot_baseline:rlm", "uniprot_tools:rlm", row.split("\t")[2]]
     # The second run has half of its tasks.
     assert row.endswith("\tincomplete")
-    assert "incomplete, 10 trials missing yet" in sentence
+    assert "incomplete, 10 trials missing" in sentence
     assert shared.startswith("20 shared tasks; 0 ")
     assert "note: the stores differ" in said.err
 
@@ -75,7 +75,7 @@ def test_tables_fit_into_a_hundred_columns(cli: Cli, terminal: io.StringIO) -> N
     assert not any("…" in line for line in tables), "nothing is cut"
     text = " ".join(terminal.getvalue().split())
     assert "│ oracle │ 10 │ 10 │ 10 (100%) │ 0.72 to 1.00" in text
-    assert "stated beforehand: rlm against direct, strict, 3 tasks" in text
+    assert "pre-registered: rlm against direct, strict, 3 tasks" in text
     assert "also: oracle against direct, strict, 10 tasks" in text
 
 

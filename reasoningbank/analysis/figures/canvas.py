@@ -26,23 +26,6 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.patches import Rectangle
 from matplotlib.textpath import text_to_path
 
-__all__ = [
-    "COLOURS",
-    "FAINT",
-    "INK",
-    "MUTED",
-    "SIZE",
-    "SMALL",
-    "WIDTH",
-    "Cell",
-    "Chart",
-    "draw_cells",
-    "quiet",
-    "shorten",
-    "svg",
-    "text_width",
-]
-
 #: Text and lines; nothing else has this colour.
 INK = "#1f2329"
 #: Opacity of ink for secondary text, and for guides.
@@ -145,12 +128,7 @@ def text_width(texts: Sequence[str], size: float = SIZE) -> float:
 
 
 def shorten(text: str, most: int) -> str:
-    """Cut a text in its middle, where names differ least.
-
-    Examples:
-        >>> shorten("068_diseases_of_transcription_factors", 24)
-        '068_diseases…ion_factors'
-    """
+    """Cut a text in its middle, where names differ least."""
     if len(text) <= most:
         return text
     head = most // 2

@@ -40,8 +40,6 @@ from reasoningbank.analysis.statistics import learning_curve, median_and_p95
 from reasoningbank.analysis.tables import counted
 from reasoningbank.judge import Agreement, agreement
 
-__all__ = ["bank", "cost", "follow", "judges", "learning", "tools"]
-
 _KEYS = ["run", "arm", "task", "seed"]
 _DASHES = ("-", "--", "-.", (0, (1, 1.2)), (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)))
 #: Dots of one arm; beyond, an even sample of the sorted values is drawn.
@@ -224,17 +222,7 @@ def judges(frames: Frames, manifest: Manifest) -> Chart | None:
 
 
 def follow(calls: pd.DataFrame) -> Counter[tuple[str, str]]:
-    """Count which tool follows which within trials, with `start` and `end`.
-
-    Args:
-        calls: Tool calls with `run`, `arm`, `task`, `seed`, `order` and `tool`.
-
-    Examples:
-        >>> rows = [("r", "a", "t", 0, 0, "peek"), ("r", "a", "t", 0, 1, "query")]
-        >>> columns = ["run", "arm", "task", "seed", "order", "tool"]
-        >>> sorted(follow(pd.DataFrame(rows, columns=columns)))
-        [('peek', 'query'), ('query', 'end'), ('start', 'peek')]
-    """
+    """Count which tool follows which within trials, with `start` and `end`."""
     flows: Counter[tuple[str, str]] = Counter()
     ordered = calls.sort_values("order", kind="stable")
     for _, trial in ordered.groupby(_KEYS, sort=False):

@@ -30,7 +30,7 @@ from reasoningbank.analysis.figures.canvas import (
 from reasoningbank.analysis.frames import OUTCOMES, Frames
 from reasoningbank.analysis.scores import (
     Metric,
-    Plan,
+    RunPlan,
     Score,
     average,
     metric_of,
@@ -38,8 +38,6 @@ from reasoningbank.analysis.scores import (
     values_by_task,
 )
 from reasoningbank.analysis.tables import counted, share
-
-__all__ = ["METRIC_NAMES", "Manifest", "arms", "matrix", "outcomes", "paired"]
 
 Manifest = Mapping[str, Any]
 
@@ -132,7 +130,7 @@ def paired(frames: Frames, manifest: Manifest) -> Chart | None:
     pair = _comparison_of(frames, manifest)
     if pair is None:
         return None
-    scores, metric, plan = _scores_by_arm(frames, manifest), metric_of(manifest), Plan(manifest)
+    scores, metric, plan = _scores_by_arm(frames, manifest), metric_of(manifest), RunPlan(manifest)
     first, second = (scores[name] for name in pair)
     planned = (plan.trials(pair[0]), plan.trials(pair[1]))
     found = compare_arms(first, second, metric=metric, unit=unit_of(manifest), planned=planned)
@@ -272,10 +270,7 @@ def held_out(frames: Frames) -> Frames:
 
 
 def arm_labels(frames: Frames, manifest: Manifest) -> list[str]:
-    """Return the arms with trials, in the manifest's order and then as they occur.
-
-    In frames of several runs, an arm whose name occurs in more than one is `arm (run)`.
-    """
+    """Return the arms with trials, in the manifest's order and then as they occur."""
     return in_manifest_order(_labels(frames.trials, frames.trials), manifest)
 
 

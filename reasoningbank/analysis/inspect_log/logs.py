@@ -40,8 +40,6 @@ from reasoningbank.analysis.inspect_log.samples import (
 from reasoningbank.errors import RecordError
 from reasoningbank.experiment import TrialRecord
 
-__all__ = ["epochs_of", "write_arm"]
-
 #: The earliest time of a zip archive; the relevant times are in the log.
 _STAMP = (1980, 1, 1, 0, 0, 0)
 
@@ -53,18 +51,7 @@ def write_arm(
     epochs: Mapping[int, int],
     folder: Path,
 ) -> ExportedLog:
-    """Write the trials of an arm as a log.
-
-    Args:
-        manifest: The run's manifest.
-        name: The arm.
-        trials: Its trials, at least one.
-        epochs: Epoch of each seed.
-        folder: Folder of the log.
-
-    Raises:
-        RecordError: If a record cannot be read, or the log cannot be written.
-    """
+    """Write the trials of an arm as a log."""
     arms = manifest.get("experiment", {}).get("arms", [])
     arm = next((dict(arm) for arm in arms if arm.get("name") == name), {"name": name})
     config = GenerateConfig(temperature=arm.get("temperature"), max_tokens=arm.get("max_tokens"))
@@ -139,12 +126,7 @@ def write_arm(
 
 
 def epochs_of(manifest: Mapping[str, Any], seeds: Iterable[int]) -> dict[int, int]:
-    """Return the epoch of each seed, from 1 in the order of the experiment.
-
-    Examples:
-        >>> epochs_of({"experiment": {"seeds": [7, 3]}}, [3, 9])
-        {7: 1, 3: 2, 9: 3}
-    """
+    """Return the epoch of each seed, from 1 in the order of the experiment."""
     planned = list(manifest.get("experiment", {}).get("seeds") or ())
     every = dict.fromkeys([*planned, *sorted(seeds)])
     return {seed: number for number, seed in enumerate(every, 1)}
@@ -196,8 +178,8 @@ def _spec(
     judges: Iterable[str],
     config: GenerateConfig,
 ) -> EvalSpec:
-    """Return the experiment as the task and the arm as its solver, so that arms are listed side
-    by side; the primary metric is the headline.
+    """Return the experiment as the task and the arm as its solver, so that arms are listed side by
+    side; the primary metric is the headline.
     """
     experiment = manifest.get("experiment", {})
     name = str(experiment.get("name", "run"))

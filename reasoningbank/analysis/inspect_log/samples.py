@@ -41,8 +41,6 @@ from reasoningbank.experiment import TrialRecord
 from reasoningbank.experiment.storage import plain
 from reasoningbank.trajectory import Event
 
-__all__ = ["VERDICT_SCORERS", "identity", "moment", "sample_of"]
-
 #: Scores of the execution judge, and Inspect's metric for each.
 VERDICT_SCORERS = {"strict": "accuracy", "lenient": "accuracy", "f1": "mean"}
 
@@ -65,17 +63,7 @@ _STOPS: Mapping[str, Any] = {
 
 
 def sample_of(record: TrialRecord, epoch: int, run: str, config: GenerateConfig) -> EvalSample:
-    """Return a trial as a sample.
-
-    An infrastructure error is the sample's error, and the sample then has no scores; a mistake of
-    the agent is a score, never an error.
-
-    Args:
-        record: The trial.
-        epoch: Epoch of its seed, from 1.
-        run: Id of the run, from which the ids of sample and events are made.
-        config: How replies were sampled.
-    """
+    """Return a trial as a sample."""
     key = record.key
     config = config.model_copy(update={"seed": key.seed})
     uuid = identity(run, key.arm, key.task, key.seed, record.started)
@@ -165,10 +153,7 @@ def _limit(record: TrialRecord) -> EvalSampleLimit | None:
 
 
 def _scores(record: TrialRecord) -> dict[str, Score] | None:
-    """Return the scores of a trial by scorer; None after an infrastructure error.
-
-    A defective gold query gives scores without a value, which Inspect leaves out of metrics.
-    """
+    """Return the scores of a trial by scorer; None after an infrastructure error."""
     verdict = record.verdict
     if verdict is None:
         return None
@@ -226,11 +211,7 @@ class _Call(NamedTuple):
 
 
 class _Trial:
-    """A trial's messages and events in Inspect's terms.
-
-    Prompts, which repeat everything before, are in the model events; among the messages each reply
-    appears once, with its calls and their answers.
-    """
+    """A trial's messages and events in Inspect's terms."""
 
     def __init__(self, record: TrialRecord, uuid: str, config: GenerateConfig) -> None:
         self._record = record

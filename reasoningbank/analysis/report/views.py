@@ -41,8 +41,6 @@ from reasoningbank.analysis.tables import (
 )
 from reasoningbank.experiment import RunFolder
 
-__all__ = ["Damaged", "figures_view", "memory_view", "overview"]
-
 _METRIC_NAMES = {"strict": "strict match", "lenient": "lenient match", "f1": "row F1"}
 #: Width, height and margin of the headline's drawing, in its own units.
 _WIDTH, _HEIGHT, _MARGIN = 640, 74, 14

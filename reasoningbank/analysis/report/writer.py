@@ -25,11 +25,9 @@ from typing import IO, Any
 from reasoningbank.analysis.memory import MemoryRecords
 from reasoningbank.analysis.report.views import Damaged, figures_view, memory_view, overview
 from reasoningbank.analysis.summary import summarise_run
-from reasoningbank.analysis.tables import Html, element, escaped, finite
+from reasoningbank.analysis.tables import Html, element, escaped, jsonable
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment import RunFolder, TrialRecord
-
-__all__ = ["PayloadPool", "Report", "TrialIndex", "chunk", "encode", "write_report"]
 
 #: The page's script, one concept per file, in the order of their dependencies.
 _SCRIPTS = (
@@ -93,11 +91,7 @@ def write_report(folder: RunFolder, out: Path) -> Report:
 
 
 class TrialIndex:
-    """What the page knows of every trial without opening it: columns for the list and the matrix.
-
-    Args:
-        arms: Names of the arms in the order of the experiment; others follow as they occur.
-    """
+    """What the page knows of every trial without opening it, as columns."""
 
     def __init__(self, arms: Iterable[str] = ()) -> None:
         names = ("arms", "statuses", "verdicts", "outcomes", "items")
@@ -168,19 +162,7 @@ class TrialIndex:
 
 
 class PayloadPool:
-    """Long texts of all trials, each once, in blocks of a few hundred thousand characters.
-
-    Only the positions of the texts stay in memory.
-
-    Args:
-        emit: Called with each full block as the element to write.
-        block_chars: Characters of a block; its last text may exceed it.
-
-    Examples:
-        >>> pool = PayloadPool(lambda element: None)
-        >>> pool.place("a prompt"), pool.place("a reply"), pool.place("a prompt")
-        ((0, 0), (0, 1), (0, 0))
-    """
+    """Long texts of all trials, each once, in blocks of a few hundred thousand characters."""
 
     def __init__(self, emit: Callable[[str], object], block_chars: int = _BLOCK_CHARS) -> None:
         self._emit = emit
@@ -215,14 +197,11 @@ class PayloadPool:
 
 
 def encode(data: Any) -> str:
-    """Return JSON-able data as base64 of gzipped ASCII JSON; equal data give equal text.
-
-    NaN and infinities become null; lone surrogates are kept.
-    """
+    """Return JSON-able data as base64 of gzipped ASCII JSON; equal data give equal text."""
     try:
         text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     except ValueError:
-        text = json.dumps(finite(data), separators=(",", ":"), allow_nan=False)
+        text = json.dumps(jsonable(data), separators=(",", ":"), allow_nan=False)
     return base64.b64encode(gzip.compress(text.encode("ascii"), 6, mtime=0)).decode("ascii")
 
 
@@ -298,11 +277,7 @@ def _trials(
 
 
 def _bank(folder: RunFolder, memory: MemoryRecords, damaged: list[Damaged]) -> list[dict[str, Any]]:
-    """Return the items of the run's banks, each once, in the shape that the page expects.
-
-    `places` lists each stream (or other snapshot) that has the item: its status, counters and
-    evidence there at the end, and the step at which it first appeared.
-    """
+    """Return the items of the run's banks, each once, in the shape that the page expects."""
     at: dict[str, list[tuple[str, int]]] = defaultdict(list)
     for stream in memory.streams:
         for number, snapshot in enumerate(stream.snapshots):

@@ -126,7 +126,8 @@ def trajectory(memory: bool = False, text: str = "I look at one instance.") -> T
         "tool_call", {"tool": "sparql_query", "arguments": {"query": QUERY}}, parent=turn
     )
     made = "Ref('results_0', 'results', 2 items from Trees)"
-    recorder.add("tool_result", {"result": made}, parent=call, seconds=0.02)
+    ref = {"key": "results_0", "dtype": "results", "rows": 2, "sz": 0, "source": "Trees"}
+    recorder.add("tool_result", {"result": made, "ref": ref}, parent=call, seconds=0.02)
     call = recorder.add(
         "tool_call", {"tool": "sparql_peek", "arguments": {"ref": "results_0"}}, parent=turn
     )

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from reasoningbank.memory import Counters, ItemSource, MemoryItem, Scope, Turn
-from reasoningbank.memory.duplicates import DuplicateRule, Merge, duplicates
+from reasoningbank.memory.duplicates import DuplicateMerge, DuplicateRule, duplicates
 
 from .items import HERE, MASS, item, seen
 
@@ -29,7 +29,7 @@ TURNED = "SELECT ?p { ?p up:mass ?m ; up:name <<name>> }"
 TURNED_ROUND = "SELECT ?p { ?p up:name <<name>> ; up:mass ?m }"
 
 
-def ids(merges: list[Merge]) -> list[tuple[str, list[str]]]:
+def ids(merges: list[DuplicateMerge]) -> list[tuple[str, list[str]]]:
     return [(merge.kept.id, [gone.id for gone in merge.gone]) for merge in merges]
 
 
