@@ -106,23 +106,23 @@ class RuntimeOf(Protocol):
 
 
 @dataclass
-class Scope:
+class VariableScope:
     """The variables of one block, inside those around it, with the current item of a ForEach."""
 
     item: Value = None
     has_item: bool = False
     columns: tuple[str, ...] | None = None
-    outer: Scope | None = None
+    outer: VariableScope | None = None
     rows: tuple[int, ...] = ()
     _own: dict[str, Value] = field(default_factory=dict)
 
-    def inside(self) -> Scope:
+    def inside(self) -> VariableScope:
         """Open a scope in this one with the same item."""
-        return Scope(self.item, self.has_item, self.columns, self, self.rows)
+        return VariableScope(self.item, self.has_item, self.columns, self, self.rows)
 
-    def of_item(self, item: Value, columns: tuple[str, ...] | None, at: int = 0) -> Scope:
+    def of_item(self, item: Value, columns: tuple[str, ...] | None, at: int = 0) -> VariableScope:
         """Open a scope for the item of a sequence, given its position."""
-        return Scope(item, True, columns, self, (*self.rows, at))
+        return VariableScope(item, True, columns, self, (*self.rows, at))
 
     def set(self, name: str, value: Value) -> None:
         """Set a variable in this scope."""
@@ -196,14 +196,14 @@ class Evaluation:
 
     runtime: RuntimeOf
     path: str
-    scope: Scope
+    scope: VariableScope
     budget: RunBudget
     names: frozenset[str] = frozenset()
     endpoint: str = ""
     base: str | None = None
     depth: int = 0
 
-    def block(self, block: Block, scope: Scope) -> Value:
+    def block(self, block: Block, scope: VariableScope) -> Value:
         """Run a block in a scope of its own and return its result, read into memory."""
         inner = replace(self, scope=scope, names=frozenset(), endpoint="")
         if block.single:

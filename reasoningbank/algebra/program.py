@@ -20,7 +20,7 @@ from reasoningbank.algebra.evaluation import (
     Node,
     RunBudget,
     RuntimeOf,
-    Scope,
+    VariableScope,
 )
 from reasoningbank.algebra.jsonld import PREFIXES, check_jsonld, graph_from_jsonld
 from reasoningbank.algebra.operation import (
@@ -138,7 +138,7 @@ def run_program(
         what = f"the variable ${lacking[0]} is not given"
         hint = "give it with --var"
         raise UsageError(what, hint=hint, code="missing-variable", name=lacking[0])
-    scope = Scope()
+    scope = VariableScope()
     for name, value in given.items():
         scope.set(name, kept(value))
     run = Evaluation(runtime, "$", scope, RunBudget(runtime.limits))

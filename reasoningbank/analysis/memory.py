@@ -333,8 +333,7 @@ def shown_items(record: TrialRecord) -> frozenset[str]:
 
 def filtered_out(data: Mapping[str, Any]) -> Sequence[Any]:
     """Return the items that the leakage filter removed from a retrieval."""
-    # Records from before the filter was called so say "withheld".
-    return data.get("filtered_out") or data.get("withheld") or ()
+    return data.get("filtered_out") or data.get("withheld") or ()  # old spelling
 
 
 def code_of(data: Mapping[str, Any]) -> str:

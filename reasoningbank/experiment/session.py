@@ -16,7 +16,7 @@ from reasoningbank.experiment.recall import Banks, MemoryParts, Recalls
 from reasoningbank.experiment.records import RunFolder, StepFolder, TrialKey, TrialRecord
 from reasoningbank.experiment.settings import LearnedMemory
 from reasoningbank.experiment.state import Stop
-from reasoningbank.experiment.streams import Learner, Snapshots, Stream, read_bank
+from reasoningbank.experiment.streams import Learner, Snapshots, TaskStream, read_bank
 from reasoningbank.experiment.trial import Trial, judge_attempts
 from reasoningbank.memory import MemoryBank, Snapshot
 
@@ -51,7 +51,7 @@ class LearningSession:
         self._parts = MemoryParts(context, plan)
         self._banks = Banks(experiment, folder.path, plan.stream, self._parts)
         self._recalls = Recalls(context, plan, self._bank, self._parts.builder)
-        self._streams: dict[tuple[str, int], Stream] = {}
+        self._streams: dict[tuple[str, int], TaskStream] = {}
         self._waiting: Counter[str] = Counter()
         self._chained = False
 
@@ -190,12 +190,12 @@ class LearningSession:
             return self._streams[_place(job)].bank
         return self._banks.bank(job.arm, job.key.seed)
 
-    def _stream(self, arm: Arm, order: int) -> Stream:
+    def _stream(self, arm: Arm, order: int) -> TaskStream:
         begin = Snapshot.of(())
         if named_bank(arm):
             begin = read_bank(arm, order)
         steps = sum(job.teaches and _place(job) == (arm.name, order) for job in self._plan.jobs)
-        return Stream(
+        return TaskStream(
             Learner(
                 arm,
                 self._experiment.metric,
@@ -237,7 +237,7 @@ class LearningSession:
         other = self._control_key(arm, key)
         return self._read(other) if other else None
 
-    def _lacks_control(self, stream: Stream) -> str:
+    def _lacks_control(self, stream: TaskStream) -> str:
         arm, tasks = stream.learner.arm, stream.tasks[: stream.limit]
         for key in (TrialKey(arm.name, task.id, stream.order) for task in tasks):
             other = self._control_key(arm, key)

@@ -34,7 +34,7 @@ __all__ = [
     "Learner",
     "Outcome",
     "Snapshots",
-    "Stream",
+    "TaskStream",
     "experiences_of",
     "outcome_of",
     "read_bank",
@@ -257,7 +257,7 @@ class Learner:
 
 
 @dataclass
-class Stream:
+class TaskStream:
     """One arm's way through the training tasks in one task permutation."""
 
     learner: Learner

@@ -64,7 +64,7 @@ def checked_base(base: str) -> str:
     hint = "give one such as http://localhost:4443/"
     try:
         parts = urlsplit(base)
-        # A port that is none is told of only when it is asked for.
+        # An invalid port raises only when it is read.
         known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
         odd = parts.query or parts.fragment or "@" in parts.netloc
         NamedNode(f"{parts.scheme}://{parts.netloc}/")

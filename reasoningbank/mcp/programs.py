@@ -31,7 +31,7 @@ from reasoningbank.mcp.sessions import Session
 from reasoningbank.sparql.terms import cut
 from reasoningbank.tools.returns import MAX_CHARS, bounded_limit, brief_repr, fit
 
-__all__ = ["Outcome", "gather", "run", "show"]
+__all__ = ["ProgramResult", "gather", "run", "show"]
 
 #: Characters kept of one result; further items are only counted.
 MAX_KEPT = 16_000_000
@@ -42,7 +42,7 @@ MAX_ITEM = 4_000
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ProgramResult:
     """The result of a program."""
 
     items: tuple[Any, ...]
@@ -76,26 +76,26 @@ class Outcome:
         return answer | ({"note": "; ".join(notes)} if notes else {})
 
 
-def gather(value: Value) -> Outcome:
+def gather(value: Value) -> ProgramResult:
     """Read a result to its end; a program's last loop is lazy."""
     if isinstance(value, Stream):
         items, total, chars = _kept(to_json(item) for item in value.items)
-        return Outcome(items, total, chars, list(items), "results")
+        return ProgramResult(items, total, chars, list(items), "results")
     if isinstance(value, Table):
         names = list(value.vars)
         items, total, chars = _kept(to_json(row) for row in value.rows)
         whole = {"head": {"vars": names}, "results": {"bindings": list(items)}}
-        return Outcome(items, total, chars, whole, "rows")
+        return ProgramResult(items, total, chars, whole, "rows")
     data = to_json(value)
     if isinstance(data, list):
         items, total, chars = _kept(data)
-        return Outcome(items, total, chars, data, "results")
+        return ProgramResult(items, total, chars, data, "results")
     if isinstance(data, dict) and isinstance(data.get("@graph"), list):
         items, total, chars = _kept(data["@graph"])
-        return Outcome(items, total, chars, data, "resources of a JSON-LD document")
+        return ProgramResult(items, total, chars, data, "resources of a JSON-LD document")
     text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
     pieces = tuple(text[at : at + MAX_ITEM] for at in range(0, len(text), MAX_ITEM)) or ("",)
-    return Outcome(pieces, len(pieces), len(text), data, "pieces of a text")
+    return ProgramResult(pieces, len(pieces), len(text), data, "pieces of a text")
 
 
 def _kept(items: Iterable[Any]) -> tuple[tuple[Any, ...], int, int]:
@@ -157,7 +157,7 @@ def run(session: Session, given: Mapping[str, Any], stop: threading.Event) -> di
 def show(session: Session, given: Mapping[str, Any], _: threading.Event) -> dict[str, Any]:
     """Return some items of a program's long result."""
     handle = session.store.ref(given["ref"])
-    outcome: Outcome = session.store.get(handle, DTYPE)
+    outcome: ProgramResult = session.store.get(handle, DTYPE)
     return outcome.part(handle.key, given["start"], given["limit"])
 
 
@@ -177,7 +177,7 @@ def _runtime(session: Session, *, dry_run: bool) -> Runtime:
     )
 
 
-def _answer(session: Session, outcome: Outcome) -> dict[str, Any]:
+def _answer(session: Session, outcome: ProgramResult) -> dict[str, Any]:
     if outcome.is_whole and outcome.chars <= MAX_CHARS:
         text = json.dumps(outcome.whole, ensure_ascii=False)
         if len(text) <= MAX_CHARS:

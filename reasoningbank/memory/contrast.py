@@ -142,7 +142,7 @@ def _differences(
 
 
 def _written(patterns: Sequence[TriplePattern], slots: Sequence[Slot]) -> str:
-    # Slots of VALUES have several values, and equal numbers cannot be told apart.
+    # Slots of VALUES have several values, and equal numbers are ambiguous.
     times = Counter(slot.value for slot in slots if not slot.more)
     named = {s.value: f"<<{s.name}>>" for s in slots if not s.more and times[s.value] == 1}
     return " . ".join(

@@ -28,6 +28,7 @@ from pydantic import (
     Field,
     ValidationError,
     ValidationInfo,
+    model_validator,
 )
 
 from reasoningbank.corpus import Pack, load_pack
@@ -77,6 +78,14 @@ class HintModel(BaseModel):
     """Part of a hint file; unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_by_name=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_current_keys(cls, data: Any) -> Any:
+        if isinstance(data, Mapping) and "mend" in data:  # old spelling
+            rest = {key: value for key, value in data.items() if key != "mend"}  # old spelling
+            return {"hint": data["mend"], **rest}  # old spelling
+        return data
 
 
 _Model = TypeVar("_Model", bound=HintModel)

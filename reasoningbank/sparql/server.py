@@ -181,7 +181,7 @@ class OxigraphServer:
             self._log = None
 
     def _plan(self) -> dict[str, Any]:
-        """Return the plan for the supervisor, as its `Plan` says."""
+        """Return the plan for the supervisor, see `EnginePlan`."""
         serve, loads = ["serve"], []
         if self._storage == "disk":
             location = stored(self._data, self._union, graphs=self._graphs)

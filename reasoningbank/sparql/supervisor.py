@@ -3,14 +3,14 @@
     python supervisor.py LISTENER < PLAN
 
 LISTENER is the file number of a listening socket: the port that clients know. Each connection is
-relayed to the engine on another port, so the requests it works on are known, whoever sent them. An
+relayed to the engine on another port, so the requests it works on are known for every client. An
 engine that ended, or that computes what no client waits for, is started again with the same data.
 Requests wait meanwhile, and get 503 if that takes long. An engine that is still loading never
 answers. A request on which the engine broke off twice is refused.
 
-PLAN is one line of JSON (see `Plan`), and the answer one line on standard output: `{}` once the
-engine has all data, otherwise the failure. When standard input closes, because the parent closed
-it, ended, or was killed, the engine is ended too.
+PLAN is one line of JSON (see `EnginePlan`); the answer is one line on standard output: `{}` once
+the engine has all data, otherwise the failure. When standard input closes, because the parent
+closed it, ended, or was killed, the engine is ended too.
 """
 
 import ctypes
@@ -65,7 +65,7 @@ class Load(TypedDict):
     media_type: str
 
 
-class Plan(TypedDict):
+class EnginePlan(TypedDict):
     """The command without its address, what to load, and an update to run then, if not empty."""
 
     command: list[str]
@@ -113,7 +113,7 @@ class Exchange:
 class Engine:
     """The program and its data."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: EnginePlan) -> None:
         self._plan = plan
         self._digests: dict[str, str] = {}
         self._process: subprocess.Popen[bytes] | None = None
@@ -237,7 +237,7 @@ class Engine:
 class Supervisor:
     """Relays connections to the engine, and starts it again when that is due."""
 
-    def __init__(self, listener: socket.socket, plan: Plan) -> None:
+    def __init__(self, listener: socket.socket, plan: EnginePlan) -> None:
         self._listener = listener
         self._engine = Engine(plan)
         self._timeout = plan["timeout_s"]
@@ -459,7 +459,7 @@ def _end_when_orphaned(supervisor: Supervisor, parent: int) -> None:
 def main(listener: str) -> NoReturn:
     """Keep an engine running until standard input closes."""
     parent = os.getppid()
-    plan = cast("Plan", json.loads(_first_line()))
+    plan = cast("EnginePlan", json.loads(_first_line()))
     supervisor = Supervisor(socket.socket(fileno=int(listener)), plan)
     threading.Thread(target=_end_when_orphaned, args=(supervisor, parent), daemon=True).start()
     supervisor.run()

@@ -263,7 +263,7 @@ def label_counts(profile: EndpointProfile, ask: Ask) -> Labels:
 
 
 def languages(profile: EndpointProfile, ask: Ask) -> tuple[str, ...]:
-    """Return the language tags of labels, the most used first; ``''`` is none."""
+    """Return the language tags of labels, the most used first; ``''`` means no tag."""
     return _examine(profile, ask)[0]
 
 

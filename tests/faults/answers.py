@@ -244,7 +244,7 @@ BODIES = [
         r"timed out",
         "QueryTimeoutError",
     ),
-    answers("chunks that are none", Answer(say=broken_chunks), r"the connection was dropped"),
+    answers("malformed chunks", Answer(say=broken_chunks), r"the connection was dropped"),
     answers("no body", Answer(200, b"", TSV), r"cannot be read"),
     answers(
         "a content type from elsewhere",

@@ -64,7 +64,7 @@ COMMANDS = [
         said=r"no connection.*check the address",
     ),
     command(
-        "an address that is none",
+        "an invalid address",
         "endpoint",
         "query",
         "ASK {}",
@@ -145,7 +145,7 @@ FILES = [
         "result",
     ),
     Fault(
-        "an address that is none",
+        "an invalid address",
         "EndpointConfig('sparql.example.org')",
         lambda s: EndpointConfig("sparql.example.org"),
         r"http:// or https://",

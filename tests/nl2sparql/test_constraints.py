@@ -17,7 +17,7 @@ from reasoningbank.nl2sparql import (
     load_constraints,
     load_patterns,
 )
-from reasoningbank.nl2sparql.constraints import MOST_CHARS
+from reasoningbank.nl2sparql.constraints import MOST_CHARS, Direction
 
 from .conftest import changed
 
@@ -103,3 +103,8 @@ def test_broken_files_are_one_clear_line(woods: Pack, tmp_path: Path, text: str,
 def test_a_pack_without_rules_has_a_prompt_of_its_prefixes(woods: Pack, tmp_path: Path) -> None:
     pack = changed(woods, tmp_path)
     assert build_constraints(["HEIGHT"], pack) == "Prefixes that are declared for you: w:"
+
+
+def test_hint_files_may_use_the_old_key() -> None:
+    rule = {"pattern": "HYPERNYM", "property": "urn:p", "named": "subject"}
+    assert Direction(**rule, mend="turn it round") == Direction(**rule, hint="turn it round")

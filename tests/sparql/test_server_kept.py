@@ -17,7 +17,7 @@ import pytest
 from reasoningbank.errors import EndpointError, QueryError, QueryTimeoutError
 from reasoningbank.sparql import EndpointConfig, OxigraphServer, SPARQLClient, TableResult
 from reasoningbank.sparql.server import oxigraph_program
-from reasoningbank.sparql.supervisor import LEAST_PATIENCE_S, Engine, Failed, Plan, Supervisor
+from reasoningbank.sparql.supervisor import LEAST_PATIENCE_S, Engine, EnginePlan, Failed, Supervisor
 
 NUMBERS = 2_000
 PREFIX = "PREFIX : <http://e/>\n"
@@ -211,7 +211,7 @@ def test_a_query_that_ends_the_engine_is_refused_the_third_time(server: Oxigraph
 
 
 def test_who_was_connected_to_an_ending_engine_is_served_by_the_next() -> None:
-    plan: Plan = {
+    plan: EnginePlan = {
         "command": [],
         "loads": [],
         "update": "",
@@ -234,7 +234,7 @@ def test_who_was_connected_to_an_ending_engine_is_served_by_the_next() -> None:
 
 
 def test_an_engine_that_was_ended_for_good_is_not_started_again() -> None:
-    plan: Plan = {
+    plan: EnginePlan = {
         "command": [oxigraph_program(), "serve"],
         "loads": [],
         "update": "",
