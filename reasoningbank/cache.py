@@ -43,6 +43,7 @@ class DiskCache:
 
     def __init__(self, file: Path, *, required: bool = False) -> None:
         self._lock = threading.Lock()
+        self._file = file
         self._database: sqlite3.Connection | None = None
         try:
             self._database = open_database(file, _TABLE, timeout_s=2.0)
@@ -78,12 +79,14 @@ class DiskCache:
                     marks = ",".join("?" * len(some))
                     sql = f"SELECT key, value FROM entries WHERE key IN ({marks})"
                     found.update(self._database.execute(sql, some))
-            except sqlite3.Error:
+            except sqlite3.Error as error:
+                self._recover(error)
                 return {}
         return {
             key: kept[_DIGEST_BYTES:]
             for key, kept in found.items()
-            if kept[:_DIGEST_BYTES] == _digest(key, kept[_DIGEST_BYTES:])
+            if isinstance(kept, bytes)
+            and kept[:_DIGEST_BYTES] == _digest(key, kept[_DIGEST_BYTES:])
         }
 
     def put(self, values: Mapping[str, bytes]) -> None:
@@ -96,9 +99,22 @@ class DiskCache:
                 self._database.execute("BEGIN IMMEDIATE")
                 self._database.executemany("INSERT OR REPLACE INTO entries VALUES (?, ?)", rows)
                 self._database.execute("COMMIT")
-            except sqlite3.Error:
+            except sqlite3.Error as error:
                 if self._database.in_transaction:
                     self._database.execute("ROLLBACK")
+                self._recover(error)
+
+    def _recover(self, error: sqlite3.Error) -> None:
+        """Set a damaged file aside and start anew; a locked or full one is left as it is."""
+        damaged = isinstance(error, sqlite3.DatabaseError)
+        if not damaged or isinstance(error, sqlite3.OperationalError) or self._database is None:
+            return
+        self._database.close()
+        self._database = None
+        try:
+            self._database = _anew(self._file, _TABLE, 2.0, error)
+        except (OSError, sqlite3.Error) as failure:
+            logger.warning("%s: cannot be used as a cache (%s)", self._file, failure)
 
     def close(self) -> None:
         """Close the file; later look-ups find nothing."""
@@ -129,13 +145,17 @@ def open_database(file: Path, script: str, *, timeout_s: float) -> sqlite3.Conne
     except sqlite3.DatabaseError as error:
         if file.suffix != ".sqlite":
             raise
-        aside = file.with_name(f"{file.name}.damaged")
-        logger.warning("%s: %s; renamed to %s and started anew", file, error, aside.name)
-        for part in _PARTS:
-            damaged = file.with_name(file.name + part)
-            if damaged.exists():
-                damaged.replace(aside.with_name(aside.name + part))
-        return _opened(file, script, timeout_s)
+        return _anew(file, script, timeout_s, error)
+
+
+def _anew(file: Path, script: str, timeout_s: float, error: sqlite3.Error) -> sqlite3.Connection:
+    aside = file.with_name(f"{file.name}.damaged")
+    logger.warning("%s: %s; renamed to %s and started anew", file, error, aside.name)
+    for part in _PARTS:
+        damaged = file.with_name(file.name + part)
+        if damaged.exists():
+            damaged.replace(aside.with_name(aside.name + part))
+    return _opened(file, script, timeout_s)
 
 
 def _opened(file: Path, script: str, timeout_s: float) -> sqlite3.Connection:

@@ -53,7 +53,7 @@ def garbage(content: bytes) -> bytes:
 
 
 def cut(content: bytes) -> bytes:
-    return content[:5_000]
+    return content[:3_000]
 
 
 def execute(name: str, statement: str) -> Callable[[Stage], object]:
@@ -108,7 +108,7 @@ CACHES = [
     Fault(
         "the answers' cache cut off",
         poisoned(overwrite(ANSWERS, cut)),
-        "",
+        r"answers.sqlite.damaged",
         0,
         6,
     ),
@@ -129,7 +129,7 @@ CACHES = [
     Fault(
         "the features' cache cut off",
         poisoned(overwrite(FEATURES, cut)),
-        "",
+        r"query-features.sqlite.damaged",
         0,
         6,
     ),
