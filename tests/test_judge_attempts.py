@@ -93,7 +93,7 @@ def test_the_labels_come_out_again(tmp_path: Path) -> None:
     for arm in ("rewritten", "mistaken"):
         out = RunFolder(tmp_path / arm)
         again = rejudge_run(ATTEMPTS, "execution", out=out, arms=(arm,), limit=6)
-        assert (again.judged, again.changed, again.failed) == (6, (), ())
+        assert (again.judged, again.changed, again.failed) == (6, [], [])
 
 
 def test_rewritings_and_mistakes_are_what_they_are_called(edits: ModuleType) -> None:

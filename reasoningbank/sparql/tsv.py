@@ -143,7 +143,7 @@ class TSVReader:
         try:
             table, bad = _table(block, self._names or ())
         except pa.ArrowInvalid as error:
-            self._failure = Unfaithful(f"not string columns: {error}")
+            self._failure = Unfaithful(_reason(block, error))
             self.close()
             return
         if bad is not None:
@@ -158,6 +158,14 @@ class TSVReader:
     def _broken(self, message: bytes) -> None:
         self._message = bytearray(message + self._pending)
         self.close()
+
+
+def _reason(block: bytes, error: pa.ArrowInvalid) -> str:
+    try:
+        block.decode()
+    except UnicodeDecodeError as undecodable:
+        return f"not UTF-8: {undecodable.reason}"
+    return f"not string columns: {error}"
 
 
 def _table(block: bytes, names: Sequence[str]) -> tuple[pa.Table, int | None]:

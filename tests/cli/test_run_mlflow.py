@@ -47,5 +47,5 @@ def test_an_address_that_takes_no_traces_is_told_before_anything_runs(
 ) -> None:
     said = cli("run", experiment_file(make_pack(1)), "--mlflow", "./mlruns")
     assert (said.status, said.out) == (1, "")
-    assert "--mlflow: './mlruns' takes no traces; give sqlite:///mlflow.db" in said.err
+    assert "--mlflow: './mlruns' cannot store traces; give sqlite:///mlflow.db" in said.err
     assert not Path("runs").exists()
