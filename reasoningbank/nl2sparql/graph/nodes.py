@@ -68,7 +68,10 @@ class AnalyzeQuestion(dspy.Signature):  # type: ignore[misc]
 
 
 class PlanQuery(dspy.Signature):  # type: ignore[misc]
-    """Break a question into the steps that one SPARQL query takes, each a part of its pattern."""
+    """Break a question into the steps that one SPARQL query takes, each a part of its pattern.
+
+    Two to five steps. Later steps may use what earlier ones bind; the last combines them.
+    """
 
     question: str = dspy.InputField()
     patterns: str = dspy.InputField(desc="what it needs")
@@ -76,7 +79,10 @@ class PlanQuery(dspy.Signature):  # type: ignore[misc]
 
 
 class VerifyRows(dspy.Signature):  # type: ignore[misc]
-    """Say whether the result of a query is what the question asks for."""
+    """Say whether the result of a query is what the question asks for.
+
+    Look at what the columns hold, not at how many rows there are.
+    """
 
     question: str = dspy.InputField()
     query: str = dspy.InputField()
