@@ -143,12 +143,13 @@ def open_database(file: Path, script: str, *, timeout_s: float) -> sqlite3.Conne
         # Locked, or not allowed: that says nothing about its content.
         raise
     except sqlite3.DatabaseError as error:
-        if file.suffix != ".sqlite":
-            raise
         return _anew(file, script, timeout_s, error)
 
 
 def _anew(file: Path, script: str, timeout_s: float, error: sqlite3.Error) -> sqlite3.Connection:
+    """Set a damaged cache aside and open a new one; a file of another name may not be ours."""
+    if file.suffix != ".sqlite":
+        raise error
     aside = file.with_name(f"{file.name}.damaged")
     logger.warning("%s: %s; renamed to %s and started anew", file, error, aside.name)
     for part in _PARTS:
