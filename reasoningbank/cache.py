@@ -15,8 +15,6 @@ from platformdirs import user_cache_path
 
 from reasoningbank.errors import UsageError
 
-__all__ = ["DiskCache", "cache_dir", "open_database"]
-
 logger = logging.getLogger(__name__)
 
 #: A database and the files that SQLite keeps beside it.

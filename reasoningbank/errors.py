@@ -13,21 +13,6 @@ from typing import Any, ClassVar, Self
 
 from reasoningbank.findings import Finding
 
-__all__ = [
-    "BudgetError",
-    "CallTimeoutError",
-    "EndpointError",
-    "ModelError",
-    "QueryError",
-    "QueryTimeoutError",
-    "ReasoningBankError",
-    "RecordError",
-    "SetupError",
-    "ToolError",
-    "UsageError",
-    "need_package",
-]
-
 
 class ReasoningBankError(Exception):
     """Base of all errors raised on purpose. Each one carries a `Finding`.

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-__all__ = ["Finding"]
-
 
 def _frozen(fields: Mapping[str, Any]) -> Mapping[str, Any]:
     return MappingProxyType(dict(fields))

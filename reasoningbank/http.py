@@ -28,23 +28,6 @@ from urllib.parse import urljoin, urlsplit
 
 from reasoningbank.errors import UsageError
 
-__all__ = [
-    "BUSY",
-    "Dropped",
-    "ExchangeError",
-    "Gate",
-    "Reply",
-    "Sink",
-    "TimedOut",
-    "Unreachable",
-    "gate_for",
-    "media_type",
-    "retry_after",
-    "retrying",
-    "same_origin",
-    "send",
-]
-
 #: Statuses of a server that may answer later.
 BUSY = frozenset({429, 502, 503, 504})
 #: Bytes read of a response whose status is not 2xx.

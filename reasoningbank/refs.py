@@ -18,8 +18,6 @@ import pyarrow as pa
 from reasoningbank.errors import ToolError
 from reasoningbank.spill import is_on_disk, to_disk
 
-__all__ = ["Ref", "RefLike", "RefStore"]
-
 #: Tables above this many bytes in total are spilled to disk.
 MEMORY_BYTES = 64 * 1024 * 1024
 

@@ -17,8 +17,6 @@ import pyarrow as pa
 
 from reasoningbank.errors import SetupError
 
-__all__ = ["GrowingTable", "is_on_disk", "to_disk"]
-
 #: A table that is still growing stays in memory up to this many bytes.
 MEMORY_BYTES = 32 * 1024 * 1024
 

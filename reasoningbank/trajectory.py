@@ -14,8 +14,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal
 
-__all__ = ["Event", "EventKind", "Recorder", "Trajectory", "Usage"]
-
 EventKind = Literal[
     "lm_call", "code", "tool_call", "tool_result", "memory_retrieved", "step", "submit", "error"
 ]

@@ -79,8 +79,6 @@ from reasoningbank.schema import Schema
 from reasoningbank.sparql import EndpointConfig
 from reasoningbank.trajectory import Recorder
 
-__all__ = ["app"]
-
 app = typer.Typer(
     help="Programs over RDF data on the Web: write them, check them, run them.",
     no_args_is_help=True,

@@ -17,8 +17,6 @@ from reasoningbank.cli import (
     tasks,
 )
 
-__all__ = ["app"]
-
 app = typer.Typer(
     name="reasoningbank",
     help="Agents that learn to answer questions over SPARQL knowledge graphs.",

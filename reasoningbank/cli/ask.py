@@ -17,8 +17,6 @@ from reasoningbank.nl2sparql.confidence import confidence_in
 from reasoningbank.nl2sparql.graph import GraphSettings, mermaid_picture, save_picture
 from reasoningbank.trajectory import Usage
 
-__all__ = ["agent_viz", "ask"]
-
 
 def ask(
     question: Annotated[str, typer.Argument(help="A question in natural language.")],

@@ -34,8 +34,6 @@ from reasoningbank.sparql import (
 )
 from reasoningbank.tools import SPARQLTools
 
-__all__ = ["app"]
-
 app = typer.Typer(help="Serve a pack's endpoint, or query it by hand.", no_args_is_help=True)
 
 OfPack = Annotated[

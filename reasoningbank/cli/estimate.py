@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from reasoningbank.cli.output import console, print_json, print_table
 from reasoningbank.experiment.estimate import ArmEstimate, RunEstimate
 
-__all__ = ["print_estimate"]
-
 HEADERS = ("arm", "to run", "LM calls", "tokens sent", "generated", "time", "dollars")
 
 _BASIS = {

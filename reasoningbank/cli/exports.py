@@ -12,8 +12,6 @@ from reasoningbank.cli.options import AsJson, RunPath
 from reasoningbank.cli.output import notice, print_json, print_table, say
 from reasoningbank.experiment import RunFolder
 
-__all__ = ["app", "report"]
-
 app = typer.Typer(help="Write a run for other tools.", no_args_is_help=True)
 
 

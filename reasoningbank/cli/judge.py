@@ -17,8 +17,6 @@ from reasoningbank.experiment.rejudge import Rejudged, VerdictChange, rejudge_ru
 from reasoningbank.judge import Agreement
 from reasoningbank.judge import compare_files as compare_results
 
-__all__ = ["app"]
-
 app = typer.Typer(help="Compare results; judge a run again.", no_args_is_help=True)
 
 

@@ -36,8 +36,6 @@ from reasoningbank.memory.bank import import_items
 from reasoningbank.memory.rdf import rdf_name, to_rdf
 from reasoningbank.memory.snapshot import Difference, difference, fields_changed
 
-__all__ = ["app"]
-
 app = typer.Typer(help="Inspect what was learned, and maintain a bank.", no_args_is_help=True)
 
 FormatName = Literal["jsonl", "turtle", "nquads"]

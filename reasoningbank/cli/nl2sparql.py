@@ -75,8 +75,6 @@ from reasoningbank.schema import Schema, explainer
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
 from reasoningbank.trajectory import Usage
 
-__all__ = ["app"]
-
 #: What is not shown of a question: its group of examples, itself alone, or nothing.
 LeftOut = Literal["group", "one", "none"]
 

@@ -11,19 +11,6 @@ import typer
 
 from reasoningbank.errors import UsageError
 
-__all__ = [
-    "AllowWrite",
-    "AsJson",
-    "Credentials",
-    "Lm",
-    "PackName",
-    "PublicAddress",
-    "RunPath",
-    "Url",
-    "known",
-    "pair_of",
-]
-
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 PackName = Annotated[str, typer.Option(help="A pack's name or folder.")]
 Lm = Annotated[str, typer.Option(help="A model: local, or a LiteLLM name.")]

@@ -20,20 +20,6 @@ if TYPE_CHECKING:
     from reasoningbank.analysis.tables import TextTable
     from reasoningbank.experiment import Progress as RunProgress
 
-__all__ = [
-    "console",
-    "follow_run",
-    "notice",
-    "print_json",
-    "print_table",
-    "progress_bar",
-    "progress_console",
-    "say",
-    "seconds",
-    "serve_until",
-    "show",
-    "stop_event",
-]
 
 _BREAKS = re.compile(r"[\t\r\n]+")
 

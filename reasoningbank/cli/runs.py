@@ -37,8 +37,6 @@ from reasoningbank.experiment.state import check_free
 from reasoningbank.experiment.storage import write_atomically
 from reasoningbank.lm.names import parse_name
 
-__all__ = ["archive", "compare", "rerun", "run", "status"]
-
 Only = Annotated[list[str] | None, typer.Option(help="Only this arm; may be repeated.")]
 OfTask = Annotated[
     list[str] | None, typer.Option("--task", help="Only this task; may be repeated.")

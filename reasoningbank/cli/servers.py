@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from reasoningbank.mcp import Shared
 
-__all__ = ["app", "mcp"]
 
 app = typer.Typer(help="Serve documents that can be read and written.", no_args_is_help=True)
 

@@ -31,8 +31,6 @@ from reasoningbank.lm import pull as pull_weights
 from reasoningbank.lm.models import SERVER_VARIABLE
 from reasoningbank.tools import SPARQLTools
 
-__all__ = ["app", "doctor"]
-
 app = typer.Typer(help="Download, list and serve local models.", no_args_is_help=True)
 
 

@@ -12,8 +12,6 @@ from reasoningbank.cli.output import console, progress_console, say
 from reasoningbank.nl2sparql.confidence import Confidence
 from reasoningbank.trajectory import Event
 
-__all__ = ["Steps", "confidence_line", "print_query", "print_step"]
-
 #: Characters of a turn's output that are shown; the agent sees no more either.
 MOST_OUTPUT = 1_500
 

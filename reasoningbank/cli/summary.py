@@ -27,7 +27,6 @@ from reasoningbank.cli import output
 if TYPE_CHECKING:
     from reasoningbank.analysis import ArmComparison, ArmSummary, Leakage, RunSummary
 
-__all__ = ["print_comparisons", "print_summary"]
 
 #: Leaks that are listed one by one.
 _MOST_LEAKS = 20

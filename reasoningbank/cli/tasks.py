@@ -33,8 +33,6 @@ from reasoningbank.corpus.splits import PARTS
 from reasoningbank.errors import UsageError
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
 
-__all__ = ["app"]
-
 app = typer.Typer(help="List, sample and check the tasks of a corpus.", no_args_is_help=True)
 
 Where = Annotated[str, typer.Argument(help="A pack's name or a folder of SHACL examples.")]

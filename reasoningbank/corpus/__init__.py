@@ -9,7 +9,6 @@ codes of the findings.
 from reasoningbank.corpus.features import (
     Complexity,
     QueryFeatures,
-    TriplePattern,
     query_features,
     triple_patterns,
     without_pattern,
@@ -40,6 +39,7 @@ from reasoningbank.corpus.task import (
 )
 from reasoningbank.corpus.validation import validate
 from reasoningbank.findings import Finding
+from reasoningbank.sparql.tree import TriplePattern
 
 __all__ = [
     "SEVERITIES",

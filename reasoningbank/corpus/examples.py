@@ -25,27 +25,6 @@ from reasoningbank.findings import Finding
 from reasoningbank.sparql import address_key
 from reasoningbank.sparql.terms import RDF_TYPE
 
-__all__ = [
-    "CLASS_OF_FORM",
-    "PROPERTIES",
-    "QUERY_PROPERTIES",
-    "RB",
-    "RDFS",
-    "RDF_TYPE",
-    "SCHEMA",
-    "SH",
-    "SPEX",
-    "ExampleFile",
-    "RawExample",
-    "canonical_targets",
-    "draft_task",
-    "local_name",
-    "plain_text",
-    "property_of",
-    "read_example_file",
-    "task_id",
-]
-
 SH = "http://www.w3.org/ns/shacl#"
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 SCHEMA = "https://schema.org/"

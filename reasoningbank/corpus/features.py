@@ -24,16 +24,6 @@ from reasoningbank.sparql.shape import group_id, triples_of
 from reasoningbank.sparql.tokens import tokenize
 from reasoningbank.sparql.tree import TriplePattern, read_query
 
-__all__ = [
-    "FEATURES",
-    "Complexity",
-    "QueryFeatures",
-    "TriplePattern",
-    "query_features",
-    "triple_patterns",
-    "without_pattern",
-]
-
 Complexity = Literal["simple", "moderate", "complex"]
 
 #: Every feature and what one occurrence adds to the score; a triple pattern adds 1, a path its

@@ -11,8 +11,6 @@ from typing import Any, Literal
 
 from reasoningbank.findings import Finding
 
-__all__ = ["DEFECTS", "SEVERITIES", "Severity", "finding_row", "severity_of"]
-
 Severity = Literal["error", "warning", "info"]
 
 #: Codes of examples, or whole files, that could not become a task.

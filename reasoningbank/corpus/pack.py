@@ -27,17 +27,6 @@ from pydantic import (
 from reasoningbank.errors import UsageError
 from reasoningbank.sparql import EndpointConfig, OxigraphServer
 
-__all__ = [
-    "DocumentSpace",
-    "FederatedEndpoint",
-    "Pack",
-    "endpoint_config",
-    "federated_config",
-    "known_packs",
-    "load_pack",
-    "open_endpoint",
-]
-
 _FILE = "pack.toml"
 _TEST = "-test"
 #: The engine's own limit; clients set shorter ones, the judge's is the longest.

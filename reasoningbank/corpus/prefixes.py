@@ -8,8 +8,6 @@ from typing import NamedTuple
 
 from reasoningbank.sparql.tokens import tokenize
 
-__all__ = ["Completed", "complete_prefixes", "corpus_prefixes", "declared_prefixes"]
-
 
 def declared_prefixes(query: str) -> dict[str, str]:
     """Return the prefixes that a query or update declares: prefix → namespace."""

@@ -22,8 +22,6 @@ from reasoningbank.sparql.parsers import parse_algebra
 from reasoningbank.sparql.shape import triples_of
 from reasoningbank.sparql.terms import RDF_TYPE
 
-__all__ = ["constants_of", "schema_names", "schema_names_in", "unmentioned"]
-
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 #: The objects of these properties are classes or properties.
 _VOCABULARY_BEHIND = (RDF_TYPE, "http://www.w3.org/1999/02/22-rdf-syntax-ns#predicate")

@@ -24,8 +24,6 @@ from reasoningbank.corpus.shacl import load_corpus
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql import address_key
 
-__all__ = ["Registry", "RegistryEndpoint", "UsedGraph", "identity_of", "read_registry"]
-
 #: Questions kept for each endpoint.
 QUESTIONS = 3
 

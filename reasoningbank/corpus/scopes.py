@@ -14,8 +14,6 @@ from reasoningbank.sparql import address_key
 from reasoningbank.sparql.tokens import Token
 from reasoningbank.sparql.tree import outline
 
-__all__ = ["QueryScope", "query_scopes"]
-
 _UNREAD = "close its brackets, and name addresses and graphs as IRIs"
 
 

@@ -26,8 +26,6 @@ from reasoningbank.corpus.splits import Split, groups_of, split_tasks
 from reasoningbank.corpus.task import LoadedTask, Task, check_complexity
 from reasoningbank.findings import Finding
 
-__all__ = ["Corpus", "load_corpus", "load_shacl_tasks"]
-
 
 @dataclass(frozen=True)
 class Corpus:

@@ -11,8 +11,6 @@ from typing import Literal
 from reasoningbank.corpus.task import Task, shuffle_key
 from reasoningbank.errors import UsageError
 
-__all__ = ["DEFAULT_SHARES", "PARTS", "Split", "SplitName", "groups_of", "split_tasks"]
-
 SplitName = Literal["train", "dev", "test"]
 PARTS: tuple[SplitName, ...] = ("train", "dev", "test")
 DEFAULT_SHARES: Mapping[str, float] = MappingProxyType({"train": 0.5, "dev": 0.2, "test": 0.3})

@@ -14,18 +14,6 @@ from typing import Literal, Self, TypedDict, get_args
 from reasoningbank.corpus.features import Complexity, query_features
 from reasoningbank.errors import UsageError
 
-__all__ = [
-    "LoadedTask",
-    "QueryForm",
-    "Task",
-    "TaskStats",
-    "check_complexity",
-    "find_task",
-    "get_task_stats",
-    "sample_tasks",
-    "shuffle_key",
-]
-
 #: An UPDATE says what documents hold after the instruction was carried out.
 QueryForm = Literal["SELECT", "ASK", "CONSTRUCT", "DESCRIBE", "UPDATE"]
 

@@ -46,8 +46,6 @@ from reasoningbank.sparql import (
 )
 from reasoningbank.sparql.parsers import FAILS, parse_algebra, parse_update, parsed_alone
 
-__all__ = ["shapes_file", "validate"]
-
 SLOW_S = 5.0
 #: As many as the execution judge reads: a gold that is cut here cannot be judged.
 MOST_ROWS = 5_000_000

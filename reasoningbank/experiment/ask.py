@@ -24,8 +24,6 @@ from reasoningbank.nl2sparql import asked_language
 from reasoningbank.tools import SPARQLTools
 from reasoningbank.trajectory import Event
 
-__all__ = ["AskResult", "Solver", "ask", "open_solver"]
-
 #: Rows of an answer.
 MAX_ROWS = 20
 

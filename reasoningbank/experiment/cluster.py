@@ -40,8 +40,6 @@ from reasoningbank.lm import ModelHandle
 from reasoningbank.sparql import EndpointConfig, is_loopback
 from reasoningbank.trajectory import Trajectory, Usage
 
-__all__ = ["on_dask", "packed"]
-
 #: Ctrl-C reaches every process of the terminal; only the driver reacts.
 _IGNORE_INTERRUPTS = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
 #: Seconds to wait for a scheduler and its first worker.

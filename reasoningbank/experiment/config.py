@@ -36,18 +36,6 @@ from reasoningbank.experiment.settings import (
     unique,
 )
 
-__all__ = [
-    "Arm",
-    "Experiment",
-    "Layer",
-    "apply_changes",
-    "bank_arm",
-    "control_of",
-    "load_experiment",
-    "parse_experiment",
-    "seeds_of",
-]
-
 #: Context layers that an arm may be given.
 Layer = Literal["L0", "L1", "L2", "L3"]
 

@@ -20,19 +20,6 @@ from reasoningbank.schema import EndpointProfile, Schema
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
 from reasoningbank.trajectory import Recorder
 
-__all__ = [
-    "NOTHING",
-    "Recall",
-    "RunContext",
-    "context_at",
-    "data_files",
-    "demonstration_files",
-    "hash_files",
-    "open_context",
-    "opened_endpoint",
-    "store_hash",
-]
-
 
 @dataclass(frozen=True)
 class RunContext:

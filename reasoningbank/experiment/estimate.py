@@ -22,8 +22,6 @@ from reasoningbank.experiment.plan import Job
 from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
 from reasoningbank.lm import parse_name, price_of
 
-__all__ = ["ArmEstimate", "MatchLevel", "RunEstimate", "estimate_run"]
-
 #: own: the arm's trials in this run. same: trials of other runs with the same agent, model and
 #: settings. similar: the same agent and model with other settings. model: the same agent with
 #: another model. none: nothing was measured.

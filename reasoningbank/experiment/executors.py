@@ -17,8 +17,6 @@ from reasoningbank.experiment.settings import Retries
 from reasoningbank.experiment.trial import Trial
 from reasoningbank.trajectory import Usage
 
-__all__ = ["Finished", "Retrier", "Started", "in_chains", "waits"]
-
 logger = logging.getLogger(__name__)
 
 

@@ -23,17 +23,6 @@ from reasoningbank.experiment.plan import find_bank, named_bank
 from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
 from reasoningbank.experiment.settings import BankMemory
 
-__all__ = [
-    "CodeChange",
-    "build_manifest",
-    "code_changes",
-    "code_version",
-    "hash_tasks",
-    "memory_hashes",
-    "open_run",
-    "replacements",
-]
-
 _PACKAGES = ("reasoningbank", "dspy", "litellm", "oxigraph", "pyoxigraph", "rdflib", "xllamacpp")
 
 

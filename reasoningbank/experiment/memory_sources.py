@@ -15,8 +15,6 @@ from reasoningbank.experiment.streams import Snapshots
 from reasoningbank.memory import MemoryBank, Snapshot
 from reasoningbank.memory.rdf import from_rdf, rdf_name
 
-__all__ = ["bank_file", "existing", "is_bank", "opened", "read_items", "stream_of"]
-
 _SQLITE = b"SQLite format 3\0"
 _EMPTY_SNAPSHOT = f"{Snapshot.of([]).hash}.jsonl"
 

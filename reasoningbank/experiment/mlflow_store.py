@@ -33,8 +33,6 @@ from reasoningbank.experiment.records import TrialKey, TrialRecord
 from reasoningbank.experiment.storage import plain
 from reasoningbank.trajectory import Event, Trajectory
 
-__all__ = ["TraceStore", "metrics_by_arm", "nanoseconds", "spans_of"]
-
 #: Tags that identify traces.
 RUN_TAG = "reasoningbank.run"
 TRIAL_TAG = "reasoningbank.trial"

@@ -26,19 +26,6 @@ from reasoningbank.experiment.settings import BankMemory, LearnedMemory, TaskSel
 from reasoningbank.experiment.storage import RunStorage
 from reasoningbank.lm import parse_name
 
-__all__ = [
-    "Job",
-    "Plan",
-    "find_bank",
-    "hidden_tasks",
-    "named_bank",
-    "permuted",
-    "plan_run",
-    "plan_trials",
-    "select_tasks",
-    "step_is_taken",
-]
-
 
 @dataclass(frozen=True)
 class Job:

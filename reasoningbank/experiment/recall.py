@@ -53,8 +53,6 @@ from reasoningbank.sparql import Discovery, EntityLinker, discover
 from reasoningbank.tools import MemoryTools
 from reasoningbank.trajectory import Recorder
 
-__all__ = ["Banks", "MemoryParts", "Recalls", "recalled"]
-
 #: Retrieved successes whose turns are shown as demonstrations.
 MOST_DEMONSTRATIONS = 1
 

@@ -22,16 +22,6 @@ from reasoningbank.experiment.storage import RunStorage, write_atomically
 from reasoningbank.judge import Verdict
 from reasoningbank.trajectory import Trajectory, Usage
 
-__all__ = [
-    "RunFolder",
-    "Step",
-    "StepFolder",
-    "StreamProgress",
-    "TrialKey",
-    "TrialRecord",
-    "streams_of",
-]
-
 VERSION = 1
 _TRIALS = r"trials/[^/]+/[^/]+\.json"
 _STEPS = r"learning/[^/]+/\d+\.json"

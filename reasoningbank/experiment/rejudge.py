@@ -27,8 +27,6 @@ from reasoningbank.judge.lm_judge import prompt_hash
 from reasoningbank.lm import open_lm, parse_name
 from reasoningbank.trajectory import Trajectory
 
-__all__ = ["OpenJudge", "Rejudged", "VerdictChange", "check_judge", "open_judge", "rejudge_run"]
-
 #: Consecutive infrastructure failures after which judging stops.
 MOST_FAILURES = 3
 #: Parts of a verdict that are not the decision: its wording, and times in old records.

@@ -42,7 +42,6 @@ from reasoningbank.lm.names import check_hosted, parse_name
 if TYPE_CHECKING:
     from reasoningbank.experiment.session import LearningSession
 
-__all__ = ["Observer", "Progress", "RecordWriter", "run_experiment", "write_patiently"]
 
 logger = logging.getLogger(__name__)
 

@@ -21,8 +21,6 @@ from reasoningbank.judge.evidence import sample_of
 from reasoningbank.lm import STUCK_TEMPERATURE
 from reasoningbank.trajectory import Usage
 
-__all__ = ["Rollout", "Sampled", "rollout_seed", "sample"]
-
 #: Rows of a result that the next refinement sees.
 _ROWS = 3
 Explain = Callable[[str, bool], Sequence[Any]]

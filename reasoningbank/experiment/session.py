@@ -20,8 +20,6 @@ from reasoningbank.experiment.streams import Learner, Snapshots, TaskStream, rea
 from reasoningbank.experiment.trial import Trial, judge_attempts
 from reasoningbank.memory import MemoryBank, Snapshot
 
-__all__ = ["LearningSession"]
-
 
 class LearningSession:
     """Orders the trials of a run with memory, context layers or sampling, and equips them."""

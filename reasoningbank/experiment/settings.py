@@ -10,29 +10,6 @@ from pydantic_core import PydanticCustomError
 
 from reasoningbank.corpus import Complexity, QueryForm
 
-__all__ = [
-    "RENAMED",
-    "BankMemory",
-    "EndpointSettings",
-    "Executor",
-    "GoldMemory",
-    "ItemKind",
-    "LearnedMemory",
-    "LearningSettings",
-    "Memory",
-    "MemorySettings",
-    "NoMemory",
-    "RandomMemory",
-    "Retries",
-    "RetrievedMemory",
-    "SamplingSettings",
-    "SharedMemory",
-    "Strict",
-    "TaskSelection",
-    "invalid",
-    "unique",
-]
-
 #: Old spelling of keys, and of values of `memory.source`, with the present one. Files and
 #: manifests may use either.
 RENAMED = {

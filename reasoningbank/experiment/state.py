@@ -24,18 +24,6 @@ from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment.records import RunFolder, TrialKey
 from reasoningbank.experiment.storage import read_json, write_atomically
 
-__all__ = [
-    "RunState",
-    "RunStatus",
-    "StateWriter",
-    "Stop",
-    "check_free",
-    "hold_run",
-    "interruptible",
-    "is_held",
-    "read_state",
-]
-
 _LOCK, _STATE = "run.lock", "state.json"
 RunStatus = Literal["running", "dead", "finished", "stopped", "failed"]
 

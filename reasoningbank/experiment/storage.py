@@ -22,15 +22,6 @@ from typing import Any
 
 from reasoningbank.errors import RecordError
 
-__all__ = [
-    "ARCHIVE",
-    "RunStorage",
-    "plain",
-    "read_json",
-    "write_atomically",
-    "write_bytes_atomically",
-]
-
 #: Name of the archive within the folder of a run.
 ARCHIVE = "records.tar.xz"
 _RERUN = "delete the file and run the same command again"

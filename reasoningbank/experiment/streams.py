@@ -30,16 +30,6 @@ from reasoningbank.trajectory import Trajectory, Usage
 if TYPE_CHECKING:
     from reasoningbank.memory.experience import Distilled
 
-__all__ = [
-    "Learner",
-    "Outcome",
-    "Snapshots",
-    "TaskStream",
-    "experiences_of",
-    "outcome_of",
-    "read_bank",
-    "retrieved_in",
-]
 
 #: Statuses of a verdict on a query that ran.
 RAN = ("judged", "wrong_form")

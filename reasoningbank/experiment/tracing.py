@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterator
 from reasoningbank.errors import UsageError, need_package
 from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
 
-__all__ = ["mlflow_tracer"]
-
 logger = logging.getLogger(__name__)
 
 #: Where MLflow itself keeps runs if nothing else is said.

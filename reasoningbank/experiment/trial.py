@@ -33,16 +33,6 @@ from reasoningbank.schema import explainer
 from reasoningbank.tools import EndpointTools, SPARQLTools
 from reasoningbank.trajectory import Event, Recorder, Trajectory, Usage
 
-__all__ = [
-    "Trial",
-    "attempt_task",
-    "judge_attempts",
-    "judge_record",
-    "judge_with_lm",
-    "reply_tokens",
-    "run_trial",
-]
-
 logger = logging.getLogger(__name__)
 
 #: Errors after which no trial can succeed; every other error concerns one trial.

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
-__all__ = ["Agreement", "Judged", "agreement", "agreement_with", "pairs_with", "rule_verdict"]
-
 
 @dataclass(frozen=True)
 class Agreement:

@@ -24,8 +24,6 @@ from pyoxigraph import (
 from reasoningbank.errors import UsageError
 from reasoningbank.sparql import BooleanResult, GraphResult, TableResult
 
-__all__ = ["Answer", "AnswerForm", "answer_of", "read_answer", "term_text"]
-
 AnswerForm = OneOf["table", "graph", "boolean"]
 
 _RESULTS = {

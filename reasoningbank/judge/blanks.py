@@ -14,8 +14,6 @@ from pyoxigraph import BlankNode, CanonicalizationAlgorithm, Dataset, NamedNode,
 
 from reasoningbank.judge.cells import Encoded, Ints, pair_ids
 
-__all__ = ["isomorphic", "local_classes", "signature_classes"]
-
 # Canonical labels take minutes for graphs with more indistinguishable blank nodes.
 _MAX_ALIKE = 200
 # Refinement steps; only long chains of similar nodes need that many.

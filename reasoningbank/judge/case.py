@@ -23,16 +23,6 @@ from reasoningbank.sparql.tokens import tokenize, without_comments
 from reasoningbank.sparql.tree import outline
 from reasoningbank.trajectory import Trajectory
 
-__all__ = [
-    "Case",
-    "ExecutedQuery",
-    "case_of",
-    "executed_queries",
-    "name_lines",
-    "shown_row",
-    "with_short_strings",
-]
-
 #: Rows shown of another query that ran.
 MAX_OTHER_ROWS = 2
 #: Characters shown of one row.

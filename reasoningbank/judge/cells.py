@@ -22,21 +22,6 @@ from pyoxigraph import BlankNode, Literal, NamedNode, RdfFormat, Triple, parse
 
 from reasoningbank.judge.answer import Answer
 
-__all__ = [
-    "TOLERANCE",
-    "UNBOUND",
-    "Blank",
-    "Encoded",
-    "Ints",
-    "Value",
-    "canonical",
-    "counted",
-    "encode",
-    "in_common",
-    "number_classes",
-    "pair_ids",
-]
-
 Ints = npt.NDArray[np.int64]
 
 XSD = "http://www.w3.org/2001/XMLSchema#"

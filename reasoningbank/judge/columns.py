@@ -13,8 +13,6 @@ import numpy as np
 
 from reasoningbank.judge.cells import Encoded, Ints, counted, in_common
 
-__all__ = ["BestMapping", "Leaf", "best_mapping"]
-
 # Rows that each search may look at (a few seconds), and the fixed cost of a step.
 _WORK = 20_000_000
 _STEP = 1_000

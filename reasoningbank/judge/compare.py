@@ -19,18 +19,6 @@ from reasoningbank.judge.blanks import isomorphic, local_classes, signature_clas
 from reasoningbank.judge.cells import Encoded, Ints, counted, encode, in_common, pair_ids
 from reasoningbank.judge.columns import BestMapping, Leaf, best_mapping
 
-__all__ = [
-    "Comparison",
-    "Contrast",
-    "Scores",
-    "Window",
-    "blocks_of",
-    "compare",
-    "compare_files",
-    "contrast",
-    "findings_of",
-]
-
 _ORDER = Finding("wrong-order", "the right rows in the wrong order")
 _BLANKS = Finding(
     "blank-nodes-differ", "the rows are alike, but blank nodes connect them differently"

@@ -22,8 +22,6 @@ from reasoningbank.ldp.exchange import Refused, expanded
 from reasoningbank.sparql import EndpointConfig, OxigraphServer, SPARQLClient, TableResult
 from reasoningbank.sparql.tokens import check_nesting, tokenize
 
-__all__ = ["DocumentChanges"]
-
 #: Operations that reach another machine.
 _REMOTE = ("LOAD", "SERVICE")
 #: Most triples that all documents may hold together.

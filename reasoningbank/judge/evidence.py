@@ -23,17 +23,6 @@ from reasoningbank.judge.compare import Contrast, Window, blocks_of, contrast
 from reasoningbank.judge.gold import Gold
 from reasoningbank.sparql.terms import cut
 
-__all__ = [
-    "MAX_DIFFERING",
-    "MAX_ROWS",
-    "MAX_TERM_CHARS",
-    "AnswerSample",
-    "Evidence",
-    "Row",
-    "evidence_of",
-    "sample_of",
-]
-
 #: Rows shown of an answer.
 MAX_ROWS = 10
 #: Rows shown that one answer lacks, or has too many.

@@ -21,8 +21,6 @@ from reasoningbank.judge.gold import Gold, GoldStore
 from reasoningbank.sparql import SPARQLClient
 from reasoningbank.sparql.tokens import is_update
 
-__all__ = ["ExecutionJudge", "Judgement", "Verdict", "VerdictStatus"]
-
 VerdictStatus = Literal[
     "judged", "no_query", "query_error", "query_timeout", "wrong_form", "gold_defect"
 ]

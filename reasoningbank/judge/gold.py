@@ -32,8 +32,6 @@ from reasoningbank.judge.answer import Answer
 from reasoningbank.judge.compare import Window
 from reasoningbank.sparql.tokens import Token, tokenize
 
-__all__ = ["Gold", "GoldStore", "read_modifiers"]
-
 logger = logging.getLogger(__name__)
 
 # Files of another layout are computed again.

@@ -27,19 +27,6 @@ from reasoningbank.judge.case import Case, shown_row, with_short_strings
 from reasoningbank.lm import UsageCounter, lm_failure
 from reasoningbank.trajectory import Usage
 
-__all__ = [
-    "DEMONSTRATIONS",
-    "MAX_REPLY_TOKENS",
-    "JudgeAttempt",
-    "JudgeReply",
-    "LMJudge",
-    "LMVerdict",
-    "LMVerdictStatus",
-    "inputs_of",
-    "prompt_hash",
-    "read_reply",
-]
-
 #: Tokens a reply may have.
 MAX_REPLY_TOKENS = 300
 #: Rows of the result that are shown, other queries, and characters of a query.

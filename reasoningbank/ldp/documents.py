@@ -31,30 +31,6 @@ from reasoningbank.errors import UsageError
 from reasoningbank.ldp.exchange import Refused
 from reasoningbank.sparql.terms import full
 
-__all__ = [
-    "CONTAINS",
-    "HAS_CONTAINER",
-    "HAS_PARENT",
-    "ITEM",
-    "TYPE",
-    "Document",
-    "Documents",
-    "Folder",
-    "added",
-    "ancestors",
-    "checked_base",
-    "checked_document",
-    "document_url",
-    "gone",
-    "is_folder",
-    "is_item",
-    "links",
-    "parent_of",
-    "quads",
-    "unlinked",
-    "without_links",
-]
-
 _UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
 _SAFE = "/!$&'()*+,;=:@%~"
 

@@ -12,17 +12,6 @@ from reasoningbank.errors import QueryError
 from reasoningbank.sparql.formats import blows_up
 from reasoningbank.sparql.tokens import check_nesting, check_terms, tokenize
 
-__all__ = [
-    "GRAPH_FORMATS",
-    "Conditions",
-    "Refused",
-    "best",
-    "expanded",
-    "read_triples",
-    "updated",
-    "written",
-]
-
 
 class Refused(Exception):  # noqa: N818 - an answer, not a defect
     """A request that is refused with an HTTP status; the document is unchanged."""

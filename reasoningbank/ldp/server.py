@@ -40,8 +40,6 @@ from reasoningbank.ldp.exchange import (
 from reasoningbank.sparql import is_loopback
 from reasoningbank.sparql.tree import outline
 
-__all__ = ["LDPServer"]
-
 UPDATE = "application/sparql-update"
 METHODS = "GET, HEAD, PUT, POST, PATCH, DELETE, OPTIONS"
 _LDP = "http://www.w3.org/ns/ldp#"

@@ -15,8 +15,6 @@ from dspy.utils.callback import BaseCallback
 from reasoningbank.errors import BudgetError, ModelError, ReasoningBankError, SetupError
 from reasoningbank.trajectory import Recorder, Usage
 
-__all__ = ["CallUsage", "UsageCounter", "call_usage", "is_timeout", "lm_failure"]
-
 #: Entries of a model's history that are searched for a call's own; more than one model answers
 #: at the same time.
 _RECENT = 256

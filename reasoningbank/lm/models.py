@@ -33,8 +33,6 @@ from reasoningbank.lm.names import (
 from reasoningbank.lm.server import SINGLE_ROLES, LocalModel, check_gguf, slot_of
 from reasoningbank.lm.weights import require, sha256_of, weights_path
 
-__all__ = ["LocalEngine", "ModelHandle", "PlainAdapter", "make_lm", "open_lm"]
-
 #: Tokens of an answer of a local model, unless the caller sets them.
 LOCAL_MAX_TOKENS = 1024
 #: How DSPy's `ChatAdapter` ends a reply; small models go on with a turn of their own.

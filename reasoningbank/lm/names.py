@@ -12,24 +12,6 @@ from typing import Any, Literal
 
 from reasoningbank.errors import SetupError, UsageError
 
-__all__ = [
-    "CATALOGUE",
-    "STUCK_TEMPERATURE",
-    "ModelName",
-    "ModelWeights",
-    "Price",
-    "asked_as",
-    "check_hosted",
-    "parse_name",
-    "price_of",
-    "providers",
-    "sampling_settings",
-    "secrets_in_environment",
-    "stuck_temperature",
-    "takes_temperature",
-    "weights_named",
-]
-
 EXAMPLES = (
     "local, local-small, local:/path/to/model.gguf, openai/gpt-4o-mini, "
     "anthropic/claude-sonnet-4-5, ollama_chat/qwen3"

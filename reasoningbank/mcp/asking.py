@@ -22,8 +22,6 @@ from reasoningbank.mcp.toolbox import shown
 from reasoningbank.memory.context import Budgets, ContextBuilder
 from reasoningbank.trajectory import Event
 
-__all__ = ["Asker", "Cards"]
-
 #: Token budgets of the cards, which are read once, not with every question.
 BUDGETS = Budgets(L0=300, L1=800)
 #: Characters of a question.

@@ -31,8 +31,6 @@ from reasoningbank.mcp.sessions import Session
 from reasoningbank.sparql.terms import cut
 from reasoningbank.tools.returns import MAX_CHARS, bounded_limit, brief_repr, fit
 
-__all__ = ["ProgramResult", "gather", "run", "show"]
-
 #: Characters kept of one result; further items are only counted.
 MAX_KEPT = 16_000_000
 #: Items in one answer.

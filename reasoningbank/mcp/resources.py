@@ -10,8 +10,6 @@ from urllib.parse import quote, unquote
 from reasoningbank.errors import UsageError
 from reasoningbank.mcp.sessions import Settings, Shared
 
-__all__ = ["Page", "Template", "pages", "read_page", "root_of", "templates"]
-
 TEXT = "text/plain"
 MARKDOWN = "text/markdown"
 TURTLE = "text/turtle"

@@ -29,7 +29,6 @@ from reasoningbank.sparql.terms import cut
 if TYPE_CHECKING:
     import uvicorn
 
-__all__ = ["PATH", "http_server", "listening", "make_server", "serve_http", "serve_stdio"]
 
 logger = logging.getLogger(__name__)
 

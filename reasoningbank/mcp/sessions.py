@@ -31,8 +31,6 @@ from reasoningbank.errors import ToolError
 from reasoningbank.refs import RefStore
 from reasoningbank.tools import EndpointTools, MemoryTools, SPARQLTools
 
-__all__ = ["Opened", "ProgramLimits", "Session", "Sessions", "Settings", "Shared", "key_of"]
-
 
 @dataclass(frozen=True)
 class ProgramLimits:

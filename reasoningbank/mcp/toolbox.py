@@ -17,8 +17,6 @@ from reasoningbank.tools import EndpointTools, MemoryTools, Rows, SPARQLTools
 from reasoningbank.tools.endpoint_tools import TOOL_NAMES as ENDPOINT_TOOLS
 from reasoningbank.tools.sparql import TOOL_NAMES as SPARQL_TOOLS
 
-__all__ = ["Tool", "method_tool", "shown", "toolbox"]
-
 #: Mistakes of one call that are reported.
 MAX_MISTAKES = 3
 

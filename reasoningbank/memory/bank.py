@@ -30,8 +30,6 @@ from reasoningbank.retrieval import (
     open_embedder,
 )
 
-__all__ = ["Imported", "MemoryBank", "import_items"]
-
 logger = logging.getLogger(__name__)
 
 

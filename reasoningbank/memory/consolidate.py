@@ -23,8 +23,6 @@ from reasoningbank.memory.history import Change
 from reasoningbank.memory.item import MemoryItem
 from reasoningbank.retrieval import Embedder, open_embedder
 
-__all__ = ["consolidate"]
-
 #: `Change.made_by` of the changes made here; their reasons begin with it.
 MADE_BY = "consolidation"
 

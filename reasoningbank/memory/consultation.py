@@ -18,8 +18,6 @@ from reasoningbank.tools.memory_tools import Consulted
 from reasoningbank.tools.returns import brief_repr, fit
 from reasoningbank.trajectory import Recorder
 
-__all__ = ["Consultation"]
-
 #: Tokens of the items that one search returns.
 SEARCH_TOKENS = 1_200
 

@@ -22,8 +22,6 @@ from reasoningbank.retrieval import Embedder
 from reasoningbank.schema import Schema
 from reasoningbank.sparql import Discovery, EndpointConfig, SPARQLClient, discover
 
-__all__ = ["LAYERS", "Budgets", "Context", "ContextBuilder", "procedures"]
-
 #: The layers in the order of the context: those that are the same for every question first.
 LAYERS = ("L0", "L3", "L1", "L2")
 _STATIC = ("L0", "L3")

@@ -15,8 +15,6 @@ from typing import NamedTuple
 from reasoningbank.memory.item import ABSENT, Counters, MemoryItem, Scope
 from reasoningbank.sparql.shape import names_in, pattern_key, pattern_names
 
-__all__ = ["HarmRule", "Superseding", "by_evidence", "contradictions", "evidence_of", "harm_midp"]
-
 #: The source that warns of its pattern; every other source has a pattern that works.
 _AGAINST = "failure"
 #: Sources whose tasks count as certain: a gold query or a person, not a model's opinion.

@@ -15,8 +15,6 @@ from reasoningbank.schema.names import used_names
 from reasoningbank.sparql.tokens import tokenize
 from reasoningbank.sparql.tree import QueryTree, TriplePattern, read_query
 
-__all__ = ["contrast_draft"]
-
 #: Patterns that are shown of one side.
 _MOST = 3
 _TYPES = ("a", "rdf:type")

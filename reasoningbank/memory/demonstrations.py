@@ -22,14 +22,6 @@ from reasoningbank.trajectory import Event, Trajectory
 if TYPE_CHECKING:
     import dspy
 
-__all__ = [
-    "MOST_TOKENS",
-    "ShownDemonstration",
-    "random_demonstration",
-    "shown_demonstration",
-    "shown_demonstrations",
-    "turns_of",
-]
 
 #: Tokens of a prompt that one demonstration may take. Each turn repeats those before it, so four
 #: turns of usual length take about 2,600.

@@ -26,7 +26,6 @@ from reasoningbank.trajectory import Usage
 if TYPE_CHECKING:
     import dspy
 
-__all__ = ["Distiller"]
 
 _ALL: frozenset[ItemSource] = frozenset(get_args(ItemSource))
 

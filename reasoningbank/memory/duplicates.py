@@ -21,8 +21,6 @@ from reasoningbank.memory.item import MemoryItem, Scope
 from reasoningbank.retrieval import Embedder, Vectors
 from reasoningbank.sparql.shape import names_in, pattern_key
 
-__all__ = ["NEAR", "DuplicateMerge", "DuplicateRule", "duplicates", "merged", "text_similarity"]
-
 #: Cosine from which two wordings of the same names say the same; docs/consolidation.md says how
 #: it was found.
 NEAR = 0.97

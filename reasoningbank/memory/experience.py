@@ -9,8 +9,6 @@ from reasoningbank.findings import Finding
 from reasoningbank.memory.item import ABSENT, ItemSource, MemoryItem, Provenance, Scope, Turn
 from reasoningbank.trajectory import Trajectory, Usage
 
-__all__ = ["Distilled", "Draft", "Experience", "Rejected"]
-
 TITLE_CHARS = 110
 
 

@@ -22,8 +22,6 @@ from reasoningbank.sparql import (
 )
 from reasoningbank.sparql.terms import absolute
 
-__all__ = ["Facts"]
-
 #: Texts of a resource that are compared with a question.
 _MOST_TEXTS = 50
 #: Shorter texts are in a question by chance.

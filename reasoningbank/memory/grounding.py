@@ -24,8 +24,6 @@ from reasoningbank.sparql.query import PreparedQuery
 from reasoningbank.sparql.tokens import tokenize
 from reasoningbank.sparql.tree import outline, read_query
 
-__all__ = ["Grounding", "answer_in", "names_in", "secret_in", "services_names"]
-
 #: Maximum characters of the texts of an item; whole items are packed into a few hundred tokens.
 MOST_CHARS = {"title": 120, "description": 400, "content": 1_200, "pattern": 1_500}
 

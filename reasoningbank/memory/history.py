@@ -13,7 +13,6 @@ from reasoningbank.memory.item import MemoryItem, Provenance
 if TYPE_CHECKING:
     from reasoningbank.memory.store import Store
 
-__all__ = ["Action", "Change", "undo"]
 
 #: add: a new item. merge: further evidence for an item. replace: an item was rewritten.
 #: supersede, retire, restore: a new status. count: outcomes of trials. undo: a change was undone.

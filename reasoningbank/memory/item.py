@@ -11,17 +11,6 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from reasoningbank.errors import UsageError
 
-__all__ = [
-    "ABSENT",
-    "Counters",
-    "ItemSource",
-    "ItemStatus",
-    "MemoryItem",
-    "Provenance",
-    "Scope",
-    "Turn",
-]
-
 #: success: an attempt judged right. failure: one judged wrong. contrast: several attempts at one
 #: task. seed: written by people. gold: a training task's gold query.
 ItemSource = Literal["success", "failure", "contrast", "seed", "gold"]

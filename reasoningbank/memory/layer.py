@@ -19,18 +19,6 @@ from reasoningbank.errors import UsageError
 from reasoningbank.lm.tokens import count_tokens, estimate_tokens
 from reasoningbank.sparql import STANDARD_PREFIXES
 
-__all__ = [
-    "Entry",
-    "Layer",
-    "Line",
-    "Note",
-    "about",
-    "guide",
-    "hints_files",
-    "load_notes",
-    "pack_lines",
-]
-
 
 @dataclass(frozen=True)
 class Layer:

@@ -13,8 +13,6 @@ from reasoningbank.memory.item import MemoryItem
 from reasoningbank.sparql.extraction import queries_in
 from reasoningbank.sparql.shape import Prefixes, query_hashes, shape_hash
 
-__all__ = ["LeakageFilter"]
-
 #: Share of a question's distinctive words that makes another text near-verbatim; how many times
 #: as long that text may be; and how many distinctive words a question needs to be recognized.
 NEAR = 0.9

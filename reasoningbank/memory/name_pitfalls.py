@@ -21,8 +21,6 @@ from reasoningbank.sparql.terms import RDF_TYPE, absolute
 from reasoningbank.sparql.tokens import tokenize
 from reasoningbank.sparql.tree import outline, read_query
 
-__all__ = ["Pitfall", "known_pitfall", "name_pitfall", "texts", "written_names"]
-
 #: Corrections in one item.
 _MOST_NAMES = 3
 #: Names that are checked of a text that does not parse.

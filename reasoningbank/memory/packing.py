@@ -10,8 +10,6 @@ from reasoningbank.agents import FewShotExample
 from reasoningbank.findings import Finding
 from reasoningbank.memory.item import ItemSource, MemoryItem
 
-__all__ = ["FAMILIES", "FoundItem", "Packed", "example_of", "item_text", "pack", "pack_examples"]
-
 #: Sources that share a part of the budget: what worked, what to avoid, what was given.
 FAMILIES: Mapping[ItemSource, str] = MappingProxyType(
     {

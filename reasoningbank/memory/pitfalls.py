@@ -24,8 +24,6 @@ from reasoningbank.sparql import PreparedQuery
 from reasoningbank.sparql.query import prepare
 from reasoningbank.sparql.tokens import Token, tokenize
 
-__all__ = ["failure_drafts"]
-
 #: Pitfalls taken from one attempt, the most informative first.
 MOST_PITFALLS = 2
 #: Causes reported of one empty result, and characters of one.

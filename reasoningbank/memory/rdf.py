@@ -19,16 +19,16 @@ from urllib.parse import quote, unquote
 
 import pyoxigraph as ox
 
-from reasoningbank.corpus.examples import RB, RDF_TYPE, RDFS
+from reasoningbank.corpus.examples import RB, RDFS
 from reasoningbank.corpus.validation import shapes_file
 from reasoningbank.errors import UsageError
 from reasoningbank.memory.item import MemoryItem, Provenance
 from reasoningbank.sparql import STANDARD_PREFIXES
+from reasoningbank.sparql.terms import RDF_TYPE
 
 if TYPE_CHECKING:
     from rdflib import Graph as RdfGraph
 
-__all__ = ["RdfName", "from_rdf", "rdf_name", "to_rdf"]
 
 RdfName = Literal["turtle", "nquads"]
 

@@ -29,8 +29,6 @@ from reasoningbank.sparql import (
     is_loopback,
 )
 
-__all__ = ["WEIGHTS", "SchemaCard", "SchemaIndex", "Weights"]
-
 TITLE = "Schema. Class (instances): property ×values each -> class of the value."
 #: Values per instance that are not shown.
 USUAL = (0.5, 2.0)

@@ -22,7 +22,6 @@ from reasoningbank.sparql.tree import Form, outline
 if TYPE_CHECKING:
     from reasoningbank.memory.demonstrations import ShownDemonstration
 
-__all__ = ["Ranking", "Retrieval", "asked_form", "retrieve", "retrieve_random"]
 
 #: Candidates to rank: at least so many, and so many times the items wanted.
 LEAST_DEPTH = 20

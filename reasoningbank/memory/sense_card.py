@@ -18,8 +18,6 @@ from reasoningbank.memory.layer import Entry, Layer, Line, about, pack_lines
 from reasoningbank.schema import Schema
 from reasoningbank.sparql import STANDARD_PREFIXES, Discovery, EndpointConfig, NamedGraph, compact
 
-__all__ = ["sense_card"]
-
 #: Maximum entries of one line, whatever the budget.
 MOST_CLASSES = 12
 MOST_LABELS = 6

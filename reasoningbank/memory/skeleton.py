@@ -21,19 +21,6 @@ from reasoningbank.sparql.terms import RDF_TYPE, absolute
 from reasoningbank.sparql.tokens import Edit, Token, apply_edits, tokenize, without_comments
 from reasoningbank.sparql.tree import outline, read_query
 
-__all__ = [
-    "Skeleton",
-    "Slot",
-    "SlotKind",
-    "dummies",
-    "filled",
-    "parsed_skeleton",
-    "shortened",
-    "skeleton_of",
-    "slot_name",
-    "slot_names",
-]
-
 
 def shortened(query: str, namespaces: Mapping[str, str]) -> str:
     """Return a query without comments, and without the prefixes that need no declaration."""

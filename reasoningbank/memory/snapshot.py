@@ -19,8 +19,6 @@ from typing import Any
 from reasoningbank.errors import ReasoningBankError, RecordError, UsageError
 from reasoningbank.memory.item import MemoryItem
 
-__all__ = ["Difference", "ItemDifference", "Snapshot", "difference", "fields_changed"]
-
 _HASH_NAME = re.compile(r"([0-9a-f]{16})\.jsonl(\.gz)?")
 
 

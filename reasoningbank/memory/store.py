@@ -17,8 +17,6 @@ from reasoningbank.memory.history import Action, Change
 from reasoningbank.memory.item import ItemStatus, MemoryItem
 from reasoningbank.retrieval import WordIndex
 
-__all__ = ["BankOperation", "Store"]
-
 logger = logging.getLogger(__name__)
 
 #: "RBMB": distinguishes a bank from other databases.

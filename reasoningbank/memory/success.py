@@ -27,8 +27,6 @@ from reasoningbank.sparql.terms import RDF_TYPE
 from reasoningbank.sparql.tokens import tokenize, without_comments
 from reasoningbank.sparql.tree import outline, read_query
 
-__all__ = ["Lesson", "Mention", "lesson_of", "made_skeleton", "success_draft", "terms_in"]
-
 _NUMBERS = (
     ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
     ("zero", "uno", "due", "tre", "quattro", "cinque", "sei", "sette", "otto", "nove", "dieci"),

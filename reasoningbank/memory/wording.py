@@ -21,8 +21,6 @@ from reasoningbank.lm import UsageCounter, lm_failure
 from reasoningbank.memory.experience import Draft
 from reasoningbank.trajectory import Usage
 
-__all__ = ["Words", "prompt_hash", "reworded", "words_for"]
-
 #: Maximum characters of what is shown, and bounds of what is accepted.
 _QUERY_CHARS, _LESSON_CHARS = 900, 500
 _BOUNDS = {"title": (8, 90), "applies": (15, 200), "steps": (15, 400)}

@@ -46,19 +46,6 @@ from reasoningbank.sparql import (
 )
 from reasoningbank.sparql.tokens import tokenize
 
-__all__ = [
-    "LEVELS",
-    "EndpointValidation",
-    "Explain",
-    "Level",
-    "Validation",
-    "pack_schema",
-    "validate",
-    "validate_endpoint",
-    "validate_semantic",
-    "validate_syntax",
-]
-
 Level = Literal["syntax", "semantic", "endpoint"]
 LEVELS: tuple[Level, ...] = ("syntax", "semantic", "endpoint")
 #: Given a query, and whether it ran and returned nothing: what is wrong with it, a line each.

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from reasoningbank.cache import DiskCache
 from reasoningbank.errors import ModelError, SetupError, UsageError, need_package
 
-__all__ = ["DEFAULT_EMBEDDER", "Embedder", "Vectors", "cached_vectors", "open_embedder"]
-
 Vectors = NDArray[np.float32]
 
 #: multilingual-e5-small in 4 bits, weights inside the package: 384 dimensions, 100 languages.

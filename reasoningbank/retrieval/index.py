@@ -19,19 +19,6 @@ from reasoningbank.errors import UsageError, need_package
 from reasoningbank.retrieval.embedding import Embedder, open_embedder
 from reasoningbank.retrieval.lexical import WordIndex
 
-__all__ = [
-    "DEFAULT_INDEX",
-    "INDEXES",
-    "WEIGHTS",
-    "FaissTable",
-    "Match",
-    "TextIndex",
-    "VectorIndex",
-    "VectorTable",
-    "best_first",
-    "open_index",
-]
-
 DEFAULT_INDEX = "numpy"
 #: Weight of dense and of lexical scores.
 WEIGHTS = (0.6, 0.4)

@@ -11,8 +11,6 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MOST_TERMS", "WordIndex", "indexed", "query_terms"]
-
 #: Terms of a query that count: a pasted error message may hold hundreds.
 MOST_TERMS = 64
 #: Postings kept in memory, so that a common word is read from the database once.

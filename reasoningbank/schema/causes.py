@@ -21,8 +21,6 @@ from reasoningbank.sparql.terms import absolute
 from reasoningbank.sparql.tokens import tokenize, variables_in
 from reasoningbank.sparql.tree import QueryTree, TriplePattern
 
-__all__ = ["Causes"]
-
 _SERVICE = re.compile(r"SERVICE\s+(?:SILENT\s+)?\S+", re.IGNORECASE)
 #: Triples of another service that are searched for its properties; how many are kept and listed.
 _SERVICE_TRIPLES, _PROPERTIES, _LISTED = 5_000, 200, 5

@@ -19,8 +19,6 @@ from reasoningbank.sparql.probing import as_written as written_text
 from reasoningbank.sparql.terms import RDF_TYPE, absolute
 from reasoningbank.sparql.tree import TriplePattern
 
-__all__ = ["Constants"]
-
 #: Values looked at: as examples, for one that holds a text, and for one with a similar name.
 _SAMPLE, _SEARCHED, _NAMED = 3, 20, 2_000
 #: Similarity of two local names above which one probably means the other.

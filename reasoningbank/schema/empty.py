@@ -41,15 +41,6 @@ from reasoningbank.sparql.terms import RDF_TYPE, absolute
 from reasoningbank.sparql.tokens import Token, tokenize
 from reasoningbank.sparql.tree import QueryTree, TriplePattern, outline, read_query
 
-__all__ = [
-    "explain_empty",
-    "explain_error",
-    "explain_query",
-    "explainer",
-    "is_empty",
-    "probe_run",
-]
-
 #: Seconds one probe may take.
 PROBE_TIMEOUT_S = 3.0
 

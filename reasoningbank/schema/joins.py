@@ -18,8 +18,6 @@ from reasoningbank.sparql.terms import RDF_TYPE, absolute
 from reasoningbank.sparql.tokens import variables_in
 from reasoningbank.sparql.tree import TriplePattern
 
-__all__ = ["Joins", "short"]
-
 #: Values that a missing step is looked for from, and properties that are listed of a class.
 _JOINED, _LISTED = 200, 5
 #: Earlier patterns that are tried the other way round.

@@ -15,8 +15,6 @@ from reasoningbank.schema.schema import Schema
 from reasoningbank.sparql import SPARQLClient, TableResult, iri
 from reasoningbank.sparql.terms import RDF_TYPE
 
-__all__ = ["Link", "SchemaMap", "SchemaStep", "observed_values"]
-
 #: What a step against the direction of its property costs, compared with one along it.
 BACKWARDS = 3.0
 #: Additional cost of a step that almost no instance can take.

@@ -19,8 +19,6 @@ from reasoningbank.sparql import PreparedQuery, Result
 from reasoningbank.sparql.probing import Prober
 from reasoningbank.sparql.tree import outline, read_query
 
-__all__ = ["as_lines", "lint", "unbound_columns"]
-
 #: Findings that an agent is shown of one query, and characters of one line.
 MOST_FINDINGS = 3
 MOST_CHARS = 200

@@ -16,17 +16,6 @@ from reasoningbank.sparql import Term, compact, full, iri, values
 from reasoningbank.sparql.probing import Prober
 from reasoningbank.sparql.tokens import Token, tokenize
 
-__all__ = [
-    "Lookups",
-    "Owner",
-    "TextCondition",
-    "Typed",
-    "Written",
-    "read_condition",
-    "read_literal",
-    "variants",
-]  # fmt: skip
-
 #: Namespaces in which a text may be a resource's local name.
 _MOST_SPACES = 40
 #: Label properties, and owners of a text, that are looked at.

@@ -24,22 +24,6 @@ from reasoningbank.sparql.terms import RDF_TYPE, absolute
 from reasoningbank.sparql.tokens import Token, tokenize
 from reasoningbank.sparql.tree import Clause, Group, QueryTree, TriplePattern, outline
 
-__all__ = [
-    "Role",
-    "UsedName",
-    "describe_names",
-    "is_label",
-    "local_name",
-    "namespace_of",
-    "nearest_names",
-    "nearest_prefixes",
-    "shown",
-    "spelling",
-    "used_names",
-    "words",
-    "wrong_prefixes",
-]
-
 Role = Literal["class", "property", "resource"]
 
 _SUBCLASS = STANDARD_PREFIXES["rdfs"] + "subClassOf"

@@ -25,7 +25,6 @@ from reasoningbank.sparql.terms import cut
 if TYPE_CHECKING:
     from reasoningbank.schema.schema import Schema
 
-__all__ = ["Ask", "EndpointProfile", "FirstAnswer", "Way", "brief", "first_answer", "side_client"]
 
 #: Rows that one bounded look may visit: of an engine on this machine, and of a public one.
 LOOK_HERE = 1_000_000

@@ -15,8 +15,6 @@ from reasoningbank.errors import QueryError
 from reasoningbank.schema.profile import Ask, EndpointProfile, FirstAnswer, Way, first_answer
 from reasoningbank.sparql import STANDARD_PREFIXES, TableResult, iri, values
 
-__all__ = ["Counted", "classes", "properties", "properties_of"]
-
 _VOID = "PREFIX void: <http://rdfs.org/ns/void#>\n"
 #: Triples looked at where a whole look times out.
 FEW = 1_000

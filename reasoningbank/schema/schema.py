@@ -28,8 +28,6 @@ from reasoningbank.sparql import (
 )
 from reasoningbank.sparql.descriptions import VoidDataset, read_void
 
-__all__ = ["Contents", "NamedTerm", "Schema"]
-
 _RDF, _RDFS, _OWL = (STANDARD_PREFIXES[name] for name in ("rdf", "rdfs", "owl"))
 _SCHEMA_ORG = ("https://schema.org/", "http://schema.org/")
 _CLASSES = frozenset({_OWL + "Class", _RDFS + "Class"})

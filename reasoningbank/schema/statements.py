@@ -15,8 +15,6 @@ from reasoningbank.sparql.terms import RDF_TYPE, absolute
 from reasoningbank.sparql.tokens import Token, tokenize
 from reasoningbank.sparql.tree import Clause, Group, QueryTree, TriplePattern, read_query
 
-__all__ = ["Statement", "Statements", "read_statements"]
-
 _AGGREGATES = ("COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT")
 #: A regular expression that is one plain text from end to end.
 _WHOLE = re.compile(r"\^([^\W\d_](?:[^\W_]|[ '-])*)\$")

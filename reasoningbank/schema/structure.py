@@ -17,8 +17,6 @@ from reasoningbank.schema.statements import Statement, Statements
 from reasoningbank.sparql import STANDARD_PREFIXES
 from reasoningbank.sparql.terms import RDF_TYPE
 
-__all__ = ["DESCRIBING", "Structure"]
-
 #: Vocabularies that describe endpoints: they are not in a schema, and statistics omit them.
 DESCRIBING = (STANDARD_PREFIXES["void"], STANDARD_PREFIXES["sd"])
 _RDFS = STANDARD_PREFIXES["rdfs"]

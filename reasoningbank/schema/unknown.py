@@ -28,8 +28,6 @@ from reasoningbank.sparql.probing import Prober
 from reasoningbank.sparql.terms import RDF_TYPE, absolute
 from reasoningbank.sparql.tree import QueryTree, outline
 
-__all__ = ["NameFindings", "find_unknown"]
-
 #: Properties of a class that are listed where no name is near.
 _LISTED = 6
 

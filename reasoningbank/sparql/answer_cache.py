@@ -15,8 +15,6 @@ from reasoningbank.cache import DiskCache
 from reasoningbank.sparql.results import BooleanResult, GraphResult, Result, TableResult
 from reasoningbank.spill import is_on_disk
 
-__all__ = ["AnswerCache"]
-
 
 class AnswerCache:
     """Results by endpoint, query and bounds; equal content is stored once."""

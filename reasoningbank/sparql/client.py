@@ -41,8 +41,6 @@ from reasoningbank.sparql.query import PreparedQuery, prepare
 from reasoningbank.sparql.results import BooleanResult, GraphResult, Result, TableResult
 from reasoningbank.sparql.tsv import TSVReader
 
-__all__ = ["SPARQLClient"]
-
 TSV = "text/tab-separated-values"
 JSON = "application/sparql-results+json, application/sparql-results+xml;q=0.5"
 GRAPH = (

@@ -13,18 +13,6 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 
 from reasoningbank.sparql.terms import STANDARD_PREFIXES, Term
 
-__all__ = [
-    "ClassPartition",
-    "NamedGraph",
-    "PropertyPartition",
-    "ServiceDescription",
-    "VoidDataset",
-    "VoidDescription",
-    "read_named_graphs",
-    "read_service",
-    "read_void",
-]
-
 _SD = STANDARD_PREFIXES["sd"]
 _VOID = STANDARD_PREFIXES["void"]
 _TYPE = NamedNode(STANDARD_PREFIXES["rdf"] + "type")

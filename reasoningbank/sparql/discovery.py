@@ -34,8 +34,6 @@ from reasoningbank.sparql.formats import ACCEPT, ACCEPT_XML, document_triples
 from reasoningbank.sparql.results import GraphResult, Result, TableResult
 from reasoningbank.sparql.terms import STANDARD_PREFIXES, iri
 
-__all__ = ["Discovery", "discover", "service_description", "void_description"]
-
 WELL_KNOWN = "/.well-known/void"
 #: Triples read of a document; those of the largest public stores have about as many.
 MOST_TRIPLES = 200_000

@@ -12,8 +12,6 @@ from urllib.parse import urlsplit
 from reasoningbank.errors import UsageError
 from reasoningbank.sparql.terms import STANDARD_PREFIXES
 
-__all__ = ["EndpointConfig", "address_key", "is_loopback", "same_address"]
-
 DEFAULT_LABELS = (
     "http://www.w3.org/2000/01/rdf-schema#label",
     "http://www.w3.org/2004/02/skos/core#prefLabel",

@@ -21,8 +21,6 @@ from reasoningbank.sparql.endpoint import EndpointConfig
 from reasoningbank.sparql.results import TableResult
 from reasoningbank.sparql.terms import compact
 
-__all__ = ["EntityLinker", "EntityMention"]
-
 logger = logging.getLogger(__name__)
 
 #: Most words of a name, candidates looked up, and mentions returned.

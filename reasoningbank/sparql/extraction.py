@@ -8,8 +8,6 @@ from functools import lru_cache
 
 from reasoningbank.sparql.tokens import Token, closing, tokenize
 
-__all__ = ["queries_in"]
-
 _START = re.compile(r"\b(?:PREFIX|BASE|SELECT|ASK|CONSTRUCT|DESCRIBE)\b", re.IGNORECASE)
 _FORMS = ("SELECT", "ASK", "CONSTRUCT", "DESCRIBE")
 _MODIFIERS = ("GROUP", "BY", "HAVING", "ORDER", "ASC", "DESC", "LIMIT", "OFFSET", "VALUES")

@@ -10,18 +10,6 @@ from reasoningbank.http import MESSAGE_CHARS, Reply
 from reasoningbank.sparql.endpoint import EndpointConfig
 from reasoningbank.sparql.query import PreparedQuery
 
-__all__ = [
-    "broken_answer",
-    "compressed",
-    "cut_by_engine",
-    "is_partial",
-    "is_timeout",
-    "page_instead",
-    "refusal",
-    "timed_out",
-    "unreadable",
-]
-
 _TIMEOUT = re.compile(
     r"cancell?ed|timed?[ -]?out|time limit|execution time|too long to (?:run|execute)", re.I
 )

@@ -17,20 +17,6 @@ from reasoningbank.sparql.terms import full, term_text
 from reasoningbank.sparql.tokens import check_terms
 from reasoningbank.spill import GrowingTable
 
-__all__ = [
-    "ACCEPT",
-    "ACCEPT_XML",
-    "Broken",
-    "NTriplesReader",
-    "Unfaithful",
-    "blows_up",
-    "check_columns",
-    "document_triples",
-    "read_boolean",
-    "read_graph",
-    "read_table",
-]
-
 _MESSAGE_CHARS = 400
 #: Each column has a cost, regardless of the number of rows.
 MOST_COLUMNS = 1_000

@@ -26,18 +26,6 @@ from rdflib.plugins.sparql.sparql import Query
 from reasoningbank.sparql.tokens import Edit, Token, apply_edits, closing
 from reasoningbank.sparql.tree import QueryTree
 
-__all__ = [
-    "FAILS",
-    "NOWHERE",
-    "Complaint",
-    "complaint_of",
-    "parse_algebra",
-    "parse_once",
-    "parse_update",
-    "parsed_alone",
-    "reaching_nobody",
-]
-
 # rdflib logs a traceback for each ill-typed literal; without a handler that goes to stderr.
 logging.getLogger("rdflib").addHandler(logging.NullHandler())
 

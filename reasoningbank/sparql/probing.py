@@ -21,21 +21,6 @@ from reasoningbank.sparql.terms import Term
 from reasoningbank.sparql.tokens import Token, tokenize, variables_in
 from reasoningbank.sparql.tree import Clause, Group, QueryTree, TriplePattern
 
-__all__ = [
-    "MOST_PROBES",
-    "MOST_SECONDS",
-    "Failure",
-    "Prober",
-    "Unit",
-    "as_written",
-    "find_failures",
-    "is_generated",
-    "joined",
-    "steps_of",
-    "unit_of",
-    "units_of",
-]
-
 _GENERATED = re.compile(r"\?(?:path\d+_step\d+|blank_\w+)")
 
 

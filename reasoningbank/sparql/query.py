@@ -21,8 +21,6 @@ from reasoningbank.sparql.terms import STANDARD_PREFIXES, unescape
 from reasoningbank.sparql.tokens import Edit, apply_edits, origin
 from reasoningbank.sparql.tree import Form, Limit, QueryTree, outline
 
-__all__ = ["Form", "PreparedQuery", "prepare"]
-
 _ENGINE_POSITION = re.compile(r"(?:\bat |\bline )(\d+)(?::|,? col(?:umn)? )(\d+)")
 
 

@@ -13,8 +13,6 @@ from pyoxigraph import BlankNode, NamedNode, QueryResultsFormat, Triple, parse_q
 
 from reasoningbank.sparql.terms import LONG, Term, full, read_term
 
-__all__ = ["BooleanResult", "GraphResult", "Result", "TableResult"]
-
 GRAPH_COLUMNS = ("subject", "predicate", "object")
 
 

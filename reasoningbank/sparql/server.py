@@ -27,8 +27,6 @@ import pyoxigraph
 from reasoningbank.cache import cache_dir
 from reasoningbank.errors import SetupError, UsageError
 
-__all__ = ["OxigraphServer", "content_hash", "open_data", "oxigraph_program", "stored"]
-
 #: Puts every triple into the default graph, once.
 MERGE = "INSERT { ?s ?p ?o } WHERE { GRAPH ?g { ?s ?p ?o } }"
 _SUPERVISOR = Path(__file__).with_name("supervisor.py")

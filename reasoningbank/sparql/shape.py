@@ -36,22 +36,6 @@ from reasoningbank.sparql.terms import RDF_TYPE, STANDARD_PREFIXES, unescape
 from reasoningbank.sparql.tokens import Token, prologue, tokenize
 from reasoningbank.sparql.tree import Clause, Group, TriplePattern, read_query
 
-__all__ = [
-    "Bag",
-    "Name",
-    "Node",
-    "Prefixes",
-    "Row",
-    "canonical_words",
-    "group_id",
-    "names_in",
-    "pattern_key",
-    "pattern_names",
-    "query_hashes",
-    "shape_hash",
-    "triples_of",
-]
-
 #: Sorted pairs of prefix and namespace that a query may use without declaring them.
 Prefixes = tuple[tuple[str, str], ...]
 

@@ -10,8 +10,6 @@ from itertools import pairwise
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql.tokens import Token, position, tokenize
 
-__all__ = ["refuse_escaped_ascii", "refuse_unreadable", "syntax_error"]
-
 #: Longer queries take seconds to parse; split long VALUES lists over several queries.
 MOST_CHARS = 50_000
 

@@ -24,24 +24,6 @@ from pyoxigraph import (
 
 from reasoningbank.errors import QueryError
 
-__all__ = [
-    "LONG",
-    "RDF_TYPE",
-    "STANDARD_PREFIXES",
-    "Term",
-    "absolute",
-    "compact",
-    "cut",
-    "full",
-    "iri",
-    "read_term",
-    "string_literal",
-    "term_text",
-    "to_iri",
-    "unescape",
-    "values",
-]
-
 Term = NamedNode | BlankNode | Literal | Triple
 
 XSD = "http://www.w3.org/2001/XMLSchema#"

@@ -18,28 +18,6 @@ from typing import Literal, NamedTuple
 
 from reasoningbank.errors import QueryError
 
-__all__ = [
-    "MOST_CHAIN",
-    "MOST_DEPTH",
-    "UPDATE_WORDS",
-    "Edit",
-    "Token",
-    "TokenKind",
-    "apply_edits",
-    "begins_update",
-    "check_nesting",
-    "check_query_size",
-    "check_terms",
-    "closing",
-    "is_update",
-    "origin",
-    "position",
-    "prologue",
-    "tokenize",
-    "variables_in",
-    "without_comments",
-]
-
 TokenKind = Literal[
     "iri", "string", "name", "variable", "blank", "number", "word", "tag", "punct", "other"
 ]

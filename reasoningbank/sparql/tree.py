@@ -19,18 +19,6 @@ from reasoningbank.errors import QueryError
 from reasoningbank.sparql.syntax import syntax_error
 from reasoningbank.sparql.tokens import UPDATE_WORDS, Token, check_query_size, prologue, tokenize
 
-__all__ = [
-    "Clause",
-    "ClauseKind",
-    "Form",
-    "Group",
-    "Limit",
-    "QueryTree",
-    "TriplePattern",
-    "outline",
-    "read_query",
-]
-
 Form = Literal["SELECT", "ASK", "CONSTRUCT", "DESCRIBE"]
 ClauseKind = Literal[
     "triples", "filter", "bind", "values", "optional", "minus", "union", "graph", "service",

@@ -24,8 +24,6 @@ from reasoningbank.sparql.formats import Broken, Unfaithful, check_columns
 from reasoningbank.sparql.results import chars_of, columns
 from reasoningbank.spill import GrowingTable
 
-__all__ = ["TSVReader", "first_bad_cell"]
-
 #: Bytes that are converted at once.
 BLOCK_BYTES = 1024 * 1024
 MESSAGE_BYTES = 64 * 1024

@@ -14,8 +14,6 @@ from reasoningbank.sparql import Term, iri
 from reasoningbank.sparql.tokens import tokenize
 from reasoningbank.sparql.tree import read_query
 
-__all__ = ["MOST_COUNTED", "About", "Said", "Sample", "bounded_count", "describe", "sample"]
-
 #: Triples of one resource that are looked at; half a store can point to one resource.
 MOST_TRIPLES = 10_000
 #: Solutions that a bounded count looks at.

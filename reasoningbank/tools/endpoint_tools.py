@@ -32,8 +32,6 @@ from reasoningbank.sparql import (
 from reasoningbank.sparql.terms import Term, cut
 from reasoningbank.tools.returns import Handle, brief_repr, fit, noted, page
 
-__all__ = ["Addresses", "EndpointTools", "is_public"]
-
 #: What agents see of each tool, in the order in which they need them.
 TOOL_NAMES = (
     "federated_endpoints",

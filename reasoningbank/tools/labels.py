@@ -18,17 +18,6 @@ from reasoningbank.schema.profile import Ask, EndpointProfile, FirstAnswer, Way,
 from reasoningbank.sparql import TableResult, Term, iri, string_literal
 from reasoningbank.sparql.terms import full
 
-__all__ = [
-    "LabelMatch",
-    "LabelMatches",
-    "find",
-    "label_counts",
-    "languages",
-    "plain",
-    "rank",
-    "text_search",
-]
-
 #: Labels of each property that are looked at where even the bounded look times out.
 FEW = 1_000
 #: Candidates fetched for ranking, and hits asked of an engine that wants a number.

@@ -10,8 +10,6 @@ from reasoningbank.errors import ReasoningBankError, ToolError
 from reasoningbank.sparql.terms import cut
 from reasoningbank.tools.returns import bounded_limit, brief_repr, fit, noted
 
-__all__ = ["Consulted", "MemoryTools", "SearchableMemory"]
-
 #: Characters of a search, and of an error line or a note that memory itself gives.
 MOST_QUERY, MOST_NOTE = 1_000, 300
 

@@ -21,9 +21,6 @@ from reasoningbank.sparql import (
 )
 from reasoningbank.sparql.terms import cut
 
-__all__ = ["CAPS", "Cap", "Handle", "Rows", "bounded_limit", "brief_repr", "fit", "noted", "page",
-           "show_rows", "show_stats"]  # fmt: skip
-
 #: Characters of one return, of one uncut value, and of what an agent gave, repeated in an error.
 MAX_CHARS, FULL_CHARS, REPEATED_CHARS = 6_000, 5_000, 60
 #: Characters of the names of columns: of one in a row, of one in a note, of all in the stats.

@@ -53,8 +53,6 @@ from reasoningbank.tools.returns import (
     show_stats,
 )
 
-__all__ = ["SPARQLTools"]
-
 NO_ROWS = (
     "no rows: a class, property or value of the query is not in the data; look them up with "
     "sparql_sample(class), sparql_describe(resource) or sparql_find(name)"
