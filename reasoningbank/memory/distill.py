@@ -127,8 +127,10 @@ class Distiller:
         for experience in experiences if "failure" in self._kinds else ():
             if not experience.success:
                 drafts = failure_drafts(experience, self._facts)
-                unknown = experience.uncertain("failure", "unknown-cause", "its mistake is unknown")
-                yield from drafts or [unknown]
+                yield from drafts
+                if not drafts:
+                    why = "its mistake is unknown"
+                    yield experience.uncertain("failure", "unknown-cause", why)
         if "contrast" in self._kinds:
             # The strategy of the same task already has the skeleton.
             skeleton = "success" not in self._kinds
