@@ -12,7 +12,6 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from types import MappingProxyType
 
 import numpy as np
@@ -22,7 +21,7 @@ from reasoningbank.corpus import Pack, load_corpus, load_pack
 from reasoningbank.errors import UsageError
 from reasoningbank.nl2sparql.detection import Detected, Detector, PatternDetector
 from reasoningbank.nl2sparql.examples import PackExample, example_pack, load_examples
-from reasoningbank.nl2sparql.patterns import DEFAULT_PACK, PackKey, load_patterns
+from reasoningbank.nl2sparql.patterns import DEFAULT_PACK, load_patterns, once_a_pack
 from reasoningbank.nl2sparql.words import content_words, masked
 from reasoningbank.retrieval import (
     DEFAULT_EMBEDDER,
@@ -263,8 +262,8 @@ def shown_examples(
     source = example_pack(pack)
     with _lock:
         # Two threads would both embed all questions.
-        hybrid, detector = _opened(PackKey.of(source), embedding, index)
-    groups = _groups(PackKey.of(pack))
+        hybrid, detector = _opened(source, embedding, index)
+    groups = _groups(pack)
     return ShownExamples(
         _weighted(retrieval, hybrid),
         detector,
@@ -283,15 +282,13 @@ def _weighted(retrieval: str, hybrid: HybridRetriever) -> Retriever:
     return other
 
 
-@lru_cache(maxsize=4)
-def _opened(key: PackKey, embedding: str, index: str) -> tuple[HybridRetriever, Detector]:
-    detector = PatternDetector(load_patterns(key.pack))
+@once_a_pack
+def _opened(pack: Pack, embedding: str, index: str) -> tuple[HybridRetriever, Detector]:
+    detector = PatternDetector(load_patterns(pack))
     embedder = open_embedder(embedding)
-    retriever = HybridRetriever(key.pack, detector=detector, embedder=embedder, index=index)
-    return retriever, detector
+    return HybridRetriever(pack, detector=detector, embedder=embedder, index=index), detector
 
 
-@lru_cache(maxsize=4)
-def _groups(key: PackKey) -> dict[str, str]:
-    tasks = load_corpus(key.pack).tasks
-    return {task.id: task.group or f"task-{task.id}" for task in tasks}
+@once_a_pack
+def _groups(pack: Pack) -> dict[str, str]:
+    return {task.id: task.group or f"task-{task.id}" for task in load_corpus(pack).tasks}
