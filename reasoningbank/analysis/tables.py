@@ -1,24 +1,17 @@
-"""Tables of text, rendered as tab-separated text, Markdown and HTML; and the text of their cells.
+"""Tables of text, rendered as tab-separated text, Markdown and HTML; the text of their cells.
 
 Commands, the HTML report and the generated pages of the documentation show the same `TextTable`.
 """
 
 from __future__ import annotations
 
-import html
 import json
 import math
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple
 
 Cells = tuple[str, ...]
-
-#: What HTML cannot hold, even escaped: controls, lone surrogates, non-characters.
-_UNFIT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-#: Elements without content or end tag.
-_VOID = frozenset({"br", "hr", "img", "input", "link", "meta"})
 
 
 class TextTable(NamedTuple):
@@ -27,12 +20,6 @@ class TextTable(NamedTuple):
     title: str
     headers: Cells
     rows: Sequence[Cells]
-
-
-class Html(str):
-    """Text that is HTML already."""
-
-    __slots__ = ()
 
 
 def markdown(table: TextTable) -> str:
@@ -51,81 +38,7 @@ def markdown(table: TextTable) -> str:
 
 def titled(table: TextTable) -> str:
     """Return a table as Markdown under its title."""
-    return f"{_capital(table.title)}:\n\n{markdown(table)}"
-
-
-def html_section(made: TextTable, *notes: str, left: int = 1, wide: bool = False) -> list[Html]:
-    """Return a table as HTML under its title, with notes below it; nothing without rows."""
-    if not made.rows:
-        return []
-    rows = ([typeset(cell) for cell in row] for row in made.rows)
-    return [
-        element("h2", _capital(made.title)),
-        html_table(made.headers, rows, left=left, wide=wide),
-        *(element("p", note, class_="quiet") for note in notes),
-    ]
-
-
-def html_table(
-    head: Sequence[object], rows: Iterable[Sequence[object]], *, left: int = 1, wide: bool = False
-) -> Html:
-    """Return a table that scrolls by itself; columns after the first `left` are numbers."""
-
-    def row(cells: Sequence[object], name: str) -> Html:
-        return element(
-            "tr",
-            joined(
-                element(
-                    "th" if name == "th" or not at else "td",
-                    cell,
-                    class_="number" if at >= left else None,
-                    scope="col" if name == "th" else ("row" if not at else None),
-                )
-                for at, cell in enumerate(cells)
-            ),
-        )
-
-    table = element(
-        "table",
-        element("thead", row(head, "th")),
-        element("tbody", joined(row(cells, "td") for cells in rows)),
-        class_="summary-table wide" if wide else "summary-table",
-    )
-    return element("div", table, class_="scroll", tabindex="0")
-
-
-def element(name: str, *children: object, **attributes: object) -> Html:
-    """Return an HTML element; everything that is not `Html` is escaped."""
-    given = "".join(
-        f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{escaped(value)}"')
-        for key, value in attributes.items()
-        if value is not None and value is not False
-    )
-    if name in _VOID:
-        return Html(f"<{name}{given}>")
-    return Html(f"<{name}{given}>{joined(c for c in children if c is not None)}</{name}>")
-
-
-def joined(parts: Iterable[object]) -> Html:
-    """Return parts one after another; those that are not `Html` are escaped."""
-    return Html("".join(escaped(part) for part in parts))
-
-
-def escaped(value: object) -> str:
-    """Return a value for use in HTML, between tags or in a quoted attribute."""
-    return value if isinstance(value, Html) else html.escape(plain(value), quote=True)
-
-
-def plain(value: object) -> str:
-    """Return a value as text that HTML can hold; U+FFFD replaces what it cannot."""
-    return _UNFIT.sub("\ufffd", str(value))
-
-
-def typeset(cell: str) -> str:
-    """Return a cell for HTML: an en dash for nothing, a minus sign before a number."""
-    if cell == "-":
-        return "–"
-    return f"−{cell[1:]}" if cell[:1] == "-" and cell[1:2].isdigit() else cell
+    return f"{capital(table.title)}:\n\n{markdown(table)}"
 
 
 def number(value: float | None, places: int = 2, sign: str = "") -> str:
@@ -193,5 +106,6 @@ def json_of(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _capital(text: str) -> str:
+def capital(text: str) -> str:
+    """Return a text with a capital at its beginning."""
     return f"{text[:1].upper()}{text[1:]}"
