@@ -80,6 +80,7 @@ def overview(
     arms = run_tables.arm_table(summary, columns)
     found, online, memory = summary.comparison, summary.online, summary.memory
     tables = {
+        "levels": run_tables.level_table(summary),
         "others": run_tables.comparison_table(
             summary.others, "other arms against the baseline", narrow=True
         ),
