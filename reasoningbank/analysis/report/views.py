@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from jinja2 import Environment, PackageLoader
 
-from reasoningbank.analysis import run_tables
+from reasoningbank.analysis import tables as text_tables
 from reasoningbank.analysis.comparison import ArmComparison
 from reasoningbank.analysis.summary import RunSummary
 from reasoningbank.analysis.tables import capital, counted, ends, number, share
@@ -77,24 +77,24 @@ def overview(
     columns = ["arm", "score", "95% CI", "right", "row F1", "ran", "ended", "seconds", "tokens"]
     if any(arm.dollars is not None for arm in summary.arms):
         columns.append("dollars")
-    arms = run_tables.arm_table(summary, columns)
+    arms = text_tables.arm_table(summary, columns)
     found, online, memory = summary.comparison, summary.online, summary.memory
     tables = {
-        "levels": run_tables.level_table(summary),
-        "others": run_tables.comparison_table(
+        "levels": text_tables.level_table(summary),
+        "others": text_tables.comparison_table(
             summary.others, "other arms against the baseline", narrow=True
         ),
-        "passes": run_tables.pass_table(summary.arms),
-        "sampled": run_tables.sampled_table(summary.arms),
-        "judges": run_tables.judge_table(summary.arms),
-        "use": run_tables.use_table(memory),
-        "banks": run_tables.bank_table(memory),
-        "learning": run_tables.learning_table(memory),
-        "rejected": run_tables.rejected_table(memory),
+        "passes": text_tables.pass_table(summary.arms),
+        "sampled": text_tables.sampled_table(summary.arms),
+        "judges": text_tables.judge_table(summary.arms),
+        "use": text_tables.use_table(memory),
+        "banks": text_tables.bank_table(memory),
+        "learning": text_tables.learning_table(memory),
+        "rejected": text_tables.rejected_table(memory),
     }
     if online:
-        tables["streams"] = run_tables.stream_table(online)
-        tables["stream_judges"] = run_tables.stream_judge_table(online)
+        tables["streams"] = text_tables.stream_table(online)
+        tables["stream_judges"] = text_tables.stream_judge_table(online)
     return {
         "title": title,
         "about": " · ".join(str(fact) for fact in about if fact),
