@@ -7,7 +7,7 @@ sub-packages of their own.
 
 from typing import TYPE_CHECKING, Any
 
-from reasoningbank.analysis.changes import Answer, Change, changed_answers
+from reasoningbank.analysis.changes import ArmAnswer, ChangedAnswer, changed_answers
 from reasoningbank.analysis.comparison import ArmComparison, adjust, compare_arms
 from reasoningbank.analysis.leakage import Leak, Leakage, LeakageAudit
 from reasoningbank.analysis.memory import ArmMemory, MemoryRecords, MemoryUse, StreamMemory
@@ -46,12 +46,12 @@ if TYPE_CHECKING:
     from reasoningbank.analysis.frames import Frames, load, write_parquet
 
 __all__ = [
-    "Answer",
+    "ArmAnswer",
     "ArmComparison",
     "ArmMemory",
     "ArmRows",
     "ArmSummary",
-    "Change",
+    "ChangedAnswer",
     "Frames",
     "Interval",
     "Leak",

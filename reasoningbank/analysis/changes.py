@@ -14,7 +14,7 @@ ROWS = 3
 
 
 @dataclass(frozen=True)
-class Answer:
+class ArmAnswer:
     """What one arm answered: its query, how it was judged, and the first rows it returned."""
 
     arm: str
@@ -26,18 +26,18 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Change:
+class ChangedAnswer:
     """A held-out question that only the first of two arms answers right."""
 
     question: str
     level: str
-    before: Answer
-    after: Answer
+    before: ArmAnswer
+    after: ArmAnswer
 
 
 def changed_answers(
     records: Iterable[TrialRecord], first: str, second: str, most: int = 2
-) -> list[Change]:
+) -> list[ChangedAnswer]:
     """Return held-out questions that `first` answers right and `second` does not.
 
     Easier levels of generalization come first, then the order of the records.
@@ -60,16 +60,16 @@ def changed_answers(
 
 def _pairs(
     first: Mapping[tuple[str, int], TrialRecord], second: Mapping[tuple[str, int], TrialRecord]
-) -> Iterator[Change]:
+) -> Iterator[ChangedAnswer]:
     tasks = set()
     for place, after in first.items():
         before = second.get(place)
         if before and after.strict and not before.strict and place[0] not in tasks:
             tasks.add(place[0])
-            yield Change(after.question, after.level, _answer(before), _answer(after))
+            yield ChangedAnswer(after.question, after.level, _answer(before), _answer(after))
 
 
-def _answer(record: TrialRecord) -> Answer:
+def _answer(record: TrialRecord) -> ArmAnswer:
     shown: Mapping[str, Any] = record.evidence.get("predicted") or {}
     verdict = record.verdict or {}
     rows = tuple(
@@ -77,7 +77,7 @@ def _answer(record: TrialRecord) -> Answer:
         for row in (shown.get("rows") or ())[:ROWS]
     )
     outcome = "right" if record.strict else str(verdict.get("reason") or record.error or "wrong")
-    return Answer(
+    return ArmAnswer(
         record.key.arm,
         record.sparql or "",
         outcome,

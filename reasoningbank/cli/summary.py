@@ -26,7 +26,7 @@ from reasoningbank.analysis.tables import (
 from reasoningbank.cli import output
 
 if TYPE_CHECKING:
-    from reasoningbank.analysis import ArmComparison, ArmSummary, Change, Leakage, RunSummary
+    from reasoningbank.analysis import ArmComparison, ArmSummary, ChangedAnswer, Leakage, RunSummary
 
 
 #: Leaks that are listed one by one.
@@ -83,7 +83,7 @@ def print_summary(summary: RunSummary, title: str) -> None:
     _line(f"leakage: {summary.leakage.sentence()}")
 
 
-def print_changes(summary: RunSummary, changes: Sequence[Change]) -> None:
+def print_changes(summary: RunSummary, changes: Sequence[ChangedAnswer]) -> None:
     """Print questions that changed from wrong to right, and what the run shows in plain words."""
     for change in changes:
         level = f" ({change.level})" if change.level else ""
