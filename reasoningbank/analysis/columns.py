@@ -42,7 +42,9 @@ seed int64 the repeat; in learning runs the task permutation
 _FRAMES = {
     "trials": ("trial", """
 step Int64 position in a learning stream, from 0; missing outside streams
-group str group of the task: tasks that share a template
+group str group of the task: tasks that stay in one split
+template str template that the task is an instance of; may be empty
+level str level of generalization: iid, compositional or zero-shot; empty in older records
 complexity str complexity class of the task
 form str query form of the gold query
 question str the question

@@ -66,6 +66,27 @@ def arm_table(
     return TextTable(title, tuple(headers), rows)
 
 
+def level_table(summary: RunSummary) -> TextTable:
+    """Return one row per level and arm; none for tasks without levels."""
+    headers = ("level", "arm", "n", "templates", "right", summary.metric, "95% CI",
+               "tokens median", "s median")  # fmt: skip
+    rows = [
+        (
+            one.level,
+            one.arm,
+            str(one.judged),
+            str(one.templates),
+            str(one.strict),
+            number(one.mean.rate),
+            ends(one.mean.low, one.mean.high),
+            number(one.tokens[0], 0),
+            number(one.seconds[0], 1),
+        )
+        for one in summary.levels
+    ]
+    return TextTable("by level of generalization", headers, rows)
+
+
 def comparison_table(
     comparisons: Sequence[ArmComparison], title: str, *, narrow: bool = False
 ) -> TextTable:

@@ -16,6 +16,7 @@ from reasoningbank.analysis.run_tables import (
     comparison_table,
     judge_table,
     learning_table,
+    level_table,
     sampled_table,
     stream_judge_table,
     stream_table,
@@ -50,6 +51,7 @@ def print_summary(summary: RunSummary, title: str) -> None:
     else:
         wide = arm_table(summary, _WIDE)
         output.print_table(wide.headers, wide.rows)
+    output.show(level_table(summary))
     output.show(judge_table(summary.arms))
     output.show(sampled_table(summary.arms))
     for arm in summary.arms:

@@ -154,7 +154,7 @@ def test_a_separate_test_set_is_the_same_pack_with_other_examples(
     (things / "held-out" / "b.ttl").write_text(HEAD + GOOD.replace("NAME", "b"))
     monkeypatch.chdir(things.parents[1])
     pack = load_pack("things")
-    held_out = load_pack(spelling) if spelling != "folder" else load_pack(things).with_test_set()
+    held_out = load_pack(spelling) if spelling != "folder" else load_pack(things).with_set("test")
     assert (held_out.key, held_out.data) == (pack.key, pack.data)
     assert held_out.examples == pack.test == things / "held-out"
     assert [t.id for t in load_shacl_tasks(held_out)] == ["b"]

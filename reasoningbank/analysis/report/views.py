@@ -17,6 +17,7 @@ from reasoningbank.analysis.run_tables import (
     comparison_table,
     judge_table,
     learning_table,
+    level_table,
     pass_table,
     rejected_table,
     sampled_table,
@@ -84,6 +85,7 @@ def overview(
             ),
             element("h2", "Arms"),
             _arms(summary),
+            *html_section(level_table(summary), left=2),
             *html_section(
                 comparison_table(summary.others, "other arms against the baseline", narrow=True)
             ),
