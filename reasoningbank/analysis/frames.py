@@ -46,8 +46,8 @@ OUTCOMES = (
 )
 
 #: Columns of trials that a record and its usage hold under the same name.
-_RECORD = ("step", "group", "template", "level", "complexity", "form", "question", "started", "status",
-           "sparql", "judge_seconds", "tries")  # fmt: skip
+_RECORD = ("step", "group", "template", "level", "complexity", "form", "question", "started",
+           "status", "sparql", "judge_seconds", "tries")  # fmt: skip
 _USAGE = ("lm_calls", "cached_calls", "prompt_tokens", "completion_tokens",
           "cached_prompt_tokens", "tokens", "tool_calls", "seconds", "dollars")  # fmt: skip
 
