@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from reasoningbank.analysis.run_tables import (
+from reasoningbank.analysis.tables import (
     STATUSES,
     arm_table,
     bank_table,
     comparison_table,
+    counts,
     judge_table,
     learning_table,
     level_table,
@@ -22,7 +23,6 @@ from reasoningbank.analysis.run_tables import (
     stream_table,
     use_table,
 )
-from reasoningbank.analysis.tables import counts
 from reasoningbank.cli import output
 
 if TYPE_CHECKING:
