@@ -224,10 +224,9 @@ class Encoded:
 
     def select(self, columns: tuple[int, ...]) -> Encoded:
         """Return these columns, in this order."""
-        kept = (
-            tuple(side[c] for c in columns) for side in (self.variables, self.values, self.blanks)
-        )
-        return Encoded(*kept, self.n_rows, self.places)
+        names = tuple(self.variables[c] for c in columns)
+        values, blanks = (tuple(side[c] for c in columns) for side in (self.values, self.blanks))
+        return Encoded(names, values, blanks, self.n_rows, self.places)
 
     def distinct(self) -> Encoded:
         """Return the result without repeated rows; the first of each stays, in place."""
