@@ -6,6 +6,7 @@ import contextlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Any, get_args
 
 import typer
@@ -13,6 +14,7 @@ import typer
 from reasoningbank.cli.options import AsJson, known
 from reasoningbank.cli.output import notice, print_json, print_table, say
 from reasoningbank.corpus import (
+    LEVELS,
     Complexity,
     Corpus,
     Pack,
@@ -22,12 +24,16 @@ from reasoningbank.corpus import (
     find_task,
     finding_row,
     get_task_stats,
+    instantiate,
+    levels,
     load_corpus,
     load_pack,
+    near_duplicates,
     open_endpoint,
     sample_tasks,
     severity_of,
     validate,
+    write_instances,
 )
 from reasoningbank.corpus.splits import PARTS
 from reasoningbank.errors import UsageError
@@ -212,6 +218,87 @@ def _client(pack: Pack, run: bool, endpoint: str | None) -> Iterator[SPARQLClien
             yield SPARQLClient(config)
     else:
         yield None
+
+
+@app.command()
+def build(
+    pack: Annotated[str, typer.Argument(help="A pack with templates: its name or folder.")],
+    number: Annotated[int, typer.Option("-n", "--number", min=1, help="Per template.")] = 15,
+    seed: Annotated[int, typer.Option(help="Another seed draws other values.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Default: the pack's own folder.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make the instances of a pack's templates, as SHACL examples.
+
+    Example: reasoningbank tasks build uniprot --seed 7 --out my-instances
+    """
+    chosen = load_pack(pack)
+    folder = out or chosen.instances
+    if folder is None:
+        hint = 'add instances = "instances" to its pack.toml, or give --out'
+        raise UsageError("the pack names no folder for instances", where=pack, hint=hint)
+    with open_endpoint(chosen) as config:
+        made, findings = instantiate(chosen, SPARQLClient(config), number=number, seed=seed)
+    files = write_instances(chosen, made, folder)
+    counts = Counter(instance.split for instance in made)
+    if as_json:
+        listed = [finding_row(finding) for finding in findings]
+        print_json({"instances": len(made), "by_split": counts, "findings": listed})
+        return
+    for finding in findings:
+        notice(finding.what)
+    splits = ", ".join(f"{counts[part]} {part}" for part in PARTS)
+    notice(f"{len(made)} instances of {len(files)} templates: {splits}")
+    say(str(folder))
+
+
+@app.command("levels")
+def show_levels(
+    pack: Where = "uniprot",
+    split: Annotated[str, typer.Option(help="The tasks to classify: dev or test.")] = "test",
+    bank: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Relative to a memory bank instead of the train split."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Classify tasks as iid, compositional or zero-shot relative to the training tasks.
+
+    Also reports questions that nearly repeat a training question.
+
+    Example: reasoningbank tasks levels uniprot-instances --split dev
+    """
+    known("--split", [split], PARTS)
+    corpus = load_corpus(pack)
+    parts = corpus.split()
+    chosen: tuple[Task, ...] = getattr(parts, split)
+    training: list[Task | str] = list(parts.train)
+    if bank is not None:
+        training = list(_patterns(bank))
+    found = levels(chosen, training, load_pack(pack).prefixes)
+    same = near_duplicates(chosen, parts.train) if split != "train" else []
+    if as_json:
+        names = ("task", "training_task", "similarity")
+        repeated = [dict(zip(names, pair, strict=True)) for pair in same]
+        print_json({"levels": found, "near_duplicates": repeated})
+        return
+    rows = []
+    for level in LEVELS:
+        own = [task for task in chosen if found[task.id] == level]
+        rows.append((level, len(own), len({task.template or task.group for task in own})))
+    print_table(("level", "tasks", "templates"), rows)
+    for task, other, similarity in same:
+        notice(f"{task} nearly repeats {other} ({similarity:.2f})")
+    notice(f"{len(same)} questions nearly repeat a training question")
+
+
+def _patterns(path: Path) -> Iterator[str]:
+    from reasoningbank.memory import MemoryBank
+
+    with MemoryBank(path) as bank:
+        yield from (item.pattern for item in bank.items() if item.pattern)
 
 
 # -- choosing and printing -----------------------------------------------------------------

@@ -14,8 +14,11 @@ from reasoningbank.corpus.features import (
     without_pattern,
 )
 from reasoningbank.corpus.findings import SEVERITIES, Severity, finding_row, severity_of
+from reasoningbank.corpus.levels import LEVELS, Level, levels, near_duplicates, schema_items
 from reasoningbank.corpus.pack import (
+    SETS,
     DocumentSpace,
+    ExampleSet,
     FederatedEndpoint,
     Pack,
     endpoint_config,
@@ -37,20 +40,34 @@ from reasoningbank.corpus.task import (
     sample_tasks,
     shuffle_key,
 )
+from reasoningbank.corpus.templates import (
+    Instance,
+    QuestionTemplate,
+    TemplateSlot,
+    instantiate,
+    read_templates,
+    write_instances,
+)
 from reasoningbank.corpus.validation import validate
 from reasoningbank.findings import Finding
 from reasoningbank.sparql.tree import TriplePattern
 
 __all__ = [
+    "LEVELS",
+    "SETS",
     "SEVERITIES",
     "Complexity",
     "Corpus",
     "DocumentSpace",
+    "ExampleSet",
     "FederatedEndpoint",
     "Finding",
+    "Instance",
+    "Level",
     "Pack",
     "QueryFeatures",
     "QueryForm",
+    "QuestionTemplate",
     "Registry",
     "RegistryEndpoint",
     "Severity",
@@ -58,6 +75,7 @@ __all__ = [
     "SplitName",
     "Task",
     "TaskStats",
+    "TemplateSlot",
     "TriplePattern",
     "complete_prefixes",
     "corpus_prefixes",
@@ -67,18 +85,24 @@ __all__ = [
     "finding_row",
     "get_task_stats",
     "groups_of",
+    "instantiate",
     "known_packs",
+    "levels",
     "load_corpus",
     "load_pack",
     "load_shacl_tasks",
+    "near_duplicates",
     "open_endpoint",
     "query_features",
     "read_registry",
+    "read_templates",
     "sample_tasks",
+    "schema_items",
     "severity_of",
     "shuffle_key",
     "split_tasks",
     "triple_patterns",
     "validate",
     "without_pattern",
+    "write_instances",
 ]

@@ -58,7 +58,7 @@ PROPERTIES = (
     *(SH + name for name in ("prefixes", "declare", "prefix", "namespace")),
     *(SCHEMA + name for name in ("target", "keywords")),
     SPEX + "federatesWith",
-    *(RB + name for name in ("group", "bag", "ordered")),
+    *(RB + name for name in ("group", "bag", "ordered", "template", "split")),
 )
 
 #: Vocabularies whose terms are all known.
@@ -218,7 +218,7 @@ class _Draft:
         self.file = file
         self.findings = findings
         self.id = task_id(raw, file)
-        if self.id != PurePosixPath(file).stem:
+        if self.id != PurePosixPath(file).stem and not raw.texts(RB + "template"):
             self._note("id-mismatch", "is in a file with another name")
 
     def _note(self, code: str, what: str, hint: str = "", **fields: Any) -> None:
@@ -254,6 +254,8 @@ class _Draft:
             bag=any(v in _TRUE for v in texts(RB + "bag")),
             ordered=any(v in _TRUE for v in texts(RB + "ordered")),
             language=question[1],
+            template=next(iter(texts(RB + "template")), ""),
+            split=next(iter(texts(RB + "split")), ""),
         )
         return task.deferred()
 

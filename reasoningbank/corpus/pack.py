@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import (
     BeforeValidator,
@@ -28,7 +28,9 @@ from reasoningbank.errors import UsageError
 from reasoningbank.sparql import EndpointConfig, OxigraphServer
 
 _FILE = "pack.toml"
-_TEST = "-test"
+#: What a pack may hold besides its examples; loaded as ``PACK-test`` and ``PACK-instances``.
+ExampleSet = Literal["test", "instances"]
+SETS: tuple[ExampleSet, ...] = get_args(ExampleSet)
 #: The engine's own limit; clients set shorter ones, the judge's is the longest.
 SERVER_TIMEOUT_S = 90.0
 
@@ -114,6 +116,7 @@ class Pack:
         federated: The endpoints that the examples federate with.
         sources: The source of each kind of fact.
         test: The folder with a separate test set.
+        instances: The folder with the instances of the pack's templates.
         documents: The documents that its tasks write; None if no task does.
     """
 
@@ -140,22 +143,24 @@ class Pack:
     federated: tuple[FederatedEndpoint, ...] = ()
     sources: tuple[Mapping[str, Any], ...] = ()
     test: _OptionalPath = None
+    instances: _OptionalPath = None
     documents: DocumentSpace | None = None
 
-    def with_test_set(self) -> Pack:
-        """Return the pack with its separate test set as its examples.
+    def with_set(self, name: ExampleSet) -> Pack:
+        """Return the pack with its test set or its template instances as its examples.
 
         Raises:
             UsageError: If the pack has none.
         """
-        if self.test is None:
+        folder: Path | None = getattr(self, name)
+        if folder is None:
             raise UsageError(
-                "the pack has no separate test set",
+                f"the pack has no set {name!r}",
                 where=str(self.root),
-                hint=f'add test = "…", the name of a folder, to its {_FILE}',
-                code="no-test-set",
+                hint=f'add {name} = "…", the name of a folder, to its {_FILE}',
+                code=f"no-{name}-set",
             )
-        return replace(self, examples=self.test)
+        return replace(self, examples=folder)
 
 
 _PACK = TypeAdapter(Pack)
@@ -166,17 +171,18 @@ def load_pack(name_or_path: str | Path) -> Pack:
 
     Args:
         name_or_path: A known pack's name; a folder; or ``ontology/NAME`` from anywhere. A name
-            followed by ``-test`` is the pack with its separate test set as its examples.
+            followed by ``-test`` or ``-instances`` is the pack with that set as its examples.
 
     Raises:
         UsageError: If there is no such pack, test set or folder, or its ``pack.toml`` is broken.
     """
     text = str(name_or_path)
-    base = text.removesuffix(_TEST)
-    if base != text and not Path(text).is_dir():
-        known = known_packs()
-        if text not in known and base in known:
-            return load_pack(base).with_test_set()
+    for name in SETS:
+        base = text.removesuffix(f"-{name}")
+        if base != text and not Path(text).is_dir():
+            known = known_packs()
+            if text not in known and base in known:
+                return load_pack(base).with_set(name)
     root = _find(name_or_path)
     file = root / _FILE
     if file.is_file():

@@ -136,5 +136,5 @@ def _with_unique_ids(tasks: Sequence[LoadedTask], findings: list[Finding]) -> tu
             what = f"{counts[task.id]} examples have the id {task.id}; this one is now {new}"
             facts = {"id": new, "duplicate": task.id}
             findings.append(Finding("duplicate-id", what, task.source_file, fields=facts))
-        out.append(task if new == task.id else task.renamed(new))
+        out.append(task if new == task.id else task.changed(id=new))
     return tuple(out)

@@ -62,7 +62,8 @@ def split_tasks(
     order that depends on seed and group names alone, each as long as its number of tasks. The
     circle is cut into arcs of the shares, from a start that depends on seed and stratum alone. So a
     new group moves only tasks at the cuts of its own stratum, and the order of `tasks` does not
-    matter. Each stratum meets its shares to within half a group at each cut.
+    matter. Each stratum meets its shares to within half a group at each cut. A task for which the
+    corpus declares a split is in that one.
 
     Args:
         tasks: The tasks of a corpus.
@@ -83,9 +84,12 @@ def split_tasks(
     if not abs(sum(shares.values()) - 1.0) <= 1e-6:
         raise UsageError(f"the shares add up to {sum(shares.values()):g}, not 1", where="shares")
     strata: dict[str, list[tuple[str, list[Task]]]] = defaultdict(list)
-    for name, group in groups_of(tasks).items():
-        strata[_stratum(group)].append((name, group))
     placed: dict[str, list[Task]] = {part: [] for part in PARTS}
+    for name, group in groups_of(tasks).items():
+        if group[0].split in placed:
+            placed[group[0].split] += group
+        else:
+            strata[_stratum(group)].append((name, group))
     for stratum, members in strata.items():
         members.sort(key=lambda member: (shuffle_key(seed, member[0]), member[0]))
         for group, place in _around(members, _fraction(seed, stratum)):

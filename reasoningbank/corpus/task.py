@@ -35,10 +35,13 @@ class Task:
         features: What makes the gold hard, e.g. ``('path', 'optional', 'aggregate')``.
         source_file: The file the example was read from, relative to the corpus.
         corpus: The name of the pack or folder.
-        group: Tasks of one group share a template; splits and leakage filters keep it together.
+        group: Splits and leakage filters keep the tasks of a group together.
         bag: Whether duplicate rows count when results are compared.
         ordered: Whether the question asks for an order.
         language: Language tag of the question.
+        template: The template that the task is an instance of.
+        split: The split that the corpus declares for the task; empty if it declares none.
+        level: ``iid``, ``compositional`` or ``zero-shot`` relative to the training tasks of a run.
     """
 
     id: str
@@ -57,6 +60,9 @@ class Task:
     bag: bool = False
     ordered: bool = False
     language: str = field(default="en")
+    template: str = ""
+    split: str = ""
+    level: str = ""
 
     def blind(self) -> Task:
         """Return the task as an agent may see it: without the gold and what is derived from it.
@@ -75,6 +81,8 @@ class Task:
             federates_with=(),
             features=(),
             group="",
+            template="",
+            level="",
         )
 
 
@@ -104,10 +112,10 @@ class LoadedTask(Task):
                 del self.__dict__[name]
         return self
 
-    def renamed(self, task_id: str) -> Self:
-        """Return the task under another id; `replace` would compute the derived fields."""
+    def changed(self, **fields: object) -> Self:
+        """Return the task with other fields; `replace` would compute the derived ones."""
         other = copy(self)
-        other.__dict__["id"] = task_id
+        other.__dict__.update(fields)
         return other
 
 

@@ -24,7 +24,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from reasoningbank.agents import Attempt
-from reasoningbank.corpus import Pack, load_pack
+from reasoningbank.corpus import SETS, ExampleSet, Pack, load_pack
 from reasoningbank.errors import SetupError, UsageError, need_package
 from reasoningbank.experiment.config import Experiment
 from reasoningbank.experiment.context import RunContext, context_at
@@ -70,7 +70,7 @@ def on_dask(
             config=_divided(config, workers),
             pack_key=plan.pack.key,
             pack_files=packed(plan.pack),
-            test_set=plan.pack.examples == plan.pack.test,
+            examples=next((s for s in SETS if getattr(plan.pack, s) == plan.pack.examples), None),
             prefixes=dict(plan.pack.prefixes),
             models=models,
             hidden=plan.hidden,
@@ -148,7 +148,7 @@ class WorkerSetup:
     config: EndpointConfig
     pack_key: str
     pack_files: bytes
-    test_set: bool
+    examples: ExampleSet | None
     prefixes: Mapping[str, str]
     models: Mapping[str, ModelHandle]
     hidden: frozenset[str]
@@ -181,7 +181,8 @@ class WorkerSetup:
         with zipfile.ZipFile(io.BytesIO(self.pack_files)) as files:
             files.extractall(root)
         pack = load_pack(root)
-        pack = replace(pack.with_test_set() if self.test_set else pack, prefixes=self.prefixes)
+        pack = pack.with_set(self.examples) if self.examples else pack
+        pack = replace(pack, prefixes=self.prefixes)
         sandboxed = any(arm.agent == "rlm" for arm in self.experiment.arms)
         context: RunContext = self._stack.enter_context(
             context_at(
