@@ -285,9 +285,8 @@ def _properties(
             thing, what = row["thing"], row.get("domain", row.get("range"))
             if isinstance(thing, URIRef) and isinstance(what, URIRef) and str(OWL) not in what:
                 found[thing].add(what)
-        for thing in set(graph.subjects()) & set(found):
-            if (thing, predicate, None) not in graph:
-                several = len(found[thing]) > 1
-                for what in found[thing]:
-                    graph.add((thing, _INCLUDES[predicate] if several else predicate, what))
+        for named, others in found.items():
+            if (named, None, None) in graph and (named, predicate, None) not in graph:
+                for what in others:
+                    graph.add((named, _INCLUDES[predicate] if len(others) > 1 else predicate, what))
     return graph
