@@ -7,6 +7,7 @@ sub-packages of their own.
 
 from typing import TYPE_CHECKING, Any
 
+from reasoningbank.analysis.changes import ArmAnswer, ChangedAnswer, changed_answers
 from reasoningbank.analysis.comparison import ArmComparison, adjust, compare_arms
 from reasoningbank.analysis.leakage import Leak, Leakage, LeakageAudit
 from reasoningbank.analysis.memory import ArmMemory, MemoryRecords, MemoryUse, StreamMemory
@@ -45,13 +46,13 @@ if TYPE_CHECKING:
     from reasoningbank.analysis.frames import Frames, load, write_parquet
 
 __all__ = [
-    "ArmComparison", "ArmMemory", "ArmRows", "ArmSummary", "Frames", "Interval", "Leak", "Leakage",
-    "LeakageAudit", "LearningCurve", "McNemar", "MemoryRecords", "MemoryUse", "Metric", "Online",
-    "RunComparison", "RunSummary", "Score", "StreamMemory", "TranslationRow", "Unit", "adjust",
-    "bootstrap_mean", "calibration_figures", "clopper_pearson", "compare_arms", "compare_runs",
-    "holm", "learning_curve", "learning_curves", "load", "mcnemar_midp", "median_and_p95",
-    "read_translations", "scores", "summarise", "summarise_run", "translation_figures",
-    "translation_metrics", "wilson", "write_parquet",
+    "ArmAnswer", "ArmComparison", "ArmMemory", "ArmRows", "ArmSummary", "ChangedAnswer", "Frames",
+    "Interval", "Leak", "Leakage", "LeakageAudit", "LearningCurve", "McNemar", "MemoryRecords",
+    "MemoryUse", "Metric", "Online", "RunComparison", "RunSummary", "Score", "StreamMemory",
+    "TranslationRow", "Unit", "adjust", "bootstrap_mean", "calibration_figures", "changed_answers",
+    "clopper_pearson", "compare_arms", "compare_runs", "holm", "learning_curve", "learning_curves",
+    "load", "mcnemar_midp", "median_and_p95", "read_translations", "scores", "summarise",
+    "summarise_run", "translation_figures", "translation_metrics", "wilson", "write_parquet",
 ]  # fmt: skip
 
 

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from reasoningbank.analysis.scores import (
     BINARY,
     Metric,
@@ -23,6 +21,7 @@ from reasoningbank.analysis.statistics import (
     ALPHA,
     UnitMean,
     bootstrap_mean,
+    clipped,
     detectable_mcnemar,
     detectable_mean,
     holm,
@@ -267,7 +266,7 @@ def _over_permutations(first: Sequence[Score], second: Sequence[Score], metric: 
         streams[seed].append(one[seed, task] - two[seed, task])
     means = [math.fsum(values) / len(values) for values in streams.values()]
     spread = t_mean(means)
-    low, high = (float(np.clip(bound, -1, 1)) for bound in (spread.low, spread.high))
+    low, high = (clipped(bound, (-1.0, 1.0)) for bound in (spread.low, spread.high))
     least = detectable_mean(spread.units, spread.sd)
     method = f"paired t over task permutations, {spread.method}"
     return _Paired("permutation", replace(spread, low=low, high=high), t_p(means), least, method)

@@ -411,8 +411,8 @@ def learning_curve(
     return LearningCurve(
         steps=tuple(range(steps)),
         mean=tuple(p.value for p in points),
-        low=tuple(_clipped(p.low, bounds) for p in points),
-        high=tuple(_clipped(p.high, bounds) for p in points),
+        low=tuple(clipped(p.low, bounds) for p in points),
+        high=tuple(clipped(p.high, bounds) for p in points),
         permutations=len(values),
         window=window,
     )
@@ -427,7 +427,8 @@ def _proportion(
     return Interval(successes / trials, float(found.low), float(found.high), label)
 
 
-def _clipped(value: float, bounds: tuple[float, float]) -> float:
+def clipped(value: float, bounds: tuple[float, float]) -> float:
+    """Return a value between bounds; NaN stays as it is."""
     return value if math.isnan(value) else min(max(value, bounds[0]), bounds[1])
 
 

@@ -170,7 +170,7 @@ def test_a_run_without_trials_has_a_page(tmp_path: Path) -> None:
 SINCE = {"gold", "evidence", "judgements", "judge_seconds", "tries", "wasted", "step", "memory"}
 
 
-@pytest.mark.parametrize("name", ["uniprot_demo", "uniprot_tools"])
+@pytest.mark.parametrize("name", ["uniprot_floor", "uniprot_tools"])
 def test_old_records_are_shown(name: str, tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
     folder.write_manifest(RunFolder(RESULTS / name).manifest or {})
