@@ -27,6 +27,7 @@ from reasoningbank.experiment.records import StepFolder, TrialKey
 from reasoningbank.experiment.settings import BankMemory, LearnedMemory, TaskSelection
 from reasoningbank.experiment.storage import RunStorage
 from reasoningbank.lm import parse_name
+from reasoningbank.memory import MemoryBank, Snapshot
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,8 @@ def plan_run(
         # A bare folder of examples: namespaces are known only from what the examples declare.
         shown = (task.expected_sparql for task in corpus if task.id not in hidden)
         pack = replace(pack, prefixes=corpus_prefixes(shown))
-    selected = _with_levels(selected, stream or split_tasks(corpus).train, pack.prefixes)
+    known = [*(stream or split_tasks(corpus).train), *_examples_in_banks(experiment)]
+    selected = _with_levels(selected, known, pack.prefixes)
     wanted = {find_task(run, task_id).id for task_id in tasks}
     for name in only:
         if name not in experiment.arms_by_name:
@@ -168,6 +170,19 @@ def find_bank(arm: Arm, seed: int) -> tuple[RunStorage, str]:
         hint = "name a file that `reasoningbank memory export` wrote, or a bank"
         raise UsageError(f"there is no bank {storage.path(name)}", hint=hint, code="no-bank")
     return storage, name
+
+
+def read_bank(arm: Arm, seed: int) -> Snapshot:
+    """Return the content of the bank that an arm's memory names."""
+    storage, name = find_bank(arm, seed)
+    path = storage.path(name)
+    try:
+        if path.suffix in (".sqlite", ".db"):
+            with MemoryBank(path, readonly=True) as bank:
+                return bank.snapshot()
+        return Snapshot.parse(storage.read(name), name=path.name, where=str(path))
+    except RecordError as error:
+        raise UsageError(error.what, where=error.where, hint=error.hint, code=error.code) from error
 
 
 def _stream(experiment: Experiment, corpus: Sequence[Task], selected: Sequence[Task]) -> list[Task]:
@@ -241,8 +256,19 @@ def _per_template(tasks: Sequence[Task], most: int, seed: int) -> list[Task]:
     return [task for task in tasks if task.id in kept]
 
 
+def _examples_in_banks(experiment: Experiment) -> list[str]:
+    """Return the golds of few-shot examples in the banks that arms begin with."""
+    return [
+        item.pattern
+        for arm in experiment.arms
+        if named_bank(arm) and not (isinstance(arm.memory, BankMemory) and arm.memory.stream)
+        for item in read_bank(arm, 0).items
+        if item.src == "gold"
+    ]
+
+
 def _with_levels(
-    tasks: Sequence[Task], training: Sequence[Task], prefixes: Mapping[str, str]
+    tasks: Sequence[Task], training: Sequence[Task | str], prefixes: Mapping[str, str]
 ) -> list[Task]:
     """Return tasks with their levels of generalization relative to training tasks."""
     found = levels(tasks, training, prefixes)

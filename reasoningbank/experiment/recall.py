@@ -17,7 +17,7 @@ from reasoningbank.corpus import Pack, Task, split_tasks
 from reasoningbank.errors import RecordError, ToolError, UsageError
 from reasoningbank.experiment.config import Arm, Experiment, bank_arm
 from reasoningbank.experiment.context import NOTHING, Recall, RunContext
-from reasoningbank.experiment.plan import Job, Plan
+from reasoningbank.experiment.plan import Job, Plan, read_bank
 from reasoningbank.experiment.records import StepFolder, TrialKey
 from reasoningbank.experiment.settings import (
     DISTILLED,
@@ -26,7 +26,7 @@ from reasoningbank.experiment.settings import (
     RetrievedMemory,
 )
 from reasoningbank.experiment.storage import RunStorage
-from reasoningbank.experiment.streams import Snapshots, read_bank
+from reasoningbank.experiment.streams import Snapshots
 from reasoningbank.memory import (
     Consultation,
     LeakageFilter,

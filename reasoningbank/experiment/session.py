@@ -11,12 +11,12 @@ from functools import partial
 from reasoningbank.errors import EndpointError, RecordError, UsageError
 from reasoningbank.experiment.config import Arm, Experiment, bank_arm, control_of, seeds_of
 from reasoningbank.experiment.context import RunContext
-from reasoningbank.experiment.plan import Job, Plan, named_bank, permuted
+from reasoningbank.experiment.plan import Job, Plan, named_bank, permuted, read_bank
 from reasoningbank.experiment.recall import Banks, MemoryParts, Recalls
 from reasoningbank.experiment.records import RunFolder, StepFolder, TrialKey, TrialRecord
 from reasoningbank.experiment.settings import LearnedMemory
 from reasoningbank.experiment.state import Stop
-from reasoningbank.experiment.streams import Learner, Snapshots, TaskStream, read_bank
+from reasoningbank.experiment.streams import Learner, Snapshots, TaskStream
 from reasoningbank.experiment.trial import Trial, judge_attempts
 from reasoningbank.memory import MemoryBank, Snapshot
 
