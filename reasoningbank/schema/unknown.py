@@ -67,7 +67,7 @@ def find_unknown(
             classes[subject] = (*classes.get(subject, ()), meant(name.iri))
     if look_up:
         subjects = [u.pattern.subject for u in unknown if u.role == "property"]
-        asked = {name: subject for subject in subjects if (name := look.name(subject))}
+        asked = {resource: subject for subject in subjects if (resource := look.name(subject))}
         for resource, kind in look.kinds(asked).items():
             if isinstance(kind, NamedNode):
                 classes[asked[resource]] = (kind.value,)
