@@ -179,7 +179,8 @@ def _run(source: Path, pack_name: str) -> list[ArmRows]:
     return [
         ArmRows(
             arm,
-            *(str(named.get(arm, {}).get(name, "")) for name in ("agent", "lm")),
+            str(named.get(arm, {}).get("agent", "")),
+            str(named.get(arm, {}).get("lm", "")),
             pack.key,
             tuple(own),
             left_out[arm],
