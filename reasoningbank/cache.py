@@ -14,7 +14,7 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
-from reasoningbank.errors import UsageError
+from reasoningbank.errors import RecordError, UsageError
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +35,33 @@ def cache_dir() -> Path:
     """Return the cache folder: ``REASONINGBANK_CACHE``, or the user's cache."""
     chosen = os.environ.get("REASONINGBANK_CACHE")
     return Path(chosen).expanduser() if chosen else user_cache_path("reasoningbank")
+
+
+def write_bytes_atomically(
+    path: Path, data: bytes, *, durable: bool = True, hint: str = "", code: str = ""
+) -> None:
+    """Write a file whole or not at all, so that a reader sees the old file or the new one.
+
+    Raises:
+        RecordError: If it cannot be written; with the hint and code.
+    """
+    # `tempfile` would create a file that colleagues on a shared disk cannot read.
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with temporary.open("wb") as file:
+                file.write(data)
+                if durable:
+                    file.flush()
+                    os.fsync(file.fileno())
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        what = f"cannot be written ({error.strerror or error})"
+        hint = hint or "free space or choose another folder"
+        raise RecordError(what, where=str(path), hint=hint, code=code) from error
 
 
 class DiskCache:
