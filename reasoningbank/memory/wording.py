@@ -6,24 +6,21 @@ rules stay. The static part of the prompt comes first, so that a local model cac
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
 
 import dspy
-from dspy.utils.exceptions import AdapterParseError
 
 from reasoningbank.errors import BudgetError
 from reasoningbank.findings import Finding
-from reasoningbank.lm import UsageCounter, lm_failure
+from reasoningbank.judge.lm_judge import reply_of
+from reasoningbank.lm import UsageCounter
 from reasoningbank.memory.experience import Draft
 from reasoningbank.trajectory import Usage
 
 #: Maximum characters of what is shown, and bounds of what is accepted.
 _QUERY_CHARS, _LESSON_CHARS = 900, 500
-_FIELD = re.compile(r"\[\[ ## (\w+) ## \]\]")
 _WORD = re.compile(r"\w+")
 #: Field of the reply → field of the draft, and bounds of its characters.
 _FIELDS = {
@@ -63,29 +60,16 @@ _CASE = dspy.Example(
 def words_for(lm: dspy.BaseLM, draft: Draft) -> tuple[dict[str, str], Usage]:
     """Ask a model to word a draft, and return its fields, and what that consumed."""
     counter = UsageCounter(role="distiller")
-    predict = dspy.Predict(PutInWords)
-    predict.demos = [_CASE]
-    adapter = dspy.ChatAdapter(use_json_adapter_fallback=False)
-    said: Mapping[str, Any] = {}
-    with dspy.context(lm=lm, adapter=adapter, callbacks=[counter]):
-        try:
-            said = predict(
-                question=" ".join(draft.experience.question.split()),
-                query=draft.pattern[:_QUERY_CHARS] or "none",
-                lesson=draft.content[:_LESSON_CHARS],
-            ).toDict()
-        except AdapterParseError as error:
-            # A small model leaves fields out; the others are still useful.
-            parts = _FIELD.split(str(error.lm_response))
-            said = dict(zip(parts[1::2], parts[2::2], strict=False))
-        except Exception as error:
-            failure = lm_failure(error)
-            if isinstance(failure, BudgetError):
-                # The draft does not fit the model's context: keep the rules' words.
-                return {}, counter.usage
-            if failure is None or failure is error:
-                raise
-            raise failure from error
+    inputs = {
+        "question": " ".join(draft.experience.question.split()),
+        "query": draft.pattern[:_QUERY_CHARS] or "none",
+        "lesson": draft.content[:_LESSON_CHARS],
+    }
+    try:
+        said = reply_of(lm, PutInWords, [_CASE], inputs, counter)
+    except BudgetError:
+        # The draft does not fit the model's context: keep the rules' words.
+        return {}, counter.usage
     words = {}
     for name in _FIELDS:
         text = str(said.get(name) or "").strip().strip('`"').strip()
@@ -115,10 +99,3 @@ def reworded(
     if "content" in texts and draft.slots:
         texts["content"] += f"\n{draft.slots}"
     return replace(draft, author=author, **texts) if texts else draft  # type: ignore[arg-type]
-
-
-def prompt_hash() -> str:
-    """Return a hash of the static part of the prompt, 16 hexadecimal digits."""
-    empty = dict.fromkeys(PutInWords.input_fields, "")
-    messages = dspy.ChatAdapter().format(PutInWords, [_CASE], empty)
-    return hashlib.sha256(repr(messages).encode()).hexdigest()[:16]
