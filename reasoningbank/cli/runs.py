@@ -11,11 +11,11 @@ from typing import Annotated, Literal
 import typer
 
 from reasoningbank.agents import AttemptStatus, asks_model
-from reasoningbank.analysis import RunSummary, summarise_run
+from reasoningbank.analysis import RunSummary, changed_answers, summarise_run
 from reasoningbank.cli.estimate import print_estimate
 from reasoningbank.cli.options import AsJson, RunPath
-from reasoningbank.cli.output import follow_run, notice, print_json, progress_bar, say
-from reasoningbank.cli.summary import print_comparisons, print_summary
+from reasoningbank.cli.output import TimeLeft, follow_run, notice, print_json, progress_bar, say
+from reasoningbank.cli.summary import print_changes, print_comparisons, print_summary
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment import (
     Experiment,
@@ -246,6 +246,13 @@ def _run(
             check_free(folder)
             observers.append(stack.enter_context(mlflow_tracer(mlflow, folder, on_failure=notice)))
         bar = stack.enter_context(progress_bar())
+        plan = plan_run(experiment, limit=limit, only=only, tasks=tasks)
+        estimate = estimate_run(experiment, folder, plan.jobs)
+        arms = [arm for arm in estimate.arms if arm.agent != "judge"]
+        left = TimeLeft(
+            {arm.arm: arm.todo for arm in arms},
+            {arm.arm: arm.amounts["seconds"] for arm in arms if not arm.is_bound},
+        )
         run_experiment(
             experiment,
             folder,
@@ -254,12 +261,16 @@ def _run(
             tasks=tasks,
             again=again,
             missing=missing,
-            on_progress=follow_run(bar),
+            on_progress=follow_run(bar, left),
             on_notice=notice,
             observers=observers,
         )
     summary = _report(folder, as_json)
     write_atomically(folder.path / "summary.json", summary.to_json())
+    if summary.comparison is not None and experiment.mode == "learn" and not as_json:
+        first, second = summary.comparison.first, summary.comparison.second
+        records = folder.trials(skip_damaged=True)
+        print_changes(summary, changed_answers(records, first, second))
     _exit_if_leaked(summary)
 
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from reasoningbank.analysis.run_tables import (
+from reasoningbank.analysis.tables import (
     STATUSES,
     arm_table,
     bank_table,
     comparison_table,
+    counts,
     judge_table,
     learning_table,
     level_table,
@@ -22,11 +23,10 @@ from reasoningbank.analysis.run_tables import (
     stream_table,
     use_table,
 )
-from reasoningbank.analysis.tables import counts
 from reasoningbank.cli import output
 
 if TYPE_CHECKING:
-    from reasoningbank.analysis import ArmComparison, ArmSummary, Leakage, RunSummary
+    from reasoningbank.analysis import ArmComparison, ArmSummary, ChangedAnswer, Leakage, RunSummary
 
 
 #: Leaks that are listed one by one.
@@ -81,6 +81,33 @@ def print_summary(summary: RunSummary, title: str) -> None:
     for change in summary.code:
         _line(f"other code: trials since {change.time} are by changed {', '.join(change.parts)}")
     _line(f"leakage: {summary.leakage.sentence()}")
+
+
+def print_changes(summary: RunSummary, changes: Sequence[ChangedAnswer]) -> None:
+    """Print questions that changed from wrong to right, and what the run shows in plain words."""
+    for change in changes:
+        level = f" ({change.level})" if change.level else ""
+        _line(f"\n{change.question}{level}")
+        for answer in (change.before, change.after):
+            _line(f"  {answer.arm}: {answer.outcome}")
+            _line("    " + " ".join(answer.sparql.split()))
+            for row in answer.rows:
+                _line("    → " + " | ".join(row))
+            if answer.total > len(answer.rows) > 0:
+                _line(f"    → {answer.total - len(answer.rows)} more rows")
+    if (found := summary.comparison) is not None:
+        arms = {arm.arm: arm for arm in summary.arms}
+        first, second = arms[found.first], arms[found.second]
+        sign = "more" if found.difference >= 0 else "fewer"
+        ends = sorted(100 * abs(end) for end in (found.low, found.high))
+        if found.low < 0 < found.high:
+            ends = [100 * found.low, 100 * found.high]
+        _line(
+            f"\nIn plain words: {found.first} answered {first.strict} of {first.judged} questions "
+            f"right, {found.second} {second.strict} of {second.judged}: "
+            f"{100 * abs(found.difference):.0f} percentage points {sign} "
+            f"(95% CI {ends[0]:.0f} to {ends[1]:.0f})."
+        )
 
 
 def print_comparisons(comparisons: Sequence[ArmComparison], title: str) -> None:
