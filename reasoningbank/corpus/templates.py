@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import pyoxigraph as ox
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -45,14 +45,16 @@ class Slot(BaseModel):
     """What may stand in a place of a template: values with their surface forms.
 
     Attributes:
-        query: A SELECT query of ``?value`` and ``?text``, a row for each surface form.
-        values: A fixed table instead: a term as written in a query, and its surface forms.
+        query: A SELECT query of ``?value`` and ``?text``, a row for each surface form. A text with
+            a language tag is for questions in that language, one without is for all.
+        values: A fixed table instead: a term as written in a query, and its surface forms by
+            language, ``""`` for all.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     query: str = ""
-    values: Mapping[str, tuple[str, ...]] = {}
+    values: Mapping[str, Mapping[str, tuple[str, ...]]] = {}
 
     @model_validator(mode="after")
     def _has_one(self) -> Slot:
@@ -187,23 +189,37 @@ def instantiate(
     return made, findings
 
 
-def _surface_forms(slot: Slot, pack: Pack, client: SPARQLClient) -> dict[str, list[str]]:
+def _surface_forms(slot: Slot, pack: Pack, client: SPARQLClient) -> _Forms:
     """Return the values of a slot as written in a query, with the forms that name no other."""
-    found: dict[str, list[str]] = defaultdict(list)
-    if slot.values:
-        found |= {value: list(texts) for value, texts in slot.values.items()}
-    else:
+    found = [
+        (value, _Form(text, language))
+        for value, forms in slot.values.items()
+        for language, texts in forms.items()
+        for text in texts
+    ]
+    if slot.query:
         for value, text in _rows(client, slot.query, "value", "text"):
-            found[_written(value, pack)].append(text.value if isinstance(text, ox.Literal) else "")
+            if isinstance(text, ox.Literal) and text.value:
+                found.append((_written(value, pack), _Form(text.value, text.language or "")))
     named: dict[str, set[str]] = defaultdict(set)
-    for value, texts in found.items():
-        for text in texts:
-            named[text.casefold()].add(value)
-    kept = {
-        value: sorted({text for text in texts if text and len(named[text.casefold()]) == 1})
-        for value, texts in found.items()
-    }
-    return {value: texts for value, texts in sorted(kept.items()) if texts}
+    for value, form in found:
+        named[form.text.casefold()].add(value)
+    kept: dict[str, list[_Form]] = defaultdict(list)
+    for value, form in sorted(set(found)):
+        if len(named[form.text.casefold()]) == 1:
+            kept[value].append(form)
+    return dict(kept)
+
+
+class _Form(NamedTuple):
+    """A surface form; an empty language stands for all."""
+
+    text: str
+    language: str
+
+
+#: Value → its surface forms.
+_Forms = Mapping[str, Sequence[_Form]]
 
 
 def _filled(text: str, values: Mapping[str, str]) -> str:
@@ -241,7 +257,7 @@ class _Builder:
         template: Template,
         pack: Pack,
         client: SPARQLClient,
-        forms: Mapping[str, Mapping[str, Sequence[str]]],
+        forms: Mapping[str, _Forms],
         random: Random,
     ) -> None:
         self._template = template
@@ -304,10 +320,9 @@ class _Builder:
         return frozenset(str(row) for row in rows)
 
     def _instance(self, index: int, query: str, chosen: Mapping[str, str]) -> Instance:
-        split: SplitName = PARTS[index % 3] if (own := self._template.split) == "train" else own
-        texts = {
-            place: self._random.choice(self._forms[place][value]) for place, value in chosen.items()
-        }
+        declared = self._template.split
+        split: SplitName = PARTS[index % 3] if declared == "train" else declared
+        drawn = {place: self._random.random() for place in chosen}
         questions = {}
         for language, phrasings in self._template.phrasings.items():
             if split == "train":
@@ -317,6 +332,10 @@ class _Builder:
                 rest = phrasings[_TRAINING:]
                 usable = rest[::2] if split == "dev" else rest[1::2]
             text = usable[(index // 3) % len(usable)]
+            texts = {}
+            for place, value in chosen.items():
+                own = [f.text for f in self._forms[place][value] if f.language in ("", language)]
+                texts[place] = own[int(drawn[place] * len(own))]
             questions[language] = _filled(text, texts)
         form = prepare(query, prefixes=self._pack.prefixes).form
         name = f"{self._template.id}_{index + 1:02}"
