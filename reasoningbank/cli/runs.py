@@ -23,7 +23,7 @@ from reasoningbank.cli.output import (
     say,
 )
 from reasoningbank.cli.summary import print_comparisons, print_estimate, print_summary
-from reasoningbank.errors import RecordError, UsageError
+from reasoningbank.errors import RecordError
 from reasoningbank.experiment import (
     Experiment,
     Observer,
@@ -114,7 +114,8 @@ def rerun(
 
     Example: reasoningbank rerun runs/uniprot_demo --status error
     """
-    run_folder, manifest = _existing_run(folder)
+    run_folder = RunFolder(folder)
+    manifest = run_folder.require_manifest()
     experiment = parse_experiment(manifest.get("experiment") or {}, where=str(folder))
     if only or task:
         # Planning refuses unknown names.
@@ -140,7 +141,8 @@ def status(folder: RunPath, as_json: AsJson = False) -> None:
 
     Example: reasoningbank status runs/uniprot_demo
     """
-    run_folder, manifest = _existing_run(folder)
+    run_folder = RunFolder(folder)
+    manifest = run_folder.require_manifest()
     state = read_state(run_folder)
     streams = streams_of(run_folder.path, manifest)
     state_json = asdict(state) if state else None
@@ -162,7 +164,8 @@ def archive(
 
     Example: reasoningbank archive runs/uniprot_baseline experiments/results/uniprot_baseline
     """
-    run_folder, _ = _existing_run(folder)
+    run_folder = RunFolder(folder)
+    run_folder.require_manifest()
     copy = run_folder.archive(
         target, on_damaged=lambda path: notice(f"{path}: cannot be read and is left out")
     )
@@ -319,14 +322,6 @@ def _run(
     summary = _report(folder, as_json)
     write_atomically(folder.path / "summary.json", summary.to_json())
     _exit_if_leaked(summary)
-
-
-def _existing_run(folder: Path) -> tuple[RunFolder, dict[str, Any]]:
-    run_folder = RunFolder(folder)
-    manifest = run_folder.manifest
-    if manifest is None:
-        raise UsageError("holds no run", where=str(folder), hint="give a folder with manifest.json")
-    return run_folder, manifest
 
 
 def _report(folder: RunFolder, as_json: bool, extra: Mapping[str, Any] | None = None) -> RunSummary:

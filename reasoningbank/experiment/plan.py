@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,7 +22,7 @@ from reasoningbank.corpus import (
 from reasoningbank.corpus.task import shuffle_key
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment.config import Arm, Experiment, seeds_of
-from reasoningbank.experiment.records import StepFolder, TrialKey
+from reasoningbank.experiment.records import RunFolder, StepFolder, TrialKey
 from reasoningbank.experiment.settings import BankMemory, LearnedMemory, TaskSelection
 from reasoningbank.experiment.storage import RunStorage
 from reasoningbank.lm import parse_name
@@ -281,11 +282,11 @@ def _hidden_by_task(experiment: Experiment, corpus: Sequence[Task]) -> dict[str,
     return {one: frozenset({one} if experiment.leave_out == "task" else ()) for one in ids}
 
 
-def step_is_taken(run: Path, job: Job) -> bool:
-    """Return whether the learning step of a trial is on disk and readable."""
-    if job.step is None:
-        return False
-    try:
-        return StepFolder(run, job.key.arm, job.key.seed).read(job.step) is not None
-    except RecordError:
-        return False
+def is_done(folder: RunFolder, job: Job) -> bool:
+    """Return whether a trial is on disk, with what is learned from it."""
+    if not folder.done(job.key) or not job.teaches:
+        return folder.done(job.key)
+    steps = StepFolder(folder.path, job.key.arm, job.key.seed)
+    with contextlib.suppress(RecordError):
+        return steps.read(job.step or 0) is not None
+    return False

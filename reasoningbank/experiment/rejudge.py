@@ -131,10 +131,7 @@ def rejudge_run(
         SetupError: If the machine lacks a part.
         RecordError: If a record cannot be read or written.
     """
-    manifest = folder.manifest
-    if manifest is None:
-        hint = "give a folder with manifest.json"
-        raise UsageError("holds no run", where=str(folder.path), hint=hint)
+    manifest = folder.require_manifest()
     check_judge(judge)
     names = [str(arm["name"]) for arm in manifest["experiment"]["arms"]]
     for arm in arms:
