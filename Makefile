@@ -28,6 +28,7 @@ parts: $(READY)
 
 demo: parts
 	$(BIN)/reasoningbank run experiments/uniprot_demo.toml
+	$(BIN)/reasoningbank report runs/uniprot_demo
 
 check: $(READY)
 	$(BIN)/ruff format --check .

@@ -1,4 +1,4 @@
-"""Tables on disk: Arrow files without a name, memory-mapped, deleted with their last reader.
+"""Responses and tables that outgrow memory: in files without a name, gone with their last reader.
 
 A file without a name cannot be left behind, however the process ends: the system frees its space
 when its last mapping is released. The files are in the system's temporary folder (``TMPDIR`` moves
@@ -17,8 +17,10 @@ import pyarrow as pa
 
 from reasoningbank.errors import SetupError
 
-#: A table that is still growing stays in memory up to this many bytes.
+#: What is still growing stays in memory up to this many bytes.
 MEMORY_BYTES = 32 * 1024 * 1024
+#: Bytes that are read at once.
+BLOCK_BYTES = 1024 * 1024
 
 _mapped: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
@@ -30,8 +32,7 @@ def is_on_disk(table: pa.Table) -> bool:
 
 def to_disk(table: pa.Table) -> pa.Table:
     """Write a table to a file without a name and return it mapped from there."""
-    growing = GrowingTable(table.schema, memory_bytes=0)
-    with growing:
+    with GrowingTable(table.schema, memory_bytes=0) as growing:
         growing.add(table)
         return growing.finish()
 
@@ -39,11 +40,10 @@ def to_disk(table: pa.Table) -> pa.Table:
 class GrowingTable:
     """A table that is built block by block: in memory while it is small, then on disk."""
 
-    def __init__(self, schema: pa.Schema, *, memory_bytes: int = MEMORY_BYTES) -> None:
-        self._schema = schema
-        self._memory_bytes = memory_bytes
+    def __init__(self, schema: pa.Schema, *, memory_bytes: int | None = None) -> None:
         self._blocks: list[pa.Table] = []
-        self._bytes = 0
+        self._schema = schema
+        self._left = MEMORY_BYTES if memory_bytes is None else memory_bytes
         self._file: IO[bytes] | None = None
         self._writer: Any = None
 
@@ -51,51 +51,82 @@ class GrowingTable:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def add(self, block: pa.Table) -> None:
-        """Add rows."""
-        if self._writer is None:
-            self._blocks.append(block)
-            self._bytes += block.nbytes
-            if self._bytes <= self._memory_bytes:
-                return
-        with _reported():
-            if self._writer is None:
-                self._file = tempfile.TemporaryFile(prefix="reasoningbank-")  # noqa: SIM115
-                self._writer = pa.ipc.new_file(pa.PythonFile(self._file, "w"), self._schema)
-                for kept in self._blocks:
-                    self._writer.write_table(kept)
-                self._blocks = []
-            else:
-                self._writer.write_table(block)
-
-    def finish(self) -> pa.Table:
-        """Return the table; nothing can be added any more."""
-        if self._file is None:
-            return pa.concat_tables(self._blocks) if self._blocks else self._schema.empty_table()
-        with _reported():
-            self._writer.close()
-            self._file.flush()
-            source = pa.memory_map(f"/dev/fd/{self._file.fileno()}")
-            table = pa.ipc.open_file(source).read_all()
-        self.close()
-        _mapped[id(table)] = table
-        return table
-
-    def close(self) -> None:
-        """Give up what was not finished; calling it again is harmless."""
         self._blocks = []
         self._writer = None
         if self._file is not None:
             # The rest of the buffer may find no space; nobody will read it.
             with suppress(OSError):
                 self._file.close()
-            self._file = None
+
+    def add(self, block: pa.Table) -> None:
+        """Add rows."""
+        self._left -= block.nbytes
+        self._blocks.append(block)
+        if self._left >= 0:
+            return
+        with writing():
+            if self._file is None:
+                self._file = tempfile.TemporaryFile(prefix="reasoningbank-")  # noqa: SIM115
+                self._writer = pa.ipc.new_file(pa.PythonFile(self._file, "w"), self._schema)
+            for kept in self._blocks:
+                self._writer.write_table(kept)
+            self._blocks = []
+
+    def finish(self) -> pa.Table:
+        """Return the table; nothing can be added any more."""
+        if self._file is None:
+            return pa.concat_tables(self._blocks) if self._blocks else self._schema.empty_table()
+        with writing():
+            self._writer.close()
+            self._file.flush()
+            source = pa.memory_map(f"/dev/fd/{self._file.fileno()}")
+            table = pa.ipc.open_file(source).read_all()
+        _mapped[id(table)] = table
+        return table
+
+
+class Spool:
+    """Takes the bytes of a response until it has enough lines; many bytes go to disk.
+
+    Args:
+        most: Lines that are wanted, without those that were there before if `distinct`.
+        distinct: Whether a line counts once.
+    """
+
+    def __init__(self, most: float, *, distinct: bool = False) -> None:
+        self.file = tempfile.SpooledTemporaryFile(MEMORY_BYTES, prefix="reasoningbank-")  # noqa: SIM115
+        self._most = most
+        self._count = 0
+        self._seen: set[int] | None = set() if distinct else None
+        self._rest = b""
+
+    def feed(self, chunk: bytes) -> bool:
+        """Take some bytes; return whether no more are wanted."""
+        with writing():
+            self.file.write(chunk)
+        if self._seen is None:
+            self._count += chunk.count(b"\n")
+        else:
+            *lines, self._rest = (self._rest + chunk).split(b"\n")
+            self._seen.update(map(hash, lines))
+            self._count = len(self._seen)
+        return self._count > self._most
+
+    def blocks(self, *, cut: bool) -> Iterator[bytes]:
+        """Yield whole lines from the current position, the last one only if it was not `cut`."""
+        while block := self.file.read(BLOCK_BYTES):
+            block += self.file.readline()
+            if whole := block[: block.rfind(b"\n") + 1] if cut else block:
+                yield whole
+
+    def close(self) -> None:
+        """Discard what was taken."""
+        self.file.close()
 
 
 @contextmanager
-def _reported() -> Iterator[None]:
+def writing() -> Iterator[None]:
+    """Report a full disk as what it is."""
     try:
         yield
     except OSError as error:

@@ -25,7 +25,7 @@ from pydantic import TypeAdapter
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from reasoningbank.analysis.columns import columns_page
+from reasoningbank.analysis.frames import columns_page
 from reasoningbank.cli.app import app
 from reasoningbank.cli.nl2sparql import app as nl2sparql
 from reasoningbank.experiment import Experiment, TrialRecord

@@ -3,7 +3,8 @@
 python scripts/make_examples_bank.py PACK TASKS OUT.jsonl [--beside EXPERIMENT.toml], e.g.
 liita 26 experiments/banks/liita.jsonl --beside experiments/liita_memory.toml.
 
-One training task of a group, of groups drawn by a seed, until there are TASKS; the same every time.
+One training task of a template or group, of those drawn by a seed, until there are TASKS; the same
+every time.
 With --beside none of a group that the experiment's stream has: what it learns is then of others.
 The leakage filter keeps an example from every task of its own group, in stream and evaluation.
 """
@@ -32,7 +33,7 @@ def drawn(tasks: Sequence[Task], number: int, beside: Sequence[Task] = ()) -> li
     groups: dict[str, list[Task]] = {}
     for task in sorted(tasks, key=lambda task: task.id):
         if (task.group or task.id) not in left_out:
-            groups.setdefault(task.group or task.id, []).append(task)
+            groups.setdefault(task.template or task.group or task.id, []).append(task)
     order = sorted(groups)
     draw = random.Random(SEED)
     draw.shuffle(order)

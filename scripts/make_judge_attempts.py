@@ -51,7 +51,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "experiments" / "results"
 TARGET = ROOT / "experiments" / "judge_attempts"
 #: Runs whose attempts are taken over, in this order.
-SOURCES = ("uniprot_demo", "uniprot_tools", "uniprot_baseline", "uniprot_models")
+SOURCES = ("uniprot_floor", "uniprot_tools", "uniprot_baseline", "uniprot_models")
 #: Tasks that get a rewriting and a mistake.
 MOST_TASKS = 54
 #: Recorded attempts of each kind: those that ran and have rows, ran and have none, did not run.

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from reasoningbank.analysis import read_translations, summarise_run
-from reasoningbank.analysis.run_tables import (
+from reasoningbank.analysis.tables import (
+    TextTable,
     arm_table,
     bank_table,
     comparison_table,
@@ -17,9 +18,9 @@ from reasoningbank.analysis.run_tables import (
     sampled_table,
     stream_judge_table,
     stream_table,
+    titled,
     use_table,
 )
-from reasoningbank.analysis.tables import TextTable, titled
 from reasoningbank.analysis.translators import (
     ArmRows,
     agent_table,

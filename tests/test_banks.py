@@ -31,7 +31,12 @@ def script() -> Any:
 
 @pytest.mark.parametrize(
     ("pack", "number", "beside"),
-    [("liita", "26", ["--beside", "experiments/liita_memory.toml"]), ("uniprot", "24", [])],
+    [
+        ("liita", "26", ["--beside", "experiments/liita_memory.toml"]),
+        ("uniprot", "24", []),
+        ("uniprot-instances", "17", ["--beside", "experiments/uniprot_levels.toml"]),
+        ("liita-instances", "10", ["--beside", "experiments/liita_levels.toml"]),
+    ],
 )
 def test_a_bank_is_made_again(
     script: Any,
@@ -42,9 +47,10 @@ def test_a_bank_is_made_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(ROOT)
-    made = tmp_path / f"{pack}.jsonl"
+    name = f"{pack.replace('-', '_')}.jsonl"
+    made = tmp_path / name
     assert script.main([pack, number, str(made), *beside]) == 0
-    assert made.read_bytes() == (BANKS / f"{pack}.jsonl").read_bytes()
+    assert made.read_bytes() == (BANKS / name).read_bytes()
 
 
 @pytest.mark.parametrize("pack", ["liita", "uniprot"])

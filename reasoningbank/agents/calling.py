@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import threading
-import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import dspy
 from dspy.utils.exceptions import AdapterParseError
 
-from reasoningbank.agents.protocol import Attempt, Episode, conclude, used_up
+from reasoningbank.agents.protocol import Attempt, AttemptStatus, Episode, conclude, used_up
 from reasoningbank.agents.recording import ToolRecorder
 from reasoningbank.corpus import Task
 from reasoningbank.errors import BudgetError, ModelError
@@ -21,6 +19,7 @@ from reasoningbank.lm import lm_failure, stuck_temperature
 from reasoningbank.lm.calls import is_timeout
 from reasoningbank.lm.reply import query_in
 from reasoningbank.sparql import EndpointConfig
+from reasoningbank.trajectory import Recorder
 
 
 @contextlib.contextmanager
@@ -85,26 +84,15 @@ def _our_errors() -> Iterator[None]:
 
 #: Instructions of the extract step.
 TASK = "Write the SPARQL query that answers the question over the endpoint {name}."
-#: Event of a reply that the adapter could not parse.
-UNREADABLE = {"error": "the reply could not be parsed", "code": "unreadable-reply"}
 #: Turns that repeat an earlier one before a loop is ended.
 MOST_REPEATS = 2
-
-_lock = threading.Lock()
-#: Tools by the function behind them and their name; entries go with the function.
-_known: weakref.WeakKeyDictionary[Any, dict[str, dspy.Tool]] = weakref.WeakKeyDictionary()
 
 
 class ToolLoop(Protocol):
     """A DSPy program that calls tools in turns, and extracts a query at the end."""
 
-    @property
-    def submitted(self) -> bool:
-        """Whether the model itself ended the loop."""
-
-    @property
-    def repeated(self) -> bool:
-        """Whether the loop ended because it repeated itself."""
+    repeats: Repeats
+    submitted: bool
 
     def __call__(self, **inputs: str) -> Any:
         """Run the loop."""
@@ -121,8 +109,10 @@ def run_loop(loop: ToolLoop, task: Task, episode: Episode, calls: ToolRecorder) 
         sparql = query_in(failure.lm_response)
     except BudgetError as error:
         return conclude(episode, None, "exhausted", [error])
-    repeated = [Finding("repeated", "a turn repeated an earlier one")] if loop.repeated else []
-    return conclude(episode, sparql, "submitted" if loop.submitted else "fallback", repeated)
+    ended = loop.repeats.too_many
+    repeated = [Finding("repeated", "a turn repeated an earlier one")] if ended else []
+    status: AttemptStatus = "submitted" if loop.submitted and not ended else "fallback"
+    return conclude(episode, sparql, status, repeated)
 
 
 def task_signature(episode: Episode) -> Any:
@@ -135,40 +125,24 @@ def task_signature(episode: Episode) -> Any:
     return dspy.Signature(fields, TASK.format(name=episode.endpoint.source))
 
 
-def tool_lines(tools: Mapping[str, Callable[..., Any]]) -> str:
-    """Return the tools as a prompt lists them, one line each."""
-    return "\n".join(_tool_line(name, tool) for name, tool in tools.items())
+def instruct(predict: Any, instructions: str, more: str, episode: Episode) -> None:
+    """Give a predictor its instructions: with endpoint and prefixes, the tools, and more lines."""
+    endpoint = episode.endpoint
+    lines = [instructions.format(name=endpoint.source, prefixes=prefix_names(endpoint))]
+    for name, tool in episode.tools.items():
+        shown = [
+            p.name if p.default is p.empty else f"{p.name}={p.default!r}"
+            for p in inspect.signature(tool).parameters.values()
+        ]
+        summary = (inspect.getdoc(tool) or "").split("\n\n")[0].replace("\n", " ")
+        lines.append(f"- `{name}({', '.join(shown)})`: {summary}")
+    text = "\n".join((*lines, more) if more else lines)
+    predict.signature = predict.signature.with_instructions(text)
 
 
-def _tool_line(name: str, tool: Callable[..., Any]) -> str:
-    shown = [
-        p.name if p.default is p.empty else f"{p.name}={p.default!r}"
-        for p in inspect.signature(tool).parameters.values()
-    ]
-    summary = (inspect.getdoc(tool) or "").split("\n\n")[0].replace("\n", " ")
-    return f"- `{name}({', '.join(shown)})`: {summary}"
-
-
-def tool_objects(tools: Mapping[str, Callable[..., Any]]) -> list[dspy.Tool]:
+def tool_objects(episode: Episode) -> list[dspy.Tool]:
     """Return the tools for `dspy.RLM` and `dspy.ReAct`."""
-    return [_tool_object(name, tool) for name, tool in tools.items()]
-
-
-def _tool_object(name: str, tool: Callable[..., Any]) -> dspy.Tool:
-    behind = inspect.unwrap(tool)
-    function = getattr(behind, "__func__", behind)
-    if not inspect.isfunction(function):
-        return dspy.Tool(tool, name=name)
-    with _lock:
-        made = _known.setdefault(function, {})
-        if name not in made:
-            # The template must hold neither the function nor the trial whose tool it is.
-            made[name] = dspy.Tool(tool, name=name).model_copy(update={"func": _never_called})
-        return made[name].model_copy(update={"func": tool})
-
-
-def _never_called() -> None:
-    raise AssertionError("a template is not called")
+    return [dspy.Tool(tool, name=name) for name, tool in episode.tools.items()]
 
 
 class Repeats:
@@ -190,6 +164,14 @@ class Repeats:
             if warmer is not None:
                 self._predict.config["temperature"] = warmer
         return repeated
+
+    def unreadable(self, failure: AdapterParseError, recorder: Recorder) -> str:
+        """Record a reply that the adapter could not parse; return its end."""
+        said = str(failure.lm_response)
+        event = {"error": "the reply could not be parsed", "code": "unreadable-reply"}
+        recorder.add("error", event | {"reply": said})
+        self.again(said)
+        return said[-500:]
 
     def forget(self, text: str) -> None:
         """Allow a repeat: it failed for a reason that may be gone the next time."""

@@ -13,23 +13,23 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from reasoningbank.errors import UsageError
 
-_Item = TypeVar("_Item", bound=BaseModel)
+_T = TypeVar("_T")
 
 
-class CodeTurn(BaseModel):
-    """One turn: the reason, the code, and what it printed."""
-
+class _Shown(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class CodeTurn(_Shown):
+    """One turn: the reason, the code, and what it printed."""
 
     reasoning: str
     code: str
     output: str = ""
 
 
-class ToolCall(BaseModel):
+class ToolCall(_Shown):
     """One tool call: the reason, the tool with its arguments, and what it returned."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     thought: str
     tool: str
@@ -37,10 +37,8 @@ class ToolCall(BaseModel):
     observation: str = ""
 
 
-class Demonstration(BaseModel):
+class Demonstration(_Shown):
     """A question that belongs to no corpus, answered by turns of code and by tool calls."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     question: str
     turns: tuple[CodeTurn, ...]
@@ -53,15 +51,17 @@ def load_demonstrations(path: Path) -> tuple[Demonstration, ...]:
     Raises:
         UsageError: If the file is not a list of demonstrations.
     """
-    return load_listed(path, Demonstration)
+    return read_json(path, tuple[Demonstration, ...]) or ()
 
 
-def load_listed(path: Path, kind: type[_Item]) -> tuple[_Item, ...]:
-    """Read a JSON file that is a list of items of a kind; a missing file holds none."""
-    if not path.exists():
-        return ()
+def read_json(path: Path, kind: type[_T]) -> _T | None:
+    """Read a JSON file of a kind that pydantic validates; None if it is missing."""
+    if not path.is_file():
+        return None
     try:
-        return TypeAdapter(tuple[kind, ...]).validate_json(path.read_bytes())  # type: ignore[valid-type]
+        return TypeAdapter(kind).validate_json(path.read_bytes())
+    except OSError as error:
+        raise UsageError(f"cannot be read: {error}", where=str(path)) from error
     except ValidationError as error:
         first = error.errors()[0]
         where = "/".join(map(str, first["loc"]))

@@ -7,7 +7,7 @@ from typing import Any
 import dspy
 
 from reasoningbank.agents.calling import ask_once, asking, prefix_names
-from reasoningbank.agents.protocol import Attempt, AttemptStatus, Episode, conclude
+from reasoningbank.agents.protocol import Attempt, Episode, conclude
 from reasoningbank.corpus import Task
 from reasoningbank.errors import BudgetError
 from reasoningbank.findings import Finding
@@ -47,14 +47,13 @@ class DirectAgent:
 
     def solve(self, task: Task, episode: Episode) -> Attempt:
         """Answer with one call to the model."""
-        status: AttemptStatus = "submitted"
         try:
             episode.meter.turn()
             sparql = written_query(episode, task.query)
         except BudgetError as error:
             return conclude(episode, None, "exhausted", [error])
         nothing = [] if sparql else [Finding("no-query", "the reply contains no query")]
-        return conclude(episode, sparql, status, nothing)
+        return conclude(episode, sparql, "submitted", nothing)
 
 
 def written_query(episode: Episode, question: str) -> str | None:
@@ -63,22 +62,14 @@ def written_query(episode: Episode, question: str) -> str | None:
         dspy.Example(question=shown.question, sparql=shown.query).with_inputs("question")
         for shown in reversed(episode.examples)
     ]
-    with asking(episode):
-        said = ask_once(
-            _signature(episode), {"question": question}, adapter=PlainAdapter(), demos=demos
-        )
-    return query_in(said["sparql"]) if said else None
-
-
-def _signature(episode: Episode) -> type[dspy.Signature]:
-    """Return the signature; its instructions begin with what is the same for all questions."""
     endpoint = episode.endpoint
     head = INSTRUCTIONS.format(name=endpoint.name or endpoint.url, prefixes=prefix_names(endpoint))
     fields: dict[str, Any] = {
         "question": (str, dspy.InputField()),
         "sparql": (str, dspy.OutputField(desc="the query alone")),
     }
-    signature: type[dspy.Signature] = dspy.Signature(
-        fields, "\n\n".join(filter(None, (head, episode.context)))
-    )
-    return signature
+    # The instructions begin with what is the same for all questions.
+    signature = dspy.Signature(fields, "\n\n".join(filter(None, (head, episode.context))))
+    with asking(episode):
+        said = ask_once(signature, {"question": question}, adapter=PlainAdapter(), demos=demos)
+    return query_in(said["sparql"]) if said else None

@@ -88,9 +88,9 @@ class Meter:
         """Check that the model may be called once more."""
         usage, budget = self.usage(), self.budget
         if budget.dollars is not None and usage.unpriced:
+            what = f"the budget of {budget.dollars:g} dollars cannot be enforced"
             raise BudgetError(
-                f"the budget of {budget.dollars:g} dollars cannot be enforced: "
-                "a call has no known price",
+                f"{what}: a call has no known price",
                 code="unknown-price",
                 budget="dollars",
                 limit=budget.dollars,
@@ -108,7 +108,7 @@ class Meter:
 
     def metered(self, tools: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
         """Return the tools with their calls counted, names and signatures kept."""
-        return {name: self._meter(name, tool) for name, tool in tools.items()}
+        return {name: self._metered(name, tool) for name, tool in tools.items()}
 
     def usage(self) -> Usage:
         """Return what the trial has consumed so far."""
@@ -119,35 +119,33 @@ class Meter:
             seconds=round(time.monotonic() - self._began, 3),
         )
 
-    def _meter(self, name: str, tool: Callable[..., Any]) -> Callable[..., Any]:
+    def _metered(self, name: str, tool: Callable[..., Any]) -> Callable[..., Any]:
+        every, each = self.budget.tool_calls, self.budget.tool_calls_each
+
         @functools.wraps(tool)
         def call(*args: Any, **kwargs: Any) -> Any:
             with self._lock:
-                self._check_tool(name)
+                if every is not None and self._tools.total() >= every:
+                    raise ToolError(
+                        f"the budget of {every} tool calls is used up",
+                        hint="submit your best query now",
+                        code="budget",
+                        budget="tool_calls",
+                        limit=every,
+                    )
+                if each is not None and self._tools[name] >= each:
+                    raise ToolError(
+                        f"the budget of {each} calls of {name} is used up",
+                        hint="use another tool or submit your best query",
+                        code="budget",
+                        budget="tool_calls_each",
+                        limit=each,
+                        tool=name,
+                    )
                 self._tools[name] += 1
             return tool(*args, **kwargs)
 
         return call
-
-    def _check_tool(self, name: str) -> None:
-        every, each = self.budget.tool_calls, self.budget.tool_calls_each
-        if every is not None and self._tools.total() >= every:
-            raise ToolError(
-                f"the budget of {every} tool calls is used up",
-                hint="submit your best query now",
-                code="budget",
-                budget="tool_calls",
-                limit=every,
-            )
-        if each is not None and self._tools[name] >= each:
-            raise ToolError(
-                f"the budget of {each} calls of {name} is used up",
-                hint="use another tool or submit your best query",
-                code="budget",
-                budget="tool_calls_each",
-                limit=each,
-                tool=name,
-            )
 
 
 def used_up(budget: str, limit: float) -> BudgetError:
@@ -192,11 +190,8 @@ class Attempt:
     @property
     def budget(self) -> str:
         """The budget that ended the attempt, as a field of `Budget`; empty if none did."""
-        if self.status != "exhausted":
-            return ""
-        return next(
-            (str(one.fields["budget"]) for one in self.findings if "budget" in one.fields), ""
-        )
+        named = (str(one.fields["budget"]) for one in self.findings if "budget" in one.fields)
+        return next(named, "") if self.status == "exhausted" else ""
 
 
 @dataclass(frozen=True)
@@ -305,14 +300,8 @@ def conclude(
             status = "fallback"
     if sparql is not None:
         episode.recorder.add("submit", {"sparql": sparql, "status": status})
-    return Attempt(
-        sparql=sparql,
-        answer="",
-        status=status,
-        usage=episode.meter.usage(),
-        trajectory=episode.recorder.trajectory(),
-        findings=tuple(found),
-    )
+    usage, trajectory = episode.meter.usage(), episode.recorder.trajectory()
+    return Attempt(sparql, "", status, usage, trajectory, tuple(found))
 
 
 def last_query_with_rows(trajectory: Trajectory) -> str | None:

@@ -10,22 +10,13 @@ import dspy
 from dspy.primitives.repl_types import REPLEntry
 from dspy.utils.exceptions import AdapterParseError, ContextWindowExceededError
 
-from reasoningbank.agents.calling import (
-    UNREADABLE,
-    Repeats,
-    prefix_names,
-    run_loop,
-    task_signature,
-    tool_lines,
-    tool_objects,
-)
+from reasoningbank.agents.calling import Repeats, instruct, run_loop, task_signature, tool_objects
 from reasoningbank.agents.demonstrations import Demonstration
-from reasoningbank.agents.protocol import Attempt, Episode, Meter
+from reasoningbank.agents.protocol import Attempt, Episode
 from reasoningbank.agents.recording import ToolRecorder
 from reasoningbank.corpus import Task
 from reasoningbank.errors import EndpointError, ToolError
 from reasoningbank.lm import lm_failure
-from reasoningbank.trajectory import Recorder
 
 #: As far as the loops allow, the same words as those of `rlm`.
 INSTRUCTIONS = """\
@@ -67,85 +58,47 @@ class ReActAgent:
 
     def solve(self, task: Task, episode: Episode) -> Attempt:
         """Answer by tool calls, ended by `finish`, a budget, or a repeated call."""
-        return run_loop(self._program(episode), task, episode, ToolRecorder(episode.recorder))
-
-    def _program(self, episode: Episode) -> RecordedReAct:
-        react = RecordedReAct(
-            task_signature(episode),
-            tool_objects(episode.tools),
-            episode.budget.iterations,
-            meter=episode.meter,
-            recorder=episode.recorder,
-            max_output_chars=self._max_output_chars,
-        )
-        endpoint = episode.endpoint
-        head = INSTRUCTIONS.format(name=endpoint.source, prefixes=prefix_names(endpoint))
-        step = react.react
-        step.signature = step.signature.with_instructions(
-            f"{head}\n{tool_lines(episode.tools)}\n{FINISH}"
-        )
-        step.demos = [
-            example
-            for demonstration in episode.demonstrations
-            for example in call_examples(demonstration, react)
-        ]
-        react.extract.predict.lm = episode.extractor
-        return react
+        react = RecordedReAct(episode, self._max_output_chars)
+        return run_loop(react, task, episode, ToolRecorder(episode.recorder))
 
 
 class RecordedReAct(dspy.ReAct):  # type: ignore[misc]
     """`dspy.ReAct` with the rules of `RecordedRLM`, so that only the loop differs."""
 
-    def __init__(
-        self,
-        signature: Any,
-        tools: list[dspy.Tool],
-        max_iters: int,
-        *,
-        meter: Meter,
-        recorder: Recorder,
-        max_output_chars: int,
-    ) -> None:
-        super().__init__(signature, tools, max_iters)
-        self.tools: dict[str, Callable[..., Any]] = {
-            tool.name: self._observed(tool.name, tool) for tool in tools
-        }
+    def __init__(self, episode: Episode, max_output_chars: int) -> None:
+        tools = tool_objects(episode)
+        super().__init__(task_signature(episode), tools, episode.budget.iterations)
+        observed = {tool.name: self._observed(tool.name, tool) for tool in tools}
+        self.tools: dict[str, Callable[..., Any]] = observed
         self.tools |= {_FINISH: self._finish, _UNREADABLE: lambda: NO_TOOL}
-        self._meter = meter
-        self._recorder = recorder
+        self.repeats = Repeats(self.react)
+        self.submitted = False
+        self._episode = episode
         self._most_chars = max_output_chars
-        self._repeats = Repeats(self.react)
-        self._finished = False
-
-    @property
-    def submitted(self) -> bool:
-        """Whether the model itself ended the loop."""
-        return self._finished and not self.repeated
-
-    @property
-    def repeated(self) -> bool:
-        """Whether the loop ended because it repeated itself."""
-        return self._repeats.too_many
+        instruct(self.react, INSTRUCTIONS, FINISH, episode)
+        self.react.demos = [
+            example
+            for demonstration in episode.demonstrations
+            for example in call_examples(demonstration, self)
+        ]
+        self.extract.predict.lm = episode.extractor
 
     def _call_with_potential_trajectory_truncation(
         self, module: Any, trajectory: dict[str, Any], **inputs: Any
     ) -> Any:
+        meter = self._episode.meter
         if module is not self.react:
-            self._meter.check()
+            meter.check()
             return self._asked(module, trajectory, inputs)
-        if self.repeated:
+        if self.repeats.too_many:
             # The way out of DSPy's loop; the model made no turn, and none is counted.
             return dspy.Prediction(next_thought="", next_tool_name=_FINISH, next_tool_args={})
-        self._meter.turn()
+        meter.turn()
         try:
             return self._asked(module, trajectory, inputs)
         except AdapterParseError as failure:
-            said = str(failure.lm_response)
-            self._recorder.add("error", UNREADABLE | {"reply": said})
-            self._repeats.again(said)
-            return dspy.Prediction(
-                next_thought=said[-500:], next_tool_name=_UNREADABLE, next_tool_args={}
-            )
+            said = self.repeats.unreadable(failure, self._episode.recorder)
+            return dspy.Prediction(next_thought=said, next_tool_name=_UNREADABLE, next_tool_args={})
 
     def _asked(self, module: Any, trajectory: dict[str, Any], inputs: dict[str, Any]) -> Any:
         try:
@@ -156,20 +109,20 @@ class RecordedReAct(dspy.ReAct):  # type: ignore[misc]
     def _observed(self, name: str, tool: Callable[..., Any]) -> Callable[..., str]:
         def call(**arguments: Any) -> str:
             done = f"{name} {json.dumps(arguments, sort_keys=True, default=str)}"
-            if self._repeats.again(done):
+            if self.repeats.again(done):
                 return REPEATED
             try:
                 return str(REPLEntry.format_output(str(tool(**arguments)), self._most_chars))
             except (ToolError, ValueError, TypeError) as failure:
                 if isinstance(failure.__cause__, EndpointError):
-                    self._repeats.forget(done)
+                    self.repeats.forget(done)
                 # DSPy's Tool raises ValueError for a wrong argument.
                 return f"[Error] {' '.join(str(failure).split())}"
 
         return call
 
     def _finish(self, **_: Any) -> str:
-        self._finished = True
+        self.submitted = True
         return "Completed."
 
 

@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import Any
 
 import dspy
 from dspy.primitives.repl_types import REPLHistory, REPLVariable
 from dspy.utils.exceptions import AdapterParseError
 
-from reasoningbank.agents.calling import (
-    UNREADABLE,
-    Repeats,
-    prefix_names,
-    run_loop,
-    task_signature,
-    tool_lines,
-    tool_objects,
-)
+from reasoningbank.agents.calling import Repeats, instruct, run_loop, task_signature, tool_objects
 from reasoningbank.agents.demonstrations import Demonstration
-from reasoningbank.agents.protocol import Attempt, Episode, Meter
+from reasoningbank.agents.protocol import Attempt, Episode
 from reasoningbank.agents.recording import ToolRecorder
 from reasoningbank.agents.sandbox import Sandbox
 from reasoningbank.corpus import Task
-from reasoningbank.trajectory import Recorder
 
 INSTRUCTIONS = """\
 Write the SPARQL query that answers the question over the endpoint {name}.
@@ -39,7 +29,7 @@ These prefixes are declared for you: {prefixes}.
 The question is in the variable `question`. `SUBMIT(sparql)` ends the task.
 Tools:"""
 
-SUB_CALLS = "\n- `llm_query(prompt)`: ask a language model; at most {calls} times."
+SUB_CALLS = "- `llm_query(prompt)`: ask a language model; at most {calls} times."
 
 REPEATED = (
     "[Repeated] You already ran this code; its output is above and it was not run again. "
@@ -63,72 +53,48 @@ class RLMAgent:
     def solve(self, task: Task, episode: Episode) -> Attempt:
         """Answer by turns of code, ended by a submission, a budget, or a repeated turn."""
         calls = ToolRecorder(episode.recorder)
-        return run_loop(self._program(episode, calls), task, episode, calls)
-
-    def _program(self, episode: Episode, calls: ToolRecorder) -> RecordedRLM:
-        factory: Callable[[], Any] = episode.sandbox or Sandbox
-        rlm = RecordedRLM(
-            meter=episode.meter,
-            recorder=episode.recorder,
-            calls=calls,
-            signature=task_signature(episode),
-            tools=tool_objects(episode.tools),
-            max_iters=episode.budget.iterations,
-            max_llm_calls=self._max_sub_calls,
-            max_output_chars=self._max_output_chars,
-            interpreter_factory=factory,
-        )
-        endpoint = episode.endpoint
-        head = INSTRUCTIONS.format(name=endpoint.source, prefixes=prefix_names(endpoint))
-        sub_calls = SUB_CALLS.format(calls=self._max_sub_calls) if self._max_sub_calls else ""
-        instructions = f"{head}\n{tool_lines(episode.tools)}{sub_calls}"
-        rlm.extract.lm = episode.extractor
-        action = rlm.generate_action
-        action.signature = action.signature.with_instructions(instructions)
-        action.demos = [
-            example
-            for demonstration in episode.demonstrations
-            for example in turn_examples(demonstration, episode.budget.iterations)
-        ]
-        return rlm
+        rlm = RecordedRLM(episode, calls, self._max_output_chars, self._max_sub_calls)
+        return run_loop(rlm, task, episode, calls)
 
 
 class RecordedRLM(dspy.RLM):  # type: ignore[misc]
     """`dspy.RLM` that is metered and recorded, and ends when it repeats itself."""
 
     def __init__(
-        self, *, meter: Meter, recorder: Recorder, calls: ToolRecorder, **options: Any
+        self, episode: Episode, calls: ToolRecorder, max_output_chars: int, max_sub_calls: int
     ) -> None:
-        super().__init__(**options)
-        self._meter = meter
-        self._recorder = recorder
-        self._calls = calls
-        self._repeats = Repeats(self.generate_action)
-        self._action: Any = None
+        super().__init__(
+            signature=task_signature(episode),
+            tools=tool_objects(episode),
+            max_iters=episode.budget.iterations,
+            max_llm_calls=max_sub_calls,
+            max_output_chars=max_output_chars,
+            interpreter_factory=episode.sandbox or Sandbox,
+        )
+        action = self.generate_action
+        self.repeats = Repeats(action)
         self.submitted = True
-
-    @property
-    def repeated(self) -> bool:
-        """Whether the loop ended because it repeated itself."""
-        return self._repeats.too_many
+        self._meter, self._recorder, self._calls = episode.meter, episode.recorder, calls
+        self._action: Any = None
+        sub_calls = SUB_CALLS.format(calls=max_sub_calls) if max_sub_calls else ""
+        instruct(action, INSTRUCTIONS, sub_calls, episode)
+        action.demos = [
+            example
+            for demonstration in episode.demonstrations
+            for example in turn_examples(demonstration, episode.budget.iterations)
+        ]
+        self.extract.lm = episode.extractor
 
     def _execute_iteration(
-        self,
-        repl: Any,
-        variables: list[Any],
-        history: REPLHistory,
-        *args: Any,
-        **kwargs: Any,
+        self, repl: Any, variables: list[Any], history: REPLHistory, *args: Any, **kwargs: Any
     ) -> Any:
         self._meter.turn()
         try:
             result = super()._execute_iteration(repl, variables, history, *args, **kwargs)
         except AdapterParseError as failure:
-            said = str(failure.lm_response)
-            self._recorder.add("error", UNREADABLE | {"reply": said})
-            self._repeats.again(said)
-            result = history.append(code=said[-500:], output=NO_CODE + self._cut())
-        if isinstance(result, REPLHistory) and self.repeated:
+            said = self.repeats.unreadable(failure, self._recorder)
+            result = history.append(code=said, output=NO_CODE + self._cut())
+        if isinstance(result, REPLHistory) and self.repeats.too_many:
             return self._extract_fallback(variables, result, list(self.signature.output_fields))
         return result
 
@@ -160,7 +126,7 @@ class RecordedRLM(dspy.RLM):  # type: ignore[misc]
 
     def _execute_code(self, repl: Any, code: str, input_args: dict[str, Any]) -> Any:
         index = self._recorder.add("code", {"code": code})
-        if self._repeats.again(code):
+        if self.repeats.again(code):
             self._recorder.extend(index, {"output": REPEATED, "repeated": True})
             return REPEATED
         self._calls.parent = index
@@ -170,7 +136,7 @@ class RecordedRLM(dspy.RLM):  # type: ignore[misc]
         finally:
             self._calls.parent = None
         if self._calls.infrastructure_failures > failures:
-            self._repeats.forget(code)
+            self.repeats.forget(code)
         # DSPy marks a failed execution so.
         if isinstance(result, str) and result.startswith("[Error]"):
             result += self._cut()

@@ -16,7 +16,7 @@ from reasoningbank.algebra.terms import ProgramError, Term, one_of, to_sparql
 from reasoningbank.algebra.values import Row, Table, Value, is_term, kept
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql import STANDARD_PREFIXES, prepare
-from reasoningbank.sparql.parsers import FAILS, NOWHERE, complaint_of, parsed_alone, reaching_nobody
+from reasoningbank.sparql.parsers import FAILS, complaint_of, parsed_alone
 from reasoningbank.sparql.syntax import MOST_CHARS, refuse_escaped_ascii, syntax_error
 from reasoningbank.sparql.tokens import (
     Edit,
@@ -61,8 +61,7 @@ def check_query(text: str, *forms: str) -> QueryTree:
     undeclared = _undeclared(shape.body, shape.declared)
     head = "".join(f"PREFIX {name}: <{_UNKNOWN}{name}#> " for name in undeclared)
     edits = [Edit(shape.prefix_at, shape.prefix_at, head)] if head else []
-    edits += reaching_nobody(shape)
-    if complaint_of(text, shape, edits, base=_BASE) is not None:
+    if complaint_of(shape, edits, base=_BASE) is not None:
         # The slower parser decides, and locates the mistake.
         prepare(text, prefixes={name: f"{_UNKNOWN}{name}#" for name in undeclared})
     return shape
@@ -82,17 +81,12 @@ def check_update(text: str) -> None:
         hint = "begin with INSERT, DELETE or WITH"
         raise QueryError("expected a SPARQL Update", hint=hint, code="wrong-form")
     check_nesting(tokens)
-    edits = []
-    for at, token in enumerate(tokens):
-        if token.is_word("LOAD"):
-            raise syntax_error(
-                text, token.start, "LOAD is not allowed", hint="GET it, and PUT it", code="load"
-            )
-        if token.is_word("SERVICE"):
-            target = next(t for t in [*tokens[at + 1 :], token] if not t.is_word("SILENT"))
-            edits.append(Edit(target.start, target.end, NOWHERE))
-    declared, moved = _declarations(tokens, begin.start)
-    edits += moved
+    load = next((token for token in tokens if token.is_word("LOAD")), None)
+    if load is not None:
+        raise syntax_error(
+            text, load.start, "LOAD is not allowed", hint="GET it, and PUT it", code="load"
+        )
+    declared, edits = _declarations(tokens, begin.start)
     undeclared = [f"{name}: <{_UNKNOWN}{name}#>" for name in _undeclared(tokens, declared)]
     later = [written for written in declared.values() if written]
     head = "".join(f"PREFIX {one} " for one in (*undeclared, *later))

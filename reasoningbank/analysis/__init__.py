@@ -7,6 +7,7 @@ sub-packages of their own.
 
 from typing import TYPE_CHECKING, Any
 
+from reasoningbank.analysis.changes import ArmAnswer, ChangedAnswer, changed_answers
 from reasoningbank.analysis.comparison import ArmComparison, adjust, compare_arms
 from reasoningbank.analysis.leakage import Leak, Leakage, LeakageAudit
 from reasoningbank.analysis.memory import ArmMemory, MemoryRecords, MemoryUse, StreamMemory
@@ -45,10 +46,12 @@ if TYPE_CHECKING:
     from reasoningbank.analysis.frames import Frames, load, write_parquet
 
 __all__ = [
+    "ArmAnswer",
     "ArmComparison",
     "ArmMemory",
     "ArmRows",
     "ArmSummary",
+    "ChangedAnswer",
     "Frames",
     "Interval",
     "Leak",
@@ -69,6 +72,7 @@ __all__ = [
     "adjust",
     "bootstrap_mean",
     "calibration_figures",
+    "changed_answers",
     "clopper_pearson",
     "compare_arms",
     "compare_runs",

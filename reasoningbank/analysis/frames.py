@@ -1,6 +1,6 @@
 """Runs as pandas frames: `load(runs)` reads the records one at a time, `write_parquet` stores them.
 
-`docs/analysis.md` describes every column. Long texts (messages, results) are read only with
+`columns.toml` describes every column. Long texts (messages, results) are read only with
 ``texts=True``, so that thousands of trials fit in ordinary memory.
 """
 
@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +20,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from reasoningbank.analysis.columns import COLUMNS, TIME, Column, columns_of
 from reasoningbank.analysis.memory import MemoryRecords, code_of, filtered_out, shown_items
 from reasoningbank.analysis.tables import json_of, text_of
 from reasoningbank.errors import RecordError, UsageError
@@ -45,11 +46,43 @@ OUTCOMES = (
     "infrastructure error",
 )
 
+_TIME = "datetime64[us, UTC]"
 #: Columns of trials that a record and its usage hold under the same name.
-_RECORD = ("step", "group", "complexity", "form", "question", "started", "status", "sparql",
-           "judge_seconds", "tries")  # fmt: skip
+_RECORD = ("step", "group", "template", "level", "complexity", "form", "question", "started",
+           "status", "sparql", "judge_seconds", "tries")  # fmt: skip
 _USAGE = ("lm_calls", "cached_calls", "prompt_tokens", "completion_tokens",
           "cached_prompt_tokens", "tokens", "tool_calls", "seconds", "dollars")  # fmt: skip
+
+
+class Column(NamedTuple):
+    """A column of a frame; a long one is read only if texts are asked for."""
+
+    name: str
+    dtype: str
+    meaning: str
+    long: bool = False
+
+    @classmethod
+    def of(cls, name: str, said: str) -> Column:
+        """Read type and meaning; a star marks long texts."""
+        kind, _, meaning = said.partition(" ")
+        dtype = _TIME if kind == "time" else kind.removesuffix("*")
+        return cls(name, dtype, meaning, kind.endswith("*"))
+
+
+_DESCRIBED: Mapping[str, Mapping[str, str]] = tomllib.loads(
+    files("reasoningbank.analysis").joinpath("columns.toml").read_text("utf-8")
+)
+#: Columns by frame, including long ones.
+COLUMNS: Mapping[str, tuple[Column, ...]] = {
+    frame: tuple(
+        Column.of(*one)
+        for table in ("keys", frame)
+        if (table, frame) != ("keys", "memory_items")
+        for one in _DESCRIBED[table].items()
+    )
+    for frame in _DESCRIBED["rows"]
+}
 
 
 class Problem(NamedTuple):
@@ -61,7 +94,7 @@ class Problem(NamedTuple):
 
 @dataclass(frozen=True)
 class Frames:
-    """Runs as tables; `reasoningbank.analysis.columns` describes their columns.
+    """Runs as tables, whose rows and columns `docs/analysis.md` describes.
 
     Attributes:
         trials: One row per trial.
@@ -97,6 +130,24 @@ class Frames:
             yield name, getattr(self, name)
 
 
+def columns_of(frame: str, *, texts: bool = False) -> tuple[Column, ...]:
+    """Return the columns of a frame, long texts only with ``texts=True``."""
+    return tuple(column for column in COLUMNS[frame] if texts or not column.long)
+
+
+def columns_page() -> str:
+    """Return the columns of all frames as Markdown tables."""
+    lines = []
+    for frame, columns in COLUMNS.items():
+        lines += [f"### `{frame}`: one row per {_DESCRIBED['rows'][frame]}", ""]
+        lines += ["| column | type | meaning |", "|---|---|---|"]
+        for column in columns:
+            mark = " (with `texts=True`)" if column.long else ""
+            lines.append(f"| `{column.name}` | {column.dtype} | {column.meaning}{mark} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
 def load(runs: Runs, *, texts: bool = False) -> Frames:
     """Read runs into frames.
 
@@ -115,10 +166,19 @@ def load(runs: Runs, *, texts: bool = False) -> Frames:
         >>> len(frames.trials), str(frames.trials["strict"].dtype)
         (0, 'boolean')
     """
-    tables = {name: _Table(columns_of(name, texts=texts)) for name in COLUMNS}
+    tables: dict[str, dict[Column, list[Any]]] = {
+        name: {column: [] for column in columns_of(name, texts=texts)} for name in COLUMNS
+    }
     manifests: dict[str, Mapping[str, Any]] = {}
     problems: list[Problem] = []
-    for run, folder in _named(_folders(runs)).items():
+
+    def add(rows: Iterable[tuple[str, Row]], run: str) -> None:
+        for frame, row in rows:
+            row["run"] = run
+            for column, values in tables[frame].items():
+                values.append(row.get(column.name))
+
+    for run, folder in _named(runs).items():
         manifests[run] = {}
         try:
             manifests[run] = folder.manifest or {}
@@ -132,52 +192,85 @@ def load(runs: Runs, *, texts: bool = False) -> Frames:
                 continue
             file = path.relative_to(folder.path).as_posix()
             try:
-                arm = arms.get(record.key.arm, {})
-                rows = list(_trial_rows(record, run, file, arm, texts=texts))
+                add(list(_trial_rows(record, file, arms.get(record.key.arm, {}), texts=texts)), run)
             except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
                 problems.append(Problem(path, f"{path}: is not a trial ({error!r})"))
-                continue
-            for frame, row in rows:
-                tables[frame].add(row)
         memory = MemoryRecords.read(folder)
         problems += [Problem(path, f"{path}: {reason}") for path, reason in memory.damaged_steps]
         for stream in memory.streams:
             for step in stream.steps:
                 bank = memory.banks.get(step.after)
-                for frame, row in _step_rows(run, step, bank and sum(bank.active.values())):
-                    tables[frame].add(row)
+                add(_step_rows(step, bank and sum(bank.active.values())), run)
         unread: list[RecordError] = []
         for snapshot, item in folder.memory_items(unread.append):
             try:
-                tables["memory_items"].add(_item_row(run, snapshot, item))
+                add([("memory_items", _item_row(snapshot, item))], run)
             except (AttributeError, TypeError) as error:
                 where = folder.path / "memory" / snapshot
                 problems.append(Problem(where, f"{where}: holds an invalid item ({error!r})"))
         problems += [Problem(Path(error.where), str(error)) for error in unread]
-    built = {name: table.frame() for name, table in tables.items()}
+    built = {
+        name: pd.DataFrame({c.name: _series(values, c.dtype) for c, values in table.items()})
+        for name, table in tables.items()
+    }
     return Frames(**built, manifests=manifests, problems=tuple(problems))
 
 
-class _Table:
-    """The rows of a frame under construction, by column."""
+def write_parquet(frames: Frames, folder: Path) -> dict[str, Path]:
+    """Write each frame to ``folder/<frame>.parquet``, even if it is empty.
 
-    def __init__(self, columns: tuple[Column, ...]) -> None:
-        self._values: dict[Column, list[Any]] = {column: [] for column in columns}
+    Every column carries its meaning (field metadata ``description``), every file the manifests.
+    Files are written atomically and replace older ones.
 
-    def add(self, row: Row) -> None:
-        for column, values in self._values.items():
-            values.append(row.get(column.name))
+    Args:
+        frames: What `load` returned.
+        folder: Folder of the files; created if missing.
 
-    def frame(self) -> pd.DataFrame:
-        series = {}
-        for column, values in self._values.items():
-            series[column.name] = _series(values, column.dtype)
-            values.clear()
-        return pd.DataFrame(series)
+    Returns:
+        The files by frame.
+
+    Raises:
+        RecordError: If a file cannot be written.
+    """
+    import pyarrow.parquet as pq
+
+    manifests = json.dumps(frames.manifests, ensure_ascii=False).encode()
+    written = {name: folder / f"{name}.parquet" for name in COLUMNS}
+    for name, path in written.items():
+        temporary = path.with_name(f".{path.name}.tmp")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            table = _arrow_table(name, getattr(frames, name), manifests)
+            with temporary.open("wb") as file:
+                pq.write_table(table, file, compression="zstd")
+            temporary.replace(path)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            hint = "free space or choose another folder with --out"
+            raise RecordError(
+                f"cannot be written ({reason})", where=str(path), hint=hint
+            ) from error
+        finally:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+    return written
+
+
+def _arrow_table(name: str, frame: pd.DataFrame, manifests: bytes) -> pa.Table:
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    meanings = {column.name: column.meaning for column in COLUMNS[name]}
+    fields = [
+        # Not every reader knows the large strings that pandas makes.
+        pa.field(f.name, pa.string() if pa.types.is_large_string(f.type) else f.type)
+        .with_metadata({"description": meanings[f.name]})
+        for f in table.schema
+    ]  # fmt: skip
+    metadata = {**(table.schema.metadata or {}), MANIFESTS: manifests}
+    return table.cast(pa.schema(fields, metadata=metadata))
 
 
 def _series(values: list[Any], dtype: str) -> pd.Series[Any]:
-    if dtype == TIME:
+    if dtype == _TIME:
         raw = pd.Series(values, dtype="object")
         times = pd.to_datetime(raw, utc=True, errors="coerce", format="ISO8601")
         return times.dt.as_unit("us")
@@ -188,9 +281,8 @@ def _series(values: list[Any], dtype: str) -> pd.Series[Any]:
     # Models write lone surrogates, which no table can hold, and words instead of numbers: values
     # of the wrong type become missing.
     if dtype == "str":
-        texts = [None if value is None else str(value) for value in values]
-        kept = [t if t is None else t.encode(errors="replace").decode() for t in texts]
-        return pd.Series(kept, dtype=dtype)
+        texts = [None if v is None else str(v).encode(errors="replace").decode() for v in values]
+        return pd.Series(texts, dtype=dtype)
     if dtype == "boolean":
         return pd.Series([v if isinstance(v, bool) else None for v in values], dtype=dtype)
     numbers = pd.to_numeric(pd.Series(values, dtype="object"), errors="coerce").astype("float64")
@@ -199,44 +291,43 @@ def _series(values: list[Any], dtype: str) -> pd.Series[Any]:
     return pd.Series(numbers.fillna(0) if dtype == "int64" else numbers.round(), dtype=dtype)
 
 
-def _folders(runs: Runs) -> list[RunFolder]:
-    many = [runs] if isinstance(runs, (str, Path, RunFolder)) else list(runs)
-    folders = [run if isinstance(run, RunFolder) else RunFolder(Path(run)) for run in many]
-    for folder in folders:
+def _named(runs: Runs) -> dict[str, RunFolder]:
+    """Name each run by as much of the end of its path as is unique."""
+    many = [runs] if isinstance(runs, (str, Path, RunFolder)) else runs
+    unique = {}
+    for run in many:
+        folder = run if isinstance(run, RunFolder) else RunFolder(Path(run))
         if not ((folder.path / "manifest.json").exists() or folder.trial_names()):
             hint = "give a folder with manifest.json"
             raise UsageError("holds no run", where=str(folder.path), hint=hint)
-    return folders
-
-
-def _named(folders: list[RunFolder]) -> dict[str, RunFolder]:
-    """Name each run by as much of the end of its path as is unique."""
-    unique = {folder.path.resolve(): folder for folder in folders}
-    paths = [path.parts for path in unique]
-    for length in range(1, max(map(len, paths), default=1) + 1):
-        names = ["/".join(parts[-length:]) for parts in paths]
-        if len(set(names)) == len(names):
-            break
-    return dict(zip(names, unique.values(), strict=True)) if paths else {}
+        unique[folder.path.resolve()] = folder
+    names: list[str] = []
+    length = 0
+    while len(set(names)) < len(unique):
+        length += 1
+        names = ["/".join(path.parts[-length:]) for path in unique]
+    return dict(zip(names, unique.values(), strict=True))
 
 
 def _trial_rows(
-    record: TrialRecord, run: str, file: str, arm: Mapping[str, Any], *, texts: bool
+    record: TrialRecord, file: str, arm: Mapping[str, Any], *, texts: bool
 ) -> Iterator[tuple[str, Row]]:
     """Yield the rows of a trial, each with its frame's name."""
-    key = record.key
-    keys: Row = {"run": run, "arm": key.arm, "task": key.task, "seed": key.seed}
-    judged = record.verdict is not None and record.verdict.get("status") != "gold_defect"
-    calls = list(_tool_calls(record.trajectory, texts=texts))
+    key, trajectory = record.key, record.trajectory
+    keys: Row = {"arm": key.arm, "task": key.task, "seed": key.seed}
+    verdict = record.verdict or {}
+    judged = record.verdict is not None and verdict.get("status") != "gold_defect"
+    calls = list(_tool_calls(trajectory, texts=texts))
     failed = sum(not call["ok"] for call in calls)
     yield "trials", keys | _trial(record, arm, judged) | {"tool_errors": failed, "file": file}
-    for event, turn in _turns(record.trajectory):
-        yield "events", keys | _event(record.trajectory, event, turn, texts=texts)
+    for event, turn in _turns(trajectory):
+        place = keys | {"event": event.index, "turn": turn}
+        yield "events", place | _event(trajectory, event, texts=texts)
         if event.kind == "lm_call":
-            yield "lm_calls", keys | _lm_call(record.trajectory, event, turn, texts=texts)
+            yield "lm_calls", place | _lm_call(trajectory, event, texts=texts)
         elif event.kind == "memory_retrieved":
-            for frame, row in _retrieval_rows(record.trajectory, event):
-                yield frame, keys | row
+            for frame, row in _retrieval_rows(trajectory.resolve(event.data)):
+                yield frame, place | row
     for call in calls:
         yield "tool_calls", keys | call
     for judge, found in record.judgements.items():
@@ -261,7 +352,9 @@ def _trial(record: TrialRecord, arm: Mapping[str, Any], judged: bool) -> Row:
         **{name: getattr(usage, name) for name in _USAGE},
         **{name: verdict.get(name) for name in ("n_gold", "n_predicted")},
         **{name: scores.get(name) for name in ("precision", "recall", "f1")},
-        **{name: getattr(record, name) or None for name in ("memory", "budget", "error", "gold")},
+        **{name: bool(scores.get(name)) if judged else None for name in ("strict", "lenient")},
+        **{name: getattr(record, name) or None
+           for name in ("memory", "budget", "error", "gold", "answer")},
         **{name: arm.get(name) for name in ("agent", "lm")},
         "model": record.model.get("model"),
         "items_shown": len(shown_items(record)),
@@ -270,12 +363,9 @@ def _trial(record: TrialRecord, arm: Mapping[str, Any], judged: bool) -> Row:
         "reason": verdict.get("reason") or None,
         "outcome": outcome,
         "judged": judged,
-        "strict": bool(scores.get("strict")) if judged else None,
-        "lenient": bool(scores.get("lenient")) if judged else None,
         "turns": usage.iterations,
         "attempts": 1 + len(record.rollouts),
-        "answer": record.answer or None,
-    }
+    }  # fmt: skip
 
 
 def _turns(trajectory: Trajectory) -> Iterator[tuple[Event, int]]:
@@ -287,37 +377,32 @@ def _turns(trajectory: Trajectory) -> Iterator[tuple[Event, int]]:
         yield event, turn
 
 
-def _event(trajectory: Trajectory, event: Event, turn: int, *, texts: bool) -> Row:
-    data = event.data
-    tool = data.get("tool")
+def _event(trajectory: Trajectory, event: Event, *, texts: bool) -> Row:
+    tool = event.data.get("tool")
     if event.kind == "tool_result" and event.parent is not None:
         tool = trajectory.events[event.parent].data.get("tool")
-    row: Row = {name: getattr(event, name) for name in ("kind", "parent", "at", "seconds")}
-    error = text_of(trajectory.resolve(data.get("error")))
-    row |= {"event": event.index, "turn": turn, "tool": tool, "error": error}
-    if texts:
-        row["data"] = json_of(trajectory.resolve(data))
-    return row
+    return {
+        **{name: getattr(event, name) for name in ("kind", "parent", "at", "seconds")},
+        "tool": tool,
+        "error": text_of(trajectory.resolve(event.data.get("error"))),
+        "data": json_of(trajectory.resolve(event.data)) if texts else None,
+    }
 
 
-def _lm_call(trajectory: Trajectory, event: Event, turn: int, *, texts: bool) -> Row:
+def _lm_call(trajectory: Trajectory, event: Event, *, texts: bool) -> Row:
     data = event.data
     plain = ("role", "model", "prompt_tokens", "completion_tokens", "cached_prompt_tokens",
              "dollars", "prompt_s", "generation_s")  # fmt: skip
-    row: Row = {name: data.get(name) for name in plain}
-    row |= {
-        "event": event.index,
-        "turn": turn,
+    return {
+        **{name: data.get(name) for name in plain},
         "at": event.at,
         "seconds": event.seconds,
         "from_cache": bool(data.get("from_cache")),
         "finish_reason": data.get("finish_reason") or None,
         "error": text_of(trajectory.resolve(data.get("error"))),
+        "messages": json_of(trajectory.resolve(data.get("messages"))) if texts else None,
+        "response": text_of(trajectory.resolve(data.get("response"))) if texts else None,
     }
-    if texts:
-        row["messages"] = json_of(trajectory.resolve(data.get("messages")))
-        row["response"] = text_of(trajectory.resolve(data.get("response")))
-    return row
 
 
 def _tool_calls(trajectory: Trajectory, *, texts: bool) -> Iterator[Row]:
@@ -330,7 +415,7 @@ def _tool_calls(trajectory: Trajectory, *, texts: bool) -> Iterator[Row]:
         data = trajectory.resolve(end.data) if end is not None else {}
         error, result, ref = text_of(data.get("error")), data.get("result"), data.get("ref") or {}
         text = None if result is None else json_of(result)
-        row: Row = {
+        yield {
             "event": event.index,
             "order": order,
             "turn": turn,
@@ -345,12 +430,11 @@ def _tool_calls(trajectory: Trajectory, *, texts: bool) -> Iterator[Row]:
             "made": ref.get("key"),
             "rows": ref.get("rows"),
             "result_chars": None if text is None else len(text),
+            "arguments": json_of(arguments) if texts else None,
+            "result": text if texts else None,
         }
-        if texts:
-            row |= {"arguments": json_of(arguments), "result": text}
         if ref:
             made.append(str(ref["key"]))
-        yield row
 
 
 def _opened(value: Any, made: list[str]) -> Iterator[str]:
@@ -365,56 +449,56 @@ def _opened(value: Any, made: list[str]) -> Iterator[str]:
 
 def _judgement(found: Mapping[str, Any]) -> Row:
     usage = found.get("usage") or {}
-    tokens = (usage.get("prompt_tokens"), usage.get("completion_tokens"))
+    tokens = [usage.get(name) for name in ("prompt_tokens", "completion_tokens")]
     success = found.get("success")
     return {
+        **{name: found.get(name) for name in ("confidence", "seconds", "reason")},
         "success": success if isinstance(success, bool) else None,
-        "confidence": found.get("confidence"),
-        "seconds": found.get("seconds"),
-        "tokens": sum(n or 0 for n in tokens) if any(n is not None for n in tokens) else None,
+        "tokens": sum(n or 0 for n in tokens) if tokens != [None, None] else None,
         "dollars": usage.get("dollars"),
-        "reason": found.get("reason"),
     }
 
 
-def _retrieval_rows(trajectory: Trajectory, event: Event) -> Iterator[tuple[str, Row]]:
-    data = trajectory.resolve(event.data)
+def _retrieval_rows(data: Mapping[str, Any]) -> Iterator[tuple[str, Row]]:
     for rank, item in enumerate(data.get("items") or ()):
-        row = {name: item.get(name) for name in ("title", "src", "score", "text")}
-        row |= {name: data.get(name) for name in ("tokens", "query")}
-        row |= {
-            "event": event.index,
-            "rank": rank,
-            "item": str(item.get("id", "")),
-            "item_task": item.get("task"),
-            "item_trial": text_of(item.get("trial")),
-        }
-        yield "retrievals", row
+        yield (
+            "retrievals",
+            {
+                **{name: item.get(name) for name in ("title", "src", "score", "text")},
+                **{name: data.get(name) for name in ("tokens", "query")},
+                "rank": rank,
+                "item": str(item.get("id", "")),
+                "item_task": item.get("task"),
+                "item_trial": text_of(item.get("trial")),
+            },
+        )
     for item in filtered_out(data):
-        row = {"item": str(item.get("id", "")), "code": code_of(item)}
-        yield "filtered_out", {"event": event.index, "reason": item.get("reason"), **row}
+        name = str(item.get("id", ""))
+        yield "filtered_out", {"item": name, "code": code_of(item), "reason": item.get("reason")}
 
 
-def _step_rows(run: str, step: Step, bank: int | None) -> Iterator[tuple[str, Row]]:
-    keys: Row = {"run": run, "arm": step.arm, "task": step.task, "seed": step.order}
-    same = ("step", "trial", "before", "after", "used", "success", "seconds")
+def _step_rows(step: Step, bank: int | None) -> Iterator[tuple[str, Row]]:
+    keys: Row = {"arm": step.arm, "task": step.task, "seed": step.order, "step": step.step}
+    same = ("trial", "before", "after", "used", "success", "seconds")
     sizes = ("retrieved", "added", "merged", "rejected")
-    row: Row = {name: getattr(step, name) for name in same}
-    row |= {name: len(getattr(step, name)) for name in sizes}
-    row |= {
-        "bank": bank,
-        "changed": len(step.changes),
-        "execution": step.judges.get("execution"),
-        "tokens": step.usage.tokens,
-    }
-    yield "steps", keys | row
+    yield (
+        "steps",
+        {
+            **keys,
+            **{name: getattr(step, name) for name in same},
+            **{name: len(getattr(step, name)) for name in sizes},
+            "bank": bank,
+            "changed": len(step.changes),
+            "execution": step.judges.get("execution"),
+            "tokens": step.usage.tokens,
+        },
+    )
     for one in step.rejected:
         row = {name: one.get(name) for name in ("title", "reason", "text")}
-        row |= {"step": step.step, "src": one.get("kind"), "code": code_of(one)}
-        yield "rejections", keys | row
+        yield "rejections", {**keys, **row, "src": one.get("kind"), "code": code_of(one)}
 
 
-def _item_row(run: str, snapshot: str, item: Mapping[str, Any]) -> Row:
+def _item_row(snapshot: str, item: Mapping[str, Any]) -> Row:
     origin = item.get("provenance") or {}
     counters = item.get("counters") or {}
     trial = re.fullmatch(r"(?:trials/)?([^/]+)/(.+)\.(-?\d+)(?:\.json)?", str(origin.get("trial")))
@@ -424,7 +508,7 @@ def _item_row(run: str, snapshot: str, item: Mapping[str, Any]) -> Row:
     return {
         **{name: item.get(name) for name in same},
         **{name: counters.get(name) or 0 for name in numbers},
-        "run": run,
+        **{name: origin.get(name) for name in ("judge", "model")},
         "arm": arm,
         "task": origin.get("task") or task,
         "seed": None if seed is None else int(seed),
@@ -436,62 +520,5 @@ def _item_row(run: str, snapshot: str, item: Mapping[str, Any]) -> Row:
         "superseded_by": item.get("superseded_by") or None,
         "evidence": 1 + len(item.get("evidence") or ()),
         "trial": text_of(origin.get("trial")),
-        "judge": origin.get("judge"),
-        "model": origin.get("model"),
         "made": origin.get("time"),
     }
-
-
-def write_parquet(frames: Frames, folder: Path) -> dict[str, Path]:
-    """Write each frame to ``folder/<frame>.parquet``, even if it is empty.
-
-    Every column carries its meaning (field metadata ``description``), every file the manifests.
-    Files are written atomically and replace older ones.
-
-    Args:
-        frames: What `load` returned.
-        folder: Folder of the files; created if missing.
-
-    Returns:
-        The files by frame.
-
-    Raises:
-        RecordError: If a file cannot be written.
-    """
-    manifests = json.dumps(frames.manifests, ensure_ascii=False).encode()
-    written = {}
-    for name, frame in frames.items():
-        written[name] = folder / f"{name}.parquet"
-        _write(_arrow_table(name, frame, manifests), written[name])
-    return written
-
-
-def _arrow_table(name: str, frame: pd.DataFrame, manifests: bytes) -> pa.Table:
-    table = pa.Table.from_pandas(frame, preserve_index=False)
-    meanings = {column.name: column.meaning for column in COLUMNS[name]}
-    fields = [
-        # Not every reader knows the large strings that pandas makes.
-        pa.field(f.name, pa.string() if pa.types.is_large_string(f.type) else f.type)
-        .with_metadata({"description": meanings[f.name]})
-        for f in table.schema
-    ]  # fmt: skip
-    metadata = {**(table.schema.metadata or {}), MANIFESTS: manifests}
-    return table.cast(pa.schema(fields, metadata=metadata))
-
-
-def _write(table: pa.Table, path: Path) -> None:
-    import pyarrow.parquet as pq
-
-    temporary = path.with_name(f".{path.name}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("wb") as file:
-            pq.write_table(table, file, compression="zstd")
-        temporary.replace(path)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        hint = "free space or choose another folder with --out"
-        raise RecordError(f"cannot be written ({reason})", where=str(path), hint=hint) from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)

@@ -47,7 +47,8 @@ class Score:
         arm: Its arm.
         task: Its task.
         seed: Its seed; in a learning stream, the task permutation.
-        group: Its task's group; the task itself if it has none.
+        group: Its task's template or group; the task itself if it has neither.
+        level: Its task's level of generalization; may be empty.
         step: Position in a learning stream; None outside one.
         fate: `judged`, or why it does not count: `error` of the infrastructure, or `defective`
             gold.
@@ -96,6 +97,7 @@ class Score:
     tokens_wanted: int | None = None
     exhausted: tuple[str, ...] = ()
     timed_out: bool = False
+    level: str = ""
 
     @classmethod
     def of(cls, record: TrialRecord) -> Score:
@@ -109,7 +111,8 @@ class Score:
             arm=record.key.arm,
             task=record.key.task,
             seed=record.key.seed,
-            group=record.group or record.key.task,
+            group=record.template or record.group or record.key.task,
+            level=record.level,
             step=record.step,
             fate="error" if not verdict else "defective" if outcome == "gold_defect" else "judged",
             strict=float(record.strict),

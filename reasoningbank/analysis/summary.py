@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -40,6 +40,7 @@ from reasoningbank.analysis.statistics import (
     pass_at_k,
 )
 from reasoningbank.analysis.tables import jsonable
+from reasoningbank.corpus import LEVELS
 from reasoningbank.experiment import RunFolder, TrialRecord
 from reasoningbank.experiment.manifest import CodeChange, code_changes
 from reasoningbank.judge import Agreement, agreement
@@ -142,6 +143,33 @@ class ArmSummary:
 
 
 @dataclass(frozen=True)
+class LevelSummary:
+    """One arm's held-out trials at one level of generalization.
+
+    Attributes:
+        arm: Its name.
+        level: ``iid``, ``compositional`` or ``zero-shot``.
+        tasks: Tasks with a judged trial.
+        templates: Templates (or groups) of these tasks.
+        judged: Trials that count.
+        strict: Strict matches.
+        mean: Mean of the primary metric with a 95% CI.
+        tokens: Median and p95 of a trial's tokens.
+        seconds: Median and p95 of a trial's seconds.
+    """
+
+    arm: str
+    level: str
+    tasks: int
+    templates: int
+    judged: int
+    strict: int
+    mean: Interval
+    tokens: tuple[float, float]
+    seconds: tuple[float, float]
+
+
+@dataclass(frozen=True)
 class Online:
     """The learning streams of a run.
 
@@ -179,6 +207,8 @@ class RunSummary:
         arms: Its arms by their held-out trials, in the requested order.
         metric: The primary metric.
         unit: What counts as one observation.
+        levels: Every arm at every level of generalization that its tasks have.
+        level: The level of the pre-registered pairs; empty for all.
         comparison: The pre-registered comparison over held-out trials; None if there is none, or
             no task is judged in both arms. It stands alone and is not corrected.
         claims: Further pre-registered pairs, uncorrected: a claim that needs all of them needs no
@@ -196,6 +226,8 @@ class RunSummary:
     arms: tuple[ArmSummary, ...]
     metric: str = "strict"
     unit: str = "task"
+    levels: tuple[LevelSummary, ...] = ()
+    level: str = ""
     comparison: ArmComparison | None = None
     claims: tuple[ArmComparison, ...] = ()
     waiting: tuple[tuple[str, str], ...] = ()
@@ -208,9 +240,10 @@ class RunSummary:
     def preregistered_lines(self) -> list[str]:
         """Return one line per pre-registered pair, and one for several of them together."""
         known = [one for one in (self.comparison, *self.claims) if one is not None]
-        lines = [f"pre-registered: {one.sentence()}" for one in known]
+        head = f"pre-registered, {self.level}" if self.level else "pre-registered"
+        lines = [f"{head}: {one.sentence()}" for one in known]
         lines += [
-            f"pre-registered: {first} against {second}: no task is judged in both yet"
+            f"{head}: {first} against {second}: no task is judged in both yet"
             for first, second in self.waiting
         ]
         if len(lines) > 1:
@@ -265,13 +298,19 @@ def summarise(
         by_arm.setdefault(score.arm, []).append(score)
     tested = {name: held_out(trials) for name, trials in by_arm.items()}
 
-    def compared(first: str, second: str) -> ArmComparison | None:
+    def compared(first: str, second: str, level: str = "") -> ArmComparison | None:
         planned = (plan.trials(first), plan.trials(second))
-        arms = tested.get(first, []), tested.get(second, [])
+        arms = [tested.get(first, []), tested.get(second, [])]
+        if level:
+            # What is missing at one level only the whole arm can say.
+            missing = tuple(n - len(trials) for n, trials in zip(planned, arms, strict=True))
+            arms = [[t for t in trials if t.level == level] for trials in arms]
+            planned = (len(arms[0]) + missing[0], len(arms[1]) + missing[1])
         return compare_arms(*arms, metric=metric, unit=unit, planned=planned)
 
     pairs = ([comparison] if comparison else []) + list(claims)
-    registered = {pair: compared(*pair) for pair in pairs}
+    level = str(((manifest or {}).get("experiment") or {}).get("level") or "")
+    registered = {pair: compared(*pair, level=level) for pair in pairs}
     rivals = [(name, comparison[1]) for name in tested if comparison and name not in comparison]
     others = [compared(*pair) for pair in rivals if pair not in registered]
     there = [one for one in others if one is not None]
@@ -283,6 +322,8 @@ def summarise(
         ),
         metric=metric,
         unit=unit,
+        levels=tuple(_by_level(tested, metric, unit)),
+        level=level,
         comparison=registered[comparison] if comparison else None,
         claims=tuple(one for pair in claims if (one := registered[pair]) is not None),
         waiting=tuple(pair for pair, one in registered.items() if one is None),
@@ -391,6 +432,27 @@ def _summarise_arm(name: str, trials: Sequence[Score], metric: Metric, unit: Uni
         best_case=(total + errors) / tried if tried else math.nan,
         worst_case=total / tried if tried else math.nan,
     )
+
+
+def _by_level(
+    tested: Mapping[str, Sequence[Score]], metric: Metric, unit: Unit
+) -> Iterator[LevelSummary]:
+    for level in LEVELS:
+        for arm, trials in tested.items():
+            mine = [trial for trial in trials if trial.level == level]
+            judged = [trial for trial in mine if trial.fate == "judged"]
+            if judged:
+                yield LevelSummary(
+                    arm=arm,
+                    level=level,
+                    tasks=len({t.task for t in judged}),
+                    templates=len({t.group for t in judged}),
+                    judged=len(judged),
+                    strict=sum(t.strict > 0 for t in judged),
+                    mean=average(mine, metric, unit),
+                    tokens=median_and_p95([float(t.tokens) for t in judged]),
+                    seconds=median_and_p95([t.seconds for t in judged]),
+                )
 
 
 def _passes(judged: Sequence[Score], metric: Metric) -> tuple[Passes, ...]:

@@ -1,24 +1,56 @@
-"""Tables of text, rendered as tab-separated text, Markdown and HTML; and the text of their cells.
+"""Tables of text: of a run's arms, comparisons, judges, streams and memory; and their cells.
 
 Commands, the HTML report and the generated pages of the documentation show the same `TextTable`.
 """
 
 from __future__ import annotations
 
-import html
 import json
 import math
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from reasoningbank.analysis.comparison import ArmComparison
+    from reasoningbank.analysis.memory import ArmMemory, StreamMemory
+    from reasoningbank.analysis.summary import ArmSummary, Online, RunSummary
+    from reasoningbank.judge import Agreement
 
 Cells = tuple[str, ...]
 
-#: What HTML cannot hold, even escaped: controls, lone surrogates, non-characters.
-_UNFIT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-#: Elements without content or end tag.
-_VOID = frozenset({"br", "hr", "img", "input", "link", "meta"})
+STATUSES = ("submitted", "fallback", "exhausted", "refused", "error")
+
+#: Headers of the columns that `agreement_cells` fills.
+AGREEMENT = ("n", "both yes", "only judge", "only execution", "both no", "precision", "recall",
+             "kappa")  # fmt: skip
+
+#: What a table can say of an arm, by header; ``score`` is headed by the metric's name.
+_ARM: Mapping[str, Callable[[ArmSummary], str]] = {
+    "arm": lambda arm: arm.arm,
+    "n": lambda arm: str(arm.judged),
+    "tasks": lambda arm: str(arm.tasks),
+    "seeds": lambda arm: str(arm.seeds),
+    "score": lambda arm: score_cell(arm),
+    "95% CI": lambda arm: ends(arm.mean.low, arm.mean.high),
+    "interval by": lambda arm: arm.mean.method,
+    "row F1": lambda arm: number(arm.f1) if arm.judged else "-",
+    "ran": lambda arm: str(arm.executed),
+    "s median": lambda arm: number(arm.seconds[0], 1),
+    "s p95": lambda arm: number(arm.seconds[1], 1),
+    "tokens median": lambda arm: number(arm.tokens[0], 0),
+    "tokens p95": lambda arm: number(arm.tokens[1], 0),
+    "seconds": lambda arm: pair(arm.seconds, 1),
+    "tokens": lambda arm: pair(arm.tokens, 0),
+    "right": lambda arm: f"{arm.strict} of {arm.judged}",
+    "ended": lambda arm: ", ".join(f"{n} {name}" for name, n in sorted(arm.statuses.items())),
+    "lm calls": lambda arm: str(arm.lm_calls),
+    "cached calls": lambda arm: str(arm.cached_calls),
+    "dollars": lambda arm: _dollars(arm),
+    "retried": lambda arm: str(arm.retried),
+}
+_SHOWN = ("arm", "n", "tasks", "seeds", "score", "95% CI", "row F1", "ran", "s median", "s p95",
+          "tokens median", "tokens p95")  # fmt: skip
 
 
 class TextTable(NamedTuple):
@@ -27,12 +59,6 @@ class TextTable(NamedTuple):
     title: str
     headers: Cells
     rows: Sequence[Cells]
-
-
-class Html(str):
-    """Text that is HTML already."""
-
-    __slots__ = ()
 
 
 def markdown(table: TextTable) -> str:
@@ -51,81 +77,7 @@ def markdown(table: TextTable) -> str:
 
 def titled(table: TextTable) -> str:
     """Return a table as Markdown under its title."""
-    return f"{_capital(table.title)}:\n\n{markdown(table)}"
-
-
-def html_section(made: TextTable, *notes: str, left: int = 1, wide: bool = False) -> list[Html]:
-    """Return a table as HTML under its title, with notes below it; nothing without rows."""
-    if not made.rows:
-        return []
-    rows = ([typeset(cell) for cell in row] for row in made.rows)
-    return [
-        element("h2", _capital(made.title)),
-        html_table(made.headers, rows, left=left, wide=wide),
-        *(element("p", note, class_="quiet") for note in notes),
-    ]
-
-
-def html_table(
-    head: Sequence[object], rows: Iterable[Sequence[object]], *, left: int = 1, wide: bool = False
-) -> Html:
-    """Return a table that scrolls by itself; columns after the first `left` are numbers."""
-
-    def row(cells: Sequence[object], name: str) -> Html:
-        return element(
-            "tr",
-            joined(
-                element(
-                    "th" if name == "th" or not at else "td",
-                    cell,
-                    class_="number" if at >= left else None,
-                    scope="col" if name == "th" else ("row" if not at else None),
-                )
-                for at, cell in enumerate(cells)
-            ),
-        )
-
-    table = element(
-        "table",
-        element("thead", row(head, "th")),
-        element("tbody", joined(row(cells, "td") for cells in rows)),
-        class_="summary-table wide" if wide else "summary-table",
-    )
-    return element("div", table, class_="scroll", tabindex="0")
-
-
-def element(name: str, *children: object, **attributes: object) -> Html:
-    """Return an HTML element; everything that is not `Html` is escaped."""
-    given = "".join(
-        f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{escaped(value)}"')
-        for key, value in attributes.items()
-        if value is not None and value is not False
-    )
-    if name in _VOID:
-        return Html(f"<{name}{given}>")
-    return Html(f"<{name}{given}>{joined(c for c in children if c is not None)}</{name}>")
-
-
-def joined(parts: Iterable[object]) -> Html:
-    """Return parts one after another; those that are not `Html` are escaped."""
-    return Html("".join(escaped(part) for part in parts))
-
-
-def escaped(value: object) -> str:
-    """Return a value for use in HTML, between tags or in a quoted attribute."""
-    return value if isinstance(value, Html) else html.escape(plain(value), quote=True)
-
-
-def plain(value: object) -> str:
-    """Return a value as text that HTML can hold; U+FFFD replaces what it cannot."""
-    return _UNFIT.sub("\ufffd", str(value))
-
-
-def typeset(cell: str) -> str:
-    """Return a cell for HTML: an en dash for nothing, a minus sign before a number."""
-    if cell == "-":
-        return "–"
-    return f"−{cell[1:]}" if cell[:1] == "-" and cell[1:2].isdigit() else cell
+    return f"{capital(table.title)}:\n\n{markdown(table)}"
 
 
 def number(value: float | None, places: int = 2, sign: str = "") -> str:
@@ -193,5 +145,228 @@ def json_of(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _capital(text: str) -> str:
+def capital(text: str) -> str:
+    """Return a text with a capital at its beginning."""
     return f"{text[:1].upper()}{text[1:]}"
+
+
+def arm_table(
+    summary: RunSummary, columns: Sequence[str] = _SHOWN, title: str = "arms on held-out tasks"
+) -> TextTable:
+    """Return one row per arm."""
+    most = max((p.k for arm in summary.arms for p in arm.passes), default=1)
+    passes = (f"pass@{most}", f"pass^{most}") if most > 1 else ()
+    named = {"score": (summary.metric,), "passes": passes}
+
+    def cells(arm: ArmSummary, column: str) -> Cells:
+        if column in STATUSES:
+            return (str(arm.statuses.get(column, 0)),)
+        if column == "passes":
+            found = next((p for p in arm.passes if p.k == most), None)
+            values = (found.one, found.all) if found else (None, None)
+            return tuple(map(number, values)) if passes else ()
+        return (_ARM[column](arm),)
+
+    headers = [name for column in columns for name in named.get(column, (column,))]
+    rows = [tuple(c for column in columns for c in cells(arm, column)) for arm in summary.arms]
+    return TextTable(title, tuple(headers), rows)
+
+
+def level_table(summary: RunSummary) -> TextTable:
+    """Return one row per level and arm; none for tasks without levels."""
+    headers = ("level", "arm", "n", "templates", "right", summary.metric, "95% CI",
+               "tokens median", "s median")  # fmt: skip
+    rows = [
+        (
+            one.level,
+            one.arm,
+            str(one.judged),
+            str(one.templates),
+            str(one.strict),
+            number(one.mean.rate),
+            ends(one.mean.low, one.mean.high),
+            number(one.tokens[0], 0),
+            number(one.seconds[0], 1),
+        )
+        for one in summary.levels
+    ]
+    return TextTable("by level of generalization", headers, rows)
+
+
+def comparison_table(
+    comparisons: Sequence[ArmComparison], title: str, *, narrow: bool = False
+) -> TextTable:
+    """Return one row per comparison; the names of both arms share a column if `narrow`."""
+    names = ("arms",) if narrow else ("first", "second")
+    headers = (*names, "tasks", "difference", "95% CI", "p", "Holm", "verdict")
+    rows = [
+        (
+            *((f"{c.first} against {c.second}",) if narrow else (c.first, c.second)),
+            str(c.tasks),
+            number(c.difference, sign="+"),
+            ends(c.low, c.high, "+"),
+            number(c.p, 3),
+            number(c.p_holm, 3),
+            c.verdict,
+        )
+        for c in comparisons
+    ]
+    return TextTable(title, headers, rows)
+
+
+def pass_table(arms: Sequence[ArmSummary]) -> TextTable:
+    """Return pass@k and pass^k of every arm with several runs per task."""
+    headers = ("arm", "k", "tasks", "pass@k: one of k right", "pass^k: all k right")
+    rows = [
+        (arm.arm, str(p.k), str(p.tasks), number(p.one), number(p.all))
+        for arm in arms
+        for p in arm.passes
+    ]
+    return TextTable("several runs per task", headers, rows)
+
+
+def judge_table(arms: Sequence[ArmSummary]) -> TextTable:
+    """Return how other judges agree with the execution judge, by arm."""
+    rows = [
+        (name, arm.arm, *agreement_cells(found))
+        for arm in arms
+        for name, found in arm.judges.items()
+    ]
+    return TextTable("judges against the execution judge", ("judge", "arm", *AGREEMENT), rows)
+
+
+def agreement_cells(found: Agreement) -> Cells:
+    """Return how a judge agrees with the execution judge, under the headers of `AGREEMENT`."""
+    return (
+        str(found.n),
+        str(found.true_positives),
+        str(found.false_positives),
+        str(found.false_negatives),
+        str(found.true_negatives),
+        *map(number, (found.precision, found.recall, found.kappa)),
+    )
+
+
+def score_cell(arm: ArmSummary) -> str:
+    """Return an arm's mean; with the count for strict matches."""
+    if not arm.judged:
+        return "-"
+    if arm.metric == "f1":
+        return number(arm.mean.rate)
+    rate = share(arm.mean.rate)
+    return f"{arm.strict} ({rate})" if arm.metric == "strict" else rate
+
+
+def sampled_table(arms: Sequence[ArmSummary]) -> TextTable:
+    """Return the results of choosing among several attempts."""
+    headers = ("arm", "trials", "attempts", "each right", "chosen right", "any right",
+               "tokens spent / target", "least")  # fmt: skip
+    rows = [
+        (
+            arm.arm,
+            str(s.trials),
+            str(s.attempts),
+            *map(number, (s.each, s.chosen, s.any, s.spent, s.least)),
+        )
+        for arm in arms
+        if (s := arm.sampled)
+    ]
+    return TextTable("several attempts per task, one chosen", headers, rows)
+
+
+def stream_table(online: Online) -> TextTable:
+    """Return the learning streams: the mean so far after each quarter."""
+    headers = ("arm in its stream", "n", "task permutations", online.arms[0].metric, "95% CI",
+               "after 1/4", "1/2", "3/4", "all")  # fmt: skip
+    rows = []
+    for arm in online.arms:
+        curve = online.curves.get(arm.arm)
+        quarters = tuple(map(number, curve.quarters)) if curve else ("-",) * 4
+        mean = (number(arm.mean.rate), ends(arm.mean.low, arm.mean.high))
+        rows.append((arm.arm, str(arm.judged), str(arm.seeds), *mean, *quarters))
+    return TextTable("learning streams (not part of any comparison above)", headers, rows)
+
+
+def stream_judge_table(online: Online) -> TextTable:
+    """Return how other judges agree with the execution judge over all attempts of streams."""
+    rows = [(name, *agreement_cells(found)) for name, found in online.judges.items()]
+    title = "judges of the streams' attempts against the execution judge"
+    return TextTable(title, ("judge of streams", *AGREEMENT), rows)
+
+
+def use_table(arms: Sequence[ArmMemory]) -> TextTable:
+    """Return what memory showed to trials, and its cost."""
+    headers = ("memory of", "over", "source", "trials", "items shown", "no item shown",
+               "demonstrations", "filtered out", "tokens shown", "s of retrieval")  # fmt: skip
+    rows = [
+        (
+            arm.arm,
+            where,
+            arm.source or "-",
+            str(use.trials),
+            pair(use.shown, 0),
+            *map(str, (use.empty, use.demonstrated, use.filtered_out)),
+            pair(use.tokens, 0),
+            pair(use.seconds, 2),
+        )
+        for arm in arms
+        for where, use in arm.uses
+    ]
+    return TextTable("memory: items and cost per trial, median (p95)", headers, rows)
+
+
+def bank_table(arms: Sequence[ArmMemory]) -> TextTable:
+    """Return the banks at the end, and what happened to the distilled items."""
+    headers = ("bank of", "permutation", "steps", "items at the end", "superseded", "retired",
+               "stored", "merged", "rejected")  # fmt: skip
+    rows = []
+    for arm in arms:
+        for bank in arm.banks:
+            total = sum(bank.active.values())
+            rest = (bank.superseded, bank.retired, bank.added, bank.merged)
+            rows.append(
+                (
+                    arm.arm,
+                    _permutation(bank),
+                    str(bank.steps),
+                    f"{total} ({counts(bank.active)})" if total else "0",
+                    *map(str, (*rest, sum(bank.rejected.values()))),
+                )
+            )
+    return TextTable("banks", headers, rows)
+
+
+def learning_table(arms: Sequence[ArmMemory]) -> TextTable:
+    """Return the cost of each stream's learning steps besides their trials."""
+    headers = ("learning of", "permutation", "tokens per step", "s per step", "last snapshot")
+    rows = [
+        (
+            arm.arm,
+            _permutation(bank),
+            pair(bank.tokens, 0),
+            pair(bank.seconds, 1),
+            bank.snapshot or "-",
+        )
+        for arm in arms
+        for bank in arm.banks
+        if bank.steps
+    ]
+    return TextTable("cost of a learning step, median (p95)", headers, rows)
+
+
+def rejected_table(arms: Sequence[ArmMemory]) -> TextTable:
+    """Return why distilled items were not stored, one row per reason, most frequent first."""
+    rows = [(arm.arm, reason, str(n)) for arm in arms for reason, n in arm.rejected.items()]
+    return TextTable("distilled and not stored", ("arm", "reason", "items"), rows)
+
+
+def _permutation(bank: StreamMemory) -> str:
+    return "-" if bank.permutation is None else str(bank.permutation)
+
+
+def _dollars(arm: ArmSummary) -> str:
+    if arm.dollars is None:
+        return "-"
+    judging = "" if arm.judge_dollars is None else f" + {arm.judge_dollars:.4f} judging"
+    unpriced = "" if not arm.unpriced else f" ({arm.unpriced} unpriced)"
+    return f"{arm.dollars:.4f}{judging}{unpriced}"

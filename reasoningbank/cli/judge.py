@@ -8,8 +8,7 @@ from typing import Annotated
 
 from typer import Argument, Exit, Option, Typer
 
-from reasoningbank.analysis.run_tables import AGREEMENT, agreement_cells
-from reasoningbank.analysis.tables import TextTable
+from reasoningbank.analysis.tables import AGREEMENT, TextTable, agreement_cells
 from reasoningbank.cli.options import AsJson
 from reasoningbank.cli.output import notice, print_json, say, seconds, show
 from reasoningbank.experiment import RunFolder, TrialKey

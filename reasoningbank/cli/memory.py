@@ -170,8 +170,7 @@ def diff(
         "added": [item.to_json() for item in found.added],
         "removed": [item.to_json() for item in found.removed],
         "changed": [
-            {"id": one.after.id, "title": one.after.title, "fields": dict(one.fields)}
-            for one in found.changed
+            {"id": item.id, "title": item.title, "fields": fields} for item, fields in found.changed
         ],
     }
     print_rows(("change", "id", "title", "what"), [*_difference_rows(found)], as_json, data)
@@ -419,12 +418,11 @@ def _difference_rows(found: Difference) -> Iterator[Row]:
     """Yield a difference as rows: change, id, title, what."""
     for kind, items in (("added", found.added), ("removed", found.removed)):
         yield from ((kind, item.id, _line(item.title), item.src) for item in items)
-    for change in found.changed:
+    for item, fields in found.changed:
         what = ", ".join(
-            f"{name} {_short(before)} → {_short(after)}"
-            for name, (before, after) in change.fields.items()
+            f"{name} {_short(before)} → {_short(after)}" for name, (before, after) in fields.items()
         )
-        yield "changed", change.after.id, _line(change.after.title), what
+        yield "changed", item.id, _line(item.title), what
 
 
 def _origin(origin: Provenance) -> str:

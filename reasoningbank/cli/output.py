@@ -8,7 +8,7 @@ import math
 import re
 import signal
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -108,19 +108,68 @@ def progress_bar() -> Progress:
     )
 
 
-def follow_run(bar: Progress) -> Callable[[RunProgress], None]:
+class TimeLeft:
+    """Estimates the time that a run still takes, arm by arm, from past runs and from this one.
+
+    Args:
+        todo: Trials to run, by arm.
+        expected: Seconds that all of them would take by past runs, by arm; None if unknown.
+    """
+
+    def __init__(self, todo: Mapping[str, int], expected: Mapping[str, float | None]) -> None:
+        self._todo = dict(todo)
+        self._expected = {
+            arm: total / todo[arm] for arm, total in expected.items() if total and todo.get(arm)
+        }
+        self._measured: dict[str, list[float]] = {arm: [] for arm in todo}
+        self._at = 0.0
+
+    def finished(self, arm: str, seconds: float) -> None:
+        """Note that a trial of an arm ended, `seconds` after the run began."""
+        self._measured.setdefault(arm, []).append(seconds - self._at)
+        self._at = seconds
+
+    def seconds(self) -> float | None:
+        """Return the seconds left; None before anything is known."""
+        known = [arm for arm, times in self._measured.items() if times and arm in self._expected]
+        spent = sum(sum(self._measured[arm]) for arm in known)
+        foreseen = sum(self._expected[arm] * len(self._measured[arm]) for arm in known)
+        # How much slower this machine is than the one of the past runs.
+        pace = spent / foreseen if foreseen else 1.0
+        times = [time for measured in self._measured.values() for time in measured]
+        total = 0.0
+        for arm, todo in self._todo.items():
+            mine = self._measured[arm]
+            if len(mine) >= todo:
+                continue
+            if mine:
+                each = sum(mine) / len(mine)
+            elif arm in self._expected:
+                each = self._expected[arm] * pace
+            elif times:
+                each = sum(times) / len(times)
+            else:
+                return None
+            total += each * (todo - len(mine))
+        return total
+
+
+def follow_run(bar: Progress, left: TimeLeft) -> Callable[[RunProgress], None]:
     """Return a callback that updates the bar, or writes a line a trial where there is no bar."""
     row = bar.add_task("starting", total=None, summary="")
     scores: list[bool] = []
 
     def follow(now: RunProgress) -> None:
+        phase = ""
         if now.record is not None:
             scores.append(now.record.strict)
-        left = now.total - now.done
+            left.finished(now.key.arm, now.seconds)
+            phase = " practice" if now.record.step is not None else ""
         rate = f"{sum(scores)}/{len(scores)} strict" if scores else ""
-        eta = f"about {seconds(now.seconds / now.fresh * left)} left" if now.fresh else ""
+        estimate = left.seconds()
+        eta = f"about {seconds(estimate)} left" if estimate is not None and now.fresh else ""
         summary = " · ".join(part for part in (rate, seconds(now.seconds), eta) if part)
-        label = f"{now.key.arm} · {now.key.task}"
+        label = f"{now.key.arm}{phase} · {now.key.task}"
         bar.update(row, description=label, total=now.total, completed=now.done, summary=summary)
         if not progress_console.is_terminal and now.record is not None:
             verdict = "strict" if now.record.strict else now.record.status

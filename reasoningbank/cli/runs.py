@@ -12,9 +12,10 @@ from typing import Annotated, Any, Literal
 from typer import Argument, Exit, Option, Typer
 
 from reasoningbank.agents import AttemptStatus, asks_model
-from reasoningbank.analysis import RunSummary, summarise_run
+from reasoningbank.analysis import RunSummary, changed_answers, summarise_run
 from reasoningbank.cli.options import AsJson, RunPath
 from reasoningbank.cli.output import (
+    TimeLeft,
     follow_run,
     notice,
     print_json,
@@ -22,7 +23,12 @@ from reasoningbank.cli.output import (
     progress_bar,
     say,
 )
-from reasoningbank.cli.summary import print_comparisons, print_estimate, print_summary
+from reasoningbank.cli.summary import (
+    print_changes,
+    print_comparisons,
+    print_estimate,
+    print_summary,
+)
 from reasoningbank.errors import RecordError
 from reasoningbank.experiment import (
     Experiment,
@@ -315,12 +321,24 @@ def _run(
             # A run that another process continues is traced by that process.
             check_free(folder)
             observers.append(stack.enter_context(mlflow_tracer(mlflow, folder, on_failure=notice)))
-        follow = follow_run(stack.enter_context(progress_bar()))
+        bar = stack.enter_context(progress_bar())
+        plan_of = {name: chosen[name] for name in ("limit", "only", "tasks") if name in chosen}
+        estimate = estimate_run(experiment, folder, plan_run(experiment, **plan_of).jobs)
+        estimated = [one for one in estimate.arms if one.agent != "judge"]
+        left = TimeLeft(
+            {one.arm: one.todo for one in estimated},
+            {one.arm: one.amounts["seconds"] for one in estimated if not one.is_bound},
+        )
+        follow = follow_run(bar, left)
         run_experiment(
             experiment, folder, on_progress=follow, on_notice=notice, observers=observers, **chosen
         )
     summary = _report(folder, as_json)
     write_atomically(folder.path / "summary.json", summary.to_json())
+    if summary.comparison is not None and experiment.mode == "learn" and not as_json:
+        first, second = summary.comparison.first, summary.comparison.second
+        records = folder.trials(skip_damaged=True)
+        print_changes(summary, changed_answers(records, first, second))
     _exit_if_leaked(summary)
 
 

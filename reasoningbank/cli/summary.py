@@ -9,23 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from reasoningbank.analysis.run_tables import (
+from reasoningbank.analysis.tables import (
     STATUSES,
     arm_table,
     bank_table,
     comparison_table,
+    counts,
     judge_table,
     learning_table,
+    level_table,
     sampled_table,
     stream_judge_table,
     stream_table,
     use_table,
 )
-from reasoningbank.analysis.tables import counts
 from reasoningbank.cli import output
 
 if TYPE_CHECKING:
-    from reasoningbank.analysis import ArmComparison, ArmSummary, RunSummary
+    from reasoningbank.analysis import ArmComparison, ArmSummary, ChangedAnswer, RunSummary
     from reasoningbank.experiment.estimate import ArmEstimate, RunEstimate
 
 
@@ -51,6 +52,7 @@ def print_summary(summary: RunSummary, title: str) -> None:
     else:
         wide = arm_table(summary, _WIDE)
         output.print_table(wide.headers, wide.rows)
+    output.show(level_table(summary))
     output.show(judge_table(summary.arms))
     output.show(sampled_table(summary.arms))
     _print(line for arm in summary.arms for line in _arm_lines(arm))
@@ -68,6 +70,32 @@ def print_summary(summary: RunSummary, title: str) -> None:
     for change in summary.code:
         _print([f"other code: trials since {change.time} are by changed {', '.join(change.parts)}"])
     _print([f"leakage: {summary.leakage.sentence()}"])
+
+
+def print_changes(summary: RunSummary, changes: Sequence[ChangedAnswer]) -> None:
+    """Print questions that changed from wrong to right, and what the run shows in plain words."""
+    for change in changes:
+        level = f" ({change.level})" if change.level else ""
+        lines = [f"\n{change.question}{level}"]
+        for answer in (change.before, change.after):
+            lines += [f"  {answer.arm}: {answer.outcome}", "    " + " ".join(answer.sparql.split())]
+            lines += ["    → " + " | ".join(row) for row in answer.rows]
+            if answer.total > len(answer.rows) > 0:
+                lines.append(f"    → {answer.total - len(answer.rows)} more rows")
+        _print(lines)
+    if (found := summary.comparison) is None:
+        return
+    arms = {arm.arm: arm for arm in summary.arms}
+    first, second = arms[found.first], arms[found.second]
+    sign = "more" if found.difference >= 0 else "fewer"
+    ends = sorted(100 * abs(end) for end in (found.low, found.high))
+    if found.low < 0 < found.high:
+        ends = [100 * found.low, 100 * found.high]
+    right = f"{found.first} answered {first.strict} of {first.judged} questions right"
+    other = f"{found.second} {second.strict} of {second.judged}"
+    points = f"{100 * abs(found.difference):.0f} percentage points {sign}"
+    interval = f"(95% CI {ends[0]:.0f} to {ends[1]:.0f})"
+    _print([f"\nIn plain words: {right}, {other}: {points} {interval}."])
 
 
 def print_comparisons(comparisons: Sequence[ArmComparison], title: str) -> None:

@@ -27,7 +27,7 @@ _CODES: dict[Severity, str] = {
     "warning": "several-questions no-target several-targets target-variant no-keywords no-class "
     "unknown-property id-mismatch odd-value rdflib-syntax federates-mismatch unmentioned-constant "
     "slow-gold",
-    "info": "html-question no-language",
+    "info": "html-question no-language few-instances",
 }
 SEVERITIES: Mapping[str, Severity] = MappingProxyType(
     {code: severity for severity, codes in _CODES.items() for code in codes.split()}

@@ -41,7 +41,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9_]+(?:-[A-Za-z0-9_]+)*")
 _Phrasings = Annotated[tuple[str, ...], Field(min_length=4)]
 
 
-class Slot(BaseModel):
+class TemplateSlot(BaseModel):
     """What may stand in a place of a template: values with their surface forms.
 
     Attributes:
@@ -57,13 +57,13 @@ class Slot(BaseModel):
     values: Mapping[str, Mapping[str, tuple[str, ...]]] = {}
 
     @model_validator(mode="after")
-    def _has_one(self) -> Slot:
+    def _has_one(self) -> TemplateSlot:
         if bool(self.query) == bool(self.values):
             raise ValueError("give either query or values")
         return self
 
 
-class Template(BaseModel):
+class QuestionTemplate(BaseModel):
     """A gold query with slots and phrasings of its question.
 
     Attributes:
@@ -93,7 +93,7 @@ class Template(BaseModel):
     ordered: bool = False
 
     @model_validator(mode="after")
-    def _mentions_all(self) -> Template:
+    def _mentions_all(self) -> QuestionTemplate:
         for language, texts in self.phrasings.items():
             for text in texts:
                 if set(_PLACE.findall(text)) != set(self.places):
@@ -111,26 +111,26 @@ class Instance:
     """An example made from a template: its split, the gold, and a question in each language."""
 
     id: str
-    template: Template
+    template: QuestionTemplate
     split: SplitName
     query: str
     form: str
     questions: Mapping[str, str]
 
 
-def read_templates(pack: Pack) -> tuple[dict[str, Slot], list[Template]]:
+def read_templates(pack: Pack) -> tuple[dict[str, TemplateSlot], list[QuestionTemplate]]:
     """Read the slots and templates of a pack.
 
     Raises:
         UsageError: If a file cannot be read, or a template has no slot for a place.
     """
-    slots: dict[str, Slot] = {}
-    templates: list[Template] = []
+    slots: dict[str, TemplateSlot] = {}
+    templates: list[QuestionTemplate] = []
     for file in sorted((pack.root / "templates").glob("*.toml")):
         try:
             data = tomllib.loads(file.read_text(encoding="utf-8"))
-            slots |= {name: Slot(**slot) for name, slot in data.pop("slots", {}).items()}
-            templates += (Template(**one) for one in data.pop("template", []))
+            slots |= {name: TemplateSlot(**slot) for name, slot in data.pop("slots", {}).items()}
+            templates += (QuestionTemplate(**one) for one in data.pop("template", []))
         except (OSError, ValueError, TypeError) as error:
             what = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
             title = f" in template {templates[-1].id!r} or the next" if templates else ""
@@ -189,7 +189,7 @@ def instantiate(
     return made, findings
 
 
-def _surface_forms(slot: Slot, pack: Pack, client: SPARQLClient) -> _Forms:
+def _surface_forms(slot: TemplateSlot, pack: Pack, client: SPARQLClient) -> _Forms:
     """Return the values of a slot as written in a query, with the forms that name no other."""
     found = [
         (value, _Form(text, language))
@@ -254,7 +254,7 @@ class _Builder:
 
     def __init__(
         self,
-        template: Template,
+        template: QuestionTemplate,
         pack: Pack,
         client: SPARQLClient,
         forms: Mapping[str, _Forms],

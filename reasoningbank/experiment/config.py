@@ -15,6 +15,7 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from reasoningbank.agents import Budget
+from reasoningbank.corpus import Level
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment.settings import (
     BankMemory,
@@ -173,7 +174,10 @@ class Experiment(Strict):
         comparison: Names of the two arms of the primary comparison.
         claims: Further pre-registered pairs of arms. A claim that requires all of them needs no
             correction for their number.
-        unit: What the bootstrap of a paired comparison resamples: tasks, or groups of tasks.
+        level: The level of generalization at which the pre-registered pairs are compared; all
+            levels if None.
+        unit: What the bootstrap of a paired comparison resamples: tasks, or groups of tasks
+            (templates, where tasks are instances of these).
         tasks: Which tasks.
         leave_out: Tasks of which a trial is shown no example: `run`: all of the run, with their
             groups; `group`: the trial's own group; `task`: only its own task; `none`.
@@ -195,6 +199,7 @@ class Experiment(Strict):
     metric: Literal["strict", "lenient", "f1"] = "strict"
     comparison: tuple[str, str] | None = None
     claims: tuple[tuple[str, str], ...] = ()
+    level: Level | None = None
     unit: Literal["task", "group"] = "task"
     tasks: TaskSelection = TaskSelection()
     leave_out: Literal["run", "group", "task", "none"] = "run"

@@ -366,6 +366,8 @@ def _tags(record: TrialRecord, run: str) -> dict[str, str]:
         "complexity": record.complexity,
         "form": record.form,
         "group": record.group,
+        "template": record.template,
+        "level": record.level,
         "note": record.error,
         "step": record.step,
         "memory": record.memory,

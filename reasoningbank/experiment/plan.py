@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from reasoningbank.agents import make_agent
 from reasoningbank.corpus import (
@@ -14,18 +16,22 @@ from reasoningbank.corpus import (
     corpus_prefixes,
     find_task,
     groups_of,
+    levels,
     load_pack,
     load_shacl_tasks,
     sample_tasks,
     split_tasks,
 )
-from reasoningbank.corpus.task import shuffle_key
+from reasoningbank.corpus.task import LoadedTask, shuffle_key
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment.config import Arm, Experiment, seeds_of
 from reasoningbank.experiment.records import RunFolder, StepFolder, TrialKey
 from reasoningbank.experiment.settings import BankMemory, LearnedMemory, TaskSelection
 from reasoningbank.experiment.storage import RunStorage
 from reasoningbank.lm import parse_name
+
+if TYPE_CHECKING:
+    from reasoningbank.memory import Snapshot
 
 
 @dataclass(frozen=True)
@@ -110,6 +116,8 @@ def plan_run(
         # A bare folder of examples: namespaces are known only from what the examples declare.
         shown = (task.expected_sparql for task in corpus if task.id not in hidden)
         pack = replace(pack, prefixes=corpus_prefixes(shown))
+    known = [*(stream or split_tasks(corpus).train), *_examples_in_banks(experiment)]
+    selected = _with_levels(selected, known, pack.prefixes)
     wanted = {find_task(run, task_id).id for task_id in tasks}
     for name in only:
         if name not in experiment.arms_by_name:
@@ -168,6 +176,22 @@ def find_bank(arm: Arm, seed: int) -> tuple[RunStorage, str]:
     return storage, name
 
 
+def read_bank(arm: Arm, seed: int) -> Snapshot:
+    """Return the content of the bank that an arm's memory names."""
+    # Runs without memory need not import it.
+    from reasoningbank.memory import MemoryBank, Snapshot
+
+    storage, name = find_bank(arm, seed)
+    path = storage.path(name)
+    try:
+        if path.suffix in (".sqlite", ".db"):
+            with MemoryBank(path, readonly=True) as bank:
+                return bank.snapshot()
+        return Snapshot.parse(storage.read(name), name=path.name, where=str(path))
+    except RecordError as error:
+        raise UsageError(error.what, where=error.where, hint=error.hint, code=error.code) from error
+
+
 def _stream(experiment: Experiment, corpus: Sequence[Task], selected: Sequence[Task]) -> list[Task]:
     """Return the tasks of the stream, or those that few-shot examples are made of."""
     learning = experiment.mode == "learn"
@@ -218,12 +242,49 @@ def select_tasks(tasks: Sequence[Task], selection: TaskSelection) -> list[Task]:
         chosen = [task for task in chosen if task.complexity in selection.complexity]
     if selection.forms:
         chosen = [task for task in chosen if task.form in selection.forms]
+    if selection.per_template is not None:
+        chosen = _per_template(chosen, selection.per_template, selection.sample_seed)
     if selection.sample is not None and selection.sample < len(chosen):
         sampled = {t.id for t in sample_tasks(chosen, selection.sample, seed=selection.sample_seed)}
         chosen = [task for task in chosen if task.id in sampled]
     if not chosen:
         raise UsageError("the selection leaves no task", where="tasks", code="no-tasks")
     return chosen
+
+
+def _per_template(tasks: Sequence[Task], most: int, seed: int) -> list[Task]:
+    counts: Counter[str] = Counter()
+    kept = set()
+    for task in sample_tasks(tasks, len(tasks), seed=seed):
+        name = task.template or task.group
+        counts[name] += 1
+        if counts[name] <= most:
+            kept.add(task.id)
+    return [task for task in tasks if task.id in kept]
+
+
+def _examples_in_banks(experiment: Experiment) -> list[str]:
+    """Return the golds of few-shot examples in the banks that arms begin with."""
+    return [
+        item.pattern
+        for arm in experiment.arms
+        if named_bank(arm) and not (isinstance(arm.memory, BankMemory) and arm.memory.stream)
+        for item in read_bank(arm, 0).items
+        if item.src == "gold"
+    ]
+
+
+def _with_levels(
+    tasks: Sequence[Task], training: Sequence[Task | str], prefixes: Mapping[str, str]
+) -> list[Task]:
+    """Return tasks with their levels of generalization relative to training tasks."""
+    found = levels(tasks, training, prefixes)
+    return [
+        task.changed(level=found[task.id])
+        if isinstance(task, LoadedTask)
+        else replace(task, level=found[task.id])
+        for task in tasks
+    ]
 
 
 def plan_trials(

@@ -14,10 +14,10 @@ import numpy as np
 
 from reasoningbank.agents import takes_examples
 from reasoningbank.corpus import Pack, Task, split_tasks
-from reasoningbank.errors import RecordError, UsageError
+from reasoningbank.errors import RecordError, ToolError, UsageError
 from reasoningbank.experiment.config import Arm, Experiment, bank_arm
 from reasoningbank.experiment.context import NOTHING, Recall, RunContext
-from reasoningbank.experiment.plan import Job, Plan
+from reasoningbank.experiment.plan import Job, Plan, read_bank
 from reasoningbank.experiment.records import StepFolder, TrialKey
 from reasoningbank.experiment.settings import (
     DISTILLED,
@@ -26,7 +26,7 @@ from reasoningbank.experiment.settings import (
     RetrievedMemory,
 )
 from reasoningbank.experiment.storage import RunStorage
-from reasoningbank.experiment.streams import Snapshots, read_bank
+from reasoningbank.experiment.streams import Snapshots
 from reasoningbank.memory import (
     Consultation,
     LeakageFilter,
@@ -43,14 +43,16 @@ from reasoningbank.memory.demonstrations import (
     ShownDemonstration,
     random_demonstration,
     shown_demonstrations,
+    worked_turns,
 )
 from reasoningbank.memory.distill import Distiller
 from reasoningbank.memory.experience import Distilled
+from reasoningbank.memory.item import Turn
 from reasoningbank.memory.schema_card import SchemaCard
 from reasoningbank.retrieval import Embedder, Vectors, open_embedder
 from reasoningbank.schema import Schema
 from reasoningbank.sparql import Discovery, EntityLinker, discover
-from reasoningbank.tools import MemoryTools
+from reasoningbank.tools import MemoryTools, SPARQLTools
 from reasoningbank.trajectory import Recorder
 
 #: Retrieved successes whose turns are shown as demonstrations.
@@ -270,6 +272,8 @@ class Recalls:
         held_out = {task.id: task for task in (*plan.tasks, *split_tasks(plan.corpus).test)}
         self._held_out = tuple(held_out.values())
         self._scope = Scope(pack=pack.key if pack else "", endpoint=context.endpoint.url)
+        self._worked: dict[str, tuple[Turn, ...]] = {}
+        self._lock = threading.Lock()
 
     def recall(self, job: Job) -> Recall:
         """Return what a trial is given."""
@@ -330,7 +334,8 @@ class Recalls:
         )
         turns: tuple[ShownDemonstration, ...] = ()
         if memory.demonstrations:
-            turns = shown_demonstrations((one.item for one in found.found), MOST_DEMONSTRATIONS)
+            items = (one.item for one in found.found)
+            turns = shown_demonstrations(items, MOST_DEMONSTRATIONS, self._work)
         if not isinstance(memory, RandomMemory):
             return replace(found, demonstrations=turns)
         chance: dict[str, Any] = {"leakage": leakage, "seed": job.key.seed, "kinds": _kinds(memory)}
@@ -341,7 +346,7 @@ class Recalls:
         filtered_out = dict(random_items.filtered_out)
         random_turns = []
         for turn in turns:
-            one, removed = random_demonstration(bank, turn, **chance)
+            one, removed = random_demonstration(bank, turn, work=self._work, **chance)
             random_turns.append(one)
             filtered_out |= dict(removed)
         return replace(
@@ -349,6 +354,18 @@ class Recalls:
             demonstrations=tuple(random_turns),
             filtered_out=tuple(filtered_out.items()),
         )
+
+    def _work(self, query: str) -> tuple[Turn, ...]:
+        with self._lock:
+            if query not in self._worked:
+                context = self._context
+                tools = SPARQLTools(context.endpoint, client=context.client)
+                with contextlib.closing(tools):
+                    try:
+                        self._worked[query] = worked_turns(query, tools.as_dspy_tools())
+                    except ToolError:
+                        self._worked[query] = ()
+            return self._worked[query]
 
     def _tools(
         self, job: Job, memory: RetrievedMemory, bank: MemoryBank, leakage: LeakageFilter

@@ -61,6 +61,9 @@ class TrialRecord:
         complexity: The task's complexity class.
         form: The query form of the gold.
         group: The task's group.
+        template: The template that the task is an instance of; may be empty.
+        level: Its level of generalization relative to the training tasks of the run: ``iid``,
+            ``compositional`` or ``zero-shot``; empty in records of earlier versions.
         status: How the attempt ended.
         sparql: The submitted query; None if there was none.
         answer: The answer in words, if any.
@@ -113,6 +116,8 @@ class TrialRecord:
     rollouts: tuple[Mapping[str, Any], ...] = ()
     tokens_wanted: int | None = None
     findings: tuple[Mapping[str, Any], ...] = ()
+    template: str = ""
+    level: str = ""
 
     @property
     def budget(self) -> str:
@@ -145,6 +150,8 @@ class TrialRecord:
             complexity=task.complexity,
             form=task.form,
             group=task.group,
+            template=task.template,
+            level=task.level,
             gold=task.expected_sparql,
             status=attempt.status,
             sparql=attempt.sparql,

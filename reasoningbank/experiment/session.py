@@ -19,11 +19,11 @@ from reasoningbank.errors import EndpointError, ModelError, RecordError, UsageEr
 from reasoningbank.experiment.config import Arm, Experiment, bank_arm, control_of, seeds_of
 from reasoningbank.experiment.context import RunContext
 from reasoningbank.experiment.executors import RecordWriter, counted, waits
-from reasoningbank.experiment.plan import Job, Plan, named_bank, permuted
+from reasoningbank.experiment.plan import Job, Plan, named_bank, permuted, read_bank
 from reasoningbank.experiment.recall import Banks, MemoryParts, Recalls
 from reasoningbank.experiment.records import Step, StepFolder, TrialKey, TrialRecord
 from reasoningbank.experiment.settings import LearnedMemory
-from reasoningbank.experiment.streams import Learner, Snapshots, read_bank
+from reasoningbank.experiment.streams import Learner, Snapshots
 from reasoningbank.experiment.trial import Trial, judge_attempts
 from reasoningbank.memory import MemoryBank, Snapshot
 

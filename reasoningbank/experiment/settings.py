@@ -61,6 +61,7 @@ class TaskSelection(Strict):
         split: Only tasks of this split.
         complexity: Only tasks of these classes; empty means all.
         forms: Only tasks of these query forms; empty means all.
+        per_template: At most this many instances of a template, sampled by seed and id.
         sample: At most this many, sampled by seed and id.
         sample_seed: Seed of the sample.
     """
@@ -69,6 +70,7 @@ class TaskSelection(Strict):
     split: Literal["all", "train", "dev", "test"] = "all"
     complexity: tuple[Complexity, ...] = ()
     forms: tuple[QueryForm, ...] = ()
+    per_template: int | None = Field(default=None, ge=1)
     sample: int | None = Field(default=None, ge=1)
     sample_seed: int = 0
 

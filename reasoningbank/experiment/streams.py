@@ -11,7 +11,6 @@ from typing import Any
 from reasoningbank.corpus import Task
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment.config import Arm
-from reasoningbank.experiment.plan import find_bank
 from reasoningbank.experiment.records import Step, TrialRecord
 from reasoningbank.experiment.settings import LearnedMemory
 from reasoningbank.experiment.storage import RunStorage
@@ -54,19 +53,6 @@ class Snapshots:
         if not self._storage.exists(f"memory/{name}.jsonl"):
             return None
         return self._storage.set_aside(f"memory/{name}.jsonl")
-
-
-def read_bank(arm: Arm, seed: int) -> Snapshot:
-    """Return the content of the bank that an arm's memory names."""
-    storage, name = find_bank(arm, seed)
-    path = storage.path(name)
-    try:
-        if path.suffix in (".sqlite", ".db"):
-            with MemoryBank(path, readonly=True) as bank:
-                return bank.snapshot()
-        return Snapshot.parse(storage.read(name), name=path.name, where=str(path))
-    except RecordError as error:
-        raise UsageError(error.what, where=error.where, hint=error.hint, code=error.code) from error
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from typing import Any, Protocol
 
 
@@ -22,9 +23,7 @@ class Agreement:
     @property
     def n(self) -> int:
         """Attempts that both have judged."""
-        return (
-            self.true_positives + self.false_positives + self.false_negatives + self.true_negatives
-        )
+        return sum(astuple(self))
 
     @property
     def precision(self) -> float | None:
@@ -79,10 +78,9 @@ def agreement(pairs: Iterable[tuple[bool, bool]]) -> Agreement:
         >>> round(agreement(pairs).kappa, 3)
         0.4
     """
-    counts = {(True, True): 0, (False, True): 0, (True, False): 0, (False, False): 0}
-    for reference, judged in pairs:
-        counts[bool(reference), bool(judged)] += 1
-    return Agreement(*counts.values())
+    counts = Counter((bool(reference), bool(judged)) for reference, judged in pairs)
+    kinds = ((True, True), (False, True), (True, False), (False, False))
+    return Agreement(*(counts[kind] for kind in kinds))
 
 
 def pairs_with(
@@ -124,10 +122,9 @@ def rule_verdict(verdict: Mapping[str, Any]) -> dict[str, Any] | None:
     if status in (None, "gold_defect"):
         return None
     ran = status in ("judged", "wrong_form")
+    reason = "no query was submitted" if status == "no_query" else "it does not run"
     if ran:
         reason = f"it ran and has {rows or 'no'} {'row' if rows == 1 else 'rows'}"
-    else:
-        reason = "no query was submitted" if status == "no_query" else "it does not run"
     return {
         "success": ran and rows > 0,
         "confidence": 1.0,

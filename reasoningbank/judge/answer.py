@@ -103,9 +103,7 @@ def answer_of(result: TableResult | GraphResult | BooleanResult) -> Answer:
 
 def term_text(term: NamedNode | BlankNode | Literal | Triple) -> str:
     """Write a term as SPARQL TSV does; pyoxigraph leaves out the brackets of triple terms."""
-    if isinstance(term, Triple):
-        return f"<<( {' '.join(_triple_texts(term))} )>>"
-    return str(term)
+    return f"<<( {' '.join(_triple_texts(term))} )>>" if isinstance(term, Triple) else str(term)
 
 
 def _triple_texts(triple: Triple | Quad) -> list[str]:
@@ -115,33 +113,26 @@ def _triple_texts(triple: Triple | Quad) -> list[str]:
 def read_answer(path: Path) -> Answer:
     """Read a file of SPARQL results (.srj, .srx, .tsv) or a graph (.ttl, .nt, .rdf, .jsonld).
 
-    Args:
-        path: The file; its suffix says what it holds.
-
     Raises:
-        UsageError: If it is missing, of another kind, or not well-formed.
+        UsageError: If it is missing, of another kind by its suffix, or not well-formed.
     """
     suffix = path.suffix.lower()
     if suffix not in _RESULTS and suffix not in _GRAPHS:
+        what = f"unknown kind of file '{suffix}'"
+        hint = f"use one of {', '.join([*_RESULTS, *_GRAPHS])}"
         if suffix == ".csv":
             what, hint = "CSV does not tell IRIs from strings", "use .srj, .srx or .tsv"
-        else:
-            what = f"unknown kind of file '{suffix}'"
-            hint = f"use one of {', '.join([*_RESULTS, *_GRAPHS])}"
         raise UsageError(what, where=str(path), hint=hint, code="unknown-file-kind")
     try:
-        return _read(path.read_bytes(), suffix)
+        data = path.read_bytes()
+        if suffix in _GRAPHS:
+            quads = parse(data, _GRAPHS[suffix], without_named_graphs=True)
+            return Answer.of_triples(_triple_texts(quad) for quad in quads)
+        found = parse_query_results(data, _RESULTS[suffix])
+        if isinstance(found, QueryBoolean):
+            return Answer.of_boolean(bool(found))
+        rows = [[None if term is None else term_text(term) for term in row] for row in found]
+        return Answer.of_rows([v.value for v in found.variables], rows)
     except (OSError, SyntaxError, ValueError) as error:
         what = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise UsageError(what, where=str(path)) from error
-
-
-def _read(data: bytes, suffix: str) -> Answer:
-    if suffix in _GRAPHS:
-        quads = parse(data, _GRAPHS[suffix], without_named_graphs=True)
-        return Answer.of_triples(_triple_texts(quad) for quad in quads)
-    found = parse_query_results(data, _RESULTS[suffix])
-    if isinstance(found, QueryBoolean):
-        return Answer.of_boolean(bool(found))
-    rows = [[None if term is None else term_text(term) for term in row] for row in found]
-    return Answer.of_rows([v.value for v in found.variables], rows)

@@ -87,13 +87,8 @@ def canonical(text: str | None) -> Value:
             return _typed(text, XSD + "double")
         if text in ("true", "false"):
             return _typed(text, XSD + "boolean")
-    return _parsed(text)
-
-
-def _parsed(text: str) -> Value:
-    """Read the rarer spellings (escapes, other quotes, triple terms) with a real parser."""
+    # The rarer spellings (escapes, other quotes, triple terms); TSV writes terms as Turtle does.
     try:
-        # TSV writes terms as Turtle does.
         quads = list(parse(f"<s:> <p:> {text} .", RdfFormat.TURTLE))
     except (SyntaxError, ValueError):
         quads = []
@@ -132,12 +127,14 @@ def _by_value(lexical: str, name: str) -> Value | None:
     if name in _INTEGERS:
         fits = _INTEGER.fullmatch(lexical) and len(lexical) <= _MAX_DIGITS
         return int(lexical) if fits else None
-    if name == "decimal":
-        return _finite(lexical) if _DECIMAL.fullmatch(lexical) else None
-    if name in ("double", "float"):
-        if lexical in ("INF", "+INF", "-INF", "NaN"):
-            return "#" + lexical.lstrip("+")
-        return _finite(lexical) if _DOUBLE.fullmatch(lexical) else None
+    if name in ("double", "float") and lexical in ("INF", "+INF", "-INF", "NaN"):
+        return "#" + lexical.lstrip("+")
+    if name in ("decimal", "double", "float"):
+        shape = _DECIMAL if name == "decimal" else _DOUBLE
+        if not shape.fullmatch(lexical):
+            return None
+        value = float(lexical)
+        return value if math.isfinite(value) else f"#{'-' if value < 0 else ''}INF"
     if name == "boolean":
         return {"1": "#true", "true": "#true", "0": "#false", "false": "#false"}.get(lexical)
     if name in ("dateTime", "dateTimeStamp"):
@@ -145,11 +142,6 @@ def _by_value(lexical: str, name: str) -> Value | None:
     if name in _CALENDAR:
         return f'^{XSD}{name}"{re.sub(r"[+-]00:00$", "Z", lexical)}'
     return None
-
-
-def _finite(lexical: str) -> Value:
-    value = float(lexical)
-    return value if math.isfinite(value) else f"#{'-' if value < 0 else ''}INF"
 
 
 def _instant(lexical: str) -> str | None:
@@ -181,7 +173,9 @@ def number_classes(
     near = [anchor for anchor in anchors if abs(anchor) < _FLOAT_RANGE]
     rest: list[float] = []
     for value in sorted(set(others)):
-        anchor = _nearest(near, value)
+        at = bisect_left(near, value)
+        around = near[max(0, at - 1) : at + 1]
+        anchor = min(around, key=lambda one: abs(one - value), default=None)
         if anchor is not None and _close(float(anchor), value, tolerance):
             names[value] = names[anchor]
         else:
@@ -189,12 +183,6 @@ def number_classes(
     for index, group in enumerate(_groups(np.array(rest, dtype=np.float64), tolerance)):
         names.update(dict.fromkeys(group, f"#~{index}"))
     return names
-
-
-def _nearest(anchors: list[int], value: float) -> int | None:
-    at = bisect_left(anchors, value)
-    around = anchors[max(0, at - 1) : at + 1]
-    return min(around, key=lambda anchor: abs(anchor - value), default=None)
 
 
 def _close(a: float, b: float, tolerance: float) -> bool:
@@ -209,35 +197,14 @@ def _groups(values: npt.NDArray[np.float64], tolerance: float) -> Iterable[list[
         gaps = np.diff(values)
         widths = np.maximum(np.abs(values[:-1]), np.abs(values[1:]))
         starts = [0, *(np.flatnonzero(gaps > tolerance * widths) + 1).tolist(), len(values)]
-    for start, stop in pairwise(starts):
-        run = values[start:stop].tolist()
-        if _close(run[0], run[-1], tolerance):
-            yield run
-        else:
-            yield from _cut(run, tolerance)
-
-
-def _cut(run: list[float], tolerance: float) -> Iterable[list[float]]:
-    # A Cartesian tree over the gaps finds each next widest gap at once.
-    gaps = [b - a for a, b in pairwise(run)]
-    left, right = [-1] * len(gaps), [-1] * len(gaps)
-    stack: list[int] = []
-    for at, gap in enumerate(gaps):
-        below = -1
-        while stack and gaps[stack[-1]] < gap:
-            below = stack.pop()
-        left[at] = below
-        if stack:
-            right[stack[-1]] = at
-        stack.append(at)
-    pending = [(stack[0], 0, len(run) - 1)]
+    pending = list(pairwise(starts))
     while pending:
-        gap_at, first, last = pending.pop()
-        if _close(run[first], run[last], tolerance):
-            yield run[first : last + 1]
+        start, stop = pending.pop()
+        if _close(values[start], values[stop - 1], tolerance):
+            yield values[start:stop].tolist()
         else:
-            pending.append((left[gap_at], first, gap_at))
-            pending.append((right[gap_at], gap_at + 1, last))
+            cut = start + 1 + int(np.argmax(gaps[start : stop - 1]))
+            pending += [(start, cut), (cut, stop)]
 
 
 @dataclass(frozen=True)
@@ -257,13 +224,9 @@ class Encoded:
 
     def select(self, columns: tuple[int, ...]) -> Encoded:
         """Return these columns, in this order."""
-        return Encoded(
-            tuple(self.variables[c] for c in columns),
-            tuple(self.values[c] for c in columns),
-            tuple(self.blanks[c] for c in columns),
-            self.n_rows,
-            self.places,
-        )
+        names = tuple(self.variables[c] for c in columns)
+        values, blanks = (tuple(side[c] for c in columns) for side in (self.values, self.blanks))
+        return Encoded(names, values, blanks, self.n_rows, self.places)
 
     def distinct(self) -> Encoded:
         """Return the result without repeated rows; the first of each stays, in place."""
@@ -271,13 +234,10 @@ class Encoded:
         for column in (*self.values, *self.blanks):
             ids = pair_ids(ids, column)
         rows = np.sort(np.unique(ids, return_index=True)[1])
-        return Encoded(
-            self.variables,
-            tuple(column[rows] for column in self.values),
-            tuple(column[rows] for column in self.blanks),
-            len(rows),
-            self.places[rows],
+        values, blanks = (
+            tuple(column[rows] for column in side) for side in (self.values, self.blanks)
         )
+        return Encoded(self.variables, values, blanks, len(rows), self.places[rows])
 
 
 def pair_ids(first: Ints, second: Ints) -> Ints:
@@ -302,11 +262,10 @@ def in_common(one: tuple[Ints, Ints], other: tuple[Ints, Ints]) -> int:
 
 def encode(gold: Answer, predicted: Answer) -> tuple[Encoded, Encoded]:
     """Return both answers as integers, with a shared numbering of values."""
-    sides = [_texts(gold), _texts(predicted)]
+    sides = [[_texts(column) for column in answer.table.columns] for answer in (gold, predicted)]
     values: dict[str | None, Value] = {None: UNBOUND}
-    for side in sides:
-        for texts, _ in side:
-            values.update((text, canonical(text)) for text in texts if text not in values)
+    for texts, _ in (column for side in sides for column in side):
+        values.update((text, canonical(text)) for text in texts if text not in values)
     names = number_classes(
         (v for v in values.values() if isinstance(v, int)),
         (v for v in values.values() if isinstance(v, float)),
@@ -319,38 +278,29 @@ def encode(gold: Answer, predicted: Answer) -> tuple[Encoded, Encoded]:
         else:
             key = value if isinstance(value, str) else names[value]
         numbered[text] = ids.setdefault(key, len(ids))
-    return (
-        _encoded(gold, sides[0], values, numbered),
-        _encoded(predicted, sides[1], values, numbered),
-    )
+    encoded = []
+    for answer, columns in zip((gold, predicted), sides, strict=True):
+        labels: dict[str, int] = {}
+        cells, blanks = [], []
+        for texts, rows in columns:
+            cells.append(np.array([numbered[text] for text in texts], dtype=np.int64)[rows])
+            found = (values[text] for text in texts)
+            marks = [
+                labels.setdefault(v.label, len(labels)) if isinstance(v, Blank) else -1
+                for v in found
+            ]
+            blanks.append(np.array(marks, dtype=np.int64)[rows])
+        places = np.arange(answer.n_rows, dtype=np.int64)
+        encoded.append(
+            Encoded(answer.variables, tuple(cells), tuple(blanks), answer.n_rows, places)
+        )
+    return encoded[0], encoded[1]
 
 
-def _texts(answer: Answer) -> list[tuple[list[str | None], Ints]]:
-    """Return the distinct cells of each column and, for each row, which of them it holds."""
-    columns = []
-    for column in answer.table.columns:
-        encoded = column.combine_chunks().dictionary_encode(null_encoding="encode")
-        if isinstance(encoded, pa.ChunkedArray):
-            encoded = encoded.combine_chunks()
-        indices = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        columns.append((encoded.dictionary.to_pylist(), indices))
-    return columns
-
-
-def _encoded(
-    answer: Answer,
-    columns: list[tuple[list[str | None], Ints]],
-    values: dict[str | None, Value],
-    numbered: dict[str | None, int],
-) -> Encoded:
-    labels: dict[str, int] = {}
-    ids, blanks = [], []
-    for texts, rows in columns:
-        ids.append(np.array([numbered[text] for text in texts], dtype=np.int64)[rows])
-        found = [values[text] for text in texts]
-        marks = [
-            labels.setdefault(v.label, len(labels)) if isinstance(v, Blank) else -1 for v in found
-        ]
-        blanks.append(np.array(marks, dtype=np.int64)[rows])
-    places = np.arange(answer.n_rows, dtype=np.int64)
-    return Encoded(answer.variables, tuple(ids), tuple(blanks), answer.n_rows, places)
+def _texts(column: pa.ChunkedArray) -> tuple[list[str | None], Ints]:
+    """Return the distinct cells of a column and, for each row, which of them it holds."""
+    encoded = column.combine_chunks().dictionary_encode(null_encoding="encode")
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.combine_chunks()
+    indices = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return encoded.dictionary.to_pylist(), indices

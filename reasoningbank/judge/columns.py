@@ -6,7 +6,7 @@ That bound only falls, so whole branches can be dropped and the result is still 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,8 +42,17 @@ def best_mapping(
     needed: int | None,
 ) -> BestMapping:
     """Return the first accepted mapping, or one with the most right rows."""
-    overlaps = _overlaps(gold, predicted)
-    mapping = _assignment(overlaps)
+    from scipy.optimize import linear_sum_assignment
+
+    # The cells that each pair of columns shares, as multisets.
+    ours, theirs = ([counted(column) for column in side.values] for side in (gold, predicted))
+    counts = [[in_common(one, other) for other in theirs] for one in ours]
+    overlaps = np.array(counts, dtype=np.int64).reshape(len(ours), len(theirs))
+    # Each gold column has the most similar predicted column, none twice.
+    assigned = np.full(len(ours), -1)
+    rows, columns = linear_sum_assignment(overlaps, maximize=True)
+    assigned[rows] = columns
+    mapping = tuple(assigned.tolist())
     if -1 in mapping or not overlaps.any(axis=1).all():
         return BestMapping(mapping, None)
     search = _Search(gold, predicted, overlaps, evaluate)
@@ -51,25 +60,7 @@ def best_mapping(
         search.run(None)
     if search.best is None:
         return BestMapping(mapping, None, search.complete)
-    return BestMapping(search.best[0], search.best[1], search.complete)
-
-
-def _overlaps(gold: Encoded, predicted: Encoded) -> Ints:
-    """Count the cells that each pair of columns shares, as multisets."""
-    ours, theirs = ([counted(column) for column in side.values] for side in (gold, predicted))
-    counts = [[in_common(one, other) for other in theirs] for one in ours]
-    return np.array(counts, dtype=np.int64).reshape(len(ours), len(theirs))
-
-
-def _assignment(overlaps: Ints) -> tuple[int, ...]:
-    """Assign each gold column the most similar predicted column, none twice."""
-    from scipy.optimize import linear_sum_assignment
-
-    mapping = [-1] * len(overlaps)
-    rows, columns = linear_sum_assignment(overlaps, maximize=True)
-    for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
-        mapping[row] = column
-    return tuple(mapping)
+    return BestMapping(*search.best, search.complete)
 
 
 class _Search:
@@ -100,15 +91,13 @@ class _Search:
             twins.setdefault(value.tobytes() + blank.tobytes(), c)
             for c, (value, blank) in enumerate(zip(predicted.values, predicted.blanks, strict=True))
         ]
-        self._levels = list(self._gold_levels())
-
-    def _gold_levels(self) -> Iterator[tuple[Ints, Ints, Ints]]:
-        ids = np.zeros(self._gold.n_rows, dtype=np.int64)
+        # By depth: the classes of gold rows under the columns so far, with their counts.
+        self._levels: list[tuple[Ints, Ints, Ints]] = []
+        ids = np.zeros(gold.n_rows, dtype=np.int64)
         for column in self._order:
-            keys = _pair_keys(ids, self._gold.values[column])
-            unique, inverse, counts = np.unique(keys, return_inverse=True, return_counts=True)
-            ids = inverse.astype(np.int64)
-            yield unique, counts, ids
+            keys = _pair_keys(ids, gold.values[column])
+            unique, ids, counts = np.unique(keys, return_inverse=True, return_counts=True)
+            self._levels.append((unique, counts, ids.astype(np.int64)))
 
     def run(self, needed: int | None) -> bool:
         """Search, with `needed` only where that many rows can be right; say if one is accepted."""
@@ -131,7 +120,9 @@ class _Search:
                 self.complete = False
                 return False
             rows, agreed, bound = self._step(len(chosen), candidate, alive, classes)
-            if not self._hopeless(bound) and self._extend((*chosen, candidate), rows, agreed):
+            most = self.best[1].right if self.best else 0
+            hopeless = bound <= most if self._needed is None else bound < self._needed
+            if not hopeless and self._extend((*chosen, candidate), rows, agreed):
                 return True
         return False
 
@@ -154,15 +145,8 @@ class _Search:
         free = [c for c in range(len(names)) if c not in chosen and overlaps[c] > 0]
         name = self._gold.variables[column]
         free.sort(key=lambda c: (-overlaps[c], names[c] != name, c != column, c))
-        firsts: dict[int, int] = {}
-        for candidate in free:
-            firsts.setdefault(self._twin[candidate], candidate)
-        return list(firsts.values())
-
-    def _hopeless(self, bound: int) -> bool:
-        if self._needed is not None:
-            return bound < self._needed
-        return bound <= (self.best[1].right if self.best else 0)
+        firsts = {self._twin[candidate]: candidate for candidate in reversed(free)}
+        return [candidate for candidate in free if firsts[self._twin[candidate]] == candidate]
 
     def _finish(self, chosen: tuple[int, ...], alive: Ints, classes: Ints) -> bool:
         mapping = [0] * len(chosen)

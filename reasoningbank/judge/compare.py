@@ -6,7 +6,7 @@ a bag, order where it counts, and what a LIMIT leaves open. It knows no query an
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -187,36 +187,27 @@ def contrast(
     ours, theirs = ours.distinct(), theirs.distinct()
     mapping: tuple[int, ...] | None = None
     if gold.form != predicted.form:
-        wrong_form = Finding(
-            "form-mismatch",
-            f"the right answer is a {gold.form}, this is a {predicted.form}",
-            fields={"gold": gold.form, "predicted": predicted.form},
-        )
-        compared = _scored(0, gold.n_rows, predicted.n_rows, wrong_form)
+        what = f"the right answer is a {gold.form}, this is a {predicted.form}"
+        facts = {"gold": gold.form, "predicted": predicted.form}
+        findings = [Finding("form-mismatch", what, fields=facts)]
+        compared = _scored(0, gold.n_rows, predicted.n_rows, findings)
     elif gold.form == "graph":
         mapping = (0, 1, 2)
-        compared = _compare_graphs(ours, theirs, window)
+        size = window.size(ours.n_rows)
+        right = min(_shared(*local_classes(ours, theirs)), size)
+        findings = _differences(right, size, theirs.n_rows, "triples")
+        blanks = ours.has_blanks or theirs.has_blanks
+        if not findings and blanks and not window.is_slice and not isomorphic(ours, theirs):
+            findings = [_BLANKS]
+        compared = _scored(right, size, theirs.n_rows, findings, accepted=not findings)
     elif gold.value is predicted.value:
         mapping = ()
         compared = _scored(1, 1, 1, accepted=True)
     else:
-        value = Finding(
-            "wrong-boolean",
-            f"the right answer is {str(gold.value).lower()}",
-            fields={"gold": gold.value},
-        )
-        compared = _scored(0, 1, 1, value)
+        what = f"the right answer is {str(gold.value).lower()}"
+        value = Finding("wrong-boolean", what, fields={"gold": gold.value})
+        compared = _scored(0, 1, 1, [value])
     return Contrast(compared, ours, theirs, mapping, window)
-
-
-def _compare_graphs(ours: Encoded, theirs: Encoded, window: Window) -> Comparison:
-    size = window.size(ours.n_rows)
-    right = min(_shared(*local_classes(ours, theirs)), size)
-    findings = _differences(right, size, theirs.n_rows, "triples")
-    blanks = ours.has_blanks or theirs.has_blanks
-    if not findings and blanks and not window.is_slice and not isomorphic(ours, theirs):
-        findings = [_BLANKS]
-    return _scored(right, size, theirs.n_rows, *findings, accepted=not findings)
 
 
 def _compare_tables(
@@ -248,71 +239,60 @@ def _compare_rows(gold: Encoded, predicted: Encoded, ordered: bool, window: Wind
     names = predicted.variables
     extra = tuple(name for at, name in enumerate(names) if at not in found.mapping)
     if leaf.accepted:
-        findings = [_extra_columns(extra)] if extra else []
+        what = f"columns not asked for: {', '.join(extra)}"
+        unasked = Finding("columns-extra", what, fields={"columns": list(extra)})
+        findings = [unasked] if extra else []
     elif missing > 0:
-        findings = [_missing_columns(missing, n_columns)]
+        what = f"{missing} of {n_columns} columns missing"
+        fields = {"missing": missing, "of": n_columns}
+        findings = [Finding("columns-missing", what, fields=fields)]
     elif leaf.right == size == predicted.n_rows:
         findings = [rows.objection] if rows.objection else []
     else:
         findings = _differences(leaf.right, size, predicted.n_rows, "rows")
     if not found.complete and not leaf.accepted:
         findings.append(_INCOMPLETE)
+    pairs = zip(gold.variables, found.mapping, strict=True)
     compared = replace(
-        _scored(leaf.right, size, predicted.n_rows, *findings, accepted=leaf.accepted),
+        _scored(leaf.right, size, predicted.n_rows, findings, accepted=leaf.accepted),
         strict=leaf.accepted and not extra,
         match=leaf.accepted and not extra,
-        column_mapping={
-            gold.variables[ours]: names[theirs]
-            for ours, theirs in enumerate(found.mapping)
-            if theirs >= 0
-        },
+        column_mapping={ours: names[theirs] for ours, theirs in pairs if theirs >= 0},
         extra_columns=extra,
     )
     return Contrast(compared, gold, predicted, found.mapping if found.leaf else None, window)
 
 
-def _extra_columns(names: tuple[str, ...]) -> Finding:
-    what = f"columns not asked for: {', '.join(names)}"
-    return Finding("columns-extra", what, fields={"columns": list(names)})
-
-
-def _missing_columns(missing: int, n_columns: int) -> Finding:
-    what = f"{missing} of {n_columns} columns missing"
-    return Finding("columns-missing", what, fields={"missing": missing, "of": n_columns})
-
-
 def _differences(right: int, size: int, n_predicted: int, unit: str) -> list[Finding]:
     found = []
-    if size > right:
-        missing = size - right
-        what = f"{missing} of {size} {unit} missing"
-        facts = {"missing": missing, "of": size, "unit": unit}
-        found.append(Finding("rows-missing", what, fields=facts))
-    if n_predicted > right:
-        extra = n_predicted - right
-        what = f"{extra} of {n_predicted} {unit} wrong or too many"
-        facts = {"extra": extra, "of": n_predicted, "unit": unit}
-        found.append(Finding("rows-extra", what, fields=facts))
+    for code, few, of, said in (
+        ("missing", size - right, size, "missing"),
+        ("extra", n_predicted - right, n_predicted, "wrong or too many"),
+    ):
+        if few > 0:
+            what = f"{few} of {of} {unit} {said}"
+            fields = {code: few, "of": of, "unit": unit}
+            found.append(Finding(f"rows-{code}", what, fields=fields))
     return found
 
 
 def _scored(
-    right: int, n_gold: int, n_predicted: int, *findings: Finding, accepted: bool = False
+    right: int,
+    n_gold: int,
+    n_predicted: int,
+    findings: Sequence[Finding] = (),
+    *,
+    accepted: bool = False,
 ) -> Comparison:
-    if n_gold == n_predicted == 0:
-        precision = recall = f1 = 1.0
-    else:
-        precision = right / n_predicted if n_predicted else 0.0
-        recall = right / n_gold if n_gold else 0.0
-        f1 = 2 * right / (n_gold + n_predicted)
+    both_empty = n_gold == n_predicted == 0
     return Comparison(
         match=accepted,
         strict=accepted,
         lenient=accepted,
-        precision=precision,
-        recall=recall,
-        f1=f1,
-        findings=findings,
+        precision=right / n_predicted if n_predicted else float(both_empty),
+        recall=right / n_gold if n_gold else float(both_empty),
+        f1=1.0 if both_empty else 2 * right / (n_gold + n_predicted),
+        findings=tuple(findings),
         n_gold=n_gold,
         n_predicted=n_predicted,
     )
@@ -353,11 +333,8 @@ class _RowJudge:
         if not self._window.is_slice:
             return _shared(ours, theirs)
         # Each group of tied rows gives as many rows as it has inside the window.
-        kinds = 1 + int(max(ours.max(initial=0), theirs.max(initial=0)))
-        possible = np.minimum(
-            np.bincount(ours, minlength=kinds), np.bincount(theirs[theirs >= 0], minlength=kinds)
-        )
-        block_of = np.zeros(kinds, dtype=np.int64)
+        possible = shared_counts(ours, theirs)
+        block_of = np.zeros(len(possible), dtype=np.int64)
         block_of[ours] = self._blocks
         n_blocks = 1 + int(self._blocks.max(initial=0))
         taken = np.bincount(block_of, weights=possible, minlength=n_blocks)
@@ -386,6 +363,12 @@ def blocks_of(gold: Encoded, keys: tuple[str, ...] | None) -> Ints:
     return ids
 
 
+def shared_counts(ours: Ints, theirs: Ints) -> Ints:
+    """Return for each class how many members two multisets share; negative ones match nothing."""
+    kinds = 1 + int(max(ours.max(initial=0), theirs.max(initial=0)))
+    counts = (np.bincount(side[side >= 0], minlength=kinds) for side in (ours, theirs))
+    return np.minimum(*counts)
+
+
 def _shared(ours: Ints, theirs: Ints) -> int:
-    """Count the members that two multisets share; negative ones match nothing."""
     return in_common(counted(ours), counted(theirs[theirs >= 0]))

@@ -10,16 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pydantic_core import to_jsonable_python
 
 from reasoningbank.judge.answer import Answer
 from reasoningbank.judge.blanks import local_classes
 from reasoningbank.judge.cells import Encoded, Ints
-from reasoningbank.judge.compare import Contrast, Window, blocks_of, contrast
+from reasoningbank.judge.compare import Contrast, blocks_of, contrast, shared_counts
 from reasoningbank.judge.gold import Gold
 from reasoningbank.sparql.terms import cut
 
@@ -47,8 +48,7 @@ class AnswerSample:
 
     def to_json(self) -> dict[str, Any]:
         """Return the sample as a JSON object."""
-        rows = [list(row) for row in self.rows]
-        return {"variables": list(self.variables), "rows": rows, "n": self.n}
+        return dict(to_jsonable_python(self))
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> AnswerSample:
@@ -80,15 +80,7 @@ class Evidence:
 
     def to_json(self) -> dict[str, Any]:
         """Return the evidence as a JSON object."""
-        return {
-            "gold": self.gold.to_json(),
-            "predicted": self.predicted.to_json(),
-            "missing": [list(row) for row in self.missing],
-            "surplus": [list(row) for row in self.surplus],
-            "mapping": dict(self.mapping),
-            "n_missing": self.n_missing,
-            "n_surplus": self.n_surplus,
-        }
+        return dict(to_jsonable_python(self))
 
 
 def sample_of(
@@ -129,16 +121,16 @@ def evidence_of(
     ours = _Side(gold.answer, found.gold, {})
     theirs = _Side(predicted, found.predicted, names)
     many = found.window.is_slice
-    rows = _differing(found, ours.order(sort=many), theirs.order(sort=many))
+    missing, surplus = _differing(found, ours.order(sort=many), theirs.order(sort=many))
     inside = _inside(gold, found.gold.n_rows, ordered)
     return Evidence(
         gold=ours.sample(inside, found.comparison.n_gold, ordered),
         predicted=shown,
-        missing=ours.rows(ours.first(rows.missing, MAX_DIFFERING, ordered)),
-        surplus=theirs.rows(theirs.first(rows.surplus, MAX_DIFFERING, ordered)),
+        missing=ours.rows(ours.first(missing, MAX_DIFFERING, ordered)),
+        surplus=theirs.rows(theirs.first(surplus, MAX_DIFFERING, ordered)),
         mapping=dict(found.comparison.column_mapping),
-        n_missing=len(rows.missing),
-        n_surplus=len(rows.surplus),
+        n_missing=len(missing),
+        n_surplus=len(surplus),
     )
 
 
@@ -219,27 +211,22 @@ def _shown_rows(
     return tuple(tuple(shown(column[at]) for column in columns) for at in range(len(positions)))
 
 
-class _Differing(NamedTuple):
-    """Positions of the gold's rows that are missing, and of predicted rows that are wrong."""
-
-    missing: Ints
-    surplus: Ints
-
-
-def _differing(found: Contrast, gold_order: Ints, predicted_order: Ints) -> _Differing:
-    """Find the rows that the two answers do not share, under the mapping of their columns."""
+def _differing(found: Contrast, gold_order: Ints, predicted_order: Ints) -> tuple[Ints, Ints]:
+    """Return the positions of gold rows that are missing, and of predicted rows that are wrong."""
     gold, predicted, window = found.gold, found.predicted, found.window
     if found.mapping is None:
         ours = np.arange(gold.n_rows, dtype=np.int64)
         theirs = np.full(predicted.n_rows, -1, dtype=np.int64)
     else:
         ours, theirs = local_classes(gold, predicted.select(found.mapping))
-    kinds = 1 + int(max(ours.max(initial=0), theirs.max(initial=0)))
-    possible = np.minimum(
-        np.bincount(ours, minlength=kinds), np.bincount(theirs[theirs >= 0], minlength=kinds)
-    )
-    blocks, quota = _blocks(gold, window)
-    block_of = np.zeros(kinds, dtype=np.int64)
+    possible = shared_counts(ours, theirs)
+    # The group of each gold row, and how many rows of each group belong in the answer.
+    blocks, quota = np.zeros(gold.n_rows, dtype=np.int64), np.array([gold.n_rows], dtype=np.int64)
+    if window.is_slice:
+        blocks = blocks_of(gold, window.keys)
+        inside = blocks[window.start : window.start + window.size(gold.n_rows)]
+        quota = np.bincount(inside, minlength=1 + int(blocks.max(initial=0)))
+    block_of = np.zeros(len(possible), dtype=np.int64)
     block_of[ours] = blocks
     taken = np.zeros(len(quota), dtype=np.int64)
     np.add.at(taken, block_of, possible)
@@ -254,16 +241,7 @@ def _differing(found: Contrast, gold_order: Ints, predicted_order: Ints) -> _Dif
     free = gold_order[_nth(ours[gold_order]) >= possible[ours[gold_order]]]
     short = quota - np.minimum(taken, quota)
     missing = free[_nth(blocks[free]) < short[blocks[free]]]
-    return _Differing(np.sort(missing), np.flatnonzero(surplus).astype(np.int64))
-
-
-def _blocks(gold: Encoded, window: Window) -> tuple[Ints, Ints]:
-    """Return the group of each gold row, and how many rows of each group belong in the answer."""
-    if not window.is_slice:
-        return np.zeros(gold.n_rows, dtype=np.int64), np.array([gold.n_rows], dtype=np.int64)
-    blocks = blocks_of(gold, window.keys)
-    inside = blocks[window.start : window.start + window.size(gold.n_rows)]
-    return blocks, np.bincount(inside, minlength=1 + int(blocks.max(initial=0)))
+    return np.sort(missing), np.flatnonzero(surplus).astype(np.int64)
 
 
 def _nth(classes: Ints) -> Ints:

@@ -11,7 +11,6 @@ import json
 import logging
 import os
 import re
-import tempfile
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -24,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from pydantic import TypeAdapter
 
 from reasoningbank.corpus import Task
 from reasoningbank.errors import QueryError, QueryTimeoutError, RecordError
@@ -165,7 +165,13 @@ def _whole(query: str, unsliced: str, window: Window, run: Callable[[str], Answe
 
 def read_modifiers(query: str) -> tuple[Window, str]:
     """Return the outermost OFFSET, LIMIT and sort keys, and the query without the slice."""
-    outer = _outermost(tokenize(query))
+    depth = 0
+    outer = []  # The tokens outside all braces; parentheses stay.
+    for token in tokenize(query):
+        # No other token has this text: a string carries its quotes.
+        depth += (token.text == "{") - (token.text == "}")
+        if depth == 0 and token.text != "}":
+            outer.append(token)
     start, length = 0, None
     unsliced = query
     for word, number in reversed(list(pairwise(outer))):
@@ -178,47 +184,28 @@ def read_modifiers(query: str) -> tuple[Window, str]:
     return Window(start, length, _sort_keys(outer)), unsliced
 
 
-def _outermost(tokens: Sequence[Token]) -> list[Token]:
-    """Return the tokens outside all braces; parentheses stay."""
-    depth = 0
-    outer = []
-    for token in tokens:
-        # No other token has this text: a string carries its quotes.
-        if token.text == "{":
-            depth += 1
-        elif token.text == "}":
-            depth -= 1
-        elif depth == 0:
-            outer.append(token)
-    return outer
-
-
 def _sort_keys(outer: Sequence[Token]) -> tuple[str, ...] | None:
     """Return the variables of ORDER BY; None if any of its conditions is an expression."""
-    begin = next(
-        (i for i, (a, b) in enumerate(pairwise(outer)) if a.is_word("ORDER") and b.is_word("BY")),
-        None,
-    )
-    if begin is None:
-        return ()
+    pairs = enumerate(pairwise(outer), 2)
+    begin = next((at for at, (a, b) in pairs if a.is_word("ORDER") and b.is_word("BY")), None)
     keys = []
-    rest = iter(outer[begin + 2 :])
+    rest = iter(outer[begin:] if begin else ())
     for token in rest:
         if token.is_word("LIMIT", "OFFSET", "VALUES"):
             break
+        condition = [token]
         if token.is_word("ASC", "DESC"):
             condition = list(islice(rest, 3))
             if [t.text for t in condition[::2]] != ["(", ")"]:
                 return None
-            token = condition[1]
+            condition = condition[1:]
         elif token.text == "(":
             condition = list(islice(rest, 2))
             if len(condition) < 2 or condition[1].text != ")":
                 return None
-            token = condition[0]
-        if token.kind != "variable":
+        if condition[0].kind != "variable":
             return None
-        keys.append(token.text[1:])
+        keys.append(condition[0].text[1:])
     return tuple(keys)
 
 
@@ -231,23 +218,19 @@ def _load(path: Path) -> Gold | None:
         if facts.pop("hash") != _hash(table, facts, path):
             logger.warning("%s: changed since it was written; computing the gold again", path)
             return None
-        keys = facts["window"]["keys"]
-        window = Window(**{**facts["window"], "keys": None if keys is None else tuple(keys)})
+        window = TypeAdapter(Window).validate_python(facts["window"])
         answer = Answer(facts["form"], table, facts["n_rows"], facts["value"])
-        return Gold(answer, window, _note(facts["note"]))
+        note = facts["note"]
+        if isinstance(note, dict):
+            return Gold(answer, window, Finding.from_json(note))
+        # Earlier versions kept a sentence.
+        return Gold(answer, window, Finding("gold-limit-kept", note) if note else None)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
         said = str(error).splitlines()[0] if str(error) else type(error).__name__
         logger.warning("%s: cannot be read (%s); computing the gold again", path, said[:200])
         return None
-
-
-def _note(kept: str | dict[str, Any]) -> Finding | None:
-    if isinstance(kept, dict):
-        return Finding.from_json(kept)
-    # Earlier versions kept a sentence.
-    return Finding("gold-limit-kept", kept) if kept else None
 
 
 def _hash(table: pa.Table, facts: dict[str, Any], path: Path) -> str:
@@ -275,13 +258,11 @@ def _save(gold: Gold, path: Path) -> None:
     table = gold.answer.table.replace_schema_metadata(None)
     facts["hash"] = _hash(table, facts, path)
     table = table.replace_schema_metadata({_METADATA: json.dumps(facts)})
+    part = path.with_name(f".gold-{os.getpid()}-{threading.get_ident()}-{path.name}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".gold-")
-        part = Path(name)
         try:
-            with os.fdopen(handle, "wb") as file:
-                pq.write_table(table, file, compression="zstd")
+            pq.write_table(table, part, compression="zstd")
             part.replace(path)
         finally:
             part.unlink(missing_ok=True)

@@ -109,42 +109,32 @@ class LMJudge:
             return LMVerdict(False, 1.0, case.failure, ("the query runs",), "not_asked")
         began = time.monotonic()
         counter = UsageCounter(role="judge")
-        status: LMVerdictStatus = "judged"
-        reply: JudgeReply | None = None
-        reason = "the reply says neither yes nor no"
+        status: LMVerdictStatus
         try:
-            reply = self._ask(case, counter)
+            reply = read_reply(self._ask(case, counter))
+            status = "unparsed" if reply.success is None else "judged"
         except BudgetError as error:
-            status, reason = "too_long", str(error)
-        if reply is None and status == "judged":
-            status = "unparsed"
+            status, reply = "too_long", JudgeReply(None, 0.0, str(error), ())
         return LMVerdict(
-            success=reply.success if reply else None,
-            confidence=reply.confidence if reply else 0.0,
-            reason=reply.reason if reply else reason,
-            checked=reply.checked if reply else (),
-            status=status,
-            seconds=round(time.monotonic() - began, 3),
-            usage=counter.usage,
-            prompt=self._prompt,
+            *reply, status, round(time.monotonic() - began, 3), counter.usage, self._prompt
         )
 
-    def _ask(self, case: Case, counter: UsageCounter) -> JudgeReply | None:
+    def _ask(self, case: Case, counter: UsageCounter) -> Mapping[str, Any]:
         predict = dspy.Predict(JudgeAttempt)
         predict.demos = list(DEMONSTRATIONS)
         adapter = dspy.ChatAdapter(use_json_adapter_fallback=False)
         with dspy.context(lm=self._lm, adapter=adapter, callbacks=[counter]):
             try:
-                prediction = predict(**inputs_of(case))
+                return dict(predict(**inputs_of(case)))
             except AdapterParseError as error:
                 # A small model leaves fields out; its yes or no may still be there.
-                return read_reply(str(error.lm_response))
+                parts = _FIELD.split(str(error.lm_response))
+                return dict(zip(parts[1::2], parts[2::2], strict=False))
             except Exception as error:
                 failure = lm_failure(error)
                 if failure is None or failure is error:
                     raise
                 raise failure from error
-        return read_reply(dict(prediction))
 
 
 class JudgeAttempt(dspy.Signature):  # type: ignore[misc]
@@ -176,9 +166,9 @@ DEMONSTRATIONS = tuple(
 
 
 class JudgeReply(NamedTuple):
-    """A judge's parsed reply."""
+    """A judge's parsed reply; None for success if it says neither yes nor no."""
 
-    success: bool
+    success: bool | None
     confidence: float
     reason: str
     checked: tuple[str, ...]
@@ -186,35 +176,40 @@ class JudgeReply(NamedTuple):
 
 def inputs_of(case: Case) -> dict[str, str]:
     """Return the inputs of `JudgeAttempt` for a case, each of bounded length."""
-    ran = case.executed[-MAX_OTHERS:]
-    lines = [
-        f"{_cut(' '.join(_bounded(query.query).split()), MAX_OTHER_CHARS)}\n"
-        + "\n".join([f"gave {query.n:.0f}" + (", such as:" if query.rows else ""), *query.rows])
-        for query in ran
-    ]
+    lines = []
+    for other in case.executed[-MAX_OTHERS:]:
+        text = " ".join(with_short_strings(other.query, MAX_STRING_CHARS).split())
+        gave = f"gave {other.n:.0f}" + (", such as:" if other.rows else "")
+        lines += [_cut(text, MAX_OTHER_CHARS), gave, *other.rows]
+    result = f"none: {case.failure}"
+    if case.result is not None:
+        n, names = case.result.n, " ".join(f"?{name}" for name in case.result.variables)
+        head = f"{n or 'no'} {'row' if n == 1 else 'rows'}; columns: {names}"
+        rows = (shown_row(row, case.prefixes) for row in case.result.rows[:MAX_ROWS])
+        result = "\n".join([head, *rows])
     inputs = {
         "question": " ".join(case.question.split()),
         "names": "\n".join(case.names) or "none",
         "tried": "\n".join(lines) or "none",
-        "query": _cut(_bounded(case.query), MAX_QUERY_CHARS),
-        "result": _result(case),
+        "query": _cut(with_short_strings(case.query, MAX_STRING_CHARS), MAX_QUERY_CHARS),
+        "result": result,
     }
     # A cell that looks like the head of a field could begin a field of its own, a verdict even.
     return {name: _MARKER.sub("[ [ ##", text) for name, text in inputs.items()}
 
 
-def read_reply(fields: Mapping[str, Any] | str) -> JudgeReply | None:
-    """Read a judge's reply; None if it does not say yes or no."""
-    said = _sections(fields) if isinstance(fields, str) else fields
-    verdict = _YES_OR_NO.match(str(said.get("success") or ""))
+def read_reply(fields: Mapping[str, Any]) -> JudgeReply:
+    """Read the fields of a judge's reply."""
+    said = {name: str(fields.get(name) or "") for name in JudgeAttempt.output_fields}
+    verdict = _YES_OR_NO.match(said["success"])
     if verdict is None:
-        return None
-    parts = re.split(r"[;\n]+", str(said.get("checked") or ""))
+        return JudgeReply(None, 0.0, "the reply says neither yes nor no", ())
+    parts = (" ".join(p.split()).strip(" -*") for p in re.split(r"[;\n]+", said["checked"]))
     return JudgeReply(
         success=verdict[1].lower() in ("yes", "true", "right", "correct"),
-        confidence=_confidence(str(said.get("confidence") or "")),
-        reason=" ".join(str(said.get("reason") or "").split()),
-        checked=tuple(part for part in (" ".join(p.split()).strip(" -*") for p in parts) if part),
+        confidence=_confidence(said["confidence"]),
+        reason=" ".join(said["reason"].split()),
+        checked=tuple(part for part in parts if part),
     )
 
 
@@ -224,9 +219,8 @@ def _confidence(said: str) -> float:
     if found is None:
         return 0.5
     number = float(found[1].replace(",", "."))
-    if found[2] and int(found[2]):
-        return min(1.0, number / int(found[2]))
-    return min(1.0, number / 100 if number > 1 else number)
+    of = int(found[2] or 0) or (100 if number > 1 else 1)
+    return min(1.0, number / of)
 
 
 def prompt_hash() -> str:
@@ -235,27 +229,6 @@ def prompt_hash() -> str:
     empty = dict.fromkeys(JudgeAttempt.input_fields, "")
     messages = adapter.format(JudgeAttempt, list(DEMONSTRATIONS), empty)
     return hashlib.sha256(repr(messages).encode()).hexdigest()[:16]
-
-
-def _sections(reply: str) -> dict[str, str]:
-    """Return the fields of an incomplete reply."""
-    parts = _FIELD.split(reply)
-    return {name: text.strip() for name, text in zip(parts[1::2], parts[2::2], strict=False)}
-
-
-def _result(case: Case) -> str:
-    if case.result is None:
-        return f"none: {case.failure}"
-    names = " ".join(f"?{name}" for name in case.result.variables)
-    n = case.result.n
-    head = f"{n or 'no'} {'row' if n == 1 else 'rows'}; columns: {names}"
-    return "\n".join(
-        [head, *(shown_row(row, case.prefixes) for row in case.result.rows[:MAX_ROWS])]
-    )
-
-
-def _bounded(query: str) -> str:
-    return with_short_strings(query, MAX_STRING_CHARS)
 
 
 def _cut(text: str, most: int) -> str:

@@ -140,7 +140,7 @@ def _parses(query: str) -> bool:
     begin = begins_update(tokens)
     try:
         if begin is None:
-            return complaint_of(plain, outline(plain)) is None
+            return complaint_of(outline(plain)) is None
         check_nesting(tokens)
     except QueryError:
         return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import logging
 import sqlite3
 import threading
@@ -10,16 +11,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, replace
 from pathlib import Path
-from types import TracebackType
 from typing import NamedTuple
 
 import numpy as np
 
 from reasoningbank.errors import ReasoningBankError, RecordError, UsageError
-from reasoningbank.memory.history import Change, undo
+from reasoningbank.memory.history import Action, Change, undo
 from reasoningbank.memory.item import Counters, ItemStatus, MemoryItem
 from reasoningbank.memory.snapshot import Snapshot
-from reasoningbank.memory.store import BankOperation, Store
+from reasoningbank.memory.store import Store
 from reasoningbank.retrieval import (
     WEIGHTS,
     Embedder,
@@ -79,10 +79,9 @@ class MemoryBank:
         """
         bank = cls(path, embedder)
         try:
-            with bank._changing(f"snapshot {snapshot.hash}") as operation:
+            with bank._store.changing(f"snapshot {snapshot.hash}") as operation:
                 if bank._store.ids():
-                    hint = "add the items, or name a new file"
-                    what = "already holds items"
+                    what, hint = "already holds items", "add the items, or name a new file"
                     raise UsageError(what, where=str(path), hint=hint, code="bank-not-empty")
                 for item in snapshot.items:
                     operation.change("add", None, item)
@@ -94,12 +93,7 @@ class MemoryBank:
     def __enter__(self) -> MemoryBank:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -113,7 +107,7 @@ class MemoryBank:
         retired item does not come back by being learned again.
         """
         given = list(items)
-        with self._changing(reason) as operation:
+        with self._store.changing(reason) as operation:
             for item in given:
                 before = self._store.item(item.id)
                 if before is None:
@@ -135,9 +129,9 @@ class MemoryBank:
             found = self._store.ids(wanted) if wanted and item is None else []
             if len(found) == 1:
                 item = self._store.item(found[0])
-            every = self._store.ids() if item is None else []
-        if item is not None:
-            return item
+            if item is not None:
+                return item
+            every = self._store.ids()
         if found:
             named = ", ".join(found[:5]) + (" …" if len(found) > 5 else "")
             raise UsageError(
@@ -148,14 +142,19 @@ class MemoryBank:
             )
         near = difflib.get_close_matches(wanted, every, n=3, cutoff=0.75)
         hint = "the list of the items shows their ids" if every else "the bank is empty"
-        if near:
-            hint = f"did you mean {', '.join(near)}?"
-        what = f"there is no memory item {item_id!r}"
-        raise UsageError(what, hint=hint, code="unknown-item", item=item_id, near=near)
+        raise UsageError(
+            f"there is no memory item {item_id!r}",
+            hint=f"did you mean {', '.join(near)}?" if near else hint,
+            code="unknown-item",
+            item=item_id,
+            near=near,
+        )
 
     def items(self, *, status: ItemStatus | None = "active") -> list[MemoryItem]:
         """Return the items of a status, or all if None, by id."""
-        return self._store.items(status)
+        query = "SELECT item FROM items WHERE status = ? OR ? IS NULL ORDER BY id"
+        rows = self._store.rows(query, status, status)
+        return [self._store.parsed(text) for (text,) in rows]
 
     def match(
         self,
@@ -173,9 +172,7 @@ class MemoryBank:
             keep: Selects the items that may be returned.
             weights: Dense and lexical weight; only their ratio matters.
         """
-        if not query.strip() or k < 1:
-            return []
-        return self._index.match(query, k, weights, keep)
+        return self._index.match(query, k, weights, keep) if query.strip() and k > 0 else []
 
     def replace(
         self, old: Sequence[str], new: MemoryItem, *, reason: str, made_by: str = ""
@@ -189,20 +186,21 @@ class MemoryBank:
         Raises:
             UsageError: If an old item does not exist, or the new one is not active.
         """
-        with self._changing(reason, made_by) as operation:
+        with self._store.changing(reason, made_by=made_by) as operation:
             replaced = [self.get(item_id) for item_id in old]
             others = [item for item in replaced if item.id != new.id]
             before = self._store.item(new.id)
             after = new if before is None or before in replaced else _merged(before, new)
             if others and after.status != "active":
-                what = f"is {after.status}, so it cannot replace others"
-                where = f"item {new.id}"
-                hint = "restore it first"
-                raise UsageError(what, where=where, hint=hint, code="inactive-item", item=new.id)
-            if before is None:
-                operation.change("add", None, after)
-            else:
-                operation.change("replace" if before in replaced else "merge", before, after)
+                raise UsageError(
+                    f"is {after.status}, so it cannot replace others",
+                    where=f"item {new.id}",
+                    hint="restore it first",
+                    code="inactive-item",
+                    item=new.id,
+                )
+            action: Action = "replace" if before in replaced else "merge"
+            operation.change("add" if before is None else action, before, after)
             for item in others:
                 gone = replace(item, status="superseded", superseded_by=new.id)
                 operation.change("supersede", item, gone)
@@ -211,13 +209,13 @@ class MemoryBank:
 
     def retire(self, item_id: str, *, reason: str, made_by: str = "") -> None:
         """Exclude an item from retrieval."""
-        with self._changing(reason, made_by) as operation:
+        with self._store.changing(reason, made_by=made_by) as operation:
             item = self.get(item_id)
             operation.change("retire", item, replace(item, status="retired"))
 
     def restore(self, item_id: str, *, reason: str, made_by: str = "") -> None:
         """Make a retired or superseded item active again."""
-        with self._changing(reason, made_by) as operation:
+        with self._store.changing(reason, made_by=made_by) as operation:
             item = self.get(item_id)
             operation.change("restore", item, replace(item, status="active", superseded_by=""))
 
@@ -227,9 +225,8 @@ class MemoryBank:
         Raises:
             UsageError: If one of them does not exist; then none is changed.
         """
-        with self._changing(reason) as operation:
-            for item_id in item_ids:
-                item = self.get(item_id)
+        with self._store.changing(reason) as operation:
+            for item in map(self.get, item_ids):
                 operation.change("count", item, replace(item, counters=item.counters + counters))
 
     @contextmanager
@@ -267,9 +264,9 @@ class MemoryBank:
         """
         with self._store.reading():
             if item_id is None:
-                return self._store.changes("number > ?", (since,))
-            found = self._store.changes("item_id = ?", (item_id.strip().lower(),))
-            found = found or self._store.changes("item_id = ?", (self.get(item_id).id,))
+                return self._store.changes("number > ?", since)
+            found = self._store.changes("item_id = ?", item_id.strip().lower())
+            found = found or self._store.changes("item_id = ?", self.get(item_id).id)
             return [change for change in found if change.number > since]
 
     def reinstated_by(self, item_id: str) -> Change | None:
@@ -289,19 +286,11 @@ class MemoryBank:
             UsageError: If there is no such change, it was undone already, or a later change
                 conflicts.
         """
-        with self._store.writing():
-            return undo(self._store, number)
+        return undo(self._store, number)
 
     def snapshot(self) -> Snapshot:
         """Return all items of the bank, of every status."""
         return Snapshot.of(self.items(status=None))
-
-    @contextmanager
-    def _changing(self, reason: str, made_by: str = "") -> Iterator[BankOperation]:
-        with self._store.writing():
-            operation = self._store.operation(reason, made_by=made_by)
-            yield operation
-            operation.finish()
 
     def _embed(self) -> None:
         if self._store.in_transaction:
@@ -334,30 +323,29 @@ class Imported(NamedTuple):
 
 def import_items(bank: MemoryBank, items: Iterable[MemoryItem], *, reason: str) -> Imported:
     """Import items of another bank, all or none, as one change. Importing is idempotent."""
-    given = list(items)
     added: list[str] = []
     merged: list[str] = []
     same: list[str] = []
     changed: list[MemoryItem] = []
+    items = list(items)  # before the bank is locked
     with bank.holding():
         held = {item.id: item for item in bank.items(status=None)}
-        for item in given:
+        for item in items:
             mine = held.get(item.id)
-            further = item if mine is None else _further(mine, item)
-            (added if mine is None else merged if further is not None else same).append(item.id)
-            if further is not None:
-                changed.append(further)
+            if mine is None:
+                added.append(item.id)
+                changed.append(item)
+                continue
+            # Two states of one item with common experiences share the trials of the lower count.
+            known, given = set(mine.origins), set(item.origins)
+            counters = item.counters - mine.counters if known & given else item.counters
+            if given <= known and counters == Counters():
+                same.append(item.id)
+            else:
+                merged.append(item.id)
+                changed.append(replace(item, tags=mine.tags, counters=counters))
         bank.add(changed, reason=reason)
     return Imported(tuple(added), tuple(merged), tuple(same))
-
-
-def _further(mine: MemoryItem, other: MemoryItem) -> MemoryItem | None:
-    """Return what another state of an item adds to it, for `add`; None for nothing."""
-    common = set(mine.origins) & set(other.origins)
-    counters = other.counters - mine.counters if common else other.counters
-    if set(other.origins) <= set(mine.origins) and counters == Counters():
-        return None
-    return replace(other, tags=mine.tags, counters=counters)
 
 
 # -- retrieval ---------------------------------------------------------------------------
@@ -424,16 +412,12 @@ class BankIndex:
         while True:
             with self._lock, self._store.reading() as database:
                 if self._follow(database, embedder):
-                    found: list[tuple[MemoryItem, Match]] = []
                     scores = self._store.words.scores(query)
                     cosines = self._table.cosines(vector)
-                    for match in best_first(self._ids, cosines, scores, weights):
-                        item = self._store.item(match.id)
-                        if item is not None and (keep is None or keep(item)):
-                            found.append((item, match))
-                            if len(found) == k:
-                                break
-                    return found
+                    ranked = best_first(self._ids, cosines, scores, weights)
+                    items = ((self._store.item(match.id), match) for match in ranked)
+                    found = ((i, m) for i, m in items if i and (keep is None or keep(i)))
+                    return list(itertools.islice(found, k))
             self.embed()
 
     def _opened(self) -> Embedder:

@@ -97,7 +97,11 @@ class _Consolidation:
         with self._holding():
             superseded = [item for item in self._items.values() if item.status == "superseded"]
             for item in superseded:
-                heir = self._heir(item)
+                heir = item
+                for one in self._line(item)[1:]:
+                    if any(conflict(other, one, self._prefixes) for other in (item, heir)):
+                        break
+                    heir = one
                 further = tuple(one for one in item.origins if one not in heir.origins)
                 if further and heir.status != "retired":
                     heir = replace(heir, evidence=(*heir.evidence, *further))
@@ -108,7 +112,7 @@ class _Consolidation:
                 item = self._items[item.id]
                 if reason := self._uncontradicted(item):
                     self._bank.restore(item.id, reason=_reason(reason), made_by=MADE_BY)
-                    self._record()
+                    self.changes += self._follow()
                     back.append(item.id)
         return frozenset(back)
 
@@ -146,7 +150,7 @@ class _Consolidation:
                 reason = rule.reason(item.counters)
                 if reason and not self._is_reinstated(item):
                     self._bank.retire(item.id, reason=_reason(reason), made_by=MADE_BY)
-                    self._record()
+                    self.changes += self._follow()
 
     def _active(self) -> list[MemoryItem]:
         return [item for item in self._items.values() if item.status == "active"]
@@ -161,23 +165,13 @@ class _Consolidation:
             line[heir.id] = item = heir
         return list(line.values())
 
-    def _heir(self, item: MemoryItem) -> MemoryItem:
-        """Return what an item was merged into in the end; itself if it was contradicted."""
-        heir = item
-        for one in self._line(item)[1:]:
-            if any(conflict(other, one, self._prefixes) for other in (item, heir)):
-                break
-            heir = one
-        return heir
-
     def _uncontradicted(self, item: MemoryItem) -> str:
         """Return why a contradicted item is to be reinstated; empty if it is not."""
         line = self._line(item)
         if len(line) < 2 or not conflict(item, line[1], self._prefixes):
             return ""
-        if any(
-            one.status == "active" and refutation(one, item, self._prefixes) for one in line[1:]
-        ):
+        active = [one for one in line[1:] if one.status == "active"]
+        if any(refutation(one, item, self._prefixes) for one in active):
             return ""
         if line[1].status == "active":
             return f"{line[1].id} no longer has more evidence"
@@ -191,9 +185,6 @@ class _Consolidation:
     def _replace(self, gone: Sequence[str], kept: MemoryItem, reason: str) -> None:
         # An item among those it replaces is rewritten, so no evidence is added twice.
         self._bank.replace([kept.id, *gone], kept, reason=_reason(reason), made_by=MADE_BY)
-        self._record()
-
-    def _record(self) -> None:
         self.changes += self._follow()
 
     @contextmanager

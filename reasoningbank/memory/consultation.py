@@ -87,12 +87,12 @@ class Consultation:
                 self._bank, query, tokens=found.tokens, seed=self._random_seed, **common
             )
         # Record only what the size limit of one result leaves.
-        entries = fit([_entry(one) for one in found.found], least=0)
+        entries = fit([_head(one.item) | {"text": one.text} for one in found.found], least=0)
         shown = found.found[: len(entries)]
         left = [one.item.id for one in found.found[len(entries) :]]
+        left += [item_id for item_id, _ in found.skipped]
         found = replace(found, found=shown, tokens=sum(one.tokens for one in shown))
         self._record(found)
-        left += [item_id for item_id, _ in found.skipped]
         note = f"too long to be shown here, but memory_get(id) shows: {', '.join(left)}"
         return Consulted(tuple(entries), bool(left), note if left else "")
 
@@ -119,9 +119,8 @@ class Consultation:
         if finding is not None:
             self._record(Retrieval(f"id {item.id}", filtered_out=((item.id, finding),)))
             # Without the reason: the agent must not learn which tasks it is evaluated on.
-            raise UsageError(
-                f"the item {brief_repr(item_id)} is not to be shown", code="hidden-item"
-            )
+            what = f"the item {brief_repr(item_id)} is not to be shown"
+            raise UsageError(what, code="hidden-item")
         shown = _whole(item)
         text = "\n".join(_texts(shown))
         one = FoundItem(item, 0.0, text, self._count(text))
@@ -133,9 +132,8 @@ class Consultation:
         self._shown.update(dict.fromkeys(one.item.id for one in found.found))
 
 
-def _entry(one: FoundItem) -> dict[str, Any]:
-    item = one.item
-    return {"id": item.id, "title": item.title, "kind": item.src, "text": one.text}
+def _head(item: MemoryItem) -> dict[str, Any]:
+    return {"id": item.id, "title": item.title, "kind": item.src}
 
 
 def _texts(shown: Any) -> Iterator[str]:
@@ -159,5 +157,4 @@ def _whole(item: MemoryItem) -> dict[str, Any]:
         "hurt": item.counters.hurt,
         "experiences": sum(1 for origin in item.origins if origin.task),
     }
-    head = {"id": item.id, "title": item.title, "kind": item.src}
-    return head | {name: value for name, value in parts.items() if value}
+    return _head(item) | {name: value for name, value in parts.items() if value}

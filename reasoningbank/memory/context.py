@@ -127,19 +127,14 @@ class ContextBuilder:
             retrieval: What was found in memory for it; shown if L2 is enabled.
         """
         layers = dict(self._static)
-        shown: Retrieval | None = None
         if self._schema is not None:
             layers["L1"] = self._schema.about(question, self._budgets.L1)
+        shown: Retrieval | None = None
         if "L2" in self.layers:
             layers["L2"], shown = procedures(retrieval, self._budgets.L2)
         text = _joined([layers[name].text for name in self.layers])
-        return Context(
-            text=text,
-            static=self.static,
-            tokens=count_tokens(text),
-            by_layer={name: layers[name].tokens for name in sorted(self.layers)},
-            retrieval=shown,
-        )
+        by_layer = {name: layers[name].tokens for name in sorted(self.layers)}
+        return Context(text, self.static, count_tokens(text), by_layer, shown)
 
     def fingerprint(self) -> dict[str, str]:
         """Return hashes of what determines the contexts, 16 hexadecimal digits each.
@@ -148,8 +143,8 @@ class ContextBuilder:
         ``guide`` and ``anti_patterns`` of the pack's files, ``budgets`` of the budgets.
         """
         parts = {name: layer.text for name, layer in self._static.items()}
-        files = hints_files(self._pack)
-        parts |= {name: file.read_text(encoding="utf-8") for name, file in files.items()}
+        for name, file in hints_files(self._pack).items():
+            parts[name] = file.read_text(encoding="utf-8")
         parts["budgets"] = str(sorted(asdict(self._budgets).items()))
         hashes = {
             name: hashlib.sha256(text.encode()).hexdigest()[:16] for name, text in parts.items()

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from reasoningbank.memory.item import ABSENT, Counters, MemoryItem, Scope
+from reasoningbank.memory.item import ABSENT, Counters, MemoryItem
 from reasoningbank.sparql.shape import names_in, pattern_key, pattern_names
 
 #: The source that warns of its pattern; every other source has a pattern that works.
@@ -26,23 +26,19 @@ Prefixes = Mapping[str, str] | None
 def evidence_of(item: MemoryItem) -> tuple[int, int, int]:
     """Return certain tasks, all tasks, and tasks helped minus hurt; compared in this order."""
     # Tasks, not attempts: ten rollouts of one task are one experience.
-    origins = [origin for origin in item.origins if origin.task]
-    tasks = {(origin.corpus, origin.task) for origin in origins}
-    certain = {
-        (origin.corpus, origin.task)
-        for origin in origins
-        if origin.judge.split(" and ")[0] == "execution" or item.src in _CERTAIN_SOURCES
-    }
-    return len(certain), len(tasks), item.counters.helped - item.counters.hurt
+    tasks: dict[tuple[str, str], bool] = {}
+    for origin in item.origins:
+        if origin.task:
+            task = (origin.corpus, origin.task)
+            certain = origin.judge.split(" and ")[0] == "execution" or item.src in _CERTAIN_SOURCES
+            tasks[task] = tasks.get(task, False) or certain
+    return sum(tasks.values()), len(tasks), item.counters.helped - item.counters.hurt
 
 
 def by_evidence(item: MemoryItem) -> tuple[int, int, int, bool, str, str]:
     """Return a sort key: more evidence first, then items with turns, then older, then by id."""
     certain, tasks, helped = evidence_of(item)
     return -certain, -tasks, -helped, not item.turns, item.provenance.time, item.id
-
-
-# -- contradictions -----------------------------------------------------------------------
 
 
 class Superseding(NamedTuple):
@@ -72,16 +68,17 @@ def contradictions(items: Sequence[MemoryItem], prefixes: Prefixes = None) -> li
     for item in sorted(items, key=lambda one: places[one.id]):
         if item.id in lost:
             continue
-        rivals = [
-            *patterns.get(pattern_key(item.pattern, prefixes), ()),
-            *(rival for name in _absent(item, prefixes) for rival in users[name]),
-            *(rival for name in _used(item, prefixes) for rival in deniers[name]),
-        ]
-        for rival in sorted(
-            {one.id: one for one in rivals}.values(), key=lambda one: places[one.id]
-        ):
-            reason = refutation(item, rival, prefixes)
-            if reason and rival.id not in lost:
+        rivals = {
+            rival.id: rival
+            for rival in (
+                *patterns.get(pattern_key(item.pattern, prefixes), ()),
+                *(rival for name in _absent(item, prefixes) for rival in users[name]),
+                *(rival for name in _used(item, prefixes) for rival in deniers[name]),
+            )
+            if rival.id not in lost
+        }
+        for rival in sorted(rivals.values(), key=lambda one: places[one.id]):
+            if reason := refutation(item, rival, prefixes):
                 lost[rival.id] = Superseding(rival, item, reason)
     return list(lost.values())
 
@@ -105,15 +102,15 @@ def refutation(one: MemoryItem, other: MemoryItem, prefixes: Prefixes = None) ->
 
 def conflict(one: MemoryItem, other: MemoryItem, prefixes: Prefixes = None) -> str:
     """Return why two items cannot both be right; empty if they can."""
-    if not _share(one.scope, other.scope):
+    scopes = ((one.scope.pack, other.scope.pack), (one.scope.endpoint, other.scope.endpoint))
+    if any(mine and its and mine != its for mine, its in scopes):
         return ""
     for first, second in ((one, other), (other, one)):
         if first.src == _AGAINST:
             continue
-        if second.src == _AGAINST:
-            pattern = pattern_key(first.pattern, prefixes)
-            if pattern and pattern == pattern_key(second.pattern, prefixes):
-                return "one says that a pattern works, the other that it fails"
+        pattern = pattern_key(first.pattern, prefixes)
+        if second.src == _AGAINST and pattern and pattern == pattern_key(second.pattern, prefixes):
+            return "one says that a pattern works, the other that it fails"
         absent = _absent(second, prefixes)
         for name in sorted(_used(first, prefixes) & absent.keys()):
             return f"{absent[name]} was shown not to exist"
@@ -137,15 +134,6 @@ def _absent(item: MemoryItem, prefixes: Prefixes) -> dict[str, str]:
     """Return the names that an item shows not to exist: IRI → as written."""
     written = [tag.removeprefix(ABSENT) for tag in item.tags if tag.startswith(ABSENT)]
     return {name: text for text in written for name in names_in(text, prefixes)}
-
-
-def _share(one: Scope, other: Scope) -> bool:
-    """Return whether two scopes overlap."""
-    pairs = ((one.pack, other.pack), (one.endpoint, other.endpoint))
-    return all(not a or not b or a == b for a, b in pairs)
-
-
-# -- harm ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -175,12 +163,10 @@ class HarmRule:
 
     def reason(self, counters: Counters) -> str:
         """Return why an item with these counters is to be retired; empty if it is not."""
-        if counters.helped + counters.hurt < self.least:
+        hurt, changed = counters.hurt, counters.helped + counters.hurt
+        if changed < self.least or (p := harm_midp(counters)) > self.level:
             return ""
-        p = harm_midp(counters)
-        if p > self.level:
-            return ""
-        return f"hurt {counters.hurt} tasks and helped {counters.helped}, one-sided mid-p {p:.2g}"
+        return f"hurt {hurt} tasks and helped {counters.helped}, one-sided mid-p {p:.2g}"
 
 
 def harm_midp(counters: Counters) -> float:

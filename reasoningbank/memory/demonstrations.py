@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,8 @@ NEAREST = 5
 #: Turns of one demonstration, and characters of a turn's output and reasoning.
 MOST_TURNS = 4
 MOST_OUTPUT_CHARS = 500
+#: Rows that a worked turn looks at.
+MOST_PEEKED = 3
 MOST_REASONING_CHARS = 240
 
 _RUNS = re.compile(r"\bsparql_query\s*\(")
@@ -38,6 +40,7 @@ _REASONING = re.compile(r"\[\[ ## reasoning ## \]\]\s*(.*?)\s*(?=\[\[ ## |\Z)", 
 _SUBMIT = re.compile(r"\bSUBMIT\s*\(")
 #: DSPy's mark of a failed execution, and what Python prints.
 _FAILED = re.compile(r"^\[Error\]|\bTraceback \(most recent|^\w*Error\b", re.MULTILINE)
+_RUNNING = "I write the query that the question asks for, run it and look at its rows."
 _SUBMITTING = "The rows answer the question, so I submit the query that I ran."
 
 
@@ -91,9 +94,37 @@ def shown_demonstration(item: MemoryItem, tokens: int = MOST_TOKENS) -> ShownDem
     return None
 
 
-def shown_demonstrations(items: Iterable[MemoryItem], most: int) -> tuple[ShownDemonstration, ...]:
+#: Returns the turns of an answered question that nobody worked on: a query, peeked at, submitted.
+Work = Callable[[str], tuple[Turn, ...]]
+
+
+def worked_turns(query: str, tools: Mapping[str, Callable[..., Any]]) -> tuple[Turn, ...]:
+    """Return the turns that answer a question whose query is known, with what the tools return.
+
+    Raises:
+        ToolError: If the query fails.
+    """
+    ref = tools["sparql_query"](query)
+    output = f"{ref}\n{tools['sparql_peek'](ref, MOST_PEEKED)}\n"
+    code = f'query = """{query}"""\nref = sparql_query(query)\nprint(ref)\n'
+    code += f"print(sparql_peek(ref, {MOST_PEEKED}))"
+    ran = Turn(_RUNNING, code, _cut(output, MOST_OUTPUT_CHARS))
+    return ran, Turn(_SUBMITTING, "SUBMIT(query)")
+
+
+def with_turns(item: MemoryItem, work: Work | None) -> MemoryItem:
+    """Return an item with worked turns, if it has a question and a query but no turns."""
+    query = item.query or (item.pattern if item.src == "gold" else "")
+    if work is None or item.turns or not item.question or not query:
+        return item
+    return replace(item, turns=work(query))
+
+
+def shown_demonstrations(
+    items: Iterable[MemoryItem], most: int, work: Work | None = None
+) -> tuple[ShownDemonstration, ...]:
     """Return the demonstrations of the first `most` items that have one."""
-    found = (shown_demonstration(item) for item in items)
+    found = (shown_demonstration(with_turns(item, work)) for item in items)
     return tuple(one for one in found if one is not None)[:most]
 
 
@@ -104,6 +135,7 @@ def random_demonstration(
     leakage: LeakageFilter,
     seed: int = 0,
     kinds: frozenset[ItemSource] | None = None,
+    work: Work | None = None,
 ) -> tuple[ShownDemonstration, tuple[tuple[str, Finding], ...]]:
     """Return a random demonstration as a control for `like`, and what the leakage filter removed.
 
@@ -114,7 +146,7 @@ def random_demonstration(
         one
         for item in bank.items()
         if item.id != like.item.id and (kinds is None or item.src in kinds)
-        if (one := shown_demonstration(item)) is not None
+        if (one := shown_demonstration(with_turns(item, work))) is not None
     ]
     order = {
         one.item.id: (shuffle_key(seed, f"{leakage.task} turns {one.item.id}"), one.item.id)

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, get_args
 
 from reasoningbank.corpus import Pack, Task
 from reasoningbank.corpus.splits import SplitName
 from reasoningbank.errors import QueryError, UsageError
-from reasoningbank.memory.contrast import contrast_draft
-from reasoningbank.memory.experience import Distilled, Draft, Experience, Rejected, uncertain
+from reasoningbank.memory.experience import Distilled, Draft, Experience, Rejected
 from reasoningbank.memory.facts import Facts
 from reasoningbank.memory.grounding import Grounding
 from reasoningbank.memory.item import ItemSource, Scope
 from reasoningbank.memory.pitfalls import failure_drafts
-from reasoningbank.memory.skeleton import parsed_skeleton, shortened
-from reasoningbank.memory.success import made_skeleton, success_draft, terms_in, title_of
+from reasoningbank.memory.skeleton import shortened
+from reasoningbank.memory.success import contrast_draft, success_draft, terms_in, title_of
 from reasoningbank.memory.wording import reworded, words_for
 from reasoningbank.schema import Schema
-from reasoningbank.sparql import EndpointConfig, PreparedQuery, Result
-from reasoningbank.sparql.query import prepare
+from reasoningbank.sparql import EndpointConfig, Result
 from reasoningbank.trajectory import Usage
 
 if TYPE_CHECKING:
@@ -58,12 +55,9 @@ class Distiller:
         author: str = "",
         run: Callable[[str], Result] | None = None,
     ) -> None:
-        unknown = sorted(kinds - _ALL)
-        if unknown:
+        for kind in sorted(kinds - _ALL):
             hint = f"use {', '.join(sorted(_ALL))}"
-            raise UsageError(
-                f"unknown kind {unknown[0]!r} of items", hint=hint, code="unknown-source"
-            )
+            raise UsageError(f"unknown kind {kind!r} of items", hint=hint, code="unknown-source")
         languages = pack.languages if pack is not None else ("en",)
         self._facts = Facts(vocabulary, endpoint, run, languages)
         self._grounding = Grounding(self._facts)
@@ -78,9 +72,6 @@ class Distiller:
         Each success gives a strategy and each failure up to two pitfalls; if there are both, a
         contrast follows. What several attempts teach comes once.
 
-        Args:
-            experiences: Judged attempts at one task.
-
         Raises:
             UsageError: If they are of several tasks.
             ModelError: If the model cannot be reached.
@@ -88,18 +79,13 @@ class Distiller:
         if len({experience.task for experience in experiences}) > 1:
             hint = "distil one task at a time"
             raise UsageError("attempts at several tasks", hint=hint, code="several-tasks")
-        drafts = [d for d in self._drafts(experiences) if d is not None]
-        return self._checked([d for d in drafts if _kind(d) in self._kinds])
+        return self._checked(list(self._drafts(experiences)), self._lm)
 
     def from_gold(self, task: Task, split: SplitName | None) -> Distilled:
         """Return the few-shot example of a training task.
 
-        Args:
-            task: The task, with its gold.
-            split: The split that it is in.
-
         Raises:
-            UsageError: If that is not ``train``, or the task has no gold.
+            UsageError: If `split`, which the task is in, is not ``train``, or it has no gold.
         """
         if split != "train":
             raise UsageError(
@@ -109,91 +95,66 @@ class Distiller:
                 code="not-training",
                 split=split,
             )
-        if not task.expected_sparql.strip():
+        gold = task.expected_sparql
+        if not gold.strip():
             raise UsageError("the task has no gold query", where=task.id, code="no-gold")
-        return self._checked([_example(task, self._facts)], words=False)
+        of = Experience(task.id, task.group, task.corpus, task.query, gold, True, "", ran=True)
+        try:
+            query = shortened(gold, self._facts.namespaces)
+        except QueryError as error:
+            return self._checked([of.uncertain("gold", error.code, error.what)])
+        example = Draft(
+            title=title_of(query),
+            description="",
+            content="",
+            src="gold",
+            experience=of,
+            pattern=query,
+            tags=(*terms_in(query, self._facts), *task.features),
+            question=task.query,
+            probe=query,
+            author="gold",
+        )
+        return self._checked([example])
 
-    def _drafts(self, experiences: Sequence[Experience]) -> Iterator[Draft | Rejected | None]:
-        seen: set[str] = set()
-        for experience in experiences:
-            if experience.success:
-                made = success_draft(experience, self._facts)
-                text = made.pattern if isinstance(made, Draft) else made.text
-                if text not in seen:
-                    yield made
-                seen.add(text)
-        for experience in experiences:
+    def _drafts(self, experiences: Sequence[Experience]) -> Iterator[Draft | Rejected]:
+        if "success" in self._kinds:
+            successes = (success_draft(one, self._facts) for one in experiences if one.success)
+            once: dict[str, Draft | Rejected] = {}
+            for made in successes:
+                once.setdefault(made.pattern if isinstance(made, Draft) else made.text, made)
+            yield from once.values()
+        for experience in experiences if "failure" in self._kinds else ():
             if not experience.success:
                 drafts = failure_drafts(experience, self._facts)
                 yield from drafts
                 if not drafts:
-                    yield uncertain(
-                        experience, "failure", "unknown-cause", "its mistake is unknown"
-                    )
-        if len(experiences) > 1:
+                    why = "its mistake is unknown"
+                    yield experience.uncertain("failure", "unknown-cause", why)
+        if "contrast" in self._kinds:
             # The strategy of the same task already has the skeleton.
-            yield contrast_draft(experiences, self._facts, skeleton="success" not in self._kinds)
+            skeleton = "success" not in self._kinds
+            contrast = contrast_draft(experiences, self._facts, skeleton=skeleton)
+            if contrast is not None:
+                yield contrast
 
-    def _checked(self, drafts: Sequence[Draft | Rejected], *, words: bool = True) -> Distilled:
+    def _checked(
+        self, drafts: Sequence[Draft | Rejected], lm: dspy.BaseLM | None = None
+    ) -> Distilled:
         rejected = [draft for draft in drafts if isinstance(draft, Rejected)]
         kept: list[Draft] = []
         for draft in drafts:
-            if isinstance(draft, Rejected):
-                continue
-            findings = self._grounding.findings(draft, self._parsed(draft))
-            if findings:
-                rejected.append(draft.rejected(findings))
-            else:
-                kept.append(draft)
+            if isinstance(draft, Draft):
+                findings = self._grounding.findings(draft)
+                if findings:
+                    rejected.append(draft.rejected(findings))
+                else:
+                    kept.append(draft)
         usage = Usage()
-        if words and kept and self._lm is not None:
+        if kept and lm is not None:
             # The first is the most valuable: a success if there was one.
-            said = words_for(self._lm, kept[0])
-            usage = said.usage
-            kept[0] = reworded(kept[0], said, self._author, self._grounding.of_text)
-        return Distilled.of((draft.item(self._scope) for draft in kept), rejected, usage)
-
-    def _parsed(self, draft: Draft) -> PreparedQuery | QueryError | None:
-        """Return a draft's skeleton, parsed with its slots filled."""
-        if not draft.pattern:
-            return None
-        try:
-            if draft.src == "gold":
-                return prepare(draft.pattern, prefixes=self._facts.namespaces)
-            skeleton = made_skeleton(draft.experience.sparql or "", self._facts)
-            return parsed_skeleton(replace(skeleton, text=draft.pattern), self._facts.namespaces)
-        except QueryError as error:
-            return error
-
-
-def _example(task: Task, facts: Facts) -> Draft | Rejected:
-    """Return a training task's question and gold query as a draft."""
-    experience = Experience(
-        task=task.id,
-        group=task.group,
-        corpus=task.corpus,
-        question=task.query,
-        sparql=task.expected_sparql,
-        success=True,
-        judge="",
-        ran=True,
-    )
-    try:
-        query = shortened(task.expected_sparql, facts.namespaces)
-    except QueryError as error:
-        return uncertain(experience, "gold", error.code, error.what)
-    return Draft(
-        title=title_of(query),
-        description="",
-        content="",
-        src="gold",
-        experience=experience,
-        pattern=query,
-        tags=(*terms_in(query, facts), *task.features),
-        question=task.query,
-        author="gold",
-    )
-
-
-def _kind(draft: Draft | Rejected) -> ItemSource:
-    return draft.src if isinstance(draft, Draft) else draft.kind
+            words, usage = words_for(lm, kept[0])
+            kept[0] = reworded(kept[0], words, self._author, self._grounding.of_text)
+        items = [draft.item(self._scope) for draft in kept]
+        once = {item.id: item for item in items}
+        return Distilled(tuple(once.values()), tuple(rejected), usage)

@@ -45,7 +45,7 @@ class DuplicateMerge(NamedTuple):
 
 @dataclass(frozen=True)
 class DuplicateRule:
-    """When two items are duplicates."""
+    """When two items are duplicates; those of which `stays` holds are not merged into others."""
 
     similarity: Similarity
     near: float = NEAR
@@ -53,16 +53,14 @@ class DuplicateRule:
     stays: Callable[[MemoryItem], bool] = lambda item: False
 
     def matches(self, item: MemoryItem, others: Iterable[MemoryItem]) -> dict[str, str]:
-        """Return the ids of an item's duplicates with the reasons."""
-        kind, names = self.kind(item), self._names(item)
+        """Return the ids of an item's duplicates, among others of its kind, with the reasons."""
+        names, said = self._names(item), item.content.split()
         found: dict[str, str] = {}
         in_doubt = []
         for other in others:
-            if other.id == item.id or self.kind(other) != kind:
-                continue
-            if kind[-1] and item.src in _PATTERN_IS_ALL:
+            if self._is_pattern(item):
                 found[other.id] = "the same pattern"
-            elif item.content.strip() and item.content.split() == other.content.split():
+            elif said and said == other.content.split():
                 found[other.id] = "the same content"
             elif self._names(other) == names:
                 in_doubt.append(other)
@@ -79,10 +77,13 @@ class DuplicateRule:
     def buckets(self, item: MemoryItem) -> list[Hashable]:
         """Return keys of which an item and each of its duplicates have one in common."""
         kind = self.kind(item)
-        if kind[-1] and item.src in _PATTERN_IS_ALL:
+        if self._is_pattern(item):
             return [kind]
         said = tuple(item.content.split())
         return [(kind, self._names(item)), *([(kind, said)] if said else ())]
+
+    def _is_pattern(self, item: MemoryItem) -> bool:
+        return item.src in _PATTERN_IS_ALL and bool(pattern_key(item.pattern, self.prefixes))
 
     def _names(self, item: MemoryItem) -> frozenset[str]:
         return names_in("\n".join((item.title, item.description, item.content)), self.prefixes)
@@ -92,24 +93,23 @@ def duplicates(
     items: Sequence[MemoryItem], rule: DuplicateRule, new: Iterable[str] | None = None
 ) -> list[DuplicateMerge]:
     """Find what to merge, so that no two remaining items are duplicates."""
-    chosen = frozenset(new) if new is not None else None
     alive = {item.id: item for item in items}
-    order = {item_id: at for at, item_id in enumerate(alive)}
-    together: dict[Hashable, list[str]] = defaultdict(list)
-    asked = {rule.kind(item) for item in items if chosen is None or item.id in chosen}
+    chosen = alive.keys() if new is None else frozenset(new)
+    asked = {rule.kind(item) for item in items if item.id in chosen}
     buckets = {item.id: rule.buckets(item) for item in items if rule.kind(item) in asked}
+    together: dict[Hashable, set[str]] = defaultdict(set)
     for item_id, its in buckets.items():
         for bucket in its:
-            together[bucket].append(item_id)
+            together[bucket].add(item_id)
     merges = []
     for item in sorted(items, key=by_evidence):
-        if item.id not in alive or (chosen is not None and item.id not in chosen):
+        if item.id not in alive or item.id not in chosen:
             continue
-        near = {one for bucket in buckets[item.id] for one in together[bucket] if one in alive}
-        found = rule.matches(item, [alive[one] for one in sorted(near, key=order.__getitem__)])
+        near = set().union(*(together[bucket] for bucket in buckets[item.id])) - {item.id}
+        found = rule.matches(item, [one for one in alive.values() if one.id in near])
         if not found:
             continue
-        best, *_ = sorted((item, *(alive[one] for one in found)), key=by_evidence)
+        best = min((item, *(alive[one] for one in found)), key=by_evidence)
         # Similarity is not transitive: a duplicate of the item need not be one of the best.
         gone = [alive[one] for one in found] if best.id == item.id else [item]
         gone = [one for one in gone if not rule.stays(one)]
@@ -118,12 +118,12 @@ def duplicates(
         for one in gone:
             del alive[one.id]
         reasons = tuple(found[one.id if best.id == item.id else best.id] for one in gone)
-        alive[best.id] = merged(best, gone)
+        alive[best.id] = _merged_into(best, gone)
         merges.append(DuplicateMerge(alive[best.id], tuple(gone), reasons))
     return merges
 
 
-def merged(kept: MemoryItem, gone: Iterable[MemoryItem]) -> MemoryItem:
+def _merged_into(kept: MemoryItem, gone: Iterable[MemoryItem]) -> MemoryItem:
     """Return an item with the evidence, counts and tags of others; its id stays."""
     # Duplicates were mostly shown to the same trials, so the larger of two counts is certain, and
     # their sum is not.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from reasoningbank.findings import Finding
@@ -17,10 +17,7 @@ class Experience:
     """One judged attempt at a task, without the gold.
 
     Attributes:
-        task: Id of the task.
-        group: The task's group.
-        corpus: Name of the task's pack or folder.
-        question: The question.
+        task: Id of the task; `group` and `corpus` are the task's.
         sparql: The submitted query; None if there was none.
         success: Whether the judge in use accepts it.
         judge: That judge, e.g. ``execution`` or ``lm:local``.
@@ -56,10 +53,21 @@ class Experience:
         """Return the execution judge's finding with this code, if any."""
         return next((one for one in self.findings if one.code == code), None)
 
+    def uncertain(self, kind: ItemSource, code: str, reason: str) -> Rejected:
+        """Return the attempt as one that teaches nothing certain."""
+        return Rejected(self.question[:TITLE_CHARS], reason, kind, self.sparql or "", code)
+
 
 @dataclass(frozen=True)
 class Draft:
-    """An item before it is checked; most fields are those of `MemoryItem`."""
+    """An item before it is checked.
+
+    Attributes:
+        denied: Names that it says do not exist.
+        constants: Values of its own question, which are no answers.
+        slots: A line with the values of the slots.
+        probe: The pattern as a query that parses, with values in its slots.
+    """
 
     title: str
     description: str
@@ -74,22 +82,18 @@ class Draft:
     query: str = ""
     turns: tuple[Turn, ...] = ()
     slots: str = ""
+    probe: str = ""
     author: str = "rules"
-
-    @property
-    def prose(self) -> str:
-        """Title, description and content."""
-        return "\n".join((self.title, self.description, self.content))
 
     def item(self, scope: Scope) -> MemoryItem:
         """Return the item."""
         of = self.experience
         return MemoryItem(
-            title=self.title,
-            description=self.description,
-            content=self.content,
-            src=self.src,
-            pattern=self.pattern,
+            self.title,
+            self.description,
+            self.content,
+            self.src,
+            self.pattern,
             # Consolidation uses them against advice to use these names.
             tags=(*self.tags, *(ABSENT + name for name in sorted(self.denied))),
             scope=scope,
@@ -103,7 +107,7 @@ class Draft:
 
     def rejected(self, findings: Sequence[Finding]) -> Rejected:
         """Return the draft as one that is not stored, with the first reasons."""
-        text = "\n".join(part for part in (self.description, self.content, self.pattern) if part)
+        text = "\n".join(filter(None, (self.description, self.content, self.pattern)))
         reason = "; ".join(map(str, findings[:2]))
         return Rejected(self.title, reason, self.src, text, findings[0].code)
 
@@ -127,24 +131,7 @@ class Distilled:
     rejected: tuple[Rejected, ...] = ()
     usage: Usage = field(default_factory=Usage)
 
-    @classmethod
-    def of(
-        cls,
-        items: Iterable[MemoryItem],
-        rejected: Iterable[Rejected] = (),
-        usage: Usage | None = None,
-    ) -> Distilled:
-        """Return the result with equal items once."""
-        once = {item.id: item for item in items}
-        return cls(tuple(once.values()), tuple(rejected), usage or Usage())
-
 
 def shortened_title(title: str, most: int = TITLE_CHARS) -> str:
     """Return a title, cut if it is too long."""
     return title if len(title) <= most else f"{title[: most - 1]}…"
-
-
-def uncertain(experience: Experience, kind: ItemSource, code: str, reason: str) -> Rejected:
-    """Return an attempt that teaches nothing certain."""
-    title = experience.question[:TITLE_CHARS]
-    return Rejected(title, reason, kind, experience.sparql or "", code)

@@ -8,7 +8,7 @@ from functools import cached_property
 from pyoxigraph import Literal, NamedNode
 
 from reasoningbank.errors import EndpointError, QueryError
-from reasoningbank.schema import Schema, namespace_of, probe_run
+from reasoningbank.schema import NamedTerm, Schema, namespace_of, probe_run
 from reasoningbank.sparql import (
     STANDARD_PREFIXES,
     BooleanResult,
@@ -21,6 +21,7 @@ from reasoningbank.sparql import (
     string_literal,
 )
 from reasoningbank.sparql.terms import absolute
+from reasoningbank.sparql.tokens import tokenize
 
 #: Texts of a resource that are compared with a question.
 _MOST_TEXTS = 50
@@ -29,14 +30,12 @@ _LEAST_CHARS = 3
 #: Classes that say nothing about a resource.
 _VAGUE = frozenset(
     STANDARD_PREFIXES[prefix] + name
-    for prefix, name in (
-        ("owl", "Thing"),
-        ("owl", "Class"),
-        ("owl", "NamedIndividual"),
-        ("rdfs", "Class"),
-        ("rdfs", "Resource"),
-        ("skos", "Concept"),
+    for prefix, names in (
+        ("owl", ("Thing", "Class", "NamedIndividual")),
+        ("rdfs", ("Class", "Resource")),
+        ("skos", ("Concept",)),
     )
+    for name in names
 )
 
 
@@ -54,6 +53,9 @@ class Facts:
         self.endpoint = endpoint
         self.namespaces: Mapping[str, str] = endpoint.namespaces
         self._given = run
+        known = (*vocabulary.classes, *vocabulary.properties)
+        #: The namespaces of classes and properties.
+        self.homes = frozenset(namespace_of(name) for name in known)
         self._languages = tuple(languages)
         self._answers: dict[str, Result | None] = {}
 
@@ -62,15 +64,18 @@ class Facts:
         """Sends queries; by default to the endpoint, within 3 s."""
         return self._given or probe_run(self.endpoint)
 
-    @cached_property
-    def homes(self) -> frozenset[str]:
-        """The namespaces of classes and properties."""
-        known = (*self.vocabulary.classes, *self.vocabulary.properties)
-        return frozenset(namespace_of(name) for name in known)
-
     def iri_of(self, written: str) -> str | None:
         """Return the IRI of a name; None for other terms and unknown prefixes."""
         return absolute(written, self.namespaces)
+
+    def names(self, query: str) -> dict[str, str]:
+        """Return the names in a query, as written, and their IRIs."""
+        written = (token.text for token in tokenize(query) if token.kind in ("iri", "name"))
+        return {text: name for text in written if (name := self.iri_of(text)) is not None}
+
+    def property_of(self, written: str) -> NamedTerm | None:
+        """Return the property of a name, if it is one."""
+        return self.vocabulary.properties.get(self.iri_of(written) or "")
 
     def show(self, name: str) -> str:
         """Return an IRI as agents write it."""
@@ -83,9 +88,9 @@ class Facts:
     def has_data(self, name: str) -> bool:
         """Return whether a class or property is known to have instances or uses."""
         term = self.vocabulary.term(name)
-        if term is None:
-            return False
-        return term.in_data or not self.vocabulary.complete or bool(self.vocabulary.below(name))
+        return term is not None and (
+            term.in_data or not self.vocabulary.complete or bool(self.vocabulary.below(name))
+        )
 
     def exists(self, name: str) -> bool | None:
         """Return whether an IRI occurs in the data; None if unknown."""

@@ -20,7 +20,7 @@ from reasoningbank.memory.skeleton import slot_names
 from reasoningbank.schema import namespace_of
 from reasoningbank.schema.names import used_names
 from reasoningbank.sparql import EndpointConfig
-from reasoningbank.sparql.query import PreparedQuery
+from reasoningbank.sparql.query import prepare
 from reasoningbank.sparql.tokens import tokenize
 from reasoningbank.sparql.tree import outline, read_query
 
@@ -38,22 +38,39 @@ class Grounding:
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
 
-    def findings(self, draft: Draft, parsed: PreparedQuery | QueryError | None) -> list[Finding]:
+    def findings(self, draft: Draft) -> list[Finding]:
         """Return what is wrong with a draft; nothing if it may be stored."""
-        found = [*_bounds(draft), *self._of_pattern(draft, parsed)]
-        found += self.of_text(draft, draft.prose)
-        said = _plain(draft.description + draft.content)
-        if not draft.pattern and said == _plain(draft.experience.question):
+        found: list[Finding] = []
+        if not draft.title.strip():
+            found.append(Finding("no-title", "it has no title"))
+        if not draft.content.strip() and not draft.pattern.strip():
+            found.append(Finding("empty-item", "it says nothing"))
+        for part, most in MOST_CHARS.items():
+            length = len(getattr(draft, part))
+            if length > most:
+                what = f"its {part} has {length:,} characters, more than {most:,}"
+                found.append(Finding("too-long", what, fields={"part": part, "chars": length}))
+        found += self._of_pattern(draft.probe)
+        found += self.of_text(draft, f"{draft.title}\n{draft.description}\n{draft.content}")
+        if not draft.pattern and _same_words(
+            draft.description + draft.content, draft.experience.question
+        ):
             found.append(Finding("only-question", "it says nothing but the question"))
         turns = "\n".join(f"{t.reasoning}\n{t.code}\n{t.output}" for t in draft.turns)
-        kept = "\n".join((draft.pattern, draft.question, draft.query, turns))
-        found += self._secrets(kept)
+        found += self._secrets(f"{draft.pattern}\n{draft.question}\n{draft.query}\n{turns}")
         return list(dict.fromkeys(found))
 
     def of_text(self, draft: Draft, text: str) -> list[Finding]:
         """Return what is wrong with a text that is to be part of a draft."""
-        found = [*self._names(draft, text)]
-        if answer := answer_in(text, draft.experience, draft.constants):
+        found = []
+        for sentence in _SENTENCE.split(text):
+            negated = False
+            for kind, word in _words(sentence):
+                if kind == "word":
+                    negated = negated or word.casefold() in _NEGATIONS
+                elif finding := self._name(draft, word, negated=negated):
+                    found.append(finding)
+        if answer := _answer_in(text, draft.experience, draft.constants):
             what = f"gives away what the attempt found: {answer!r:.60}"
             found.append(Finding("answer", what, fields={"value": answer}))
         found += self._secrets(text)
@@ -62,15 +79,12 @@ class Grounding:
             found.append(Finding("unknown-slot", what, fields={"name": name}))
         return found
 
-    def _of_pattern(
-        self, draft: Draft, parsed: PreparedQuery | QueryError | None
-    ) -> Iterator[Finding]:
-        if parsed is None:
+    def _of_pattern(self, probe: str) -> Iterator[Finding]:
+        if not probe:
             return
         try:
-            if isinstance(parsed, QueryError):
-                raise parsed
-            used = used_names(read_query(parsed.text))
+            prepared = prepare(probe, prefixes=self._facts.namespaces)
+            used = used_names(read_query(prepared.text))
         except QueryError as error:
             yield Finding("bad-skeleton", f"its skeleton does not parse: {error.what}")
             return
@@ -90,15 +104,6 @@ class Grounding:
             elif name.role == "class" and is_property:
                 yield Finding("wrong-role", f"{what}, which is a property", fields=fields)
 
-    def _names(self, draft: Draft, text: str) -> Iterator[Finding]:
-        for sentence in _SENTENCE.split(text):
-            negated = False
-            for kind, word in _words(sentence):
-                if kind == "word":
-                    negated = negated or word.casefold() in _NEGATIONS
-                elif finding := self._name(draft, word, negated=negated):
-                    yield finding
-
     def _name(self, draft: Draft, written: str, *, negated: bool) -> Finding | None:
         facts, fields = self._facts, {"name": written}
         name = facts.iri_of(written)
@@ -115,44 +120,30 @@ class Grounding:
                 return None
             what = f"names {written}, whose prefix is unknown"
             return Finding("unknown-prefix", what, fields=fields)
-        if name.startswith("urn:") or self._of_service(draft, written):
+        # A name of a right query's SERVICE is of another endpoint.
+        queries = (draft.pattern, draft.experience.sparql or "")
+        of_service = any(written in services_names(query) for query in queries)
+        if name.startswith("urn:") or (draft.experience.success and of_service):
             return None
         exists = facts.exists(name)
+        at_home = namespace_of(name) in facts.homes
         if exists is False:
             kind = "class" if written.partition(":")[2][:1].isupper() else "property"
-            kind = kind if namespace_of(name) in facts.homes else "resource"
+            kind = kind if at_home else "resource"
             what = f"names the {kind} {written}, which the data lack"
             return Finding("unknown-name", what, fields={**fields, "role": kind})
         if exists is None:
             what = f"names {written}, and whether it exists could not be checked"
             return Finding("unchecked-name", what, fields=fields)
         # An individual of the vocabulary, such as a rank or a method, is part of the schema.
-        own = written in draft.constants or namespace_of(name) in facts.homes
-        if not own and not facts.is_term(name):
+        if written not in draft.constants and not at_home and not facts.is_term(name):
             what = f"names {written}, which is not in the question's query: it may be an answer"
             return Finding("foreign-name", what, fields=fields)
         return None
 
-    def _of_service(self, draft: Draft, written: str) -> bool:
-        """Return whether a name occurs in a right query's SERVICE, for another endpoint."""
-        queries = (draft.pattern, draft.experience.sparql or "")
-        return draft.experience.success and any(written in services_names(q) for q in queries)
-
     def _secrets(self, text: str) -> list[Finding]:
         secret = secret_in(text, self._facts.endpoint)
         return [Finding("secret", f"contains {secret}")] if secret else []
-
-
-def _bounds(draft: Draft) -> Iterator[Finding]:
-    if not draft.title.strip():
-        yield Finding("no-title", "it has no title")
-    if not draft.content.strip() and not draft.pattern.strip():
-        yield Finding("empty-item", "it says nothing")
-    for part, most in MOST_CHARS.items():
-        length = len(getattr(draft, part))
-        if length > most:
-            what = f"its {part} has {length:,} characters, more than {most:,}"
-            yield Finding("too-long", what, fields={"part": part, "chars": length})
 
 
 # -- names --------------------------------------------------------------------------------
@@ -176,12 +167,10 @@ def names_in(text: str) -> tuple[str, ...]:
 
 def services_names(query: str) -> frozenset[str]:
     """Return the names in a query's SERVICE clauses, and their addresses."""
-    if not query:
-        return frozenset()
     try:
-        body = outline(query).body
+        body = outline(query).body if query else ()
     except QueryError:
-        return frozenset()
+        body = ()
     found: set[str] = set()
     depth = inside = 0
     waiting = False
@@ -199,8 +188,8 @@ def services_names(query: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def _plain(text: str) -> str:
-    return " ".join(_WORD.findall(text.casefold()))
+def _same_words(one: str, other: str) -> bool:
+    return _WORD.findall(one.casefold()) == _WORD.findall(other.casefold())
 
 
 # -- answers ------------------------------------------------------------------------------
@@ -211,7 +200,7 @@ _LEAST_CHARS = 4
 _SHOW_ROWS = frozenset({"sparql_peek", "sparql_slice"})
 
 
-def answer_in(text: str, experience: Experience, constants: frozenset[str] = frozenset()) -> str:
+def _answer_in(text: str, experience: Experience, constants: frozenset[str]) -> str:
     """Return a value that a text gives away: one in rows that the attempt looked at."""
     trajectory = experience.trajectory
     called = {e.index: e.data.get("tool") for e in trajectory.of("tool_call")}
@@ -242,31 +231,30 @@ def _values(result: Any) -> Iterator[str]:
 
 # -- secrets ------------------------------------------------------------------------------
 
-_SECRETS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("a key", re.compile(r"\b(?:sk|pk|hf|ghp|gho|glpat|xox[abp])[-_][A-Za-z0-9_-]{16,}")),
-    ("a key", re.compile(r"\b(?:AKIA|AIza)[A-Za-z0-9_-]{12,}")),
-    ("a key", re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----")),
-    (
-        "a password",
-        re.compile(
-            r"\b(?:api[_-]?key|passw(?:or)?d|secret|token|authorization)\b\s*[:=]\s*['\"]?\S{4,}",
-            re.IGNORECASE,
-        ),
+#: Kind of secret → its shapes.
+_SECRETS = {
+    "a key": re.compile(
+        r"""\b(?:sk|pk|hf|ghp|gho|glpat|xox[abp])[-_][A-Za-z0-9_-]{16,}
+        | \b(?:AKIA|AIza)[A-Za-z0-9_-]{12,}
+        | -----BEGIN[ ][A-Z ]*PRIVATE[ ]KEY-----""",
+        re.VERBOSE,
     ),
-    ("a password", re.compile(r"\b(?:Bearer|Basic)\s+[A-Za-z0-9+/._=-]{12,}")),
-    ("a password", re.compile(r"\bhttps?://[^\s/@:]+:[^\s/@]+@")),
-    (
-        # After a letter, a colon or a slash it is the end of an IRI or a step of a property path.
-        "a path of a machine",
-        re.compile(
-            r"(?<![\w:/.])/(?:home|Users|Volumes|root|tmp|var|opt|etc|usr|srv|mnt|media|scratch"
-            r"|work|workspace)/[^\s'\"]+"
-        ),
+    "a password": re.compile(
+        r"""(?i:\b(?:api[_-]?key|passw(?:or)?d|secret|token|authorization)\b\s*[:=]\s*['"]?\S{4,})
+        | \b(?:Bearer|Basic)\s+[A-Za-z0-9+/._=-]{12,}
+        | \bhttps?://[^\s/@:]+:[^\s/@]+@""",
+        re.VERBOSE,
     ),
-    ("a path of a machine", re.compile(r"\bfile:/[^\s'\"<>]+", re.IGNORECASE)),
-    # At least two folders: a REGEX may contain "C:\\w".
-    ("a path of a machine", re.compile(r"(?<!\w)[A-Za-z]:\\{1,2}[A-Za-z][\w .-]+\\")),
-)
+    # After a letter, a colon or a slash it is the end of an IRI or a step of a property path. On
+    # Windows at least two folders: a REGEX may contain "C:\\w".
+    "a path of a machine": re.compile(
+        r"""(?<![\w:/.])/(?:home|Users|Volumes|root|tmp|var|opt|etc|usr|srv|mnt|media|scratch
+        |work|workspace)/[^\s'"]+
+        | \b(?i:file):/[^\s'"<>]+
+        | (?<!\w)[A-Za-z]:\\{1,2}[A-Za-z][\w .-]+\\""",
+        re.VERBOSE,
+    ),
+}
 _ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]{0,20}://[^\s<>\"'{}]+", re.IGNORECASE)
 _OWN_HOSTS = (".localhost", ".local", ".lan", ".internal", ".home.arpa")
 #: Shorter header values, such as ``*/*``, are in a text by chance.
@@ -275,7 +263,7 @@ _LEAST_HEADER_CHARS = 8
 
 def secret_in(text: str, endpoint: EndpointConfig | None = None) -> str:
     """Return the kind of secret in a text: a key, a password, a private address; empty if none."""
-    for what, shape in _SECRETS:
+    for what, shape in _SECRETS.items():
         if shape.search(text):
             return what
     if any(_is_private(address) for address in _ADDRESS.findall(text)):

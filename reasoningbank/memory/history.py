@@ -50,29 +50,56 @@ class Change:
     undoes: int = 0
 
 
-def reverted(change: Change, now: MemoryItem | None) -> MemoryItem | None:
+def undo(store: Store, number: int | None) -> Change:
+    """Undo a change; see `MemoryBank.undo`."""
+    with store.writing():
+        rows = store.changes(
+            "changes.operation = (SELECT operation FROM changes WHERE number = "
+            "coalesce(?, (SELECT max(number) FROM changes)))",
+            number,
+        )
+        if not rows:
+            none = "nothing was changed yet" if number is None else f"there is no change {number}"
+            hint = "the history shows the changes and their numbers"
+            raise UsageError(none, hint=hint, code="no-change")
+        first = rows[0].number
+        _check_in_effect(store, first)
+        with store.changing(f"undo of change {first}", undoes=first) as operation:
+            for change in reversed(rows):
+                now = store.item(change.item_id)
+                operation.change("undo", now, _reverted(change, now))
+            _check_successors(store, rows)
+        if not operation.first:
+            # Later changes already did what the undo would do.
+            what = f"change {first} is undone already"
+            raise UsageError(what, code="undone-already", change=first)
+        return store.changes("number = ?", operation.first)[0]
+
+
+def _reverted(change: Change, now: MemoryItem | None) -> MemoryItem | None:
     """Return an item as it would be without a change, with the effects of later changes."""
-    if change.before is None or change.after is None:
+    before, after = change.before, change.after
+    if before is None or after is None:
         # The whole item was added or removed; later counts and evidence go with it.
-        if (now is None) != (change.after is None):
-            raise _conflict(change)
-        return change.before
+        if (now is None) != (after is None):
+            raise _later(change)
+        return before
     if now is None:
-        raise _conflict(change)
-    undone: dict[str, Any] = {}
-    origins = _origins_without(change.before, change.after, now)
+        raise _later(change)
+    origins = _origins_without(before, after, now)
     if not origins:
-        raise _conflict(change)
-    for name in (f.name for f in fields(MemoryItem)):
-        was, became, current = (getattr(i, name) for i in (change.before, change.after, now))
-        if name == "counters":
-            undone[name] = (current + was) - became
-        elif name in {"provenance", "evidence"}:
-            undone[name] = origins[0] if name == "provenance" else origins[1:]
-        elif was != became and current != became:
-            raise _conflict(change)
-        else:
-            undone[name] = was if was != became else current
+        raise _later(change)
+    undone: dict[str, Any] = {
+        "counters": (now.counters + before.counters) - after.counters,
+        "provenance": origins[0],
+        "evidence": origins[1:],
+    }
+    for name in {f.name for f in fields(MemoryItem)} - undone.keys():
+        was, became, current = (getattr(item, name) for item in (before, after, now))
+        if was != became:
+            if current != became:
+                raise _later(change)
+            undone[name] = was
     return replace(now, **undone)
 
 
@@ -87,9 +114,10 @@ def _origins_without(
     return (*kept, *(one for one in gone if one not in kept))
 
 
-def _conflict(change: Change) -> UsageError:
+def _later(change: Change, why: str = "") -> UsageError:
+    why = why or f"item {change.item_id} was changed since"
     return UsageError(
-        f"change {change.number} cannot be undone: item {change.item_id} was changed since",
+        f"change {change.number} cannot be undone: {why}",
         hint="undo the later change first (history shows it)",
         code="later-change",
         change=change.number,
@@ -97,35 +125,12 @@ def _conflict(change: Change) -> UsageError:
     )
 
 
-def undo(store: Store, number: int | None) -> Change:
-    """Undo a change inside a writing transaction; see `MemoryBank.undo`."""
-    rows = store.changes(
-        "changes.operation = (SELECT operation FROM changes WHERE number = "
-        "coalesce(?, (SELECT max(number) FROM changes)))",
-        (number,),
-    )
-    if not rows:
-        none = "nothing was changed yet" if number is None else f"there is no change {number}"
-        hint = "the history shows the changes and their numbers"
-        raise UsageError(none, hint=hint, code="no-change")
-    first = rows[0].number
-    _check_in_effect(store.undone(), first)
-    operation = store.operation(f"undo of change {first}", undoes=first)
-    for change in reversed(rows):
-        now = store.item(change.item_id)
-        operation.change("undo", now, reverted(change, now))
-    _check_successors(store, rows)
-    done = operation.finish()
-    if done is None:
-        # Later changes already did what the undo would do.
-        raise UsageError(f"change {first} is undone already", code="undone-already", change=first)
-    return done
-
-
-def _check_in_effect(undone: dict[int, int], number: int) -> None:
+def _check_in_effect(store: Store, number: int) -> None:
     """Refuse to undo an operation twice, since counts would be subtracted twice."""
     # Undoing an undo puts its operation into effect again, and so on: each undo of a chain does or
     # reverts the root operation, and the balance says whether that is in effect.
+    undos = store.changes("action = 'undo' AND changes.operation = number")
+    undone = {one.number: one.undoes for one in undos if 0 < one.undoes < one.number}
     root, forward = _root(undone, number)
     chain = {one: way for one in undone for first, way in [_root(undone, one)] if first == root}
     # Older versions could revert a root more than once.
@@ -151,16 +156,11 @@ def _root(undone: dict[int, int], number: int) -> tuple[int, bool]:
 
 def _check_successors(store: Store, rows: Iterable[Change]) -> None:
     """Refuse to remove an item that others were superseded by."""
-    gone = {one.item_id: one.number for one in rows if store.item(one.item_id) is None}
+    gone = {one.item_id: one for one in rows if store.item(one.item_id) is None}
     if not gone:
         return
-    for item_id, successor in store.successors():
-        if successor in gone:
-            raise UsageError(
-                f"change {gone[successor]} cannot be undone: item {item_id} was superseded by "
-                f"{successor}",
-                hint="undo that first (history shows it)",
-                code="later-change",
-                change=gone[successor],
-                item=item_id,
-            )
+    query = "SELECT id, json_extract(item, '$.superseded_by') AS heir FROM items WHERE heir != ''"
+    for item_id, heir in store.rows(query):
+        if heir in gone:
+            change = replace(gone[heir], item_id=item_id)
+            raise _later(change, f"item {item_id} was superseded by {heir}")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, astuple, dataclass, replace
 from functools import cache, cached_property
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from reasoningbank.errors import UsageError
 
@@ -16,6 +18,11 @@ from reasoningbank.errors import UsageError
 ItemSource = Literal["success", "failure", "contrast", "seed", "gold"]
 #: Only active items are retrieved; the others are kept so that every change can be undone.
 ItemStatus = Literal["active", "superseded", "retired"]
+
+Count = Annotated[int, Field(strict=True, ge=0)]
+
+#: Of the JSON of each class below.
+_NO_OTHER_KEYS = ConfigDict(extra="forbid")
 
 #: A tag with this prefix names a class or property that was looked up and does not exist.
 ABSENT = "absent:"
@@ -36,6 +43,8 @@ class Provenance:
         author: Who wrote the item, e.g. ``rules``, ``lm:local`` or a person.
     """
 
+    __pydantic_config__ = _NO_OTHER_KEYS
+
     task: str = ""
     group: str = ""
     corpus: str = ""
@@ -55,6 +64,8 @@ class Scope:
         endpoint: Public address of the endpoint.
     """
 
+    __pydantic_config__ = _NO_OTHER_KEYS
+
     pack: str = ""
     endpoint: str = ""
 
@@ -72,30 +83,30 @@ class Counters:
         hurt: Tasks that succeeded without memory and failed with the item.
     """
 
-    retrieved: int = 0
-    success: int = 0
-    failure: int = 0
-    helped: int = 0
-    hurt: int = 0
+    __pydantic_config__ = _NO_OTHER_KEYS
+
+    retrieved: Count = 0
+    success: Count = 0
+    failure: Count = 0
+    helped: Count = 0
+    hurt: Count = 0
 
     def __add__(self, other: Counters) -> Counters:
         """Return the sum of both."""
-        return Counters(*(a + b for a, b in zip(_counts(self), _counts(other), strict=True)))
+        return self._with(other, int.__add__)
 
     def __or__(self, other: Counters) -> Counters:
         """Return the smallest counts consistent with both, if they may share trials."""
-        larger = Counters(*map(max, _counts(self), _counts(other)))
+        larger = self._with(other, max)
         judged = larger.success + larger.failure
         return replace(larger, retrieved=max(larger.retrieved, judged))
 
     def __sub__(self, other: Counters) -> Counters:
         """Return what is in excess of another, at least 0 each."""
-        pairs = zip(_counts(self), _counts(other), strict=True)
-        return Counters(*(max(0, a - b) for a, b in pairs))
+        return self._with(other, lambda mine, its: max(0, mine - its))
 
-
-def _counts(counters: Counters) -> tuple[int, ...]:
-    return tuple(vars(counters).values())
+    def _with(self, other: Counters, result: Callable[[int, int], int]) -> Counters:
+        return Counters(*map(result, astuple(self), astuple(other)))
 
 
 @dataclass(frozen=True)
@@ -107,6 +118,8 @@ class Turn:
         code: The Python code that was run.
         output: What it printed, truncated.
     """
+
+    __pydantic_config__ = _NO_OTHER_KEYS
 
     reasoning: str
     code: str
@@ -145,6 +158,8 @@ class MemoryItem:
         16
     """
 
+    __pydantic_config__ = _NO_OTHER_KEYS
+
     title: str
     description: str
     content: str
@@ -162,16 +177,10 @@ class MemoryItem:
     superseded_by: str = ""
 
     def __post_init__(self) -> None:
-        for name, value, allowed in (
-            ("source", self.src, get_args(ItemSource)),
-            ("status", self.status, get_args(ItemStatus)),
-        ):
-            if value not in allowed:
-                raise UsageError(
-                    f"unknown {name} {value!r} of a memory item",
-                    hint=f"use {', '.join(allowed)}",
-                    code=f"unknown-{name}",
-                )
+        if self.src not in get_args(ItemSource):
+            raise _unknown("source", self.src, ItemSource)
+        if self.status not in get_args(ItemStatus):
+            raise _unknown("status", self.status, ItemStatus)
         if not self.title.strip() or not (self.content.strip() or self.pattern.strip()):
             raise UsageError(
                 "a memory item needs a title, and content or a pattern", code="empty-item"
@@ -233,7 +242,10 @@ class MemoryItem:
         """
         given = dict(data)
         written = given.pop("id", None)
-        item: MemoryItem = _read(cls, given, "")
+        try:
+            item = _reader().validate_python(given)
+        except ValidationError as error:
+            raise _bad(error) from None
         if written not in (None, item.id):
             raise UsageError(
                 f"the content of memory item {written} was changed: its id would be {item.id}",
@@ -250,39 +262,21 @@ class MemoryItem:
 
 
 @cache
-def _types(kind: type[Any]) -> dict[str, Any]:
-    return get_type_hints(kind)
+def _reader() -> TypeAdapter[MemoryItem]:
+    return TypeAdapter(MemoryItem)
 
 
-def _read(kind: Any, value: Any, at: str) -> Any:
-    """Return a value of a type from JSON. `at` is its path, for errors."""
-    if get_origin(kind) is tuple:
-        if not isinstance(value, list | tuple):
-            raise _bad(at, f"{value!r:.40} is not a list")
-        return tuple(_read(get_args(kind)[0], one, f"{at}[{n}]") for n, one in enumerate(value))
-    if kind is int:
-        if type(value) is not int or value < 0:
-            raise _bad(at, f"{value!r:.40} is not a count")
-        return value
-    if not is_dataclass(kind):
-        if not isinstance(value, str):
-            raise _bad(at, f"{value!r:.40} is not text")
-        return value
-    if not isinstance(value, Mapping):
-        raise _bad(at, f"{value!r:.40} is not an object")
-    types = _types(kind)  # type: ignore[arg-type]
-    for one in fields(kind):
-        if one.default is MISSING and one.name not in value:
-            raise _bad(_path(at, one.name), "is missing")
-    for name in value:
-        if name not in types:
-            raise _bad(_path(at, str(name)), "unknown key")
-    return kind(**{n: _read(types[n], one, _path(at, n)) for n, one in value.items()})  # type: ignore[operator]
+def _unknown(name: str, value: object, literal: Any) -> UsageError:
+    what = f"unknown {name} {value!r} of a memory item"
+    return UsageError(what, hint=f"use {', '.join(get_args(literal))}", code=f"unknown-{name}")
 
 
-def _path(at: str, name: str) -> str:
-    return f"{at}.{name}" if at else name
-
-
-def _bad(at: str, what: str) -> UsageError:
+def _bad(error: ValidationError) -> UsageError:
+    first = error.errors()[0]
+    if first["type"] == "literal_error":
+        is_source = first["loc"] == ("src",)
+        name, literal = ("source", ItemSource) if is_source else ("status", ItemStatus)
+        return _unknown(name, first["input"], literal)
+    at = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in first["loc"])[1:]
+    what = "is missing" if first["type"] == "missing" else first["msg"]
     return UsageError(f"not a memory item ({at}: {what})", code="bad-item", at=at)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,9 +48,7 @@ class Line:
     entries: tuple[Entry, ...] = ()
     rank: float = 0.0
     alone: bool = True
-    lead: str = ": "
     between: str = ", "
-    names: frozenset[str] = frozenset()
     about: frozenset[str] = frozenset()
 
     def written(self, kept: Sequence[int]) -> str:
@@ -60,7 +58,7 @@ class Line:
         for stem, group in itertools.groupby(chosen, lambda entry: entry.stem):
             texts = [entry.text for entry in group]
             parts += [stem + " | ".join(texts)] if stem else texts
-        return f"{self.head}{self.lead if parts else ''}{self.between.join(parts)}"
+        return f"{self.head}{': ' if parts else ''}{self.between.join(parts)}"
 
 
 def pack_lines(name: str, lines: Sequence[Line], budget: int, *, title: str = "") -> Layer:
@@ -69,7 +67,6 @@ def pack_lines(name: str, lines: Sequence[Line], budget: int, *, title: str = ""
     units += [(e.rank, at, n) for at, line in enumerate(lines) for n, e in enumerate(line.entries)]
     kept: dict[int, tuple[int, ...]] = {}
     texts: dict[int, str] = {}
-    tokens: dict[int, float] = {}
     shown: set[str] = set()
     left_out = 0
     room = budget - (estimate_tokens(f"{title}\n") if title else 0.0)
@@ -79,13 +76,14 @@ def pack_lines(name: str, lines: Sequence[Line], budget: int, *, title: str = ""
             continue
         tried = (*kept.get(at, ()), *((number,) if number >= 0 else ()))
         text = line.written(tried)
-        needed = estimate_tokens(f"{text}\n")
-        if needed - tokens.get(at, 0.0) > room:
+        before = estimate_tokens(f"{texts[at]}\n") if at in texts else 0.0
+        needed = estimate_tokens(f"{text}\n") - before
+        if needed > room:
             left_out += 1
             continue
-        room -= needed - tokens.get(at, 0.0)
-        kept[at], texts[at], tokens[at] = tried, text, needed
-        shown |= line.names | (line.entries[number].names if number >= 0 else frozenset())
+        room -= needed
+        kept[at], texts[at] = tried, text
+        shown |= line.entries[number].names if number >= 0 else frozenset()
     if not texts:
         return Layer(name, left_out=left_out)
     written = "\n".join([*([title] if title else ()), *(texts[at] for at in sorted(texts))])
@@ -101,23 +99,17 @@ def about(count: int) -> str:
     return str(count)
 
 
-@dataclass(frozen=True)
-class Note:
-    """A warning about some names."""
+class Note(BaseModel):
+    """A warning about some names: prefixed names in the file, IRIs when it was read."""
 
-    about: frozenset[str]
-    text: str
-
-
-class _Note(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-    about: list[str] = Field(min_length=1)
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    about: frozenset[str] = Field(min_length=1)
     text: str = Field(min_length=1)
 
 
 class _File(BaseModel):
     model_config = ConfigDict(extra="forbid")
-    note: list[_Note] = []
+    note: list[Note] = []
 
 
 def hints_files(pack: Pack | None) -> dict[str, Path]:
@@ -133,12 +125,8 @@ def guide(pack: Pack | None, budget: int = 200) -> Layer:
     file = hints_files(pack).get("guide")
     if file is None:
         return Layer("L3")
-    written = [line.rstrip() for line in _read(file).splitlines()]
-    lines = [
-        Line(line, rank=number)
-        for number, line in enumerate(written)
-        if line and not line.startswith("#")
-    ]
+    written = enumerate(line.rstrip() for line in _read(file).splitlines())
+    lines = [Line(line, rank=n) for n, line in written if line and not line.startswith("#")]
     return pack_lines("L3", lines, budget, title="Guide:")
 
 
@@ -150,40 +138,36 @@ def load_notes(pack: Pack | None) -> tuple[Note, ...]:
     try:
         read = _File.model_validate(tomllib.loads(_read(file)))
     except tomllib.TOMLDecodeError as error:
-        raise _unreadable(file, str(error)) from None
+        raise _unreadable(file, error) from None
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"])
         raise UsageError(f"{field}: {first['msg']}", where=str(file), code="bad-hints") from None
     namespaces = {**STANDARD_PREFIXES, **pack.prefixes}
-    return tuple(
-        Note(
-            frozenset(_full(name, namespaces, file) for name in note.about),
-            " ".join(note.text.split()),
-        )
-        for note in read.note
-    )
-
-
-def _full(name: str, namespaces: Mapping[str, str], file: Path) -> str:
-    prefix, colon, local = name.partition(":")
-    if not colon or prefix not in namespaces:
-        raise UsageError(
-            f"{name!r} is not a name with a known prefix",
-            where=str(file),
-            hint="use a prefix of the pack, as in rdfs:label",
-            code="unknown-prefix",
-            name=name,
-        )
-    return namespaces[prefix] + local
+    notes = []
+    for note in read.note:
+        names = []
+        for name in note.about:
+            prefix, colon, local = name.partition(":")
+            if not colon or prefix not in namespaces:
+                raise UsageError(
+                    f"{name!r} is not a name with a known prefix",
+                    where=str(file),
+                    hint="use a prefix of the pack, as in rdfs:label",
+                    code="unknown-prefix",
+                    name=name,
+                )
+            names.append(namespaces[prefix] + local)
+        notes.append(Note(about=frozenset(names), text=" ".join(note.text.split())))
+    return tuple(notes)
 
 
 def _read(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise _unreadable(file, str(error)) from None
+        raise _unreadable(file, error) from None
 
 
-def _unreadable(file: Path, why: str) -> UsageError:
-    return UsageError(f"cannot be read: {why}", where=str(file), code="bad-hints")
+def _unreadable(file: Path, error: Exception) -> UsageError:
+    return UsageError(f"cannot be read: {error}", where=str(file), code="bad-hints")

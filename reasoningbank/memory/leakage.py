@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -105,19 +106,19 @@ class LeakageFilter:
         """
         for origin in item.origins:
             same = not self.corpus or not origin.corpus or origin.corpus == self.corpus
-            about = {"task": origin.task, "group": origin.group}
-            if origin.task and same:
-                if origin.task == self.task:
-                    return Finding("own-task", f"own task: rests on {origin.task}", fields=about)
-                if origin.task in self.evaluation:
-                    what = f"evaluation split: rests on the task {origin.task}"
-                    return Finding("evaluation-task", what, fields=about)
-            if origin.group and origin.group == self.group:
+            if origin.task and same and origin.task == self.task:
+                code, what = "own-task", f"own task: rests on {origin.task}"
+            elif origin.task and same and origin.task in self.evaluation:
+                code, what = "evaluation-task", f"evaluation split: rests on the task {origin.task}"
+            elif origin.group and origin.group == self.group:
                 what = f"own group: rests on {origin.task or 'a task'} of {origin.group}"
-                return Finding("own-group", what, fields=about)
-            if origin.group in self.evaluation_groups:
+                code = "own-group"
+            elif origin.group in self.evaluation_groups:
                 what = f"evaluation split: rests on a task of the group {origin.group}"
-                return Finding("evaluation-group", what, fields=about)
+                code = "evaluation-group"
+            else:
+                continue
+            return Finding(code, what, fields={"task": origin.task, "group": origin.group})
         return self._in_text(item)
 
     def _in_text(self, item: MemoryItem) -> Finding | None:
@@ -131,7 +132,7 @@ class LeakageFilter:
                     what = f"gold query: its {part} has the shape of one of the evaluation"
                     return Finding("gold-shape", what, fields={"part": part})
         for part, text in _texts(item) if self.questions else ():
-            for sentences, asked in _asked(self.questions):
+            for sentences, asked in _asked(self.questions).items():
                 said = _windows(text, sentences)
                 if any(_near(words, window) for words in asked for window in said):
                     what = f"question: its {part} contains one of the evaluation"
@@ -148,12 +149,14 @@ def _texts(item: MemoryItem) -> Iterator[tuple[str, str]]:
 
 
 @lru_cache(maxsize=16)
-def _asked(questions: frozenset[str]) -> tuple[tuple[int, tuple[frozenset[str], ...]], ...]:
+def _asked(questions: frozenset[str]) -> dict[int, list[frozenset[str]]]:
     """Return the distinctive words of questions, by their number of sentences."""
-    found: dict[int, list[frozenset[str]]] = {}
-    for question in sorted(questions):
-        found.setdefault(len(_sentences(question)), []).append(_distinctive(question))
-    return tuple((number, tuple(asked)) for number, asked in sorted(found.items()))
+    found: dict[int, list[frozenset[str]]] = defaultdict(list)
+    for question in questions:
+        words = _distinctive(question)
+        if len(words) >= LEAST_WORDS:
+            found[len(_sentences(question))].append(words)
+    return found
 
 
 @lru_cache(maxsize=8192)
@@ -177,10 +180,8 @@ def _distinctive(text: str) -> frozenset[str]:
 
 
 def _near(asked: frozenset[str], said: frozenset[str]) -> bool:
-    if len(asked) < LEAST_WORDS or len(said) > LONGEST * len(asked):
-        return False
     missing = asked - said
-    if len(missing) > (1 - NEAR) * len(asked):
+    if len(said) > LONGEST * len(asked) or len(missing) > (1 - NEAR) * len(asked):
         return False
     # A question with another identifier or number is another question.
     return not any(character.isdigit() for word in missing for character in word)

@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
+from typing import NamedTuple
 
 from reasoningbank.agents import FewShotExample
 from reasoningbank.findings import Finding
 from reasoningbank.memory.item import ItemSource, MemoryItem
 
 #: Sources that share a part of the budget: what worked, what to avoid, what was given.
-FAMILIES: Mapping[ItemSource, str] = MappingProxyType(
-    {
-        "success": "success",
-        "failure": "failure",
-        "contrast": "failure",
-        "seed": "seed",
-        "gold": "seed",
-    }
-)
+FAMILIES: Mapping[ItemSource, str] = {
+    "success": "success",
+    "failure": "failure",
+    "contrast": "failure",
+    "seed": "seed",
+    "gold": "seed",
+}
 #: How many of the items that do not fit are reported.
 MOST_SKIPPED = 5
 
-_HEADS: Mapping[ItemSource, str] = MappingProxyType(
-    {
-        "success": "Strategy",
-        "failure": "Pitfall",
-        "contrast": "Contrast",
-        "seed": "Hint",
-        "gold": "Example",
-    }
-)
+_HEADS: Mapping[ItemSource, str] = {
+    "success": "Strategy",
+    "failure": "Pitfall",
+    "contrast": "Contrast",
+    "seed": "Hint",
+    "gold": "Example",
+}
 
 
 @dataclass(frozen=True)
@@ -67,20 +64,20 @@ class FoundItem:
         `link` adds linked entities to an example's question.
         """
         example = example_of(item) if examples else None
-        if example is not None and link is not None:
+        if example is None:
+            text = item_text(item)
+            return cls(item, score, text, count(text))
+        if link is not None:
             example = replace(example, question=link(example.question))
-        text = item_text(item)
-        if example is not None:
-            text = f"Question: {example.question}\nQuery:\n{example.query}"
+        text = f"Question: {example.question}\nQuery:\n{example.query}"
         return cls(item, score, text, count(text), example)
 
 
-@dataclass(frozen=True)
-class Packed:
-    """What a budget holds."""
+class Packed(NamedTuple):
+    """What a budget holds, and the ids of what did not fit, with the reasons."""
 
     chosen: tuple[FoundItem, ...]
-    skipped: tuple[tuple[str, Finding], ...] = ()
+    skipped: tuple[tuple[str, Finding], ...]
 
 
 def example_of(item: MemoryItem) -> FewShotExample | None:
@@ -91,16 +88,13 @@ def example_of(item: MemoryItem) -> FewShotExample | None:
 
 def item_text(item: MemoryItem) -> str:
     """Return an item as a prompt shows it: kind and title, when it applies, what to do, pattern."""
-    lines = [f"{_HEADS[item.src]}: {item.title.strip()}"]
-    said = [item.title.strip()]
+    title = item.title.strip()
     # A description is the question with its constants abstracted.
     question = "" if item.description else item.question
-    parts = [("When: ", item.description), ("Question: ", question), ("", item.content)]
-    for head, text in parts:
-        text = text.strip()
-        if text and text not in said:
-            lines.append(f"{head}{text}")
-            said.append(text)
+    parts = {title: f"{_HEADS[item.src]}: {title}"}
+    for head, text in (("When: ", item.description), ("Question: ", question), ("", item.content)):
+        parts.setdefault(text.strip(), head + text.strip())
+    lines = [line for text, line in parts.items() if text]
     pattern = item.pattern.strip()
     if pattern and pattern not in item.content:
         lines += ["Query:" if item.src == "gold" else "Pattern:", pattern]
@@ -109,21 +103,21 @@ def item_text(item: MemoryItem) -> str:
 
 def pack(ranked: Sequence[FoundItem], *, items: int, tokens: int) -> Packed:
     """Choose whole items for a budget, so that each family (`FAMILIES`) keeps a share."""
-    families: dict[str, list[int]] = {}
+    families: dict[str, list[int]] = defaultdict(list)
     for place, found in enumerate(ranked):
-        families.setdefault(FAMILIES[found.item.src], []).append(place)
-    shares: list[list[int]] = []
-    reserved: list[int] = []
+        families[FAMILIES[found.item.src]].append(place)
+    shares: list[tuple[int, list[int]]] = []
+    reserved = 0
     for places in families.values():
         least = min(ranked[place].tokens for place in places)
-        if len(shares) < items and sum(reserved) + least <= tokens:
-            shares.append(places)
-            reserved.append(least)
+        if len(shares) < items and reserved + least <= tokens:
+            shares.append((least, places))
+            reserved += least
     chosen: set[int] = set()
     left = tokens
-    for number, places in enumerate(shares):
-        room = left - sum(reserved[number + 1 :])
-        best = next(place for place in places if ranked[place].tokens <= room)
+    for least, places in shares:
+        reserved -= least
+        best = next(place for place in places if ranked[place].tokens <= left - reserved)
         chosen.add(best)
         left -= ranked[best].tokens
     for place, found in enumerate(ranked):

@@ -22,12 +22,13 @@ import pyoxigraph as ox
 from reasoningbank.corpus.examples import RB, RDFS
 from reasoningbank.corpus.validation import shapes_file
 from reasoningbank.errors import UsageError
-from reasoningbank.memory.item import MemoryItem, Provenance
+from reasoningbank.memory.item import MemoryItem, Provenance, Turn
 from reasoningbank.sparql import STANDARD_PREFIXES
 from reasoningbank.sparql.terms import RDF_TYPE
 
 if TYPE_CHECKING:
-    from rdflib import Graph as RdfGraph
+    from rdflib import Graph
+    from rdflib.term import Node
 
 
 RdfName = Literal["turtle", "nquads"]
@@ -43,17 +44,13 @@ _DCTERMS, _XSD = STANDARD_PREFIXES["dcterms"], STANDARD_PREFIXES["xsd"]
 _NAMESPACES = {
     "rb": RB,
     "prov": PROV,
-    "dcterms": _DCTERMS,
-    "rdf": STANDARD_PREFIXES["rdf"],
-    "rdfs": RDFS,
-    "xsd": _XSD,
+    **{prefix: STANDARD_PREFIXES[prefix] for prefix in ("dcterms", "rdf", "rdfs", "xsd")},
 }
 
 #: Each is followed by a percent-encoded name.
-ITEM = "urn:reasoningbank:item:"
-TRIAL = "urn:reasoningbank:trial:"
-TASK = "urn:reasoningbank:task:"
-AGENT = "urn:reasoningbank:agent:"
+ITEM, TRIAL, TASK, AGENT = (
+    f"urn:reasoningbank:{kind}:" for kind in ("item", "trial", "task", "agent")
+)
 
 VALUE = STANDARD_PREFIXES["rdf"] + "value"
 TAG, TURN, ORIGIN, POSITION = RB + "tag", RB + "turn", RB + "origin", RB + "position"
@@ -82,16 +79,12 @@ ORIGIN_TEXTS: Mapping[str, str] = {
 TURN_TEXTS: Mapping[str, str] = {name: RB + name for name in ("reasoning", "code", "output")}
 
 Statement = tuple[str, str, ox.NamedNode | ox.Literal]
-#: Subject → property → values.
-Graph = Mapping[str, Mapping[str, list[str]]]
+_MOST_CHARS = 60
 
 
 def rdf_name(path: Path) -> RdfName | None:
     """Return the RDF format of a file by its suffix, gzipped or not; None if it has none."""
     return _SUFFIXES.get(Path(path.name.removesuffix(".gz")).suffix)
-
-
-# -- writing ------------------------------------------------------------------------------
 
 
 def to_rdf(items: Iterable[MemoryItem], format: RdfName = "turtle") -> bytes:
@@ -100,9 +93,7 @@ def to_rdf(items: Iterable[MemoryItem], format: RdfName = "turtle") -> bytes:
     The same items, in any order, give the same bytes. There are no blank nodes, so files can be
     concatenated.
 
-    Args:
-        items: The items.
-        format: ``turtle``, or ``nquads`` in the default graph.
+    N-quads are in the default graph.
 
     Raises:
         UsageError: If a text contains a lone surrogate, which RDF cannot represent.
@@ -135,25 +126,27 @@ def _statements(item: MemoryItem) -> Iterator[Statement]:
         yield me, predicate, ox.Literal(getattr(item.counters, field))
     if item.superseded_by:
         yield me, SUPERSEDED_BY, ox.NamedNode(_iri(ITEM, item.superseded_by))
-    for at, tag in enumerate(item.tags):
-        node = f"{me}:tag:{at}"
-        yield me, TAG, ox.NamedNode(node)
-        yield node, POSITION, ox.Literal(at)
-        yield node, VALUE, ox.Literal(tag)
-    for at, turn in enumerate(item.turns):
-        node = f"{me}:turn:{at}"
-        yield me, TURN, ox.NamedNode(node)
-        yield from _types(node, RB + "Turn")
-        yield node, POSITION, ox.Literal(at)
-        yield from _texts(node, turn, TURN_TEXTS)
-    for at, origin in enumerate(item.origins):
-        yield from _origin(me, at, origin)
+    for kind, predicate, values in (
+        ("tag", TAG, item.tags),
+        ("turn", TURN, item.turns),
+        ("origin", ORIGIN, item.origins),
+    ):
+        for at, value in enumerate(values):
+            node = f"{me}:{kind}:{at}"
+            yield me, predicate, ox.NamedNode(node)
+            if isinstance(value, str):
+                yield node, POSITION, ox.Literal(at)
+                yield node, VALUE, ox.Literal(value)
+            elif isinstance(value, Turn):
+                yield from _types(node, RB + "Turn")
+                yield node, POSITION, ox.Literal(at)
+                yield from _texts(node, value, TURN_TEXTS)
+            elif isinstance(value, Provenance):
+                yield from _origin(me, node, at, value)
 
 
-def _origin(me: str, at: int, origin: Provenance) -> Iterator[Statement]:
-    node = f"{me}:origin:{at}"
+def _origin(me: str, node: str, at: int, origin: Provenance) -> Iterator[Statement]:
     time = _time(origin.time)
-    yield me, ORIGIN, ox.NamedNode(node)
     # PROV lets an entity be generated once; the other experiences only confirm it.
     if at == 0:
         yield me, PROV + "wasGeneratedBy", ox.NamedNode(node)
@@ -162,23 +155,22 @@ def _origin(me: str, at: int, origin: Provenance) -> Iterator[Statement]:
     yield node, POSITION, ox.Literal(at)
     yield from _texts(node, origin, ORIGIN_TEXTS)
     yield from ((node, PROV + "endedAtTime", one) for one in time)
-    source = ""
+    task, trial = _iri(TASK, origin.corpus, origin.task), _iri(TRIAL, origin.corpus, origin.trial)
     if origin.task:
-        source = task = _iri(TASK, origin.corpus, origin.task)
         yield from _types(task, RB + "Task", PROV + "Entity")
         yield task, RDFS + "label", ox.Literal(origin.task)
     if origin.trial:
-        source = trial = _iri(TRIAL, origin.corpus, origin.trial)
         yield from _types(trial, RB + "Trial", PROV + "Entity")
         yield trial, RDFS + "label", ox.Literal(origin.trial)
         if origin.task:
             yield trial, PROV + "wasDerivedFrom", ox.NamedNode(task)
         if origin.model:
             yield trial, PROV + "wasAttributedTo", ox.NamedNode(_iri(AGENT, origin.model))
-    if source:
-        yield node, PROV + "used", ox.NamedNode(source)
-        yield me, PROV + "wasDerivedFrom", ox.NamedNode(source)
-    for name in dict.fromkeys(name for name in (origin.author, origin.model) if name):
+    if origin.trial or origin.task:
+        source = ox.NamedNode(trial if origin.trial else task)
+        yield node, PROV + "used", source
+        yield me, PROV + "wasDerivedFrom", source
+    for name in dict.fromkeys(filter(None, (origin.author, origin.model))):
         agent = _iri(AGENT, name)
         yield from _types(agent, PROV + "Agent")
         yield agent, RDFS + "label", ox.Literal(name)
@@ -201,11 +193,6 @@ def _iri(kind: str, *names: str) -> str:
     return kind + ":".join(quote(name, safe="") for name in names)
 
 
-def _name(iri: str, kind: str) -> str:
-    """Return the name in an IRI; the reverse of `_iri`."""
-    return unquote(iri.strip("<>").removeprefix(kind))
-
-
 def _time(text: str) -> list[ox.Literal]:
     """Return an ISO time with a zone as an ``xsd:dateTime``; nothing for any other text."""
     try:
@@ -218,21 +205,13 @@ def _time(text: str) -> list[ox.Literal]:
     return [ox.Literal(written, datatype=ox.NamedNode(_XSD + "dateTime"))]
 
 
-# -- reading ------------------------------------------------------------------------------
-
-
 def from_rdf(data: bytes, format: RdfName = "turtle", *, where: str = "") -> list[MemoryItem]:
     """Read items that `to_rdf` wrote, or that follow the same shapes: all, or none.
 
     Graph names and statements of other vocabularies are ignored.
 
     Args:
-        data: The document.
-        format: Its format.
-        where: What error messages call it.
-
-    Returns:
-        The items, by their ids.
+        where: What error messages call the document.
 
     Raises:
         UsageError: If it does not parse, holds no item, violates a shape, or holds an item whose
@@ -248,18 +227,12 @@ def from_rdf(data: bytes, format: RdfName = "turtle", *, where: str = "") -> lis
     except (SyntaxError, ValueError) as error:
         what = f"cannot be read as {format}: {error}"
         raise UsageError(what, where=where, code="not-rdf") from error
-    graph: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-    for subject, predicate, value in dict.fromkeys(triples):
-        if not isinstance(subject, ox.Triple) and not isinstance(value, ox.Triple):
-            graph[str(subject)][predicate.value].append(
-                str(value) if isinstance(value, ox.BlankNode | ox.NamedNode) else value.value
-            )
-    item_class = f"<{RB}MemoryItem>"
-    found = sorted(one for one, values in graph.items() if item_class in values.get(RDF_TYPE, ()))
+    graph = _graph(triples)
+    found = sorted(graph.subjects(_node(RDF_TYPE), _node(RB + "MemoryItem")), key=str)
     if not found:
         hint = "check that `to_rdf` wrote it"
         raise UsageError("holds no memory item", where=where, hint=hint, code="no-items")
-    violations = _violations(triples)
+    violations = _violations(graph)
     if violations:
         more = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""
         raise _violation(f"{violations[0]}{more}", where)
@@ -269,66 +242,55 @@ def from_rdf(data: bytes, format: RdfName = "turtle", *, where: str = "") -> lis
         raise error.at(where) from error.__cause__
 
 
-def _item(graph: Graph, subject: str) -> MemoryItem:
-    me = graph[subject]
-    first, *others = (_read(graph[node], ORIGIN_TEXTS) for node in _ordered(graph, me, ORIGIN))
+def _item(graph: Graph, me: Node) -> MemoryItem:
+    def read(node: Node, fields: Mapping[str, str]) -> dict[str, str]:
+        return {field: _one(graph, node, predicate) for field, predicate in fields.items()}
+
+    first, *others = (read(node, ORIGIN_TEXTS) for node in _ordered(graph, me, ORIGIN))
     return MemoryItem.from_json(
         {
-            "id": _name(subject, ITEM),
-            **_read(me, ITEM_TEXTS),
-            "scope": _read(me, SCOPE_TEXTS),
-            "counters": {field: int(_one(me, iri) or 0) for field, iri in COUNTERS.items()},
-            "superseded_by": _name(_one(me, SUPERSEDED_BY), ITEM),
-            "tags": [_one(graph[node], VALUE) for node in _ordered(graph, me, TAG)],
-            "turns": [_read(graph[node], TURN_TEXTS) for node in _ordered(graph, me, TURN)],
+            "id": unquote(str(me).removeprefix(ITEM)),
+            **read(me, ITEM_TEXTS),
+            "scope": read(me, SCOPE_TEXTS),
+            "counters": {field: int(text or 0) for field, text in read(me, COUNTERS).items()},
+            "superseded_by": unquote(_one(graph, me, SUPERSEDED_BY).removeprefix(ITEM)),
+            "tags": [_one(graph, node, VALUE) for node in _ordered(graph, me, TAG)],
+            "turns": [read(node, TURN_TEXTS) for node in _ordered(graph, me, TURN)],
             "provenance": first,
             "evidence": others,
         }
     )
 
 
-def _ordered(graph: Graph, me: Mapping[str, list[str]], predicate: str) -> list[str]:
+def _ordered(graph: Graph, me: Node, predicate: str) -> list[Node]:
     """Return the nodes of a property by their position, which must be unique."""
-    places: dict[int, str] = {}
-    for node in me.get(predicate, ()):
-        place = int(_one(graph[node], POSITION))
+    places: dict[int, Node] = {}
+    for node in sorted(graph.objects(me, _node(predicate)), key=str):
+        place = int(_one(graph, node, POSITION))
         if place in places:
             raise _violation(f"{places[place]} and {node} both have rb:position {place}", "")
         places[place] = node
     return [places[place] for place in sorted(places)]
 
 
-def _read(node: Mapping[str, list[str]], fields: Mapping[str, str]) -> dict[str, str]:
-    return {field: _one(node, predicate) for field, predicate in fields.items()}
-
-
-def _one(node: Mapping[str, list[str]], predicate: str) -> str:
-    return (node.get(predicate) or [""])[0]
+def _one(graph: Graph, node: Node, predicate: str) -> str:
+    value = graph.value(node, _node(predicate))
+    return "" if value is None else str(value)
 
 
 def _violation(what: str, where: str) -> UsageError:
     return UsageError(f"violates the shapes of memory: {what}", where=where, code="bad-shape")
 
 
-# -- shapes -------------------------------------------------------------------------------
-
-_MOST_CHARS = 60
-
-
-def _violations(triples: Iterable[ox.Triple]) -> list[str]:
+def _violations(graph: Graph) -> list[str]:
     """Return the violations of the SHACL shapes, a line each, sorted."""
     import pyshacl  # 0.3 s that only an import of items needs
-    from rdflib import RDF, Graph
+    from rdflib import RDF
     from rdflib.namespace import SH
 
-    graph = Graph()
     with warnings.catch_warnings():
-        # rdflib warns of ill-typed literals, which the shapes report.
         warnings.simplefilter("ignore")
-        for subject, predicate, value in triples:
-            if not isinstance(subject, ox.Triple) and not isinstance(value, ox.Triple):
-                graph.add((_node(subject), _node(predicate), _node(value)))
-        _, results, _ = pyshacl.validate(graph, shacl_graph=_shapes(), inplace=True)
+        _, results, _ = pyshacl.validate(graph, shacl_graph=_shapes())
     found = []
     for result in results.subjects(RDF.type, SH.ValidationResult):
         focus = str(results.value(result, SH.focusNode)).removeprefix(ITEM)
@@ -341,17 +303,30 @@ def _violations(triples: Iterable[ox.Triple]) -> list[str]:
 
 
 @cache
-def _shapes() -> RdfGraph:
+def _shapes() -> Graph:
     from rdflib import Graph
 
     return Graph().parse(shapes_file().with_name("memory.ttl"), format="turtle")
 
 
-def _node(term: ox.NamedNode | ox.BlankNode | ox.Literal) -> Any:
+def _graph(triples: Iterable[ox.Triple]) -> Graph:
+    from rdflib import Graph
+
+    graph = Graph()
+    with warnings.catch_warnings():
+        # rdflib warns of ill-typed literals, which the shapes report.
+        warnings.simplefilter("ignore")
+        for subject, predicate, value in triples:
+            if not isinstance(subject, ox.Triple) and not isinstance(value, ox.Triple):
+                graph.add((_node(subject), _node(predicate), _node(value)))
+    return graph
+
+
+def _node(term: str | ox.NamedNode | ox.BlankNode | ox.Literal) -> Any:
     from rdflib import BNode, Literal, URIRef
 
-    if isinstance(term, ox.NamedNode):
-        return URIRef(term.value)
+    if isinstance(term, str | ox.NamedNode):
+        return URIRef(term if isinstance(term, str) else term.value)
     if isinstance(term, ox.BlankNode):
         return BNode(term.value)
     if term.language:

@@ -145,33 +145,26 @@ class SchemaCard:
         first = {part.link.property: rank for part, rank in reversed(list(parts.items()))}
         # The classes that one property leads to are next to each other.
         ordered = sorted(parts.items(), key=lambda item: (first[item[0].link.property], item[1]))
-        return Line(
-            self._short(name) + number if name else "Properties",
-            tuple(self._entry(part, rank, instances) for part, rank in ordered),
-            alone=False,
-            names=frozenset({name}),
-        )
+        head = self._short(name) + number if name else "Properties"
+        entries = tuple(self._entry(part, rank, instances) for part, rank in ordered)
+        return Line(head, entries, alone=False)
 
     def _entry(self, part: _Part, rank: float, instances: int | None) -> Entry:
         link = part.link
-        stem = self._short(link.property) + _each(link.triples, instances)
-        names = frozenset({link.property, part.target})
+        stem = self._short(link.property)
+        each = (link.triples or 0) / (instances or 1)
+        if link.triples and instances and not USUAL[0] <= each <= USUAL[1]:
+            stem += f" ×{each:.0f}" if each >= 10 else f" ×{each:.1g}"
+        names = frozenset({link.subject, link.property, part.target})
         if part.target:
             return Entry(self._short(part.target), rank, f"{stem} -> ", names)
-        if not link.objects:
-            return Entry(stem, rank, names=names)
-        value = link.objects[0]
+        value = link.objects[0] if link.objects else ""
         if value.startswith(_XSD):
             kind = value.removeprefix(_XSD)
-            return Entry(f"{stem} {'text' if kind == 'string' else kind}", rank, names=names)
-        return Entry(f"{stem} -> {self._short(value)}", rank, names=names)
-
-
-def _each(triples: int | None, instances: int | None) -> str:
-    if not triples or not instances or USUAL[0] <= triples / instances <= USUAL[1]:
-        return ""
-    each = triples / instances
-    return f" ×{each:.0f}" if each >= 10 else f" ×{each:.1g}"
+            stem += f" {'text' if kind == 'string' else kind}"
+        elif value:
+            stem += f" -> {self._short(value)}"
+        return Entry(stem, rank, names=names)
 
 
 @dataclass(frozen=True)
@@ -215,18 +208,17 @@ class _Selection:
 
     def rank_of(self, names: Collection[str]) -> float:
         """Return the best rank of some names."""
-        found = [
-            rank
+        ranked = [
+            ({subject, part.link.property, part.target}, rank)
             for subject, parts in self.parts.items()
             for part, rank in parts.items()
-            if not {subject, part.link.property, part.target}.isdisjoint(names)
         ]
-        found += [
-            rank
+        ranked += [
+            ({link.property}, rank)
             for links in self.services.values()
             for link, rank in links.items()
-            if link.property in names
         ]
+        found = (rank for said, rank in ranked if not said.isdisjoint(names))
         return min(found, default=math.inf)
 
     def _nearest(self) -> Iterator[_Part]:
@@ -245,9 +237,8 @@ class _Selection:
 
     def _parts(self) -> list[_Part]:
         """Return all parts, in the order that breaks ties."""
-        parts = []
-        for link in self._schema.links:
-            parts += [_Part(link, target) for target in self._targets(link)] or [_Part(link)]
+        links = self._schema.links
+        parts = [_Part(link, to) for link in links for to in self._targets(link) or [""]]
         return sorted(
             parts, key=lambda one: (-(one.link.triples or 0), one.link.property, one.target)
         )
@@ -258,19 +249,17 @@ class _Selection:
 
     def _nearness(self, part: _Part) -> float:
         link, of = part.link, self._weights
-        used = math.log1p(link.triples or 0) / self._most
+        triples = link.triples or 0
+        instances = self._schema.instances.get(link.subject)
+        share = min(1.0, triples / instances) if instances else 0.0
         return (
             of.property * self._score(link.property)
             + of.subject * self._scores.get(link.subject, 0.0)
             + of.target * self._score(part.target or link.property)
-            + (of.use * used + of.share * self._share(link))
+            + (of.use * math.log1p(triples) / self._most + of.share * share)
             * of.again ** self._shown[link.property]
             + (of.service if link.service in self._named else -of.elsewhere * bool(link.service))
         )
-
-    def _share(self, link: Link) -> float:
-        instances = self._schema.instances.get(link.subject)
-        return min(1.0, (link.triples or 0) / instances) if instances else 0.0
 
     def _score(self, name: str) -> float:
         return self._scores.get(name, 0.0) * self._weights.again ** self._shown[name]
@@ -284,16 +273,13 @@ class _Selection:
         self.parts[link.subject].setdefault(part, rank)
         if part.target and part.target not in self._reached:
             self._reached.add(part.target)
-            self._name(part.target, rank)
-
-    def _name(self, subject: str, rank: float) -> None:
-        """Add the property that names instances of a class: a label, else the most used text."""
-        links = [link for link in self._of_class[subject] if not self._targets(link)]
-        known = {link.property: link for link in links}
-        best = next((known[label] for label in self._labels if label in known), None)
-        best = best or max(links, key=lambda link: link.triples or 0, default=None)
-        if best is not None:
-            self.parts[subject].setdefault(_Part(best), rank + 0.25)
+            # What names its instances: a label, else the most used text.
+            texts = [one for one in self._of_class[part.target] if not self._targets(one)]
+            known = {one.property: one for one in texts}
+            best = next((known[label] for label in self._labels if label in known), None)
+            best = best or max(texts, key=lambda one: one.triples or 0, default=None)
+            if best is not None:
+                self.parts[part.target].setdefault(_Part(best), rank + 0.25)
 
     def _reach(self, name: str, rank: float) -> None:
         """Add the steps that lead to a class from those already reached."""
@@ -321,10 +307,13 @@ class SchemaIndex:
         for one in schemas:
             for name, term in (*one.classes.items(), *one.properties.items()):
                 known.setdefault(name, term)
-        used = [name for link in links.links for name in (link.subject, link.property)]
-        used += [target for link in links.links for target in link.objects]
-        wanted = [name for name in dict.fromkeys(used) if name in known]
-        wanted.sort(key=lambda name: (-(known[name].count or 0), name))
+        used = [
+            name
+            for link in links.links
+            for name in (link.subject, link.property, *link.objects)
+            if name in known
+        ]
+        wanted = sorted(set(used), key=lambda name: (-(known[name].count or 0), name))
         names = wanted[:MOST_NAMES]
         self._index = TextIndex(embedder)
         self._index.add(names, [description(known[name], known) for name in names])

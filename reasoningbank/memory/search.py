@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from reasoningbank.errors import QueryError
 from reasoningbank.findings import Finding
 from reasoningbank.lm.tokens import count_tokens
 from reasoningbank.memory.bank import MemoryBank
-from reasoningbank.memory.item import Counters, ItemSource, MemoryItem, Scope
+from reasoningbank.memory.item import ItemSource, MemoryItem, Scope
 from reasoningbank.memory.leakage import LeakageFilter
 from reasoningbank.memory.packing import FoundItem, example_of, pack, pack_examples
 from reasoningbank.sparql.endpoint import same_address
@@ -33,27 +33,20 @@ _WORDS = re.compile(r"\w+")
 _IDENTIFIER = re.compile(r"\S*\d\S*")
 _SLOT = re.compile(r"<<\w+>>")
 #: Words that ask for a form of query, English and Italian; the first match decides.
-_ASKS_FOR: tuple[tuple[Form, re.Pattern[str]], ...] = (
-    (
-        "CONSTRUCT",
-        re.compile(r"(?i)\b(?:as an? (?:rdf )?graph|triples|construct|come grafo|triple)\b"),
+_ASKS_FOR: Mapping[Form, re.Pattern[str]] = {
+    "CONSTRUCT": re.compile(
+        r"(?i)\b(?:as an? (?:rdf )?graph|triples|construct|come grafo|triple)\b"
     ),
-    (
-        "DESCRIBE",
-        re.compile(
-            r"(?i)^\W*(?:describe|descrivi)\b"
-            r"|\b(?:everything|all) that is (?:recorded|known|said|stated)\b"
-            r"|\btutto ci(?:ò|o') che (?:è|si) (?:registrato|noto|sa|dice)\b"
-        ),
+    "DESCRIBE": re.compile(
+        r"(?i)^\W*(?:describe|descrivi)\b"
+        r"|\b(?:everything|all) that is (?:recorded|known|said|stated)\b"
+        r"|\btutto ci(?:ò|o') che (?:è|si) (?:registrato|noto|sa|dice)\b"
     ),
-    (
-        "ASK",
-        re.compile(
-            r"(?i)^\W*(?:is|are|was|were|do|does|did|has|have|can"
-            r"|è vero|esiste|esistono|è|ha|hanno|ci sono)\b"
-        ),
+    "ASK": re.compile(
+        r"(?i)^\W*(?:is|are|was|were|do|does|did|has|have|can"
+        r"|è vero|esiste|esistono|è|ha|hanno|ci sono)\b"
     ),
-)
+}
 
 
 @dataclass(frozen=True)
@@ -107,7 +100,7 @@ class Retrieval:
             "query": self.query,
             "tokens": self.tokens + sum(one.tokens for one in self.demonstrations),
             "at_random": self.at_random,
-            "items": [_shown(found) for found in self.found],
+            "items": [_shown(one) for one in self.found],
             "demonstrations": [one.to_event() for one in self.demonstrations],
             "filtered_out": _reasons(self.filtered_out),
             "skipped": _reasons(self.skipped),
@@ -136,7 +129,6 @@ def retrieve(
     relevance, Carbonell and Goldstein 1998), and packed whole into the budget.
 
     Args:
-        bank: The bank to search.
         question: A question or a few words.
         leakage: What must not be shown.
         k: Maximum number of items.
@@ -144,7 +136,6 @@ def retrieve(
         kinds: Sources to take items from; None for all.
         scope: The pack and endpoint of the trial.
         count: Counts the tokens of a text.
-        ranking: The weight of each criterion.
         examples: Whether items with a question and a query are shown as few-shot examples.
         link: Adds linked entities to a question, also in examples.
         entity_classes: Returns the classes of the entities that a question names; None leaves
@@ -194,18 +185,14 @@ def retrieve_random(
     short by less than the smallest item left.
 
     Args:
-        bank: The bank to draw from.
         question: Recorded, not searched for.
         tokens: Tokens that a search would have shown.
-        leakage: What must not be shown.
         seed: Another seed gives another draw.
         k: Maximum number of items; the tokens may then fall short by more.
-        kinds: Sources to take items from; None for all.
-        count: Counts the tokens of a text.
-        examples: Whether items with a question and a query are shown as few-shot examples.
         example_tokens: The part of `tokens` for few-shot examples; the rest is for other items.
             None draws both alike.
-        link: Adds linked entities to a question, also in examples.
+
+    `leakage`, `kinds`, `count`, `examples` and `link` are as in `retrieve`.
     """
     pool = [item for item in bank.items() if kinds is None or item.src in kinds]
     pool.sort(key=lambda item: (shuffle_key(seed, f"{leakage.task} {item.id}"), item.id))
@@ -266,7 +253,7 @@ def without_identifiers(question: str) -> str:
 
 def asked_form(question: str) -> Form:
     """Return the form of query that a question asks for, judged by its words."""
-    return next((form for form, sign in _ASKS_FOR if sign.search(question)), "SELECT")
+    return next((form for form, sign in _ASKS_FOR.items() if sign.search(question)), "SELECT")
 
 
 @lru_cache(maxsize=4096)
@@ -282,34 +269,27 @@ def _ranked(
     allowed: Iterable[tuple[MemoryItem, float]], form: Form, scope: Scope, ranking: Ranking
 ) -> list[tuple[MemoryItem, float]]:
     """Return items by their score minus repetition; the returned scores are without that."""
-    left = [
-        (
-            item,
-            text
-            + ranking.scope * _fit(item.scope, scope)
-            + ranking.evidence * _evidence(item.counters)
-            - ranking.form * (pattern_form(item.pattern) not in (form, None)),
-            _words(item),
-        )
-        for item, text in allowed
-    ]
+    left = []
+    for item, text in allowed:
+        of = item.counters
+        # Paired evidence only: an easy task succeeds with any item.
+        helped = (of.helped + PRIOR) / (of.helped + of.hurt + 2 * PRIOR) - 0.5
+        other_form = pattern_form(item.pattern) not in (form, None)
+        score = text + ranking.scope * _fit(item.scope, scope) + ranking.evidence * helped
+        said = _WORDS.findall(f"{item.title} {item.description} {item.pattern}".casefold())
+        left.append((item, score - ranking.form * other_form, frozenset(said)))
     ranked: list[tuple[MemoryItem, float]] = []
-    repeated = [0.0] * len(left)
+    repeated = {item.id: 0.0 for item, _, _ in left}
+
+    def place(one: tuple[MemoryItem, float, frozenset[str]]) -> tuple[float, str]:
+        return -round(one[1] - ranking.repetition * repeated[one[0].id], 9), one[0].id
+
     while left:
-        best = min(
-            range(len(left)),
-            key=lambda at: (
-                -round(left[at][1] - ranking.repetition * repeated[at], 9),
-                left[at][0].id,
-            ),
-        )
-        item, score, words = left.pop(best)
-        repeated.pop(best)
-        ranked.append((item, score))
-        repeated = [
-            max(before, _overlap(words, other[2]))
-            for before, other in zip(repeated, left, strict=True)
-        ]
+        best = min(left, key=place)
+        left.remove(best)
+        ranked.append((best[0], best[1]))
+        for item, _, words in left:
+            repeated[item.id] = max(repeated[item.id], _overlap(best[2], words))
     return ranked
 
 
@@ -320,20 +300,7 @@ def _fit(of: Scope, wanted: Scope) -> float:
         fits.append(of.pack == wanted.pack)
     if of.endpoint and wanted.endpoint:
         fits.append(same_address(of.endpoint, wanted.endpoint))
-    if not fits:
-        return 0.0
-    return 1.0 if all(fits) else -1.0
-
-
-def _evidence(counters: Counters) -> float:
-    # Paired evidence only: an easy task succeeds with any item.
-    changed = counters.helped + counters.hurt
-    return (counters.helped + PRIOR) / (changed + 2 * PRIOR) - 0.5
-
-
-def _words(item: MemoryItem) -> frozenset[str]:
-    text = f"{item.title} {item.description} {item.pattern}"
-    return frozenset(word.casefold() for word in _WORDS.findall(text))
+    return 0.0 if not fits else 1.0 if all(fits) else -1.0
 
 
 def _overlap(one: frozenset[str], other: frozenset[str]) -> float:

@@ -49,10 +49,13 @@ def sense_card(
         _classes(endpoint, vocabulary, short),
         _labels(endpoint, vocabulary, short),
         _federated(endpoint, pack, hidden),
-        _prefixes(endpoint),
         _graphs(discovery.named_graphs if discovery is not None else ()),
-        *_examples(pack, tools),
     ]
+    if prefixes := " ".join(f"{name}:" for name in sorted(endpoint.prefixes)):
+        lines.insert(4, Line(f"Declared prefixes: {prefixes}", rank=10))
+    if tools and pack is not None:
+        source = read_registry(pack).source
+        lines.append(Line(f'Example questions: federated_endpoints("{source}").', rank=11))
     return pack_lines("L0", [line for line in lines if line is not None], budget)
 
 
@@ -119,28 +122,13 @@ def _federated(endpoint: EndpointConfig, pack: Pack | None, hidden: Collection[s
     return Line("By SERVICE", tuple(entries), alone=False) if entries else None
 
 
-def _prefixes(endpoint: EndpointConfig) -> Line | None:
-    names = " ".join(f"{name}:" for name in sorted(endpoint.prefixes))
-    return Line(f"Declared prefixes: {names}", rank=10) if names else None
-
-
 def _graphs(graphs: Sequence[NamedGraph]) -> Line | None:
     if not graphs:
         return None
     shared = commonprefix([graph.name for graph in graphs]) if len(graphs) > 1 else ""  # noqa: RUF071
     base = shared[: max(shared.rfind("/"), shared.rfind("#")) + 1]
-    entries = [
-        Entry(
-            graph.name.removeprefix(base) + (f" {about(graph.triples)}" if graph.triples else ""),
-            12 + n,
-        )
-        for n, graph in enumerate(graphs[:MOST_GRAPHS])
-    ]
+    entries = []
+    for n, graph in enumerate(graphs[:MOST_GRAPHS]):
+        size = f" {about(graph.triples)}" if graph.triples else ""
+        entries.append(Entry(graph.name.removeprefix(base) + size, 12 + n))
     return Line(f"Graphs <{base}…>" if base else "Graphs", tuple(entries), alone=False)
-
-
-def _examples(pack: Pack | None, tools: bool) -> list[Line]:
-    if not tools or pack is None:
-        return []
-    source = read_registry(pack).source
-    return [Line(f'Example questions: federated_endpoints("{source}").', rank=11)]

@@ -6,6 +6,7 @@ limits become slots. Constants are found by the grammar, on tokens.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -16,7 +17,6 @@ from pyoxigraph import NamedNode
 from reasoningbank.errors import QueryError
 from reasoningbank.schema import is_label, local_name
 from reasoningbank.sparql import STANDARD_PREFIXES, compact
-from reasoningbank.sparql.query import PreparedQuery, prepare
 from reasoningbank.sparql.terms import RDF_TYPE, absolute
 from reasoningbank.sparql.tokens import Edit, Token, apply_edits, tokenize, without_comments
 from reasoningbank.sparql.tree import outline, read_query
@@ -44,12 +44,8 @@ def shortened(query: str, namespaces: Mapping[str, str]) -> str:
 
 
 def _written(token: Token, declared: Mapping[str, str], namespaces: Mapping[str, str]) -> str:
-    if token.kind not in ("iri", "name"):
-        return token.text
-    name = absolute(token.text, declared)
-    if name is None:
-        return token.text
-    if token.kind == "name" and absolute(token.text, namespaces) == name:
+    name = absolute(token.text, declared) if token.kind in ("iri", "name") else None
+    if name is None or (token.kind == "name" and absolute(token.text, namespaces) == name):
         return token.text
     short = str(compact(NamedNode(name), namespaces))
     # A name with a prefix of its own is kept with its declaration.
@@ -139,8 +135,6 @@ class _Finder:
                     yield self._constant(kind, first, last, self._name(kind, at, first, last))
                 at = last + 1
 
-    # -- position -----------------------------------------------------------------------
-
     def _text(self, at: int) -> str:
         return self._tokens[at].text if 0 <= at < len(self._tokens) else ""
 
@@ -158,11 +152,6 @@ class _Finder:
             if self._kind(at + 1) == "tag":
                 return at + 1
         return at
-
-    def _written(self, first: int, last: int) -> str:
-        return self._query[self._tokens[first].start : self._tokens[last].end]
-
-    # -- constants -----------------------------------------------------------------------
 
     def _slot_kind(self, at: int, last: int) -> SlotKind | None:
         kind = _KINDS.get(self._kind(at))
@@ -195,8 +184,6 @@ class _Finder:
         named = before == "(" and self._is(last + 1, "AS")
         return named or after in _COMPARISONS or self._is(function, "IN")
 
-    # -- names ---------------------------------------------------------------------------
-
     def _constant(self, kind: SlotKind, first: int, last: int, name: str) -> QueryConstant:
         start, end = self._tokens[first].start, self._tokens[last].end
         return QueryConstant(kind, self._query[start:end], start, end, name)
@@ -210,7 +197,7 @@ class _Finder:
                 return prefix
         if at in self._around:
             return self._name_in_expression(kind, at)
-        value = self._written(first, last)
+        value = self._query[self._tokens[first].start : self._tokens[last].end]
         for pattern in self._patterns:
             if pattern.object == value:
                 return self._name_by_property(pattern.subject, pattern.predicate)
@@ -239,8 +226,6 @@ class _Finder:
             if self._kind(position) == "variable":
                 return self._text(position)[1:]
         return kind
-
-    # -- VALUES ---------------------------------------------------------------------------
 
     def _values(self, at: int) -> tuple[list[QueryConstant], int]:
         """Return the constants of VALUES, and the position after it."""
@@ -308,6 +293,11 @@ class Skeleton:
         """The query that the skeleton was made of."""
         return filled(self.text, {slot.name: slot.value for slot in self.slots})
 
+    @property
+    def dummy(self) -> str:
+        """The skeleton with a value of the right kind in each slot."""
+        return filled(self.text, {slot.name: _DUMMIES[slot.kind] for slot in self.slots})
+
 
 def skeleton_of(
     query: str,
@@ -320,33 +310,21 @@ def skeleton_of(
     text = shortened(query, namespaces)
     if _SLOT.search(text):
         raise QueryError("the query contains text that looks like a slot", code="slot-in-query")
-    found = list(_Finder(text, namespaces, frozenset(terms)).find())
-    slots = _slots(found, names or {})
-    edits = [Edit(one.start, one.end, f"<<{slots[_thing(one)].name}>>") for one in found]
-    return Skeleton(apply_edits(text, edits), tuple(slots.values()))
-
-
-def _thing(one: QueryConstant) -> tuple[str, ...]:
-    """Return what identifies a constant among those that are filled in separately."""
-    name = one.name if one.kind in ("number", "count") else ""
-    where = str(one.start) if name == one.kind else ""
-    return (one.kind, name, where, one.value, *one.more)
-
-
-def _slots(found: Iterable[QueryConstant], names: Mapping[str, str]) -> dict[tuple[str, ...], Slot]:
     slots: dict[tuple[str, ...], Slot] = {}
     taken: set[str] = set()
-    for one in found:
-        if _thing(one) in slots:
-            continue
-        base = slot_name(names.get(one.value) or one.name)
-        name, number = base, 1
-        while name in taken:
-            number += 1
-            name = f"{base}{number}"
-        taken.add(name)
-        slots[_thing(one)] = Slot(name, one.kind, one.value, one.more)
-    return slots
+    edits = []
+    for one in _Finder(text, namespaces, frozenset(terms)).find():
+        # What is filled in separately differs in this.
+        said = one.name if one.kind in ("number", "count") else ""
+        thing = (one.kind, said, str(one.start) if said == one.kind else "", one.value, *one.more)
+        if thing not in slots:
+            base = slot_name((names or {}).get(one.value) or one.name)
+            numbered = (f"{base}{number}" for number in itertools.count(2))
+            name = next(n for n in itertools.chain([base], numbered) if n not in taken)
+            taken.add(name)
+            slots[thing] = Slot(name, one.kind, one.value, one.more)
+        edits.append(Edit(one.start, one.end, f"<<{slots[thing].name}>>"))
+    return Skeleton(apply_edits(text, edits), tuple(slots.values()))
 
 
 def slot_name(text: str) -> str:
@@ -363,17 +341,3 @@ def slot_names(text: str) -> tuple[str, ...]:
 def filled(text: str, values: Mapping[str, str]) -> str:
     """Return a skeleton with values in its slots; a slot without a value stays."""
     return _SLOT.sub(lambda slot: values.get(slot[1], slot[0]), text)
-
-
-def dummies(skeleton: Skeleton) -> str:
-    """Return a skeleton with a dummy value of the right kind in each slot."""
-    return filled(skeleton.text, {slot.name: _DUMMIES[slot.kind] for slot in skeleton.slots})
-
-
-def parsed_skeleton(skeleton: Skeleton, namespaces: Mapping[str, str]) -> PreparedQuery:
-    """Return a skeleton parsed with dummies; raise `QueryError` if it does not parse."""
-    query = dummies(skeleton)
-    left = slot_names(query)
-    if left:
-        raise QueryError(f"the slot <<{left[0]}>> is unknown", code="unknown-slot")
-    return prepare(query, prefixes=namespaces)

@@ -11,8 +11,9 @@ import os
 import re
 import threading
 import zlib
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -117,23 +118,17 @@ class Snapshot:
                 the line.
         """
         try:
-            raw = path.read_bytes()
+            return cls.parse(path.read_bytes(), name=path.name, where=str(path))
         except OSError as error:
             raise _unreadable(error, str(path)) from error
-        return cls.parse(raw, name=path.name, where=str(path))
 
     @classmethod
     def parse(cls, raw: bytes, *, name: str = "", where: str = "") -> Snapshot:
-        """Read the content of a file of JSON lines, compressed or not, as `read` does.
-
-        Args:
-            raw: The content.
-            name: Name of the file; if it is a hash, the content must match it.
-            where: What error messages call the file.
+        """Read the content of such a file; `where` is what errors call it.
 
         Raises:
-            RecordError: If it cannot be read, or does not match its name.
-            UsageError: If a line is not a memory item, or an item occurs twice.
+            RecordError: As `read`.
+            UsageError: As `read`.
         """
         try:
             text = (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode("utf-8-sig")
@@ -203,53 +198,37 @@ def _read_line(line: str, where: str) -> MemoryItem:
 
 
 @dataclass(frozen=True)
-class ItemDifference:
-    """An item in two banks, with different status, counts, evidence or tags."""
-
-    before: MemoryItem
-    after: MemoryItem
-
-    @property
-    def fields(self) -> dict[str, tuple[Any, Any]]:
-        """The differences, before and after, by name; see `fields_changed`."""
-        return fields_changed(self.before, self.after)
-
-
-@dataclass(frozen=True)
 class Difference:
-    """The difference of two banks, by the ids of items."""
+    """The difference of two banks, by the ids of items; see `fields_changed`."""
 
     added: tuple[MemoryItem, ...]
     removed: tuple[MemoryItem, ...]
-    changed: tuple[ItemDifference, ...]
+    changed: tuple[tuple[MemoryItem, dict[str, tuple[Any, Any]]], ...]
 
 
 def difference(before: Iterable[MemoryItem], after: Iterable[MemoryItem]) -> Difference:
     """Compare the items of two banks."""
     first = {item.id: item for item in before}
     second = {item.id: item for item in after}
-    common = [ItemDifference(first[one], second[one]) for one in sorted(first.keys() & second)]
+    common = [second[one] for one in sorted(first.keys() & second)]
+    compared = [(item, fields_changed(first[item.id], item)) for item in common]
     return Difference(
         added=tuple(second[one] for one in sorted(second.keys() - first)),
         removed=tuple(first[one] for one in sorted(first.keys() - second)),
-        changed=tuple(one for one in common if one.fields),
+        changed=tuple((item, changed) for item, changed in compared if changed),
     )
 
 
 def fields_changed(before: MemoryItem, after: MemoryItem) -> dict[str, tuple[Any, Any]]:
-    """Return the differences of two states of an item, by name."""
-    first, second = _flat(before), _flat(after)
-    changed = {name: (first[name], second[name]) for name in first if first[name] != second[name]}
-    if changed.pop("origins", None):
+    """Return the differences of two states of an item, before and after, by name."""
+    first, second = (
+        {"query": "", **item.to_json(), **asdict(item.counters)} for item in (before, after)
+    )
+    names = first.keys() - {"id", "provenance", "evidence", "counters"}
+    changed = {name: (first[name], second[name]) for name in first if name in names}
+    changed = {name: pair for name, pair in changed.items() if pair[0] != pair[1]}
+    # Without times and order: evidence is kept in the order of its times.
+    origins = [Counter(replace(one, time="") for one in item.origins) for item in (before, after)]
+    if origins[0] != origins[1]:
         changed["evidence"] = (len(before.origins), len(after.origins))
     return changed
-
-
-def _flat(item: MemoryItem) -> dict[str, Any]:
-    data = {"query": "", **item.to_json()}
-    for name in ("id", "provenance", "evidence"):
-        del data[name]
-    counters = data.pop("counters")
-    # Sorted, since evidence is kept in the order of its times.
-    origins = sorted(astuple(replace(origin, time="")) for origin in item.origins)
-    return {**data, **counters, "origins": origins}

@@ -7,14 +7,15 @@ import json
 import logging
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from reasoningbank.errors import ReasoningBankError, RecordError, UsageError
 from reasoningbank.memory.history import Action, Change
-from reasoningbank.memory.item import ItemStatus, MemoryItem
+from reasoningbank.memory.item import MemoryItem
 from reasoningbank.retrieval import WordIndex
 
 logger = logging.getLogger(__name__)
@@ -25,6 +26,11 @@ VERSION = 1
 #: Seconds to wait for another process that writes.
 WAIT_S = 30.0
 
+_OPERATIONS = """CREATE TABLE IF NOT EXISTS operations (
+    operation INTEGER PRIMARY KEY,
+    made_by TEXT NOT NULL, -- the part of the program that decided on it
+    undoes INTEGER NOT NULL -- the operation that it undoes, or 0
+)"""
 TABLES = (
     """CREATE TABLE items (
         key INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -53,17 +59,11 @@ TABLES = (
         PRIMARY KEY (item_id, embedder)
     ) WITHOUT ROWID""",
     WordIndex.schema("words"),
+    _OPERATIONS,
     f"PRAGMA application_id = {APPLICATION}",
     f"PRAGMA user_version = {VERSION}",
 )
-#: Added to older files when they are opened for writing. Operations without a row here were made
-#: by a caller, or before the table existed.
-_OPERATIONS = """CREATE TABLE IF NOT EXISTS operations (
-    operation INTEGER PRIMARY KEY,
-    made_by TEXT NOT NULL, -- the part of the program that decided on it
-    undoes INTEGER NOT NULL -- the operation that it undoes, or 0
-)"""
-#: What files without that table say in the reason of a change.
+#: What older files, without the table of operations, say in the reason of a change.
 _OLD_UNDO, _OLD_CONSOLIDATION = "undo of change ", "consolidation: "
 _REBUILD = "rebuild it from a snapshot with `reasoningbank memory import`"
 
@@ -74,6 +74,7 @@ class Store:
     def __init__(self, path: Path | None, *, readonly: bool = False) -> None:
         self.path = path
         self.readonly = readonly
+        self._where = str(path or "the bank in memory")
         self._lock = threading.RLock()
         try:
             if path is not None and not readonly:
@@ -90,27 +91,21 @@ class Store:
             raise self._failed(error) from error
         try:
             self._prepare()
-        except BaseException:
+        except BaseException as error:
             self._database.close()
+            if isinstance(error, sqlite3.Error):
+                raise self._failed(error) from error
             raise
-
-    @property
-    def _where(self) -> str:
-        return str(self.path or "the bank in memory")
 
     # -- transactions ---------------------------------------------------------------------
 
-    @contextlib.contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
+    def reading(self) -> AbstractContextManager[sqlite3.Connection]:
         """Hold one state of the bank while reading."""
-        with self._transaction("BEGIN") as database:
-            yield database
+        return self._transaction("BEGIN")
 
-    @contextlib.contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
+    def writing(self) -> AbstractContextManager[sqlite3.Connection]:
         """Change the bank: everything done inside, or nothing."""
-        with self._transaction("BEGIN IMMEDIATE") as database:
-            yield database
+        return self._transaction("BEGIN IMMEDIATE")
 
     @property
     def in_transaction(self) -> bool:
@@ -147,45 +142,68 @@ class Store:
                     error.at(self._where)
                 raise
 
+    @contextlib.contextmanager
+    def changing(
+        self, reason: str, *, made_by: str = "", undoes: int = 0
+    ) -> Iterator[BankOperation]:
+        """Make changes in one transaction, which are undone together."""
+        with self.writing() as database:
+            operation = BankOperation(database, reason, made_by, undoes)
+            yield operation
+            self.words.remove(operation.touched)
+            self.words.add(
+                (key, item.lexical_text)
+                for key, item in operation.touched.items()
+                if item is not None and item.status == "active"
+            )
+
     # -- rows -----------------------------------------------------------------------------
 
     def item(self, item_id: str) -> MemoryItem | None:
         """Return an item by its whole id."""
-        rows = self._rows("SELECT item FROM items WHERE id = ?", item_id)
+        rows = self.rows("SELECT item FROM items WHERE id = ?", item_id)
         return self.parsed(rows[0][0]) if rows else None
-
-    def items(self, status: ItemStatus | None) -> list[MemoryItem]:
-        """Return the items of a status, or all, by id."""
-        query = "SELECT item FROM items WHERE status = ? OR ? IS NULL ORDER BY id"
-        return [self.parsed(text) for (text,) in self._rows(query, status, status)]
 
     def ids(self, prefix: str = "") -> list[str]:
         """Return the ids that start with a prefix."""
         query = "SELECT id FROM items WHERE substr(id, 1, ?) = ? ORDER BY id"
-        return [item_id for (item_id,) in self._rows(query, len(prefix), prefix)]
+        return [item_id for (item_id,) in self.rows(query, len(prefix), prefix)]
 
     def last_change(self) -> int:
         """Return the number of the last change; 0 if there is none."""
-        return int(self._rows("SELECT coalesce(max(number), 0) FROM changes")[0][0])
+        return int(self.rows("SELECT coalesce(max(number), 0) FROM changes")[0][0])
 
-    def changes(self, where: str, values: Sequence[Any]) -> list[Change]:
+    def changes(self, where: str, *values: Any) -> list[Change]:
         """Return the changes that meet an SQL condition, oldest first."""
-        with self.reading() as database:
-            made_by, undoes, join = "''", "0", ""
-            if self._has("operations"):
-                made_by, undoes = "coalesce(made_by, '')", "coalesce(undoes, 0)"
-                join = "LEFT JOIN operations ON operations.operation = changes.operation "
-            rows = database.execute(
-                "SELECT number, time, action, item_id, before, after, reason, changes.operation, "
-                f"{made_by}, {undoes} FROM changes {join}WHERE {where} ORDER BY number",
-                values,
-            ).fetchall()
-        return [self._change(*row) for row in rows]
-
-    def undone(self) -> dict[int, int]:
-        """Return, for each operation that is an undo, the operation that it undoes."""
-        undos = self.changes("action = 'undo' AND changes.operation = number", ())
-        return {one.number: one.undoes for one in undos if 0 < one.undoes < one.number}
+        rows = self.rows(
+            "SELECT number, time, action, item_id, before, after, reason, changes.operation, "
+            "coalesce(made_by, ''), coalesce(undoes, 0) FROM changes "
+            "LEFT JOIN operations ON operations.operation = changes.operation "
+            f"WHERE {where} ORDER BY number",
+            *values,
+        )
+        found = []
+        for (
+            number,
+            time,
+            action,
+            item_id,
+            before,
+            after,
+            reason,
+            operation,
+            made_by,
+            undoes,
+        ) in rows:
+            if not made_by and not undoes:
+                if action == "undo" and reason.removeprefix(_OLD_UNDO).isdecimal():
+                    undoes = int(reason.removeprefix(_OLD_UNDO))
+                elif action != "undo" and reason.startswith(_OLD_CONSOLIDATION):
+                    made_by = "consolidation"
+            states = [None if text is None else self.parsed(text) for text in (before, after)]
+            change = (number, time, action, item_id, *states, reason, operation, made_by, undoes)
+            found.append(Change(*change))
+        return found
 
     def reinstated_by(self, item_id: str) -> Change | None:
         """Return the change that made a superseded or retired item active again, if any."""
@@ -199,22 +217,10 @@ class Store:
                 (item_id,),
             )
             for number, was, became in rows:
-                if was is None or became is None:
-                    return None
                 if was != became:
-                    again = became == "active"
-                    return self.changes("number = ?", (number,))[0] if again else None
+                    again = became == "active" and was is not None
+                    return self.changes("number = ?", number)[0] if again else None
         return None
-
-    def successors(self) -> list[tuple[str, str]]:
-        """Return the id of each superseded item with that of its successor."""
-        return self._rows(
-            "SELECT id, json_extract(item, '$.superseded_by') AS heir FROM items WHERE heir != ''"
-        )
-
-    def operation(self, reason: str, *, made_by: str = "", undoes: int = 0) -> BankOperation:
-        """Start an operation inside a writing transaction."""
-        return BankOperation(self, self._database, reason, made_by, undoes)
 
     def parsed(self, text: str) -> MemoryItem:
         """Return an item from its JSON text."""
@@ -226,198 +232,142 @@ class Store:
                 what, where=self._where, hint=_REBUILD, code="damaged-item"
             ) from error
 
-    def _change(
-        self,
-        number: int,
-        time: str,
-        action: Action,
-        item_id: str,
-        before: str | None,
-        after: str | None,
-        reason: str,
-        operation: int,
-        made_by: str,
-        undoes: int,
-    ) -> Change:
-        made_by, undoes = _cause(action, reason, made_by, undoes)
-        states = (self._optional(before), self._optional(after))
-        return Change(number, time, action, item_id, *states, reason, operation, made_by, undoes)
-
-    def _optional(self, text: str | None) -> MemoryItem | None:
-        return None if text is None else self.parsed(text)
-
-    def _rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+    def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Return the rows of a query."""
         with self.reading() as database:
             return database.execute(query, values).fetchall()
 
     # -- opening --------------------------------------------------------------------------
 
     def _prepare(self) -> None:
-        try:
+        database = self._database
+        if not self._is_bank():
+            if self.readonly and self.path is not None:
+                what = "is empty, so it is not a memory bank"
+                raise RecordError(what, where=self._where, hint=_REBUILD, code="not-a-bank")
+            database.execute("BEGIN IMMEDIATE")
+            # Another process may have created it in between.
             if not self._is_bank():
-                if self.readonly and self.path is not None:
-                    what = "is empty, so it is not a memory bank"
-                    raise RecordError(what, where=str(self.path), hint=_REBUILD, code="not-a-bank")
-                self._database.execute("BEGIN IMMEDIATE")
-                # Another process may have created it in between.
-                if not self._is_bank():
-                    for statement in TABLES:
-                        self._database.execute(statement)
-                self._database.execute("COMMIT")
-            lost = self._lost_words()
-            place = self._database
-            if self.readonly:
-                self._database.execute("PRAGMA query_only = 1")
-                if lost:
-                    place = sqlite3.connect(
-                        ":memory:", isolation_level=None, check_same_thread=False
-                    )
-            self.words = WordIndex(place, "words")
+                for statement in TABLES:
+                    database.execute(statement)
+            database.execute("COMMIT")
+        if not self._has("operations"):
+            database.execute(
+                _OPERATIONS.replace("TABLE", "TEMP TABLE") if self.readonly else _OPERATIONS
+            )
+        any_word = "SELECT rowid FROM words LIMIT 1"
+        any_item = "SELECT 1 FROM items WHERE status = 'active' LIMIT 1"
+        lost = not (self._has("words") and database.execute(any_word).fetchone())
+        lost = lost and database.execute(any_item).fetchone() is not None
+        place = database
+        if self.readonly:
+            database.execute("PRAGMA query_only = 1")
             if lost:
-                self._fill_words()
-        except sqlite3.Error as error:
-            raise self._failed(error) from error
+                place = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        self.words = WordIndex(place, "words")
+        if lost:
+            with self.reading() if self.readonly else self.writing():
+                rows = database.execute("SELECT key, item FROM items WHERE status = 'active'")
+                # Two processes may do so at once: equal rows replace each other.
+                self.words.add([(key, self.parsed(text).lexical_text) for key, text in rows])
+            logger.warning("%s: the full-text index was lost, and has been rebuilt", self.path)
 
     def _is_bank(self) -> bool:
-        (application,) = self._database.execute("PRAGMA application_id").fetchone()
-        (version,) = self._database.execute("PRAGMA user_version").fetchone()
-        (tables,) = self._database.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        """Return whether the file is a bank; False if it is empty."""
+        values = []
+        for query in (
+            "PRAGMA application_id",
+            "PRAGMA user_version",
+            "SELECT count(*) FROM sqlite_master",
+        ):
+            values += self._database.execute(query).fetchone()
+        application, version, tables = values
         if application == APPLICATION and version > VERSION:
             raise RecordError(
                 f"was written by a newer version of the package (format {version})",
-                where=str(self.path),
+                where=self._where,
                 hint="upgrade reasoningbank",
                 code="newer-bank",
                 version=version,
             )
         if application != APPLICATION and tables:
-            raise RecordError(
-                "is a database, but not a memory bank",
-                where=str(self.path),
-                hint="name another file",
-                code="not-a-bank",
-            )
+            what, hint = "is a database, but not a memory bank", "name another file"
+            raise RecordError(what, where=self._where, hint=hint, code="not-a-bank")
         return bool(tables)
 
     def _has(self, table: str) -> bool:
         query = "SELECT 1 FROM sqlite_master WHERE name = ?"
         return self._database.execute(query, (table,)).fetchone() is not None
 
-    def _lost_words(self) -> bool:
-        first = "SELECT rowid FROM words LIMIT 1"
-        if self._has("words") and self._database.execute(first).fetchone():
-            return False
-        active = self._database.execute("SELECT 1 FROM items WHERE status = 'active' LIMIT 1")
-        return active.fetchone() is not None
-
-    def _fill_words(self) -> None:
-        """Rebuild the full-text index from the active items."""
-        with self.reading() if self.readonly else self.writing() as database:
-            rows = database.execute("SELECT key, item FROM items WHERE status = 'active'")
-            # Two processes may do so at once: equal rows replace each other.
-            self.words.add([(key, self.parsed(text).lexical_text) for key, text in rows])
-        logger.warning("%s: the full-text index was lost, and has been rebuilt", self.path)
-
     def _failed(self, error: Exception) -> RecordError | UsageError:
         said = (str(error).splitlines() or [""])[0]
         name = getattr(error, "sqlite_errorname", None) or ""
-        where = self._where
         if self.path is not None and self.path.is_dir():
             what = "is a folder, not a memory bank"
-            return UsageError(what, where=where, hint="name a file", code="is-folder")
-        if name == "SQLITE_NOTADB":
-            hint = "name another file; JSON lines are read by `reasoningbank memory import`"
-            what = "is not a memory bank, or is damaged"
-            return RecordError(what, where=where, hint=hint, code="not-a-bank")
-        if name.startswith("SQLITE_CORRUPT") or "vtable" in said:  # SQLite has no code for it
-            what = f"the memory bank is damaged ({said})"
-            return RecordError(what, where=where, hint=_REBUILD, code="damaged-bank")
-        if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-            what, hint = "another process is writing to it", "try again when it is done"
-            return RecordError(what, where=where, hint=hint, code="bank-busy")
+            return UsageError(what, where=self._where, hint="name a file", code="is-folder")
         if isinstance(error, sqlite3.ProgrammingError) and not name:
-            return UsageError("the memory bank was closed", where=where, code="bank-closed")
-        hint = "check that the folder exists, is writable and has space"
-        what = f"cannot be read or written ({said})"
-        return RecordError(what, where=where, hint=hint, code="bank-unreadable", sqlite=name)
+            return UsageError("the memory bank was closed", where=self._where, code="bank-closed")
+        fields = {}
+        if name == "SQLITE_NOTADB":
+            code, what = "not-a-bank", "is not a memory bank, or is damaged"
+            hint = "name another file; JSON lines are read by `reasoningbank memory import`"
+        elif name.startswith("SQLITE_CORRUPT") or "vtable" in said:  # SQLite has no code for it
+            code, what, hint = "damaged-bank", f"the memory bank is damaged ({said})", _REBUILD
+        elif name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+            code, what = "bank-busy", "another process is writing to it"
+            hint = "try again when it is done"
+        else:
+            code, what = "bank-unreadable", f"cannot be read or written ({said})"
+            hint = "check that the folder exists, is writable and has space"
+            fields = {"sqlite": name}
+        return RecordError(what, where=self._where, hint=hint, code=code, **fields)
 
 
 class BankOperation:
-    """Changes that are made together in one transaction, and undone together."""
+    """Changes that are made together in one transaction, and undone together.
+
+    Attributes:
+        first: Number of the first change; 0 before it.
+        touched: Key of each changed item → the item as it is now.
+    """
 
     def __init__(
-        self, store: Store, database: sqlite3.Connection, reason: str, made_by: str, undoes: int
+        self, database: sqlite3.Connection, reason: str, made_by: str, undoes: int
     ) -> None:
-        self._store = store
+        self.first = 0
+        self.touched: dict[int, MemoryItem | None] = {}
         self._database = database
         self._reason = reason
         self._cause = (made_by, undoes)
         self._time = datetime.now(UTC).isoformat(timespec="seconds")
-        self._first = 0
-        self._touched: dict[int, MemoryItem | None] = {}
 
     def change(self, action: Action, before: MemoryItem | None, after: MemoryItem | None) -> None:
         """Set an item from one state to another and record it; equal states are no change."""
         if before == after:
             return
+        execute = self._database.execute
         item_id = after.id if after else before.id if before else ""
-        numbered = self._database.execute(
+        numbered = execute(
             "INSERT INTO changes(operation, time, action, item_id, before, after, reason) "
             "VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (self._first, self._time, action, item_id, _json(before), _json(after), self._reason),
+            (self.first, self._time, action, item_id, _json(before), _json(after), self._reason),
         )
-        if not self._first:
-            self._first = numbered.lastrowid or 0
-            self._database.execute(
-                "UPDATE changes SET operation = number WHERE number = ?", (self._first,)
-            )
+        if not self.first:
+            self.first = numbered.lastrowid or 0
+            execute("UPDATE changes SET operation = number WHERE number = ?", (self.first,))
             if any(self._cause):
-                self._database.execute(_OPERATIONS)
-                self._database.execute(
-                    "INSERT INTO operations VALUES (?, ?, ?)", (self._first, *self._cause)
-                )
+                execute("INSERT INTO operations VALUES (?, ?, ?)", (self.first, *self._cause))
         if after is None:
-            self._drop(item_id)
+            rows = execute("DELETE FROM items WHERE id = ? RETURNING key", (item_id,)).fetchall()
+            execute("DELETE FROM embeddings WHERE item_id = ?", (item_id,))
         else:
-            self._save(after)
-
-    def finish(self) -> Change | None:
-        """Update the full-text index; return the first change, if there was any."""
-        self._store.words.remove(self._touched)
-        self._store.words.add(
-            (key, item.lexical_text)
-            for key, item in self._touched.items()
-            if item is not None and item.status == "active"
-        )
-        if not self._first:
-            return None
-        return self._store.changes("number = ?", (self._first,))[0]
-
-    def _save(self, item: MemoryItem) -> None:
-        ((key,),) = self._database.execute(
-            "INSERT INTO items(id, status, src, title, item) VALUES (?, ?, ?, ?, ?) "
-            "ON CONFLICT(id) DO UPDATE SET status = excluded.status, item = excluded.item "
-            "RETURNING key",
-            (item.id, item.status, item.src, _plain(item.title), _json(item)),
-        ).fetchall()
-        self._touched[key] = item
-
-    def _drop(self, item_id: str) -> None:
-        rows = self._database.execute(
-            "DELETE FROM items WHERE id = ? RETURNING key", (item_id,)
-        ).fetchall()
-        self._touched.update((key, None) for (key,) in rows)
-        self._database.execute("DELETE FROM embeddings WHERE item_id = ?", (item_id,))
-
-
-def _cause(action: Action, reason: str, made_by: str, undoes: int) -> tuple[str, int]:
-    """Return who made a change and what it undoes; for older files from its reason."""
-    if made_by or undoes:
-        return made_by, undoes
-    if action == "undo":
-        of = reason.removeprefix(_OLD_UNDO)
-        return "", int(of) if of.isdecimal() else 0
-    return ("consolidation" if reason.startswith(_OLD_CONSOLIDATION) else ""), 0
+            rows = execute(
+                "INSERT INTO items(id, status, src, title, item) VALUES (?, ?, ?, ?, ?) "
+                "ON CONFLICT(id) DO UPDATE SET status = excluded.status, item = excluded.item "
+                "RETURNING key",
+                (item_id, after.status, after.src, _plain(after.title), _json(after)),
+            ).fetchall()
+        self.touched.update((key, after) for (key,) in rows)
 
 
 def _json(item: MemoryItem | None) -> str | None:

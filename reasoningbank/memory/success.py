@@ -1,31 +1,31 @@
-"""What a success teaches: when it applies, what to do, and the skeleton of its query."""
+"""What a success teaches, and what made the difference to a wrong attempt at the same task."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from reasoningbank.corpus import query_features
 from reasoningbank.errors import QueryError
 from reasoningbank.judge.case import executed_queries
 from reasoningbank.memory.demonstrations import turns_of
-from reasoningbank.memory.experience import TITLE_CHARS, Draft, Experience, Rejected, uncertain
+from reasoningbank.memory.experience import (
+    TITLE_CHARS,
+    Draft,
+    Experience,
+    Rejected,
+    shortened_title,
+)
 from reasoningbank.memory.facts import Facts
 from reasoningbank.memory.grounding import services_names
-from reasoningbank.memory.skeleton import (
-    Skeleton,
-    Slot,
-    dummies,
-    shortened,
-    skeleton_of,
-    slot_name,
-)
+from reasoningbank.memory.skeleton import Skeleton, Slot, shortened, skeleton_of, slot_name
 from reasoningbank.schema import local_name
+from reasoningbank.schema.names import used_names
 from reasoningbank.sparql.query import prepare
 from reasoningbank.sparql.terms import RDF_TYPE
 from reasoningbank.sparql.tokens import tokenize, without_comments
-from reasoningbank.sparql.tree import outline, read_query
+from reasoningbank.sparql.tree import TriplePattern, outline, read_query
 
 _NUMBERS = (
     ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
@@ -34,74 +34,73 @@ _NUMBERS = (
 #: Resources of one query that are looked up for their class, and names that a step explains.
 _MOST_LOOKED_UP = 8
 _MOST_GLOSSES = 4
-#: What a feature of a query is for.
-_FEATURES: Mapping[str, str] = {
-    "aggregate": "Aggregate, with GROUP BY on every other column.",
-    "not-exists": "FILTER NOT EXISTS { } leaves out what has the pattern.",
-    "minus": "MINUS { } takes away what has the pattern.",
-    "optional": "OPTIONAL { } for what not everything has.",
-    "union": "UNION for one thing or the other.",
-    "subquery": "An inner SELECT computes first; the outer patterns add to its rows.",
-    "graph": "GRAPH names the graph that is asked.",
-    "service": "SERVICE asks the other endpoint; shared variables join the two.",
+#: Patterns that a contrast shows of one side.
+_MOST_PATTERNS = 3
+_TYPES = ("a", "rdf:type")
+#: What a feature of a query is for, by its keywords.
+_FEATURES: Mapping[tuple[str, ...], str] = {
+    ("GROUP",): "Aggregate, with GROUP BY on every other column.",
+    ("NOT", "EXISTS"): "FILTER NOT EXISTS { } leaves out what has the pattern.",
+    ("MINUS",): "MINUS { } takes away what has the pattern.",
+    ("OPTIONAL",): "OPTIONAL { } for what not everything has.",
+    ("UNION",): "UNION for one thing or the other.",
+    ("SELECT",): "An inner SELECT computes first; the outer patterns add to its rows.",
+    ("GRAPH",): "GRAPH names the graph that is asked.",
+    ("SERVICE",): "SERVICE asks the other endpoint; shared variables join the two.",
+}
+_AGGREGATES = frozenset({"COUNT", "SUM", "AVG", "MIN", "MAX"})
+#: Keyword → how a contrast shows it.
+_KEYWORDS = {
+    "OPTIONAL": "OPTIONAL { }",
+    "EXISTS": "FILTER NOT EXISTS { }",
+    "MINUS": "MINUS { }",
+    "UNION": "UNION",
+    "GROUP": "GROUP BY",
+    **{word: word for word in ("HAVING", "LIMIT", "GRAPH", "SERVICE", "FILTER")},
 }
 
 
-@dataclass(frozen=True)
-class Mention:
-    """How a question refers to the value of a slot."""
-
-    slot: Slot
-    said: str = ""
-    by: str = ""
-
-    @property
-    def line(self) -> str:
-        """The value of the slot, and how the question refers to it."""
-        values = ", ".join((self.slot.value, *self.slot.more))
-        why = f' (its {self.by} is "{self.said}")' if self.by else ""
-        return f"<<{self.slot.name}>> = {values}{why}"
-
-
-@dataclass(frozen=True)
 class Lesson:
-    """What a right query teaches; `terms` are its classes and properties as written."""
+    """What a right query teaches: its skeleton, its terms, and how the question names values.
 
-    skeleton: Skeleton
-    mentions: tuple[Mention, ...]
-    terms: tuple[str, ...]
+    Raises:
+        QueryError: If the structure of the query cannot be read.
+    """
 
-    @property
-    def constants(self) -> frozenset[str]:
-        """The values of the slots, and the question's words for them."""
-        values = (v for s in self.skeleton.slots for v in (s.value, *s.more))
-        return frozenset((*values, *(m.said for m in self.mentions if m.said)))
-
-    @property
-    def slots(self) -> str:
-        """A line with the values of the slots; empty without slots."""
-        lines = "; ".join(mention.line for mention in self.mentions)
-        return f"Slots, as they were: {lines}." if lines else ""
+    def __init__(self, experience: Experience, facts: Facts) -> None:
+        self.skeleton = _made_skeleton(experience.sparql or "", facts)
+        self.terms = terms_in(self.skeleton.text, facts)
+        mentions, lines, values = [], [], []
+        for slot in self.skeleton.slots:
+            said, by = _mention(experience.question, slot, facts)
+            why = f' (its {by} is "{said}")' if by else ""
+            lines.append(f"<<{slot.name}>> = {', '.join((slot.value, *slot.more))}{why}")
+            mentions.append((slot.name, said))
+            values += [slot.value, *slot.more, *filter(None, [said])]
+        self.slots = f"Slots, as they were: {'; '.join(lines)}." if lines else ""
+        self.constants = frozenset(values)
+        self.description = abstracted(experience.question, mentions)
 
 
 def success_draft(experience: Experience, facts: Facts) -> Draft | Rejected:
     """Return the draft of what a success teaches, or why it teaches nothing certain."""
     query = experience.sparql or ""
-    if doubt := why_uncertain(experience):
-        return uncertain(experience, "success", "unproven", doubt)
+    if doubt := _doubt(experience):
+        return experience.uncertain("success", "unproven", doubt)
     try:
-        lesson = lesson_of(experience.question, query, facts)
+        lesson = Lesson(experience, facts)
         declared = prepare(query, prefixes=facts.namespaces).text
     except QueryError as error:
-        return uncertain(experience, "success", error.code, error.what)
+        return experience.uncertain("success", error.code, error.what)
     return Draft(
-        title=title_of(dummies(lesson.skeleton)),
-        description=abstracted(experience.question, lesson.mentions),
+        title=title_of(lesson.skeleton.dummy),
+        description=lesson.description,
         content=_content(lesson, facts),
         slots=lesson.slots,
         src="success",
         experience=experience,
         pattern=lesson.skeleton.text,
+        probe=lesson.skeleton.dummy,
         tags=(*lesson.terms, *query_features(declared).features),
         constants=lesson.constants,
         question=experience.question,
@@ -110,7 +109,7 @@ def success_draft(experience: Experience, facts: Facts) -> Draft | Rejected:
     )
 
 
-def why_uncertain(experience: Experience) -> str:
+def _doubt(experience: Experience) -> str:
     """Return why a success does not show that its query is right; empty if it does."""
     if experience.sparql is None or not experience.sparql.strip():
         return "it was judged right, and no query was submitted"
@@ -122,40 +121,23 @@ def why_uncertain(experience: Experience) -> str:
     return "it was judged right, and nothing shows that its query ran"
 
 
-def lesson_of(question: str, query: str, facts: Facts) -> Lesson:
-    """Return what a right query teaches; raise `QueryError` if its structure cannot be read."""
-    skeleton = made_skeleton(query, facts)
-    mentions = tuple(_mention(question, slot, facts) for slot in skeleton.slots)
-    return Lesson(skeleton, mentions, terms_in(skeleton.text, facts))
-
-
-def made_skeleton(query: str, facts: Facts) -> Skeleton:
+def _made_skeleton(query: str, facts: Facts) -> Skeleton:
     """Return the skeleton of a query, its slots named after the classes of their values."""
-    vocabulary = facts.vocabulary
-    labels: dict[str, str] = {}
-    looked_up = 0
-    for token in tokenize(shortened(query, facts.namespaces)):
-        if token.kind not in ("iri", "name") or token.text in labels:
-            continue
-        name = facts.iri_of(token.text)
-        if name is None or facts.is_term(name) or looked_up == _MOST_LOOKED_UP:
-            continue
-        looked_up += 1
-        if kind := facts.kind_of(name):
-            labels[token.text] = slot_name(local_name(kind))
-    terms = (*vocabulary.classes, *vocabulary.properties)
+    names = facts.names(shortened(query, facts.namespaces)).items()
+    resources = [(text, name) for text, name in names if not facts.is_term(name)]
+    labels = {
+        text: slot_name(local_name(kind))
+        for text, name in resources[:_MOST_LOOKED_UP]
+        if (kind := facts.kind_of(name))
+    }
+    terms = (*facts.vocabulary.classes, *facts.vocabulary.properties)
     return skeleton_of(query, facts.namespaces, terms=terms, names=labels)
 
 
 def terms_in(query: str, facts: Facts) -> tuple[str, ...]:
     """Return the classes and properties in a query, as written, each once."""
-    found: dict[str, None] = {}
-    for token in tokenize(query):
-        if token.kind in ("iri", "name"):
-            name = facts.iri_of(token.text)
-            if name is not None and name != RDF_TYPE and facts.is_term(name):
-                found[token.text] = None
-    return tuple(found)
+    names = facts.names(query).items()
+    return tuple(text for text, name in names if name != RDF_TYPE and facts.is_term(name))
 
 
 def title_of(query: str) -> str:
@@ -163,11 +145,8 @@ def title_of(query: str) -> str:
     shape = outline(query)
     columns = " ".join(f"?{name}" for name in shape.projected)
     head = columns if shape.form == "SELECT" and columns else shape.form
-    paths: dict[str, None] = {}
-    for pattern in read_query(query).triple_patterns():
-        part = pattern.object if pattern.predicate in ("a", "rdf:type") else pattern.predicate
-        if part[:1] not in "?$<":
-            paths[part] = None
+    parts = (p.object if p.predicate in _TYPES else p.predicate for p in _patterns(query))
+    paths = dict.fromkeys(part for part in parts if part[:1] not in "?$<")
     title = f"{head} by {', '.join(paths)}" if paths else head
     if len(title) <= TITLE_CHARS:
         return title
@@ -176,10 +155,10 @@ def title_of(query: str) -> str:
     return f"{whole if comma else title[: TITLE_CHARS - 1]}, …"
 
 
-def abstracted(question: str, mentions: Sequence[Mention]) -> str:
-    """Return a question with slots in place of what is mentioned."""
+def abstracted(question: str, mentions: Sequence[tuple[str, str]]) -> str:
+    """Return a question with slots in place of their mentions: (slot, the question's words)."""
     # If one word refers to several slots, it becomes the first.
-    places = {m.said: m.slot.name for m in reversed(mentions) if m.said}
+    places = {said: name for name, said in reversed(mentions) if said}
     if not places:
         return question
     # In one pass: another mention may be a word of a slot's name.
@@ -188,16 +167,14 @@ def abstracted(question: str, mentions: Sequence[Mention]) -> str:
     return said.sub(lambda found: f"<<{places[longest[(found.lastindex or 1) - 1]]}>>", question)
 
 
-def _mention(question: str, slot: Slot, facts: Facts) -> Mention:
+def _mention(question: str, slot: Slot, facts: Facts) -> tuple[str, str]:
+    """Return the question's words for the value of a slot, and the property that has them."""
     for said in _names_of(slot):
-        match = _whole(said).search(question)
-        if match is not None:
-            return Mention(slot, match[0])
+        if match := _whole(said).search(question):
+            return match[0], ""
     name = facts.iri_of(slot.value) if slot.kind == "resource" else None
     called = facts.called_in(name, question) if name is not None else None
-    if called is not None:
-        return Mention(slot, called[1], facts.show(called[0]))
-    return Mention(slot)
+    return (called[1], facts.show(called[0])) if called else ("", "")
 
 
 def _names_of(slot: Slot) -> list[str]:
@@ -227,22 +204,25 @@ def _whole(said: str) -> re.Pattern[str]:
 
 def _content(lesson: Lesson, facts: Facts) -> str:
     """Return numbered steps, first on names, then on features, and the values of the slots."""
-    steps = []
     # The schema knows nothing about the names of another endpoint.
     elsewhere = services_names(lesson.skeleton.text)
-    here = (name for name in lesson.terms if name not in elsewhere)
-    glosses = [gloss for name in here if (gloss := _gloss(name, facts))]
-    if glosses:
-        steps.append(f"Names: {'; '.join(glosses[:_MOST_GLOSSES])}.")
-    steps += _feature_steps(lesson.skeleton.text)
+    glosses = [_gloss(name, facts) for name in lesson.terms if name not in elsewhere]
+    glosses = [gloss for gloss in glosses if gloss][:_MOST_GLOSSES]
+    steps = [f"Names: {'; '.join(glosses)}."] if glosses else []
+    tokens = outline(lesson.skeleton.text).body
+    words = {token.text.upper() for token in tokens if token.kind == "word"}
+    if not words & _AGGREGATES:
+        words.discard("GROUP")
+    if sum(token.is_word("SELECT") for token in tokens) < 2:
+        words.discard("SELECT")
+    steps += [step for keywords, step in _FEATURES.items() if words.issuperset(keywords)]
     lines = [f"{number}. {step}" for number, step in enumerate(steps, 1)]
     return "\n".join([*lines, *filter(None, [lesson.slots])]) or "Use the skeleton as it is."
 
 
 def _gloss(written: str, facts: Facts) -> str:
-    name = facts.iri_of(written)
-    term = facts.vocabulary.properties.get(name or "")
-    if name is None or term is None:
+    term = facts.property_of(written)
+    if term is None:
         return ""
     ends = [
         [facts.show(iri) for iri in iris if iri in facts.vocabulary.classes and facts.has_data(iri)]
@@ -251,19 +231,118 @@ def _gloss(written: str, facts: Facts) -> str:
     if ends[0] and ends[1]:
         return f"{written} from {' or '.join(ends[0][:2])} to {' or '.join(ends[1][:2])}"
     said = (term.comment or term.label).split(". ")[0].strip().rstrip(".")
-    if not said:
-        return ""
-    return f"{written} is {said[0].lower()}{said[1:]}" if len(said) <= 70 else ""
+    return f"{written} is {said[0].lower()}{said[1:]}" if 0 < len(said) <= 70 else ""
 
 
-def _feature_steps(skeleton: str) -> Iterator[str]:
-    tokens = outline(skeleton).body
-    words = {token.text.upper() for token in tokens if token.kind == "word"}
-    features = {
-        "aggregate": bool(words & {"COUNT", "SUM", "AVG", "MIN", "MAX"}) and "GROUP" in words,
-        "not-exists": {"NOT", "EXISTS"} <= words,
-        "subquery": sum(token.is_word("SELECT") for token in tokens) > 1,
-        **{name: name.upper() in words for name in ("minus", "optional", "union", "graph")},
-        "service": "SERVICE" in words,
-    }
-    yield from (step for feature, step in _FEATURES.items() if features[feature])
+# -- contrast -----------------------------------------------------------------------------
+
+
+def contrast_draft(
+    experiences: Sequence[Experience], facts: Facts, *, skeleton: bool = True
+) -> Draft | None:
+    """Return what differs between a right and a wrong query for the same question."""
+    right = next((e for e in experiences if e.success and not _doubt(e)), None)
+    if right is None:
+        return None
+    try:
+        lesson = Lesson(right, facts)
+        good = shortened(right.sparql or "", facts.namespaces)
+        read_query(good)
+    except QueryError:
+        return None
+    terms = set(terms_in(good, facts))
+    bad, common = "", 0
+    for experience in experiences:
+        if experience.success:
+            continue
+        try:
+            text = shortened(experience.sparql or "", facts.namespaces)
+            read_query(text)
+        except QueryError:
+            continue
+        # The nearest has most names in common; one without any teaches nothing.
+        shared = len(terms & set(terms_in(text, facts)))
+        if shared > common and text.split() != good.split():
+            bad, common = text, shared
+    if not bad:
+        return None
+    prologue = "".join(f"PREFIX {p}: <{iri}>\n" for p, iri in facts.namespaces.items())
+    used = used_names(read_query(prologue + bad))
+    missing = list(dict.fromkeys(n.written for n in used if facts.exists(n.iri) is False))
+    lines = list(_differences(good, bad, missing, lesson.skeleton.slots if skeleton else ()))
+    if not lines:
+        return None
+    return Draft(
+        title=_contrast_title(good, bad),
+        description=lesson.description if skeleton else f"Questions such as: {right.question}",
+        content="\n".join(lines),
+        src="contrast",
+        experience=right,
+        pattern=lesson.skeleton.text if skeleton else "",
+        probe=lesson.skeleton.dummy if skeleton else "",
+        tags=lesson.terms,
+        denied=frozenset(missing),
+        constants=lesson.constants | {token.text for token in tokenize(bad)},
+    )
+
+
+def _contrast_title(good: str, bad: str) -> str:
+    # A wrong name is left to the text, which says that it is wrong.
+    lacking = _lacking(good, bad)
+    right = dict.fromkeys(p.object if p.predicate in _TYPES else p.predicate for p in lacking)
+    if not right and _lacking(bad, good):
+        return "What decides: to ask no more"
+    named = ", ".join([*right][:_MOST_PATTERNS]) or outline(good).form
+    return shortened_title(f"What decides: {named}")
+
+
+def _differences(
+    good: str, bad: str, missing: Sequence[str], slots: Sequence[Slot]
+) -> Iterator[str]:
+    right, wrong = outline(good), outline(bad)
+    if right.form != wrong.form:
+        yield f"Right: {right.form}, not {wrong.form}."
+    lacking = _lacking(good, bad)
+    # To give the class of something does no harm if the class exists.
+    surplus = [p for p in _lacking(bad, good) if p.predicate not in _TYPES or p.object in missing]
+    if lacking:
+        yield f"Right: {_written(lacking, slots)} ."
+    if surplus:
+        yield f"Not: {_written(surplus, slots)} ."
+    shown = surplus[:_MOST_PATTERNS]
+    unknown = [name for name in missing if any(name in str(pattern) for pattern in shown)]
+    if unknown:
+        yield f"There is no {', no '.join(unknown)}."
+    if len(right.projected) != len(wrong.projected) and right.form == wrong.form == "SELECT":
+        columns = " ".join(f"?{name}" for name in right.projected)
+        yield f"Right: the columns {columns or '*'}, no more and no less."
+    words = [{t.text.upper() for t in tokenize(query) if t.kind == "word"} for query in (good, bad)]
+    for word, text in _KEYWORDS.items():
+        if (word in words[0]) != (word in words[1]):
+            yield f"Right: {'with' if word in words[0] else 'without'} {text}."
+
+
+def _written(patterns: Sequence[TriplePattern], slots: Sequence[Slot]) -> str:
+    # Slots of VALUES have several values, and equal numbers are ambiguous.
+    times = Counter(slot.value for slot in slots if not slot.more)
+    named = {s.value: f"<<{s.name}>>" for s in slots if not s.more and times[s.value] == 1}
+    return " . ".join(
+        " ".join((named.get(p.subject, p.subject), p.predicate, named.get(p.object, p.object)))
+        for p in patterns[:_MOST_PATTERNS]
+    )
+
+
+def _patterns(query: str) -> Sequence[TriplePattern]:
+    return read_query(query).triple_patterns()
+
+
+def _lacking(query: str, other: str) -> list[TriplePattern]:
+    """Return the patterns that another query lacks, whatever its variables are called."""
+    have = {_plain(pattern) for pattern in _patterns(other)}
+    return [pattern for pattern in _patterns(query) if _plain(pattern) not in have]
+
+
+def _plain(pattern: TriplePattern) -> str:
+    predicate = "a" if pattern.predicate in _TYPES else pattern.predicate
+    ends = ["?" if end[:1] in "?$" else end for end in (pattern.subject, pattern.object)]
+    return f"{ends[0]} {predicate} {ends[1]}"

@@ -10,7 +10,7 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import dspy
 from dspy.utils.exceptions import AdapterParseError
@@ -23,7 +23,14 @@ from reasoningbank.trajectory import Usage
 
 #: Maximum characters of what is shown, and bounds of what is accepted.
 _QUERY_CHARS, _LESSON_CHARS = 900, 500
-_BOUNDS = {"title": (8, 90), "applies": (15, 200), "steps": (15, 400)}
+_FIELD = re.compile(r"\[\[ ## (\w+) ## \]\]")
+_WORD = re.compile(r"\w+")
+#: Field of the reply → field of the draft, and bounds of its characters.
+_FIELDS = {
+    "title": ("title", 8, 90),
+    "applies": ("description", 15, 200),
+    "steps": ("content", 15, 400),
+}
 
 
 class PutInWords(dspy.Signature):  # type: ignore[misc]
@@ -53,17 +60,8 @@ _CASE = dspy.Example(
 )
 
 
-class Words(NamedTuple):
-    """A model's reply, and what it consumed."""
-
-    title: str = ""
-    applies: str = ""
-    steps: str = ""
-    usage: Usage = Usage()
-
-
-def words_for(lm: dspy.BaseLM, draft: Draft) -> Words:
-    """Ask a model to word a draft; fields that the reply lacks are empty."""
+def words_for(lm: dspy.BaseLM, draft: Draft) -> tuple[dict[str, str], Usage]:
+    """Ask a model to word a draft, and return its fields, and what that consumed."""
     counter = UsageCounter(role="distiller")
     predict = dspy.Predict(PutInWords)
     predict.demos = [_CASE]
@@ -71,41 +69,51 @@ def words_for(lm: dspy.BaseLM, draft: Draft) -> Words:
     said: Mapping[str, Any] = {}
     with dspy.context(lm=lm, adapter=adapter, callbacks=[counter]):
         try:
-            said = dict(predict(**_inputs(draft)))
+            said = predict(
+                question=" ".join(draft.experience.question.split()),
+                query=draft.pattern[:_QUERY_CHARS] or "none",
+                lesson=draft.content[:_LESSON_CHARS],
+            ).toDict()
         except AdapterParseError as error:
             # A small model leaves fields out; the others are still useful.
-            said = _sections(str(error.lm_response))
+            parts = _FIELD.split(str(error.lm_response))
+            said = dict(zip(parts[1::2], parts[2::2], strict=False))
         except Exception as error:
             failure = lm_failure(error)
             if isinstance(failure, BudgetError):
                 # The draft does not fit the model's context: keep the rules' words.
-                return Words(usage=counter.usage)
+                return {}, counter.usage
             if failure is None or failure is error:
                 raise
             raise failure from error
-    title, applies, steps = (_clean(said.get(name)) for name in ("title", "applies", "steps"))
-    return Words(" ".join(title.split()), " ".join(applies.split()), steps, counter.usage)
+    words = {}
+    for name in _FIELDS:
+        text = str(said.get(name) or "").strip().strip('`"').strip()
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        words[name] = "\n".join(lines) if name == "steps" else " ".join(" ".join(lines).split())
+    return words, counter.usage
 
 
 def reworded(
-    draft: Draft, words: Words, author: str, findings: Callable[[Draft, str], list[Finding]]
+    draft: Draft,
+    words: Mapping[str, str],
+    author: str,
+    findings: Callable[[Draft, str], list[Finding]],
 ) -> Draft:
     """Return a draft with those of a model's words that `findings` has nothing against."""
-
-    def holds(name: str, text: str) -> bool:
-        least, most = _BOUNDS[name]
-        if not least <= len(text) <= most or _is_question(text, draft):
-            return False
-        # Only the rules say which names do not exist, so that they cannot be mistaken.
-        return not any(name in text for name in draft.denied) and not findings(draft, text)
-
+    asked = _WORD.findall(draft.experience.question.casefold())
     texts = {}
-    if holds("title", words.title):
-        texts["title"] = words.title
-    if holds("applies", words.applies):
-        texts["description"] = words.applies
-    if draft.pattern and holds("steps", words.steps):
-        texts["content"] = "\n".join(filter(None, (words.steps, draft.slots)))
+    for name, text in words.items():
+        field, least, most = _FIELDS[name]
+        if not least <= len(text) <= most or _WORD.findall(text.casefold()) == asked:
+            continue
+        if name == "steps" and not draft.pattern:
+            continue
+        # Only the rules say which names do not exist, so that they cannot be mistaken.
+        if not any(absent in text for absent in draft.denied) and not findings(draft, text):
+            texts[field] = text
+    if "content" in texts and draft.slots:
+        texts["content"] += f"\n{draft.slots}"
     return replace(draft, author=author, **texts) if texts else draft  # type: ignore[arg-type]
 
 
@@ -114,29 +122,3 @@ def prompt_hash() -> str:
     empty = dict.fromkeys(PutInWords.input_fields, "")
     messages = dspy.ChatAdapter().format(PutInWords, [_CASE], empty)
     return hashlib.sha256(repr(messages).encode()).hexdigest()[:16]
-
-
-_FIELD = re.compile(r"\[\[ ## (\w+) ## \]\]")
-
-
-def _inputs(draft: Draft) -> dict[str, str]:
-    return {
-        "question": " ".join(draft.experience.question.split()),
-        "query": draft.pattern[:_QUERY_CHARS] or "none",
-        "lesson": draft.content[:_LESSON_CHARS],
-    }
-
-
-def _sections(reply: str) -> dict[str, str]:
-    parts = _FIELD.split(reply)
-    return {name: text.strip() for name, text in zip(parts[1::2], parts[2::2], strict=False)}
-
-
-def _clean(said: Any) -> str:
-    text = str(said or "").strip().strip('`"').strip()
-    return "\n".join(line.strip() for line in text.splitlines() if line.strip())
-
-
-def _is_question(text: str, draft: Draft) -> bool:
-    words = re.findall(r"\w+", text.casefold())
-    return words == re.findall(r"\w+", draft.experience.question.casefold())

@@ -11,17 +11,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
-from types import MappingProxyType
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from reasoningbank.agents.demonstrations import read_json
 from reasoningbank.corpus import Pack
 from reasoningbank.errors import UsageError
 from reasoningbank.trajectory import Trajectory
 
 #: The file of each agent's table, below a pack's hints.
-FILES = MappingProxyType({"graph": "calibration.json", "rag": "calibration_rag.json"})
+_FILES = {"graph": "calibration.json", "rag": "calibration_rag.json"}
 
 
 @dataclass(frozen=True)
@@ -122,30 +121,22 @@ def fit_calibration(judged: Iterable[tuple[float, bool]], model: str = "") -> Ca
         ((0.2, 0.3, 0.9), [0.17, 0.17, 0.83], 4)
     """
     import numpy as np
+    import pandas as pd
     from scipy.optimize import isotonic_regression
 
-    pairs = [(float(score), float(right)) for score, right in judged]
-    if not pairs:
+    trials = pd.DataFrame(list(judged), columns=["score", "right"]).astype(float)
+    if trials.empty:
         raise UsageError("no judged trial to calibrate on", where="fit_calibration")
-    scores = sorted({score for score, _ in pairs})
-    groups = [[right for score, right in pairs if score == one] for one in scores]
-    fitted = isotonic_regression(
-        np.array([float(np.mean(group)) for group in groups]),
-        weights=np.array([float(len(group)) for group in groups]),
-    )
+    groups = trials.groupby("score")["right"].agg(["mean", "sum", "size"])
+    fitted = isotonic_regression(groups["mean"], weights=groups["size"])
     rates: dict[float, float] = {}
     for first, end in pairwise(fitted.blocks):
-        block = [right for group in groups[first:end] for right in group]
-        rate = (sum(block) + 0.5) / (len(block) + 1)
-        rates |= dict.fromkeys((scores[first], scores[end - 1]), rate)
+        block = groups.iloc[first:end]
+        rate = (block["sum"].sum() + 0.5) / (block["size"].sum() + 1)
+        rates |= dict.fromkeys((float(block.index[0]), float(block.index[-1])), rate)
     # The posterior shrinks a small block more than a large one: keep the rates ascending.
-    rising = np.maximum.accumulate(list(rates.values()))
-    return Calibration(
-        scores=tuple(rates),
-        rates=tuple(round(float(rate), 4) for rate in rising),
-        trials=len(pairs),
-        model=model,
-    )
+    rising = np.maximum.accumulate(list(rates.values())).round(4).tolist()
+    return Calibration(scores=tuple(rates), rates=rising, trials=len(trials), model=model)
 
 
 def confidence_in(trajectory: Trajectory) -> Confidence | None:
@@ -177,13 +168,5 @@ def load_calibration(pack: Pack, agent: str = "graph", model: str = "") -> Calib
     Raises:
         UsageError: If the file cannot be read or is invalid.
     """
-    file = (pack.hints or Path()) / FILES[agent]
-    if pack.hints is None or not file.is_file():
-        return None
-    try:
-        table = Calibration.model_validate_json(file.read_bytes())
-    except OSError as error:
-        raise UsageError(f"cannot be read: {error}", where=str(file)) from error
-    except ValidationError as error:
-        raise UsageError(error.errors()[0]["msg"], where=str(file)) from error
-    return None if model and table.model and table.model != model else table
+    table = read_json(pack.hints / _FILES[agent], Calibration) if pack.hints else None
+    return None if table is None or (model and table.model not in ("", model)) else table

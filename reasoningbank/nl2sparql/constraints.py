@@ -7,23 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field
 
-from reasoningbank.corpus import Pack, load_pack
-from reasoningbank.errors import UsageError
+from reasoningbank.corpus import Pack
 from reasoningbank.nl2sparql.patterns import (
     DEFAULT_PACK,
     HintModel,
     Iri,
-    PackKey,
+    as_pack,
     load_patterns,
+    once_a_pack,
     read_hints,
 )
 
-FILE = "constraints.toml"
 #: About 900 tokens; a small model on a small machine reads some fifty a second.
 MOST_CHARS = 3_600
 
@@ -38,11 +36,15 @@ class SourceRow(HintModel):
     text: str = ""
 
 
+def _as_mapping(values: Any) -> Any:
+    return {name: name for name in values} if isinstance(values, list) else values
+
+
 class PropertyRow(HintModel):
     """A line of the property table."""
 
     name: _Text
-    iri: Iri = ""
+    iri: Iri = Field(default_factory=lambda row: row["name"], validate_default=True)
     use: _Text
     where: str = ""
     note: str = ""
@@ -50,15 +52,7 @@ class PropertyRow(HintModel):
     service: str = ""
     entry: str = ""
     patterns: tuple[str, ...] = ()
-    values: Annotated[
-        Mapping[Iri, str],
-        BeforeValidator(lambda given: {n: n for n in given} if isinstance(given, list) else given),
-    ] = {}
-
-    @model_validator(mode="before")
-    @classmethod
-    def _with_iri(cls, data: dict[str, Any]) -> dict[str, Any]:
-        return {"iri": data.get("name", ""), **data}
+    values: Annotated[Mapping[Iri, str], BeforeValidator(_as_mapping)] = {}
 
 
 class Rule(HintModel):
@@ -90,15 +84,10 @@ class Direction(HintModel):
 
     pattern: _Text
     unless: tuple[str, ...] = ()
-    property: Iri
     name: str = ""
+    property: Iri
     named: Literal["subject", "object"]
     hint: _Text
-
-    @model_validator(mode="before")
-    @classmethod
-    def _with_name(cls, data: dict[str, Any]) -> dict[str, Any]:
-        return {"name": data.get("property", ""), **data}
 
 
 class _Base(HintModel):
@@ -128,31 +117,23 @@ class Constraints(HintModel):
 
     def pattern_names(self) -> list[str]:
         """Return every pattern that a rule names."""
-        shown = [name for row in self.properties for name in row.patterns]
-        shown += [name for rule in self.rules for name in rule.patterns]
+        lists = [one.patterns for one in self.properties] + [one.patterns for one in self.rules]
         ends = [name for one in self.directions for name in (one.pattern, *one.unless)]
-        return [*shown, *ends, *self.entries.patterns]
+        return [*sum(lists, ()), *ends, *self.entries.patterns]
 
 
+@once_a_pack
 def load_constraints(pack: Pack) -> Constraints:
     """Read the rules of a pack, once a process; a pack without the file has none.
 
     Raises:
         UsageError: If the file is invalid or names what does not exist.
     """
-    return _load(PackKey.of(pack))
-
-
-@lru_cache(maxsize=32)
-def _load(key: PackKey) -> Constraints:
-    found, file = read_hints(key.pack, FILE, Constraints)
-    known = load_patterns(key.pack).names
+    found, where = read_hints(pack, "constraints.toml", Constraints)
+    patterns = load_patterns(pack)
     for name in found.pattern_names():
-        if name not in known:
-            hint = f"choose {', '.join(known)}"
-            what = f"unknown pattern {name!r}"
-            raise UsageError(what, where=str(file), hint=hint, code="unknown-pattern")
-    return found.model_copy(update={"prefixes": dict(key.pack.prefixes)})
+        patterns.named(name, where)
+    return found.model_copy(update={"prefixes": dict(pack.prefixes)})
 
 
 @dataclass(frozen=True)
@@ -173,21 +154,14 @@ def get_constraints_for_patterns(
 ) -> tuple[Rule, ...]:
     """Return the rules of some patterns, in the order of the pack's file.
 
-    The rule for several entries comes first, if the patterns need several.
-
-    Args:
-        patterns: Names of patterns; case and unknown names are ignored.
-        pack: A pack or its name.
-
-    Raises:
-        UsageError: If there is no such pack, or its rules cannot be read.
+    The rule for several entries comes first, if the patterns need several. Arguments and errors
+    are those of `build_constraints`.
     """
-    found = _pack(pack)
-    constraints = load_constraints(found)
-    wanted = _wanted(patterns, found)
+    constraints = load_constraints(as_pack(pack))
+    wanted = _wanted(patterns, pack)
     rules = [rule for rule in constraints.rules if set(rule.patterns) & set(wanted)]
-    text = constraints.entries.text.strip()
-    if text and len(entry_kinds(wanted, constraints)) > 1:
+    entries, text = constraints.entries, constraints.entries.text.strip()
+    if text and len({kind for name in wanted for kind in entries.patterns.get(name, ())}) > 1:
         rules.insert(0, Rule(title="several entries", text=text, patterns=tuple(wanted)))
     return tuple(rules)
 
@@ -212,44 +186,33 @@ def constraint_prompt(
     patterns: Iterable[str], pack: Pack | str = DEFAULT_PACK, *, most_chars: int = MOST_CHARS
 ) -> ConstraintPrompt:
     """Return what `build_constraints` returns, with what was left out: always whole parts."""
-    found = _pack(pack)
-    constraints = load_constraints(found)
-    wanted = _wanted(patterns, found)
-    head = _base(constraints)
-    rules = get_constraints_for_patterns(wanted, found)
+    constraints = load_constraints(as_pack(pack))
+    wanted = _wanted(patterns, pack)
+    rules = get_constraints_for_patterns(wanted, pack)
     table = [row for row in constraints.properties if set(row.patterns) & set(wanted)]
     # Rules say what goes wrong; the table is next.
     optional = [(rule.title, f"{rule.title}: {rule.text.strip()}") for rule in rules]
     optional[1:1] = [("property table", _table("For this question:", table))] if table else []
+    head = _base(constraints)
     parts = [head] if head else []
     left_out: list[str] = []
     room = most_chars - len(head)
     for title, text in optional:
         if len(text) + 2 > room:
             left_out.append(title)
-            continue
-        room -= len(text) + 2
-        parts.append(text)
+        else:
+            room -= len(text) + 2
+            parts.append(text)
     return ConstraintPrompt("\n\n".join(parts), tuple(left_out))
 
 
-def entry_kinds(patterns: Iterable[str], constraints: Constraints) -> tuple[str, ...]:
-    """Return the kinds of entries that a question of some patterns needs."""
-    kinds = [kind for name in patterns for kind in constraints.entries.patterns.get(name, ())]
-    return tuple(dict.fromkeys(kinds))
-
-
-def _pack(pack: Pack | str) -> Pack:
-    return load_pack(pack) if isinstance(pack, str) else pack
-
-
-def _wanted(patterns: Iterable[str], pack: Pack) -> list[str]:
+def _wanted(patterns: Iterable[str], pack: Pack | str) -> list[str]:
     names = load_patterns(pack)
     return [known for name in patterns for known in names.known([name])]
 
 
 def _base(constraints: Constraints) -> str:
-    parts = [text] if (text := constraints.start.text.strip()) else []
+    parts = [constraints.start.text.strip()]
     if constraints.prefixes:
         names = ", ".join(f"{prefix}:" for prefix in sorted(constraints.prefixes))
         parts.append(f"Prefixes that are declared for you: {names}")
@@ -259,7 +222,7 @@ def _base(constraints: Constraints) -> str:
     always = [row for row in constraints.properties if not row.patterns]
     if always:
         parts.append(_table("Properties:", always))
-    return "\n".join(parts)
+    return "\n".join(filter(None, parts))
 
 
 def _table(title: str, rows: Sequence[PropertyRow]) -> str:
@@ -267,6 +230,6 @@ def _table(title: str, rows: Sequence[PropertyRow]) -> str:
     for row in rows:
         where = f" [{row.where}]" if row.where else ""
         values = f"one of {', '.join(row.values.values())}" if row.values else ""
-        note = "; ".join(part for part in (values, row.note) if part)
+        note = "; ".join(filter(None, (values, row.note)))
         lines.append(f"- {row.use}{where}{f' — {note}' if note else ''}")
     return "\n".join(lines)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,12 +32,14 @@ from reasoningbank.retrieval import Embedder, Vectors, open_embedder
 STRONG, WEAK = 0.8, 0.45
 #: A pattern is detected from here: one strong rule, or two weak ones.
 THRESHOLD = 0.6
-#: Tokens of a question that are read.
-MOST_TOKENS = 200
-#: Most tokens that ``...`` matches.
-GAP = 4
+#: Tokens of a question that are read, and most of them that ``...`` matches.
+MOST_TOKENS, GAP = 200, 4
+#: Fewest labelled questions of a pattern for a prototype.
+LEAST = 3
 
 _NEGATIONS = frozenset({"non", "senza", "ma", "not", "no", "without", "but", "nor"})
+#: The score of each detected pattern, and what shows it.
+_Scores = dict[str, tuple[float, tuple[str, ...]]]
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,34 @@ class Detector(Protocol):
         ...
 
 
+class _Part(NamedTuple):
+    """One position of a rule: stems, exact words, beginnings, or kinds of tokens that match."""
+
+    stems: Collection[str]
+    exact: Collection[str]
+    begins: tuple[str, ...]
+    kinds: Collection[str]
+    context: bool
+
+    def fits(self, word: str, token: QuestionToken, known: Collection[str]) -> bool:
+        if token.kind != "word":
+            return word in self.kinds
+        plain = folded(token.text)
+        return (
+            word in self.stems
+            or plain in self.exact
+            or plain.startswith(self.begins)
+            or ("<word>" in self.kinds and word not in known and len(plain) > 2)
+        )
+
+
+class _Rule(NamedTuple):
+    pattern: str
+    weight: float
+    language: str
+    parts: tuple[_Part | None, ...]
+
+
 class PatternDetector:
     """Finds patterns by a pack's rules; several threads may use it.
 
@@ -84,18 +114,25 @@ class PatternDetector:
 
     def __init__(self, patterns: PatternSet) -> None:
         self._set = patterns
-        self._rules = tuple(
-            _Rule(pattern.name, language, weight, read_rule(text, language))
-            for pattern in patterns.patterns
-            for weight, rules in ((STRONG, pattern.strong), (WEAK, pattern.weak))
-            for language, texts in rules.items()
+        rules = [("", 0.0, patterns.idle)]
+        for one in patterns.patterns:
+            rules += [(one.name, STRONG, one.strong), (one.name, WEAK, one.weak)]
+        self._rules = [
+            _Rule(name, weight, language, _read_rule(text, language))
+            for name, weight, by_language in rules
+            for language, texts in by_language.items()
             for text in texts
-        ) + tuple(
-            _Rule("", language, 0.0, read_rule(text, language))
-            for language, texts in patterns.idle.items()
-            for text in texts
-        )
-        self._known = {language: self._known_words(language) for language in LANGUAGES}
+        ]
+        #: Stems that are not entities: function words, and the pack's own.
+        self._known = {
+            language: {stem(word, language) for word in words}
+            for language, words in FUNCTION_WORDS.items()
+        }
+        for by_language in (patterns.vocabulary, *(found for name, _, found in rules if name)):
+            for language, texts in by_language.items():
+                for part in " ".join(texts).split():
+                    plain = part.strip("()").replace("=", "").split("|")
+                    self._known[language] |= {stem(w, language) for w in plain if w.isalpha()}
 
     def detect(self, question: str) -> list[Detected]:
         """Return the patterns that a question needs, the most certain first.
@@ -108,161 +145,108 @@ class PatternDetector:
         tokens = read_tokens(question, self._set.shapes)[:MOST_TOKENS]
         streams = {language: stream(tokens, language) for language in LANGUAGES}
         spoken = spoken_languages(tokens)
-        found = [
-            _Match(rule.pattern, rule.weight, frozenset(words[place][0] for place in places))
-            for rule in self._rules
-            if rule.language in spoken
-            for words in (streams[rule.language],)
-            for start in range(len(words))
-            if (places := self._match(rule, rule.parts, words, tokens, start))
-        ]
-        whole = [one for one in found if not any(one.tokens < other.tokens for other in found)]
-        scores: dict[str, tuple[float, tuple[str, ...]]] = {}
+        # The same words, matched by several rules or in both languages, are one piece of evidence.
+        found: dict[tuple[str, frozenset[int]], float] = {}
+        for rule in self._rules:
+            words = streams[rule.language] if rule.language in spoken else []
+            for start in range(len(words)):
+                places = self._match(rule, 0, words, tokens, start)
+                if places:
+                    match = rule.pattern, frozenset(words[place][0] for place in places)
+                    found[match] = max(found.get(match, 0.0), rule.weight)
+        matched = {numbers for _, numbers in found}
+        scores: _Scores = {}
         for pattern in self._set.patterns:
-            own = [one for one in whole if one.pattern == pattern.name]
-            score = _together(own)
+            own = {
+                numbers: weight
+                for (name, numbers), weight in found.items()
+                if name == pattern.name and not any(numbers < others for others in matched)
+            }
+            score = 1.0 - math.prod(1.0 - weight for weight in own.values())
             if score >= THRESHOLD:
-                shown = dict.fromkeys(_text(question, tokens, one.tokens) for one in own)
+                ends = [(tokens[min(numbers)].start, tokens[max(numbers)].end) for numbers in own]
+                shown = dict.fromkeys(question[start:end] for start, end in ends)
                 scores[pattern.name] = (score, tuple(shown))
         for pattern in self._set.patterns:
-            if pattern.name in scores and any(name in scores for name in pattern.unless):
-                del scores[pattern.name]
-        self._add_consequences(scores, self._unknown(tokens, streams, found))
-        order = {name: number for number, name in enumerate(self._set.names)}
-        given = [Detected(name, round(score, 3), why) for name, (score, why) in scores.items()]
-        return sorted(given, key=lambda one: (-one.score, order[one.pattern]))
+            if not scores.keys().isdisjoint(pattern.unless):
+                scores.pop(pattern.name, None)
+        known = frozenset().union(*matched)
+        stems = {language: dict(words) for language, words in streams.items()}
+        # A language's stream lacks its articles.
+        unknown = tuple(
+            token.text
+            for number, token in enumerate(tokens)
+            if token.kind == "word"
+            and number not in known
+            and all(number in own and own[number] not in self._known[language]
+                    for language, own in stems.items())
+        )  # fmt: skip
+        self._add_consequences(scores, unknown)
+        given = [
+            Detected(name, round(scores[name][0], 3), scores[name][1])
+            for name in self._set.names
+            if name in scores
+        ]
+        return sorted(given, key=lambda one: -one.score)
 
     def _match(
         self,
         rule: _Rule,
-        parts: Sequence[_Part],
+        part: int,
         words: Sequence[tuple[int, str]],
         tokens: Sequence[QuestionToken],
         at: int,
     ) -> tuple[int, ...] | None:
         """Return the positions that parts of a rule match from `at` on, without those of gaps."""
-        if not parts:
+        if part == len(rule.parts):
             return ()
-        first, rest = parts[0], parts[1:]
-        if first.gap:
+        wanted = rule.parts[part]
+        if wanted is None:
             for place in range(at, min(at + GAP, len(words) - 1) + 1):
-                found = self._match(rule, rest, words, tokens, place)
+                found = self._match(rule, part + 1, words, tokens, place)
                 if found is not None or folded(tokens[words[place][0]].text) in _NEGATIONS:
                     return found
             return None
         if at >= len(words):
             return None
         number, word = words[at]
-        if not first.fits(word, tokens[number], self._known[rule.language]):
+        if not wanted.fits(word, tokens[number], self._known[rule.language]):
             return None
-        found = self._match(rule, rest, words, tokens, at + 1)
-        return found if found is None or first.context else (at, *found)
+        found = self._match(rule, part + 1, words, tokens, at + 1)
+        return found if found is None or wanted.context else (at, *found)
 
-    def _unknown(
-        self,
-        tokens: Sequence[QuestionToken],
-        streams: Mapping[str, list[tuple[int, str]]],
-        found: Sequence[_Match],
-    ) -> tuple[str, ...]:
-        """Return the content words that neither a rule nor the pack's vocabulary knows."""
-        known = {number for one in found for number in one.tokens}
-        for language, words in streams.items():
-            known.update(number for number, word in words if word in self._known[language])
-        left = {n: t for n, t in enumerate(tokens) if t.kind == "word" and n not in known}
-        # A language's stream lacks its articles.
-        return tuple(
-            token.text
-            for number, token in left.items()
-            if all(any(number == n for n, _ in words) for words in streams.values())
-        )
-
-    def _add_consequences(
-        self, scores: dict[str, tuple[float, tuple[str, ...]]], unknown: tuple[str, ...]
-    ) -> None:
+    def _add_consequences(self, scores: _Scores, unknown: tuple[str, ...]) -> None:
         before = -1
         while before != len(scores):
             before = len(scores)
-            for pattern in self._set.patterns:
-                if pattern.name not in scores and pattern.joins:
-                    sources = [[n for n in group if n in scores] for group in pattern.joins]
-                    if all(sources):
-                        best = [max(group, key=lambda n: scores[n][0]) for group in sources]
-                        least = min(scores[name][0] for name in best)
-                        scores[pattern.name] = (least, tuple(best))
-                source = next((name for name in pattern.beside if name in scores), None)
-                if pattern.name not in scores and source and unknown:
-                    scores[pattern.name] = (scores[source][0], (source, *unknown))
-                if pattern.name in scores:
-                    for name in pattern.implies:
-                        scores.setdefault(name, (scores[pattern.name][0], (pattern.name,)))
-
-    def _known_words(self, language: str) -> frozenset[str]:
-        """Return the stems that are not entities: function words, and the pack's own."""
-        words: set[str] = {stem(word, language) for word in FUNCTION_WORDS[language]}
-        texts = list(self._set.vocabulary.get(language, ()))
-        for pattern in self._set.patterns:
-            for rules in (pattern.strong, pattern.weak):
-                texts += rules.get(language, ())
-        for text in texts:
-            for part in text.split():
-                plain = part.strip("()").replace("=", "").split("|")
-                words.update(stem(word, language) for word in plain if word.isalpha())
-        return frozenset(words)
-
-
-@dataclass(frozen=True)
-class _Part:
-    """One position of a rule: stems, exact words, beginnings, or kinds of tokens that match."""
-
-    stems: Collection[str] = ()
-    exact: Collection[str] = ()
-    begins: tuple[str, ...] = ()
-    kinds: Collection[str] = ()
-    gap: bool = False
-    context: bool = False
-
-    def fits(self, word: str, token: QuestionToken, known: frozenset[str]) -> bool:
-        if token.kind != "word":
-            return word in self.kinds
-        plain = folded(token.text)
-        return (
-            word in self.stems
-            or plain in self.exact
-            or plain.startswith(self.begins)
-            or ("<word>" in self.kinds and word not in known and len(plain) > 2)
-        )
-
-
-@dataclass(frozen=True)
-class _Rule:
-    pattern: str
-    language: str
-    weight: float
-    parts: tuple[_Part, ...]
-
-
-@dataclass(frozen=True)
-class _Match:
-    pattern: str
-    weight: float
-    tokens: frozenset[int]
+            for one in self._set.patterns:
+                groups = [[name for name in group if name in scores] for group in one.joins]
+                if groups and all(groups):
+                    best = [max(group, key=lambda name: scores[name][0]) for group in groups]
+                    least = min(scores[name][0] for name in best)
+                    scores.setdefault(one.name, (least, tuple(best)))
+                source = next((name for name in one.beside if name in scores), None)
+                if source and unknown:
+                    scores.setdefault(one.name, (scores[source][0], (source, *unknown)))
+                if one.name in scores:
+                    for name in one.implies:
+                        scores.setdefault(name, (scores[one.name][0], (one.name,)))
 
 
 @lru_cache(maxsize=4096)
-def read_rule(text: str, language: str) -> tuple[_Part, ...]:
-    """Return the parts of a rule as a pack writes it."""
-    parts: list[_Part] = []
+def _read_rule(text: str, language: str) -> tuple[_Part | None, ...]:
+    """Return the parts of a rule as a pack writes it; None for a gap."""
+    parts: list[_Part | None] = []
     for word in text.split():
         if word == "...":
-            parts.append(_Part(gap=True))
+            parts.append(None)
             continue
         context = word.startswith("(") and word.endswith(")")
-        written = word[1:-1] if context else word
         stems: set[str] = set()
         exact: set[str] = set()
         begins: set[str] = set()
         kinds: set[str] = set()
-        for choice in written.split("|"):
+        for choice in (word[1:-1] if context else word).split("|"):
             if choice.startswith("<") and choice.endswith(">"):
                 kinds.add(choice)
             elif choice.startswith("="):
@@ -273,20 +257,8 @@ def read_rule(text: str, language: str) -> tuple[_Part, ...]:
                 # Like the question's own words: joined prepositions as their base.
                 stems.update(stemmed for _, stemmed in stream(read_tokens(choice), language))
         if stems or exact or begins or kinds:
-            parts.append(_Part(stems, exact, tuple(begins), kinds, context=context))
+            parts.append(_Part(stems, exact, tuple(begins), kinds, context))
     return tuple(parts)
-
-
-def _together(matches: Sequence[_Match]) -> float:
-    # The same words, matched by several rules or in both languages, are one piece of evidence.
-    best: dict[frozenset[int], float] = {}
-    for one in matches:
-        best[one.tokens] = max(best.get(one.tokens, 0.0), one.weight)
-    return 1.0 - math.prod(1.0 - weight for weight in best.values())
-
-
-def _text(question: str, tokens: Sequence[QuestionToken], numbers: frozenset[int]) -> str:
-    return question[tokens[min(numbers)].start : tokens[max(numbers)].end]
 
 
 @dataclass(frozen=True)
@@ -351,34 +323,23 @@ def pattern_report(
         >>> found.by_pattern["B"], round(found.micro.precision, 2), round(found.exact, 2)
         (Rate(right=0, wrong=1, missed=1), 0.67, 0.33)
     """
-    right: Counter[str] = Counter()
-    wrong: Counter[str] = Counter()
-    missed: Counter[str] = Counter()
-    questions = exact = 0
-    for detected, needed in pairs:
-        given, gold = set(detected), set(needed)
-        right.update(given & gold)
-        wrong.update(given - gold)
-        missed.update(gold - given)
-        questions += 1
-        exact += given == gold
-    names = sorted(set(right) | set(wrong) | set(missed))
+    sets = [(set(detected), set(needed)) for detected, needed in pairs]
+    right = Counter(name for given, gold in sets for name in given & gold)
+    wrong = Counter(name for given, gold in sets for name in given - gold)
+    missed = Counter(name for given, gold in sets for name in gold - given)
+    names = sorted({*right, *wrong, *missed})
     rates = {name: Rate(right[name], wrong[name], missed[name]) for name in names}
+    exact = sum(given == gold for given, gold in sets)
     return PatternReport(
         by_pattern=rates,
         micro=Rate(right.total(), wrong.total(), missed.total()),
         macro_f1=sum(rate.f1 for rate in rates.values()) / len(rates) if rates else 1.0,
-        exact=exact / questions if questions else 1.0,
-        questions=questions,
+        exact=exact / len(sets) if sets else 1.0,
+        questions=len(sets),
     )
 
 
-#: Fewest labelled questions of a pattern for a prototype.
-LEAST = 3
-
-
-@dataclass(frozen=True)
-class _Prototype:
+class _Prototype(NamedTuple):
     """A pattern's position: the axis between the two means, the best cut, the distance."""
 
     name: str
@@ -414,11 +375,10 @@ class PrototypeDetector:
         self._embedder = embedder or open_embedder()
         vectors = self._embedder.queries([masked(question) for question in questions])
         names = dict.fromkeys(name for given in labels for name in sorted(given))
-        self._prototypes = tuple(
-            one
-            for name in names
-            if (one := _prototype(name, vectors, [name in given for given in labels]))
+        made = (
+            _prototype(name, vectors, np.array([name in one for one in labels])) for name in names
         )
+        self._prototypes = [one for one in made if one]
 
     def detect(self, question: str) -> list[Detected]:
         """Return the patterns that a question is near to, the most certain first."""
@@ -451,35 +411,23 @@ class JointDetector:
         return self._rules.detect(question) or self._prototypes.detect(question)
 
 
-def _prototype(name: str, vectors: Vectors, has: Sequence[bool]) -> _Prototype | None:
-    with_it = np.asarray(has, dtype=bool)
-    count = int(with_it.sum())
-    if count < LEAST or len(has) - count < LEAST:
+def _prototype(name: str, vectors: Vectors, has: NDArray[np.bool_]) -> _Prototype | None:
+    count, others = int(has.sum()), int((~has).sum())
+    if min(count, others) < LEAST:
         return None
-    near, far = vectors[with_it].mean(axis=0), vectors[~with_it].mean(axis=0)
-    axis = near - far
+    near, far = vectors[has].mean(axis=0), vectors[~has].mean(axis=0)
     # Each question is projected on the means of the others, without its own share.
-    others = np.where(with_it, count - 1, len(has) - count - 1)
     square = np.sum(vectors**2, axis=1)
-    to_near = np.where(with_it, (count * (vectors @ near) - square) / others, vectors @ near)
-    to_far = np.where(
-        with_it, vectors @ far, ((len(has) - count) * (vectors @ far) - square) / others
-    )
+    to_near, to_far = vectors @ near, vectors @ far
+    to_near[has] = ((count * to_near - square) / (count - 1))[has]
+    to_far[~has] = ((others * to_far - square) / (others - 1))[~has]
     places = to_near - to_far
-    cut = _best_cut(places, with_it)
-    width = float(places[with_it].mean() - places[~with_it].mean())
+    width = float(places[has].mean() - places[~has].mean())
     if width <= 0:
         return None  # Its questions are no nearer to one another than to others.
-    return _Prototype(name, np.asarray(axis, dtype=np.float32), cut, width)
-
-
-def _best_cut(places: NDArray[np.floating], with_it: NDArray[np.bool_]) -> float:
-    """Return the cut with the best F1, between two neighbours."""
+    # The cut has the best F1, and is between two neighbours.
     order = np.argsort(-places, kind="stable")
-    right = np.cumsum(with_it[order])
-    taken = np.arange(1, len(order) + 1)
-    f1 = 2 * right / (taken + with_it.sum())
-    best = int(np.argmax(f1))
-    ranked = places[order]
-    after = ranked[best + 1] if best + 1 < len(ranked) else ranked[best]
-    return float((ranked[best] + after) / 2)
+    ranked, right = places[order], np.cumsum(has[order])
+    best = int(np.argmax(2 * right / (np.arange(1, len(order) + 1) + count)))
+    cut = float(ranked[best : best + 2].mean())
+    return _Prototype(name, np.asarray(near - far, dtype=np.float32), cut, width)

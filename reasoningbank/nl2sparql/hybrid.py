@@ -12,17 +12,16 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reasoningbank.corpus import Pack, load_corpus, load_pack
+from reasoningbank.corpus import Pack, load_corpus
 from reasoningbank.errors import UsageError
 from reasoningbank.nl2sparql.detection import Detected, Detector, PatternDetector
 from reasoningbank.nl2sparql.examples import PackExample, example_pack, load_examples
-from reasoningbank.nl2sparql.patterns import DEFAULT_PACK, PackKey, load_patterns
+from reasoningbank.nl2sparql.patterns import DEFAULT_PACK, as_pack, load_patterns, once_a_pack
 from reasoningbank.nl2sparql.words import content_words, masked
 from reasoningbank.retrieval import (
     DEFAULT_EMBEDDER,
@@ -158,25 +157,26 @@ class HybridRetriever(Retriever):
     ) -> None:
         if len(weights) != 3 or min(weights) < 0 or sum(weights) <= 0:
             raise UsageError(f"weights must be three numbers of at least 0, not {weights}")
-        pack = load_pack(source) if isinstance(source, str) else source
-        if isinstance(pack, Pack):
+        if isinstance(source, (Pack, str)):
+            pack = as_pack(source)
             detector = detector or PatternDetector(load_patterns(pack))
-            self.examples: tuple[PackExample, ...] = load_examples(example_pack(pack))
-        else:
-            self.examples = tuple(pack)
+            source = load_examples(example_pack(pack))
+        self.examples = tuple(source)
         if not self.examples:
             raise UsageError("there is no example to retrieve", where="HybridRetriever")
         self.weights = weights
         self._detector = detector
         self._embedder = embedder or open_embedder()
         self._lock = threading.Lock()
-        #: The example of each text: a question exists in several languages.
-        self._of: list[int] = []
-        texts: list[str] = []
-        for number, example in enumerate(self.examples):
-            for text in dict.fromkeys(text for _, text in example.questions) or (example.nl,):
-                self._of.append(number)
-                texts.append(text)
+        # A question exists in several languages.
+        numbered = [
+            (number, text)
+            for number, example in enumerate(self.examples)
+            for text in dict.fromkeys(text for _, text in example.questions) or (example.nl,)
+        ]
+        #: The example of each text.
+        self._of = [number for number, _ in numbered]
+        texts = [text for _, text in numbered]
         self._vectors = open_index(index)
         self._vectors.put(range(len(texts)), self._embedder.passages([masked(t) for t in texts]))
         self._words = WordIndex(sqlite3.connect(":memory:", check_same_thread=False))
@@ -187,53 +187,40 @@ class HybridRetriever(Retriever):
     ) -> list[Retrieved]:
         if patterns is None:
             patterns = self._detector.detect(question) if self._detector else ()
-        semantic, lexical = self._texts(question, kept)
         shares = {one.pattern: one.score for one in patterns}
+        vector = self._embedder.queries([masked(question)])[0]
+        with self._lock:
+            near = self._best(*self._vectors.cosines(vector))
+            lexical = self._best(*self._words.scores(content_words(question)))
+        # Excluded examples must not affect the scale either.
+        low, high = min(near[n] for n in kept), max(near[n] for n in kept)
         found = []
         for number in kept:
             example = self.examples[number]
             parts = (
-                semantic[number],
+                round((near[number] - low) / (high - low), 6) if high > low else 1.0,
                 round(lexical.get(number, 0.0), 6),
                 _overlap(shares, example.patterns),
             )
             score = sum(w * p for w, p in zip(self.weights, parts, strict=True))
             found.append(Retrieved(example, round(score / sum(self.weights), 6), *parts))
-        found.sort(key=lambda one: (-one.score, one.example.id))
-        return found
+        return sorted(found, key=lambda one: (-one.score, one.example.id))
 
-    def _texts(
-        self, question: str, kept: Sequence[int]
-    ) -> tuple[Mapping[int, float], Mapping[int, float]]:
-        """Return the dense and the lexical score by example, the best of its texts."""
-        vector = self._embedder.queries([masked(question)])[0]
-        with self._lock:
-            keys, cosines = self._vectors.cosines(vector)
-            found, shares = self._words.scores(content_words(question))
-        near = _best(self._of, keys, cosines)
-        # Excluded examples must not affect the scale either.
-        low, high = min(near[n] for n in kept), max(near[n] for n in kept)
-        span = high - low
-        semantic = {n: round((near[n] - low) / span, 6) if span > 0 else 1.0 for n in kept}
-        return semantic, _best(self._of, found, shares)
-
-
-def _best(
-    of: Sequence[int], keys: NDArray[np.int64], scores: NDArray[np.float64]
-) -> dict[int, float]:
-    best: dict[int, float] = {}
-    for key, score in zip(keys.tolist(), scores.tolist(), strict=True):
-        number = of[key]
-        best[number] = max(score, best.get(number, score))
-    return best
+    def _best(self, keys: NDArray[np.int64], scores: NDArray[np.float64]) -> dict[int, float]:
+        """Return the score by example, the best of its texts."""
+        best: dict[int, float] = {}
+        for key, score in zip(keys.tolist(), scores.tolist(), strict=True):
+            number = self._of[key]
+            best[number] = max(score, best.get(number, score))
+        return best
 
 
 def _overlap(detected: Mapping[str, float], patterns: Sequence[str]) -> float:
     """Return the shared patterns over all of both, weighted by confidence; 1 if all are shared."""
     if not detected or not patterns:
         return 0.0
-    shared = sum(detected[name] for name in patterns if name in detected)
-    both = sum(detected.values()) + sum(1.0 for name in patterns if name not in detected)
+    shared = sum(detected.get(name, 0.0) for name in patterns)
+    both = sum(detected.values()) + sum(name not in detected for name in patterns)
     return round(shared / both, 6)
 
 
@@ -260,38 +247,27 @@ def shown_examples(
     if retrieval not in RETRIEVALS:
         hint = f"choose {', '.join(RETRIEVALS)}"
         raise UsageError(f"examples cannot be retrieved by {retrieval!r}", hint=hint)
-    source = example_pack(pack)
     with _lock:
         # Two threads would both embed all questions.
-        hybrid, detector = _opened(PackKey.of(source), embedding, index)
-    groups = _groups(PackKey.of(pack))
-    return ShownExamples(
-        _weighted(retrieval, hybrid),
-        detector,
-        frozenset(groups[one] for one in hidden if whole_groups and one in groups),
-        frozenset(hidden),
-    )
-
-
-def _weighted(retrieval: str, hybrid: HybridRetriever) -> Retriever:
+        hybrid, detector = _opened(example_pack(pack), embedding, index)
     weights = RETRIEVALS[retrieval]
-    if weights is None:
-        return RandomRetriever(hybrid.examples)
-    # The vectors of the examples are shared.
-    other = copy.copy(hybrid)
-    other.weights = weights
-    return other
+    retriever: Retriever = RandomRetriever(hybrid.examples)
+    if weights is not None:
+        # The vectors of the examples are shared.
+        retriever = weighted = copy.copy(hybrid)
+        weighted.weights = weights
+    groups = _groups(pack)
+    hidden_groups = (groups[one] for one in hidden if whole_groups and one in groups)
+    return ShownExamples(retriever, detector, frozenset(hidden_groups), frozenset(hidden))
 
 
-@lru_cache(maxsize=4)
-def _opened(key: PackKey, embedding: str, index: str) -> tuple[HybridRetriever, Detector]:
-    detector = PatternDetector(load_patterns(key.pack))
+@once_a_pack
+def _opened(pack: Pack, embedding: str, index: str) -> tuple[HybridRetriever, Detector]:
+    detector = PatternDetector(load_patterns(pack))
     embedder = open_embedder(embedding)
-    retriever = HybridRetriever(key.pack, detector=detector, embedder=embedder, index=index)
-    return retriever, detector
+    return HybridRetriever(pack, detector=detector, embedder=embedder, index=index), detector
 
 
-@lru_cache(maxsize=4)
-def _groups(key: PackKey) -> dict[str, str]:
-    tasks = load_corpus(key.pack).tasks
-    return {task.id: task.group or f"task-{task.id}" for task in tasks}
+@once_a_pack
+def _groups(pack: Pack) -> dict[str, str]:
+    return {task.id: task.group or f"task-{task.id}" for task in load_corpus(pack).tasks}

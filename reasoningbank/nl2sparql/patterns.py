@@ -12,13 +12,13 @@ A pack's ``hints/patterns.toml`` lists them. Each rule is a word or a phrase of 
 
 from __future__ import annotations
 
+import functools
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -38,7 +38,36 @@ from reasoningbank.sparql import STANDARD_PREFIXES
 
 #: The pack that is used if none is named.
 DEFAULT_PACK = "liita"
-FILE = "patterns.toml"
+_PackT = TypeVar("_PackT", bound=Pack | str)
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+def as_pack(pack: Pack | str) -> Pack:
+    """Return a pack that is given or named."""
+    return load_pack(pack) if isinstance(pack, str) else pack
+
+
+@dataclass(frozen=True)
+class _PackKey:
+    pack: Any = field(compare=False)
+    text: str
+
+
+def once_a_pack(
+    read: Callable[Concatenate[_PackT, _P], _T],
+) -> Callable[Concatenate[_PackT, _P], _T]:
+    """Cache a function by what its pack says, since a pack's dictionaries cannot be a key."""
+
+    @functools.lru_cache(maxsize=32)
+    def kept(key: _PackKey, *args: Any) -> _T:
+        return read(key.pack, *args)  # type: ignore[call-arg]
+
+    @functools.wraps(read)
+    def cached(pack: _PackT, /, *args: _P.args, **_: _P.kwargs) -> _T:
+        return kept(_PackKey(pack, repr(pack)), *args)
+
+    return cached
 
 
 def namespaces_of(pack: Pack) -> dict[str, str]:
@@ -49,25 +78,20 @@ def namespaces_of(pack: Pack) -> dict[str, str]:
     return {**found, **pack.prefixes}
 
 
-def full_name(name: str, namespaces: Mapping[str, str], where: Path | str) -> str:
-    """Return the IRI of a prefixed name, or of ``<iri>``."""
-    if name.startswith("<") and name.endswith(">"):
-        return name[1:-1]
+def _expanded(name: str, info: ValidationInfo) -> str:
+    # Without a context a model is made in code, with IRIs.
+    if not info.context or (name.startswith("<") and name.endswith(">")):
+        return name.removeprefix("<").removesuffix(">")
+    namespaces, where = info.context
     prefix, colon, local = name.partition(":")
     if not colon or prefix not in namespaces:
         raise UsageError(
             f"{name!r} is not a name with a known prefix",
-            where=str(where),
+            where=where,
             hint="use one of the pack's prefixes, e.g. rdfs:label, or write <iri>",
             code="unknown-prefix",
         )
-    return namespaces[prefix] + local
-
-
-def _expanded(name: str, info: ValidationInfo) -> str:
-    # Without a context a model is made in code, with IRIs.
-    context = info.context
-    return full_name(name, context["namespaces"], context["where"]) if context else name
+    return str(namespaces[prefix] + local)
 
 
 #: An IRI, written in a hint file with the pack's prefixes.
@@ -91,36 +115,22 @@ class HintModel(BaseModel):
 _Model = TypeVar("_Model", bound=HintModel)
 
 
-def read_hints(pack: Pack, name: str, model: type[_Model]) -> tuple[_Model, Path | None]:
+def read_hints(pack: Pack, name: str, model: type[_Model]) -> tuple[_Model, str]:
     """Read a file of a pack's ``hints/``; a missing file is empty."""
-    file = pack.hints / name if pack.hints else None
-    if file is None or not file.is_file():
-        return model(), None
+    file = (pack.hints or Path()) / name
+    if pack.hints is None or not file.is_file():
+        return model(), ""
+    where = str(file)
     try:
         data = tomllib.loads(file.read_text(encoding="utf-8"))
-        context = {"namespaces": namespaces_of(pack), "where": str(file)}
-        return model.model_validate(data, context=context), file
+        return model.model_validate(data, context=(namespaces_of(pack), where)), where
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"cannot be read: {error}", where=str(file), code="unreadable") from None
+        raise UsageError(f"cannot be read: {error}", where=where, code="unreadable") from None
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
+        place = ".".join(map(str, first["loc"]))
         what = f"{place}: {first['msg']}"
-        raise UsageError(what, where=str(file), code="invalid-hints", place=place) from None
-
-
-@dataclass(frozen=True)
-class PackKey:
-    """A pack as a cache key: by what is read from it, since a pack holds dictionaries."""
-
-    pack: Pack = field(compare=False)
-    parts: tuple[object, ...]
-
-    @classmethod
-    def of(cls, pack: Pack) -> PackKey:
-        """Return the key of a pack."""
-        names = (tuple(found.items()) for found in (pack.prefixes, namespaces_of(pack)))
-        return cls(pack, (pack.examples, pack.hints or pack.root, *names, tuple(pack.languages)))
+        raise UsageError(what, where=where, code="invalid-hints", place=place) from None
 
 
 def _known_language(language: str) -> str:
@@ -199,13 +209,15 @@ class PatternSet(HintModel):
         """The patterns' names, in the order of the file."""
         return tuple(pattern.name for pattern in self.patterns)
 
-    def named(self, name: str) -> Pattern:
+    def named(self, name: str, where: str = "") -> Pattern:
         """Return a pattern; case is ignored."""
-        found = next((p for p in self.patterns if p.name.lower() == name.strip().lower()), None)
-        if found is None:
-            hint = f"choose {', '.join(self.names) or 'none'}"
-            raise UsageError(f"unknown pattern {name!r}", hint=hint, code="unknown-pattern")
-        return found
+        for pattern in self.patterns:
+            if pattern.name.lower() == name.strip().lower():
+                return pattern
+        hint = f"choose {', '.join(self.names) or 'none'}"
+        raise UsageError(
+            f"unknown pattern {name!r}", where=where, hint=hint, code="unknown-pattern"
+        )
 
     def known(self, words: Iterable[str]) -> tuple[str, ...]:
         """Return the words that are names of patterns, as the file writes them."""
@@ -213,6 +225,7 @@ class PatternSet(HintModel):
         return tuple(name for name in self.names if name.lower() in wanted)
 
 
+@once_a_pack
 def load_patterns(pack: Pack | str) -> PatternSet:
     """Read the patterns of a pack, once a process; a pack without the file has none.
 
@@ -222,16 +235,10 @@ def load_patterns(pack: Pack | str) -> PatternSet:
     Raises:
         UsageError: If there is no such pack, or the file is invalid or names what does not exist.
     """
-    return _load(PackKey.of(load_pack(pack) if isinstance(pack, str) else pack))
-
-
-@lru_cache(maxsize=32)
-def _load(key: PackKey) -> PatternSet:
-    found, file = read_hints(key.pack, FILE, PatternSet)
+    found, where = read_hints(as_pack(pack), "patterns.toml", PatternSet)
     for one in found.patterns:
-        joined = [name for group in one.joins for name in group]
-        for name in (*one.implies, *one.unless, *one.beside, *joined):
+        for name in (*one.implies, *one.unless, *one.beside, *sum(one.joins, ())):
             if name not in found.names:
                 what = f"{one.name} names an unknown pattern {name!r}"
-                raise UsageError(what, where=str(file), code="unknown-pattern")
+                raise UsageError(what, where=where, code="unknown-pattern")
     return found

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import dspy
 
 from reasoningbank.agents.calling import ask_once
-from reasoningbank.corpus import Pack, load_pack
+from reasoningbank.corpus import Pack
 from reasoningbank.errors import BudgetError, UsageError
 from reasoningbank.findings import Finding
 from reasoningbank.lm import PlainAdapter, stuck_temperature
@@ -24,7 +24,7 @@ from reasoningbank.nl2sparql.constraints import MOST_CHARS, build_constraints
 from reasoningbank.nl2sparql.detection import Detected, Detector, PatternDetector
 from reasoningbank.nl2sparql.examples import NEAR, PackExample, nearest_question, swap_entities
 from reasoningbank.nl2sparql.hybrid import HybridRetriever, Retrieved, Retriever
-from reasoningbank.nl2sparql.patterns import load_patterns
+from reasoningbank.nl2sparql.patterns import as_pack, load_patterns
 from reasoningbank.nl2sparql.validation import LEVELS, EndpointValidation, Explain, Level, validate
 from reasoningbank.nl2sparql.words import asked_language
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
@@ -229,11 +229,10 @@ class NL2SPARQL:
     def __post_init__(self) -> None:
         if min(self.top_k, self.max_fixes) < 0:
             raise UsageError("top_k and max_fixes must be at least 0", where="NL2SPARQL")
-        self._pack = load_pack(self.pack) if isinstance(self.pack, str) else self.pack
-        self.pack = self._pack
-        self._detector = self.detector or PatternDetector(load_patterns(self._pack))
+        self.pack = as_pack(self.pack)
+        self.detector = self.detector or PatternDetector(load_patterns(self.pack))
         if self.retriever is None and self.top_k:
-            self.retriever = HybridRetriever(self._pack, detector=self._detector)
+            self.retriever = HybridRetriever(self.pack, detector=self.detector)
 
     def translate(
         self,
@@ -268,92 +267,93 @@ class NL2SPARQL:
         """
         if not question.strip():
             raise UsageError("the question is empty")
-        run = _Run(self, question, on_step or (lambda *_: None), on_call or (lambda _: None))
-        run.prepare(without_groups, without_ids, advice)
-        return run.translated()
+        pack, detector = as_pack(self.pack), self.detector
+        assert detector is not None
+        on_step = on_step or (lambda *_: None)
+        patterns = tuple(detector.detect(question))
+        on_step("detect", {"patterns": {one.pattern: one.score for one in patterns}})
+        retrieved: tuple[Retrieved, ...] = ()
+        if self.retriever is not None and self.top_k:
+            retrieved = tuple(
+                self.retriever.retrieve(
+                    question,
+                    self.top_k,
+                    patterns=patterns,
+                    without_groups=without_groups,
+                    without_ids=without_ids,
+                )
+            )
+        found = [{"id": one.example.id, "score": one.score} for one in retrieved]
+        on_step("retrieve", {"examples": found})
+        names = [one.pattern for one in patterns]
+        rules = build_constraints(names, pack, most_chars=self.most_chars)
+        rules = "\n\n".join(filter(None, (rules, advice)))
+        on_step("constrain", {"chars": len(rules)})
+        run = _Run(
+            self, pack, question, names, retrieved, rules, on_step, on_call or (lambda _: None)
+        )
+        run.make()
+        best = best_candidate(run.candidates)
+        return Translation(
+            question=question,
+            sparql=best.sparql if best else None,
+            is_valid=best is not None and not best.problems,
+            problems=best.problems if best else (),
+            patterns=patterns,
+            retrieved=retrieved,
+            rules=rules,
+            candidates=tuple(run.candidates),
+            calls=run.calls,
+            stopped=run.stopped,
+        )
 
 
 @dataclass
 class _Run:
-    """One translation."""
+    """The queries of one translation."""
 
     of: NL2SPARQL
+    pack: Pack
     question: str
+    patterns: list[str]
+    retrieved: tuple[Retrieved, ...]
+    rules: str
     on_step: OnStep
     on_call: Callable[[bool], None]
-    patterns: tuple[Detected, ...] = ()
-    retrieved: tuple[Retrieved, ...] = ()
-    rules: str = ""
-    language: str = ""
     candidates: list[Candidate] = field(default_factory=list)
     calls: int = 0
     repeated: bool = False
     stopped: Finding | None = None
 
-    def prepare(
-        self, without_groups: Collection[str], without_ids: Collection[str], advice: str
-    ) -> None:
-        self.patterns = tuple(self.of._detector.detect(self.question))
-        self.language = asked_language(self.question, self.of._pack)
-        self.on_step("detect", {"patterns": {one.pattern: one.score for one in self.patterns}})
-        if self.of.retriever is not None and self.of.top_k:
-            self.retrieved = tuple(
-                self.of.retriever.retrieve(
-                    self.question,
-                    self.of.top_k,
-                    patterns=self.patterns,
-                    without_groups=without_groups,
-                    without_ids=without_ids,
-                )
-            )
-        found = [{"id": one.example.id, "score": one.score} for one in self.retrieved]
-        self.on_step("retrieve", {"examples": found})
-        rules = build_constraints(self._names(), self.of._pack, most_chars=self.of.most_chars)
-        self.rules = "\n\n".join(filter(None, (rules, advice)))
-        self.on_step("constrain", {"chars": len(self.rules)})
-
-    def translated(self) -> Translation:
+    def make(self) -> None:
+        """Make queries until one is valid, the model has no more, or a budget is used up."""
         try:
             self.on_call(True)
             if not (self.of.adapt and self.retrieved and self._from_an_example()):
-                self._take_new(self._write(), "written")
+                self._write("written")
             for _ in range(self.of.max_fixes):
                 if not self.candidates or not self.candidates[-1].problems or self.stopped:
                     break
                 self.on_call(True)
-                self._take_new(self._write(), "fixed")
+                self._write("fixed")
         except BudgetError as error:
             if not self.candidates:
                 raise
             self.stopped = error.finding
-        best = best_candidate(self.candidates)
-        return Translation(
-            question=self.question,
-            sparql=best.sparql if best else None,
-            is_valid=best is not None and not best.problems,
-            problems=best.problems if best else (),
-            patterns=self.patterns,
-            retrieved=self.retrieved,
-            rules=self.rules,
-            candidates=tuple(self.candidates),
-            calls=self.calls,
-            stopped=self.stopped,
-        )
 
     def _from_an_example(self) -> bool:
         """Reuse the query of a similar example; return whether no query need be written."""
-        found = [(one.example, *nearest_question(self.question, one.example))
-                 for one in self.retrieved]  # fmt: skip
-        example, asked, similarity = max(found, key=lambda one: one[2])
+        nearest = [(one.example, *nearest_question(self.question, one.example))
+                   for one in self.retrieved]  # fmt: skip
+        example, asked, similarity = max(nearest, key=lambda one: one[2])
         sparql = swap_entities(self.question, example)
         if sparql is not None:
-            if self._take(sparql, "exchanged", example):
+            if self._take(sparql, "exchanged", example=example.id):
                 return True
             # The model could change no more than that: it writes a new query.
             self.on_call(True)
             return False
-        patterns = {one.pattern for one in self.patterns}
-        if similarity < NEAR or patterns != set(example.patterns):
+        if similarity < NEAR or set(self.patterns) != set(example.patterns):
             return False
         self.calls += 1
         sparql = adapt_query(self.question, example, asked, self.of.lm)
@@ -361,48 +361,42 @@ class _Run:
             self.on_step("adapt", {"sparql": None, "example": example.id})
             self.on_call(False)
             return False
-        self._take(sparql, "adapted", example)
+        self._take(sparql, "adapted", example=example.id)
         return True
 
-    def _write(self) -> str | None:
+    def _write(self, how: How) -> None:
+        """Take a query that the model writes, unless there is none or it is an earlier one."""
         self.calls += 1
-        return write_query(
+        earlier = [(one.sparql, "; ".join(map(str, one.problems))) for one in self.candidates]
+        sparql = write_query(
             self.question,
             self.rules,
             [one.example for one in self.retrieved],
-            [(one.sparql, "; ".join(map(str, one.problems))) for one in self.candidates],
+            earlier,
             self.of.lm,
-            language=self.language,
+            language=asked_language(self.question, self.pack),
             temperature=stuck_temperature(self.of.lm) if self.repeated else None,
         )
-
-    def _take_new(self, sparql: str | None, how: How) -> None:
-        """Take a query that the model wrote, unless there is none or it is an earlier one."""
-        repeats = sparql is not None and any(
-            same_query(sparql, one.sparql) for one in self.candidates
-        )
+        repeats = sparql is not None and any(same_query(sparql, query) for query, _ in earlier)
         if sparql is None:
             self.stopped = Finding("no-query", "the reply contains no query")
         elif repeats and self.repeated:
             self.stopped = Finding("repeated", "the model repeated an earlier query")
-        elif not repeats:
-            self.repeated = False
-            self._take(sparql, how)
-            return
         self.repeated = repeats
-        stopped = str(self.stopped or "")
-        self.on_step(_STEPS[how], {"sparql": sparql, "repeated": repeats, "stopped": stopped})
+        if sparql is not None and not repeats:
+            self._take(sparql, how)
+        else:
+            stopped = str(self.stopped or "")
+            self.on_step(_STEPS[how], {"sparql": sparql, "repeated": repeats, "stopped": stopped})
 
-    def _take(self, sparql: str, how: How, example: PackExample | None = None) -> bool:
+    def _take(self, sparql: str, how: How, **made: str) -> bool:
         """Validate a query and keep it; return whether it is valid."""
-        made = {"sparql": sparql, **({"example": example.id} if example else {})}
-        self.on_step(_STEPS[how], made)
-        self.candidates.append(Candidate(sparql, how))
+        self.on_step(_STEPS[how], {"sparql": sparql, **made})
         try:
             problems, checked = validate(
                 sparql,
-                self.of._pack,
-                patterns=self._names(),
+                self.pack,
+                patterns=self.patterns,
                 endpoint=self.of.endpoint,
                 levels=self.of.levels,
                 timeout=self.of.timeout,
@@ -411,19 +405,15 @@ class _Run:
             )
         except BudgetError as error:
             unchecked = Finding(error.code, error.what, fields={"level": "endpoint"})
-            self.candidates[-1] = Candidate(sparql, how, (unchecked,))
+            self.candidates.append(Candidate(sparql, how, (unchecked,)))
             raise
-        candidate = self.candidates[-1] = Candidate(sparql, how, problems, checked)
-        self.on_step(
-            "validate",
-            {
-                "problems": [str(problem) for problem in problems],
-                "codes": [problem.code for problem in problems],
-                "rows": candidate.rows,
-                "seconds": round(checked.seconds, 3) if checked is not None else None,
-            },
-        )
+        candidate = Candidate(sparql, how, problems, checked)
+        self.candidates.append(candidate)
+        said = {
+            "problems": [str(problem) for problem in problems],
+            "codes": [problem.code for problem in problems],
+            "rows": candidate.rows,
+            "seconds": round(checked.seconds, 3) if checked is not None else None,
+        }
+        self.on_step("validate", said)
         return not problems
-
-    def _names(self) -> list[str]:
-        return [one.pattern for one in self.patterns]

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from reasoningbank.agents.calling import asking
 from reasoningbank.agents.protocol import Attempt, Episode, conclude, used_up
 from reasoningbank.agents.recording import RecordedClient
 from reasoningbank.corpus import Pack, Task
-from reasoningbank.errors import BudgetError, ReasoningBankError, UsageError
-from reasoningbank.findings import Finding
+from reasoningbank.errors import BudgetError, UsageError
 from reasoningbank.nl2sparql.confidence import Confidence, confidence_score, load_calibration
 from reasoningbank.nl2sparql.hybrid import shown_examples
 from reasoningbank.nl2sparql.pipeline import NL2SPARQL, Translation
@@ -66,16 +64,10 @@ class RAGAgent:
                 hint = f"choose from {', '.join(LEVELS)}"
                 raise UsageError(f"unknown level {level!r}", where="agent rag", hint=hint)
         self._levels = tuple(level for level in LEVELS if level in levels)
-        self._top_k = top_k
-        self._adapt = adapt
-        self._max_fixes = max_fixes
+        self._top_k, self._adapt, self._max_fixes = top_k, adapt, max_fixes
         self._diagnose = diagnose
-        self._retrieval: dict[str, Any] = {
-            "retrieval": retrieval,
-            "embedding": embedding,
-            "index": index,
-            "whole_groups": whole_groups,
-        }
+        self._retrieval: dict[str, Any] = {"retrieval": retrieval, "embedding": embedding}
+        self._retrieval |= {"index": index, "whole_groups": whole_groups}
 
     def solve(self, task: Task, episode: Episode) -> Attempt:
         """Answer with the first valid query, or the best one."""
@@ -84,18 +76,16 @@ class RAGAgent:
         meter, turns = episode.meter, episode.budget.iterations
 
         def on_call(is_turn: bool) -> None:
-            if not is_turn:
-                meter.check()
-            elif meter.usage().iterations >= turns:
+            if is_turn and meter.usage().iterations >= turns:
                 raise used_up("iterations", turns)
-            else:
-                meter.turn()
+            (meter.turn if is_turn else meter.check)()
 
         def on_step(name: str, detail: Mapping[str, Any]) -> None:
             episode.recorder.add("step", {"step": name, **detail})
 
         client = RecordedClient(episode)
         vocabulary = Schema.of(client.config, pack.schema)
+        explain = explainer(client, vocabulary) if self._diagnose else None
         try:
             with asking(episode), client:
                 found = NL2SPARQL(
@@ -109,7 +99,7 @@ class RAGAgent:
                     max_fixes=min(self._max_fixes, turns - 1),
                     levels=self._levels,
                     timeout=episode.endpoint.timeout_s,
-                    explain=explainer(client, vocabulary) if self._diagnose else None,
+                    explain=explain,
                 ).translate(
                     task.query,
                     without_groups=shown.without_groups,
@@ -120,13 +110,13 @@ class RAGAgent:
                 )
         except BudgetError as error:
             return conclude(episode, None, "exhausted", [error])
-        spent: Finding | ReasoningBankError | None = client.exhausted
         if found.stopped is not None and "budget" in found.stopped.fields:
-            spent = found.stopped
-        if spent is not None:
-            return conclude(episode, found.sparql, "exhausted", [spent])
-        trust = translation_confidence(found, pack, getattr(episode.lm, "model", ""))
-        on_step("output", asdict(trust))
+            return conclude(episode, found.sparql, "exhausted", [found.stopped])
+        if client.exhausted is not None:
+            return conclude(episode, found.sparql, "exhausted", [client.exhausted])
+        on_step(
+            "output", vars(translation_confidence(found, pack, getattr(episode.lm, "model", "")))
+        )
         if found.is_valid:
             return conclude(episode, found.sparql, "submitted")
         findings = [found.stopped] if found.stopped else []
@@ -142,13 +132,12 @@ def translation_confidence(found: Translation, pack: Pack, model: str = "") -> C
         why = f"It needs {needs}. There is no query: {found.stopped}."
         return Confidence(0.0, 0.0, table is not None, why)
     similarity = max((one.score for one in found.retrieved), default=0.0)
-    number = found.candidates.index(best) + 1
-    score = confidence_score(valid=found.is_valid, similarity=similarity, attempts=number)
+    attempts = found.candidates.index(best) + 1
+    score = confidence_score(valid=found.is_valid, similarity=similarity, attempts=attempts)
     used = ", ".join(one.example.id for one in found.retrieved)
     how = best.how.capitalize() + (f" after the examples {used}" if used else "")
-    rows = ""
-    if found.rows is not None:
-        rows = f"It returns {found.rows} {'row' if found.rows == 1 else 'rows'}. "
+    noun = "row" if best.rows == 1 else "rows"
+    rows = "" if best.rows is None else f"It returns {best.rows} {noun}. "
     problems = "; ".join(map(str, found.problems)) or "none found"
     why = f"It needs {needs}. {how}; queries: {len(found.candidates)}. {rows}Problems: {problems}."
     return Confidence.of(score, table, why)

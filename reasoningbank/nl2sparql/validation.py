@@ -12,15 +12,13 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import combinations
-from pathlib import Path
 from typing import Any, Literal
 
 from rdflib.term import Identifier, URIRef, Variable
 from rdflib.term import Literal as Text
 
-from reasoningbank.corpus import Pack, load_pack, open_endpoint
+from reasoningbank.corpus import FederatedEndpoint, Pack, open_endpoint
 from reasoningbank.errors import QueryError
 from reasoningbank.findings import Finding
 from reasoningbank.nl2sparql.constraints import (
@@ -29,9 +27,15 @@ from reasoningbank.nl2sparql.constraints import (
     PropertyRow,
     load_constraints,
 )
-from reasoningbank.nl2sparql.patterns import DEFAULT_PACK, load_patterns, namespaces_of
+from reasoningbank.nl2sparql.patterns import (
+    DEFAULT_PACK,
+    as_pack,
+    load_patterns,
+    namespaces_of,
+    once_a_pack,
+)
 from reasoningbank.nl2sparql.words import QuestionToken, folded, read_tokens
-from reasoningbank.schema import Schema, Statement, Statements, lint, read_statements
+from reasoningbank.schema import Schema, Statement, lint, read_statements
 from reasoningbank.schema.structure import Structure
 from reasoningbank.sparql import (
     STANDARD_PREFIXES,
@@ -55,8 +59,6 @@ Explain = Callable[[str, bool], Sequence[str]]
 MOST = 5
 #: Rows shown of a result, and rows requested.
 SHOWN, MOST_ROWS = 10, 10_000
-#: Classes may be abstract, with instances of their subclasses only.
-_ABSTRACT = ("only-subclasses", "not-in-data")
 #: Codes that identify one thing: not *20th*, *CO2*, *B12*, *1,000aa* or *top100*.
 _IDENTIFIER = re.compile(r"(?![a-z]{3,}\d+$)[^\W\d_](?=(?:.*\d){3}).{5,}")
 
@@ -108,13 +110,9 @@ class EndpointValidation(Validation):
         return iter((self.executed, error, self.rows, list(self.results)))
 
 
-def _problem(level: Level, code: str, what: str, hint: str = "", **fields: Any) -> Finding:
-    return Finding(code, what, hint=hint, fields={"level": level, **fields})
-
-
-def _of_error(level: Level, code: str, error: QueryError) -> Finding:
+def _of_error(level: Level, code: str, error: QueryError) -> tuple[Finding]:
     fields = {**error.fields, "level": level, "cause": error.code}
-    return Finding(code, error.what, error.where, error.hint, fields)
+    return (Finding(code, error.what, error.where, error.hint, fields),)
 
 
 def validate(
@@ -149,19 +147,17 @@ def validate(
     Raises:
         EndpointError: If the endpoint fails.
     """
+    if "syntax" in levels and not (syntax := validate_syntax(sparql, pack)):
+        return syntax.problems, None
     problems: list[Finding] = []
-    if "syntax" in levels:
-        problems += validate_syntax(sparql, pack).problems
-        if problems:
-            return tuple(problems), None
     if "semantic" in levels:
         problems += validate_semantic(sparql, pack, patterns, question=question).problems
-    checked = None
-    if "endpoint" in levels and endpoint is not None:
-        checked = validate_endpoint(sparql, endpoint, timeout)
-        for one in checked.problems:
-            lines = explain(sparql, one.code == "empty") if explain is not None else ()
-            problems.append(replace(one, hint="; ".join(lines)) if lines else one)
+    if endpoint is None or "endpoint" not in levels:
+        return tuple(problems), None
+    checked = validate_endpoint(sparql, endpoint, timeout)
+    for one in checked.problems:
+        lines = explain(sparql, one.code == "empty") if explain is not None else ()
+        problems.append(replace(one, hint="; ".join(lines)) if lines else one)
     return tuple(problems), checked
 
 
@@ -186,19 +182,16 @@ def validate_syntax(sparql: str, pack: Pack | str | None = DEFAULT_PACK) -> Vali
         >>> print(validate_syntax("SELECT ?s { ?s ?p ?o").problems[0])
         line 1, column 19: the query cannot be parsed near ... add the '}' that closes ...
     """
-    found = load_pack(pack) if isinstance(pack, str) else pack
-    namespaces = namespaces_of(found) if found else STANDARD_PREFIXES
+    namespaces = namespaces_of(as_pack(pack)) if pack else STANDARD_PREFIXES
     try:
         prepared = prepare(sparql, prefixes=namespaces)
     except QueryError as error:
-        return Validation((_of_error("syntax", "syntax-error", error),))
+        return Validation(_of_error("syntax", "syntax-error", error))
     if prepared.parsed is None:
         # Oxigraph parses it, or `prepare` would have raised.
         return Validation(notes=("only Oxigraph parses it: it goes beyond SPARQL 1.1",))
     complaint = prepared.complaint()
-    if complaint is None:
-        return Validation()
-    return Validation((_of_error("syntax", "rejected", complaint),))
+    return Validation(_of_error("syntax", "rejected", complaint) if complaint else ())
 
 
 def validate_endpoint(
@@ -225,30 +218,29 @@ def validate_endpoint(
         (False, "line 1, column 10: the query cannot be parsed near ...")
     """
     if endpoint is None:
-        with open_endpoint(load_pack(DEFAULT_PACK)) as opened:
+        with open_endpoint(as_pack(DEFAULT_PACK)) as opened:
             return validate_endpoint(sparql, opened, timeout)
-    client = endpoint if isinstance(endpoint, SPARQLClient) else SPARQLClient(endpoint)
+    if isinstance(endpoint, EndpointConfig):
+        with SPARQLClient(endpoint) as client:
+            return validate_endpoint(sparql, client, timeout)
     began = time.monotonic()
     try:
-        result = client.query(sparql, timeout_s=timeout, max_rows=MOST_ROWS)
+        result = endpoint.query(sparql, timeout_s=timeout, max_rows=MOST_ROWS)
     except QueryError as error:
-        problem = _of_error("endpoint", "not-executed", error)
-        return EndpointValidation((problem,), seconds=time.monotonic() - began)
-    finally:
-        if client is not endpoint:
-            client.close()
+        seconds = time.monotonic() - began
+        return EndpointValidation(_of_error("endpoint", "not-executed", error), seconds=seconds)
     problems: tuple[Finding, ...] = ()
     if result.n_rows == 0:
         rows = "triples" if isinstance(result, GraphResult) else "rows"
         what = f"the query runs but returns no {rows}"
         hint = "check names, graphs and directions, or loosen the narrowest condition"
-        problems = (_problem("endpoint", "empty", what, hint),)
+        problems = (Finding("empty", what, hint=hint, fields={"level": "endpoint"}),)
     return EndpointValidation(
         problems,
         executed=True,
         rows=result.n_rows,
         truncated=result.truncated,
-        results=tuple(_rows(result, client.config.namespaces)),
+        results=tuple(_rows(result, endpoint.config.namespaces)),
         seconds=result.seconds,
     )
 
@@ -293,228 +285,184 @@ def validate_semantic(
         >>> print(found.problems[0])
         there is no property lila:hasPos; try lila:hasPOS
     """
-    found = load_pack(pack) if isinstance(pack, str) else pack
+    pack = as_pack(pack)
+    namespaces = namespaces_of(pack)
     try:
-        prepared = prepare(sparql, prefixes=namespaces_of(found))
+        prepared = prepare(sparql, prefixes=namespaces)
         statements = read_statements(prepared.text)
     except QueryError as error:
         return Validation(notes=(f"not checked, since it does not parse: {error.what}",))
     if prepared.parsed is None:
         return Validation(notes=("not checked: the query goes beyond SPARQL 1.1",))
-    namespaces, schema = namespaces_of(found), pack_schema(found)
-    rules = _Rules.of(found, statements, schema, frozenset(patterns), namespaces)
-    ruled = list(rules.properties())
-    known = lint(prepared, schema, namespaces=namespaces, skip={one.fields["iri"] for one in ruled})
+    schema = _schema(pack)
+    structure = Structure(statements, schema, namespaces)
+    constraints = load_constraints(pack)
+    ruled = list(_misused(constraints.properties, structure))
+    skip = {one.fields["iri"] for one in ruled}
     problems = [
-        *_unnamed(question, sparql, load_patterns(found).shapes),
+        *_unnamed(question, sparql, load_patterns(pack).shapes),
         *ruled,
-        *(f for f in known if f.code != "unbound-column" and not _is_abstract(f)),
-        *rules.entries(),
-        *rules.directions(),
+        *filter(_counts, lint(prepared, schema, namespaces=namespaces, skip=skip)),
+        *_two_entries(constraints, structure),
+        *_turned(constraints.directions, frozenset(patterns), structure),
     ]
     leveled = (replace(f, fields={**f.fields, "level": "semantic"}) for f in problems)
     return Validation(tuple(dict.fromkeys(leveled))[:MOST])
 
 
-def _is_abstract(finding: Finding) -> bool:
-    return finding.code in _ABSTRACT and finding.fields.get("role") == "class"
+def _counts(finding: Finding) -> bool:
+    # Classes may be abstract, with instances of their subclasses only.
+    abstract = finding.code in ("only-subclasses", "not-in-data")
+    return finding.code != "unbound-column" and not (
+        abstract and finding.fields.get("role") == "class"
+    )
 
 
-def pack_schema(pack: Pack) -> Schema:
+@once_a_pack
+def _schema(pack: Pack) -> Schema:
     """Return the schema of a pack's endpoint, from the pack's files alone."""
-    others = tuple((o.url, o.name, o.union_default_graph, o.void) for o in pack.federated)
-    main = (pack.endpoint, pack.name, pack.union_default_graph, pack.void)
-    return _pack_schema(pack.schema, main, others)
 
-
-_Files = tuple[str | None, str, bool, Path | None]
-
-
-@lru_cache(maxsize=16)
-def _pack_schema(schema: Path | None, main: _Files, others: tuple[_Files, ...]) -> Schema:
-    def read(declared: Path | None, files: _Files, services: Mapping[str, Schema]) -> Schema:
-        address, name, union, void = files
+    def read(one: Pack | FederatedEndpoint, address: str, **declared: Any) -> Schema:
+        union = one.union_default_graph
         return Schema.of_files(
-            declared, void, name=name, address=address or "", union=union, services=services
+            void=one.void, name=one.name, address=address, union=union, **declared
         )
 
-    return read(schema, main, {str(other[0]): read(None, other, {}) for other in others})
+    services = {other.url: read(other, other.url, schema=None) for other in pack.federated}
+    return read(pack, pack.endpoint, schema=pack.schema, services=services)
 
 
 # -- the rules of a pack --------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Rules:
-    """One query beside the rules of a pack."""
-
-    statements: tuple[Statement, ...]
-    texts: Mapping[Identifier, frozenset[str]]
-    constraints: Constraints
-    rows: Mapping[str, PropertyRow]
-    patterns: frozenset[str]
-    structure: Structure
-
-    @classmethod
-    def of(
-        cls,
-        pack: Pack,
-        query: Statements,
-        schema: Schema,
-        patterns: frozenset[str],
-        namespaces: Mapping[str, str],
-    ) -> _Rules:
-        constraints = load_constraints(pack)
-        rows = {row.iri: row for row in constraints.properties}
-        structure = Structure(query, schema, namespaces)
-        return cls(query.statements, query.texts, constraints, rows, patterns, structure)
-
-    def properties(self) -> Iterator[Finding]:
-        """Yield violations of the property table, which holds where statistics lack, too."""
-        for one in self.statements:
-            row = self.rows.get(str(one.predicate))
-            if row is not None and not isinstance(one.service, Variable):
-                yield from self._property(one, row)
-
-    def _property(self, one: Statement, row: PropertyRow) -> Iterator[Finding]:
+def _misused(rows: Iterable[PropertyRow], structure: Structure) -> Iterator[Finding]:
+    """Yield violations of the property table, which holds where statistics lack, too."""
+    by_iri = {row.iri: row for row in rows}
+    for one in structure.query.statements:
+        row = by_iri.get(str(one.predicate))
+        if row is None or isinstance(one.service, Variable):
+            continue
         inside = str(one.service or "")
-        fields = {"iri": row.iri, "name": row.name}
+        code = what = hint = ""
+        fields: dict[str, Any] = {"iri": row.iri, "name": row.name}
         if row.service and not (inside and same_address(inside, row.service)):
-            yield Finding(
-                "wrong-service" if inside else "missing-service",
-                f"{row.name} is only known at SERVICE <{row.service}>",
-                hint=f"put its pattern inside SERVICE <{row.service}> {{ … }}",
-                fields={**fields, "service": row.service},
-            )
+            code = "wrong-service" if inside else "missing-service"
+            what = f"{row.name} is only known at SERVICE <{row.service}>"
+            hint = f"put its pattern inside SERVICE <{row.service}> {{ … }}"
+            fields["service"] = row.service
         elif row.graph and isinstance(one.graph, URIRef) and str(one.graph) != row.graph:
-            yield Finding(
-                "wrong-graph",
-                f"the graph <{one.graph}> has no {row.name}",
-                hint=f"put its pattern inside GRAPH <{row.graph}> {{ … }}",
-                fields={**fields, "graph": row.graph},
-            )
-        elif (
-            row.values
-            and not isinstance(one.object, Variable)
-            and (str(one.object) not in row.values)
-        ):
-            kind = "text" if isinstance(one.object, Text) else self.structure.show(one.object)
+            code, what = "wrong-graph", f"the graph <{one.graph}> has no {row.name}"
+            hint = f"put its pattern inside GRAPH <{row.graph}> {{ … }}"
+            fields["graph"] = row.graph
+        elif row.values and not isinstance(one.object, Variable):
+            if str(one.object) in row.values:
+                continue
+            kind = "text" if isinstance(one.object, Text) else structure.show(one.object)
             names = list(row.values.values())
-            yield Finding(
-                "unknown-value",
-                f"{row.name} never leads to {kind}",
-                hint=f"write one of {', '.join(names)}, or a variable with its rdfs:label",
-                fields={**fields, "value": kind, "replacements": names},
+            code, what = "unknown-value", f"{row.name} never leads to {kind}"
+            hint = f"write one of {', '.join(names)}, or a variable with its rdfs:label"
+            fields |= {"value": kind, "replacements": names}
+        if code:
+            yield Finding(code, what, hint=hint, fields=fields)
+
+
+def _two_entries(constraints: Constraints, structure: Structure) -> Iterator[Finding]:
+    """Yield a finding for each variable that a query uses for two entries."""
+    short, statements = structure.short, structure.query.statements
+
+    def finding(term: Identifier, uses: str) -> Finding:
+        name = structure.show(term)
+        what = f"{name} is used for two entries{uses}"
+        hint = constraints.entries.hint or "use a separate variable for each"
+        return Finding("one-variable-two-entries", what, hint=hint, fields={"variable": name})
+
+    kinds = {row.iri: row.entry for row in constraints.properties if row.entry}
+    used: dict[Identifier, list[Statement]] = defaultdict(list)
+    for one in statements:
+        if str(one.predicate) in kinds and isinstance(one.subject, Variable):
+            used[one.subject].append(one)
+    for variable, found in used.items():
+        for one, other in combinations(found, 2):
+            names = [str(one.predicate), str(other.predicate)]
+            kind, other_kind = (kinds[name] for name in names)
+            if kind != other_kind and one.meets(other):
+                listed = " and ".join(map(short, names))
+                yield finding(variable, f", {kind} and {other_kind} ({listed})")
+    for name, by in constraints.entries.apart:
+        for one, other in combinations([s for s in statements if str(s.predicate) == name], 2):
+            if one.subject != other.subject or not one.meets(other):
+                continue
+            links = [s for s in statements if one.subject not in (s.subject, s.object)]
+            ends, other_ends = (
+                {str(end) for link, end in _walk(start.object, links) if _is_kind(link, end, by)}
+                for start in (one, other)
             )
+            if ends and other_ends and not ends & other_ends:
+                listed = " and ".join(sorted(ends | other_ends))
+                yield finding(one.subject, f": its two {short(name)} lead to {listed}")
 
-    def entries(self) -> Iterator[Finding]:
-        """Yield a finding for each variable that a query uses for two entries."""
-        kinds = {row.iri: row.entry for row in self.constraints.properties if row.entry}
-        used: dict[Identifier, list[tuple[str, Statement]]] = defaultdict(list)
-        for one in self.statements:
-            kind = kinds.get(str(one.predicate))
-            if kind and isinstance(one.subject, Variable):
-                used[one.subject].append((kind, one))
-        for variable, found in used.items():
-            for (kind, one), (other_kind, other) in combinations(found, 2):
-                if kind != other_kind and one.meets(other):
-                    short = self.structure.short
-                    names = " and ".join(short(str(s.predicate)) for s in (one, other))
-                    yield self._two(variable, f", {kind} and {other_kind} ({names})")
-        for name, by in self.constraints.entries.apart:
-            statements = [s for s in self.statements if str(s.predicate) == name]
-            for one, other in combinations(statements, 2):
-                if one.subject != other.subject or not one.meets(other):
-                    continue
-                ends = self._reached(one, by), self._reached(other, by)
-                if all(ends) and not ends[0] & ends[1]:
-                    listed = " and ".join(sorted(ends[0] | ends[1]))
-                    uses = f": its two {self.structure.short(name)} lead to {listed}"
-                    yield self._two(one.subject, uses)
 
-    def _two(self, term: Identifier, uses: str) -> Finding:
-        name = self.structure.show(term)
-        return Finding(
-            "one-variable-two-entries",
-            f"{name} is used for two entries{uses}",
-            hint=self.constraints.entries.hint or "use a separate variable for each",
-            fields={"variable": name},
-        )
+def _is_kind(link: Statement, end: Identifier, by: str) -> bool:
+    return str(link.predicate) == by and isinstance(end, URIRef)
 
-    def _reached(self, one: Statement, by: str) -> set[str]:
-        """Return the IRIs behind a property of what a statement's object is joined to, forwards."""
-        links = [s for s in self.statements if one.subject not in (s.subject, s.object)]
-        found: set[str] = set()
-        seen, left = {one.object}, [one.object]
-        while left:
-            here = left.pop()
-            for link in (link for link in links if link.subject == here):
-                if str(link.predicate) == by and isinstance(link.object, URIRef):
-                    found.add(str(link.object))
-                elif isinstance(link.object, Variable) and link.object not in seen:
-                    seen.add(link.object)
-                    left.append(link.object)
-        return found
 
-    def directions(self) -> Iterator[Finding]:
-        """Yield relations that have what the question names at the wrong end."""
-        every = self.constraints.directions
-        relations = {rule.property for rule in every}
-        links = [s for s in self.statements if str(s.predicate) not in relations]
-        for one in self.statements:
-            for rule in every:
-                applies = rule.pattern in self.patterns and not self.patterns & set(rule.unless)
-                if (
-                    applies
-                    and str(one.predicate) == rule.property
-                    and self._turned(one, rule, links)
-                ):
-                    what = f"{rule.name} is the wrong way round for this question"
-                    fields = {"property": rule.name}
-                    yield Finding("reversed-direction", what, hint=rule.hint, fields=fields)
+def _turned(
+    rules: Sequence[Direction], patterns: frozenset[str], structure: Structure
+) -> Iterator[Finding]:
+    """Yield relations that have what the question names at the wrong end."""
+    relations = {rule.property for rule in rules}
+    texts, statements = structure.query.texts, structure.query.statements
+    links = [s for s in statements if str(s.predicate) not in relations]
 
-    def _turned(self, one: Statement, rule: Direction, links: Sequence[Statement]) -> bool:
-        subject, object_ = self._named(one.subject, links), self._named(one.object, links)
-        if subject == object_:
-            return False
-        return subject if rule.named == "object" else object_
-
-    def _named(self, term: Identifier, links: Sequence[Statement]) -> bool:
+    def named(term: Identifier) -> bool:
         """Return whether a term is, or is joined to, something that the question names."""
-        if isinstance(term, URIRef):
-            return True
-        seen, left = {term}, [term]
-        while left:
-            here = left.pop()
-            if here in self.texts:
-                return True
-            for link in links:
-                if here not in (link.subject, link.object):
-                    continue
-                other = link.object if here == link.subject else link.subject
-                if isinstance(other, Text):
-                    return True
-                if isinstance(other, Variable) and other not in seen:
-                    seen.add(other)
-                    left.append(other)
-        return False
+        ends = (end for _, end in _walk(term, links, both=True))
+        at_once = isinstance(term, URIRef) or term in texts
+        return at_once or any(end in texts or isinstance(end, Text) for end in ends)
+
+    for one in statements:
+        for rule in rules:
+            applies = rule.pattern in patterns and not patterns & set(rule.unless)
+            if not applies or str(one.predicate) != rule.property:
+                continue
+            ends = {"subject": named(one.subject), "object": named(one.object)}
+            wrong = "subject" if rule.named == "object" else "object"
+            if ends[wrong] and not ends[rule.named]:
+                name = rule.name or structure.short(rule.property)
+                what = f"{name} is the wrong way round for this question"
+                fields = {"property": name}
+                yield Finding("reversed-direction", what, hint=rule.hint, fields=fields)
+
+
+def _walk(
+    start: Identifier, links: Sequence[Statement], *, both: bool = False
+) -> Iterator[tuple[Statement, Identifier]]:
+    """Yield each link that variables join to a term, with its far end; backwards too if `both`."""
+    reached = [start]
+    for here in reached:
+        for link in links:
+            ends = [(link.subject, link.object), (link.object, link.subject)]
+            for near, far in ends if both else ends[:1]:
+                if near == here:
+                    yield link, far
+                    if isinstance(far, Variable) and far not in reached:
+                        reached.append(far)
 
 
 def _unnamed(
     question: str, sparql: str, shapes: Mapping[str, re.Pattern[str]]
 ) -> Iterator[Finding]:
     """Yield a finding if quoted words or codes of a question are nowhere in the query."""
+    forms = (_IDENTIFIER, *shapes.values())
     named = [
         one
         for one in read_tokens(question)
         if one.kind == "quoted"
-        or (one.kind == "code" and _IDENTIFIER.fullmatch(one.text))
-        or (one.kind == "code" and any(form.fullmatch(one.text) for form in shapes.values()))
+        or (one.kind == "code" and any(form.fullmatch(one.text) for form in forms))
     ]
-    if not named:
-        return
     kinds = ("string", "iri", "name")
-    text = " ".join(_plain(token.text) for token in tokenize(sparql) if token.kind in kinds)
+    tokens = tokenize(sparql) if named else ()
+    text = " ".join(_plain(token.text) for token in tokens if token.kind in kinds)
     missing = _shown(one for one in named if _plain(one.text.strip().strip("-")) not in text)
     if missing:
         quoted = _shown(one for one in named if one.kind == "quoted")

@@ -11,9 +11,8 @@ import re
 import threading
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import snowballstemmer  # type: ignore[import-untyped, unused-ignore]
 
@@ -54,15 +53,14 @@ _JOINED: Mapping[str, Mapping[str, str]] = {
     "en": {"n": "and"},
 }
 #: Words of most questions, which say nothing about what is asked.
-_COMMON_TEXT = """
+_COMMON = """
 di a da in con su per tra fra e o ma che chi cui quale quali sono essere ha hanno si ne ci come
 anche solo ogni tutti tutte tutto
 of in on at by for to from with and or but that which who what is are be has have does do their its
 as also only each every all there it them this these those any some many
 """
-_COMMON = frozenset(_COMMON_TEXT.split())
-
-
+#: What a word index leaves out.
+_SILENT = frozenset(_COMMON.split()).union(*_ARTICLES.values(), *_JOINED.values())
 _FUNCTION_TEXT = {
     "it": """
 di a da in con su per tra fra e o ma se non che chi cui quale qual quali quanto quanti quanta quante
@@ -79,12 +77,10 @@ least can could you me please the a an
 FUNCTION_WORDS: Mapping[str, frozenset[str]] = {
     language: frozenset(text.split()) for language, text in _FUNCTION_TEXT.items()
 }
-#: Words of both languages identify neither.
-_BOTH = frozenset.intersection(*FUNCTION_WORDS.values())
+_STEMMING = threading.Lock()
 
 
-@dataclass(frozen=True)
-class QuestionToken:
+class QuestionToken(NamedTuple):
     """A word of a question."""
 
     text: str
@@ -100,24 +96,29 @@ def read_tokens(
     text = unicodedata.normalize("NFC", question)
     tokens: list[QuestionToken] = []
     at = 0
-    for quote in _QUOTED.finditer(text):
-        tokens += _unquoted(text, at, quote.start(), shapes or {})
-        inside = next(group for group in quote.groups() if group is not None)
-        tokens.append(QuestionToken(inside, "quoted", quote.start(), quote.end()))
-        at = quote.end()
-    return tokens + _unquoted(text, at, len(text), shapes or {})
+    for quote in (*_QUOTED.finditer(text), None):
+        for part in _PARTS.finditer(text, at, quote.start() if quote else len(text)):
+            kind, written = str(part.lastgroup), part[0]
+            if kind == "code":
+                written = written.rstrip(":.-")
+            if shapes and kind in ("code", "number"):
+                fits = (name for name, form in shapes.items() if form.fullmatch(written))
+                kind = next(fits, kind)
+            tokens.append(QuestionToken(written, kind, part.start(), part.start() + len(written)))
+        if quote:
+            inside = str(quote[quote.lastindex or 0])
+            tokens.append(QuestionToken(inside, "quoted", quote.start(), quote.end()))
+            at = quote.end()
+    return tokens
 
 
-def masked(question: str, shapes: Mapping[str, re.Pattern[str]] | None = None) -> str:
+def masked(question: str) -> str:
     """Return a question with its entities (quoted text, affixes, codes, numbers) replaced by X."""
     text = unicodedata.normalize("NFC", question)
-    pieces: list[str] = []
-    at = 0
-    for token in read_tokens(text, shapes):
+    for token in reversed(read_tokens(text)):
         if token.kind != "word":
-            pieces += [text[at : token.start], "X"]
-            at = token.end
-    return "".join((*pieces, text[at:]))
+            text = f"{text[: token.start]}X{text[token.end :]}"
+    return text
 
 
 @lru_cache(maxsize=65_536)
@@ -127,27 +128,28 @@ def folded(text: str) -> str:
     return "".join(c for c in letters if not unicodedata.combining(c))
 
 
+@lru_cache(maxsize=8)
+def _stemmer(language: str) -> Any:
+    return snowballstemmer.stemmer(LANGUAGES[language])
+
+
 @lru_cache(maxsize=65_536)
 def stem(word: str, language: str) -> str:
     """Return the stem of a word, its accents folded first."""
-    plain = folded(word)
     # A stemmer holds the word that it works on.
     with _STEMMING:
-        return str(_stemmer(language).stemWord(plain))
+        return str(_stemmer(language).stemWord(folded(word)))
 
 
 def stream(tokens: Sequence[QuestionToken], language: str) -> list[tuple[int, str]]:
     """Return the words as a language's rules see them: index of the token, and stem."""
     found: list[tuple[int, str]] = []
     for number, token in enumerate(tokens):
+        word = folded(token.text)
         if token.kind != "word":
             found.append((number, f"<{token.kind}>"))
-            continue
-        word = folded(token.text)
-        if word in _ARTICLES[language]:
-            continue
-        joined = _JOINED[language].get(word)
-        found.append((number, joined or stem(word, language)))
+        elif word not in _ARTICLES[language]:
+            found.append((number, _JOINED[language].get(word) or stem(word, language)))
     return found
 
 
@@ -155,16 +157,22 @@ def content_words(question: str) -> str:
     """Return a question's words for a word index: stems without common words, entities whole."""
     found: list[str] = []
     for token in read_tokens(question):
-        if token.kind != "word":
-            found.append(folded(token.text))
-            continue
         word = folded(token.text)
-        if word in _COMMON or any(word in words for words in _ARTICLES.values()):
-            continue
-        if any(word in joined for joined in _JOINED.values()):
-            continue
-        found += dict.fromkeys(stem(word, language) for language in LANGUAGES)
+        if token.kind != "word":
+            found.append(word)
+        elif word not in _SILENT:
+            found += dict.fromkeys(stem(word, language) for language in LANGUAGES)
     return " ".join(found)
+
+
+def _counts(tokens: Sequence[QuestionToken]) -> dict[str, int]:
+    """Return the number of function words of each language that no other one has."""
+    words = [folded(token.text) for token in tokens if token.kind == "word"]
+    both = frozenset.intersection(*FUNCTION_WORDS.values())
+    return {
+        language: sum(word in own - both for word in words)
+        for language, own in FUNCTION_WORDS.items()
+    }
 
 
 def spoken_languages(tokens: Sequence[QuestionToken]) -> frozenset[str]:
@@ -177,40 +185,10 @@ def spoken_languages(tokens: Sequence[QuestionToken]) -> frozenset[str]:
 def language_of(question: str, default: str = "en") -> str:
     """Return the language of most of a question's function words."""
     counts = _counts(read_tokens(question))
-    most = max(counts.values())
-    best = [language for language, count in counts.items() if count == most]
+    best = [language for language, count in counts.items() if count == max(counts.values())]
     return best[0] if len(best) == 1 else default
 
 
 def asked_language(question: str, pack: Pack) -> str:
     """Return the language of a question; the pack's first one if that is unclear."""
     return language_of(question, default=next(iter(pack.languages), "en"))
-
-
-def _counts(tokens: Sequence[QuestionToken]) -> dict[str, int]:
-    words = [folded(token.text) for token in tokens if token.kind == "word"]
-    return {
-        language: sum(word in function and word not in _BOTH for word in words)
-        for language, function in FUNCTION_WORDS.items()
-    }
-
-
-_STEMMING = threading.Lock()
-
-
-@lru_cache(maxsize=8)
-def _stemmer(language: str) -> Any:
-    return snowballstemmer.stemmer(LANGUAGES[language])
-
-
-def _unquoted(
-    text: str, start: int, end: int, shapes: Mapping[str, re.Pattern[str]]
-) -> list[QuestionToken]:
-    tokens: list[QuestionToken] = []
-    for part in _PARTS.finditer(text, start, end):
-        kind = str(part.lastgroup)
-        written = part[0].rstrip(":.-") if kind == "code" else part[0]
-        if kind in ("code", "number"):
-            kind = next((name for name, form in shapes.items() if form.fullmatch(written)), kind)
-        tokens.append(QuestionToken(written, kind, part.start(), part.start() + len(written)))
-    return tokens

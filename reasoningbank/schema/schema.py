@@ -26,7 +26,7 @@ from reasoningbank.sparql import (
     same_address,
     void_description,
 )
-from reasoningbank.sparql.descriptions import VoidDataset, read_void
+from reasoningbank.sparql.discovery import VoidDataset, read_void
 
 _RDF, _RDFS, _OWL = (STANDARD_PREFIXES[name] for name in ("rdf", "rdfs", "owl"))
 _SCHEMA_ORG = ("https://schema.org/", "http://schema.org/")

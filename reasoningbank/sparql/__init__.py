@@ -5,16 +5,14 @@ answered by a lazily decoded `TableResult`, `GraphResult` or `BooleanResult`.
 """
 
 from reasoningbank.sparql.client import SPARQLClient
-from reasoningbank.sparql.descriptions import (
+from reasoningbank.sparql.discovery import (
     ClassPartition,
+    Discovery,
     NamedGraph,
     PropertyPartition,
     ServiceDescription,
     VoidDataset,
     VoidDescription,
-)
-from reasoningbank.sparql.discovery import (
-    Discovery,
     discover,
     service_description,
     void_description,

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import time
 import urllib.request
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from email.message import Message
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-import pyarrow as pa
 from SPARQLWrapper import POST, SPARQLWrapper
 
 import reasoningbank.http as http
 from reasoningbank.errors import EndpointError, QueryError, UsageError
 from reasoningbank.http import Dropped, Reply, Sink, TimedOut, Unreachable, gate_for, media_type
-from reasoningbank.sparql.answer_cache import AnswerCache
 from reasoningbank.sparql.endpoint import EndpointConfig, is_loopback
 from reasoningbank.sparql.faults import (
     broken_answer,
@@ -31,15 +31,21 @@ from reasoningbank.sparql.faults import (
 )
 from reasoningbank.sparql.formats import (
     Broken,
-    NTriplesReader,
     Unfaithful,
     read_boolean,
     read_graph,
     read_table,
+    read_tsv,
 )
 from reasoningbank.sparql.query import PreparedQuery, prepare
-from reasoningbank.sparql.results import BooleanResult, GraphResult, Result, TableResult
-from reasoningbank.sparql.tsv import TSVReader
+from reasoningbank.sparql.results import (
+    AnswerCache,
+    BooleanResult,
+    GraphResult,
+    Result,
+    TableResult,
+)
+from reasoningbank.spill import Spool
 
 TSV = "text/tab-separated-values"
 JSON = "application/sparql-results+json, application/sparql-results+xml;q=0.5"
@@ -169,85 +175,79 @@ class SPARQLClient:
             raise self._failed(f"no answer within {timeout:g} s", "timed-out") from None
 
     def _ask(self, prepared: PreparedQuery, rows: int, timeout: float, began: float) -> Result:
+        found: Result
         try:
             if prepared.form == "SELECT":
-                return self._table(prepared, rows, timeout, began)
-            if prepared.form == "ASK":
-                return self._boolean(prepared, timeout, began)
-            return self._graph(prepared, rows, timeout, began)
+                found = self._table(prepared, rows, timeout)
+            elif prepared.form == "ASK":
+                found = self._boolean(prepared, timeout)
+            else:
+                found = self._graph(prepared, rows, timeout)
         except Broken as error:
             raise broken_answer(self.config, prepared, str(error)) from None
         except Unfaithful as error:
             raise unreadable(self.config, str(error)) from None
+        return replace(found, seconds=time.monotonic() - began, source=self.config.source)
 
-    def _boolean(self, prepared: PreparedQuery, timeout: float, began: float) -> BooleanResult:
+    def _boolean(self, prepared: PreparedQuery, timeout: float) -> BooleanResult:
         reply = self._send(prepared, JSON, timeout)
         value = read_boolean(reply.body)
         if is_partial(reply) and not value:
             raise timed_out(self.config, "it searched only a part of the data")
-        return BooleanResult(value, time.monotonic() - began, self.config.source)
+        return BooleanResult(value)
 
-    def _graph(
-        self, prepared: PreparedQuery, rows: int, timeout: float, began: float
-    ) -> GraphResult:
-        reply = self._send(prepared, GRAPH, timeout, lambda headers: _graph_reader(headers, rows))
-        partial = is_partial(reply)
-        if isinstance(reply.sink, NTriplesReader):
-            table, n, more = reply.sink.finish(cut=reply.cut)
-            seconds = time.monotonic() - began
-            source, n_chars = self.config.source, reply.sink.n_chars
-            return GraphResult(table, n, more or partial, seconds, source, n_chars)
-        triples, more = read_graph(reply.body, reply.media_type, cut=reply.cut, max_rows=rows)
-        return GraphResult.of(
-            triples,
-            truncated=more or partial,
-            seconds=time.monotonic() - began,
-            source=self.config.source,
-        )
+    def _graph(self, prepared: PreparedQuery, rows: int, timeout: float) -> GraphResult:
+        def spool(headers: Message) -> Spool:
+            in_lines = media_type(headers) in ("application/n-triples", "text/plain", "")
+            return Spool(rows, distinct=True) if in_lines else Spool(math.inf)
 
-    def _table(
-        self, prepared: PreparedQuery, rows: int, timeout: float, began: float
-    ) -> TableResult:
+        reply = self._send(prepared, GRAPH, timeout, spool)
+        assert isinstance(reply.sink, Spool), "every answer goes there"
+        with closing(reply.sink):
+            found = read_graph(reply.sink, reply.media_type, cut=reply.cut, max_rows=rows)
+        return replace(found, truncated=found.truncated or is_partial(reply))
+
+    def _table(self, prepared: PreparedQuery, rows: int, timeout: float) -> TableResult:
         try:
-            (table, n_rows, more), reply = self._read_table(prepared, rows, timeout)
+            result, reply = self._read_table(prepared, rows, timeout)
         except QueryError as error:
             if error.fields.get("engine_code") != "SR353" or prepared.limit != rows + 1:
                 raise
             # Virtuoso sorts at most this many rows, and the LIMIT that it refused was ours.
             most = min(rows, _MOST_SORTED)
-            result = self._table(prepared.limited(most), most, timeout, began)
+            result = self._table(prepared.limited(most), most, timeout)
             return replace(result, truncated=result.truncated or result.n_rows >= most)
-        more = more or cut_by_engine(reply, n_rows, prepared.limit)
-        n_chars = reply.sink.n_chars if isinstance(reply.sink, TSVReader) else None
-        seconds = time.monotonic() - began
-        return TableResult(table, n_rows, more, seconds, self.config.source, n_chars)
+        cut = cut_by_engine(reply, result.n_rows, prepared.limit)
+        return replace(result, truncated=result.truncated or cut)
 
     def _read_table(
         self, prepared: PreparedQuery, rows: int, timeout: float
-    ) -> tuple[tuple[pa.Table, int, bool], Reply]:
+    ) -> tuple[TableResult, Reply]:
+        def spool(headers: Message) -> Spool | None:
+            # Virtuoso's TSV lacks datatypes and language tags.
+            virtuoso = "virtuoso" in (headers.get("Server") or "").lower()
+            return None if virtuoso or media_type(headers) not in (TSV, "") else Spool(rows + 1)
+
         failure: Exception | None = None
         if self._tsv:
-            reply = self._send(prepared, TSV, timeout, lambda headers: _tsv_reader(headers, rows))
-            engine = (reply.headers.get("Server") or "").lower()
-            if isinstance(reply.sink, TSVReader):
+            reply = self._send(prepared, TSV, timeout, spool)
+            if isinstance(reply.sink, Spool):
                 try:
-                    return reply.sink.finish(cut=reply.cut), reply
-                except Unfaithful as error:
-                    failure = error
-                except Broken as error:
+                    with closing(reply.sink):
+                        return read_tsv(reply.sink, cut=reply.cut, max_rows=rows), reply
+                except (Unfaithful, Broken) as error:
                     # Oxigraph's cells are always well-formed: this is its message.
-                    if "oxigraph" in engine or is_timeout(str(error)):
+                    oxigraph = "oxigraph" in (reply.headers.get("Server") or "").lower()
+                    if isinstance(error, Broken) and (oxigraph or is_timeout(str(error))):
                         raise
                     failure = error
-            elif reply.media_type not in (TSV, ""):
-                found = read_table(reply.body, reply.media_type, cut=reply.cut, max_rows=rows)
-                return found, reply
+            if reply.sink is None and reply.media_type not in (TSV, ""):
+                return read_table(reply.body, reply.media_type, cut=reply.cut, max_rows=rows), reply
             self._tsv = False
         reply = self._send(prepared, JSON, timeout)
         if failure is not None and reply.media_type == TSV:
             raise failure
-        found = read_table(reply.body, reply.media_type, cut=reply.cut, max_rows=rows)
-        return found, reply
+        return read_table(reply.body, reply.media_type, cut=reply.cut, max_rows=rows), reply
 
     def _send(
         self,
@@ -342,15 +342,3 @@ class _Query(SPARQLWrapper):  # type: ignore[misc]
 
     def request(self) -> Any:
         return self._createRequest()
-
-
-def _tsv_reader(headers: Message, rows: int) -> TSVReader | None:
-    # Virtuoso's TSV lacks datatypes and language tags.
-    if "virtuoso" in (headers.get("Server") or "").lower():
-        return None
-    return TSVReader(rows) if media_type(headers) in (TSV, "") else None
-
-
-def _graph_reader(headers: Message, rows: int) -> NTriplesReader | None:
-    lines = media_type(headers) in ("application/n-triples", "text/plain", "")
-    return NTriplesReader(rows) if lines else None

@@ -1,4 +1,4 @@
-"""Discovery: asking an endpoint for its service description and VoID statistics.
+"""Discovery: the service description and the VoID statistics of an endpoint, as plain values.
 
 A service description comes from the endpoint's bare address (SPARQL 1.1 Service Description,
 section 2); VoID statistics from the same document, else from the endpoint's own graphs, else from
@@ -13,26 +13,18 @@ scanned.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from urllib.parse import urljoin
 
-from pyoxigraph import BlankNode, NamedNode, Triple
+from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 
 from reasoningbank.errors import EndpointError, QueryError
 from reasoningbank.sparql.client import SPARQLClient
-from reasoningbank.sparql.descriptions import (
-    NamedGraph,
-    ServiceDescription,
-    VoidDescription,
-    read_named_graphs,
-    read_service,
-    read_void,
-)
 from reasoningbank.sparql.formats import ACCEPT, ACCEPT_XML, document_triples
 from reasoningbank.sparql.results import GraphResult, Result, TableResult
-from reasoningbank.sparql.terms import STANDARD_PREFIXES, iri
+from reasoningbank.sparql.terms import RDF_TYPE, STANDARD_PREFIXES, Term, iri
 
 WELL_KNOWN = "/.well-known/void"
 #: Triples read of a document; those of the largest public stores have about as many.
@@ -41,6 +33,144 @@ MOST_TRIPLES = 200_000
 STEP_S = 20.0
 #: Seconds after which no further step starts: an agent is waiting.
 TOTAL_S = 45.0
+#: Statistics of the largest public stores have some tens of thousands of triples.
+MOST_STORED = 50_000
+#: Graphs read for statistics; stores keep them in one.
+MOST_GRAPHS = 5
+#: Names of graphs read.
+MOST_NAMES = 200
+#: Matches whose graphs are read.
+SAMPLE = 10_000
+
+_NO_PROPERTY = "FILTER NOT EXISTS { ?d void:property ?any }"
+#: The properties read, each with a condition on its subject.
+_READ = {
+    "sd:name": "",
+    "sd:graph": "",
+    "void:triples": "",
+    "dcterms:title": "?d a void:Dataset .",
+    "void:classPartition": "",
+    "void:class": "",
+    "void:entities": "",
+    "void:distinctSubjects": "",
+    "void:propertyPartition": "",
+    "void:property": "",
+}
+#: The same without property partitions, which make up most of long statistics.
+_READ_BRIEFLY = {
+    name: _NO_PROPERTY if name in ("void:triples", "void:distinctSubjects") else condition
+    for name, condition in _READ.items()
+    if "roperty" not in name
+}
+_SD = STANDARD_PREFIXES["sd"]
+_VOID = STANDARD_PREFIXES["void"]
+_HEAD = "".join(f"PREFIX {p}: <{STANDARD_PREFIXES[p]}>\n" for p in ("void", "sd", "dcterms"))
+
+
+@dataclass(frozen=True)
+class NamedGraph:
+    """A named graph and its number of triples, None if unknown."""
+
+    name: str
+    triples: int | None = None
+
+
+@dataclass(frozen=True)
+class PropertyPartition:
+    """How often a property is used; None if unknown."""
+
+    property: str
+    triples: int | None = None
+
+
+@dataclass(frozen=True)
+class ClassPartition:
+    """How many instances a class has (None if unknown), and their properties."""
+
+    class_: str
+    entities: int | None = None
+    properties: tuple[PropertyPartition, ...] = ()
+
+
+@dataclass(frozen=True)
+class VoidDataset:
+    """One void:Dataset with its statistics; counts are None if unknown.
+
+    Attributes:
+        iri: IRI or blank node label of the dataset.
+        title: Its dcterms:title.
+        graph: The named graph that holds it, if the description names it.
+        triples: void:triples.
+        entities: void:entities.
+        classes: Class partitions, the largest first.
+        properties: Property partitions, the most used first.
+    """
+
+    iri: str
+    title: str = ""
+    graph: str = ""
+    triples: int | None = None
+    entities: int | None = None
+    classes: tuple[ClassPartition, ...] = ()
+    properties: tuple[PropertyPartition, ...] = ()
+
+
+@dataclass(frozen=True)
+class ServiceDescription:
+    """The service description of an endpoint.
+
+    Attributes:
+        endpoint: Public address of the endpoint.
+        source: Name of the endpoint.
+        offered: Whether the endpoint offers one; all else is empty if not.
+        languages: Supported query languages, by IRI.
+        features: sd:feature IRIs.
+        result_formats: Format IRIs.
+        functions: IRIs of extension functions and aggregates.
+        entailment: Default entailment regime IRI.
+        named_graphs: The named graphs it lists.
+        triples: All its triples.
+        notes: Why something is missing.
+    """
+
+    endpoint: str
+    source: str
+    offered: bool
+    languages: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()
+    result_formats: tuple[str, ...] = ()
+    functions: tuple[str, ...] = ()
+    entailment: str = ""
+    named_graphs: tuple[NamedGraph, ...] = ()
+    triples: tuple[Triple, ...] = field(default=(), repr=False)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class VoidDescription:
+    """The VoID statistics of an endpoint.
+
+    Attributes:
+        endpoint: Public address of the endpoint.
+        source: Name of the endpoint.
+        offered: Whether there are any.
+        origin: ``store``, ``well-known``, ``service description``, or empty.
+        datasets: The datasets described, the largest first.
+        named_graphs: Named graphs with their sizes.
+        triples: The statistics as RDF.
+        truncated: Whether the description was longer than the part read.
+        notes: Why something is missing.
+    """
+
+    endpoint: str
+    source: str
+    offered: bool
+    origin: str = ""
+    datasets: tuple[VoidDataset, ...] = ()
+    named_graphs: tuple[NamedGraph, ...] = ()
+    triples: tuple[Triple, ...] = field(default=(), repr=False)
+    truncated: bool = False
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -76,24 +206,28 @@ def discover(client: SPARQLClient) -> Discovery:
         EndpointError: If the endpoint cannot be reached. A missing description is not an error.
     """
     down: EndpointError | None = None
-    steps = _Steps(client, STEP_S, TOTAL_S)
+    steps = _Steps(client)
     try:
         service = service_description(client, steps)
     except EndpointError as error:
         # Some endpoints answer queries only; the store may have statistics.
         down = error
-        service = read_service((), client.config.url, client.config.source, (error.what,))
+        service = _read_service((), client, error.what)
     try:
         void = void_description(client, service, steps)
     except EndpointError as error:
         raise down or error from None
     notes = [f"service description: {note}" for note in service.notes]
     notes += [f"statistics: {note}" for note in void.notes]
-    graphs = _joined(service.named_graphs, void.named_graphs)
+    sizes = {graph.name: graph.triples for graph in service.named_graphs}
+    sizes |= {
+        g.name: g.triples for g in void.named_graphs if g.triples is not None or g.name not in sizes
+    }
+    graphs = _by_size(sizes)
     via = "description" if graphs else ""
     if not graphs:
         try:
-            graphs = tuple(NamedGraph(name) for name in _names(steps, "GRAPH ?g { ?s a ?class }"))
+            graphs = tuple(map(NamedGraph, steps.names("GRAPH ?g { ?s a ?class }")))
             via = f"sample of {SAMPLE:,} triples" if graphs else ""
         except (QueryError, EndpointError) as error:
             notes.append(f"named graphs: {error.what}")
@@ -117,11 +251,11 @@ def service_description(client: SPARQLClient, steps: _Steps | None = None) -> Se
         >>> found.offered, len(found.result_formats) > 5, found.named_graphs
         (True, True, ())
     """
-    triples, note = _document(client, "", steps or _Steps(client, STEP_S, TOTAL_S))
-    found = read_service(triples, client.config.url, client.config.source, (note,) if note else ())
+    triples, note = (steps or _Steps(client)).document("")
+    found = _read_service(triples, client, note)
     if found.offered or note:
         return found
-    return read_service((), found.endpoint, found.source, ("the answer describes no service",))
+    return _read_service((), client, "the answer describes no service")
 
 
 def void_description(
@@ -141,125 +275,50 @@ def void_description(
     Raises:
         EndpointError: If the endpoint cannot be reached. Missing statistics are not an error.
     """
+    notes: list[str] = []
+
+    def found(triples: Sequence[Triple], origin: str, truncated: bool = False) -> VoidDescription:
+        return VoidDescription(
+            endpoint=client.config.url,
+            source=client.config.source,
+            offered=bool(origin),
+            origin=origin,
+            datasets=read_void(triples),
+            named_graphs=_named_graphs(_Graph(triples)),
+            triples=tuple(triples),
+            truncated=truncated or len(triples) >= MOST_TRIPLES,
+            notes=tuple(notes),
+        )
+
     described = () if service is None else service.triples
-    if _counts_classes(described):
-        return _void(client, described, "service description")
-    steps = steps or _Steps(client, STEP_S, TOTAL_S)
-    stored = _store_statistics(steps)
-    notes = stored.notes
-    if read_void(stored.triples):
-        return _void(client, stored.triples, "store", notes, stored.truncated)
+    if any(dataset.classes or dataset.properties for dataset in read_void(described)):
+        return found(described, "service description")
+    steps = steps or _Steps(client)
+    stored, truncated, failure = _store_statistics(steps, notes)
+    if read_void(stored):
+        return found(stored, "store", truncated)
     try:
-        published, note = _document(client, WELL_KNOWN, steps)
+        published, note = steps.document(WELL_KNOWN)
     except EndpointError as error:
-        if stored.failure is not None:
-            raise stored.failure from None
+        if failure is not None:
+            raise failure from None
         published, note = [], error.what
     if read_void(published):
-        return _void(client, published, "well-known", notes)
+        return found(published, "well-known")
     notes.append(f"{WELL_KNOWN}: {note or 'holds no statistics'}")
-    if read_void(described):
-        return _void(client, described, "service description", notes)
-    return VoidDescription(client.config.url, client.config.source, False, notes=tuple(notes))
-
-
-def _document(client: SPARQLClient, path: str, steps: _Steps) -> tuple[list[Triple], str]:
-    """Return the triples of a document of the endpoint, and the reason if there are none."""
-    base = urljoin(client.config.url, path)
-    reply = client.fetch(path, ACCEPT, timeout_s=steps.next_s())
-    triples, note = document_triples(reply, base, MOST_TRIPLES)
-    if triples or not (reply.status == 406 or (reply.status < 300 and reply.is_html)):
-        return triples, note
-    again = client.fetch(path, ACCEPT_XML, timeout_s=steps.next_s())
-    triples, _ = document_triples(again, base, MOST_TRIPLES)
-    return triples, "" if triples else note
-
-
-def _counts_classes(triples: Sequence[Triple]) -> bool:
-    return any(dataset.classes or dataset.properties for dataset in read_void(triples))
-
-
-def _joined(
-    described: Sequence[NamedGraph], counted: Sequence[NamedGraph]
-) -> tuple[NamedGraph, ...]:
-    sizes = {graph.name: graph for graph in described}
-    for graph in counted:
-        if graph.name not in sizes or graph.triples is not None:
-            sizes[graph.name] = graph
-    return tuple(sorted(sizes.values(), key=lambda g: (-(g.triples or 0), g.name)))
-
-
-def _void(
-    client: SPARQLClient,
-    triples: Sequence[Triple],
-    origin: str,
-    notes: Sequence[str] = (),
-    truncated: bool = False,
-) -> VoidDescription:
-    return VoidDescription(
-        endpoint=client.config.url,
-        source=client.config.source,
-        offered=True,
-        origin=origin,
-        datasets=read_void(triples),
-        named_graphs=read_named_graphs(triples),
-        triples=tuple(triples),
-        truncated=truncated or len(triples) >= MOST_TRIPLES,
-        notes=tuple(notes),
-    )
-
-
-# -- statistics in the store --------------------------------------------------------------
-
-#: Statistics of the largest public stores have some tens of thousands of triples.
-MOST_STORED = 50_000
-#: Graphs read for statistics; stores keep them in one.
-MOST_GRAPHS = 5
-#: Names of graphs read.
-MOST_NAMES = 200
-#: Matches whose graphs are read.
-SAMPLE = 10_000
-
-_NO_PROPERTY = "FILTER NOT EXISTS { ?d void:property ?any }"
-#: The properties read, each with a condition on its subject.
-_READ = {
-    "sd:name": "",
-    "sd:graph": "",
-    "void:triples": "",
-    "dcterms:title": "?d a void:Dataset .",
-    "void:classPartition": "",
-    "void:class": "",
-    "void:entities": "",
-    "void:distinctSubjects": "",
-    "void:propertyPartition": "",
-    "void:property": "",
-}
-#: The same without property partitions, which make up most of long statistics.
-_READ_BRIEFLY = {
-    name: _NO_PROPERTY if name in ("void:triples", "void:distinctSubjects") else condition
-    for name, condition in _READ.items()
-    if "roperty" not in name
-}
-_HEAD = "".join(f"PREFIX {p}: <{STANDARD_PREFIXES[p]}>\n" for p in ("void", "sd", "dcterms"))
-
-
-class _Stored(NamedTuple):
-    triples: tuple[Triple, ...]
-    truncated: bool
-    notes: list[str]
-    failure: EndpointError | None
+    return found(described, "service description") if read_void(described) else found((), "")
 
 
 class _Steps:
     """Asks an endpoint step by step, with a time limit for each step and for all."""
 
-    def __init__(self, client: SPARQLClient, step_s: float, total_s: float) -> None:
+    def __init__(self, client: SPARQLClient) -> None:
         self._client = client
-        self._step_s = min(client.config.timeout_s, step_s)
-        self._total_s = total_s
-        self._end = time.monotonic() + total_s
+        self._step_s = min(client.config.timeout_s, STEP_S)
+        self._total_s = TOTAL_S
+        self._end = time.monotonic() + TOTAL_S
 
-    def next_s(self) -> float:
+    def _next_s(self) -> float:
         """Return the seconds of the next step; raise `EndpointError` if the time is up."""
         if time.monotonic() >= self._end:
             raise EndpointError(
@@ -268,20 +327,58 @@ class _Steps:
             )
         return self._step_s
 
-    def ask(self, query: str, most: int) -> Result:
-        """Send a query for at most `most` rows or triples."""
-        return self._client.query(query, max_rows=most, timeout_s=self.next_s())
+    def document(self, path: str) -> tuple[list[Triple], str]:
+        """Return the triples of a document of the endpoint, and the reason if there are none."""
+        base = urljoin(self._client.config.url, path)
+        reply = self._client.fetch(path, ACCEPT, timeout_s=self._next_s())
+        triples, note = document_triples(reply, base, MOST_TRIPLES)
+        if triples or not (reply.status == 406 or (reply.status < 300 and reply.is_html)):
+            return triples, note
+        again = self._client.fetch(path, ACCEPT_XML, timeout_s=self._next_s())
+        triples, _ = document_triples(again, base, MOST_TRIPLES)
+        return triples, "" if triples else note
+
+    def names(self, pattern: str) -> tuple[str, ...]:
+        """Return the named graphs of a bounded number of matches."""
+        result = self._ask(
+            f"{_HEAD}SELECT DISTINCT ?g WHERE {{\n"
+            f"  {{ SELECT ?g WHERE {{ {pattern} }} LIMIT {SAMPLE} }}\n"
+            f"}} LIMIT {MOST_NAMES}",
+            MOST_NAMES,
+        )
+        assert isinstance(result, TableResult), "a SELECT yields a table"
+        return tuple(sorted(g.value for (g,) in result.rows() if isinstance(g, NamedNode)))
+
+    def statistics(self, graph: str, most: int, read: Mapping[str, str]) -> GraphResult:
+        """Return at most `most` triples of statistics in a graph, or in the default graph."""
+        # One branch and one variable for each property: not all engines support BIND inside UNION.
+        template = "\n".join(f"  ?d {name} ?v{at} ." for at, name in enumerate(read))
+        branches = "\n  UNION ".join(
+            f"{{ {condition} ?d {name} ?v{at} }}"
+            if condition.startswith("?d")
+            else f"{{ ?d {name} ?v{at} {condition} }}"
+            for at, (name, condition) in enumerate(read.items())
+        )
+        where = f"GRAPH {iri(graph)} {{\n  {branches}\n}}" if graph else branches
+        query = f"{_HEAD}CONSTRUCT {{\n{template}\n}} WHERE {{\n  {where}\n}} LIMIT {most + 1}"
+        found = self._ask(query, most)
+        assert isinstance(found, GraphResult), "a CONSTRUCT yields a graph"
+        return found
+
+    def _ask(self, query: str, most: int) -> Result:
+        return self._client.query(query, max_rows=most, timeout_s=self._next_s())
 
 
-def _store_statistics(steps: _Steps) -> _Stored:
-    """Read the VoID statistics of a store; failures are noted, not raised."""
+def _store_statistics(
+    steps: _Steps, notes: list[str]
+) -> tuple[tuple[Triple, ...], bool, EndpointError | None]:
+    """Read a store's statistics, whether there are more, and why the endpoint did not answer."""
     triples: dict[Triple, None] = {}
-    notes: list[str] = []
     truncated = answered = False
     failure: EndpointError | None = None
     graphs: tuple[str, ...] = ()
     try:
-        graphs = _names(steps, "GRAPH ?g { ?d a void:Dataset }")
+        graphs = steps.names("GRAPH ?g { ?d a void:Dataset }")
         answered = True
     # Stores without named graphs reject GRAPH; their default graph is read instead.
     except (QueryError, EndpointError) as error:
@@ -292,13 +389,13 @@ def _store_statistics(steps: _Steps) -> _Stored:
         if left <= 0:
             break
         try:
-            found = _graph(steps, _statistics(graph, left, _READ), left)
+            found = steps.statistics(graph, left, _READ)
             if found.truncated:
                 notes.append(
                     f"more than {left:,} triples of statistics: those of properties left out"
                 )
                 truncated = True
-                found = _graph(steps, _statistics(graph, left, _READ_BRIEFLY), left)
+                found = steps.statistics(graph, left, _READ_BRIEFLY)
         except (QueryError, EndpointError) as error:
             notes.append(f"the store could not be asked for VoID statistics: {error.what}")
             failure = failure or (error if isinstance(error, EndpointError) else None)
@@ -307,45 +404,134 @@ def _store_statistics(steps: _Steps) -> _Stored:
         triples.update(dict.fromkeys(_renamed(triple, number) for triple in found.triples()))
     if answered and not triples:
         notes.append("the store holds no VoID statistics")
-    truncated = truncated or len(graphs) > MOST_GRAPHS
-    return _Stored(tuple(triples), truncated, notes, None if answered else failure)
+    return tuple(triples), truncated or len(graphs) > MOST_GRAPHS, None if answered else failure
 
 
 def _renamed(triple: Triple, number: int) -> Triple:
     """Rename blank nodes, whose labels may repeat in the answers of several queries."""
-
-    def new(term: Any) -> Any:
-        return BlankNode(f"g{number}x{term.value}") if isinstance(term, BlankNode) else term
-
-    return Triple(new(triple.subject), triple.predicate, new(triple.object))
-
-
-def _names(steps: _Steps, pattern: str) -> tuple[str, ...]:
-    """Return the named graphs of a bounded number of matches."""
-    query = (
-        f"{_HEAD}SELECT DISTINCT ?g WHERE {{\n"
-        f"  {{ SELECT ?g WHERE {{ {pattern} }} LIMIT {SAMPLE} }}\n"
-        f"}} LIMIT {MOST_NAMES}"
+    subject, _, value = (
+        BlankNode(f"g{number}x{term.value}") if isinstance(term, BlankNode) else term
+        for term in triple
     )
-    result = steps.ask(query, MOST_NAMES)
-    assert isinstance(result, TableResult), "a SELECT yields a table"
-    return tuple(sorted(g.value for (g,) in result.rows() if isinstance(g, NamedNode)))
+    return Triple(subject, triple.predicate, value)
 
 
-def _graph(steps: _Steps, query: str, most: int) -> GraphResult:
-    found = steps.ask(query, most)
-    assert isinstance(found, GraphResult), "a CONSTRUCT yields a graph"
-    return found
+# -- reading the triples ------------------------------------------------------------------
 
 
-def _statistics(graph: str, most: int, read: Mapping[str, str]) -> str:
-    # One branch and one variable for each property: not all engines support BIND inside UNION.
-    template = "\n".join(f"  ?d {name} ?v{at} ." for at, name in enumerate(read))
-    branches = "\n  UNION ".join(
-        f"{{ {condition} ?d {name} ?v{at} }}"
-        if condition.startswith("?d")
-        else f"{{ ?d {name} ?v{at} {condition} }}"
-        for at, (name, condition) in enumerate(read.items())
+class _Graph:
+    """Triples by subject and predicate."""
+
+    def __init__(self, triples: Iterable[Triple]) -> None:
+        self._objects: dict[tuple[Term, str], list[Term]] = defaultdict(list)
+        self.subjects: dict[Term, None] = {}
+        for triple in triples:
+            self.subjects[triple.subject] = None
+            self._objects[triple.subject, triple.predicate.value].append(triple.object)
+
+    def all(self, subject: Term, *predicates: str) -> list[Term]:
+        return [o for p in predicates for o in self._objects.get((subject, p), ())]
+
+    def iris(self, subject: Term, *predicates: str) -> set[str]:
+        return {t.value for t in self.all(subject, *predicates) if isinstance(t, NamedNode)}
+
+    def counts(self, subject: Term, *predicates: str) -> list[int]:
+        found = (t.value.strip() for t in self.all(subject, *predicates) if isinstance(t, Literal))
+        return [int(text) for text in found if text.isdigit()]
+
+    def count(self, subject: Term, *predicates: str) -> int | None:
+        return next(iter(self.counts(subject, *predicates)), None)
+
+
+def _read_service(triples: Iterable[Triple], client: SPARQLClient, note: str) -> ServiceDescription:
+    """Read a service description; `offered` is False if the triples contain none."""
+    kept = tuple(triples)
+    graph = _Graph(kept)
+    services = [
+        s
+        for s in graph.subjects
+        if NamedNode(_SD + "Service") in graph.all(s, RDF_TYPE)
+        or graph.all(s, _SD + "supportedLanguage", _SD + "endpoint")
+    ]
+
+    def of(*names: str) -> tuple[str, ...]:
+        return tuple(sorted({i for s in services for n in names for i in graph.iris(s, _SD + n)}))
+
+    return ServiceDescription(
+        endpoint=client.config.url,
+        source=client.config.source,
+        offered=bool(services),
+        languages=of("supportedLanguage"),
+        features=of("feature"),
+        result_formats=of("resultFormat"),
+        functions=of("extensionFunction", "extensionAggregate"),
+        entailment=next(iter(of("defaultEntailmentRegime")), ""),
+        named_graphs=_named_graphs(graph),
+        triples=kept,
+        notes=(note,) if note else (),
     )
-    where = f"GRAPH {iri(graph)} {{\n  {branches}\n}}" if graph else branches
-    return f"{_HEAD}CONSTRUCT {{\n{template}\n}} WHERE {{\n  {where}\n}} LIMIT {most + 1}"
+
+
+def _named_graphs(graph: _Graph) -> tuple[NamedGraph, ...]:
+    sizes: dict[str, int | None] = {}
+    for node in graph.subjects:
+        for name in graph.iris(node, _SD + "name"):
+            described = (node, *graph.all(node, _SD + "graph"))
+            known = [n for one in described for n in graph.counts(one, _VOID + "triples")[:1]]
+            sizes[name] = max(known) if known else sizes.get(name)
+    return _by_size(sizes)
+
+
+def _by_size(sizes: Mapping[str, int | None]) -> tuple[NamedGraph, ...]:
+    order = sorted(sizes.items(), key=lambda item: (-(item[1] or 0), item[0]))
+    return tuple(NamedGraph(name, size) for name, size in order)
+
+
+def read_void(triples: Iterable[Triple]) -> tuple[VoidDataset, ...]:
+    """Read the datasets of a VoID description, the largest first."""
+    graph = _Graph(triples)
+    links = (_VOID + "classPartition", _VOID + "propertyPartition")
+    partitions = {part for node in graph.subjects for part in graph.all(node, *links)}
+    graphs = {
+        dataset: name
+        for node in graph.subjects
+        for dataset in graph.all(node, _SD + "graph")
+        for name in sorted(graph.iris(node, _SD + "name"))
+    }
+    datasets = [
+        _dataset(graph, node, graphs.get(node, ""))
+        for node in graph.subjects
+        if graph.all(node, _VOID + "triples", *links) and node not in partitions
+    ]
+    return tuple(sorted(datasets, key=lambda d: (-(d.triples or 0), d.iri)))
+
+
+def _dataset(graph: _Graph, node: Term, name: str) -> VoidDataset:
+    titles = graph.all(node, STANDARD_PREFIXES["dcterms"] + "title")
+    classes = [
+        ClassPartition(
+            class_,
+            graph.count(part, _VOID + "entities", _VOID + "triples"),
+            _properties(graph, part),
+        )
+        for part in graph.all(node, _VOID + "classPartition")
+        for class_ in graph.iris(part, _VOID + "class")
+    ]
+    return VoidDataset(
+        iri=node.value if isinstance(node, NamedNode | BlankNode) else str(node),
+        title=next((title.value for title in titles if isinstance(title, Literal)), ""),
+        graph=name,
+        triples=graph.count(node, _VOID + "triples"),
+        entities=graph.count(node, _VOID + "entities", _VOID + "distinctSubjects"),
+        classes=tuple(sorted(classes, key=lambda c: (-(c.entities or 0), c.class_))),
+        properties=_properties(graph, node),
+    )
+
+
+def _properties(graph: _Graph, node: Term) -> tuple[PropertyPartition, ...]:
+    found = [
+        PropertyPartition(name, graph.count(part, _VOID + "triples"))
+        for part in graph.all(node, _VOID + "propertyPartition")
+        for name in graph.iris(part, _VOID + "property")
+    ]
+    return tuple(sorted(found, key=lambda p: (-(p.triples or 0), p.property)))

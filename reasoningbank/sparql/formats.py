@@ -1,23 +1,27 @@
-"""Formats of results and RDF documents: JSON, XML, N-Triples and what engines break in them."""
+"""Formats of results and RDF documents: TSV, JSON, XML, RDF, and what engines break in them."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
 from pyoxigraph import QueryResultsFormat, RdfFormat, Triple, parse, parse_query_results
 
 from reasoningbank.http import Reply
-from reasoningbank.sparql.results import GRAPH_COLUMNS, chars_of, columns
+from reasoningbank.sparql.results import GRAPH_COLUMNS, GraphResult, TableResult, chars_of, columns
 from reasoningbank.sparql.terms import full, term_text
 from reasoningbank.sparql.tokens import check_terms
-from reasoningbank.spill import GrowingTable
+from reasoningbank.spill import GrowingTable, Spool
 
 _MESSAGE_CHARS = 400
+MESSAGE_BYTES = 64 * 1024
+_SCHEMA = pa.schema([(name, pa.string()) for name in GRAPH_COLUMNS])
 #: Each column has a cost, regardless of the number of rows.
 MOST_COLUMNS = 1_000
 #: The one variable of the table with which Virtuoso answers an ASK.
@@ -32,9 +36,7 @@ class Unfaithful(Exception):  # noqa: N818
     """The body is not the format it claims to be."""
 
 
-def read_table(
-    body: bytes, media_type: str, *, cut: bool, max_rows: int
-) -> tuple[pa.Table, int, bool]:
+def read_table(body: bytes, media_type: str, *, cut: bool, max_rows: int) -> TableResult:
     """Read SPARQL JSON or XML results into string columns."""
     names: tuple[str, ...] = ()
     rows: list[list[str | None]] = []
@@ -48,7 +50,8 @@ def read_table(
         check_columns(names)
         for solution in solutions:
             if len(rows) == max_rows:
-                return columns(names, rows), len(rows), True
+                cut = True
+                break
             rows.append([None if term is None else full(term) for term in solution])
     except (SyntaxError, MemoryError) as error:
         # MemoryError: from the parser, for a single value of more than 16 MiB.
@@ -59,7 +62,7 @@ def read_table(
     finally:
         # An error keeps this frame, perhaps in another thread; only this one may drop them.
         solutions = None
-    return columns(names, rows), len(rows), cut
+    return TableResult(columns(names, rows), len(rows), cut)
 
 
 def check_columns(names: Sequence[str]) -> None:
@@ -70,7 +73,7 @@ def check_columns(names: Sequence[str]) -> None:
         raise Unfaithful("two columns of it have the same name")
 
 
-def _read_loose_json(body: bytes, reason: Exception, max_rows: int) -> tuple[pa.Table, int, bool]:
+def _read_loose_json(body: bytes, reason: Exception, max_rows: int) -> TableResult:
     """Read JSON results with terms that RDF does not allow, as public stores have them."""
     try:
         results = json.loads(body)
@@ -86,7 +89,7 @@ def _read_loose_json(body: bytes, reason: Exception, max_rows: int) -> tuple[pa.
         ]
     except (KeyError, TypeError, ValueError) as error:
         raise Unfaithful(f"not SPARQL JSON results: {reason}") from error
-    return columns(names, rows), len(rows), len(bindings) > max_rows
+    return TableResult(columns(names, rows), len(rows), len(bindings) > max_rows)
 
 
 def _results_format(body: bytes, media_type: str) -> QueryResultsFormat:
@@ -96,6 +99,121 @@ def _results_format(body: bytes, media_type: str) -> QueryResultsFormat:
         _check_entities(body)
         return QueryResultsFormat.XML
     raise Unfaithful(f"results in an unknown format: {media_type or 'none named'}")
+
+
+def read_tsv(spool: Spool, *, cut: bool, max_rows: int) -> TableResult:
+    """Read SPARQL TSV block by block into string columns, which go to disk if they are many."""
+    spool.file.seek(0)
+    head = spool.file.readline(MESSAGE_BYTES)
+    whole = head.endswith(b"\n")
+    if cut and not whole:
+        return TableResult(columns((), ()), 0, True)
+    try:
+        names = _header(head)
+    except Unfaithful:
+        if whole:
+            raise
+        raise Broken(head.decode("utf-8", "replace")) from None
+    if not whole:
+        raise Unfaithful("nothing after the header")
+    n_rows = n_chars = 0
+    with GrowingTable(pa.schema([(name, pa.string()) for name in names])) as growing:
+        for block in spool.blocks(cut=cut):
+            table, n, odd = _read_block(block, names)
+            if odd is not None:
+                message = b"\n".join(block.split(b"\n")[odd:]) + spool.file.read(MESSAGE_BYTES)
+                raise Broken(message.decode("utf-8", "replace"))
+            kept = table.slice(0, max(0, max_rows - n_rows))
+            n_rows += n
+            n_chars += chars_of(kept, ascii_only=block.isascii())
+            growing.add(kept)
+            if n_rows > max_rows:
+                break
+        truncated = cut or n_rows > max_rows
+        return TableResult(growing.finish(), min(n_rows, max_rows), truncated, n_chars=n_chars)
+
+
+def _header(head: bytes) -> list[str]:
+    try:
+        text = head.removeprefix(b"\xef\xbb\xbf").rstrip(b"\r\n").decode()
+    except UnicodeDecodeError as error:
+        raise Unfaithful(f"not UTF-8: {error.reason}") from error
+    names = text.split("\t") if text else []
+    if not all(re.fullmatch(r"[?$]\w+", name) for name in names):
+        raise Unfaithful(f"not a header of SPARQL TSV: {text[:100]!r}")
+    check_columns(names)
+    return [name[1:] for name in names]
+
+
+def _read_block(block: bytes, names: Sequence[str]) -> tuple[pa.Table, int, int | None]:
+    """Return string columns, the number of rows, and the index of the first malformed row."""
+    if not names:
+        lines = block.split(b"\n")
+        odd_line = next((at for at, line in enumerate(lines) if line.strip()), None)
+        return columns((), ()), block.count(b"\n"), odd_line
+    odd: list[int] = []
+
+    def skip(row: Any) -> str:
+        odd.append(row.number - 1)
+        return "skip"
+
+    try:
+        try:
+            table = _columns(block, names, None)
+        except pa.ArrowInvalid:
+            # Again, with a call for each row of another length, to find the first one.
+            table = _columns(block, names, skip)
+    except pa.ArrowInvalid as error:
+        try:
+            block.decode()
+        except UnicodeDecodeError as undecodable:
+            raise Unfaithful(f"not UTF-8: {undecodable.reason}") from error
+        raise Unfaithful(f"not string columns: {error}") from error
+    cells = (first_bad_cell(column) for column in table.columns)
+    # A row before one that was skipped has the same index in the table.
+    return table, table.num_rows, min((at for at in (*cells, *odd) if at is not None), default=None)
+
+
+def _columns(block: bytes, names: Sequence[str], skip: Callable[[Any], str] | None) -> pa.Table:
+    return pa.csv.read_csv(
+        pa.BufferReader(block),
+        read_options=pa.csv.ReadOptions(
+            # One block, so that each column is one array.
+            column_names=list(names),
+            use_threads=False,
+            block_size=len(block) + 1,
+        ),
+        parse_options=pa.csv.ParseOptions(
+            delimiter="\t",
+            quote_char=False,
+            escape_char=False,
+            newlines_in_values=False,
+            ignore_empty_lines=False,
+            invalid_row_handler=skip,
+        ),
+        convert_options=pa.csv.ConvertOptions(
+            column_types={name: pa.string() for name in names},
+            strings_can_be_null=True,
+            null_values=[""],
+        ),
+    )
+
+
+# Wider than the grammar: public stores have IRIs with spaces, and language tags such as `en_US`.
+_IRI = r"<[^<>\t\r\n]*>"
+_STRING = r"\"(?:[^\"\\\n\r]|\\.)*\""
+_SUFFIX = rf"(?:@[A-Za-z0-9_-]+|\^\^{_IRI})?"
+#: A cell of faithful TSV (SPARQL 1.1 TSV results, 3.1; triple terms of SPARQL 1.2).
+_CELL = (
+    rf"^(?:{_IRI}|{_STRING}{_SUFFIX}|_:\S+"
+    r"|[+-]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|true|false|<<.*>>)$"
+)
+
+
+def first_bad_cell(column: pa.Array | pa.ChunkedArray) -> int | None:
+    """Return the index of the first cell that is not a term; null is unbound and fine."""
+    at: int = pc.index(pc.match_substring_regex(column, _CELL), False).as_py()
+    return None if at < 0 else at
 
 
 def read_boolean(body: bytes) -> bool:
@@ -127,39 +245,46 @@ def _asked(results: dict[str, Any]) -> bool:
     return bool(rows) and str(rows[0][_ASKED]["value"]) not in ("0", "false")
 
 
-def read_graph(
-    body: bytes, media_type: str, *, cut: bool, max_rows: int
-) -> tuple[list[Triple], bool]:
-    """Read the distinct triples of a CONSTRUCT or DESCRIBE, and whether there were more."""
-    triples: dict[Triple, None] = {}
-    try:
-        check_terms(body)
-        for triple in _parse_graph(body, media_type):
-            if triple not in triples and len(triples) == max_rows:
-                return list(triples), True
-            triples[triple] = None
-    except (SyntaxError, ValueError) as error:
-        if not cut:
-            raise _graph_failure(body, error) from error
-    return list(triples), cut
-
-
-def _graph_failure(body: bytes, error: SyntaxError | ValueError) -> Broken | Unfaithful:
-    """Return the error for a body that is not a graph: broken off, or never a graph."""
-    whole = body.rstrip().endswith((b".", b"}", b"]", b">"))
-    return (Unfaithful if whole else Broken)(_tail(body) or str(error))
-
-
-def _parse_graph(body: bytes, media_type: str) -> Iterable[Triple]:
+def read_graph(spool: Spool, media_type: str, *, cut: bool, max_rows: int) -> GraphResult:
+    """Read the distinct triples of a CONSTRUCT or DESCRIBE; N-Triples are read block by block."""
     known = RdfFormat.from_media_type(media_type) if media_type else None
     if known is None and media_type in ("text/plain", ""):
         known = RdfFormat.N_TRIPLES
     if known is None:
         raise Unfaithful(f"a graph in an unknown format: {media_type}")
-    if known == RdfFormat.RDF_XML:
-        _check_entities(body)
-    for quad in parse(body, known, lenient=True):
-        yield quad.triple
+    in_lines = known == RdfFormat.N_TRIPLES
+    spool.file.seek(0)
+    seen: set[bytes] = set()
+    more = False
+    n_chars = 0
+    with GrowingTable(_SCHEMA) as growing:
+        for block in spool.blocks(cut=cut) if in_lines else [spool.file.read()]:
+            rows: list[list[str]] = []
+            try:
+                check_terms(block)
+                if known == RdfFormat.RDF_XML:
+                    _check_entities(block)
+                for quad in parse(block, known, lenient=True):
+                    row = [full(part) for part in quad.triple]
+                    digest = blake2b("\n".join(row).encode(), digest_size=16).digest()
+                    if digest in seen:
+                        continue
+                    if more := len(seen) == max_rows:
+                        break
+                    seen.add(digest)
+                    rows.append(row)
+            except (SyntaxError, ValueError) as error:
+                if in_lines or not cut:
+                    body = block + spool.file.read(MESSAGE_BYTES)
+                    # Broken off, or never a graph.
+                    whole = body.rstrip().endswith((b".", b"}", b"]", b">"))
+                    raise (Unfaithful if whole else Broken)(_tail(body) or str(error)) from error
+            table = columns(GRAPH_COLUMNS, rows)
+            n_chars += chars_of(table)
+            growing.add(table)
+            if more:
+                break
+        return GraphResult(growing.finish(), len(seen), cut or more, n_chars=n_chars)
 
 
 def _check_entities(document: bytes) -> None:
@@ -171,77 +296,6 @@ def _tail(body: bytes) -> str:
     """Return what an engine wrote after its last well-formed output."""
     text = body[-4 * _MESSAGE_CHARS :].decode("utf-8", "replace")
     return re.split(r"[{}\[\]>]|\s\.\n", text)[-1].strip(" ,\n")[:_MESSAGE_CHARS]
-
-
-# -- N-Triples as a stream ----------------------------------------------------------------
-
-BLOCK_BYTES = 1024 * 1024
-MESSAGE_BYTES = 64 * 1024
-_SCHEMA = pa.schema([(name, pa.string()) for name in GRAPH_COLUMNS])
-
-
-class NTriplesReader:
-    """Turns N-Triples into Arrow columns block by block while they arrive, each triple once."""
-
-    def __init__(self, max_rows: int) -> None:
-        self._max_rows = max_rows
-        self._pending = bytearray()
-        self._growing = GrowingTable(_SCHEMA)
-        self._seen: set[bytes] = set()
-        self._failure: SyntaxError | ValueError | None = None
-        self._more = False
-        self.n_chars = 0
-
-    def feed(self, chunk: bytes) -> bool:
-        """Take some bytes; return whether no more are wanted."""
-        self._pending += chunk
-        if self._failure is not None:
-            return len(self._pending) >= MESSAGE_BYTES
-        if len(self._pending) >= BLOCK_BYTES and b"\n" in chunk:
-            self._read(self._pending.rfind(b"\n") + 1)
-        return self._more
-
-    def finish(self, *, cut: bool) -> tuple[pa.Table, int, bool]:
-        """Return the table, its number of triples, and whether there were more."""
-        try:
-            if self._failure is None and not self._more:
-                self._read(self._pending.rfind(b"\n") + 1 if cut else len(self._pending))
-            if self._failure is not None:
-                raise _graph_failure(bytes(self._pending), self._failure)
-            return self._growing.finish(), len(self._seen), cut or self._more
-        finally:
-            self.close()
-
-    def close(self) -> None:
-        """Discard what was read."""
-        self._pending = bytearray()
-        self._growing.close()
-
-    def _read(self, end: int) -> None:
-        block = bytes(self._pending[:end])
-        rows: list[list[str]] = []
-        try:
-            check_terms(block)
-            for quad in parse(block, RdfFormat.N_TRIPLES, lenient=True):
-                row = [full(part) for part in quad.triple]
-                digest = blake2b("\n".join(row).encode(), digest_size=16).digest()
-                if digest in self._seen:
-                    continue
-                if len(self._seen) == self._max_rows:
-                    self._more = True
-                    break
-                self._seen.add(digest)
-                rows.append(row)
-        except (SyntaxError, ValueError) as error:
-            # The rest may be a message, so the bytes are kept.
-            self._failure = error
-            self._growing.close()
-            return
-        del self._pending[:end]
-        if rows:
-            table = columns(GRAPH_COLUMNS, rows)
-            self.n_chars += chars_of(table)
-            self._growing.add(table)
 
 
 # -- documents ----------------------------------------------------------------------------

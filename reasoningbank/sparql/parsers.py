@@ -3,19 +3,18 @@
 rdflib's parser keeps state in its grammar: two threads in it at once break it for the rest of the
 process, so it is used under a lock.
 
-pyoxigraph offers no parser of its own. A query over an empty store is evaluated at once if it
-aggregates or asks, and a few VALUES multiply to hours that no timeout ends. An update is parsed as
-a whole before its first operation runs: so the query becomes the second operation, after one that
-fails.
+pyoxigraph offers no parser of its own, and evaluates at once what aggregates or asks: a few VALUES
+multiply to hours that no timeout ends. So a query is parsed with groups that match nothing, and an
+update, which is parsed as a whole before its first operation runs, behind one that fails.
 """
 
 from __future__ import annotations
 
 import functools
 import logging
+import re
 import threading
-from collections.abc import Iterable, Sequence
-from itertools import takewhile
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import pyoxigraph
@@ -23,7 +22,7 @@ from rdflib.plugins.sparql.algebra import translateQuery, translateUpdate
 from rdflib.plugins.sparql.parser import parseQuery, parseUpdate
 from rdflib.plugins.sparql.sparql import Query
 
-from reasoningbank.sparql.tokens import Edit, Token, apply_edits, closing
+from reasoningbank.sparql.tokens import Edit, apply_edits, closing, origin, position
 from reasoningbank.sparql.tree import QueryTree
 
 # rdflib logs a traceback for each ill-typed literal; without a handler that goes to stderr.
@@ -52,41 +51,44 @@ def parse_once(text: str) -> Query:
 
 #: An operation that fails: nothing is loaded from there, so an update ends here.
 FAILS = "LOAD <urn:nowhere> ; "
-#: Oxigraph's HTTP stack refuses this port by itself: a SERVICE there reaches nobody.
-NOWHERE = "<http://127.0.0.1:1/>"
-_HEAD = f"{FAILS.rstrip()}\nINSERT"
-_INSIDE = "{} WHERE { {"
-#: Kinds of tokens that a DESCRIBE may name.
-_NAMES = ("variable", "iri", "name")
-#: A constant can be selected under any GROUP BY.
-_ANY = "SELECT (1 AS ?parsed_and_not_answered) "
+_POSITION = re.compile(r"(?:\bat |\bline )(\d+)(?::|,? col(?:umn)? )(\d+)")
 
 
 class Complaint(NamedTuple):
-    """The error of an engine's parser."""
+    """The error of Oxigraph's parser, and its offset in the query, None if it names no place."""
 
     message: str
-    given: str
-    edits: tuple[Edit, ...]
+    offset: int | None
 
 
 def complaint_of(
-    query: str, tree: QueryTree, edits: Iterable[Edit] = (), *, base: str | None = None
+    tree: QueryTree, edits: Iterable[Edit] = (), *, base: str | None = None
 ) -> Complaint | None:
-    """Let Oxigraph parse a query without evaluating any of it."""
-    if tree.form == "DESCRIBE":
-        named = _described(tree)
-        if not named or any(t.kind not in _NAMES and t.text != "*" for t in named):
-            return Complaint("DESCRIBE names variables and IRIs, or *", query, ())
-    made = (*edits, *_as_update(tree))
-    text = apply_edits(query, made)
-    message = parsed_alone(text, base)
-    return None if message is None else Complaint(message, text, made)
+    """Let Oxigraph parse a query with further edits, without evaluating any of it."""
+    made = (*edits, *_hollow(tree))
+    text = apply_edits(tree.text, made)
+    try:
+        pyoxigraph.Store().query(text, base_iri=base)
+    except SyntaxError as error:
+        message = " ".join(str(error).split())
+        offset = offset_in(text, message)
+        if offset is None:
+            return Complaint(message, None)
+        offset = min(len(tree.text), origin(made, offset))
+        line, column = position(tree.text, offset)
+        return Complaint(_POSITION.sub(f"at {line}:{column}", message, count=1), offset)
+    except (RuntimeError, ValueError, OSError):
+        pass  # it parses, and failed on the empty store
+    return None
 
 
-def reaching_nobody(tree: QueryTree) -> list[Edit]:
-    """Return edits that replace every SERVICE address of a query by `NOWHERE`."""
-    return [Edit(target.start, target.end, NOWHERE) for target in tree.service_targets]
+def offset_in(text: str, message: str) -> int | None:
+    """Return the offset in a text of the line and column that a parser's message names."""
+    found = _POSITION.search(message)
+    lines = text.split("\n")
+    if found is None or not 1 <= (line := int(found[1])) <= len(lines):
+        return None
+    return min(len(text), sum(len(before) + 1 for before in lines[: line - 1]) + int(found[2]) - 1)
 
 
 def parsed_alone(update: str, base: str | None = None) -> str | None:
@@ -100,43 +102,24 @@ def parsed_alone(update: str, base: str | None = None) -> str | None:
     return None
 
 
-def _as_update(tree: QueryTree) -> list[Edit]:
-    form, *rest = tree.body
-    end = Edit(tree.body[-1].end, tree.body[-1].end, "\n} }")
-    group = next((at for at, token in enumerate(rest) if token.text == "{"), None)
-    if tree.form == "SELECT":
-        begin = Edit(form.start, form.end, f"{_HEAD} {_INSIDE}SELECT")
-        return [begin, *_datasets(rest[:group]), end]
-    if tree.form == "CONSTRUCT" and group == 0:
-        closed = closing(rest, 0)
-        after = Edit(rest[closed - 1].end, rest[closed - 1].end, f" WHERE {{ {{{_ANY}")
-        begin = Edit(form.start, form.end, _HEAD)
-        behind = rest[closed:]
-        second = next((at for at, token in enumerate(behind) if token.text == "{"), None)
-        return [begin, after, *_datasets(behind[:second]), end]
-    if tree.form == "DESCRIBE":
-        last = (form, *_described(tree))[-1]
-        # A DESCRIBE needs no group; any will do.
-        empty = "" if group is not None else " {}"
-        replaced = Edit(form.start, last.end, f"{_HEAD} {_INSIDE}{_ANY}{empty}")
-        behind = [t for t in rest[:group] if t.start > last.end]
-        return [replaced, *_datasets(behind), end]
-    begin = Edit(form.start, form.end, f"{_HEAD} {_INSIDE}{_ANY}")
-    return [begin, *_datasets(rest[:group]), end]
-
-
-def _described(tree: QueryTree) -> list[Token]:
-    """Return what a DESCRIBE names: the tokens before its group, its graphs and modifiers."""
-    rest = tree.body[1:]
-    return list(takewhile(lambda token: token.text != "{" and token.kind != "word", rest))
-
-
-def _datasets(tokens: Sequence[Token]) -> list[Edit]:
-    """Return edits that remove FROM, which an inner query cannot have."""
-    found = []
-    for at, token in enumerate(tokens):
-        if token.is_word("FROM"):
-            named = at + 1 < len(tokens) and tokens[at + 1].is_word("NAMED")
-            last = tokens[min(at + 1 + named, len(tokens) - 1)]
-            found.append(Edit(token.start, last.end, ""))
-    return found
+def _hollow(tree: QueryTree) -> Iterator[Edit]:
+    """Yield edits after which the WHERE group and each EXISTS match nothing."""
+    body = tree.body
+    at = 1
+    where = True
+    if tree.form == "CONSTRUCT":
+        # Without a template, the group is one, and takes triples only.
+        where = body[1:2] != () and body[1].text == "{"
+        at = closing(body, 1) if where else 1
+    depth = 0
+    for place in range(at, len(body)):
+        token = body[place]
+        depth += (token.text == "(") - (token.text == ")")
+        exists = body[place - 1].is_word("EXISTS")
+        if token.text != "{" or not (exists or (where and depth == 0)):
+            continue
+        where = where and exists
+        end = closing(body, place)
+        if body[end - 1].text == "}":
+            yield Edit(token.end, token.end, " FILTER(false) {")
+            yield Edit(body[end - 1].start, body[end - 1].start, "} ")

@@ -10,18 +10,15 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-import pyoxigraph
 from rdflib.plugins.sparql.sparql import Query
 
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql.endpoint import same_address
-from reasoningbank.sparql.parsers import complaint_of, parse_once, reaching_nobody
+from reasoningbank.sparql.parsers import complaint_of, offset_in, parse_once
 from reasoningbank.sparql.syntax import refuse_unreadable, syntax_error
 from reasoningbank.sparql.terms import STANDARD_PREFIXES, unescape
 from reasoningbank.sparql.tokens import Edit, apply_edits, origin
 from reasoningbank.sparql.tree import Form, Limit, QueryTree, outline
-
-_ENGINE_POSITION = re.compile(r"(?:\bat |\bline )(\d+)(?::|,? col(?:umn)? )(\d+)")
 
 
 @dataclass(frozen=True)
@@ -102,7 +99,7 @@ class PreparedQuery:
 
         Returns None if the message names no position in this query.
         """
-        offset = _offset(self.text, message)
+        offset = offset_in(self.text, message)
         if offset is None:
             return None
         return syntax_error(self.original, origin(self.edits, offset), said=message)
@@ -112,22 +109,13 @@ class PreparedQuery:
 
         A query that parses is not evaluated.
         """
-        shape = outline(self.text)
-        hollow = reaching_nobody(shape)
-        if complaint_of(self.text, shape, hollow) is None:
+        found = complaint_of(outline(self.original), self.edits)
+        if found is None:
             return None
-        try:
-            # Parsed as a query, its message is clearer.
-            pyoxigraph.Store().query(apply_edits(self.text, hollow))
-        except SyntaxError as error:
-            said = " ".join(f"{error}".split())
-            offset = _offset(self.text, said) if not hollow else None
-            if offset is None:
-                return QueryError(said, hint="write it in plain SPARQL 1.1", code="syntax-error")
-            return syntax_error(self.original, origin(self.edits, offset), said=said)
-        except Exception:
-            pass  # it parses, and failed on the empty store
-        return None
+        if found.offset is None:
+            hint = "write it in plain SPARQL 1.1"
+            return QueryError(found.message, hint=hint, code="syntax-error")
+        return syntax_error(self.original, found.offset, said=found.message)
 
 
 def prepare(
@@ -289,25 +277,11 @@ def _parse(query: str, shape: QueryTree, edits: list[Edit]) -> Query | None:
     except Exception as error:  # rdflib raises bare Exceptions besides pyparsing's own
         complaint = f"{error}"
     # Covers rdflib's gaps: RDF 1.2, LATERAL, engine extensions.
-    hollow = [e for e in edits if all(e.start != t.start for t in shape.service_targets)]
-    hollow += reaching_nobody(shape)
-    found = complaint_of(query, shape, hollow)
+    found = complaint_of(shape, edits)
     if found is not None:
-        offset = _offset(found.given, found.message)
-        at = len(query) if offset is None else min(len(query), origin(found.edits, offset))
-        raise syntax_error(query, at, said=found.message if offset is not None else complaint)
+        said = complaint if found.offset is None else found.message
+        raise syntax_error(query, len(query) if found.offset is None else found.offset, said=said)
     return None
-
-
-def _offset(text: str, message: str) -> int | None:
-    found = _ENGINE_POSITION.search(message)
-    if found is None:
-        return None
-    line, column = int(found[1]), int(found[2])
-    lines = text.split("\n")
-    if not 1 <= line <= len(lines):
-        return None
-    return min(len(text), sum(len(before) + 1 for before in lines[: line - 1]) + column - 1)
 
 
 def _variables(shape: QueryTree, parsed: Query | None) -> tuple[str, ...]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import gzip
 import hashlib
 import json
 import math
-import os
 import shutil
 import socket
 import subprocess
@@ -17,7 +15,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import zip_longest
+from io import BufferedReader
 from pathlib import Path
 from typing import IO, Any, Literal, cast
 from urllib.parse import quote
@@ -31,8 +29,10 @@ from reasoningbank.errors import SetupError, UsageError
 MERGE = "INSERT { ?s ?p ?o } WHERE { GRAPH ?g { ?s ?p ?o } }"
 _SUPERVISOR = Path(__file__).with_name("supervisor.py")
 _BACKLOG = 128
-_PORT_TRIES = 20
-_PORT_WAIT_S = 0.05
+_PORT_WAIT_S = 1.0
+
+#: An RDF file, and the graph for its triples.
+GraphFile = tuple[Path, str | None]
 
 
 def oxigraph_program() -> str:
@@ -96,16 +96,16 @@ class OxigraphServer:
         storage: Literal["memory", "disk"] = "memory",
         start_timeout_s: float = 30.0,
     ) -> None:
-        named = [item if isinstance(item, tuple) else (item, None) for item in data]
-        self._data = [Path(file) for file, _ in named]
-        self._graphs = [graph for _, graph in named]
+        self._data: list[GraphFile] = [
+            (Path(item[0]), item[1]) if isinstance(item, tuple) else (Path(item), None)
+            for item in data
+        ]
         self._union = union_default_graph
         self._timeout = max(1, math.ceil(timeout_s))
         self._wanted_port = port
         self._storage = storage
         self._start_timeout = start_timeout_s
         self._process: subprocess.Popen[bytes] | None = None
-        self._log: IO[bytes] | None = None
         self._port = 0
 
     def __enter__(self) -> OxigraphServer:
@@ -139,22 +139,28 @@ class OxigraphServer:
         """
         if self.running:
             return self
-        plan = self._plan()
+        plan = json.dumps(self._plan())
         self.stop()
-        with self._listening(self._wanted_port or self._port) as listener:
+        with self._listening() as listener:
             self._port = listener.getsockname()[1]
-            self._log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the server
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(_SUPERVISOR), str(listener.fileno())],
+                [sys.executable, "-I", "-S", str(_SUPERVISOR), str(listener.fileno()), plan],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=self._log,
+                stderr=subprocess.DEVNULL,
                 pass_fds=[listener.fileno()],
                 # Ctrl-C in a terminal goes to the whole group; the server must outlive our cleanup.
                 start_new_session=True,
             )
         try:
-            self._await_data(self._process, plan)
+            assert self._process.stdout is not None
+            answer = self._process.stdout.readline()
+            failed = json.loads(answer or '{"what": "no reason given", "where": "", "hint": ""}')
+            if failed and failed["where"]:
+                raise UsageError(failed["what"], where=failed["where"], hint=failed["hint"])
+            if failed:
+                what = f"the oxigraph program: {failed['what']}"
+                raise SetupError(what, where="OxigraphServer", hint=failed["hint"])
         except BaseException:
             self.stop()
             raise
@@ -163,29 +169,24 @@ class OxigraphServer:
     def stop(self) -> None:
         """End the program; no effect if it is not running."""
         process, self._process = self._process, None
-        if process is not None:
-            for pipe in (process.stdin, process.stdout):
-                # Closing writes what is still buffered, to a process that may have ended.
-                with contextlib.suppress(BrokenPipeError):
-                    if pipe is not None:
-                        pipe.close()
+        if process is None:
+            return
+        with process:  # closes the pipes, and with them ends it
+            assert process.stdin is not None
+            process.stdin.close()
             try:
                 process.wait(6)
             except subprocess.TimeoutExpired:
                 process.kill()
-                process.wait()
-        if self._log is not None:
-            self._log.close()
-            self._log = None
 
     def _plan(self) -> dict[str, Any]:
-        """Return the plan for the supervisor, see `EnginePlan`."""
-        serve, loads = ["serve"], []
+        """Return the plan for the supervisor."""
+        loads = []
         if self._storage == "disk":
-            location = stored(self._data, self._union, graphs=self._graphs)
-            serve = ["serve-read-only", "--location", str(location)]
+            serve = ["serve-read-only", "--location", str(stored(self._data, self._union))]
         else:
-            loads = [_load(*item) for item in zip(self._data, self._graphs, strict=True)]
+            serve = ["serve"]
+            loads = [_load(file, graph) for file, graph in self._data]
         return {
             "command": [oxigraph_program(), *serve, "--timeout-s", str(self._timeout)],
             "loads": loads,
@@ -194,61 +195,41 @@ class OxigraphServer:
             "start_timeout_s": self._start_timeout,
         }
 
-    def _listening(self, port: int) -> socket.socket:
+    def _listening(self) -> socket.socket:
+        port = self._wanted_port or self._port
         # The system frees a port some moments after its process was killed.
-        tries = _PORT_TRIES if port and port == self._port else 1
+        end = time.monotonic() + (_PORT_WAIT_S if port and port == self._port else 0)
         while True:
-            tries -= 1
-            listener = socket.socket()
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
-                listener.bind(("127.0.0.1", port))
-                listener.listen(_BACKLOG)
-                return listener
+                return socket.create_server(("127.0.0.1", port), backlog=_BACKLOG)
             except OSError as error:
-                listener.close()
                 used = error.errno == errno.EADDRINUSE
-                if tries and used:
-                    time.sleep(_PORT_WAIT_S)
-                    continue
-                raise SetupError(
-                    f"port {port} {'is in use' if used else f'is unavailable: {error.strerror}'}",
-                    where="OxigraphServer",
-                    hint="choose another port, or none to get a free one",
-                    code="port-in-use" if used else "no-port",
-                ) from error
-
-    def _await_data(self, process: subprocess.Popen[bytes], plan: dict[str, Any]) -> None:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        with contextlib.suppress(BrokenPipeError):
-            process.stdin.write(json.dumps(plan).encode() + b"\n")
-            process.stdin.flush()
-        answer = process.stdout.readline()
-        if not answer:
-            text = "" if self._log is None else os.pread(self._log.fileno(), 4_000, 0).decode()
-            why = (text.splitlines() or ["no reason given"])[-1]
-            raise SetupError(f"the supervisor ended at once: {why}", where="OxigraphServer")
-        failed = json.loads(answer)
-        if failed.get("where"):
-            raise UsageError(failed["what"], where=failed["where"], hint=failed["hint"])
-        if failed:
-            what = f"the oxigraph program: {failed['what']}"
-            raise SetupError(what, where="OxigraphServer", hint=failed["hint"])
+                if not used or time.monotonic() >= end:
+                    why = "is in use" if used else f"is unavailable: {error.strerror}"
+                    raise SetupError(
+                        f"port {port} {why}",
+                        where="OxigraphServer",
+                        hint="choose another port, or none to get a free one",
+                        code="port-in-use" if used else "no-port",
+                    ) from error
+            time.sleep(0.05)
 
 
 def _load(file: Path, graph: str | None) -> dict[str, str]:
-    with open_data(file) as (media_type, _):
-        into = f"&graph={quote(graph, safe='')}" if graph is not None else ""
-    if not into and not _format(file).supports_datasets:
+    kind = _format(file)
+    into = ""
+    if graph is not None:
+        into = f"&graph={quote(graph, safe='')}"
+    elif not kind.supports_datasets:
         # Otherwise the engine invents a graph for a format that has triples only.
         into = "&default"
-    return {"file": str(file), "path": f"/store?no_transaction{into}", "media_type": media_type}
+    path = f"/store?no_transaction{into}"
+    return {"file": str(file), "path": path, "media_type": kind.media_type}
 
 
 def _format(file: Path) -> pyoxigraph.RdfFormat:
-    name = file.name.removesuffix(".gz")
-    found = pyoxigraph.RdfFormat.from_extension(Path(name).suffix.lstrip("."))
+    extension = Path(file.name.removesuffix(".gz")).suffix.lstrip(".")
+    found = pyoxigraph.RdfFormat.from_extension(extension)
     if found is None:
         raise UsageError(
             "not an RDF file by its name",
@@ -258,15 +239,18 @@ def _format(file: Path) -> pyoxigraph.RdfFormat:
     return found
 
 
+def _opened(file: Path) -> BufferedReader:
+    try:
+        return file.open("rb")
+    except OSError as error:
+        raise UsageError(f"cannot be read: {error.strerror}", where=str(file)) from error
+
+
 @contextmanager
 def open_data(file: Path) -> Iterator[tuple[str, IO[bytes]]]:
     """Open an RDF file: yields its media type and its decompressed bytes."""
     media_type = _format(file).media_type
-    try:
-        raw = file.open("rb")
-    except OSError as error:
-        raise UsageError(f"cannot be read: {error.strerror}", where=str(file)) from error
-    with raw:
+    with _opened(file) as raw:
         stream = gzip.GzipFile(fileobj=raw) if file.suffix == ".gz" else raw
         try:
             yield media_type, cast("IO[bytes]", stream)
@@ -274,33 +258,25 @@ def open_data(file: Path) -> Iterator[tuple[str, IO[bytes]]]:
             raise UsageError(f"broken gzip file: {error}", where=str(file)) from error
 
 
-def content_hash(files: Sequence[Path], graphs: Sequence[str | None] = ()) -> str:
+def content_hash(data: Sequence[GraphFile]) -> str:
     """Return a hash of the files' contents and formats, in their order."""
     total = hashlib.sha256()
-    for file in files:
-        try:
-            with file.open("rb") as stream:
-                digest = hashlib.file_digest(stream, "sha256").hexdigest()
-        except OSError as error:
-            raise UsageError(f"cannot be read: {error.strerror}", where=str(file)) from error
+    for file, _ in data:
+        with _opened(file) as stream:
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
         total.update(f"{_format(file).media_type} {file.suffix == '.gz'} {digest}\n".encode())
     # Without graphs, the hash is that of earlier versions.
-    for at, graph in enumerate(graphs):
+    for at, (_, graph) in enumerate(data):
         if graph is not None:
             total.update(f"graph {at} {graph}\n".encode())
     return total.hexdigest()
 
 
-def stored(
-    files: Sequence[Path],
-    merged: bool,
-    cache: Path | None = None,
-    graphs: Sequence[str | None] = (),
-) -> Path:
+def stored(data: Sequence[GraphFile], merged: bool) -> Path:
     """Return the folder of an on-disk store with the files, built at the first call."""
-    cache = cache or cache_dir() / "stores"
+    cache = cache_dir() / "stores"
     kind = "merged" if merged else "plain"
-    name = f"{content_hash(files, graphs)[:32]}-{kind}-{pyoxigraph.__version__}"
+    name = f"{content_hash(data)[:32]}-{kind}-{pyoxigraph.__version__}"
     target = cache / name
     if target.is_dir():
         return target
@@ -308,7 +284,7 @@ def stored(
     building = Path(tempfile.mkdtemp(prefix=f"{name}.", dir=cache))
     try:
         store = pyoxigraph.Store(str(building))
-        for file, graph in zip_longest(files, graphs):
+        for file, graph in data:
             into = None if graph is None else pyoxigraph.NamedNode(graph)
             with open_data(file) as (_, stream):
                 try:
@@ -328,7 +304,5 @@ def stored(
             if not target.is_dir():
                 raise
     finally:
-        if building.exists():
-            shutil.rmtree(building, ignore_errors=True)
-    os.utime(target)
+        shutil.rmtree(building, ignore_errors=True)
     return target

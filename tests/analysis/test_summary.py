@@ -228,7 +228,7 @@ def test_a_learning_stream_has_orders_for_replicates() -> None:
     assert curve["learner"].mean == pytest.approx((1 / 3, 2 / 3, 2 / 3, 0.75))
 
 
-@pytest.mark.parametrize("run", ["uniprot_baseline", "uniprot_demo", "uniprot_tools"])
+@pytest.mark.parametrize("run", ["uniprot_baseline", "uniprot_floor", "uniprot_tools"])
 def test_committed_records_of_an_earlier_version_are_summarised(run: str) -> None:
     folder = RunFolder(RESULTS / run)
     manifest = folder.manifest or {}

@@ -17,7 +17,7 @@ EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 def estimate(name: str, tmp_path: Path, *changes: str) -> RunEstimate:
     experiment = load_experiment(EXPERIMENTS / f"{name}.toml", changes)
     folder = RunFolder(tmp_path / "run")
-    sources = [EXPERIMENTS / "results" / "uniprot_demo"]
+    sources = [EXPERIMENTS / "results" / "uniprot_floor"]
     return estimate_run(experiment, folder, plan_run(experiment).jobs, sources=sources)
 
 
@@ -31,7 +31,7 @@ def printed(told: RunEstimate, capsys: pytest.CaptureFixture[str]) -> dict[str, 
 def test_means_of_measured_trials_are_printed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lines = printed(estimate("uniprot_demo", tmp_path), capsys)
+    lines = printed(estimate("uniprot_floor", tmp_path), capsys)
     assert lines["direct"] == ["10 of 10", "10", "1.7k", "1.7k", "1.0 min", "0"]
     assert lines["oracle"][:4] == ["10 of 10", "0", "0", "0"]
     assert lines["(all)"][0] == "23 of 23"
@@ -43,9 +43,9 @@ def test_means_of_measured_trials_are_printed(
 def test_bounds_and_unknown_amounts_are_marked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lines = printed(estimate("uniprot_demo", tmp_path, "arms.direct.agent=react"), capsys)
+    lines = printed(estimate("uniprot_floor", tmp_path, "arms.direct.agent=react"), capsys)
     assert lines["direct"][1].startswith("≤ ")
-    told = estimate("uniprot_demo", tmp_path, "arms.*.lm=openai/no-such-model")
+    told = estimate("uniprot_floor", tmp_path, "arms.*.lm=openai/no-such-model")
     lines = printed(told, capsys)
     assert lines["direct"][4:] == ["?", "?"]
     assert any("with another model" in line for line in lines)
@@ -59,7 +59,7 @@ def test_dollars_and_rate_limit(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_a_judge_has_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lines = printed(estimate("uniprot_demo", tmp_path, "arms.direct.judge_lm=local"), capsys)
+    lines = printed(estimate("uniprot_floor", tmp_path, "arms.direct.judge_lm=local"), capsys)
     assert lines["direct (judge)"] == ["10 of 10", "≤ 10", "?", "?", "?", "0"]
     assert lines["(all)"][0] == "23 of 23"
 
@@ -74,7 +74,7 @@ def test_a_finished_run_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_programs_read_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    print_estimate(estimate("uniprot_demo", tmp_path), as_json=True)
+    print_estimate(estimate("uniprot_floor", tmp_path), as_json=True)
     data = json.loads(capsys.readouterr().out)
     assert data["todo"] == 23
     assert data["arms"][1]["amounts"]["lm_calls"] == 10.0

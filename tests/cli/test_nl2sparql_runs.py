@@ -122,7 +122,7 @@ def test_an_agent_that_does_not_say_how_sure_it_is(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("reasoningbank.cli.app.app", nl2sparql.app)
-    base = Path(__file__).parents[2] / "experiments" / "results" / "uniprot_demo"
+    base = Path(__file__).parents[2] / "experiments" / "results" / "uniprot_floor"
     said = cli("calibration", base)
     assert said.status == 1
     assert "says how sure it is" in said.err

@@ -15,7 +15,7 @@ from dspy.utils.exceptions import ContextWindowExceededError, LMServerError
 from reasoningbank.corpus import Task
 from reasoningbank.errors import ModelError
 from reasoningbank.judge import AnswerSample, Case, LMJudge, case_of
-from reasoningbank.judge.case import executed_queries, name_lines, with_short_strings
+from reasoningbank.judge.case import executed_queries, with_short_strings
 from reasoningbank.judge.lm_judge import (
     DEMONSTRATIONS,
     MAX_STRING_CHARS,
@@ -196,7 +196,6 @@ def test_replies_are_read_as_people_would(
     said: dict[str, Any], success: bool, confidence: float
 ) -> None:
     reply = read_reply(said)
-    assert reply is not None
     assert (reply.success, reply.confidence) == (success, confidence)
 
 
@@ -248,14 +247,14 @@ KNOWN = Schema(
 def test_the_schema_says_what_the_names_of_a_query_mean() -> None:
     query = f"PREFIX e: <{E}> SELECT * {{ ?x a e:Tree ; t:height ?h ; e:heigth ?g ; <{E}near> ?y . "
     query += "?y rdfs:label ?l ; <http://other/p> 1 }"
-    lines = list(name_lines(query, KNOWN, {"t": E}))
+    lines = case_of("q", query, Trajectory(), result=None, known=KNOWN, prefixes={"t": E}).names
     assert lines[0] == "t:Tree (class): A tall plant.; 3 in the data"
     assert lines[1].startswith("t:height (property): from t:Tree to anything; xxx")
     assert len(lines[1]) < 200
     assert lines[2] == "t:heigth: no class or property of this name is known"
     assert lines[3] == "t:near (property): near"
     assert len(lines) == 4
-    assert list(name_lines("no query at all", KNOWN, {})) == []
+    assert case_of("q", "no query at all", Trajectory(), result=None, known=KNOWN).names == ()
 
 
 @pytest.mark.parametrize(

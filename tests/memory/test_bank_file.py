@@ -170,7 +170,7 @@ def test_a_killed_transaction_is_rolled_back(path: Path, readonly: bool) -> None
     written = multiprocessing.get_context("fork").Event()
 
     def half(bank: MemoryBank) -> None:
-        with bank._changing("half") as operation:
+        with bank._store.changing("half") as operation:
             # With no room in memory, what is not committed reaches the file.
             bank._store._database.execute("PRAGMA cache_size = 1")
             for one in bank.items():

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +13,6 @@ from hypothesis import strategies as st
 
 from reasoningbank.errors import UsageError
 from reasoningbank.memory import Counters, MemoryBank, MemoryItem, Provenance, Snapshot
-from reasoningbank.memory.store import BankOperation
 
 from .coded import raises
 
@@ -35,15 +32,6 @@ def bank() -> MemoryBank:
     for title in TITLES:
         bank.add([item(title)], reason=f"learned {title}")
     return bank
-
-
-@contextmanager
-def older_operation(bank: MemoryBank, reason: str) -> Iterator[BankOperation]:
-    """Write as versions did that kept what an undo undoes in its reason only."""
-    with bank._store.writing():
-        operation = bank._store.operation(reason)
-        yield operation
-        operation.finish()
 
 
 def found(bank: MemoryBank, query: str) -> set[str]:
@@ -191,7 +179,8 @@ def test_what_an_older_version_undid_twice_can_be_repaired(bank: MemoryBank) -> 
     bank.count([mass], Counters(retrieved=5))
     bank.count([mass], Counters(retrieved=1))
     for retrieved in (5, 4):
-        with older_operation(bank, "undo of change 6") as operation:
+        # As versions wrote that kept what an undo undoes in its reason only.
+        with bank._store.changing("undo of change 6") as operation:
             now = bank.get(mass)
             operation.change("undo", now, replace(now, counters=Counters(retrieved=retrieved)))
     with raises(UsageError, "undone-already", change=6, by=8):

@@ -13,10 +13,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from reasoningbank import EndpointConfig, SPARQLTools
-from reasoningbank.sparql.tsv import TSVReader
+from reasoningbank.sparql import TableResult
+from reasoningbank.sparql.formats import read_tsv
+from reasoningbank.spill import Spool
 
 PER_BLOCK = 10_000
 ROW = '<http://e/{n:08}>\t"row {n:08}"\n'
@@ -90,11 +90,11 @@ def handle(url: str, rows: int, max_bytes: int) -> dict[str, Any]:
     return seen
 
 
-def read_tsv(body: bytes, *, cut: bool, max_rows: int) -> tuple[pa.Table, int, bool]:
-    """Read SPARQL TSV from memory, as `TSVReader` does."""
-    reader = TSVReader(max_rows)
-    reader.feed(body)
-    return reader.finish(cut=cut)
+def parsed_tsv(body: bytes, *, cut: bool = False, max_rows: int = 99) -> TableResult:
+    """Read SPARQL TSV from memory."""
+    spool = Spool(max_rows + 1)
+    cut = spool.feed(body) or cut
+    return read_tsv(spool, cut=cut, max_rows=max_rows)
 
 
 if __name__ == "__main__":

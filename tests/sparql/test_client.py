@@ -21,7 +21,7 @@ from reasoningbank.sparql import (
     TableResult,
     client,
 )
-from reasoningbank.sparql.answer_cache import AnswerCache
+from reasoningbank.sparql.results import AnswerCache
 
 PREFIXES = {"": "http://e/"}
 # Both keep an engine busy for longer than the second it has.

@@ -5,20 +5,20 @@ from __future__ import annotations
 import gc
 import random
 import sys
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 
-from reasoningbank.sparql import GraphResult, SPARQLClient, TableResult, Term, formats, full, values
-from reasoningbank.sparql.formats import Broken, NTriplesReader, Unfaithful, read_graph, read_table
+from reasoningbank import spill
+from reasoningbank.sparql import GraphResult, SPARQLClient, TableResult, Term, full, values
+from reasoningbank.sparql.formats import Broken, Unfaithful, read_graph, read_table
 from reasoningbank.sparql.results import columns, decode
 from reasoningbank.sparql.terms import read_term
-from reasoningbank.spill import GrowingTable, is_on_disk
+from reasoningbank.spill import Spool, is_on_disk
 
-from .many_rows import read_tsv
+from .many_rows import parsed_tsv
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 A = NamedNode("http://e/a")
@@ -134,8 +134,8 @@ def test_a_graph_is_read_without_repetitions(client: SPARQLClient) -> None:
 
 
 def read(body: str, *, cut: bool = False, max_rows: int = 100) -> tuple[list[object], bool]:
-    table, n_rows, truncated = read_tsv(body.encode(), cut=cut, max_rows=max_rows)
-    return [list(row) for row in TableResult(table, n_rows).rows()], truncated
+    result = parsed_tsv(body.encode(), cut=cut, max_rows=max_rows)
+    return [list(row) for row in result.rows()], result.truncated
 
 
 def test_bare_numbers_and_booleans_are_decoded() -> None:
@@ -183,20 +183,19 @@ def test_json_of_older_engines_and_xml_are_read() -> None:
     old = b"""{"head":{"vars":["x","y"]},"results":{"bindings":[
       {"x":{"type":"typed-literal","value":"1","datatype":"http://www.w3.org/2001/XMLSchema#integer"},
        "y":{"type":"literal","value":"Baum","xml:lang":"de"}},{}]}}"""
-    table, n_rows, _ = read_table(old, "application/sparql-results+json", cut=False, max_rows=9)
-    rows = TableResult(table, n_rows).rows()
+    rows = read_table(old, "application/sparql-results+json", cut=False, max_rows=9).rows()
     assert rows == [(Literal(1), Literal("Baum", language="de")), (None, None)]
     xml = b"""<?xml version="1.0"?><sparql xmlns="http://www.w3.org/2005/sparql-results#">
       <head><variable name="x"/></head><results><result><binding name="x"><uri>http://e/a</uri>
       </binding></result></results></sparql>"""
-    table, n_rows, _ = read_table(xml, "application/sparql-results+xml", cut=False, max_rows=9)
-    assert TableResult(table, n_rows).rows() == [(A,)]
+    result = read_table(xml, "application/sparql-results+xml", cut=False, max_rows=9)
+    assert result.rows() == [(A,)]
 
 
 def test_json_that_was_cut_keeps_its_whole_rows() -> None:
     body = b'{"head":{"vars":["x"]},"results":{"bindings":[{"x":{"type":"uri","value":"http://e/a"}},{"x"'
-    table, n_rows, truncated = read_table(body, "application/json", cut=True, max_rows=9)
-    assert (TableResult(table, n_rows).rows(), truncated) == ([(A,)], True)
+    result = read_table(body, "application/json", cut=True, max_rows=9)
+    assert (result.rows(), result.truncated) == ([(A,)], True)
     with pytest.raises(Broken):
         read_table(body, "application/json", cut=False, max_rows=9)
 
@@ -213,7 +212,7 @@ def test_xml_whose_entities_unfold_is_refused_before_it_is_parsed(word: bytes) -
     with pytest.raises(Unfaithful, match="entities"):
         read_table(laughs, "application/sparql-results+xml", cut=False, max_rows=9)
     with pytest.raises(Unfaithful, match="entities"):
-        read_graph(laughs, "application/rdf+xml", cut=False, max_rows=9)
+        read_graph(spool_of(laughs), "application/rdf+xml", cut=False, max_rows=9)
 
 
 JSON = "application/sparql-results+json"
@@ -253,68 +252,65 @@ BODIES = {
 }
 
 
-def stream(parts: Sequence[bytes], *, cut: bool = False, max_rows: int = 99) -> Any:
-    """Return what a reader says of a body that comes in parts, whatever that is."""
-    reader = NTriplesReader(max_rows)
-    try:
-        for part in parts:
-            if reader.feed(part):
-                break
-        table, n_rows, more = reader.finish(cut=cut)
-    except (Broken, Unfaithful) as error:
-        return type(error)
-    result = GraphResult(table, n_rows, n_chars=reader.n_chars)
-    assert result.chars == GraphResult(table, n_rows).chars
-    return result.triples(), n_rows, more
+def spool_of(body: bytes, max_rows: int = 99) -> Spool:
+    spool = Spool(max_rows, distinct=True)
+    spool.feed(body)
+    return spool
 
 
-def read_whole(body: bytes, max_rows: int) -> Any:
+def graph_of(body: bytes, *, cut: bool = False, max_rows: int = 99) -> Any:
+    """Return what is read from N-Triples, whatever that is."""
+    kind = "application/n-triples"
     try:
-        triples, more = read_graph(body, "application/n-triples", cut=False, max_rows=max_rows)
+        result = read_graph(spool_of(body, max_rows), kind, cut=cut, max_rows=max_rows)
     except (Broken, Unfaithful) as error:
         return type(error)
-    return triples, len(triples), more
+    assert result.chars == GraphResult(result.table, result.n_rows).chars
+    return result.triples(), result.n_rows, result.truncated
 
 
 @pytest.mark.parametrize("name", BODIES)
 @pytest.mark.parametrize("max_rows", [1, 99])
-def test_it_makes_no_difference_where_a_body_is_parted(
+def test_it_makes_no_difference_how_much_is_read_at_once(
     name: str, max_rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    body = BODIES[name]
-    whole = stream([body], max_rows=max_rows)
-    assert whole == read_whole(body, max_rows)
-    chance = random.Random(5)
-    for block in (1, 1024):
-        monkeypatch.setattr(formats, "BLOCK_BYTES", block)
-        for _ in range(20):
-            ends = sorted(chance.choices(range(len(body) + 1), k=4))
-            parts = [body[a:b] for a, b in zip([0, *ends], [*ends, len(body)], strict=True)]
-            assert stream(parts, max_rows=max_rows) == whole
+    whole = graph_of(BODIES[name], max_rows=max_rows)
+    for block in (1, 60, 200):
+        monkeypatch.setattr(spill, "BLOCK_BYTES", block)
+        assert graph_of(BODIES[name], max_rows=max_rows) == whole
+
+
+def test_what_each_of_these_graphs_is() -> None:
+    seen = {name: graph_of(body) for name, body in BODIES.items()}
+    assert {name: of if isinstance(of, type) else of[1:] for name, of in seen.items()} == {
+        "triples": (2, False),
+        "repeated": (2, False),
+        "written otherwise": (1, False),
+        "no last newline": (1, False),
+        "nothing": (0, False),
+        "message": Broken,
+        "broken off": Unfaithful,
+        "not UTF-8": Unfaithful,
+    }
+    assert graph_of(BODIES["repeated"], max_rows=1)[1:] == (1, True)
 
 
 def test_a_graph_that_was_cut_keeps_its_whole_triples() -> None:
     body = (LINE.format(1) + LINE.format(2)).encode()
-    found = stream([body[:-3]], cut=True)
-    assert (found[1], found[2]) == (1, True)
+    assert graph_of(body[:-3], cut=True)[1:] == (1, True)
 
 
-def test_no_more_is_wanted_once_there_are_triples_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(formats, "BLOCK_BYTES", 1)
-    reader = NTriplesReader(max_rows=2)
-    fed = [reader.feed(LINE.format(n % 3).encode()) for n in (0, 0, 1, 1, 2)]
+def test_no_more_is_wanted_once_there_are_triples_enough() -> None:
+    spool = Spool(2, distinct=True)
+    fed = [spool.feed(LINE.format(n % 3).encode()) for n in (0, 0, 1, 1, 2)]
     assert fed == [False, False, False, False, True]
-    assert reader.finish(cut=True)[1:] == (2, True)
 
 
 def test_a_large_graph_is_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(formats, "BLOCK_BYTES", 1_000)
-    monkeypatch.setattr(
-        formats, "GrowingTable", lambda schema: GrowingTable(schema, memory_bytes=5_000)
-    )
-    lines = [LINE.format(n % 500).encode() for n in range(1_500)]
-    reader = NTriplesReader(10_000)
-    assert not any(reader.feed(line) for line in lines)
-    table, n_rows, more = reader.finish(cut=False)
-    assert (is_on_disk(table), n_rows, more) == (True, 500, False)
-    assert table["object"].to_pylist() == [f'"{n}"' for n in range(500)]
+    monkeypatch.setattr(spill, "BLOCK_BYTES", 1_000)
+    monkeypatch.setattr(spill, "MEMORY_BYTES", 5_000)
+    body = b"".join(LINE.format(n % 500).encode() for n in range(1_500))
+    spool = spool_of(body, 10_000)
+    result = read_graph(spool, "application/n-triples", cut=False, max_rows=10_000)
+    assert (is_on_disk(result.table), result.n_rows, result.truncated) == (True, 500, False)
+    assert result.table["object"].to_pylist() == [f'"{n}"' for n in range(500)]

@@ -154,17 +154,17 @@ def test_a_store_on_disk_is_built_once_and_read_only(
         assert count(one) == 1
 
 
-def test_a_store_is_known_by_its_contents(tmp_path: Path) -> None:
+def test_a_store_is_known_by_its_contents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REASONINGBANK_CACHE", str(tmp_path))
     one, other = tmp_path / "a.nt", tmp_path / "b.nt"
     one.write_text(TRIPLE + ".")
     other.write_text(TRIPLE + ".")
-    assert content_hash([one]) == content_hash([other])
-    cache = tmp_path / "stores"
-    assert stored([one], True, cache) == stored([other], True, cache)
-    assert stored([one], False, cache) != stored([one], True, cache)
+    assert content_hash([(one, None)]) == content_hash([(other, None)])
+    assert stored([(one, None)], True) == stored([(other, None)], True)
+    assert stored([(one, None)], False) != stored([(one, None)], True)
     other.write_text(TRIPLE + ". ")
-    assert content_hash([one]) != content_hash([other])
-    assert len(list(cache.iterdir())) == 2
+    assert content_hash([(one, None)]) != content_hash([(other, None)])
+    assert len(list((tmp_path / "stores").iterdir())) == 2
 
 
 def test_a_stopped_server_says_so_and_can_be_started_again() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import threading
 import time
 import urllib.error
 import urllib.request
@@ -16,8 +15,7 @@ import pytest
 
 from reasoningbank.errors import EndpointError, QueryError, QueryTimeoutError
 from reasoningbank.sparql import EndpointConfig, OxigraphServer, SPARQLClient, TableResult
-from reasoningbank.sparql.server import oxigraph_program
-from reasoningbank.sparql.supervisor import LEAST_PATIENCE_S, Engine, EnginePlan, Failed, Supervisor
+from reasoningbank.sparql.supervisor import LEAST_PATIENCE_S
 
 NUMBERS = 2_000
 PREFIX = "PREFIX : <http://e/>\n"
@@ -210,42 +208,14 @@ def test_a_query_that_ends_the_engine_is_refused_the_third_time(server: Oxigraph
         assert counted(client) == str(NUMBERS)
 
 
-def test_who_was_connected_to_an_ending_engine_is_served_by_the_next() -> None:
-    plan: EnginePlan = {
-        "command": [],
-        "loads": [],
-        "update": "",
-        "timeout_s": 5.0,
-        "start_timeout_s": 5.0,
-    }
-    with socket.create_server(("127.0.0.1", 0)) as front, socket.create_server(("", 0)) as back:
-        supervisor = Supervisor(front, plan)
-        supervisor._engine.port, supervisor._up = back.getsockname()[1], True
-        threading.Thread(target=supervisor._accept, daemon=True).start()
-        with socket.create_connection(front.getsockname(), timeout=20) as client:
-            back.accept()[0].close()
-            client.sendall(b"asked")
-            back.settimeout(20)
-            second, _ = back.accept()
-            with second:
-                assert second.recv(100) == b"asked"
-                second.sendall(b"told")
-                assert client.recv(100) == b"told"
-
-
-def test_an_engine_that_was_ended_for_good_is_not_started_again() -> None:
-    plan: EnginePlan = {
-        "command": [oxigraph_program(), "serve"],
-        "loads": [],
-        "update": "",
-        "timeout_s": 5.0,
-        "start_timeout_s": 30.0,
-    }
-    engine = Engine(plan)
-    engine.start()
-    port = engine.port
-    engine.end_for_good()
-    with pytest.raises(Failed, match="being ended"):
-        engine.start()
-    with socket.socket() as caller:
-        assert caller.connect_ex(("127.0.0.1", port)) != 0
+def test_who_connects_early_is_served_by_the_engine_of_the_time_it_asks(
+    server: OxigraphServer,
+) -> None:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as client:
+        time.sleep(0.1)
+        engine(server).kill()
+        client.sendall(
+            b"GET /query?query=ASK%20%7B%7D HTTP/1.1\r\n"
+            b"Host: 127.0.0.1\r\nConnection: close\r\n\r\n"
+        )
+        assert client.recv(99).startswith(b"HTTP/1.1 200 ")

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 
 from reasoningbank.agents.algebra.stage import Scene, Stage, open_stage
 from reasoningbank.agents.calling import ask_once, asking, prefix_names
-from reasoningbank.agents.demonstrations import load_listed
+from reasoningbank.agents.demonstrations import read_json
 from reasoningbank.agents.direct import written_query
 from reasoningbank.agents.protocol import Attempt, AttemptStatus, Episode, conclude
 from reasoningbank.algebra import Program, mistakes, operations, read_program, run_program
@@ -77,7 +77,7 @@ class ShownProgram(BaseModel):
 
 def load_shown_programs(path: Path) -> tuple[ShownProgram, ...]:
     """Read few-shot programs from a JSON file; a missing file holds none."""
-    return load_listed(path, ShownProgram)
+    return read_json(path, tuple[ShownProgram, ...]) or ()
 
 
 def lead_programs() -> tuple[ShownProgram, ...]:

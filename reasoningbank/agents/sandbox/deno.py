@@ -8,6 +8,7 @@ processor time, with the snapshot 0.4. Sandboxes can neither write nor, once cod
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import logging
@@ -15,7 +16,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -36,7 +36,6 @@ _HEAP = 512
 _START_S = 120.0
 _FETCH_S = 600.0
 _SNAPSHOT_SCRIPT = _HERE / "make_snapshot.js"
-#: A smaller snapshot is incomplete.
 _LEAST_BYTES = 10_000_000
 _lock = threading.Lock()
 
@@ -80,42 +79,36 @@ def deno_command() -> tuple[str, ...]:
 
 def pyodide_cached() -> bool:
     """Return whether the sandbox starts: start it as for use, and end it at once."""
-    slow = SetupError(
-        f"the Python sandbox did not start within {_START_S:g} s",
-        hint="wait until the machine is less busy and try again",
-    )
-    return _run(deno_command(), _START_S, slow).returncode == 0
+    slow = f"the Python sandbox did not start within {_START_S:g} s"
+    hint = "wait until the machine is less busy and try again"
+    return _run(deno_command(), _START_S, SetupError(slow, hint=hint)).returncode == 0
 
 
 def fetch_pyodide() -> None:
     """Fetch Pyodide from npm into Deno's cache."""
-    slow = SetupError(
-        f"Pyodide was not fetched within {_FETCH_S:g} s",
-        hint="check the network, then run: reasoningbank doctor --fix",
-    )
-    done = _run((deno_executable(), "run", *_runner(_cache())), _FETCH_S, slow)
+    then = "then run: reasoningbank doctor --fix"
+    slow = f"Pyodide was not fetched within {_FETCH_S:g} s"
+    command = (deno_executable(), "run", *_runner(_cache()))
+    done = _run(command, _FETCH_S, SetupError(slow, hint=f"check the network, {then}"))
     if done.returncode:
-        said = " ".join(done.stderr.split())
-        raise SetupError(
-            f"Pyodide cannot be fetched ({said[:300]})",
-            hint="check that npm's registry can be reached, then run: reasoningbank doctor --fix",
-        )
+        said = " ".join(done.stderr.decode(errors="replace").split())
+        hint = f"check that npm's registry can be reached, {then}"
+        raise SetupError(f"Pyodide cannot be fetched ({said[:300]})", hint=hint)
     # The command of before has no snapshot, which needs Pyodide.
     deno_command.cache_clear()
 
 
 def _run(
-    command: Sequence[str], seconds: float, slow: SetupError
-) -> subprocess.CompletedProcess[str]:
+    command: Sequence[str], seconds: float, slow: Exception
+) -> subprocess.CompletedProcess[bytes]:
     """Run a command to its end; raise `slow` if it does not end in time."""
+    environment = {**os.environ, "NO_COLOR": "1"}
     try:
         return subprocess.run(
             command,
-            env={**os.environ, "NO_COLOR": "1"},
+            env=environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            text=True,
-            errors="replace",
             check=False,
             timeout=seconds,
         )
@@ -151,57 +144,36 @@ def _reading(cache: str, *more: Path) -> tuple[str, ...]:
 
 def memory_snapshot(cache: str, command: Sequence[str]) -> Path | None:
     """Return the snapshot's file, created if missing or damaged; None if that fails."""
+    # Its key is the script, which names its Pyodide, and Deno.
+    script = _SNAPSHOT_SCRIPT.read_text(encoding="utf-8")
+    parts = (script, command[0], str(Path(command[0]).stat().st_size))
+    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+    file = Path(cache) / "reasoningbank" / f"pyodide-{key}.snapshot"
+    digest = file.with_suffix(".sha256")
     with _lock:
-        file = Path(cache) / "reasoningbank" / f"pyodide-{_fingerprint(command)}.snapshot"
-        if _is_whole(file):
-            return file
+        with contextlib.suppress(OSError):
+            if _digest(file.read_bytes()) == digest.read_bytes():
+                return file
         try:
-            made = subprocess.run(
-                (*command, str(_SNAPSHOT_SCRIPT)),
-                env={**os.environ, "NO_COLOR": "1"},
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                check=True,
-                timeout=_START_S,
-            )
-            if len(made.stdout) < _LEAST_BYTES:
+            slow = OSError(f"it takes more than {_START_S:g} s")
+            made = _run((*command, str(_SNAPSHOT_SCRIPT)), _START_S, slow)
+            # A smaller snapshot is incomplete.
+            if made.returncode or len(made.stdout) < _LEAST_BYTES:
                 raise OSError(f"not a snapshot ({len(made.stdout)} bytes)")
-            _write(file, made.stdout)
-            _write(_digest_file(file), hashlib.sha256(made.stdout).hexdigest().encode())
-        except (OSError, subprocess.SubprocessError) as error:
+            file.parent.mkdir(exist_ok=True)
+            for target, content in ((file, made.stdout), (digest, _digest(made.stdout))):
+                draft = target.with_name(f"{target.name}.{os.getpid()}.tmp")
+                try:
+                    draft.write_bytes(content)
+                    draft.replace(target)
+                finally:
+                    draft.unlink(missing_ok=True)
+        except OSError as error:
             # Sandboxes start without it, ten times slower.
             logger.info("no snapshot of Pyodide can be created: %s", error)
             return None
         return file
 
 
-def _fingerprint(command: Sequence[str]) -> str:
-    """Return the key of a snapshot: the script, which names its Pyodide, and Deno."""
-    deno = Path(command[0]).stat()
-    parts = (_SNAPSHOT_SCRIPT.read_text(encoding="utf-8"), command[0], str(deno.st_size))
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
-
-
-def _is_whole(file: Path) -> bool:
-    try:
-        with file.open("rb") as content:
-            digest = hashlib.file_digest(content, "sha256").hexdigest()
-        return digest == _digest_file(file).read_text(encoding="ascii")
-    except (OSError, UnicodeDecodeError):
-        return False
-
-
-def _digest_file(file: Path) -> Path:
-    return file.with_suffix(".sha256")
-
-
-def _write(file: Path, content: bytes) -> None:
-    file.parent.mkdir(exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=file.parent, suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as out:
-            out.write(content)
-        Path(temporary).replace(file)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+def _digest(content: bytes) -> bytes:
+    return hashlib.sha256(content).hexdigest().encode()

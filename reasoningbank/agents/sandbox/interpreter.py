@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
@@ -40,14 +41,8 @@ def encode(value: Any) -> Any:
     if isinstance(value, Ref):
         return {"__rb__": "ref", **asdict(value)}
     if isinstance(value, Rows):
-        return {
-            "__rb__": "rows",
-            "items": [encode(item) for item in value],
-            "source": value.source,
-            "total": value.total,
-            "truncated": value.truncated,
-            "note": value.note,
-        }
+        about = {name: getattr(value, name) for name in ("source", "total", "truncated", "note")}
+        return {"__rb__": "rows", "items": [encode(item) for item in value], **about}
     if isinstance(value, Mapping):
         return {key: encode(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -122,11 +117,9 @@ class _Interpreter(PythonInterpreter):  # type: ignore[misc]
         self.kill()
         process, self.deno_process = self.deno_process, None
         for pipe in () if process is None else (process.stdin, process.stdout, process.stderr):
-            try:
+            # Unwritten data for a process that has ended.
+            with contextlib.suppress(OSError):
                 pipe.close()
-            except OSError:
-                # Unwritten data for a process that has ended.
-                continue
 
 
 class Sandbox:
@@ -165,29 +158,26 @@ class Sandbox:
         """Start Deno and Pyodide; the first start on a machine fetches Pyodide from npm."""
         if self._closed:
             raise CodeInterpreterError("this sandbox was shut down")
-        if self._inner is None:
-            try:
-                self._inner = _started()
-            except CodeInterpreterError as error:
-                if pyodide_cached():
-                    raise SetupError(
-                        f"the Python sandbox does not start ({str(error)[:300]})",
-                        hint="run: reasoningbank doctor",
-                    ) from error
-                fetch_pyodide()
-                self._inner = _started()
+        if self._inner is not None:
+            return
+        try:
+            self._inner = _started()
+        except CodeInterpreterError as error:
+            if pyodide_cached():
+                what = f"the Python sandbox does not start ({str(error)[:300]})"
+                raise SetupError(what, hint="run: reasoningbank doctor") from error
+            fetch_pyodide()
+            self._inner = _started()
 
     def execute(self, code: str, variables: dict[str, Any] | None = None) -> Any:
         """Run `code` and return its output, or DSPy's `FinalOutput` when it submits."""
         self._wait_until_begun()
         inner = self._with_tools()
+        inner.tool_seconds = 0.0
         stopped = threading.Event()
         finished = threading.Event()
-        inner.tool_seconds = 0.0
-        watchdog = threading.Thread(
-            target=self._watch, args=(inner, finished, stopped), daemon=True
-        )
-        watchdog.start()
+        watched = (inner, finished, stopped)
+        threading.Thread(target=self._watch, args=watched, daemon=True).start()
         try:
             result = inner.execute(code, variables)
             self._tools_registered = True
@@ -196,13 +186,13 @@ class Sandbox:
             raise
         except Exception as error:
             # Any exception: code can write anything to the pipe.
-            self._replace()
+            inner.shutdown()
+            self._inner, self._tools_registered = None, False
+            reason = "the code brought the sandbox down"
             if stopped.is_set():
                 reason = f"the code was stopped after {self._timeout_s:g} s"
             elif isinstance(error, _LineTooLongError):
                 reason = f"the code wrote more than {_LINE:,} characters at once"
-            else:
-                reason = "the code brought the sandbox down"
             raise CodeExecutionError(
                 f"{reason}; the sandbox was restarted and its variables are gone: "
                 "do less in one turn"
@@ -225,12 +215,10 @@ class Sandbox:
             self._inner = None
 
     def _get_ready(self) -> None:
-        try:
+        # The thread that uses the sandbox meets the same failure and reports it.
+        with contextlib.suppress(Exception):
             self._with_tools()._register_tools()
             self._tools_registered = True
-        except Exception:
-            # The thread that uses the sandbox meets the same failure and reports it.
-            self._tools_registered = False
 
     def _wait_until_begun(self) -> None:
         if self._beginning is not None:
@@ -247,12 +235,6 @@ class Sandbox:
             inner._tools_registered = False
         return inner
 
-    def _replace(self) -> None:
-        if self._inner is not None:
-            self._inner.shutdown()
-        self._inner = None
-        self._tools_registered = False
-
     def _watch(
         self, inner: _Interpreter, finished: threading.Event, stopped: threading.Event
     ) -> None:
@@ -261,9 +243,7 @@ class Sandbox:
             computing = time.monotonic() - began - inner.tool_seconds
             if not inner.in_tool and computing > self._timeout_s:
                 stopped.set()
-                process = inner.deno_process
-                if process is not None:
-                    process.kill()
+                inner.kill()
                 return
 
 

@@ -5,11 +5,10 @@ The package ``inspect_ai`` is imported only when a run is exported.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 from reasoningbank.errors import RecordError, UsageError, need_package
 from reasoningbank.experiment import RunFolder, TrialRecord
@@ -70,59 +69,36 @@ def export_inspect(run: Path, target: Path | None = None) -> InspectExport:
     """
     need_package("inspect_ai", "inspect")
     # The package takes seconds to import.
-    from reasoningbank.analysis.inspect_log.logs import epochs_of, write_arm
+    from reasoningbank.analysis.inspect_log.logs import write_arm
 
     folder = RunFolder(run)
     manifest = folder.manifest
     if manifest is None:
         raise UsageError("holds no run", where=str(run), hint="give a folder with manifest.json")
-    epochs = epochs_of(manifest, {int(name.split(".")[-2]) for name in folder.trial_names()})
+    experiment = manifest.get("experiment") or {}
+    settings = {str(arm.get("name")): dict(arm) for arm in experiment.get("arms") or ()}
+    seeds = sorted({int(name.split(".")[-2]) for name in folder.trial_names()})
+    every = dict.fromkeys([*(experiment.get("seeds") or ()), *seeds])
+    epochs = {seed: number for number, seed in enumerate(every, 1)}
     into = target if target is not None else run / "inspect"
-    damaged: list[Path] = []
-    streams: dict[str, dict[str, None]] = {}
+    damaged: dict[Path, None] = {}
 
-    def held_out() -> Iterator[TrialRecord]:
-        for trial in _readable(folder, damaged):
-            if trial.step is None:
-                yield trial
-            else:
-                streams.setdefault(trial.key.arm, {})[trial.key.task] = None
+    def trials(*, stream: bool) -> Iterator[TrialRecord]:
+        for path, found in folder.read_all():
+            if isinstance(found, RecordError):
+                damaged[path] = None
+            elif (found.step is not None) == stream:
+                yield found
 
-    logs = tuple(
-        write_arm(manifest, arm, trials, epochs, into)
-        for arm, trials in groupby(held_out(), key=lambda trial: trial.key.arm)
-    )
-    if streams:
-        manifest = _with_streams(manifest, streams)
-        practice = (trial for trial in _readable(folder, []) if trial.step is not None)
-        logs += tuple(
-            write_arm(manifest, f"{arm} (stream)", trials, epochs, into)
-            for arm, trials in groupby(practice, key=lambda trial: trial.key.arm)
-        )
+    logs = []
+    for stream in (False, True):
+        for name, own in groupby(trials(stream=stream), key=lambda trial: trial.key.arm):
+            arm = settings.get(name, {"name": name})
+            tasks = list(arm.get("tasks") or manifest.get("tasks") or ())[: arm.get("first")]
+            if stream:
+                tasks = list(manifest.get("stream") or ())
+                arm = {**arm, "name": f"{name} (stream)", "tasks": tasks, "first": None}
+            logs.append(write_arm(manifest, arm, tasks, own, epochs, into))
     if not logs:
         raise UsageError("holds no trial yet", where=str(run), hint="run the experiment first")
-    return InspectExport(into, logs, tuple(damaged))
-
-
-def _with_streams(
-    manifest: Mapping[str, Any], streams: Mapping[str, Iterable[str]]
-) -> dict[str, Any]:
-    """Return the manifest with each arm's stream as another arm that has the stream's tasks."""
-    experiment = dict(manifest.get("experiment") or {})
-    arms = list(experiment.get("arms") or ())
-    known = {str(arm.get("name")): arm for arm in arms}
-    planned = [str(task) for task in manifest.get("stream") or ()]
-    arms += [
-        {**known.get(name, {}), "name": f"{name} (stream)", "tasks": planned or list(tasks),
-         "first": None}
-        for name, tasks in streams.items()
-    ]  # fmt: skip
-    return {**manifest, "experiment": {**experiment, "arms": arms}}
-
-
-def _readable(folder: RunFolder, damaged: list[Path]) -> Iterator[TrialRecord]:
-    for path, found in folder.read_all():
-        if isinstance(found, RecordError):
-            damaged.append(path)
-        else:
-            yield found
+    return InspectExport(into, tuple(logs), tuple(damaged))

@@ -6,7 +6,6 @@ time. Here one sample is held at a time, and the same records give the same byte
 
 from __future__ import annotations
 
-import os
 import tempfile
 import zipfile
 from collections import Counter, defaultdict
@@ -40,25 +39,21 @@ from reasoningbank.analysis.inspect_log.samples import (
 from reasoningbank.errors import RecordError
 from reasoningbank.experiment import TrialRecord
 
-#: The earliest time of a zip archive; the relevant times are in the log.
-_STAMP = (1980, 1, 1, 0, 0, 0)
-
 
 def write_arm(
     manifest: Mapping[str, Any],
-    name: str,
+    arm: Mapping[str, Any],
+    tasks: list[str],
     trials: Iterable[TrialRecord],
     epochs: Mapping[int, int],
     folder: Path,
 ) -> ExportedLog:
-    """Write the trials of an arm as a log."""
-    arms = manifest.get("experiment", {}).get("arms", [])
-    arm = next((dict(arm) for arm in arms if arm.get("name") == name), {"name": name})
+    """Write the trials of an arm, which has the given planned tasks, as a log."""
+    experiment, name = manifest.get("experiment", {}), str(arm["name"])
     config = GenerateConfig(temperature=arm.get("temperature"), max_tokens=arm.get("max_tokens"))
     run = identity(manifest.get("fingerprint", ""), manifest.get("created", ""))
-    tasks, seeds = _planned(manifest, arm)
     # Inspect lists logs by the parts of their names: when, what, which.
-    what = f"{manifest.get('experiment', {}).get('name', 'run')}-{name}"
+    what = f"{experiment.get('name', 'run')}-{name}"
     parts = (str(manifest["created"]), what, identity(run, name))
     file = "_".join("".join(c if c.isalnum() else "-" for c in part) for part in parts)
     path = folder / f"{file}.eval"
@@ -68,89 +63,62 @@ def write_arm(
     calls: Counter[str] = Counter()
     times: list[str] = []
     summaries: list[BaseModel] = []
-    temporary: Path | None = None
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        handle, draft = tempfile.mkstemp(dir=folder, prefix=".", suffix=".tmp")
-        os.close(handle)
-        temporary = Path(draft)
-        with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
-            for record in trials:
-                sample = sample_of(record, epochs[record.key.seed], run, config)
-                condensed = condense_sample(sample)
-                _put(archive, f"samples/{sample.id}_epoch_{sample.epoch}.json", condensed)
-                summaries.append(condensed.summary())
-                scored.append(_bare(sample))
-                for usage, total in ((sample.model_usage, models), (sample.role_usage, roles)):
-                    for model, used in usage.items():
-                        total[model] += used
-                calls.update(sample.model_usage)
-                times += [str(sample.started_at), str(sample.completed_at)]
-            complete = len(scored) >= len(tasks) * seeds
-            stats = EvalStats(
-                started_at=min(times),
-                completed_at=max(times),
-                model_usage=dict(models),
-                role_usage=dict(roles),
-            )
-            names = dict.fromkeys(name for sample in scored for name in sample.scores or {})
-            judges = [name for name in names if name not in VERDICT_SCORERS]
-            model = next((model for model, _ in calls.most_common(1)), "none/none")
-            spec = _spec(manifest, arm, run, model, judges, config)
-            log = EvalLog(
-                status="success" if complete else "cancelled",
-                eval=spec,
-                plan=EvalPlan(
-                    steps=[EvalPlanStep(solver=name, params=spec.solver_args or {})],
-                    config=config,
-                ),
-                stats=stats,
-                samples=scored,
-            )
-            recompute_metrics(log)
-            _put(archive, "_journal/start.json", log, {"version", "eval", "plan"})
-            _put(archive, "summaries.json", summaries)
-            _put(archive, "reductions.json", log.reductions or [])
-            _put(archive, "header.json", log, set(EvalLog.model_fields) - {"samples", "reductions"})
-        temporary.chmod(0o644)
-        temporary.replace(path)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".") as drafts:
+            draft = Path(drafts) / path.name
+            with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as archive:
+                for record in trials:
+                    sample = sample_of(record, epochs[record.key.seed], run, config)
+                    condensed = condense_sample(sample)
+                    _put(archive, f"samples/{sample.id}_epoch_{sample.epoch}.json", condensed)
+                    summaries.append(condensed.summary())
+                    scored.append(_bare(sample))
+                    for usage, total in ((sample.model_usage, models), (sample.role_usage, roles)):
+                        for model, used in usage.items():
+                            total[model] += used
+                    calls.update(sample.model_usage)
+                    times += [str(sample.started_at), str(sample.completed_at)]
+                model = next((model for model, _ in calls.most_common(1)), "none/none")
+                seeds = len(arm.get("seeds") or experiment.get("seeds") or (0,))
+                tasks = tasks or list(dict.fromkeys(str(sample.id) for sample in scored))
+                complete = len(scored) >= len(tasks) * seeds
+                scorers = dict.fromkeys(name for sample in scored for name in sample.scores or {})
+                log = EvalLog(
+                    status="success" if complete else "cancelled",
+                    eval=_spec(manifest, arm, run, model, config, scorers, tasks, seeds),
+                    plan=EvalPlan(
+                        steps=[EvalPlanStep(solver=name, params=dict(arm))], config=config
+                    ),
+                    stats=EvalStats(
+                        started_at=min(times),
+                        completed_at=max(times),
+                        model_usage=dict(models),
+                        role_usage=dict(roles),
+                    ),
+                    samples=scored,
+                )
+                recompute_metrics(log)
+                header = set(EvalLog.model_fields) - {"samples", "reductions"}
+                _put(archive, "_journal/start.json", log, {"version", "eval", "plan"})
+                _put(archive, "summaries.json", summaries)
+                _put(archive, "reductions.json", log.reductions or [])
+                _put(archive, "header.json", log, header)
+            draft.replace(path)
     except OSError as error:
         reason = error.strerror or str(error)
         hint = "free space or choose another folder with --out"
         raise RecordError(f"cannot be written ({reason})", where=str(path), hint=hint) from error
-    finally:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
     errors = sum(sample.error is not None for sample in scored)
     return ExportedLog(name, path, len(scored), errors, complete)
-
-
-def epochs_of(manifest: Mapping[str, Any], seeds: Iterable[int]) -> dict[int, int]:
-    """Return the epoch of each seed, from 1 in the order of the experiment."""
-    planned = list(manifest.get("experiment", {}).get("seeds") or ())
-    every = dict.fromkeys([*planned, *sorted(seeds)])
-    return {seed: number for number, seed in enumerate(every, 1)}
-
-
-def _planned(manifest: Mapping[str, Any], arm: Mapping[str, Any]) -> tuple[list[str], int]:
-    """Return the planned tasks of an arm, and its number of seeds."""
-    tasks = list(arm.get("tasks") or manifest.get("tasks") or ())
-    seeds = arm.get("seeds") or manifest.get("experiment", {}).get("seeds") or (0,)
-    return tasks[: arm.get("first")], len(seeds)
 
 
 def _bare(sample: EvalSample) -> EvalSample:
     """Return what metrics need of a sample: id, epoch, scores and error."""
     dropped = {"metadata": None, "answer": None, "explanation": None}
     bare = {n: score.model_copy(update=dropped) for n, score in (sample.scores or {}).items()}
-    return EvalSample(
-        id=sample.id,
-        epoch=sample.epoch,
-        input="",
-        target="",
-        scores=bare or None,
-        error=sample.error,
-    )
+    same = {"id": sample.id, "epoch": sample.epoch, "error": sample.error}
+    return EvalSample(**same, input="", target="", scores=bare or None)
 
 
 def _put(
@@ -164,7 +132,8 @@ def _put(
     else:
         # One by one: a list of models cannot write scores without a value.
         text = f"[{','.join(one.model_dump_json(exclude_none=True) for one in data)}]"
-    member = zipfile.ZipInfo(name, _STAMP)
+    # Stamped with the earliest time of a zip archive; the relevant times are in the log.
+    member = zipfile.ZipInfo(name)
     member.compress_type = zipfile.ZIP_DEFLATED
     member.external_attr = 0o644 << 16
     archive.writestr(member, text)
@@ -175,19 +144,20 @@ def _spec(
     arm: Mapping[str, Any],
     run: str,
     model: str,
-    judges: Iterable[str],
     config: GenerateConfig,
+    scorers: Iterable[str],
+    tasks: list[str],
+    seeds: int,
 ) -> EvalSpec:
     """Return the experiment as the task and the arm as its solver, so that arms are listed side by
     side; the primary metric is the headline.
     """
     experiment = manifest.get("experiment", {})
     name = str(experiment.get("name", "run"))
-    tasks, seeds = _planned(manifest, arm)
     primary = str(experiment.get("metric") or "strict")
-    metrics = VERDICT_SCORERS | dict.fromkeys(judges, "accuracy")
+    metrics = {**VERDICT_SCORERS, **{s: VERDICT_SCORERS.get(s, "accuracy") for s in scorers}}
     # As data: Inspect does not export the classes of these.
-    scorers: Any = [
+    described: Any = [
         {"name": scorer, "metrics": [{"name": f"inspect_ai/{m}"} for m in (metric, "stderr")]}
         for scorer, metric in metrics.items()
     ]
@@ -209,7 +179,7 @@ def _spec(
         solver=arm["name"],
         solver_args=dict(arm),
         dataset=EvalDataset(
-            name=str(experiment.get("pack", "")), samples=len(tasks), sample_ids=tasks
+            name=str(experiment.get("pack", "")), samples=len(tasks), sample_ids=list(tasks)
         ),
         model=model,
         model_generate_config=config,
@@ -226,6 +196,6 @@ def _spec(
         metadata={
             k: manifest[k] for k in ("fingerprint", "hashes", "primary", "machine") if k in manifest
         },
-        scorers=scorers,
+        scorers=described,
         headline_metric=HeadlineMetric(scorer=primary, metric=metrics[primary]),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -64,21 +64,32 @@ _STOPS: Mapping[str, Any] = {
 
 def sample_of(record: TrialRecord, epoch: int, run: str, config: GenerateConfig) -> EvalSample:
     """Return a trial as a sample."""
-    key = record.key
+    key, used = record.key, record.usage
     config = config.model_copy(update={"seed": key.seed})
     uuid = identity(run, key.arm, key.task, key.seed, record.started)
     trial = _Trial(record, uuid, config)
-    scores = _scores(record)
-    limit, error = _limit(record), _error(record)
+    scores, limit, error = _scores(record), _limit(record), None
+    if record.status == "error":
+        message = plain(record.error or "the infrastructure failed")
+        error = EvalError(message=message, traceback=message, traceback_ansi=message)
     question, gold = plain(record.question), plain(record.gold)
     asked = Sample(input=question, target=gold, id=key.task, metadata={"seed": key.seed})
     usage: dict[str, ModelUsage] = defaultdict(ModelUsage)
     by_role: dict[str, ModelUsage] = defaultdict(ModelUsage)
     for event in record.trajectory.of("lm_call"):
-        if (used := _call_usage(event.data)) is not None:
-            usage[str(event.data.get("model", ""))] += used
-            by_role[str(event.data.get("role", ""))] += used
-    seconds = record.usage.seconds
+        if (call := _call_usage(event.data)) is not None:
+            usage[str(event.data.get("model", ""))] += call
+            by_role[str(event.data.get("role", ""))] += call
+    facts = {
+        "arm": key.arm,
+        "seed": key.seed,
+        "status": record.status,
+        "note": record.error,
+        **{name: getattr(record, name) for name in ("complexity", "form", "group")},
+        **{name: getattr(used, name) for name in ("iterations", "tool_calls", "cached_calls")},
+        **{name: getattr(record, name) for name in ("tries", "step", "memory")},
+    }
+    total = used.seconds + record.judge_seconds
     return EvalSample(
         id=key.task,
         epoch=epoch,
@@ -89,15 +100,15 @@ def sample_of(record: TrialRecord, epoch: int, run: str, config: GenerateConfig)
             model=next(iter(usage), ""),
             choices=[ChatCompletionChoice(message=trial.submission, stop_reason="stop")],
         ),
-        scores=scores,
-        metadata=_metadata(record),
-        events=trial.events(asked, scores or {}, limit, error),
+        scores=scores or None,
+        metadata={k: plain(v) for k, v in facts.items() if v is not None and v != ""},
+        events=trial.events(asked, scores, limit, error),
         model_usage=dict(usage),
         role_usage=dict(by_role),
         started_at=moment(record.started, 0.0).isoformat(),
-        completed_at=moment(record.started, seconds + record.judge_seconds).isoformat(),
-        total_time=seconds + record.judge_seconds,
-        working_time=seconds,
+        completed_at=moment(record.started, total).isoformat(),
+        total_time=total,
+        working_time=used.seconds,
         uuid=uuid,
         error=error,
         limit=limit,
@@ -116,33 +127,6 @@ def moment(started: str, seconds: float) -> datetime:
     return datetime.fromisoformat(started).astimezone(UTC) + timedelta(seconds=seconds)
 
 
-def _metadata(record: TrialRecord) -> dict[str, Any]:
-    used = record.usage
-    facts = {
-        "arm": record.key.arm,
-        "seed": record.key.seed,
-        "status": record.status,
-        "note": record.error,
-        "complexity": record.complexity,
-        "form": record.form,
-        "group": record.group,
-        "iterations": used.iterations,
-        "tool_calls": used.tool_calls,
-        "cached_calls": used.cached_calls,
-        "tries": record.tries,
-        "step": record.step,
-        "memory": record.memory,
-    }
-    return {k: plain(v) for k, v in facts.items() if v is not None and v != ""}
-
-
-def _error(record: TrialRecord) -> EvalError | None:
-    if record.status != "error":
-        return None
-    message = plain(record.error or "the infrastructure failed")
-    return EvalError(message=message, traceback=message, traceback_ansi=message)
-
-
 def _limit(record: TrialRecord) -> EvalSampleLimit | None:
     if record.status != "exhausted":
         return None
@@ -152,41 +136,42 @@ def _limit(record: TrialRecord) -> EvalSampleLimit | None:
     return EvalSampleLimit(type=kind, limit=limit, reason=record.error)
 
 
-def _scores(record: TrialRecord) -> dict[str, Score] | None:
-    """Return the scores of a trial by scorer; None after an infrastructure error."""
+def _scores(record: TrialRecord) -> dict[str, Score]:
+    """Return the scores of a trial by scorer; none after an infrastructure error."""
     verdict = record.verdict
     if verdict is None:
-        return None
-    status = str(verdict.get("status", ""))
+        return {}
+    status, answer = str(verdict.get("status", "")), plain(record.sparql)
+    rest = {k: v for k, v in verdict.items() if k not in {*VERDICT_SCORERS, "reason"}}
+    evidence = {"evidence": record.evidence} if record.evidence else {}
+    found = {
+        "strict": (_mark(record.strict), plain({**rest, **evidence})),
+        "lenient": (_mark(bool(verdict.get("lenient"))), None),
+        "f1": (record.f1, {k: verdict.get(k) for k in ("precision", "recall")}),
+    }
     common = {
-        "answer": plain(record.sparql),
+        "answer": answer,
         "explanation": plain(str(verdict.get("reason", ""))),
         "reason": None if status == "judged" else status,
     }
-    if status == "gold_defect":
-        scores = {name: Score.unscored(**common) for name in VERDICT_SCORERS}
-    else:
-        rest = {k: v for k, v in verdict.items() if k not in {*VERDICT_SCORERS, "reason"}}
-        details = plain({**rest, "evidence": record.evidence} if record.evidence else rest)
-        rates = {k: verdict.get(k) for k in ("precision", "recall")}
-        scores = {
-            "strict": Score(value=_mark(record.strict), metadata=details, **common),
-            "lenient": Score(value=_mark(bool(verdict.get("lenient"))), **common),
-            "f1": Score(value=record.f1, metadata=rates, **common),
-        }
+    scores = {
+        name: Score.unscored(**common)
+        if status == "gold_defect"
+        else Score(value=value, metadata=metadata, **common)
+        for name, (value, metadata) in found.items()
+    }
     for judge, judgement in record.judgements.items():
         success = judgement.get("success")
+        rest = {k: v for k, v in judgement.items() if k not in {"success", "reason"}}
         common = {
-            "answer": plain(record.sparql),
+            "answer": answer,
             "explanation": plain(str(judgement.get("reason", ""))),
-            "metadata": plain(
-                {k: v for k, v in judgement.items() if k not in {"success", "reason"}}
-            ),
+            "metadata": plain(rest),
         }
         if isinstance(success, bool):
             scores[judge] = Score(value=_mark(success), **common)
         else:
-            scores[judge] = Score.unscored(**{**common, "reason": "grader_failed"})
+            scores[judge] = Score.unscored(reason="grader_failed", **common)
     return scores
 
 
@@ -198,16 +183,10 @@ class _Call(NamedTuple):
     """A call of a tool, or the agent's code as a call of `python`."""
 
     event: Event
-    id: str
-    function: str
-    arguments: dict[str, Any]
+    asked: ToolCall
     result: str
-    error: str
+    error: ToolCallError | None
     seconds: float
-
-    @property
-    def failure(self) -> ToolCallError | None:
-        return ToolCallError("unknown", self.error) if self.error else None
 
 
 class _Trial:
@@ -221,8 +200,11 @@ class _Trial:
         self._events = record.trajectory.events
         self._data = [plain(record.trajectory.resolve(event.data)) for event in self._events]
         results = {e.parent: e for e in self._events if e.kind == "tool_result"}
-        calls = [e for e in self._events if e.kind in ("code", "tool_call")]
-        self._calls = {e.index: self._call(e, results.get(e.index)) for e in calls}
+        self._calls = {
+            event.index: self._call(event, results.get(event.index))
+            for event in self._events
+            if event.kind in ("code", "tool_call")
+        }
         self._replies = {
             event.index: ChatMessageAssistant(
                 id=identity(uuid, "reply", event.index),
@@ -240,17 +222,19 @@ class _Trial:
         )
 
     def _call(self, event: Event, end: Event | None) -> _Call:
-        data = self._data[event.index]
-        number = f"call_{identity(self._uuid, 'call', event.index)}"
+        data, answer = self._data[event.index], self._data[end.index] if end else {}
         if event.kind == "code":
-            code, output = _as_text(data.get("code")), _as_text(data.get("output"))
-            return _Call(event, number, _PYTHON, {"code": code}, output, "", event.seconds)
-        arguments = data.get("arguments")
+            function, arguments = _PYTHON, {"code": _as_text(data.get("code"))}
+            answer, seconds = {"result": data.get("output")}, event.seconds
+        else:
+            function, arguments = str(data.get("tool", "")), data.get("arguments")
+            seconds = end.at + end.seconds - event.at if end else event.seconds
         named = dict(arguments) if isinstance(arguments, Mapping) else {"value": arguments}
-        answer = self._data[end.index] if end else {}
-        seconds = end.at + end.seconds - event.at if end else event.seconds
-        result, error = _as_text(answer.get("result")), _as_text(answer.get("error"))
-        return _Call(event, number, str(data.get("tool", "")), named, result, error, seconds)
+        number = f"call_{identity(self._uuid, 'call', event.index)}"
+        asked = ToolCall(id=number, function=function, arguments=named)
+        error = _as_text(answer.get("error"))
+        failure = ToolCallError("unknown", error) if error else None
+        return _Call(event, asked, _as_text(answer.get("result")), failure, seconds)
 
     def messages(self) -> list[ChatMessage]:
         """Return the conversation: question, replies, calls and answers, submission."""
@@ -269,14 +253,13 @@ class _Trial:
                 call = self._calls[event.index]
                 # A call belongs to the reply before it; an agent without a model has none.
                 if reply is not None:
-                    asked = ToolCall(id=call.id, function=call.function, arguments=call.arguments)
-                    reply.tool_calls = [*(reply.tool_calls or []), asked]
+                    reply.tool_calls = [*(reply.tool_calls or []), call.asked]
                 answer = ChatMessageTool(
                     id=identity(self._uuid, "answer", event.index),
-                    content=call.result or call.error,
-                    tool_call_id=call.id,
-                    function=call.function,
-                    error=call.failure,
+                    content=call.result or (call.error.message if call.error else ""),
+                    tool_call_id=call.asked.id,
+                    function=call.asked.function,
+                    error=call.error,
                 )
                 found.append(answer)
         if self.submission.content or self._record.sparql is not None:
@@ -302,7 +285,7 @@ class _Trial:
         # Inspect's viewer opens a span of this name and folds other agents.
         outer = identity(self._uuid, "span", "solvers")
         agent = self._span(arm, 0.0, end, inner, "agent", span, parent=outer)
-        found = [*init, *self._span("solvers", 0.0, end, list(agent), span=outer)]
+        found = [*init, *self._span("solvers", 0.0, end, agent, span=outer)]
         if scores:
             stop = end + record.judge_seconds
             outer = identity(self._uuid, "span", "scorers")
@@ -360,16 +343,16 @@ class _Trial:
         )
 
     def _called(self, call: _Call, span: str) -> list[InspectEvent]:
-        event = call.event
+        event, asked = call.event, call.asked
         inner, end = identity(self._uuid, "span", event.index), event.at + call.seconds
         answered = not self._within_code(event)
         made: list[InspectEvent] = [
             ToolEvent(
-                id=call.id,
-                function=call.function,
-                arguments=call.arguments,
+                id=asked.id,
+                function=asked.function,
+                arguments=asked.arguments,
                 result=call.result,
-                error=call.failure,
+                error=call.error,
                 completed=moment(self._record.started, end),
                 working_time=call.seconds,
                 message_id=identity(self._uuid, "answer", event.index) if answered else None,
@@ -379,7 +362,7 @@ class _Trial:
         for child in self._calls.values():
             if child.event.parent == event.index:
                 made += self._called(child, inner)
-        return list(self._span(call.function, event.at, end, made, "tool", inner, parent=span))
+        return self._span(asked.function, event.at, end, made, "tool", inner, parent=span)
 
     def _span(
         self,
@@ -390,15 +373,14 @@ class _Trial:
         kind: str = "",
         span: str = "",
         parent: str | None = None,
-    ) -> Iterator[InspectEvent]:
+    ) -> list[InspectEvent]:
         span = span or identity(self._uuid, "span", name)
-        at = self._at(began, span)
-        yield SpanBeginEvent(id=span, parent_id=parent, type=kind or name, name=name, **at)
+        begin = SpanBeginEvent(
+            id=span, parent_id=parent, type=kind or name, name=name, **self._at(began, span)
+        )
         for event in inner:
-            if event.span_id is None:
-                event.span_id = span
-            yield event
-        yield SpanEndEvent(id=span, **self._at(end, span))
+            event.span_id = event.span_id or span
+        return [begin, *inner, SpanEndEvent(id=span, **self._at(end, span))]
 
     def _at(self, seconds: float, span: str | None = None) -> dict[str, Any]:
         self._count += 1
@@ -437,14 +419,10 @@ def _prompt_messages(prompts: Sequence[Mapping[str, Any]]) -> list[ChatMessage]:
 
 def _as_text(value: Any) -> str:
     """Return a tool's result, or the content of a message, as text."""
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list) and value and all(_is_text_part(part) for part in value):
-        return "\n".join(str(part["text"]) for part in value)
+    if value is None or isinstance(value, str):
+        return value or ""
+    parts = value if isinstance(value, list) else []
+    texts = [p.get("text") for p in parts if isinstance(p, Mapping) and p.get("type") == "text"]
+    if texts and len(texts) == len(parts):
+        return "\n".join(map(str, texts))
     return json.dumps(value, ensure_ascii=False)
-
-
-def _is_text_part(part: Any) -> bool:
-    return isinstance(part, Mapping) and part.get("type") == "text" and "text" in part

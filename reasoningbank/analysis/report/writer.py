@@ -1,4 +1,4 @@
-"""The page: a template, filled part by part into one file, with the trials as compressed data.
+"""The page: templates filled into one file, with the trials as compressed data.
 
 Trials are read once and written as they are read, so a run of any size needs little memory. The
 page's policy allows its own two scripts, by their hashes, and no network. Data are gzipped JSON as
@@ -12,7 +12,6 @@ import base64
 import gzip
 import hashlib
 import json
-import re
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -22,10 +21,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import IO, Any
 
-from reasoningbank.analysis.memory import MemoryRecords
-from reasoningbank.analysis.report.views import Damaged, figures_view, memory_view, overview
+from reasoningbank.analysis.memory import MemoryRecords, shown_items
+from reasoningbank.analysis.report.views import Damaged, drawn_figures, environment, overview
 from reasoningbank.analysis.summary import summarise_run
-from reasoningbank.analysis.tables import Html, element, escaped, jsonable
+from reasoningbank.analysis.tables import jsonable
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment import RunFolder, TrialRecord
 
@@ -36,7 +35,6 @@ _SCRIPTS = (
 )  # fmt: skip
 #: Fields of a record that the index has, or that are written differently.
 _INDEXED = frozenset({"key", "question", "complexity", "form", "group", "trajectory"})
-_PLACE = re.compile(r"\{\{(\w+)\}\}")
 #: Characters of payloads that are compressed together: many prompts begin alike.
 _BLOCK_CHARS = 256_000
 #: Characters of a query that the search looks at.
@@ -83,7 +81,7 @@ def write_report(folder: RunFolder, out: Path) -> Report:
             draft = Path(name) / "page.html"
             trials, damaged = _write(folder, manifest, draft, Path(name) / "data")
             draft.replace(out)
-        return Report(out, out.stat().st_size, trials, tuple(damaged))
+        return Report(out, out.stat().st_size, trials, tuple(one.path for one in damaged))
     except OSError as error:
         reason = error.strerror or str(error)
         hint = "free space or choose another file with --out"
@@ -96,69 +94,52 @@ class TrialIndex:
     def __init__(self, arms: Iterable[str] = ()) -> None:
         names = ("arms", "statuses", "verdicts", "outcomes", "items")
         self._words: dict[str, dict[str, int]] = {name: {} for name in names}
-        self._tasks: dict[str, int] = {}
-        self._task_rows: list[dict[str, Any]] = []
-        self._rows: list[dict[str, Any]] = []
-        for arm in arms:
-            self._word("arms", arm)
+        self._words["arms"] = {arm: number for number, arm in enumerate(dict.fromkeys(arms))}
+        self._tasks: dict[str, dict[str, Any]] = {}
+        self._numbers: dict[str, int] = {}
+        self._columns: dict[str, list[Any]] = defaultdict(list)
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._columns["arm"])
 
     def add(self, record: TrialRecord) -> int:
         """Add a trial and return its number."""
         verdict: Mapping[str, Any] = record.verdict or {}
-        if record.verdict is None:
-            outcome = "error"
-        elif verdict.get("status") == "gold_defect":
-            outcome = "defect"
-        else:
-            outcome = "right" if record.strict else "wrong"
-        shown = (
-            item.get("id")
-            for event in record.trajectory.of("memory_retrieved")
-            for item in event.data.get("items") or ()
-            if isinstance(item, Mapping)
-        )
-        self._rows.append(
-            {
-                "arm": self._word("arms", record.key.arm),
-                "task": self._task(record),
-                "seed": record.key.seed,
-                "status": self._word("statuses", record.status),
-                "verdict": self._word("verdicts", str(verdict.get("status", ""))),
-                "outcome": self._word("outcomes", outcome),
-                "f1": round(record.f1, 4),
-                "tokens": record.usage.tokens,
-                "seconds": round(record.usage.seconds, 2),
-                "step": record.step,
-                "error": record.error[:_SEARCHED],
-                "reason": str(verdict.get("reason", ""))[:_SEARCHED],
-                "sparql": (record.sparql or "")[:_SEARCHED],
-                "items": sorted({self._word("items", str(name)) for name in shown if name}),
-            }
-        )
-        return len(self._rows) - 1
+        status = str(verdict.get("status", ""))
+        outcome = "right" if record.strict else "wrong"
+        if record.verdict is None or status == "gold_defect":
+            outcome = "error" if record.verdict is None else "defect"
+        task = {name: getattr(record, name) for name in ("question", "complexity", "form", "group")}
+        self._tasks.setdefault(record.key.task, {"id": record.key.task} | task)
+        row = {
+            "arm": self._word("arms", record.key.arm),
+            "task": self._numbers.setdefault(record.key.task, len(self._numbers)),
+            "seed": record.key.seed,
+            "status": self._word("statuses", record.status),
+            "verdict": self._word("verdicts", status),
+            "outcome": self._word("outcomes", outcome),
+            "f1": round(record.f1, 4),
+            "tokens": record.usage.tokens,
+            "seconds": round(record.usage.seconds, 2),
+            "step": record.step,
+            "error": record.error[:_SEARCHED],
+            "reason": str(verdict.get("reason", ""))[:_SEARCHED],
+            "sparql": (record.sparql or "")[:_SEARCHED],
+            "items": sorted(
+                self._word("items", item) for item in sorted(shown_items(record)) if item
+            ),
+        }
+        for name, value in row.items():
+            self._columns[name].append(value)
+        return len(self) - 1
 
     def to_json(self) -> dict[str, Any]:
         """Return the columns, and the words that their numbers stand for."""
-        names = list(self._rows[0]) if self._rows else []
-        return {
-            **{name: list(words) for name, words in self._words.items()},
-            "tasks": self._task_rows,
-            "trials": {name: [row[name] for row in self._rows] for name in names},
-        }
+        words = {name: list(numbers) for name, numbers in self._words.items()}
+        return {**words, "tasks": list(self._tasks.values()), "trials": dict(self._columns)}
 
     def _word(self, column: str, word: str) -> int:
         return self._words[column].setdefault(word, len(self._words[column]))
-
-    def _task(self, record: TrialRecord) -> int:
-        task = record.key.task
-        if task not in self._tasks:
-            self._tasks[task] = len(self._task_rows)
-            names = ("question", "complexity", "form", "group")
-            self._task_rows.append({"id": task} | {n: getattr(record, n) for n in names})
-        return self._tasks[task]
 
 
 class PayloadPool:
@@ -171,8 +152,11 @@ class PayloadPool:
         self._block: list[str] = []
         self._number = self._chars = 0
 
-    def place(self, text: str) -> tuple[int, int]:
-        """Return the block and the position in it where the page keeps `text`."""
+    def place_all(self, payloads: Mapping[str, str]) -> dict[str, tuple[int, int]]:
+        """Return the block and the position in it of each payload, by the key that events use."""
+        return {key: self._place(text) for key, text in payloads.items()}
+
+    def _place(self, text: str) -> tuple[int, int]:
         # The records' own keys may differ between trials.
         key = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
         found = self._places.get(key)
@@ -183,10 +167,6 @@ class PayloadPool:
             if self._chars >= self._block_chars:
                 self.flush()
         return found
-
-    def place_all(self, payloads: Mapping[str, str]) -> dict[str, tuple[int, int]]:
-        """Return the places of a trial's payloads by the keys that its events use."""
-        return {key: self.place(text) for key, text in payloads.items()}
 
     def flush(self) -> None:
         """Emit the current block."""
@@ -212,7 +192,7 @@ def chunk(name: str, data: Any) -> str:
 
 def _write(
     folder: RunFolder, manifest: Mapping[str, Any], draft: Path, data: Path
-) -> tuple[int, list[Path]]:
+) -> tuple[int, list[Damaged]]:
     experiment: Mapping[str, Any] = manifest.get("experiment") or {}
     index = TrialIndex(str(arm.get("name", "")) for arm in experiment.get("arms") or ())
     damaged: list[Damaged] = []
@@ -220,37 +200,30 @@ def _write(
         written = _trials(folder, index, damaged, file)
         memory = MemoryRecords.read(folder)
         summary = summarise_run(folder, written, memory)
-    bank = _bank(folder, memory, damaged)
+        bank = _bank(folder, memory, damaged)
+        if bank:
+            file.write(chunk("memory", bank))
     title = str(experiment.get("title") or experiment.get("name") or folder.path.name)
     early, script = _part("early.js"), "\n".join(_part(f"{name}.js") for name in _SCRIPTS)
-    drawings = figures_view(folder)
-    parts = {
-        "title": escaped(title),
-        "version": escaped(version("reasoningbank")),
-        "policy": escaped(_policy(early, script)),
-        "style": _part("page.css"),
-        "early": early,
-        "script": script,
-        "overview": overview(title, manifest, summary, damaged, len(index)),
-        "figures": drawings,
-        "figures_tab": element("a", "Figures", href="#figures") if drawings else Html(),
-        "memory": memory_view() if bank else Html(),
-        "memory_tab": element("a", "Memory", href="#memory") if bank else Html(),
-        "index": chunk("index", index.to_json()),
-    }
-    with draft.open("w", encoding="utf-8") as page:
-        for number, piece in enumerate(_PLACE.split(_part("page.html"))):
-            if number % 2 == 0:
-                page.write(piece)
-            elif piece == "data":
-                if bank:
-                    page.write(chunk("memory", bank))
-                with data.open(encoding="ascii") as file:
-                    while block := file.read(1 << 20):
-                        page.write(block)
-            else:
-                page.write(parts[piece])
-    return len(index), [item.path for item in damaged]
+    with draft.open("w", encoding="utf-8") as page, data.open(encoding="ascii") as file:
+        parts = (
+            environment()
+            .get_template("page.html")
+            .generate(
+                **overview(title, manifest, summary, damaged, len(index)),
+                version=version("reasoningbank"),
+                policy=_policy(early, script),
+                style=_part("page.css"),
+                early=early,
+                script=script,
+                figures=drawn_figures(folder),
+                bank=bank,
+                index=chunk("index", index.to_json()),
+                data=file,
+            )
+        )
+        page.writelines(parts)
+    return len(index), damaged
 
 
 def _trials(
@@ -283,56 +256,48 @@ def _bank(folder: RunFolder, memory: MemoryRecords, damaged: list[Damaged]) -> l
         for number, snapshot in enumerate(stream.snapshots):
             at[snapshot].append((f"{stream.arm} · {stream.permutation}", number))
     items: dict[str, dict[str, Any]] = {}
-    places: dict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
-    newest: dict[tuple[str, str], int] = {}
-
-    def on_damaged(error: RecordError) -> None:
-        damaged.append(Damaged(Path(error.where).relative_to(folder.path), error.what))
-
-    for snapshot, item in folder.memory_items(on_damaged):
+    # By item and place: the number of the last snapshot with the item, and its state there.
+    places: dict[str, dict[str, tuple[int, dict[str, Any]]]] = defaultdict(dict)
+    for snapshot, item in folder.memory_items(lambda _: None):
         name = str(item.get("id", ""))
-        items.setdefault(name, {**_item(item), "id": name})
+        items.setdefault(name, _item(item))
         for place, number in at.get(snapshot) or [(snapshot, 0)]:
-            known = places[name].get(place)
-            first = min(number, known["first"]) if known else number
-            if known is None or number >= newest[name, place]:
-                newest[name, place] = number
-                known = {**_state(item), "stream": snapshot in at}
-            places[name][place] = {**known, "first": first}
-    for path, reason in memory.damaged_steps:
+            last, state = places[name].get(place, (-1, {"first": number}))
+            first = min(number, state["first"])
+            if number >= last:
+                last, state = number, {**_state(item), "stream": snapshot in at}
+            places[name][place] = (last, {**state, "first": first})
+    for path, reason in (*memory.damaged, *memory.damaged_steps):
         damaged.append(Damaged(path.relative_to(folder.path), reason))
     return [
-        {**item, "places": [{"place": p, **state} for p, state in sorted(places[name].items())]}
+        {**item, "places": [{"place": p, **s} for p, (_, s) in sorted(places[name].items())]}
         for name, item in items.items()
     ]
 
 
 def _item(item: Mapping[str, Any]) -> dict[str, Any]:
     names = ("title", "description", "content", "src", "pattern", "question", "query")
-    tags, provenance = item.get("tags"), item.get("provenance")
     return {
         **{name: str(item[name]) for name in names if item.get(name)},
-        "tags": [str(tag) for tag in tags] if isinstance(tags, (list, tuple)) else [],
-        "provenance": dict(provenance) if isinstance(provenance, Mapping) else {},
+        "tags": [str(tag) for tag in item.get("tags") or ()],
+        "provenance": item.get("provenance") or {},
         "turns": len(item.get("turns") or ()),
+        "id": str(item.get("id", "")),
     }
 
 
 def _state(item: Mapping[str, Any]) -> dict[str, Any]:
-    counters, evidence = item.get("counters"), item.get("evidence")
     return {
         "status": str(item.get("status") or "active"),
         "superseded_by": str(item.get("superseded_by") or ""),
-        "counters": dict(counters) if isinstance(counters, Mapping) else {},
-        "evidence": [dict(one) for one in evidence or () if isinstance(one, Mapping)],
+        "counters": item.get("counters") or {},
+        "evidence": list(item.get("evidence") or ()),
     }
 
 
 def _policy(*scripts: str) -> str:
-    hashes = " ".join(
-        f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'"
-        for s in scripts
-    )
+    digests = (hashlib.sha256(script.encode()).digest() for script in scripts)
+    hashes = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
     # Figures carry style attributes, which have no hash; without network they are harmless.
     return (
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "

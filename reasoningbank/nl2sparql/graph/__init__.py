@@ -5,11 +5,13 @@
 """
 
 from reasoningbank.nl2sparql.graph.build import build_graph, mermaid_picture, save_picture
-from reasoningbank.nl2sparql.graph.nodes import Parts
-from reasoningbank.nl2sparql.graph.run import GraphAgent, GraphRun, GraphTranslation
+from reasoningbank.nl2sparql.graph.nodes import Nodes
 from reasoningbank.nl2sparql.graph.state import GraphSettings, NL2SPARQLState, initial_state
 from reasoningbank.nl2sparql.graph.translator import (
     PROVIDERS,
+    GraphAgent,
+    GraphRun,
+    GraphTranslation,
     NL2SPARQLAgent,
     Tiers,
     open_tiers,
@@ -24,7 +26,7 @@ __all__ = [
     "GraphTranslation",
     "NL2SPARQLAgent",
     "NL2SPARQLState",
-    "Parts",
+    "Nodes",
     "Tiers",
     "build_graph",
     "initial_state",

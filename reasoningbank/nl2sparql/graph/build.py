@@ -9,20 +9,20 @@ the rules and examples of its family, then writes. LangGraph is imported when a 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
-from itertools import pairwise
+from itertools import accumulate, pairwise
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from reasoningbank.agents.protocol import Episode
-from reasoningbank.corpus import Pack, load_pack
+from reasoningbank.corpus import Pack
 from reasoningbank.errors import SetupError, UsageError, need_package
 from reasoningbank.lm import stuck_temperature
 from reasoningbank.nl2sparql.constraints import build_constraints
 from reasoningbank.nl2sparql.examples import PackExample
-from reasoningbank.nl2sparql.graph.nodes import Node, Nodes, Parts, asked
+from reasoningbank.nl2sparql.graph.nodes import Nodes, asked
 from reasoningbank.nl2sparql.graph.state import GraphSettings, NL2SPARQLState, WriterOutput
-from reasoningbank.nl2sparql.patterns import PatternSet
+from reasoningbank.nl2sparql.patterns import PatternSet, as_pack
 from reasoningbank.nl2sparql.pipeline import same_query, write_query
 from reasoningbank.sparql import EndpointConfig
 
@@ -35,90 +35,70 @@ _EXPLORED = frozenset(("unknown-property", "unknown-class", "unknown-graph", "em
 _NOWHERE = EndpointConfig("http://127.0.0.1:9/sparql", "nowhere")
 
 
-def build_graph(parts: Parts, checkpointer: Any = None) -> Any:
+def build_graph(nodes: Nodes, checkpointer: Any = None) -> Any:
     """Return the compiled graph."""
     need_package("langgraph", "graph")
     from langgraph.graph import END, START, StateGraph
 
-    nodes, settings = Nodes(parts), parts.settings
+    settings = nodes.settings
     graph = StateGraph(NL2SPARQLState)
-
-    def add(name: str, node: Node) -> None:
-        def run(state: NL2SPARQLState) -> dict[str, Any]:
-            found = node(state)
-            parts.record(name, found)
-            return found
-
-        graph.add_node(name, run)
-
-    for name in ("analyze", "plan", "retrieve", "execute", "verify", "refine", "output"):
-        add(name, getattr(nodes, name))
-    graph.add_node("generate", _writers(parts))
-    after = ["output", "refine"]
-    if settings.explore:
-        add("explore", nodes.explore)
-        graph.add_edge("explore", "generate")
-        after.append("explore")
-    first = ["analyze"]
-    if settings.human:
-        # A node that waits runs again from its beginning: it must do nothing else.
-        add("clarify", _clarify)
-        first.append("clarify")
-    path = [START, *first, "plan", "retrieve", "generate", "execute", "verify"]
-    for one, other in pairwise(path):
+    # A node that waits runs again from its beginning: it must do nothing else.
+    human = ["clarify"] if settings.human else []
+    path = ["analyze", *human, "plan", "retrieve", "generate", "execute", "verify"]
+    after = ["output", "refine", *(["explore"] if settings.explore else [])]
+    for name in (*path, *after):
+        graph.add_node(name, _writers(nodes) if name == "generate" else _recorded(nodes, name))
+    for one, other in pairwise((START, *path)):
         graph.add_edge(one, other)
-    graph.add_conditional_edges("verify", next_step(settings), after)
-    graph.add_edge("refine", "retrieve")
-    graph.add_edge("output", END)
-    return graph.compile(checkpointer=checkpointer)
-
-
-def next_step(settings: GraphSettings) -> Callable[[NL2SPARQLState], str]:
-    """Return the function that chooses the node after a query was verified."""
 
     def decide(state: NL2SPARQLState) -> str:
+        """Choose the node after a query was verified."""
         if state["is_valid"] or state["generation_attempts"] >= settings.max_attempts:
             return "output"
         codes = {one["code"] for one in state["problems"]}
         found_nothing = state["execution_error"] is None and bool(codes & _EXPLORED)
-        if settings.explore and found_nothing and not state["explored"]:
-            return "explore"
-        return "refine"
+        return (
+            "explore" if settings.explore and found_nothing and not state["explored"] else "refine"
+        )
 
-    return decide
+    graph.add_conditional_edges("verify", decide, after)
+    graph.add_edge("refine", "retrieve")
+    if settings.explore:
+        graph.add_edge("explore", "generate")
+    graph.add_edge("output", END)
+    return graph.compile(checkpointer=checkpointer)
 
 
-def _clarify(state: NL2SPARQLState) -> dict[str, Any]:
-    """Ask an unclear question back, and wait for the answer."""
-    from langgraph.types import interrupt
+def _recorded(nodes: Nodes, name: str) -> Any:
+    def run(state: NL2SPARQLState) -> dict[str, Any]:
+        found: dict[str, Any] = getattr(nodes, name)(state)
+        nodes.record(name, found)
+        return found
 
-    if not state["unclear"]:
-        return {}
-    said = interrupt({"question": state["question"], "unclear": state["unclear"]})
-    return {"clarification": str(said or "").strip()}
+    return run
 
 
 def families_of(patterns: PatternSet) -> dict[str, tuple[str, ...]]:
     """Return the patterns of each family, in the order of the pack's file."""
     found: dict[str, tuple[str, ...]] = {}
     for one in patterns.patterns:
+        # LangGraph joins the names of nested nodes with these.
+        if one.family == GENERAL or set(one.family) & set(":|"):
+            raise UsageError(
+                f"the family of {one.name} cannot be called {one.family!r}",
+                where="hints/patterns.toml",
+                hint="use letters, and not the word general",
+            )
         if one.family:
-            # LangGraph joins the names of nested nodes with these.
-            if one.family == GENERAL or set(one.family) & set(":|"):
-                raise UsageError(
-                    f"the family of {one.name} cannot be called {one.family!r}",
-                    where="hints/patterns.toml",
-                    hint="use letters, and not the word general",
-                )
             found[one.family] = (*found.get(one.family, ()), one.name)
     return found
 
 
-def _writers(parts: Parts) -> Any:
+def _writers(nodes: Nodes) -> Any:
     """Return the compiled subgraph that routes to the writers."""
     from langgraph.graph import END, START, StateGraph
 
-    families = families_of(parts.patterns) if parts.settings.specialists else {}
+    families = families_of(nodes.patterns) if nodes.settings.specialists else {}
 
     def route(state: NL2SPARQLState) -> str:
         """Return the family of most of the question's needs."""
@@ -130,8 +110,8 @@ def _writers(parts: Parts) -> Any:
     graph = StateGraph(NL2SPARQLState, output_schema=WriterOutput)
     for family, names in {GENERAL: (), **families}.items():
         writer = StateGraph(NL2SPARQLState, output_schema=WriterOutput)
-        writer.add_node("focus", _focus(parts, family, names))  # type: ignore[arg-type]
-        writer.add_node("write", _write(parts, family, names))  # type: ignore[arg-type]
+        writer.add_node("focus", _focus(nodes, family, names))
+        writer.add_node("write", _write(nodes, family, names))
         writer.add_edge(START, "focus")
         writer.add_edge("focus", "write")
         writer.add_edge("write", END)
@@ -141,98 +121,85 @@ def _writers(parts: Parts) -> Any:
     return graph.compile()
 
 
-def _focus(parts: Parts, family: str, names: tuple[str, ...]) -> Node:
+def _focus(nodes: Nodes, family: str, names: tuple[str, ...]) -> Any:
     def focus(state: NL2SPARQLState) -> dict[str, Any]:
         """Pick all rules of the family, and put its examples first."""
-        needs = [*names, *(n for n in state["detected_patterns"] if n not in names)]
-        examples = sorted(
-            state["retrieved_examples"], key=lambda one: not set(names) & set(one["patterns"])
-        )
-        rules = build_constraints(needs, parts.pack, most_chars=parts.settings.most_chars)
+        needs = dict.fromkeys((*names, *state["detected_patterns"]))
+        others = [set(names).isdisjoint(one["patterns"]) for one in state["retrieved_examples"]]
+        ranked = sorted(zip(others, state["retrieved_examples"], strict=True), key=itemgetter(0))
         return {
             "family": "" if family == GENERAL else family,
-            "relevant_constraints": rules,
-            "retrieved_examples": examples,
+            "relevant_constraints": build_constraints(
+                needs, nodes.pack, most_chars=nodes.settings.most_chars
+            ),
+            "retrieved_examples": [one for _, one in ranked],
         }
 
     return focus
 
 
-def _write(parts: Parts, family: str, names: tuple[str, ...]) -> Node:
-    kind = ""
-    if family != GENERAL:
-        titles = [parts.patterns.named(name).title or name for name in names]
-        kind = f"You write queries of one kind: {'; '.join(titles)}."
+def _write(nodes: Nodes, family: str, names: tuple[str, ...]) -> Any:
+    titles = [nodes.patterns.named(name).title or name for name in names]
+    kind = f"You write queries of one kind: {'; '.join(titles)}." if titles else ""
 
     def write(state: NL2SPARQLState) -> dict[str, Any]:
         """Write a query from the plan, the schema and the failed attempts."""
-        parts.episode.meter.turn()
-        shown = state["retrieved_examples"][: parts.settings.shown]
+        nodes.episode.meter.turn()
+        shown = state["retrieved_examples"][: nodes.settings.shown]
         rules = (state["relevant_constraints"], kind, state["advice"])
         sparql = write_query(
             asked(state),
             "\n\n".join(filter(None, rules)),
             [PackExample(one["id"], one["nl"], one["sparql"]) for one in shown],
             failed_queries(state),
-            parts.lm,
-            notes="\n\n".join(filter(None, (_plan(state), _names(state)))),
-            temperature=stuck_temperature(parts.lm) if state["repeated"] else None,
+            nodes.lm,
+            notes=_notes(state),
+            temperature=stuck_temperature(nodes.lm) if state["repeated"] else None,
         )
         used = [one["id"] for one in shown]
         tried = [one["sparql"] for one in state["refinement_history"]]
         found = {
             "generated_sparql": sparql or "",
             "generation_attempts": state["generation_attempts"] + 1,
-            "repeated": any(same_query(sparql, one) for one in tried) if sparql else False,
+            "repeated": bool(sparql) and any(same_query(sparql or "", one) for one in tried),
             "used_ids": used,
             "shown_ids": list(dict.fromkeys((*state["shown_ids"], *used))),
         }
-        parts.record("write", {"family": family, **found})
+        nodes.record("write", {"family": family, **found})
         return found
 
     return write
 
 
-def _plan(state: NL2SPARQLState) -> str:
-    steps = state["sub_tasks"]
-    if len(steps) < 2:
-        return ""
-    return "\n".join(["Steps:", *(f"{n}. {step}" for n, step in enumerate(steps, 1))])
-
-
 def failed_queries(state: NL2SPARQLState) -> list[tuple[str, str]]:
     """Return the failed queries with their problems, the explored one with what was found."""
+    tried = [one for one in state["refinement_history"] if one["sparql"]]
+    explored = [one["sparql"] for one in tried if one.get("step") == "explore"]
     failed: dict[str, str] = {}
-    explored = ""
-    for one in state["refinement_history"]:
-        query = one["sparql"]
-        if not query:
-            continue
-        if one.get("step") == "explore":
-            explored = query
+    for one in tried:
         # A repeated query is shown once: shown twice it would come a third time.
-        failed.pop(query, None)
+        failed.pop(one["sparql"], None)
         # The findings come first, since the end of a long text is cut.
-        failed[query] = "\n".join((*(state["findings"] if query == explored else ()), one["error"]))
+        findings = state["findings"] if one["sparql"] in explored else ()
+        failed[one["sparql"]] = "\n".join((*findings, one["error"]))
     return list(failed.items())
 
 
-def _names(state: NL2SPARQLState) -> str:
-    """Return the explored names, as many whole ones as fit."""
+def _notes(state: NL2SPARQLState) -> str:
+    """Return the plan, and the explored names: as many whole ones as fit."""
+    steps = state["sub_tasks"]
+    numbered = [f"{number}. {step}" for number, step in enumerate(steps, 1)]
+    plan = "\n".join(("Steps:", *numbered)) if len(steps) > 1 else ""
     lines = []
     for title, names in (
         ("Properties", state["discovered_properties"]),
         ("Classes", state["discovered_classes"]),
     ):
-        room, kept = MOST_NAMES, []
-        for name in names:
-            room -= len(name) + 2
-            if room < 0:
-                break
-            kept.append(name)
+        lengths = accumulate(len(name) + 2 for name in names)
+        kept = [name for name, end in zip(names, lengths, strict=True) if end <= MOST_NAMES]
         if kept:
             lines.append(f"{title} in use: {', '.join(kept)}")
-    return "\n".join(lines)
+    return "\n\n".join(filter(None, (plan, "\n".join(lines))))
 
 
 def mermaid_picture(
@@ -252,10 +219,9 @@ def mermaid_picture(
         >>> [line.strip() for line in mermaid_picture("liita").splitlines() if "verify -" in line]
         ['verify -.-> explore;', 'verify -.-> output;', 'verify -.-> refine;']
     """
-    found = load_pack(pack) if isinstance(pack, str) else pack
-    graph = build_graph(Parts(Episode(_NOWHERE, {}), found, settings or GraphSettings()))
+    nodes = Nodes(Episode(_NOWHERE, {}), as_pack(pack), settings or GraphSettings())
     # Depth 1 draws the routing to the writers, 2 the steps of each.
-    return str(graph.get_graph(xray=2 if inside else False).draw_mermaid())
+    return str(build_graph(nodes).get_graph(xray=2 if inside else False).draw_mermaid())
 
 
 def save_picture(
@@ -269,9 +235,7 @@ def save_picture(
 
     Args:
         file: The file; its suffix decides the format.
-        pack: As for `mermaid_picture`.
-        settings: As for `mermaid_picture`.
-        inside: As for `mermaid_picture`.
+        pack, settings, inside: As for `mermaid_picture`.
 
     Raises:
         UsageError: If the suffix or pack is unknown, or the file cannot be written.
@@ -285,20 +249,17 @@ def save_picture(
             hint="end the name in .png, .svg or .mmd",
         )
     text = mermaid_picture(pack, settings, inside=inside)
-    data = text.encode() if ending == ".mmd" else _rendered(text, ending[1:])
+    data = text.encode()
+    if ending != ".mmd":
+        hint = "pip install mermaid-render, or write a .mmd file and render it elsewhere"
+        try:
+            renderer = importlib.import_module("mermaid_render")
+            data = bytes(renderer.convert(text, format=ending[1:]))
+        except ImportError as error:
+            raise SetupError("the package mermaid-render is not installed", hint=hint) from error
+        except Exception as error:  # QuickJS, resvg and the renderer raise their own
+            raise SetupError(f"the picture cannot be drawn: {error}", hint=hint) from error
     try:
         file.write_bytes(data)
     except OSError as error:
         raise UsageError(f"cannot be written: {error.strerror}", where=str(file)) from error
-
-
-def _rendered(text: str, form: str) -> bytes:
-    hint = "pip install mermaid-render, or write a .mmd file and render it elsewhere"
-    try:
-        renderer = importlib.import_module("mermaid_render")
-    except ImportError as error:
-        raise SetupError("the package mermaid-render is not installed", hint=hint) from error
-    try:
-        return bytes(renderer.convert(text, format=form))
-    except Exception as error:  # QuickJS, resvg and the renderer raise their own
-        raise SetupError(f"the picture cannot be drawn: {error}", hint=hint) from error

@@ -4,38 +4,50 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import Any, Literal
 
 import dspy
+from pyoxigraph import NamedNode
+from rdflib.term import URIRef
 
 from reasoningbank.agents.calling import ask_once
 from reasoningbank.agents.protocol import Episode
 from reasoningbank.agents.recording import RecordedClient
 from reasoningbank.corpus import Pack
 from reasoningbank.errors import QueryError, UsageError
-from reasoningbank.nl2sparql.confidence import Calibration, confidence_score, load_calibration
+from reasoningbank.nl2sparql.confidence import (
+    Calibration,
+    Confidence,
+    confidence_score,
+    load_calibration,
+)
 from reasoningbank.nl2sparql.constraints import load_constraints
 from reasoningbank.nl2sparql.detection import Detected
-from reasoningbank.nl2sparql.graph.exploring import explore
 from reasoningbank.nl2sparql.graph.state import (
     Complexity,
     GraphSettings,
     NL2SPARQLState,
-    attempt_of,
     best_attempt,
-    without_attempt,
+    next_attempt,
 )
 from reasoningbank.nl2sparql.hybrid import Retrieved, ShownExamples, shown_examples
 from reasoningbank.nl2sparql.patterns import PatternSet, load_patterns
 from reasoningbank.nl2sparql.validation import validate
-from reasoningbank.schema import as_lines
-from reasoningbank.sparql import EndpointConfig, SPARQLClient
+from reasoningbank.schema import (
+    Schema,
+    Statement,
+    as_lines,
+    explain_empty,
+    namespace_of,
+    probe_run,
+    read_statements,
+)
+from reasoningbank.sparql import STANDARD_PREFIXES, EndpointConfig, SPARQLClient, compact
 
 Update = dict[str, Any]
-Node = Callable[[NL2SPARQLState], Update]
 
 #: Score of a pattern that the model names, which is less certain than one of the rules, and most
 #: of them: with more, a small model misled the writer more often than not.
@@ -43,11 +55,14 @@ MODEL_SCORE, MOST_ADDED = 0.5, 2
 MOST_STEPS = 5
 #: Rows that the verifying model sees, and characters of them.
 VERIFIED_ROWS, VERIFIED_CHARS = 5, 1_500
+#: Metered lookups at one endpoint, seconds of each, and names that one or a namespace gives.
+MOST_LOOKUPS, LOOKUP_S, MOST_FOUND = 10, 10.0, 30
+#: Explored classes and properties that are passed on to the prompt.
+MOST_KEPT = 40
 _NONE = ("", "none", "no", "n/a", "nothing")
 #: Parts of the state that other events hold, or that repeat others in full.
-_LONG = frozenset(
-    ("retrieved_examples", "relevant_constraints", "refinement_history", "execution_result")
-)
+_LONG = ("retrieved_examples", "relevant_constraints", "refinement_history", "execution_result")
+_TYPE = STANDARD_PREFIXES["rdf"] + "type"
 
 
 class AnalyzeQuestion(dspy.Signature):  # type: ignore[misc]
@@ -92,46 +107,39 @@ class VerifyRows(dspy.Signature):  # type: ignore[misc]
 
 
 @dataclass(frozen=True)
-class Parts:
-    """What one run of a graph uses; none of it is ever part of the state."""
+class Nodes:
+    """The nodes over one episode: the model `lm` writes, `fast` does the other steps."""
 
     episode: Episode
     pack: Pack
-    settings: GraphSettings = field(default_factory=GraphSettings)
+    settings: GraphSettings
     lm: Any = None
     fast: Any = None
     calibration: Calibration | None = None
 
     @classmethod
-    def of(cls, episode: Episode, settings: GraphSettings) -> Parts:
-        """Return the parts of an episode; the model of its extract step is the fast tier."""
+    def of(cls, episode: Episode, settings: GraphSettings) -> Nodes:
+        """Return the nodes of an episode; the model of its extract step is the fast tier."""
         pack = episode.required_pack("graph")
         if episode.lm is None:
             raise UsageError("there is no model to ask", where="agent graph")
         fast = episode.extractor or episode.lm
-        calibration = load_calibration(pack, model=getattr(episode.lm, "model", ""))
-        return cls(episode, pack, settings, episode.lm, fast, calibration)
+        table = load_calibration(pack, model=getattr(episode.lm, "model", ""))
+        return cls(episode, pack, settings, episode.lm, fast, table)
 
     @property
     def shown(self) -> ShownExamples:
         """The examples that may be retrieved."""
-        return shown_examples(
-            self.pack,
-            self.episode.hidden,
-            whole_groups=self.settings.whole_groups,
-            retrieval=self.settings.retrieval,
-            embedding=self.settings.embedding,
-            index=self.settings.index,
-        )
+        chosen = {
+            name: getattr(self.settings, name)
+            for name in ("whole_groups", "retrieval", "embedding", "index")
+        }
+        return shown_examples(self.pack, self.episode.hidden, **chosen)
 
     @property
     def patterns(self) -> PatternSet:
         """The pack's patterns."""
         return load_patterns(self.pack)
-
-    def client(self, endpoint: EndpointConfig | None = None) -> SPARQLClient:
-        """Return a client whose queries are metered and recorded."""
-        return RecordedClient(self.episode, endpoint)
 
     def ask_fast(self, signature: Any, **inputs: str) -> dict[str, Any]:
         """Count a turn, and ask the fast model; empty if its reply cannot be parsed."""
@@ -141,57 +149,63 @@ class Parts:
     def record(self, step: str, found: Mapping[str, Any]) -> None:
         """Record that a step is done."""
         data = {key: value for key, value in found.items() if key not in _LONG}
-        examples = found.get("retrieved_examples")
-        if examples is not None:
+        if "retrieved_examples" in found:
             kept = ("id", "group", "score")
-            data["examples"] = [{key: one[key] for key in kept} for one in examples]
+            data["examples"] = [
+                {key: one[key] for key in kept} for one in found["retrieved_examples"]
+            ]
         self.episode.recorder.add("step", {"step": step, **data})
-
-
-class Nodes:
-    """The nodes over some parts."""
-
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
-        self._settings = parts.settings
 
     def analyze(self, state: NL2SPARQLState) -> Update:
         """Find patterns, complexity, dialects, and whether a second endpoint is needed."""
-        patterns = self._parts.patterns
-        found = self._parts.shown.detector.detect(state["question"])
+        patterns = self.patterns
+        found = self.shown.detector.detect(state["question"])
         scores = {one.pattern: one.score for one in found}
         said: dict[str, Any] = {}
-        if self._settings.analyze:
+        if self.settings.analyze:
             kinds = "\n".join(f"{one.name}: {one.title}" for one in patterns.patterns) or "none"
-            said = self._parts.ask_fast(AnalyzeQuestion, kinds=kinds, question=state["question"])
+            said = self.ask_fast(AnalyzeQuestion, kinds=kinds, question=state["question"])
         if said and not scores:
             scores = dict.fromkeys(patterns.known(said["patterns"])[:MOST_ADDED], MODEL_SCORE)
+        names = list(scores)
+        levels: tuple[Complexity, ...] = ("simple", "simple", "moderate", "complex")
+        rows = load_constraints(self.pack).properties
+        signs = [sign for name in names for sign in patterns.named(name).signs]
         dialects = _texts(said.get("dialects", ()))
         unclear = str(said.get("unclear", "")).strip()
-        names = list(scores)
         return {
             "detected_patterns": names,
             "pattern_scores": scores,
-            "complexity": said.get("complexity") or _complexity(len(names)),
-            "requires_service": _needs_service(self._parts, names),
+            "complexity": said.get("complexity") or levels[min(len(names), 3)],
+            "requires_service": any(sign.services for sign in signs)
+            or any(row.service and set(row.patterns) & set(names) for row in rows),
             "requires_translation": bool(dialects) or any("TRANSLATION" in n for n in names),
             "dialects_needed": dialects,
             "unclear": "" if unclear.lower().rstrip(".") in _NONE else unclear,
         }
 
+    def clarify(self, state: NL2SPARQLState) -> Update:
+        """Ask an unclear question back, and wait for the answer."""
+        from langgraph.types import interrupt
+
+        if not state["unclear"]:
+            return {}
+        said = interrupt({"question": state["question"], "unclear": state["unclear"]})
+        return {"clarification": str(said or "").strip()}
+
     def plan(self, state: NL2SPARQLState) -> Update:
         """Split a question that is not simple into steps."""
         question = asked(state)
         steps: list[str] = []
-        if self._settings.plan and state["complexity"] != "simple":
+        if self.settings.plan and state["complexity"] != "simple":
             needs = ", ".join((*state["detected_patterns"], *state["dialects_needed"])) or "none"
-            said = self._parts.ask_fast(PlanQuery, question=question, patterns=needs)
+            said = self.ask_fast(PlanQuery, question=question, patterns=needs)
             steps = _texts(said.get("steps", ()))[:MOST_STEPS]
         return {"sub_tasks": steps or [question], "current_task_index": 0}
 
     def retrieve(self, state: NL2SPARQLState) -> Update:
         """Find examples for the question and each step; the best of each come first."""
-        shown, top_k = self._parts.shown, self._settings.top_k
+        shown, top_k = self.shown, self.settings.top_k
         before = frozenset(state["shown_ids"])
         earlier = (one for one in state["retrieved_examples"] if one["id"] in before)
         nearest = max(earlier, key=lambda one: one["score"], default={"id": ""})["id"]
@@ -208,9 +222,8 @@ class Nodes:
         ]
         unique: dict[str, Retrieved] = {}
         # One of each list in turn, so that every step of the plan has one.
-        for one in chain.from_iterable(zip_longest(*found)):
-            if one is not None:
-                unique.setdefault(one.example.id, one)
+        for one in filter(None, chain.from_iterable(zip_longest(*found))):
+            unique.setdefault(one.example.id, one)
         return {
             "retrieved_examples": [
                 {
@@ -229,38 +242,40 @@ class Nodes:
     def execute(self, state: NL2SPARQLState) -> Update:
         """Validate the query and execute it: SELECT, ASK, CONSTRUCT and DESCRIBE."""
         sparql = state["generated_sparql"]
-        if not sparql:
-            missing = _problem("syntax", "no-query", "the reply contains no query")
-            return _unexecuted([missing], missing["text"])
-        with self._parts.client() as client:
-            found, checked = validate(
-                sparql,
-                self._parts.pack,
-                patterns=state["detected_patterns"],
-                endpoint=client,
-                timeout=self._settings.timeout_s,
-                question=asked(state),
-            )
-            form = ""
-            with contextlib.suppress(QueryError):
-                form = client.prepare(sparql).form
-        problems = [_problem(one.fields.get("level", ""), one.code, str(one)) for one in found]
-        if state["repeated"]:
-            text = "this query was tried before; write another one"
-            problems.append(_problem("semantic", "repeated", text))
-        if checked is None or not checked.executed:
-            failed = [one["text"] for one in problems if one["level"] in ("syntax", "endpoint")]
-            error = "; ".join(failed) or "it was not executed"
-            return _unexecuted(problems, error) | {"execution_form": form}
-        return {
-            "execution_form": form,
-            "execution_result": {
+        form, checked = "", None
+        if sparql:
+            with RecordedClient(self.episode) as client:
+                found, checked = validate(
+                    sparql,
+                    self.pack,
+                    patterns=state["detected_patterns"],
+                    endpoint=client,
+                    timeout=self.settings.timeout_s,
+                    question=asked(state),
+                )
+                with contextlib.suppress(QueryError):
+                    form = client.prepare(sparql).form
+            problems = [_problem(one.fields.get("level", ""), one.code, str(one)) for one in found]
+            if state["repeated"]:
+                text = "this query was tried before; write another one"
+                problems.append(_problem("semantic", "repeated", text))
+        else:
+            problems = [_problem("syntax", "no-query", "the reply contains no query")]
+        result, error = None, None
+        if checked is not None and checked.executed:
+            result = {
                 "rows": json.loads(json.dumps(checked.results, default=str)),
                 "truncated": checked.truncated,
                 "seconds": round(checked.seconds, 3),
-            },
-            "result_count": checked.rows,
-            "execution_error": None,
+            }
+        else:
+            failed = [one["text"] for one in problems if one["level"] in ("syntax", "endpoint")]
+            error = "; ".join(failed) or "it was not executed"
+        return {
+            "execution_form": form,
+            "execution_result": result,
+            "result_count": checked.rows if checked is not None else 0,
+            "execution_error": error,
             "problems": problems,
         }
 
@@ -268,10 +283,10 @@ class Nodes:
         """Decide whether the query is valid: no problem, and its rows answer the question."""
         problems = state["problems"]
         result = state["execution_result"]
-        if not problems and result is not None and self._settings.verify:
+        if not problems and result is not None and self.settings.verify:
             rows = json.dumps(result["rows"][:VERIFIED_ROWS], ensure_ascii=False)
             total = f"{state['execution_form']}, {state['result_count']} in all"
-            said = self._parts.ask_fast(
+            said = self.ask_fast(
                 VerifyRows,
                 question=asked(state),
                 query=state["generated_sparql"],
@@ -286,48 +301,54 @@ class Nodes:
 
     def refine(self, state: NL2SPARQLState) -> Update:
         """Record the failed query and make room for the next."""
-        return {"refinement_history": [attempt_of(state, "refine")], **without_attempt()}
+        return next_attempt(state, "refine")
 
     def explore(self, state: NL2SPARQLState) -> Update:
-        """Record the failed query, and explore the data around its names."""
-        parts = self._parts
-        found = explore(
-            state["generated_sparql"], parts.client, parts.episode.endpoint, parts.pack.schema
-        )
-        return {
-            "refinement_history": [attempt_of(state, "explore")],
+        """Record the failed query, and explore the data around its names at each endpoint."""
+        config = self.episode.endpoint
+        classes: dict[str, None] = {}
+        properties: dict[str, None] = {}
+        findings: list[str] = []
+        with contextlib.suppress(QueryError):
+            with RecordedClient(self.episode) as client:
+                prepared = client.prepare(state["generated_sparql"])
+            own = Schema.of(config, self.pack.schema)
+            for endpoint, statements in _by_endpoint(prepared.text, config):
+                with RecordedClient(self.episode, endpoint) as client:
+                    schema = own if endpoint is config else Schema.of(endpoint)
+                    near, around = _explored(client, schema, statements)
+                    names = client.config.namespaces
+                classes |= {str(compact(NamedNode(iri), names)): None for iri in near}
+                properties |= {str(compact(NamedNode(iri), names)): None for iri in around}
+            probe = probe_run(config)
+            findings += as_lines(explain_empty(prepared, own, probe, namespaces=config.namespaces))
+        return next_attempt(state, "explore") | {
             "explored": True,
-            "discovered_classes": list(found.classes),
-            "discovered_properties": list(found.properties),
-            "findings": as_lines(found.findings),
-            **without_attempt(),
+            "discovered_classes": list(classes)[:MOST_KEPT],
+            "discovered_properties": list(properties)[:MOST_KEPT],
+            "findings": findings,
         }
 
     def output(self, state: NL2SPARQLState) -> Update:
         """Return the best query of all attempts, valid or not, with its confidence."""
-        attempts = [*state["refinement_history"], attempt_of(state, "output")]
-        best = best_attempt(attempts)
-        table = self._parts.calibration
+        best, number = best_attempt(state)
+        trust = Confidence.of(0.0, None, _explanation(state, best))
         if best is None:
             nothing = _problem("syntax", "no-query", "no query was written")
             best = {"sparql": "", "valid": False, "problems": [nothing], "result_count": 0}
-            score = confidence = 0.0
         else:
-            number = attempts.index(dict(best)) + 1
             score = confidence_score(
-                valid=best["valid"], similarity=best.get("similarity", 0.0), attempts=number
+                valid=best["valid"], similarity=best["similarity"], attempts=number
             )
-            confidence = table.rate(score) if table is not None else score
+            trust = Confidence.of(score, self.calibration, trust.explanation)
         return {
             "final_sparql": best["sparql"],
             "is_valid": best["valid"],
             "problems": best["problems"],
             "validation_errors": [one["text"] for one in best["problems"]],
             "result_count": best["result_count"],
-            "score": score,
-            "confidence": confidence,
-            "calibrated": table is not None,
-            "explanation": _explanation(state, best, len(attempts)),
+            **vars(trust),
+            "calibrated": self.calibration is not None,
         }
 
 
@@ -337,46 +358,86 @@ def asked(state: NL2SPARQLState) -> str:
     return f"{state['question']} ({said})" if said else state["question"]
 
 
-def _explanation(state: NL2SPARQLState, best: Mapping[str, Any], attempts: int) -> str:
+def _explanation(state: NL2SPARQLState, best: Mapping[str, Any] | None) -> str:
     needs = ", ".join(state["detected_patterns"]) or "no known pattern"
-    if not best["sparql"]:
+    if best is None:
         return f"It needs {needs}. No reply contained a query."
     writer = f"the writer for {best['family']}" if best["family"] else "the general writer"
-    used = ", ".join(best.get("used_ids", ()))
+    used = ", ".join(best["used_ids"])
     after = f" after the examples {used}" if used else ""
     count, graph = best["result_count"], best["form"] in ("CONSTRUCT", "DESCRIBE")
     noun = ("triple" if graph else "row") + ("" if count == 1 else "s")
     returns = "It was answered" if best["form"] == "ASK" else f"It returns {count} {noun}"
     outcome = f"{returns}; no problem was found." if best["valid"] else f"Problems: {best['error']}"
+    attempts = len(state["refinement_history"]) + 1
     return f"It needs {needs}. Written by {writer}{after}; attempts: {attempts}. {outcome}"
-
-
-def _unexecuted(problems: list[dict[str, str]], error: str) -> Update:
-    return {
-        "execution_form": "",
-        "execution_result": None,
-        "result_count": 0,
-        "execution_error": error,
-        "problems": problems,
-    }
 
 
 def _problem(level: str, code: str, text: str) -> dict[str, str]:
     return {"level": level, "code": code, "text": text}
 
 
-def _needs_service(parts: Parts, names: Collection[str]) -> bool:
-    """Return whether a pattern is only answered at another endpoint."""
-    rows = load_constraints(parts.pack).properties
-    there = {name for row in rows if row.service for name in row.patterns}
-    signs = [sign for name in names for sign in parts.patterns.named(name).signs]
-    return bool(there & set(names)) or any(sign.services for sign in signs)
-
-
-def _complexity(patterns: int) -> Complexity:
-    return "simple" if patterns <= 1 else "moderate" if patterns == 2 else "complex"
-
-
 def _texts(said: Any) -> list[str]:
     lines = said if isinstance(said, (list, tuple)) else [said]
     return [text for one in lines if (text := str(one).strip()) and text.lower() not in _NONE]
+
+
+def _by_endpoint(
+    query: str, config: EndpointConfig
+) -> list[tuple[EndpointConfig, list[Statement]]]:
+    """Return the known endpoints, each with the statements of a query that it answers."""
+    groups: dict[str, list[Statement]] = {}
+    for one in read_statements(query).statements:
+        groups.setdefault(str(one.service or ""), []).append(one)
+    found = []
+    for address, own in groups.items():
+        known = [config, *config.federated] if address else [config]
+        # A prepared query contains the local address of a public endpoint.
+        found += [(one, own) for one in known if not address or one.is_at(address)][:1]
+    return found
+
+
+def _explored(
+    client: SPARQLClient, schema: Schema, statements: list[Statement]
+) -> tuple[list[str], list[str]]:
+    """Return classes with a query's properties, and properties around its names.
+
+    They come from the endpoint's schema, or from lookups of what the schema lacks.
+    """
+    left = MOST_LOOKUPS
+
+    def looked_up(pattern: str) -> list[str]:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            return []
+        # A default graph need not contain the named graphs.
+        either = f"{{ {pattern} }} UNION {{ GRAPH ?g {{ {pattern} }} }}"
+        query = f"SELECT DISTINCT ?name WHERE {{ {either} }} LIMIT {MOST_FOUND}"
+        try:
+            result = client.query(query, timeout_s=LOOKUP_S, max_rows=MOST_FOUND)
+        except QueryError:
+            return []
+        terms = [row[0] for row in result.rows(0, MOST_FOUND)]  # type: ignore[union-attr]
+        return [term.value for term in terms if isinstance(term, NamedNode)]
+
+    types = [s for s in statements if str(s.predicate) == _TYPE]
+    others = [s for s in statements if str(s.predicate) != _TYPE]
+    used = sorted({str(s.predicate) for s in others if isinstance(s.predicate, URIRef)})
+    ends = {str(t) for s in others for t in (s.subject, s.object) if isinstance(t, URIRef)}
+    classes = [
+        kind
+        for name in used
+        for kind in sorted(schema.subjects_of(name)) or looked_up(f"?s <{name}> ?o ; a ?name .")
+    ]
+    properties = [
+        name
+        for kind in (*sorted({str(s.object) for s in types}), *classes)
+        for name in list(schema.properties_of(kind)) or looked_up(f"?s a <{kind}> ; ?name ?o .")
+    ]
+    for name in sorted(ends):
+        properties += looked_up(f"<{name}> ?name ?o .") + looked_up(f"?s ?name <{name}> .")
+    known = schema.properties
+    for namespace in sorted({namespace_of(name) for name in used if name not in known}):
+        properties += [p for p in known if namespace_of(p) == namespace][:MOST_FOUND]
+    return classes, properties

@@ -6,19 +6,10 @@ of models, only the names are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from operator import add
-from typing import (
-    Annotated,
-    Any,
-    Literal,
-    TypedDict,
-    cast,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Annotated, Any, Literal, TypedDict, cast, get_args, get_origin, get_type_hints
 
 from reasoningbank.errors import UsageError
 from reasoningbank.nl2sparql.constraints import MOST_CHARS
@@ -157,17 +148,16 @@ _ATTEMPT = (
 )  # fmt: skip
 
 
-def _empty(kind: Any) -> Any:
-    """Return the empty value of a field: None, an empty container or text, 0 or False."""
-    kind = get_args(kind)[0] if get_origin(kind) is Annotated else kind
-    if type(None) in get_args(kind):
-        return None
-    return "simple" if kind == Complexity else (get_origin(kind) or kind)()
-
-
 def _emptied(names: Iterable[str]) -> dict[str, Any]:
-    kinds = get_type_hints(NL2SPARQLState, include_extras=True)
-    return {name: _empty(kinds[name]) for name in names}
+    """Return fields with their empty values: None, an empty container or text, 0 or False."""
+    kinds = get_type_hints(NL2SPARQLState)
+
+    def empty(kind: Any) -> Any:
+        if kind == Complexity:
+            return "simple"
+        return None if type(None) in get_args(kind) else (get_origin(kind) or kind)()
+
+    return {name: empty(kinds[name]) for name in names}
 
 
 def initial_state(question: str, language: str = "", **given: Any) -> NL2SPARQLState:
@@ -176,41 +166,37 @@ def initial_state(question: str, language: str = "", **given: Any) -> NL2SPARQLS
     return cast(NL2SPARQLState, state | {"question": question, "language": language} | given)
 
 
-def without_attempt() -> dict[str, Any]:
-    """Return the changes that make room for the next attempt."""
-    return _emptied(_ATTEMPT)
+def next_attempt(state: NL2SPARQLState, step: str) -> dict[str, Any]:
+    """Return the changes that record a failed attempt and make room for the next."""
+    return {"refinement_history": [attempt_of(state, step)], **_emptied(_ATTEMPT)}
 
 
 def attempt_of(state: NL2SPARQLState, step: str) -> dict[str, Any]:
     """Return the attempt of a verified state, as the history keeps it under the step's name."""
     return {
-        "sparql": state.get("generated_sparql", ""),
-        "error": "; ".join(state.get("validation_errors", ())),
-        "errors": list(state.get("validation_errors", ())),
-        "problems": list(state.get("problems", ())),
-        "result_count": state.get("result_count", 0),
-        "form": state.get("execution_form", ""),
-        "executed": state.get("execution_result") is not None,
-        "parses": all(one["level"] != "syntax" for one in state.get("problems", ())),
-        "valid": state.get("is_valid", False),
-        "family": state.get("family", ""),
-        "used_ids": list(state.get("used_ids", ())),
-        "similarity": max((e["score"] for e in state.get("retrieved_examples", ())), default=0.0),
+        "sparql": state["generated_sparql"],
+        "error": "; ".join(state["validation_errors"]),
+        "errors": state["validation_errors"],
+        "problems": state["problems"],
+        "result_count": state["result_count"],
+        "form": state["execution_form"],
+        "executed": state["execution_result"] is not None,
+        "parses": all(one["level"] != "syntax" for one in state["problems"]),
+        "valid": state["is_valid"],
+        "family": state["family"],
+        "used_ids": state["used_ids"],
+        "similarity": max((one["score"] for one in state["retrieved_examples"]), default=0.0),
         "step": step,
     }
 
 
-def best_attempt(attempts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """Return the best attempt, of equals the first; None if none has a query."""
+def best_attempt(state: NL2SPARQLState) -> tuple[dict[str, Any] | None, int]:
+    """Return the best attempt and its number, of equals the first; None if none has a query."""
+    attempts = [*state["refinement_history"], attempt_of(state, "output")]
 
-    def rank(one: Mapping[str, Any]) -> tuple[bool, bool, bool, bool, int]:
-        executed = bool(one.get("executed"))
-        return (
-            bool(one.get("valid")),
-            executed and one.get("result_count", 0) > 0,
-            executed,
-            bool(one.get("parses")),
-            -len(one.get("errors", ())),
-        )
+    def rank(one: dict[str, Any]) -> tuple[bool, bool, bool, bool, int]:
+        rows = one["executed"] and one["result_count"] > 0
+        return one["valid"], rows, one["executed"], one["parses"], -len(one["errors"])
 
-    return max((one for one in attempts if one.get("sparql")), key=rank, default=None)
+    best = max((one for one in attempts if one["sparql"]), key=rank, default=None)
+    return best, attempts.index(best) + 1 if best else 0

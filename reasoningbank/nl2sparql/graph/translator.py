@@ -1,4 +1,4 @@
-"""The graph for people and programs: translate, stream, resume; its models and checkpoints."""
+"""The graph at work: one run, the agent of trials, and the agent for people with its models."""
 
 from __future__ import annotations
 
@@ -7,25 +7,32 @@ import contextlib
 import sqlite3
 import threading
 import uuid
-from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import dspy
 
-from reasoningbank.agents.protocol import Budget, Episode, Meter
-from reasoningbank.corpus import Pack, load_pack, open_endpoint
-from reasoningbank.errors import SetupError, UsageError, need_package
+from reasoningbank.agents.calling import asking
+from reasoningbank.agents.protocol import Attempt, Budget, Episode, Meter, conclude
+from reasoningbank.corpus import Pack, Task, open_endpoint
+from reasoningbank.errors import BudgetError, SetupError, UsageError, need_package
+from reasoningbank.findings import Finding
 from reasoningbank.lm import CATALOGUE, UsageCounter, open_lm, parse_name
 from reasoningbank.lm.names import providers, sampling_settings, secrets_in_environment
 from reasoningbank.nl2sparql.graph.build import build_graph
-from reasoningbank.nl2sparql.graph.nodes import Parts
-from reasoningbank.nl2sparql.graph.run import GraphRun, GraphTranslation, configured
-from reasoningbank.nl2sparql.graph.state import GraphSettings, NL2SPARQLState, initial_state
+from reasoningbank.nl2sparql.graph.nodes import Nodes
+from reasoningbank.nl2sparql.graph.state import (
+    GraphSettings,
+    NL2SPARQLState,
+    best_attempt,
+    initial_state,
+)
+from reasoningbank.nl2sparql.patterns import as_pack
 from reasoningbank.nl2sparql.words import asked_language
 from reasoningbank.sparql import EndpointConfig
-from reasoningbank.trajectory import Recorder
+from reasoningbank.trajectory import Recorder, Trajectory, Usage
 
 #: Default and fast model of the providers with known names.
 PROVIDERS = {
@@ -33,9 +40,177 @@ PROVIDERS = {
     "openai": ("openai/gpt-4.1", "openai/gpt-4.1-mini"),
     "anthropic": ("anthropic/claude-sonnet-4-5", "anthropic/claude-haiku-4-5"),
 }
-
 #: Providers of only their own models, whose names never begin with another provider's.
 _MAKERS = frozenset({"anthropic", "cohere", "deepseek", "gemini", "mistral", "openai", "xai"})
+_INTERRUPT = "__interrupt__"
+
+
+@dataclass(frozen=True)
+class GraphTranslation:
+    """The query for a question.
+
+    Attributes:
+        question: The question.
+        sparql: The best query; None if none was written, or if the graph waits.
+        is_valid: Whether no problem was found.
+        errors: The problems.
+        confidence: The probability that it is right, from 0 to 1.
+        score: The evidence for it, from 0 to 1, as `fit_calibration` takes it.
+        calibrated: Whether the confidence was measured on judged trials; otherwise it only ranks.
+        explanation: How the query was made.
+        attempts: Queries that were written.
+        result_count: Rows or triples of its result; 1 for an ASK.
+        patterns: What the question needs.
+        refinement_history: The attempts that failed.
+        thread: The name of its checkpoints; empty if there are none.
+        asks: The question back if the graph waits for an answer; `resume` gives it.
+        usage: What it cost.
+        trajectory: Everything that was done in this process.
+    """
+
+    question: str
+    sparql: str | None
+    is_valid: bool = False
+    errors: tuple[str, ...] = ()
+    confidence: float = 0.0
+    score: float = 0.0
+    calibrated: bool = False
+    explanation: str = ""
+    attempts: int = 0
+    result_count: int = 0
+    patterns: tuple[str, ...] = ()
+    refinement_history: tuple[dict[str, Any], ...] = ()
+    thread: str = ""
+    asks: str = ""
+    usage: Usage = field(default_factory=Usage)
+    trajectory: Trajectory = field(default_factory=Trajectory, repr=False)
+
+
+@dataclass
+class GraphRun:
+    """A run that is ready to start; it runs once."""
+
+    graph: Any
+    episode: Episode
+    settings: GraphSettings
+    start: Any = None
+    thread: str = ""
+    durable: bool = False
+    waits: bool = False
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """LangGraph's configuration, which holds no secret."""
+        # Five nodes an attempt, and those before and after.
+        limit = {"recursion_limit": 10 + 6 * self.settings.max_attempts}
+        return limit | ({"configurable": {"thread_id": self.thread}} if self.thread else {})
+
+    def steps(self) -> Iterator[tuple[str, NL2SPARQLState]]:
+        """Yield each completed node with the whole state, accumulated parts included."""
+        options: dict[str, Any] = {"durability": "sync"} if self.durable else {}
+        modes = ["updates", "values"]
+        events = self.graph.stream(self.start, self.config, stream_mode=modes, **options)
+        names: list[str] = []
+        state: Any = {}
+        while True:
+            # Only while a node runs: the caller may use another model between steps.
+            with asking(self.episode):
+                mode, value = next(events, ("", {}))
+            if mode == "values":
+                state = {key: one for key, one in value.items() if key != _INTERRUPT}
+                for name in names:
+                    self.waits = False
+                    yield name, state
+                names = []
+            elif _INTERRUPT in value:
+                self.waits = True
+                yield "clarify", state
+            elif not mode:
+                return
+            else:
+                names += value
+
+    def finish(
+        self, on_step: Callable[[str, NL2SPARQLState], None] | None = None
+    ) -> GraphTranslation:
+        """Run to the end, or to a question back, and return the result."""
+        state: NL2SPARQLState | None = None
+        for name, state in self.steps():
+            if on_step is not None:
+                on_step(name, state)
+        if state is None:
+            # The thread had already ended.
+            state = self.kept().values
+        return GraphTranslation(
+            question=state["question"],
+            sparql=state["final_sparql"] or None,
+            is_valid=state["is_valid"],
+            errors=tuple(state["validation_errors"]),
+            confidence=state["confidence"],
+            score=state["score"],
+            calibrated=state["calibrated"],
+            explanation=state["explanation"],
+            attempts=state["generation_attempts"],
+            result_count=state["result_count"],
+            patterns=tuple(state["detected_patterns"]),
+            refinement_history=tuple(state["refinement_history"]),
+            thread=self.thread,
+            asks=state["unclear"] if self.waits else "",
+            usage=self.episode.meter.usage(),
+            trajectory=self.episode.recorder.trajectory(),
+        )
+
+    def kept(self) -> Any:
+        """Return the last checkpoint of the thread."""
+        return self.graph.get_state(self.config)
+
+
+class GraphAgent:
+    """The self-correcting graph: analyse, plan, retrieve, write, execute, verify, and repeat.
+
+    A turn is a model call, whichever step makes it. No question can be asked back.
+
+    Args:
+        settings: The settings.
+        **switches: Or single ones, as for `GraphSettings`.
+
+    Raises:
+        UsageError: If the settings want a human.
+    """
+
+    name = "graph"
+    uses_lm = True
+    sees_gold = False
+
+    def __init__(self, settings: GraphSettings | None = None, **switches: Any) -> None:
+        self._settings = settings or GraphSettings(**switches)
+        if self._settings.human:
+            raise UsageError(
+                "a trial has nobody to ask back",
+                where="agent graph",
+                hint="use NL2SPARQLAgent, or leave human out",
+            )
+
+    def solve(self, task: Task, episode: Episode) -> Attempt:
+        """Answer with the first valid query, or the best one of all attempts."""
+        settings = replace(
+            self._settings,
+            max_attempts=min(self._settings.max_attempts, episode.budget.iterations),
+            timeout_s=min(self._settings.timeout_s, episode.endpoint.timeout_s),
+        )
+        graph = build_graph(Nodes.of(episode, settings))
+        state = initial_state(task.query, task.language, advice=episode.context)
+        try:
+            for _, reached in GraphRun(graph, episode, settings, state).steps():
+                state = reached
+        except BudgetError as error:
+            best, _ = best_attempt(state)
+            return conclude(episode, best["sparql"] if best else None, "exhausted", [error])
+        sparql = state["final_sparql"] or None
+        if state["is_valid"]:
+            return conclude(episode, sparql, "submitted")
+        findings = [Finding(one["code"], one["text"]) for one in state["problems"]]
+        return conclude(episode, sparql, "fallback", findings)
 
 
 @dataclass(frozen=True)
@@ -82,47 +257,38 @@ def tiers_for(provider: str = "local", model: str | None = None, fast: str | Non
     return Tiers(default, _named(provider, fast) if fast is not None else quick)
 
 
-def open_tiers(
-    tiers: Tiers, stack: contextlib.ExitStack, api_key: str | None = None
-) -> tuple[dspy.BaseLM, dspy.BaseLM]:
-    """Open both models, for as long as a stack is open."""
-    names = (tiers.default, tiers.fast)
-    keyed = _of_the_key(names) if api_key else ()
-    opened = {n: stack.enter_context(open_lm(n)) for n in dict.fromkeys(names) if n not in keyed}
-    default, fast = (
-        _keyed(name, api_key) if api_key and name in keyed else opened[name].lm(role=role)
-        for name, role in zip(names, ("solver", "extractor"), strict=True)
-    )
-    return default, fast
-
-
 def _named(provider: str, model: str) -> str:
     if provider == "local" or model in CATALOGUE or model.startswith(("local:", f"{provider}/")):
         return model
     first, slash, _ = model.partition("/")
-    if slash and provider in _MAKERS and first in providers():
-        return model
-    return f"{provider}/{model}"
+    complete = slash and provider in _MAKERS and first in providers()
+    return model if complete else f"{provider}/{model}"
 
 
-def _of_the_key(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the models that a key is for: the hosted ones, if one provider serves them."""
-    hosted = tuple(name for name in names if not parse_name(name).is_local)
-    serving = sorted({name.partition("/")[0] for name in hosted})
-    if not hosted:
+def open_tiers(
+    tiers: Tiers, stack: contextlib.ExitStack, api_key: str | None = None
+) -> tuple[dspy.BaseLM, dspy.BaseLM]:
+    """Open both models, for as long as a stack is open; a key is for the hosted ones."""
+    names = (tiers.default, tiers.fast)
+    keyed = {name for name in names if api_key and not parse_name(name).is_local}
+    serving = sorted({name.partition("/")[0] for name in keyed})
+    if api_key and not keyed:
         raise UsageError("a local model takes no key", where=names[0], hint="leave api_key out")
     if len(serving) > 1:
         raise UsageError(
             f"one key cannot be for {' and '.join(serving)}",
-            where=" and ".join(hosted),
+            where=" and ".join(name for name in names if name in keyed),
             hint="leave api_key out and set the environment variable of each",
         )
-    return hosted
+    opened = {n: stack.enter_context(open_lm(n)) for n in dict.fromkeys(names) if n not in keyed}
 
+    def tier(name: str, role: str) -> dspy.BaseLM:
+        if name in opened:
+            return opened[name].lm(role=role)
+        sampling = sampling_settings(name, temperature=0.0, seed=None)
+        return dspy.LM(name, api_key=api_key, cache=False, num_retries=5, **sampling)
 
-def _keyed(name: str, api_key: str) -> dspy.BaseLM:
-    sampling = sampling_settings(name, temperature=0.0, seed=None)
-    return dspy.LM(name, api_key=api_key, cache=False, num_retries=5, **sampling)
+    return tier(tiers.default, "solver"), tier(tiers.fast, "extractor")
 
 
 @contextlib.contextmanager
@@ -204,7 +370,7 @@ class NL2SPARQLAgent:
         need_package("langgraph", "graph")
         self.tiers = tiers_for(provider, model, fast_model)
         self._named = (provider, self.tiers.default) if lms is None else ("", None)
-        self.pack = load_pack(pack) if isinstance(pack, str) else pack
+        self.pack = as_pack(pack)
         self.settings = settings or GraphSettings()
         self._api_key = api_key
         self._url = endpoint if isinstance(endpoint, str) else None
@@ -281,10 +447,8 @@ class NL2SPARQLAgent:
         if self._has(thread):
             what, hint = f"the thread {thread!r} exists already", "resume it, or name another"
             raise UsageError(what, hint=hint, code="thread-exists")
-        run = self._run(thread)
         language = language or asked_language(question, self.pack)
-        run.start = initial_state(question.strip(), language, **self._origin)
-        return run
+        return self._run(thread, initial_state(question.strip(), language, **self._origin))
 
     def going_on(self, thread: str, answer: str | None = None) -> GraphRun:
         """Return a run that resumes a thread; arguments and errors as for `resume`."""
@@ -345,19 +509,19 @@ class NL2SPARQLAgent:
 
     def _has(self, thread: str) -> bool:
         saver = self._opened_saver() if thread else None
-        kept = saver.get_tuple(configured(self.settings, thread)) if saver is not None else None
+        kept: Any = saver and saver.get_tuple({"configurable": {"thread_id": thread}})
         # A thread that was killed before its first step has a checkpoint without a state.
         return kept is not None and "question" in kept.checkpoint["channel_values"]
 
-    def _run(self, thread: str) -> GraphRun:
+    def _run(self, thread: str, start: NL2SPARQLState | None = None) -> GraphRun:
         saver = self._opened_saver()
         if self._lms is None:
             self._lms = open_tiers(self.tiers, self._stack, self._api_key)
+        default, fast = self._lms
         recorder = Recorder(redact=[self._api_key or "", *secrets_in_environment()])
         counter = UsageCounter(recorder)
         # Attempts limit the run, not seconds: a person may be waited for.
         budget = Budget(iterations=100, lm_calls=None, tool_calls=None, seconds=None)
-        default, fast = self._lms
         episode = Episode(
             endpoint=self.endpoint,
             tools={},
@@ -370,10 +534,11 @@ class NL2SPARQLAgent:
             pack=self.pack,
             hidden=self._hidden,
         )
-        graph = build_graph(Parts.of(episode, self.settings), saver)
-        named = thread or (uuid.uuid4().hex if saver is not None else "")
+        graph = build_graph(Nodes.of(episode, self.settings), saver)
+        if saver is not None:
+            thread = thread or uuid.uuid4().hex
         durable = self._checkpoints is not None
-        return GraphRun(graph, episode, self.settings, named, durable)
+        return GraphRun(graph, episode, self.settings, start, thread, durable)
 
     @property
     def _origin(self) -> dict[str, Any]:
@@ -383,12 +548,11 @@ class NL2SPARQLAgent:
         return {"provider": provider, "model": model, "pack": self.pack.key, "human": human}
 
     def _opened_saver(self) -> Any:
-        if self._saver is None:
-            if self._checkpoints is not None:
-                self._saver = self._stack.enter_context(open_saver(self._checkpoints))
-            elif self.settings.human:
-                # After a question back the run must be resumable, at least in this process.
-                from langgraph.checkpoint.memory import InMemorySaver
+        if self._saver is None and self._checkpoints is not None:
+            self._saver = self._stack.enter_context(open_saver(self._checkpoints))
+        elif self._saver is None and self.settings.human:
+            # After a question back the run must be resumable, at least in this process.
+            from langgraph.checkpoint.memory import InMemorySaver
 
-                self._saver = InMemorySaver()
+            self._saver = InMemorySaver()
         return self._saver

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from reasoningbank.analysis import load
-from reasoningbank.analysis.columns import COLUMNS, columns_of
+from reasoningbank.analysis.frames import COLUMNS, columns_of
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment import RunFolder
 

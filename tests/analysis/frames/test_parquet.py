@@ -11,8 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from reasoningbank.analysis import load
-from reasoningbank.analysis.columns import COLUMNS
-from reasoningbank.analysis.frames import MANIFESTS, write_parquet
+from reasoningbank.analysis.frames import COLUMNS, MANIFESTS, write_parquet
 from reasoningbank.cli.app import app
 from reasoningbank.errors import RecordError
 

@@ -227,7 +227,7 @@ def test_the_headline_is_the_metric_stated_beforehand(logs: dict[str, Any]) -> N
         assert {s.name for s in log.results.scores} == {"strict", "lenient", "f1", "lm:local"}
 
 
-@pytest.mark.parametrize("name", ["uniprot_demo", "uniprot_tools"])
+@pytest.mark.parametrize("name", ["uniprot_floor", "uniprot_tools"])
 def test_committed_records_agree_with_their_summary(name: str, tmp_path: Path) -> None:
     run = RunFolder(REPOSITORY / "experiments" / "results" / name)
     exported = export_inspect(run.path, tmp_path)

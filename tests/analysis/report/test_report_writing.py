@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from reasoningbank.analysis.report import Report, write_report
+from reasoningbank.analysis.report.views import environment
 from reasoningbank.analysis.report.writer import PayloadPool, TrialIndex, chunk, encode
-from reasoningbank.analysis.tables import element
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment import RunFolder
 from reasoningbank.experiment.storage import write_atomically
@@ -170,7 +170,7 @@ def test_a_run_without_trials_has_a_page(tmp_path: Path) -> None:
 SINCE = {"gold", "evidence", "judgements", "judge_seconds", "tries", "wasted", "step", "memory"}
 
 
-@pytest.mark.parametrize("name", ["uniprot_demo", "uniprot_tools"])
+@pytest.mark.parametrize("name", ["uniprot_floor", "uniprot_tools"])
 def test_old_records_are_shown(name: str, tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
     folder.write_manifest(RunFolder(RESULTS / name).manifest or {})
@@ -211,7 +211,8 @@ def test_the_index_tells_outcomes_apart() -> None:
 
 @pytest.mark.parametrize("text", [HOSTILE, "a\x00b", "\ud800", "<&>\"'", "</title>", "\ufffe"])
 def test_static_html_holds_any_text(text: str) -> None:
-    html = element("p", text, title=text)
+    template = environment().from_string('<p title="{{ text }}">{{ text }}</p>')
+    html = template.render(text=text)
     html.encode("utf-8")
     found: list[tuple[str, Any]] = []
 

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from reasoningbank.errors import EndpointError, QueryError
+from reasoningbank.errors import EndpointError
 from reasoningbank.memory import MemoryItem
 from reasoningbank.memory.distill import Distiller
 from reasoningbank.memory.experience import Draft
 from reasoningbank.memory.facts import Facts
 from reasoningbank.memory.grounding import Grounding, secret_in
-from reasoningbank.memory.wording import Words, reworded
+from reasoningbank.memory.wording import reworded
 from reasoningbank.schema import Schema
 from reasoningbank.sparql import EndpointConfig, Result
 
@@ -27,7 +27,7 @@ def draft(content: str = GOOD, **rest: object) -> Draft:
 
 
 def codes(facts: Facts, given: Draft) -> list[str]:
-    return [finding.code for finding in Grounding(facts).findings(given, None)]
+    return [finding.code for finding in Grounding(facts).findings(given)]
 
 
 @pytest.mark.parametrize(
@@ -103,9 +103,7 @@ def test_what_cannot_be_found_out_is_not_stored(
 
 
 def test_a_skeleton_that_does_not_parse_is_rejected(facts: Facts) -> None:
-    found = Grounding(facts).findings(draft(), QueryError("the query cannot be parsed"))
-
-    assert [finding.code for finding in found] == ["bad-skeleton"]
+    assert codes(facts, draft(probe="ASK {")) == ["bad-skeleton"]
 
 
 def test_headers_of_the_endpoint_are_secrets(endpoint: EndpointConfig) -> None:
@@ -166,7 +164,11 @@ def test_no_part_that_is_kept_may_hold_a_secret(facts: Facts, part: str) -> None
 
 def test_words_with_secrets_or_strange_names_are_not_taken(facts: Facts) -> None:
     given = draft(pattern="ASK { <<protein>> up:sequence/up:mass ?mass }")
-    words = Words("Use up:hasMass instead", "Questions with api_key=abcdef1234", "1. Use <<taxon>>")
+    words = {
+        "title": "Use up:hasMass instead",
+        "applies": "Questions with api_key=abcdef1234",
+        "steps": "1. Use <<taxon>> here",
+    }
 
     assert reworded(given, words, "m", Grounding(facts).of_text) == given
 

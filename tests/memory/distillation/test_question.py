@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reasoningbank.memory.skeleton import Slot
-from reasoningbank.memory.success import Mention, abstracted
-
-
-def mention(name: str, said: str) -> Mention:
-    return Mention(Slot(name, "text", f'"{said}"'), said)
+from reasoningbank.memory.success import abstracted
 
 
 @pytest.mark.parametrize(
@@ -17,24 +12,24 @@ def mention(name: str, said: str) -> Mention:
     [
         (
             "Which names of Homo sapiens contain taxon?",
-            [mention("taxon", "Homo sapiens"), mention("text", "taxon")],
+            [("taxon", "Homo sapiens"), ("text", "taxon")],
             "Which names of <<taxon>> contain <<text>>?",
         ),
         (
             "Is Homo sapiens a HOMO?",
-            [mention("homo", "homo"), mention("species", "Homo sapiens")],
+            [("homo", "homo"), ("species", "Homo sapiens")],
             "Is <<species>> a <<homo>>?",
         ),
         (
             "Are there 100 of mass 100?",
-            [mention("limit", "100"), mention("mass", "100")],
+            [("limit", "100"), ("mass", "100")],
             "Are there <<limit>> of mass <<limit>>?",
         ),
-        ("Is it a.b or axb?", [mention("x", "a.b")], "Is it <<x>> or axb?"),
-        ("What is it?", [mention("x", "")], "What is it?"),
+        ("Is it a.b or axb?", [("x", "a.b")], "Is it <<x>> or axb?"),
+        ("What is it?", [("x", "")], "What is it?"),
     ],
 )
 def test_each_mention_becomes_its_slot(
-    question: str, mentions: list[Mention], expected: str
+    question: str, mentions: list[tuple[str, str]], expected: str
 ) -> None:
     assert abstracted(question, mentions) == expected

@@ -70,8 +70,8 @@ def test_neighbours_of_one_stem_share_it() -> None:
 def test_a_line_about_names_waits_for_one_of_them() -> None:
     warning = Line("Beware.", rank=0.5, about=frozenset({"n"}))
     assert pack_lines("L1", [Line("m", rank=0), warning], 50).text == "m"
-    named = Line("n", rank=0, names=frozenset({"n"}))
-    assert pack_lines("L1", [named, warning], 50).text == "n\nBeware."
+    named = Line("n", (Entry("e", 0, names=frozenset({"n"})),))
+    assert pack_lines("L1", [named, warning], 50).text == "n: e\nBeware."
     # What would come in only behind the warning does not bring it.
-    late = Line("n", rank=1, names=frozenset({"n"}))
-    assert pack_lines("L1", [late, warning], 50).text == "n"
+    late = Line("n", (Entry("e", 1, names=frozenset({"n"})),), rank=0)
+    assert pack_lines("L1", [late, warning], 50).text == "n: e"

@@ -1,0 +1,88 @@
+"""Questions before and after, and levels in a summary."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reasoningbank.analysis import changed_answers
+from reasoningbank.analysis.summary import summarise
+from reasoningbank.analysis.tables import level_table
+from reasoningbank.experiment import TrialKey, TrialRecord
+from reasoningbank.trajectory import Trajectory, Usage
+
+
+def record(arm: str, task: str, right: bool, level: str = "iid", **rest: Any) -> TrialRecord:
+    verdict = {"status": "judged", "strict": right, "lenient": right, "f1": float(right)}
+    evidence = {"predicted": {"variables": ["n"], "rows": [["1"], [None], ["3"], ["4"]], "n": 9}}
+    return TrialRecord(
+        key=TrialKey(arm, task, 0),
+        question=f"{task}?",
+        complexity="simple",
+        form="SELECT",
+        group=task,
+        template=task[0],
+        level=level,
+        status="submitted",
+        sparql=f"SELECT {arm}",
+        answer="",
+        error="",
+        verdict={**verdict, "reason": "" if right else "1 of 1 rows missing"},
+        usage=Usage(prompt_tokens=100),
+        trajectory=Trajectory(),
+        started="2026-01-01T00:00:00Z",
+        model={},
+        evidence=evidence,
+        **rest,
+    )
+
+
+RECORDS = [
+    record("none", "a1", False, "zero-shot"),
+    record("learned", "a1", True, "zero-shot"),
+    record("none", "b1", False),
+    record("learned", "b1", True),
+    record("none", "b2", True),
+    record("learned", "b2", True),
+    record("none", "c1", False, "compositional"),
+    record("learned", "c1", False, "compositional"),
+    record("learned", "d1", True, step=0),
+]
+
+
+def test_changes_are_questions_that_only_the_first_arm_answers() -> None:
+    changes = changed_answers(RECORDS, "learned", "none")
+    assert [change.question for change in changes] == ["b1?", "a1?"]
+    first = changes[0]
+    assert (first.before.arm, first.before.outcome) == ("none", "1 of 1 rows missing")
+    assert (first.after.outcome, first.after.sparql) == ("right", "SELECT learned")
+    assert first.after.rows == (("1",), ("",), ("3",))
+    assert first.after.total == 9
+    assert len(changed_answers(RECORDS, "learned", "none", most=1)) == 1
+
+
+def test_a_summary_has_a_line_for_each_level_and_arm() -> None:
+    summary = summarise(RECORDS, ["none", "learned"], ("learned", "none"), unit="group")
+    found = {(one.level, one.arm): (one.strict, one.judged) for one in summary.levels}
+    assert found == {
+        ("iid", "none"): (1, 2),
+        ("iid", "learned"): (2, 2),
+        ("compositional", "none"): (0, 1),
+        ("compositional", "learned"): (0, 1),
+        ("zero-shot", "none"): (0, 1),
+        ("zero-shot", "learned"): (1, 1),
+    }
+    assert {one.templates for one in summary.levels} == {1}
+    assert len(level_table(summary).rows) == 6
+
+
+def test_registered_pairs_are_compared_at_their_level() -> None:
+    manifest = {"experiment": {"level": "iid"}}
+    summary = summarise(RECORDS, comparison=("learned", "none"), manifest=manifest)
+    assert summary.comparison is not None
+    assert (summary.comparison.tasks, summary.comparison.difference) == (2, 0.5)
+    assert summary.preregistered_lines()[0].startswith("pre-registered, iid:")
+
+
+def test_records_without_levels_have_no_table() -> None:
+    old = [record(arm, "a1", False, "") for arm in ("none", "learned")]
+    assert level_table(summarise(old)).rows == []

@@ -1,0 +1,221 @@
+"""Templates become instances, tasks have levels, and splits keep what a corpus declares."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from reasoningbank.cli.app import app
+from reasoningbank.corpus import (
+    Pack,
+    Task,
+    instantiate,
+    levels,
+    load_corpus,
+    load_pack,
+    load_shacl_tasks,
+    near_duplicates,
+    open_endpoint,
+    read_templates,
+    schema_items,
+    split_tasks,
+    write_instances,
+)
+from reasoningbank.errors import UsageError
+from reasoningbank.sparql import SPARQLClient
+
+PACKS = ("uniprot", "liita")
+PACK = """\
+endpoint = "https://towns.example/sparql"
+data = ["towns.ttl"]
+instances = "instances"
+union_default_graph = false
+[prefixes]
+t = "http://towns.example/id/"
+p = "http://towns.example/p/"
+"""
+TEMPLATES = """\
+[slots.town]
+query = "SELECT ?value ?text { ?value p:name ?text }"
+[slots.number.values]
+100 = { "" = ["100"] }
+300 = { en = ["three hundred"], da = ["trehundrede"] }
+[[template]]
+id = "people_of_town"
+query = "SELECT ?n { <<town>> p:people ?n }"
+phrasings.en = ["How many live in <<town>>?", "People of <<town>>?", "<<town>>: how many?",
+                "Count the people of <<town>>."]
+[[template]]
+id = "bigger_towns"
+split = "test"
+slots = { least = "number" }
+query = "SELECT ?town { ?town p:people ?n FILTER(?n > <<least>>) }"
+rows = [1, 10]
+phrasings.en = ["Towns above <<least>>?", "Over <<least>>?", "More than <<least>>?", "<<least>>+?"]
+phrasings.da = ["Byer over <<least>>?", "Over <<least>>?", "Flere end <<least>>?", "<<least>>+?"]
+"""
+
+
+@pytest.fixture
+def pack(tmp_path: Path) -> Pack:
+    root = tmp_path / "towns"
+    (root / "templates").mkdir(parents=True)
+    (root / "pack.toml").write_text(PACK)
+    (root / "templates" / "all.toml").write_text(TEMPLATES)
+    towns = "".join(
+        f't:T{n} p:name "Town {n}" , "T-{n}" ; p:people {n * 50} .\n' for n in range(1, 13)
+    )
+    # Two towns share a name, which then names neither.
+    towns += 't:A p:name "Same" ; p:people 7 . t:B p:name "Same" ; p:people 8 .\n'
+    prefixes = "@prefix t: <http://towns.example/id/> . @prefix p: <http://towns.example/p/> .\n"
+    (root / "towns.ttl").write_text(prefixes + towns)
+    return load_pack(root)
+
+
+@pytest.fixture
+def client(pack: Pack) -> Iterator[SPARQLClient]:
+    with open_endpoint(pack) as endpoint:
+        yield SPARQLClient(endpoint)
+
+
+def test_instances_are_loaded_as_tasks_of_their_splits(pack: Pack, client: SPARQLClient) -> None:
+    made, findings = instantiate(pack, client, number=9)
+    folder = pack.root / "instances"
+    write_instances(pack, made, folder)
+    corpus = load_corpus(pack.with_set("instances"))
+    assert corpus.findings == ()
+    assert {t.id: t.expected_sparql.split("\n")[-2] for t in corpus.tasks} == {
+        one.id: one.query.split("\n")[-1] for one in made
+    }
+    by_split = Counter((t.template, t.split) for t in corpus.tasks)
+    assert by_split == {
+        ("people_of_town", "train"): 3,
+        ("people_of_town", "dev"): 3,
+        ("people_of_town", "test"): 3,
+        ("bigger_towns", "test"): 2,
+    }
+    assert [(f.code, f.fields["instances"]) for f in findings] == [("few-instances", 2)]
+    assert "Same" not in "".join(t.query for t in corpus.tasks)
+    parts = split_tasks(corpus.tasks).by_id()
+    assert all(parts[t.id] == t.split for t in corpus.tasks)
+    danish = {t.id: t.query for t in load_corpus(pack.with_set("instances"), language="da").tasks}
+    assert any("trehundrede" in text for text in danish.values())
+
+
+def test_the_builder_is_deterministic_by_seed(pack: Pack, client: SPARQLClient) -> None:
+    first, again, other = (instantiate(pack, client, number=9, seed=s)[0] for s in (0, 0, 1))
+    assert first == again
+    assert first != other
+
+
+def test_answers_of_a_template_differ(pack: Pack, client: SPARQLClient) -> None:
+    made, _ = instantiate(pack, client, number=12)
+    answers = defaultdict(list)
+    for one in made:
+        result = client.query(one.query)
+        answers[one.template.id].append(str(result.rows()))  # type: ignore[union-attr]
+    assert all(len(set(found)) == len(found) for found in answers.values())
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        TEMPLATES.replace('slots = { least = "number" }\n', ""),
+        TEMPLATES.replace('"Count the people of <<town>>."', '"Count the people."'),
+        TEMPLATES.replace(', "<<least>>+?"]', "]", 1),
+        TEMPLATES.replace('query = "SELECT ?value ?text { ?value p:name ?text }"', ""),
+        TEMPLATES + "\n[[template",
+    ],
+)
+def test_a_broken_template_is_one_error(pack: Pack, broken: str) -> None:
+    (pack.root / "templates" / "all.toml").write_text(broken)
+    with pytest.raises(UsageError) as caught:
+        read_templates(pack)
+    assert caught.value.code == "bad-template"
+
+
+def test_a_pack_without_templates_says_so(pack: Pack, client: SPARQLClient) -> None:
+    with pytest.raises(UsageError) as caught:
+        instantiate(replace(pack, root=pack.root / "data"), client)
+    assert caught.value.code == "no-templates"
+
+
+def test_levels_ignore_constants_order_and_names() -> None:
+    seen = "SELECT ?x { ?x <urn:p> <urn:a> ; <urn:q> ?y . ?y a <urn:C> }"
+
+    def level(query: str, training: str = seen) -> str:
+        return levels([Task("t", "?", query, "http://e/")], [training])["t"]
+
+    assert level("SELECT ?s { ?s <urn:q> ?o . ?o a <urn:C> . ?s <urn:p> <urn:b> }") == "iid"
+    assert level("SELECT ?x { ?x <urn:q>/a <urn:C> }") == "compositional"
+    assert level("SELECT ?x { ?x <urn:q> ?y . ?y a <urn:D> }") == "zero-shot"
+    assert level("SELECT ?x { ?x <urn:p>|^<urn:r> ?y }") == "zero-shot"
+    # A pattern of a memory bank, with slots and prefixes that the pack declares.
+    pattern = "SELECT ?x { ?x e:p <<thing>> }"
+    task = Task("t", "?", "SELECT ?v { ?v <urn:e:p> <urn:b> }", "http://e/")
+    assert levels([task], [pattern], {"e": "urn:e:"}) == {"t": "iid"}
+
+
+def test_schema_items_are_properties_and_classes() -> None:
+    query = "SELECT * { ?x a <urn:C> ; <urn:p>/<urn:q>* <urn:thing> . FILTER(?x != <urn:other>) }"
+    own = schema_items(query) - {"http://www.w3.org/1999/02/22-rdf-syntax-ns#type"}
+    assert own == {"urn:C", "urn:p", "urn:q"}
+
+
+def test_near_duplicates_are_found() -> None:
+    train = [Task("a", "Which proteins does the gene TP53 encode?", "ASK {}", "http://e/")]
+    asked = [
+        Task("same", "Which proteins does the gene TP53 encode", "ASK {}", "http://e/"),
+        Task("other", "What is encoded by TP53?", "ASK {}", "http://e/"),
+    ]
+    assert [pair[:2] for pair in near_duplicates(asked, train)] == [("same", "a")]
+
+
+@pytest.mark.parametrize(
+    ("name", "templates", "instances"), [("uniprot", 60, 900), ("liita", 40, 500)]
+)
+def test_the_packs_instances_cover_all_levels(name: str, templates: int, instances: int) -> None:
+    pack = load_pack(f"{name}-instances")
+    tasks = load_shacl_tasks(pack)
+    assert len({task.template for task in tasks}) >= templates
+    assert len(tasks) >= instances
+    split = split_tasks(tasks)
+    for part in (split.dev, split.test):
+        assert set(levels(part, split.train, pack.prefixes).values()) == {
+            "iid", "compositional", "zero-shot",
+        }  # fmt: skip
+        assert near_duplicates(part, split.train) == []
+    held_out = {task.template for task in split.train} & {
+        task.template
+        for part in (split.dev, split.test)
+        for task in part
+        if levels([task], split.train, pack.prefixes)[task.id] != "iid"
+    }
+    assert held_out == set()
+
+
+@pytest.mark.parametrize("name", PACKS)
+def test_phrasings_of_evaluation_are_not_those_of_training(name: str) -> None:
+    _, templates = read_templates(load_pack(name))
+    for template in templates:
+        for texts in template.phrasings.values():
+            assert len(set(texts)) == len(texts)
+
+
+def test_the_command_builds_and_classifies(pack: Pack) -> None:
+    def run(*words: str) -> dict[str, object]:
+        result = CliRunner().invoke(app, ["tasks", *words, "--json"])
+        assert result.exit_code == 0, result.output
+        return dict(json.loads(result.stdout))
+
+    built = run("build", str(pack.root), "-n", "3")
+    assert built["instances"] == 5
+    tasks = load_shacl_tasks(replace(pack, examples=pack.root / "instances"))
+    shown = run("levels", str(pack.root / "instances"))
+    assert set(shown["levels"]) == {t.id for t in tasks if t.split == "test"}  # type: ignore[call-overload]
