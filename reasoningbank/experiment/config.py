@@ -105,6 +105,11 @@ class Arm(Strict):
         return isinstance(self.memory, LearnedMemory)
 
     @property
+    def learns_from(self) -> str:
+        """The judge whose verdict it learns from: `execution`, `lm` or `both`."""
+        return self.memory.judge if isinstance(self.memory, LearnedMemory) else "execution"
+
+    @property
     def bank_per_seed(self) -> bool:
         """Whether each seed of the arm has a bank of its own."""
         return self.learns or (isinstance(self.memory, BankMemory) and bool(self.memory.stream))
@@ -306,8 +311,7 @@ def control_of(experiment: Experiment, arm: Arm) -> Arm | None:
     for other in experiment.arms:
         if not other.stream or not isinstance(other.memory, NoMemory) or other.name == arm.name:
             continue
-        judge = arm.memory.judge if isinstance(arm.memory, LearnedMemory) else "execution"
-        judged_alike = judge == "execution" or other.judge_lm == arm.judge_lm
+        judged_alike = arm.learns_from == "execution" or other.judge_lm == arm.judge_lm
         if judged_alike and _solver(experiment, other) == _solver(experiment, arm):
             return other
     return None
@@ -336,8 +340,8 @@ def _objection(experiment: Experiment, arm: Arm) -> tuple[str, str] | None:
         )
     if arm.stream and not learning:
         return "stream-needs-mode", "stream needs mode = 'learn'"
-    if isinstance(memory, LearnedMemory) and memory.judge != "execution" and not arm.judge_lm:
-        return "no-judge", f"memory.judge = '{memory.judge}' needs judge_lm"
+    if arm.learns_from != "execution" and not arm.judge_lm:
+        return "no-judge", f"memory.judge = '{arm.learns_from}' needs judge_lm"
     for other in filter(None, (arm.bank_from, arm.tokens_from)):
         if other not in arms:
             return "unknown-arm", f"names {other!r}, which is not an arm"

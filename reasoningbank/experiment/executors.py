@@ -16,7 +16,7 @@ from pathlib import Path
 from reasoningbank.errors import EndpointError, ReasoningBankError, RecordError
 from reasoningbank.experiment.plan import Job
 from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
-from reasoningbank.experiment.settings import LearnedMemory, Retries
+from reasoningbank.experiment.settings import Retries
 from reasoningbank.experiment.state import StateWriter, Stop
 from reasoningbank.experiment.trial import Trial
 from reasoningbank.trajectory import Usage
@@ -97,9 +97,8 @@ class RecordWriter:
         self._in_a_row = self._in_a_row + 1 if failed else 0
         self._errored += failed
         # A stream that learns from the LM judge's verdict asks it again.
-        judge, memory = job.arm.judge_lm, job.arm.memory
-        asks = isinstance(memory, LearnedMemory) and memory.judge != "execution"
-        if judge and record.verdict and not (job.teaches and asks):
+        judge, asks_again = job.arm.judge_lm, job.teaches and job.arm.learns_from != "execution"
+        if judge and record.verdict and not asks_again:
             self._unjudged[judge] += f"lm:{judge}" not in record.judgements
         limit = retries.stop_after
         if limit is not None and self._in_a_row >= limit and not self._failure:

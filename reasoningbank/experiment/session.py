@@ -22,7 +22,6 @@ from reasoningbank.experiment.executors import RecordWriter, counted, waits
 from reasoningbank.experiment.plan import Job, Plan, named_bank, permuted, read_bank
 from reasoningbank.experiment.recall import Banks, MemoryParts, Recalls
 from reasoningbank.experiment.records import Step, StepFolder, TrialKey, TrialRecord
-from reasoningbank.experiment.settings import LearnedMemory
 from reasoningbank.experiment.streams import Learner, Snapshots
 from reasoningbank.experiment.trial import Trial, judge_attempts
 from reasoningbank.memory import MemoryBank, Snapshot
@@ -108,7 +107,7 @@ class LearningSession:
 
     def judged(self, arm: Arm, record: TrialRecord) -> TrialRecord:
         """Return a record with the judgements that its arm learns from."""
-        if not isinstance(arm.memory, LearnedMemory) or arm.memory.judge == "execution":
+        if arm.learns_from == "execution":
             return record
         judged = judge_attempts(self._context, arm.judge_lm, record)
         if judged != record:

@@ -12,7 +12,6 @@ from reasoningbank.corpus import Task
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment.config import Arm
 from reasoningbank.experiment.records import Step, TrialRecord
-from reasoningbank.experiment.settings import LearnedMemory
 from reasoningbank.experiment.storage import RunStorage
 from reasoningbank.judge import findings_of, rule_verdict
 from reasoningbank.memory import Counters, MemoryBank, Snapshot
@@ -83,16 +82,12 @@ def outcome_of(
         reasons[name] = str(words.get("reason") or "")
     rule = rule_verdict(said)
     judges.setdefault("rule", rule["success"] if rule else None)
-    lm, believed = f"lm:{arm.judge_lm}", _judge_of(arm)
+    lm, believed = f"lm:{arm.judge_lm}", arm.learns_from
     if believed != "both":
         used = "execution" if believed == "execution" else lm
         return Outcome(judges.get(used), used, reasons.get(used, ""), judges)
     agreed = judges["execution"] if judges["execution"] == judges.get(lm) else None
     return Outcome(agreed, f"execution and {lm}", reasons["execution"], judges)
-
-
-def _judge_of(arm: Arm) -> str:
-    return arm.memory.judge if isinstance(arm.memory, LearnedMemory) else "execution"
 
 
 def experiences_of(record: TrialRecord, arm: Arm, task: Task, metric: str) -> Iterator[Experience]:
@@ -123,7 +118,7 @@ def experiences_of(record: TrialRecord, arm: Arm, task: Task, metric: str) -> It
             trial=str(record.key),
             model=arm.lm,
             reason=outcome.reason,
-            findings=findings_of(said) if _judge_of(arm) != "lm" else (),
+            findings=findings_of(said) if arm.learns_from != "lm" else (),
             time=record.started,
         )
 
