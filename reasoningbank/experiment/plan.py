@@ -137,11 +137,11 @@ def _check_arm(experiment: Experiment, arm: Arm) -> None:
     """Check that an arm's agent, bank and distiller exist."""
     make_agent(arm.agent, **arm.options)
     where = f"arm {arm.name}"
-    for seed in seeds_of(experiment, arm) if named_bank(arm) else ():
-        try:
+    try:
+        for seed in seeds_of(experiment, arm) if named_bank(arm) else ():
             find_bank(arm, seed)
-        except UsageError as error:
-            raise UsageError(error.what, where=where, hint=error.hint, code=error.code) from error
+    except UsageError as error:
+        raise error.at(where) from None
     if isinstance(arm.memory, LearnedMemory) and arm.memory.distiller != "rules":
         try:
             parse_name(arm.memory.distiller)
@@ -202,7 +202,7 @@ def _stream(experiment: Experiment, corpus: Sequence[Task], selected: Sequence[T
     try:
         stream = select_tasks(corpus, experiment.learning.tasks)
     except UsageError as error:
-        raise UsageError(error.what, where=where, hint=error.hint, code=error.code) from error
+        raise error.at(where) from None
     part = split_tasks(corpus).by_id()
     for task in stream:
         if part[task.id] == "test" or (examples and part[task.id] != "train"):
@@ -325,11 +325,8 @@ def hidden_tasks(corpus: Sequence[Task], tasks: Sequence[Task]) -> frozenset[str
     """Return the ids of the tasks whose examples no tool may show in a run of `tasks`."""
     hidden = {task.id for task in split_tasks(corpus).test}
     run = {task.id for task in tasks}
-    for group in groups_of(corpus).values():
-        ids = {task.id for task in group}
-        if ids & run:
-            hidden |= ids
-    return frozenset(hidden)
+    groups = ({task.id for task in group} for group in groups_of(corpus).values())
+    return frozenset(hidden.union(*(ids for ids in groups if ids & run)))
 
 
 def _hidden_by_task(experiment: Experiment, corpus: Sequence[Task]) -> dict[str, frozenset[str]]:
@@ -339,8 +336,8 @@ def _hidden_by_task(experiment: Experiment, corpus: Sequence[Task]) -> dict[str,
     if experiment.leave_out == "group":
         groups = [frozenset(task.id for task in group) for group in groups_of(corpus).values()]
         return {one: group for group in groups for one in group}
-    ids = {task.id for task in corpus}
-    return {one: frozenset({one} if experiment.leave_out == "task" else ()) for one in ids}
+    alone = experiment.leave_out == "task"
+    return {task.id: frozenset({task.id} if alone else ()) for task in corpus}
 
 
 def is_done(folder: RunFolder, job: Job) -> bool:
