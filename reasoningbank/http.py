@@ -18,11 +18,12 @@ import urllib.error
 import urllib.request
 import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from email.message import Message
 from email.utils import parsedate_to_datetime
 from html import unescape
+from itertools import count
 from typing import Any, Protocol
 from urllib.parse import urljoin, urlsplit
 
@@ -138,11 +139,11 @@ def send(
     follow: Callable[[str, str], bool] | None = None,
     sink_for: Callable[[Message], Sink | None] = lambda _: None,
 ) -> Reply:
-    """Send one request and read the response.
+    """Send one request and read the response, redirects included.
 
     Args:
         request: Address, method, headers and body.
-        timeout_s: Seconds for the whole exchange, redirects included.
+        timeout_s: Seconds for the whole exchange.
         max_bytes: Most bytes read of a body; the reply is then `cut`.
         tls: TLS settings, e.g. a client certificate; the system's if None.
         proxies: Whether the proxies of the environment are used.
@@ -152,13 +153,88 @@ def send(
             None to have the body in the reply. It may raise to end the exchange.
 
     Raises:
-        Unreachable: If no connection is made.
-        Dropped: If the connection ends too early.
-        TimedOut: If the time runs out.
+        ExchangeError: If there is no whole response.
         UsageError: If the address is not http or https.
     """
-    exchange = _Exchange(timeout_s, max_bytes, tls, proxies)
-    return exchange.run(request, follow, sink_for)
+    end = time.monotonic() + timeout_s
+    sockets: list[socket.socket] = []
+    ended = threading.Event()
+    opener = urllib.request.OpenerDirector()
+    opener.add_handler(urllib.request.ProxyHandler(None if proxies else {}))
+    opener.add_handler(_Http(sockets))
+    opener.add_handler(_Https(sockets, tls))
+
+    def shut() -> None:
+        ended.set()
+        for sock in sockets:
+            with suppress(OSError):
+                # Below any TLS layer, so that the reading thread is not disturbed midway.
+                socket.socket.shutdown(sock, socket.SHUT_RDWR)
+
+    def failed(reason: ExchangeError) -> ExchangeError:
+        if not sockets:
+            return Unreachable(str(reason) or "no answer to the attempt to connect")
+        return TimedOut() if ended.is_set() or time.monotonic() >= end else reason
+
+    timer = threading.Timer(timeout_s, shut)
+    timer.daemon = True
+    timer.start()
+    try:
+        for _ in range(_MOST_REDIRECTS):
+            url = request.full_url
+            if urlsplit(url).scheme not in ("http", "https"):
+                raise UsageError("not an http or https address", where=url)
+            with opener.open(request, timeout=max(0.1, end - time.monotonic())) as response:
+                reply = _read(response, url, max_bytes, sink_for, ended)
+            new = urljoin(url, reply.headers.get("Location") or "")
+            redirected = reply.status in (301, 302, 303, 307, 308) and "Location" in reply.headers
+            if not redirected or follow is None or not follow(url, new):
+                break
+            request = urllib.request.Request(
+                new, data=request.data, headers=dict(request.headers), method=request.get_method()
+            )
+        return reply
+    except TimeoutError as error:
+        raise failed(TimedOut(str(error))) from error
+    except urllib.error.URLError as error:
+        late = isinstance(error.reason, TimeoutError)
+        raise failed(TimedOut() if late else Dropped(str(error.reason))) from error
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        # ValueError: a TLS socket that was shut while it was read.
+        raise failed(Dropped(f"{error}" or type(error).__name__)) from error
+    finally:
+        timer.cancel()
+
+
+def _read(
+    response: Any,
+    url: str,
+    max_bytes: int,
+    sink_for: Callable[[Message], Sink | None],
+    ended: threading.Event,
+) -> Reply:
+    good = 200 <= response.status < 300
+    most = max_bytes if good else ERROR_BYTES
+    sink = sink_for(response.headers) if good else None
+    kept: list[bytes] = []
+    size = 0
+    cut = False
+    try:
+        while not cut and (chunk := response.read1(_CHUNK)):
+            wanted = chunk[: most - size]
+            if sink is None or not size:
+                kept.append(wanted if sink is None else wanted[:HEAD_BYTES])
+            size += len(chunk)
+            cut = (sink is not None and sink.feed(wanted)) or size > most
+        if ended.is_set() and not cut:
+            raise TimedOut
+        if response.length and not cut:
+            raise Dropped(f"{response.length:,} bytes did not arrive")
+    except BaseException:
+        if sink is not None:
+            sink.close()
+        raise
+    return Reply(response.status, response.headers, b"".join(kept), cut and good, sink, url)
 
 
 def retrying(
@@ -172,132 +248,20 @@ def retrying(
     pause: Callable[[float], None] = time.sleep,
 ) -> Reply:
     """Repeat an exchange until its reply is worth reading."""
-    for attempt in range(retries + 1):
-        failure: Exception | None = None
-        reply: Reply | None = None
+    for attempt in count():
+        wait = backoff_s * 2**attempt * random.uniform(0.75, 1.25)
         try:
             reply = exchange()
-        except repeat as error:
-            failure = error
-        if reply is not None and reply.status not in statuses:
-            return reply
-        wait = backoff_s * 2**attempt * random.uniform(0.75, 1.25)
-        if reply is not None:
+            if reply.status not in statuses:
+                return reply
             wait = max(wait, retry_after(reply.headers) or 0.0)
-        if attempt == retries or time.monotonic() + wait >= until:
-            break
+            if attempt == retries or time.monotonic() + wait >= until:
+                return reply
+        except repeat:
+            if attempt == retries or time.monotonic() + wait >= until:
+                raise
         pause(wait)
-    if reply is None:
-        assert failure is not None
-        raise failure
-    return reply
-
-
-class _Exchange:
-    """One request in flight, whose socket is shut when its time is up."""
-
-    def __init__(
-        self, timeout_s: float, max_bytes: int, tls: ssl.SSLContext | None, proxies: bool
-    ) -> None:
-        self._timeout = timeout_s
-        self._max_bytes = max_bytes
-        self._end = time.monotonic() + timeout_s
-        self._ended = False
-        self._sockets: list[socket.socket] = []
-        self._opener = urllib.request.OpenerDirector()
-        for handler in (
-            urllib.request.ProxyHandler(None if proxies else {}),
-            _Http(self._sockets),
-            _Https(self._sockets, tls),
-        ):
-            self._opener.add_handler(handler)
-
-    def run(
-        self,
-        request: urllib.request.Request,
-        follow: Callable[[str, str], bool] | None,
-        sink_for: Callable[[Message], Sink | None],
-    ) -> Reply:
-        timer = threading.Timer(self._timeout, self._shut)
-        timer.daemon = True
-        timer.start()
-        try:
-            for _ in range(_MOST_REDIRECTS):
-                reply, onward = self._once(request, follow, sink_for)
-                if onward is None:
-                    break
-                request = onward
-            return reply
-        except TimeoutError as error:
-            raise self._reason(TimedOut(str(error))) from error
-        except urllib.error.URLError as error:
-            late = isinstance(error.reason, TimeoutError)
-            raise self._reason(TimedOut() if late else Dropped(str(error.reason))) from error
-        except (OSError, http.client.HTTPException, ValueError) as error:
-            # ValueError: a TLS socket that was shut while it was read.
-            raise self._reason(Dropped(f"{error}" or type(error).__name__)) from error
-        finally:
-            timer.cancel()
-
-    def _once(
-        self,
-        request: urllib.request.Request,
-        follow: Callable[[str, str], bool] | None,
-        sink_for: Callable[[Message], Sink | None],
-    ) -> tuple[Reply, urllib.request.Request | None]:
-        url = request.full_url
-        if urlsplit(url).scheme not in ("http", "https"):
-            raise UsageError("not an http or https address", where=url)
-        left = max(0.1, self._end - time.monotonic())
-        with self._opener.open(request, timeout=left) as response:
-            target = response.headers.get("Location")
-            good = 200 <= response.status < 300
-            sink = sink_for(response.headers) if good else None
-            body, cut = self._body(response, sink, self._max_bytes if good else ERROR_BYTES)
-            reply = Reply(response.status, response.headers, body, cut and good, sink, url)
-        if follow is None or target is None or response.status not in (301, 302, 303, 307, 308):
-            return reply, None
-        new = urljoin(url, target)
-        if not follow(url, new):
-            return reply, None
-        return reply, urllib.request.Request(
-            new, data=request.data, headers=dict(request.headers), method=request.get_method()
-        )
-
-    def _body(self, response: Any, sink: Sink | None, most: int) -> tuple[bytes, bool]:
-        kept: list[bytes] = []
-        size = 0
-        try:
-            while chunk := response.read1(_CHUNK):
-                wanted = chunk[: most - size]
-                if sink is None or not size:
-                    kept.append(wanted if sink is None else wanted[:HEAD_BYTES])
-                size += len(chunk)
-                if (sink is not None and sink.feed(wanted)) or size > most:
-                    return b"".join(kept), True
-            if self._ended:
-                raise TimedOut
-            if response.length:
-                raise Dropped(f"{response.length:,} bytes did not arrive")
-        except BaseException:
-            if sink is not None:
-                sink.close()
-            raise
-        return b"".join(kept), False
-
-    def _shut(self) -> None:
-        self._ended = True
-        for sock in self._sockets:
-            try:
-                # Below any TLS layer, so that the reading thread is not disturbed midway.
-                socket.socket.shutdown(sock, socket.SHUT_RDWR)
-            except OSError:
-                continue
-
-    def _reason(self, otherwise: ExchangeError) -> ExchangeError:
-        if not self._sockets:
-            return Unreachable(str(otherwise) or "no answer to the attempt to connect")
-        return TimedOut() if self._ended or time.monotonic() >= self._end else otherwise
+    raise AssertionError("the loop only ends by itself")
 
 
 class _Recording:

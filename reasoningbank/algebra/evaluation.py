@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import ChainMap, deque
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, fields, replace
 from typing import Literal, Protocol, TypeVar
@@ -105,32 +105,22 @@ class RuntimeOf(Protocol):
         """Return a random UUID; a resumed run gets the same ones again."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class VariableScope:
     """The variables of one block, inside those around it, with the current item of a ForEach."""
 
+    variables: ChainMap[str, Value]
     item: Value = None
-    has_item: bool = False
     columns: tuple[str, ...] | None = None
-    outer: VariableScope | None = None
     rows: tuple[int, ...] = ()
-    _own: dict[str, Value] = field(default_factory=dict)
 
     def inside(self) -> VariableScope:
         """Open a scope in this one with the same item."""
-        return VariableScope(self.item, self.has_item, self.columns, self, self.rows)
+        return replace(self, variables=self.variables.new_child())
 
-    def of_item(self, item: Value, columns: tuple[str, ...] | None, at: int = 0) -> VariableScope:
+    def of_item(self, item: Value, columns: tuple[str, ...] | None, at: int) -> VariableScope:
         """Open a scope for the item of a sequence, given its position."""
-        return VariableScope(item, True, columns, self, (*self.rows, at))
-
-    def set(self, name: str, value: Value) -> None:
-        """Set a variable in this scope."""
-        self._own[name] = value
-
-    def variables(self) -> Mapping[str, Value]:
-        """Return all variables that are visible here, the innermost of a name."""
-        return {**(self.outer.variables() if self.outer else {}), **self._own}
+        return VariableScope(self.variables.new_child(), item, columns, (*self.rows, at))
 
 
 class Node(Protocol):
@@ -164,15 +154,15 @@ class RunBudget:
 
     def check(self, depth: int) -> None:
         """Raise BudgetError if the nesting is too deep or the time is used up."""
-        most = MOST_DEPTH if self.limits.depth is None else self.limits.depth
+        limits = self.limits
+        most = MOST_DEPTH if limits.depth is None else limits.depth
         if depth > most:
             hint = "set parts of the program with Variable first"
             what = f"operations are nested more than {most} deep"
             raise BudgetError(what, hint=hint, budget="depth", limit=most)
-        seconds = self.limits.seconds
-        if seconds is not None and time.monotonic() - self.started > seconds:
-            what = f"the program has run for more than {seconds:g} s"
-            raise BudgetError(what, budget="seconds", limit=seconds)
+        if limits.seconds is not None and time.monotonic() - self.started > limits.seconds:
+            what = f"the program has run for more than {limits.seconds:g} s"
+            raise BudgetError(what, budget="seconds", limit=limits.seconds)
 
     def count(self) -> None:
         """Count an item of a loop."""

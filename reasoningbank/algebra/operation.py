@@ -1,37 +1,29 @@
 """An operation is a small class whose fields are its arguments; all are registered by name.
 
-```python
-@register
-class ResolveURI(Operation):
-    '''Creates a new URI relative to the base URL.'''
-
-    op = "ResolveURI"
-    yields = "uri"
-    group = "Making URIs"
-    examples = (...)
-
-    base: Uri = Field(description="The base URL.")
-    relative: Text = Field(description="A pre-encoded relative URI.")
-
-    def run(self, run: Evaluation) -> Value: ...
-```
-
 The class is a pydantic model; an instance holds evaluated arguments of the right kinds. The
 validation of programs, the JSON Schema, the reference and the agent's prompt are derived from it.
+`define` makes the class of a function:
+
+```python
+@define("ResolveURI", "uri", "Making URIs")
+def resolve_uri(run: Evaluation, base: Annotated[Uri, "The base URL"]) -> Value:
+    '''Creates a new URI relative to the base URL.'''
+```
 """
 
 from __future__ import annotations
 
 import difflib
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar
+from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar, get_args
 from typing import Literal as OneOf
 
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, create_model
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, core_schema
 from rdflib import Graph, Literal, URIRef
@@ -79,20 +71,20 @@ class Kind:
         return core_schema.any_schema()
 
 
-def _as_block(value: Any) -> BlockOf:
-    if isinstance(value, BlockOf):
-        return value
-    raise ProgramError("expected an operation or a list of operations", code="wrong-type")
-
-
 _NONE: frozenset[Yield] = frozenset()
 _TERMS: frozenset[Yield] = frozenset({"text", "uri", "term", "any"})
 _LISTS: frozenset[Yield] = frozenset({"list", "any"})
-_SEQUENCES: frozenset[Yield] = frozenset({"list", "table", "row", "any"})
+_ROWS: frozenset[Yield] = frozenset({"list", "table", "row", "any"})
 _GRAPHS: frozenset[Yield] = frozenset({"graph", "any"})
-_TEXT = Kind("str", "a string", _TERMS, convert.as_text, ("string", "term"))
-_GRAPH = Kind("Graph", "a graph (JSON-LD)", _GRAPHS, convert.as_graph, ("graph",), "graph")
-_NAME = Kind("str", "a name", _NONE, convert.as_name, ("string",), "constant")
+_IN_ROWS: tuple[Form, ...] = ("results", "list")
+_IN_TERMS: tuple[Form, ...] = ("string", "number", "boolean", "term", "row")
+_BLOCK = "an operation or a list of operations"
+
+
+def _as_block(value: Any) -> BlockOf:
+    if isinstance(value, BlockOf):
+        return value
+    raise ProgramError(f"expected {_BLOCK}", code="wrong-type")
 
 
 def _list(name: str, expected: str, takes: frozenset[Yield], of: Kind, flat: bool = False) -> Kind:
@@ -100,6 +92,9 @@ def _list(name: str, expected: str, takes: frozenset[Yield], of: Kind, flat: boo
     return Kind(name, expected, takes, members, ("list",), "list", of)
 
 
+_TEXT = Kind("str", "a string", _TERMS, convert.as_text, ("string", "term"))
+_GRAPH = Kind("Graph", "a graph (JSON-LD)", _GRAPHS, convert.as_graph, ("graph",), "graph")
+_NAME = Kind("str", "a name", _NONE, convert.as_name, ("string",), "constant")
 #: A string; of a term, its text with its language.
 Text = Annotated[Literal, _TEXT]
 #: A plain string.
@@ -113,73 +108,38 @@ Url = Annotated[str, Kind("URL", "a URL", _TERMS, convert.as_url, ("string", "te
 #: A term, or a whole row of them.
 RowOrTerm = Annotated[
     Term | Row,
-    Kind(
-        "Term | Row",
-        "an RDF term or a row",
-        _TERMS | {"row"},
-        convert.as_binding,
-        ("string", "number", "boolean", "term", "row"),
-    ),
+    Kind("Term | Row", "an RDF term or a row", _TERMS | {"row"}, convert.as_binding, _IN_TERMS),
 ]
 GraphLike = Annotated[Graph, _GRAPH]
 Graphs = Annotated[list[Graph], _list("List[Graph]", "a list of graphs", _LISTS, _GRAPH, flat=True)]
 Texts = Annotated[list[Literal], _list("List[str]", "a list of strings", _LISTS, _TEXT)]
 #: A sequence to iterate over: a table, results without ``head``, bindings, any list.
 Rows = Annotated[
-    Stream,
-    Kind("Table | List", "a table or a list", _SEQUENCES, convert.as_stream, ("results", "list")),
+    Stream, Kind("Table | List", "a table or a list", _ROWS, convert.as_stream, _IN_ROWS)
 ]
 #: Rows only.
-TableLike = Annotated[
-    Table, Kind("Table", "a table", _SEQUENCES, convert.as_table, ("results", "list"))
-]
+TableLike = Annotated[Table, Kind("Table", "a table", _ROWS, convert.as_table, _IN_ROWS)]
+_ROWS_OR_ROW = ("Table | List | Row", "a table, a list or a row")
 RowsOrRow = Annotated[
-    Any,
-    Kind(
-        "Table | List | Row",
-        "a table, a list or a row",
-        _SEQUENCES,
-        convert.as_sequence,
-        ("results", "list", "row"),
-    ),
+    Any, Kind(*_ROWS_OR_ROW, _ROWS, convert.as_sequence, ("results", "list", "row"))
 ]
 Anything = Annotated[
     Any,
     Kind(
-        "any",
-        "a value",
-        _TERMS | _SEQUENCES | _GRAPHS,
-        kept,
-        ("string", "number", "boolean", "term", "row", "results", "graph", "list"),
+        "any", "a value", _TERMS | _ROWS | _GRAPHS, kept, (*_IN_TERMS, "results", "graph", "list")
     ),
 ]
 #: A name, written in the program itself.
 Name = Annotated[str, _NAME]
-Names = Annotated[list[str], _list("List[str]", "a list of names", _NONE, _NAME)]
+Names = Annotated[Sequence[str], _list("List[str]", "a list of names", _NONE, _NAME)]
 #: A whole number, or an expression.
-Position = Annotated[
-    Literal,
-    Kind(
-        "int | str",
-        "a whole number or an expression",
-        _TERMS,
-        convert.as_position,
-        ("string", "count"),
-    ),
-]
+_POSITION = ("int | str", "a whole number or an expression")
+Position = Annotated[Literal, Kind(*_POSITION, _TERMS, convert.as_position, ("string", "count"))]
 #: A number of workers.
 Concurrency = Annotated[int, Kind("int", "a number", _NONE, convert.as_workers, ("count",))]
 #: One operation, or several in order, that the operation runs by itself.
 Block = Annotated[
-    BlockOf,
-    Kind(
-        "Operation | List[Operation]",
-        "an operation or a list of operations",
-        _NONE,
-        _as_block,
-        (),
-        "block",
-    ),
+    BlockOf, Kind("Operation | List[Operation]", _BLOCK, _NONE, _as_block, (), "block")
 ]
 
 
@@ -194,17 +154,9 @@ class Visible:
     depth: int = 0
     reads: set[str] = field(default_factory=set)
 
-    def with_variable(self, name: str) -> Visible:
-        """Return what is visible after a variable is set."""
-        return replace(self, variables=self.variables | {name})
-
     def of_items(self, columns: tuple[str, ...] | None) -> Visible:
         """Return what is visible inside a ForEach over rows with these columns."""
         return replace(self, has_item=True, columns=columns, reads=set())
-
-    def inside(self, *, based: bool = False) -> Visible:
-        """Return what is visible in the arguments of an operation."""
-        return replace(self, depth=self.depth + 1, based=self.based or based)
 
 
 class Example(NamedTuple):
@@ -213,11 +165,6 @@ class Example(NamedTuple):
     args: Mapping[str, Any]
     result: Any = None
     row: Mapping[str, Any] | None = None
-
-
-def call_json(name: str, /, **args: Any) -> dict[str, Any]:
-    """Return a call as JSON."""
-    return {"@op": name, **({"args": args} if args else {})}
 
 
 class Operation(BaseModel, ABC):
@@ -285,6 +232,7 @@ class Operation(BaseModel, ABC):
 
 _register: dict[str, type[Operation]] = {}
 _Kind = TypeVar("_Kind", bound=Operation)
+_Function = TypeVar("_Function", bound=Callable[..., Value])
 
 
 def register(cls: type[_Kind]) -> type[_Kind]:
@@ -298,6 +246,37 @@ def register(cls: type[_Kind]) -> type[_Kind]:
             raise ValueError(f"{cls.op}: the argument {name} has no kind (annotate it with one)")
     _register[cls.op] = cls
     return cls
+
+
+class _Defined(Operation):
+    function: ClassVar[Callable[..., Value]]
+
+    def run(self, run: Evaluation) -> Value:
+        return type(self).function(run, **dict(self))
+
+
+def define(op: str, yields: Yield, group: str, **traits: Any) -> Callable[[_Function], _Function]:
+    """Register the operation that a function carries out, given the run and the arguments.
+
+    An argument is annotated with its kind and its description. `traits` are further attributes of
+    `Operation`; its methods `check`, `reads`, `sets` and `columns` are given as functions.
+    """
+
+    def made(function: _Function) -> _Function:
+        arguments = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
+        fields: dict[str, Any] = {}
+        for one in arguments:
+            default = ... if one.default is one.empty else one.default
+            description = get_args(one.annotation)[-1]
+            fields[one.name] = (one.annotation, Field(default, description=description))
+        kind = create_model(op, __base__=_Defined, __doc__=function.__doc__, **fields)
+        attributes = {"op": op, "yields": yields, "group": group, "function": function, **traits}
+        for name, value in attributes.items():
+            setattr(kind, name, staticmethod(value) if inspect.isfunction(value) else value)
+        register(kind)
+        return function
+
+    return made
 
 
 def operations() -> Mapping[str, type[Operation]]:

@@ -7,6 +7,7 @@ operations, missing, unknown or ill-typed arguments, unset variables, queries of
 from __future__ import annotations
 
 import json
+from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -109,7 +110,7 @@ def mistakes(data: Any, variables: Iterable[str] = ()) -> tuple[ProgramError, ..
         $[0]: unknown operation 'Gte'; did you mean 'GET'
         $[1].args.url: '5' is not a URL; write it in full, percent-encoded
     """
-    return _validated(data, variables)[1]
+    return tuple(_validated(data, variables)[1])
 
 
 def run_program(
@@ -138,9 +139,7 @@ def run_program(
         what = f"the variable ${lacking[0]} is not given"
         hint = "give it with --var"
         raise UsageError(what, hint=hint, code="missing-variable", name=lacking[0])
-    scope = VariableScope()
-    for name, value in given.items():
-        scope.set(name, kept(value))
+    scope = VariableScope(ChainMap({name: kept(value) for name, value in given.items()}))
     run = Evaluation(runtime, "$", scope, RunBudget(runtime.limits))
     if ready.block.single:
         return ready.block.nodes[0].value(run)
@@ -185,19 +184,18 @@ class OperationCall:
 
 def _located_stream(value: Value, path: str) -> Value:
     """Give errors that occur while a stream is read the path of the call that yields it."""
+
+    def items(stream: Iterable[Any]) -> Iterator[Any]:
+        try:
+            yield from stream
+        except ReasoningBankError as error:
+            raise located(error, path)  # noqa: B904 - the same error
+
     if isinstance(value, Stream):
-        return Stream(_located_items(value.items, path), value.columns)
+        return Stream(items(value.items), value.columns)
     if isinstance(value, Table) and not isinstance(value.rows, list):
-        return Table(value.vars, _located_items(value.rows, path))
+        return Table(value.vars, items(value.rows))
     return value
-
-
-def _located_items(items: Iterable[Any], path: str) -> Iterator[Any]:
-    try:
-        yield from items
-    except ReasoningBankError as error:
-        located(error, path)
-        raise
 
 
 @dataclass(frozen=True)
@@ -238,27 +236,22 @@ def _is_evaluated(part: Any) -> bool:
     return not isinstance(part, OperationCall | DocumentTemplate)
 
 
-def _validated(data: Any, variables: Iterable[str]) -> tuple[Program, tuple[ProgramError, ...]]:
+def _validated(data: Any, variables: Iterable[str]) -> tuple[Program, list[ProgramError]]:
     names = frozenset(variables)
-    checker = _Checker()
+    found = _Validation()
     block = Block("$", (), True)
     try:
         # Text that cannot be encoded could not be written either, and would fail half-way.
         json.dumps(data, ensure_ascii=False).encode()
+        block = found.block(data, "$", Visible(names))
     except UnicodeEncodeError:
-        checker.reject("half-character", "a string holds half of a character", "$")
+        found.keep(ProgramError("a string holds half of a character", code="half-character"), "$")
     except RecursionError:
-        checker.wrong = [_too_deep("$")]
+        found.wrong = [_too_deep("$")]
     except (TypeError, ValueError) as error:
-        checker.reject("bad-json", f"not JSON: {error}", "$")
-    if not checker.wrong:
-        try:
-            block = checker.block(data, "$", Visible(names))
-        except RecursionError:
-            checker.wrong = [_too_deep("$")]
-    calls = tuple(kind.op for kind in checker.calls)
-    program = Program(block, names, calls, any(kind.writes for kind in checker.calls))
-    return program, tuple(checker.wrong)
+        found.keep(ProgramError(f"not JSON: {error}", code="bad-json"), "$")
+    calls = tuple(kind.op for kind in found.calls)
+    return Program(block, names, calls, any(kind.writes for kind in found.calls)), found.wrong
 
 
 def _too_deep(path: str) -> ProgramError:
@@ -267,122 +260,194 @@ def _too_deep(path: str) -> ProgramError:
     return ProgramError(what, where=path, hint=hint, code="too-deep", limit=MOST_DEPTH)
 
 
+def _unexpected(
+    wanted: Kind, path: str, got: str = "", hint: str = "", **more: Any
+) -> ProgramError:
+    what = f"expected {wanted.expected}{got}"
+    return ProgramError(
+        what, where=path, hint=hint, code="wrong-type", expected=wanted.expected, **more
+    )
+
+
 @dataclass
-class _Checker:
+class _Validation:
+    """Reads the JSON of a program; each mistake is kept, and reading goes on behind it."""
+
     wrong: list[ProgramError] = field(default_factory=list)
     calls: list[type[Operation]] = field(default_factory=list)
 
-    def reject(self, code: str, what: str, path: str, hint: str = "", **fields: Any) -> None:
-        self.wrong.append(ProgramError(what, where=path, hint=hint, code=code, **fields))
+    def keep(self, error: QueryError, path: str) -> None:
+        """Keep a mistake as a `ProgramError`; other parts of the program may have the same."""
+        mistake = ProgramError(error.what)
+        mistake.finding = error.finding
+        located(mistake, path)
+        self.wrong.append(mistake)
 
     def block(self, data: Any, path: str, visible: Visible) -> Block:
         """Read one operation or a list of them; each sees the variables set before it."""
         nodes: list[Node] = []
         single = not isinstance(data, list)
         if data == []:
-            self.reject("not-an-operation", "expected an operation, got an empty list", path)
+            what = "expected an operation, got an empty list"
+            self.keep(ProgramError(what, code="not-an-operation"), path)
         for at, item in enumerate([data] if single else data):
-            node = self.call(item, path if single else json_path(path, at), visible)
-            if node is None:
+            where = path if single else json_path(path, at)
+            try:
+                node = self.call(item, where, visible)
+            except QueryError as error:
+                self.keep(error, where)
                 continue
             nodes.append(node)
-            name = node.kind.sets(item.get("args", {}))
-            if name:
-                visible = visible.with_variable(name)
+            if name := node.kind.sets(item.get("args", {})):
+                visible = replace(visible, variables=visible.variables | {name})
         return Block(path, tuple(nodes), single)
 
-    def call(self, data: Any, path: str, visible: Visible) -> OperationCall | None:
-        """Read a call; None, and one more mistake, if the data is not a call."""
+    def call(self, data: Any, path: str, visible: Visible) -> OperationCall:
+        """Read a call; raise if the data is not one, and keep mistakes in its arguments."""
         if not isinstance(data, Mapping) or "@op" not in data:
             hint = 'write {"@op": "NAME", "args": {…}}'
-            self.reject("not-an-operation", "expected an operation", path, hint)
-            return None
+            raise ProgramError(
+                "expected an operation", where=path, hint=hint, code="not-an-operation"
+            )
         odd = sorted(key for key in data if key not in ("@op", "args"))
         if odd:
             what = f"an operation has no member {odd[0]!r}"
             hint = "put arguments into args"
-            self.reject("unknown-member", what, path, hint, member=odd[0])
+            self.keep(ProgramError(what, hint=hint, code="unknown-member", member=odd[0]), path)
         given = data.get("args", {})
         if not isinstance(data["@op"], str) or not isinstance(given, Mapping):
             what = "@op must be a name and args an object"
-            self.reject("not-an-operation", what, path)
-            return None
+            raise ProgramError(what, where=path, code="not-an-operation")
         try:
             kind = operation(data["@op"])
         except ProgramError as error:
-            self._keep(error, path)
-            return None
+            raise error.at(path) from None
         self.calls.append(kind)
         if visible.depth >= MOST_DEPTH:
-            self.wrong.append(_too_deep(path))
-            return None
-        return self._call_of(kind, given, path, visible)
-
-    def _call_of(
-        self, kind: type[Operation], given: Mapping[str, Any], path: str, visible: Visible
-    ) -> OperationCall:
-        inner = visible.inside(based=kind.base_argument in given)
+            raise _too_deep(path)
         visible.reads.update(kind.reads(given))
-        self._names(kind, given, json_path(path, "args"))
+        self._check_names(kind, given, json_path(path, "args"))
+        args, names = self._arguments(kind, given, path, visible)
+        if all(name in given for name, one in kind.model_fields.items() if one.is_required()):
+            try:
+                kind.check(given, visible)
+            except QueryError as error:
+                self.keep(error, path)
+        return OperationCall(path, kind, args, frozenset(names))
+
+    def _check_names(self, kind: type[Operation], given: Mapping[str, Any], path: str) -> None:
+        known = list(kind.model_fields)
+        hint = f"it takes {one_of(known)}" if known else "it takes no arguments"
+        about: dict[str, Any] = {"where": path, "op": kind.op}
+        for name in given:
+            if name not in known:
+                what = f"{kind.op} has no argument {name!r}"
+                mistake = ProgramError(what, hint=hint, code="unknown-argument", name=name, **about)
+                self.wrong.append(mistake)
+        for name, member in kind.model_fields.items():
+            if member.is_required() and name not in given:
+                what = f"{kind.op} lacks the argument {name} ({kind_of(member).expected})"
+                self.wrong.append(ProgramError(what, code="missing-argument", name=name, **about))
+
+    def _arguments(
+        self, kind: type[Operation], given: Mapping[str, Any], path: str, visible: Visible
+    ) -> tuple[dict[str, Any], set[str]]:
+        """Return the arguments, and the variables that a block of them reads of its rows."""
+        based = visible.based or kind.base_argument in given
+        inner = replace(visible, depth=visible.depth + 1, based=based)
         args: dict[str, Any] = {}
         names: set[str] = set()
         for name, member in kind.model_fields.items():
             if name not in given:
                 continue
-            where = at_path(path, "args", name)
-            wanted = kind_of(member)
-            if wanted.reading == "block":
-                seen = inner
-                if kind.goes_through:
-                    seen = inner.of_items(_columns(given.get(kind.goes_through)))
+            where, wanted = at_path(path, "args", name), kind_of(member)
+            if wanted.reading == "block" and kind.goes_through:
+                seen = inner.of_items(_columns(given.get(kind.goes_through)))
                 args[name] = self.block(given[name], where, seen)
-                names |= seen.reads if kind.goes_through else set()
+                names |= seen.reads
+            elif wanted.reading == "block":
+                args[name] = self.block(given[name], where, inner)
             else:
-                args[name] = self._argument(given[name], wanted, where, inner)
-        if all(name in given for name, m in kind.model_fields.items() if m.is_required()):
-            try:
-                kind.check(given, visible)
-            except QueryError as error:
-                self._keep(error, path)
-        return OperationCall(path, kind, args, frozenset(names))
+                try:
+                    args[name] = self._read(given[name], wanted, where, inner)
+                except ProgramError as error:
+                    self.keep(error, where)
+        return args, names
 
-    def _names(self, kind: type[Operation], given: Mapping[str, Any], path: str) -> None:
-        known = list(kind.model_fields)
-        hint = f"it takes {one_of(known)}" if known else "it takes no arguments"
-        for name in given:
-            if name not in kind.model_fields:
-                what = f"{kind.op} has no argument {name!r}"
-                self.reject("unknown-argument", what, path, hint, op=kind.op, name=name)
-        for name, member in kind.model_fields.items():
-            if member.is_required() and name not in given:
-                what = f"{kind.op} lacks the argument {name} ({kind_of(member).expected})"
-                self.reject("missing-argument", what, path, op=kind.op, name=name)
+    def _read(self, data: Any, wanted: Kind, path: str, visible: Visible, *more: str) -> Any:
+        """Read a value of a kind; a call in its place may also yield one of `more`."""
+        if isinstance(data, Mapping) and "@op" in data:
+            call = self.call(data, path, visible)
+            _check_yield(call.kind, wanted, path, *more)
+            return call
+        if data is None:
+            raise _unexpected(wanted, path, ", got null")
+        if wanted.reading == "graph":
+            if isinstance(data, str | bool | int | float) or is_term_json(data):
+                _fit(from_json(data, path), wanted, path)
+            return self._document(data, path, visible)
+        if wanted.reading == "list":
+            if not isinstance(data, list) or wanted.of is None:
+                raise _unexpected(wanted, path)
+            nested = ["list"] if wanted.of.reading == "graph" else []
+            return [
+                self._read(item, wanted.of, json_path(path, at), visible, *nested)
+                for at, item in enumerate(data)
+            ]
+        if wanted.reading == "constant" and not isinstance(data, str):
+            raise _unexpected(wanted, path, hint="write a string")
+        part = self._value(data, path, visible)
+        if _is_evaluated(part):
+            _fit(part, wanted, path)
+            return part
+        form = "list" if isinstance(part, list) else "row" if isinstance(part, dict) else "graph"
+        if form not in wanted.takes:
+            raise _unexpected(wanted, path, f", got a {form}")
+        return part
 
-    def _argument(self, data: Any, wanted: Kind, path: str, visible: Visible) -> Any:
-        try:
-            if isinstance(data, Mapping) and "@op" in data:
-                call = self.call(data, path, visible)
-                if call is not None:
-                    _check_yield(call.kind, wanted, path)
-                return call
-            return _Reader(self, visible).read(data, wanted, path)
-        except ProgramError as error:
-            self._keep(error, path)
-            return None
+    def _value(self, data: Any, path: str, visible: Visible) -> Any:
+        """Read a value of any form."""
+        if isinstance(data, list):
+            return [self._value(one, json_path(path, at), visible) for at, one in enumerate(data)]
+        if not isinstance(data, Mapping):
+            return from_json(data, path)
+        if "@op" in data:
+            return self.call(data, path, visible)
+        if not _holds_operations(data):
+            plain = is_term_json(data) or is_results_json(data) or is_row_json(data)
+            return from_json(data, path) if plain else self._document(data, path, visible)
+        if is_results_json(data):
+            rows = data["results"]["bindings"]
+            if not isinstance(rows, list):
+                table_from_json(data, path)
+            return self._value(rows, at_path(path, "results", "bindings"), visible)
+        if _is_row(data):
+            return {
+                name: self._value(member, json_path(path, name), visible)
+                for name, member in data.items()
+            }
+        return self._document(data, path, visible)
 
-    def inner(self, data: Any, path: str, visible: Visible) -> OperationCall:
-        """Read an operation inside a value."""
-        before = len(self.wrong)
-        node = self.call(data, path, visible)
-        if node is None:
-            raise self.wrong.pop(before)
-        return node
+    def _document(self, data: Any, path: str, visible: Visible) -> DocumentTemplate:
+        template = self._template(data, path, visible)
+        trial = fill_template(template, path, _sample)
+        base = _PLACEHOLDER if visible.based else None
+        check_jsonld(trial, path, base, PREFIXES)
+        graph_from_jsonld(trial, base=base, path=path)
+        return DocumentTemplate(path, template)
 
-    def _keep(self, error: QueryError, path: str) -> None:
-        kept = ProgramError(error.what, where=error.where, hint=error.hint)
-        kept.finding = error.finding
-        located(kept, path)
-        self.wrong.append(kept)
+    def _template(self, data: Any, path: str, visible: Visible) -> Any:
+        if isinstance(data, list):
+            return [
+                self._template(one, json_path(path, at), visible) for at, one in enumerate(data)
+            ]
+        if not isinstance(data, Mapping):
+            return data
+        if "@op" in data:
+            return self.call(data, path, visible)
+        return {
+            key: self._template(one, json_path(path, key), visible) for key, one in data.items()
+        }
 
 
 def _check_yield(kind: type[Operation], wanted: Kind, path: str, *more: str) -> None:
@@ -393,10 +458,8 @@ def _check_yield(kind: type[Operation], wanted: Kind, path: str, *more: str) -> 
         hint = "fetch it with GET"
     if wanted.reading == "constant":
         hint = "write it as a string"
-    what = f"expected {wanted.expected}, but {kind.op} yields {YIELDED[kind.yields][0]}"
-    raise ProgramError(
-        what, where=path, hint=hint, code="wrong-type", expected=wanted.expected, op=kind.op
-    )
+    got = f", but {kind.op} yields {YIELDED[kind.yields][0]}"
+    raise _unexpected(wanted, path, got, hint, op=kind.op)
 
 
 def _columns(data: Any) -> tuple[str, ...] | None:
@@ -419,93 +482,6 @@ def _columns(data: Any) -> tuple[str, ...] | None:
     if any("@op" in row for row in rows):
         return None
     return tuple(dict.fromkeys([*named, *(name for row in rows for name in row)]))
-
-
-@dataclass(frozen=True)
-class _Reader:
-    """Reads JSON that is not an operation itself, though it may hold some."""
-
-    checker: _Checker
-    visible: Visible
-
-    def read(self, data: Any, wanted: Kind, path: str) -> Any:
-        """Read an argument of a kind."""
-        if data is None:
-            what = f"expected {wanted.expected}, got null"
-            raise ProgramError(what, where=path, code="wrong-type", expected=wanted.expected)
-        if wanted.reading == "graph":
-            if isinstance(data, str | bool | int | float) or is_term_json(data):
-                _fit(from_json(data, path), wanted, path)
-            return self._document(data, path)
-        if wanted.reading == "list":
-            return self._members(data, wanted, path)
-        if wanted.reading == "constant" and not isinstance(data, str):
-            what = f"expected {wanted.expected}"
-            raise ProgramError(what, where=path, hint="write a string", code="wrong-type")
-        part = self.value(data, path)
-        if _is_evaluated(part):
-            _fit(part, wanted, path)
-        else:
-            form = (
-                "list" if isinstance(part, list) else "row" if isinstance(part, dict) else "graph"
-            )
-            if not isinstance(part, OperationCall) and form not in wanted.takes:
-                what = f"expected {wanted.expected}, got a {form}"
-                raise ProgramError(what, where=path, code="wrong-type", expected=wanted.expected)
-        return part
-
-    def value(self, data: Any, path: str) -> Any:
-        """Read a value of any form."""
-        if isinstance(data, list):
-            return [self.value(item, json_path(path, at)) for at, item in enumerate(data)]
-        if not isinstance(data, Mapping):
-            return from_json(data, path)
-        if "@op" in data:
-            return self.checker.inner(data, path, self.visible)
-        if not _holds_operations(data):
-            plain = is_term_json(data) or is_results_json(data) or is_row_json(data)
-            return from_json(data, path) if plain else self._document(data, path)
-        if is_results_json(data):
-            rows = data["results"]["bindings"]
-            if not isinstance(rows, list):
-                table_from_json(data, path)
-            return self.value(rows, at_path(path, "results", "bindings"))
-        if _is_row(data):
-            return {name: self.value(m, json_path(path, name)) for name, m in data.items()}
-        return self._document(data, path)
-
-    def _document(self, data: Any, path: str) -> DocumentTemplate:
-        template = self._template(data, path)
-        trial = fill_template(template, path, _sample)
-        base = _PLACEHOLDER if self.visible.based else None
-        check_jsonld(trial, path, base, PREFIXES)
-        graph_from_jsonld(trial, base=base, path=path)
-        return DocumentTemplate(path, template)
-
-    def _template(self, data: Any, path: str) -> Any:
-        if isinstance(data, list):
-            return [self._template(item, json_path(path, at)) for at, item in enumerate(data)]
-        if not isinstance(data, Mapping):
-            return data
-        if "@op" in data:
-            return self.checker.inner(data, path, self.visible)
-        return {key: self._template(member, json_path(path, key)) for key, member in data.items()}
-
-    def _members(self, data: Any, wanted: Kind, path: str) -> list[Any]:
-        if not isinstance(data, list) or wanted.of is None:
-            what = f"expected {wanted.expected}"
-            raise ProgramError(what, where=path, code="wrong-type", expected=wanted.expected)
-        members: list[Any] = []
-        for at, item in enumerate(data):
-            where = json_path(path, at)
-            if isinstance(item, Mapping) and "@op" in item:
-                node = self.checker.inner(item, where, self.visible)
-                nested = ("list",) if wanted.of.reading == "graph" else ()
-                _check_yield(node.kind, wanted.of, where, *nested)
-                members.append(node)
-            else:
-                members.append(self.read(item, wanted.of, where))
-        return members
 
 
 def _fit(content: Value, wanted: Kind, path: str) -> None:

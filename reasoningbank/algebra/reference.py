@@ -19,7 +19,6 @@ from reasoningbank.algebra.operation import (
     Form,
     Kind,
     Operation,
-    call_json,
     kind_of,
     operation,
     operations,
@@ -124,7 +123,7 @@ def _short(data: Any) -> str:
 
 
 def _call(kind: type[Operation], example: Example) -> dict[str, Any]:
-    return call_json(kind.op, **example.args)
+    return {"@op": kind.op, **({"args": example.args} if example.args else {})}
 
 
 def _ref(name: str) -> dict[str, Any]:

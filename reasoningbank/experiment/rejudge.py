@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
+from reasoningbank.cache import write_bytes_atomically
 from reasoningbank.corpus import find_task
 from reasoningbank.errors import RecordError, SetupError, UsageError
 from reasoningbank.experiment.config import parse_experiment
@@ -20,7 +21,6 @@ from reasoningbank.experiment.manifest import hash_tasks
 from reasoningbank.experiment.plan import Plan, plan_run
 from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
 from reasoningbank.experiment.state import hold_run
-from reasoningbank.experiment.storage import write_bytes_atomically
 from reasoningbank.experiment.trial import judge_record
 from reasoningbank.judge import Agreement, agreement_with, rule_verdict
 from reasoningbank.judge.lm_judge import prompt_hash

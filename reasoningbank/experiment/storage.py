@@ -11,19 +11,19 @@ import gzip
 import io
 import json
 import lzma
-import os
 import re
 import tarfile
-import threading
 import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from reasoningbank.cache import write_bytes_atomically
 from reasoningbank.errors import RecordError
 
 #: Name of the archive within the folder of a run.
 ARCHIVE = "records.tar.xz"
+_ELSEWHERE = "free space or choose another folder with --out"
 _RERUN = "delete the file and run the same command again"
 
 
@@ -31,30 +31,8 @@ def write_atomically(path: Path, data: Any, *, durable: bool = True) -> None:
     """Write JSON so that a reader sees the old file or the new one, never a part."""
     # Models and agents' code write lone surrogates; they must not cost a trial.
     text = json.dumps(data, ensure_ascii=False, indent=1)
-    write_bytes_atomically(path, text.encode("utf-8", "surrogatepass"), durable=durable)
-
-
-def write_bytes_atomically(path: Path, data: bytes, *, durable: bool = True) -> None:
-    """Write a file whole or not at all; see `write_atomically`."""
-    temporary: Path | None = None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # `tempfile` would create a file that colleagues on a shared disk cannot read.
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
-        with temporary.open("wb") as file:
-            file.write(data)
-            if durable:
-                file.flush()
-                os.fsync(file.fileno())
-        temporary.replace(path)
-        temporary = None
-    except OSError as error:
-        reason = error.strerror or str(error)
-        hint = "free space or choose another folder with --out"
-        raise RecordError(f"cannot be written ({reason})", where=str(path), hint=hint) from error
-    finally:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
+    raw = text.encode("utf-8", "surrogatepass")
+    write_bytes_atomically(path, raw, durable=durable, hint=_ELSEWHERE)
 
 
 def read_json(path: Path) -> Any:
@@ -152,7 +130,7 @@ class RunStorage:
                 entry.size = len(content)
                 archive.addfile(entry, io.BytesIO(content))
         path = target / ARCHIVE
-        write_bytes_atomically(path, buffer.getvalue())
+        write_bytes_atomically(path, buffer.getvalue(), hint=_ELSEWHERE)
         return path
 
     def _loose(self, name: str) -> Path | None:

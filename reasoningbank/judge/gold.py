@@ -7,9 +7,9 @@ compared. So each is kept in a file of its own, named by task, query and content
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import logging
-import os
 import re
 import threading
 from collections import defaultdict
@@ -25,8 +25,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pydantic import TypeAdapter
 
+from reasoningbank.cache import write_bytes_atomically
 from reasoningbank.corpus import Task
-from reasoningbank.errors import QueryError, QueryTimeoutError, RecordError
+from reasoningbank.errors import QueryError, QueryTimeoutError
 from reasoningbank.findings import Finding
 from reasoningbank.judge.answer import Answer
 from reasoningbank.judge.compare import Window
@@ -258,15 +259,7 @@ def _save(gold: Gold, path: Path) -> None:
     table = gold.answer.table.replace_schema_metadata(None)
     facts["hash"] = _hash(table, facts, path)
     table = table.replace_schema_metadata({_METADATA: json.dumps(facts)})
-    part = path.with_name(f".gold-{os.getpid()}-{threading.get_ident()}-{path.name}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            pq.write_table(table, part, compression="zstd")
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
-    except OSError as error:
-        raise RecordError(
-            error.strerror or str(error), where=str(path), hint="check space and permissions"
-        ) from error
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer, compression="zstd")
+    hint = "check space and permissions"
+    write_bytes_atomically(path, buffer.getvalue(), durable=False, hint=hint)

@@ -14,7 +14,7 @@ import hashlib
 import json
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -111,7 +111,8 @@ class LMJudge:
         counter = UsageCounter(role="judge")
         status: LMVerdictStatus
         try:
-            reply = read_reply(self._ask(case, counter))
+            said = reply_of(self._lm, JudgeAttempt, DEMONSTRATIONS, inputs_of(case), counter)
+            reply = read_reply(said)
             status = "unparsed" if reply.success is None else "judged"
         except BudgetError as error:
             status, reply = "too_long", JudgeReply(None, 0.0, str(error), ())
@@ -119,22 +120,35 @@ class LMJudge:
             *reply, status, round(time.monotonic() - began, 3), counter.usage, self._prompt
         )
 
-    def _ask(self, case: Case, counter: UsageCounter) -> Mapping[str, Any]:
-        predict = dspy.Predict(JudgeAttempt)
-        predict.demos = list(DEMONSTRATIONS)
-        adapter = dspy.ChatAdapter(use_json_adapter_fallback=False)
-        with dspy.context(lm=self._lm, adapter=adapter, callbacks=[counter]):
-            try:
-                return dict(predict(**inputs_of(case)))
-            except AdapterParseError as error:
-                # A small model leaves fields out; its yes or no may still be there.
-                parts = _FIELD.split(str(error.lm_response))
-                return dict(zip(parts[1::2], parts[2::2], strict=False))
-            except Exception as error:
-                failure = lm_failure(error)
-                if failure is None or failure is error:
-                    raise
-                raise failure from error
+
+def reply_of(
+    lm: dspy.BaseLM,
+    signature: Any,
+    cases: Sequence[dspy.Example],
+    inputs: Mapping[str, str],
+    counter: UsageCounter,
+) -> Mapping[str, Any]:
+    """Ask a model once, after worked cases, and return the fields of its reply.
+
+    Raises:
+        BudgetError: If the inputs do not fit its context.
+        ModelError: If it cannot be reached.
+    """
+    predict = dspy.Predict(signature)
+    predict.demos = list(cases)
+    adapter = dspy.ChatAdapter(use_json_adapter_fallback=False)
+    with dspy.context(lm=lm, adapter=adapter, callbacks=[counter]):
+        try:
+            return dict(predict(**inputs))
+        except AdapterParseError as error:
+            # A small model leaves fields out; the others are still useful.
+            parts = _FIELD.split(str(error.lm_response))
+            return dict(zip(parts[1::2], parts[2::2], strict=False))
+        except Exception as error:
+            failure = lm_failure(error)
+            if failure is None or failure is error:
+                raise
+            raise failure from error
 
 
 class JudgeAttempt(dspy.Signature):  # type: ignore[misc]
@@ -225,9 +239,8 @@ def _confidence(said: str) -> float:
 
 def prompt_hash() -> str:
     """Return a hash of the part that all prompts share, 16 hexadecimal digits."""
-    adapter = dspy.ChatAdapter()
     empty = dict.fromkeys(JudgeAttempt.input_fields, "")
-    messages = adapter.format(JudgeAttempt, list(DEMONSTRATIONS), empty)
+    messages = dspy.ChatAdapter().format(JudgeAttempt, list(DEMONSTRATIONS), empty)
     return hashlib.sha256(repr(messages).encode()).hexdigest()[:16]
 
 

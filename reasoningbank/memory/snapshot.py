@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import hashlib
 import itertools
 import json
-import os
 import re
-import threading
 import zlib
 from collections import Counter
 from collections.abc import Iterable
@@ -17,6 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from reasoningbank.cache import write_bytes_atomically
 from reasoningbank.errors import ReasoningBankError, RecordError, UsageError
 from reasoningbank.memory.item import MemoryItem
 
@@ -82,26 +80,8 @@ class Snapshot:
         raw = self.lines()
         # Without a timestamp, equal snapshots are equal files.
         data = gzip.compress(raw, mtime=0) if path.suffix == ".gz" else raw
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if path.is_file() and path.read_bytes() == data:
-                return path
-            with temporary.open("wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
-        except OSError as error:
-            raise RecordError(
-                f"cannot be written ({error.strerror or error})",
-                where=str(path),
-                hint="free space or choose another folder",
-                code="snapshot-unwritable",
-            ) from error
-        finally:
-            with contextlib.suppress(OSError):
-                temporary.unlink(missing_ok=True)
+        if not path.is_file() or path.read_bytes() != data:
+            write_bytes_atomically(path, data, code="snapshot-unwritable")
         return path
 
     @classmethod

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
@@ -10,13 +9,12 @@ from typing import Any
 from pyoxigraph import BlankNode, Literal, NamedNode
 
 from reasoningbank.findings import Finding
-from reasoningbank.schema.lookups import Lookups, Written, read_literal, variants
+from reasoningbank.schema.lookups import Lookups, is_number, read_literal, variants, write
 from reasoningbank.schema.names import local_name, namespace_of
-from reasoningbank.schema.schema import Schema
 from reasoningbank.sparql import Term, full, iri
 from reasoningbank.sparql.probing import Failure
 from reasoningbank.sparql.probing import as_written as written_text
-from reasoningbank.sparql.terms import RDF_TYPE, absolute
+from reasoningbank.sparql.terms import RDF_TYPE
 from reasoningbank.sparql.tree import TriplePattern
 
 #: Values looked at: as examples, for one that holds a text, and for one with a similar name.
@@ -27,109 +25,91 @@ _SIMILAR = 0.75
 
 @dataclass(frozen=True)
 class Constants:
-    """Explains patterns that match nothing by themselves because of a constant in them."""
+    """Explains a pattern that matches nothing by itself because of a constant in it."""
 
     look: Lookups
-    schema: Schema
-    declared: Mapping[str, str]
+    failure: Failure
+    pattern: TriplePattern
 
-    def explain(self, failure: Failure, pattern: TriplePattern) -> Finding | None:
+    def explain(self) -> Finding | None:
         """Return a finding on the pattern; None if no constant is at fault."""
-        literal = read_literal(pattern.object)
-        if literal is not None:
-            return self._literal(failure, pattern, literal)
-        subject = absolute(pattern.subject, self.declared)
-        if subject is not None:
-            return self._subject(pattern, subject)
-        object_ = absolute(pattern.object, self.declared)
-        return None if object_ is None else self._object(failure, pattern, object_)
+        subject, predicate, object_ = self.pattern
+        text, resource = read_literal(object_), self.look.name(subject)
+        if text is None and resource is not None:
+            return self._subject(resource)
+        fields = {"pattern": str(self.pattern), "predicate": predicate, "value": object_}
+        if text is not None:
+            return self._literal(text, fields)
+        value = self.look.name(object_)
+        return None if value is None else self._object(value, fields)
+
+    @property
+    def _open(self) -> str:
+        return f"{self.pattern.subject} {self.pattern.predicate} ?value ."
+
+    def _values(self, body: str, limit: int = 1) -> list[Term | None]:
+        return self.look.column("value", self.failure.body(body), limit)
 
     # -- a text ---------------------------------------------------------------------------
 
-    def _literal(self, failure: Failure, pattern: TriplePattern, literal: Written) -> Finding:
-        predicate = pattern.predicate
-        fields: dict[str, Any] = {
-            "pattern": str(pattern),
-            "predicate": predicate,
-            "value": pattern.object,
-        }
-        values = self._values(failure, pattern)
-        forms = variants(literal, values)
-        body = f"VALUES ?value {{ {' '.join(forms)} }} {_open(pattern)}"
-        exact = self.look.prober.rows(["value"], failure.body(body))
+    def _literal(self, text: str, fields: dict[str, Any]) -> Finding:
+        subject, predicate, object_ = self.pattern
+        look = self.look
+        values = self._values(self._open, _SAMPLE)
+        forms = variants(text, values)
+        given = f"VALUES ?value {{ {' '.join(forms)} }}"
+        exact = self._values(f"{given} {self._open}")
         if exact:
-            instead = f"{predicate} {self.look.literal(exact[0][0])}"
-            what = f"{predicate} {pattern.object} matches nothing"
-            return _write("value-form", what, instead, fields)
-        what = f"no {predicate} is {pattern.object}"
-        if pattern.subject[:1] not in "?$":
-            what = f"{pattern.subject} has no {predicate} {pattern.object}"
-        resources = _only_iris(values)
+            instead = f"{predicate} {look.literal(exact[0])}"
+            what = f"{predicate} {object_} matches nothing"
+            return write("value-form", what, instead, fields)
+        what = f"no {predicate} is {object_}"
+        if subject[:1] not in "?$":
+            what = f"{subject} has no {predicate} {object_}"
+        resources = bool(values) and all(isinstance(v, NamedNode | BlankNode) for v in values)
         if resources:
-            step = self._step_to(failure, pattern, forms)
-            if step:
-                return _write("missing-step", what, step, fields)
-        named = self._resource(pattern, literal, resources, what, fields)
+            body = f"{given} {subject} {predicate} ?between . ?between ?link ?value ."
+            rows = look.prober.rows(["link", "value"], self.failure.body(body))
+            if rows:
+                link, value = rows[0]
+                step = f"{subject} {predicate}/{look.show(link)} {look.literal(value)}"
+                return write("missing-step", what, written_text(step), fields)
+        named = None if " " in text.strip() else self._resource(text, resources, what, fields)
         if named is not None:
             return named
-        owner = None if literal.number else self.look.owner(forms)
+        owner = None if is_number(text) else look.owner(forms)
+        hint = ""
         if owner is not None:
             fields |= owner.fields()
-            return Finding("unknown-value", what, hint=str(owner), fields=fields)
-        if resources:
-            fields["sample"] = self.look.show(values[0])
-            similar = self._similar(failure, pattern, literal.text)
+            hint = str(owner)
+        elif resources:
+            fields["sample"] = look.show(values[0])
+            similar = self._similar(text)
             fields["replacements"] = [similar] if similar else []
             offer = f"try {similar}" if similar else f"such as {fields['sample']}"
             hint = f"its values are resources, {offer}"
-            return Finding("unknown-value", what, hint=hint, fields=fields)
-        near = self._nearest(failure, pattern, literal.text)
-        if near is not None:
-            fields["replacements"] = [self.look.literal(near)]
-            hint = f"the nearest is {self.look.literal(near)}"
-            return Finding("unknown-value", what, hint=hint, fields=fields)
-        if values:
-            fields["sample"] = self.look.literal(values[0])
+        elif (near := self._nearest(text)) is not None:
+            fields["replacements"] = [look.literal(near)]
+            hint = f"the nearest is {look.literal(near)}"
+        elif values:
+            fields["sample"] = look.literal(values[0])
             hint = f"its values are such as {fields['sample']}"
-            return Finding("unknown-value", what, hint=hint, fields=fields)
-        return Finding("unknown-value", what, fields=fields)
-
-    def _values(self, failure: Failure, pattern: TriplePattern) -> list[Term | None]:
-        rows = self.look.prober.rows(["value"], failure.body(_open(pattern)), _SAMPLE)
-        return [row[0] for row in rows or []]
-
-    def _step_to(self, failure: Failure, pattern: TriplePattern, forms: Sequence[str]) -> str:
-        """Return the pattern with the step from its value, a resource, to the text."""
-        body = (
-            f"VALUES ?value {{ {' '.join(forms)} }} "
-            f"{pattern.subject} {pattern.predicate} ?between . ?between ?link ?value ."
-        )
-        rows = self.look.prober.rows(["link", "value"], failure.body(body))
-        if not rows:
-            return ""
-        link, value = rows[0]
-        path = f"{pattern.predicate}/{self.look.show(link)}"
-        return written_text(f"{pattern.subject} {path} {self.look.literal(value)}")
+        return Finding("unknown-value", what, hint=hint, fields=fields)
 
     def _resource(
-        self,
-        pattern: TriplePattern,
-        literal: Written,
-        resources: bool,
-        what: str,
-        fields: dict[str, Any],
+        self, text: str, resources: bool, what: str, fields: dict[str, Any]
     ) -> Finding | None:
         """Return that a text, such as an accession, is the local name of a resource."""
-        found = None if literal.spaced else self.look.resource(literal.text)
+        found, schema = self.look.resource(text), self.look.schema
         if found is None or not isinstance(found.kind, NamedNode):
             return None
-        predicate = absolute(pattern.predicate, self.declared)
-        term = None if predicate is None else self.schema.properties.get(predicate)
+        predicate = self.look.name(self.pattern.predicate) or ""
+        term = schema.properties.get(predicate)
         place = ""
-        if predicate in self.schema.properties_of(found.kind.value):
-            place = pattern.subject if pattern.subject[:1] in "?$" else ""
+        if predicate in schema.properties_of(found.kind.value):
+            place = self.pattern.subject if self.pattern.subject[:1] in "?$" else ""
         elif resources and (term is None or not term.range or found.kind.value in term.range):
-            place = pattern.object
+            place = self.pattern.object
         if not place:
             return None
         resource, kind = self.look.show(found.value), self.look.show(found.kind)
@@ -138,22 +118,19 @@ class Constants:
         fields = {**fields, "resource": resource, "class": kind, "place": place}
         return Finding("text-for-resource", what, hint=hint, fields=fields)
 
-    def _nearest(self, failure: Failure, pattern: TriplePattern, text: str) -> Term | None:
-        lower = full(Literal(text.lower()))
-        condition = f"FILTER(CONTAINS(LCASE(STR(?value)), {lower}))"
-        body = failure.body(_open(pattern), condition)
-        rows = self.look.prober.rows(["value"], body, _SEARCHED) or []
-        found = [term for (term,) in rows if isinstance(term, Literal)]
+    def _nearest(self, text: str) -> Term | None:
+        condition = f"FILTER(CONTAINS(LCASE(STR(?value)), {full(Literal(text.lower()))}))"
+        values = self._values(f"{self._open} {condition}", _SEARCHED)
+        found = [term for term in values if isinstance(term, Literal)]
         return min(found, key=lambda term: (len(term.value), term.value), default=None)
 
-    def _similar(self, failure: Failure, pattern: TriplePattern, text: str) -> str:
+    def _similar(self, text: str) -> str:
         """Return a value of the pattern whose local name is similar to a text."""
         wanted = text.lower()
         if not any(letter.isalpha() for letter in wanted):
             return ""
-        some = f"{{ SELECT ?value {{ {failure.body(_open(pattern))} }} LIMIT {_NAMED} }}"
-        rows = self.look.prober.rows(["value"], some, 200, distinct=True) or []
-        found = {term.value for (term,) in rows if isinstance(term, NamedNode)}
+        some = f"{{ SELECT ?value {{ {self.failure.body(self._open)} }} LIMIT {_NAMED} }}"
+        values = self.look.column("value", some, 200, distinct=True)
 
         def similarity(name: str) -> float:
             local = local_name(name).lower()
@@ -161,108 +138,69 @@ class Constants:
                 return 1 + len(wanted) / len(local)
             return SequenceMatcher(None, wanted, local).ratio()
 
-        best = max(sorted(found), key=similarity, default="")
+        found = sorted({term.value for term in values if isinstance(term, NamedNode)})
+        best = max(found, key=similarity, default="")
         return self.look.show(best) if best and similarity(best) >= _SIMILAR else ""
 
     # -- a resource -----------------------------------------------------------------------
 
-    def _subject(self, pattern: TriplePattern, subject: str) -> Finding | None:
-        rows = self.look.prober.rows(["p"], f"{iri(subject)} ?p ?o", 200, distinct=True)
+    def _subject(self, resource: str) -> Finding | None:
+        subject, predicate, object_ = self.pattern
+        look = self.look
+        rows = look.prober.rows(["p"], f"{iri(resource)} ?p ?o", 200, distinct=True)
         if rows is None:
             return None
-        has = [row[0] for row in rows if isinstance(row[0], NamedNode)]
+        has = [term for (term,) in rows if isinstance(term, NamedNode)]
         if not has:
-            return self.missing(pattern.subject, subject)
-        predicate = absolute(pattern.predicate, self.declared)
-        fields: dict[str, Any] = {
-            "pattern": str(pattern),
-            "subject": pattern.subject,
-            "predicate": pattern.predicate,
-        }
-        if any(p.value == predicate for p in has):
-            body = f"{iri(subject)} {pattern.predicate} ?value"
-            values = self.look.prober.rows(["value"], body, _SAMPLE) or []
-            shown = [self.look.show(value) for (value,) in values]
-            what = f"{pattern.subject} {pattern.predicate} is {', '.join(shown)}"
-            what = written_text(f"{what}, not {pattern.object}")
+            return look.missing(subject)
+        fields = {"pattern": str(self.pattern), "subject": subject, "predicate": predicate}
+        if any(p.value == look.name(predicate) for p in has):
+            values = look.column("value", f"{iri(resource)} {predicate} ?value", _SAMPLE)
+            shown = [look.show(value) for value in values]
+            what = written_text(f"{subject} {predicate} is {', '.join(shown)}, not {object_}")
             return Finding("other-value", what, fields={**fields, "values": shown})
-        what = written_text(f"{pattern.subject} has no {pattern.predicate}")
-        body = f"{iri(subject)} ?link ?between . ?between {pattern.predicate} {pattern.object} ."
-        links = self.look.prober.rows(["link"], body)
+        what = written_text(f"{subject} has no {predicate}")
+        body = f"{iri(resource)} ?link ?between . ?between {predicate} {object_} ."
+        links = look.column("link", body)
         if links:
-            path = f"{self.look.show(links[0][0])}/{pattern.predicate}"
-            instead = written_text(f"{pattern.subject} {path} {pattern.object}")
-            return _write("missing-step", what, instead, fields)
-        listed = [self.look.show(p) for p in has if p.value != RDF_TYPE]
-        fields["has"] = listed
-        return Finding("no-property", what, hint=f"it has {', '.join(listed)}", fields=fields)
+            instead = written_text(f"{subject} {look.show(links[0])}/{predicate} {object_}")
+            return write("missing-step", what, instead, fields)
+        listed = [look.show(p) for p in has if p.value != RDF_TYPE]
+        hint = f"it has {', '.join(listed)}"
+        return Finding("no-property", what, hint=hint, fields={**fields, "has": listed})
 
-    def _object(self, failure: Failure, pattern: TriplePattern, object_: str) -> Finding:
-        predicate = pattern.predicate
-        what = f"nothing has {predicate} {pattern.object}"
-        fields: dict[str, Any] = {
-            "pattern": str(pattern),
-            "predicate": predicate,
-            "value": pattern.object,
-        }
-        rows = self.look.prober.rows(["x", "p"], f"?x ?p {iri(object_)}")
+    def _object(self, resource: str, fields: dict[str, Any]) -> Finding:
+        predicate, look = self.pattern.predicate, self.look
+        code, what = "unknown-value", f"nothing has {predicate} {self.pattern.object}"
+        rows = look.prober.rows(["x", "p"], f"?x ?p {iri(resource)}")
         if rows:
-            example, property_ = (self.look.show(term) for term in rows[0])
+            example, property_ = map(look.show, rows[0])
             hint = f"it is the {property_} of others, such as {example}"
             fields |= {"property": property_, "sample": example}
             return Finding("other-property", what, hint=hint, fields=fields)
-        there = self.look.prober.ask(f"{iri(object_)} ?p ?o") if rows is not None else None
+        there = look.prober.ask(f"{iri(resource)} ?p ?o") if rows is not None else None
         if there is None:
-            return Finding("unknown-value", what, fields=fields)
-        code = "unknown-value"
-        if there is False:
-            code, what = "unknown-resource", f"{pattern.object} does not exist here"
-            fields["name"] = pattern.object
-        similar = self._cased(failure, pattern, object_)
-        similar = similar or self._similar(failure, pattern, local_name(object_))
+            return Finding(code, what, fields=fields)
+        if not there:
+            code, what = "unknown-resource", f"{self.pattern.object} does not exist here"
+            fields["name"] = self.pattern.object
+        hint = ""
+        similar = self._cased(resource) or self._similar(local_name(resource))
         if similar:
             fields["replacements"] = [similar]
-            return Finding(code, what, hint=f"try {predicate} {similar}", fields=fields)
-        owner = None if there else self.look.namesake(object_)
-        if owner is not None:
-            return Finding(code, what, hint=str(owner), fields={**fields, **owner.fields()})
-        values = self._values(failure, pattern)
-        hint = ""
-        if values:
-            fields["sample"] = self.look.show(values[0])
+            hint = f"try {predicate} {similar}"
+        elif (owner := None if there else look.namesake(resource)) is not None:
+            fields |= owner.fields()
+            hint = str(owner)
+        elif values := self._values(self._open, _SAMPLE):
+            fields["sample"] = look.show(values[0])
             hint = f"values of {predicate} are such as {fields['sample']}"
         return Finding(code, what, hint=hint, fields=fields)
 
-    def _cased(self, failure: Failure, pattern: TriplePattern, object_: str) -> str:
+    def _cased(self, resource: str) -> str:
         """Return the value that differs from a resource only in upper and lower case."""
-        local = local_name(object_)
+        local = local_name(resource)
         cases = {local.upper(), local.lower(), local.capitalize(), local.title()} - {local}
-        if not cases:
-            return ""
-        listed = " ".join(iri(namespace_of(object_) + case) for case in sorted(cases))
-        body = failure.body(f"VALUES ?value {{ {listed} }} {_open(pattern)}")
-        rows = self.look.prober.rows(["value"], body)
-        return self.look.show(rows[0][0]) if rows else ""
-
-    def missing(self, written: str, name: str | None) -> Finding:
-        """Return that a resource does not exist, and what has its local name as a text."""
-        owner = None if name is None else self.look.namesake(name)
-        return Finding(
-            "unknown-resource",
-            f"{written} does not exist here",
-            hint=str(owner or ""),
-            fields={"name": written, **(owner.fields() if owner is not None else {})},
-        )
-
-
-def _write(code: str, what: str, instead: str, fields: dict[str, Any]) -> Finding:
-    fields = {**fields, "instead": instead}
-    return Finding(code, what, hint=f"write {instead}", fields=fields)
-
-
-def _open(pattern: TriplePattern) -> str:
-    return f"{pattern.subject} {pattern.predicate} ?value ."
-
-
-def _only_iris(values: Sequence[Term | None]) -> bool:
-    return bool(values) and all(isinstance(value, NamedNode | BlankNode) for value in values)
+        listed = " ".join(iri(namespace_of(resource) + case) for case in sorted(cases))
+        found = self._values(f"VALUES ?value {{ {listed} }} {self._open}") if cases else []
+        return self.look.show(found[0]) if found else ""

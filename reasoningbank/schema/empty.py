@@ -6,16 +6,16 @@ rows. It sends a bounded number of small queries and never raises for an endpoin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from pyoxigraph import Literal
 from rdflib.plugins.sparql.parserutils import CompValue
 
 from reasoningbank.errors import EndpointError, QueryError, UsageError
 from reasoningbank.findings import Finding
-from reasoningbank.schema.causes import Causes
+from reasoningbank.schema.causes import explain_failure, explain_rest
 from reasoningbank.schema.lint import MOST_FINDINGS, as_lines, in_own_words, lint, unbound_columns
+from reasoningbank.schema.lookups import Lookups
 from reasoningbank.schema.names import (
     local_name,
     namespace_of,
@@ -26,7 +26,7 @@ from reasoningbank.schema.names import (
 )
 from reasoningbank.schema.profile import side_client
 from reasoningbank.schema.schema import Schema
-from reasoningbank.schema.unknown import NameFindings, find_unknown
+from reasoningbank.schema.unknown import find_unknown
 from reasoningbank.sparql import (
     BooleanResult,
     EndpointConfig,
@@ -38,11 +38,13 @@ from reasoningbank.sparql import (
 from reasoningbank.sparql.probing import MOST_PROBES, MOST_SECONDS, Prober, Unit, find_failures
 from reasoningbank.sparql.syntax import MOST_CHARS as LONGEST_QUERY
 from reasoningbank.sparql.terms import RDF_TYPE, absolute
-from reasoningbank.sparql.tokens import Token, tokenize
-from reasoningbank.sparql.tree import QueryTree, TriplePattern, outline, read_query
+from reasoningbank.sparql.tokens import tokenize
+from reasoningbank.sparql.tree import QueryTree, TriplePattern, read_query
 
 #: Seconds one probe may take.
 PROBE_TIMEOUT_S = 3.0
+#: What can follow the object of a triple.
+_ENDS = (".", ";", ",", "}", "]", ")")
 
 
 def probe_run(config: EndpointConfig) -> Callable[[str], Result]:
@@ -105,24 +107,24 @@ def explain_empty(
     except QueryError:
         return findings
     prober = Prober(query, run, most=MOST_PROBES, seconds=MOST_SECONDS)
-    found = find_unknown(prepared, query, schema, prober, namespaces, look_up=True)
-    findings += found.findings
+    look = Lookups(prober, schema, namespaces, query.declared)
+    unknown, found = find_unknown(prepared, query, look, look_up=True)
+    findings += found
     if len(findings) < MOST_FINDINGS:
-        declared = outline(prepared.text).declared
-        causes = Causes(prober, schema, namespaces, declared)
         failures = find_failures(
             query,
             prober,
-            vouched=lambda pattern: _vouched(pattern, schema, declared),
-            hopeless=lambda unit: _hopeless(unit, found, declared),
+            vouched=lambda pattern: _vouched(pattern, look),
+            hopeless=lambda unit: _hopeless(unit, unknown, look),
         )
         if all(failure.alone for failure in failures) and _nothing_outside_graphs(query, prober):
             what = "nothing is in the default graph here"
             hint = "put GRAPH ?g { } around the patterns"
             findings.append(Finding("default-graph-empty", what, hint=hint))
         else:
-            findings += [causes.explain(f) for f in failures[: MOST_FINDINGS - len(findings)]]
-            findings += [] if findings else causes.elsewhere(prepared, query)
+            most = MOST_FINDINGS - len(findings)
+            findings += [explain_failure(look, failure) for failure in failures[:most]]
+            findings = findings or explain_rest(look, prepared, query)
     return in_own_words(findings, prepared)
 
 
@@ -142,14 +144,13 @@ def explain_error(
         for word, name, space in zip(tokens, tokens[1:], tokens[2:], strict=False)
         if word.is_word("PREFIX") and name.kind == "name" and space.kind == "iri"
     }
+    names = [
+        (before, token, after)
+        for before, token, after in zip(tokens, tokens[1:], [*tokens[2:], None], strict=False)
+        if token.kind == "name" and not token.text.endswith(":") and not before.is_word("PREFIX")
+    ]
     if error.code == "unknown-prefix":
-        written = [
-            token.text
-            for before, token in pairwise(tokens)
-            if token.kind == "name"
-            and not token.text.endswith(":")
-            and not before.is_word("PREFIX")
-        ]
+        written = [token.text for _, token, _ in names]
         return _for_prefix(error.fields["prefix"], written, schema, namespaces)
     found = [
         Finding(
@@ -162,20 +163,13 @@ def explain_error(
         if namespaces.get(prefix, space) != space and space not in namespaces.values()
     ]
     if schema.complete:
-        names = _properties_and_classes(tokens)
-        found += _unknown_in_text(names, {**declared, **namespaces}, schema, namespaces)
-    return found
-
-
-def _properties_and_classes(tokens: Sequence[Token]) -> list[str]:
-    """Return the names at the places of properties and classes, as far as tokens show."""
-    found = []
-    for before, token, after in zip(tokens, tokens[1:], [*tokens[2:], None], strict=False):
-        if token.kind != "name" or token.text.endswith(":") or before.is_word("PREFIX"):
-            continue
-        is_object = after is None or after.text in (".", ";", ",", "}", "]", ")")
-        if before.text == "a" or not is_object:
-            found.append(token.text)
+        # At the places of properties and classes, as far as tokens show.
+        written = [
+            token.text
+            for before, token, after in names
+            if before.text == "a" or (after is not None and after.text not in _ENDS)
+        ]
+        found += _unknown_in_text(written, {**declared, **namespaces}, schema, namespaces)
     return found
 
 
@@ -201,19 +195,18 @@ def _unknown_in_text(
 ) -> list[Finding]:
     """Return the names of a text that does not parse which are neither class nor property."""
     homes = {namespace_of(name) for name in (*schema.classes, *schema.properties)}
-    found: dict[str, Finding] = {}
-    for text in written:
+    found = []
+    for text in dict.fromkeys(written):
         name = absolute(text, declared)
         if name is None or namespace_of(name) not in homes or schema.term(name) is not None:
             continue
         near = [shown(t.iri, namespaces) for t in nearest_names(name, schema, most=2)]
-        other = f" (nearest: {', '.join(near)})" if near else ""
         counting = "count" in words(local_name(name))
-        if counting:
-            other = " (count with COUNT)"
+        other = f" (nearest: {', '.join(near)})" if near else ""
+        other = " (count with COUNT)" if counting else other
         fields = {"name": text, "iri": name, "replacements": near, "counting": counting}
-        found[text] = Finding("unknown-name", f"there is no {text}{other}", fields=fields)
-    return list(found.values())
+        found.append(Finding("unknown-name", f"there is no {text}{other}", fields=fields))
+    return found
 
 
 def _nothing_outside_graphs(query: QueryTree, prober: Prober) -> bool:
@@ -224,26 +217,27 @@ def _nothing_outside_graphs(query: QueryTree, prober: Prober) -> bool:
     return prober.ask("?s ?p ?o") is False and prober.ask("GRAPH ?g { ?s ?p ?o }") is True
 
 
-def _vouched(pattern: TriplePattern, schema: Schema, declared: Mapping[str, str]) -> bool:
+def _vouched(pattern: TriplePattern, look: Lookups) -> bool:
     """Return whether the schema knows that a pattern matches."""
-    predicate = absolute(pattern.predicate, declared)
-    variables = pattern.subject[:1] in "?$" and pattern.subject != pattern.object
-    if predicate == RDF_TYPE and variables:
-        kind = absolute(pattern.object, declared)
-        term = None if kind is None else schema.classes.get(kind)
-        return pattern.object[:1] in "?$" or (term is not None and term.in_data)
-    known = None if predicate is None else schema.properties.get(predicate)
-    return variables and pattern.object[:1] in "?$" and known is not None and known.in_data
+    if pattern.subject[:1] not in "?$" or pattern.subject == pattern.object:
+        return False
+    predicate, is_open = look.name(pattern.predicate), pattern.object[:1] in "?$"
+    known = look.schema.properties.get(predicate or "") if is_open else None
+    if predicate == RDF_TYPE:
+        if is_open:
+            return True
+        known = look.schema.classes.get(look.name(pattern.object) or "")
+    return known is not None and known.in_data
 
 
-def _hopeless(unit: Unit, found: NameFindings, declared: Mapping[str, str]) -> bool:
+def _hopeless(unit: Unit, unknown: Collection[str], look: Lookups) -> bool:
     """Return whether a part matches nothing because of an unknown name in it."""
     if unit.pattern is None:
         return False
     if any(token.text in ("|", "*", "?", "!") for token in tokenize(unit.pattern.predicate)):
         return False  # it can match without the name
     terms = [t.text for t in tokenize(str(unit.pattern)) if t.kind in ("iri", "name")]
-    return any(absolute(text, declared) in found.unknown for text in terms)
+    return any(look.name(text) in unknown for text in terms)
 
 
 def explain_query(

@@ -6,11 +6,11 @@ import textwrap
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from types import MappingProxyType
 from typing import Any
 
 from reasoningbank.errors import QueryError
 from reasoningbank.findings import Finding
+from reasoningbank.schema.lookups import Lookups
 from reasoningbank.schema.schema import Schema
 from reasoningbank.schema.statements import read_statements
 from reasoningbank.schema.structure import Structure
@@ -53,17 +53,20 @@ def lint(
     except QueryError:
         return findings
     prober = Prober(tree, run or _refuse, most=1 if run else 0)
-    found = find_unknown(prepared, tree, schema, prober, namespaces, skip=skip)
-    findings += found.findings
+    look = Lookups(prober, schema, namespaces, tree.declared)
+    unknown, found = find_unknown(prepared, tree, look, skip=skip)
+    findings += found
     structure = Structure(query, schema, namespaces)
-    wrong = {*skip, *(name for name in found.unknown if schema.term(name) is None)}
+    wrong = {*skip, *(name for name in unknown if schema.term(name) is None)}
     sound = []
     for one in query.statements:
         if str(one.predicate) in wrong or (str(one.object) in wrong and one.is_type):
             continue
-        misplaced = list(structure.misplaced(one))
-        findings += misplaced
-        sound += [] if misplaced else [one]
+        misplaced = structure.misplaced(one)
+        if misplaced is None:
+            sound.append(one)
+        else:
+            findings.append(misplaced)
     findings += structure.contradictions(sound)
     findings += structure.disconnected()
     return in_own_words(findings, prepared)
@@ -101,32 +104,30 @@ def in_own_words(findings: Iterable[Finding], prepared: PreparedQuery) -> list[F
         for edit in prepared.edits
         if edit.text.startswith("<") and edit.end > edit.start
     }
-    return list(dict.fromkeys(_restored(finding, own) for finding in findings))
 
-
-def _restored(finding: Finding, own: Mapping[str, str]) -> Finding:
     def text(value: Any) -> Any:
         if isinstance(value, str):
             for sent, written in own.items():
                 value = value.replace(sent, written)
         return value
 
-    if not own:
-        return finding
-    fields = MappingProxyType({name: text(value) for name, value in finding.fields.items()})
-    return replace(finding, what=text(finding.what), hint=text(finding.hint), fields=fields)
+    def restored(one: Finding) -> Finding:
+        fields = {name: text(value) for name, value in one.fields.items()}
+        return replace(one, what=text(one.what), hint=text(one.hint), fields=fields)
+
+    return list(dict.fromkeys(map(restored, findings) if own else findings))
 
 
 def as_lines(findings: Sequence[Finding], most: int = MOST_FINDINGS) -> tuple[str, ...]:
     """Return findings as short lines for an agent; short ones on names share a line."""
     lines: list[str] = []
-    open_line = False
+    before = ""
     for finding in findings:
         text = textwrap.shorten(str(finding), MOST_CHARS, placeholder=" …")
-        of_names = finding.code in _OF_NAMES
-        if of_names and open_line and len(lines[-1]) + len(text) + 2 <= MOST_CHARS:
+        of_names = finding.code in _OF_NAMES and before in _OF_NAMES
+        if of_names and len(lines[-1]) + len(text) + 2 <= MOST_CHARS:
             lines[-1] += f"; {text}"
         else:
             lines.append(text)
-        open_line = of_names
+        before = finding.code
     return tuple(lines[:most])

@@ -5,16 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import pyoxigraph
 from pyoxigraph import BlankNode, Literal, NamedNode
 
+from reasoningbank.findings import Finding
 from reasoningbank.schema.names import is_label, local_name
 from reasoningbank.schema.schema import Schema
 from reasoningbank.sparql import Term, compact, full, iri, values
 from reasoningbank.sparql.probing import Prober
-from reasoningbank.sparql.tokens import Token, tokenize
+from reasoningbank.sparql.terms import absolute
+from reasoningbank.sparql.tokens import tokenize
 
 #: Namespaces in which a text may be a resource's local name.
 _MOST_SPACES = 40
@@ -26,6 +29,7 @@ _NUMBERS = ("integer", "int", "decimal", "double", "float")
 _INTEGER = re.compile(r"[+-]?\d+")
 _REAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _SEARCHES = ("CONTAINS", "STRSTARTS", "STRENDS", "REGEX")
+_OPERATORS = ("&&", "||", "!", "!=", "<", ">", "<=", ">=")
 
 
 class Typed(NamedTuple):
@@ -54,17 +58,31 @@ class Owner(NamedTuple):
 
 @dataclass(frozen=True)
 class Lookups:
-    """Bounded look-ups by exact text; each is at most one request."""
+    """What the data say about the terms of one query; each look-up is at most one request."""
 
     prober: Prober
+    schema: Schema
     namespaces: Mapping[str, str]
-    naming: tuple[str, ...] = ()
+    declared: Mapping[str, str]
 
-    @classmethod
-    def of(cls, prober: Prober, schema: Schema, namespaces: Mapping[str, str]) -> Lookups:
-        """Return look-ups that know the schema's label properties."""
-        naming = [p for p, term in schema.properties.items() if term.in_data and is_label(p)]
-        return cls(prober, namespaces, tuple(naming[:_MOST_NAMING]))
+    def name(self, written: str) -> str | None:
+        """Return the IRI that the query means by a text; None for other terms."""
+        return absolute(written, self.declared)
+
+    def column(
+        self, name: str, body: str, limit: int = 1, *, distinct: bool = False
+    ) -> list[Term | None]:
+        """Return a few values of one variable; none if they are unknown."""
+        rows = self.prober.rows([name], body, limit, distinct=distinct)
+        return [term for (term,) in rows or ()]
+
+    def kinds(self, names: Iterable[str]) -> dict[str, Term | None]:
+        """Return a class of each resource that has one."""
+        listed = " ".join(map(iri, names))
+        if not listed:
+            return {}
+        rows = self.prober.rows(["x", "class"], f"VALUES ?x {{ {listed} }} ?x a ?class", 5) or []
+        return {x.value: kind for x, kind in rows if isinstance(x, NamedNode)}
 
     def resource(self, text: str) -> Typed | None:
         """Return the resource with this local name, e.g. for an accession written as a string."""
@@ -76,11 +94,17 @@ class Lookups:
         rows = self.prober.rows(["x", "class"], f"VALUES ?x {{ {listed} }} ?x a ?class")
         return Typed(*rows[0]) if rows else None
 
+    @cached_property
+    def _naming(self) -> list[NamedNode]:
+        known = self.schema.properties.items()
+        found = [NamedNode(name) for name, term in known if term.in_data and is_label(name)]
+        return found[:_MOST_NAMING]
+
     def owner(self, forms: Sequence[str]) -> Owner | None:
         """Return the resource and property that have one of some texts, labels first."""
         body = f"VALUES ?value {{ {' '.join(forms)} }} ?x ?property ?value ."
-        if self.naming:
-            named = f"{values('property', map(NamedNode, self.naming))} {body}"
+        if self._naming:
+            named = f"{values('property', self._naming)} {body}"
             columns = "SELECT ?x ?property ?value"
             body = (
                 f"{{ {columns} {{ {named} }} LIMIT {_OWNERS} }} UNION "
@@ -101,6 +125,17 @@ class Lookups:
         forms = [full(Literal(text)), full(Literal(text, language="en"))]
         return self.owner(forms) if text else None
 
+    def missing(self, written: str) -> Finding:
+        """Return that a resource does not exist, and what has its local name as a text."""
+        name = self.name(written)
+        owner = None if name is None else self.namesake(name)
+        return Finding(
+            "unknown-resource",
+            f"{written} does not exist here",
+            hint=str(owner or ""),
+            fields={"name": written, **(owner.fields() if owner is not None else {})},
+        )
+
     def show(self, term: Term | str | None) -> str:
         """Return a term as an agent reads it."""
         node = NamedNode(term) if isinstance(term, str) else term
@@ -118,86 +153,66 @@ class Lookups:
         return full(term)
 
 
-@dataclass(frozen=True)
-class Written:
-    """The text of a literal in a query, without language and datatype."""
-
-    text: str
-
-    @property
-    def spaced(self) -> bool:
-        """Whether it is several words."""
-        return " " in self.text.strip()
-
-    @property
-    def number(self) -> bool:
-        """Whether it is a number."""
-        return _REAL.fullmatch(self.text) is not None
+def write(code: str, what: str, instead: str, fields: Mapping[str, Any]) -> Finding:
+    """Return a finding that says what to write instead."""
+    return Finding(code, what, hint=f"write {instead}", fields={**fields, "instead": instead})
 
 
-def read_literal(written: str) -> Written | None:
-    r"""Read a literal of a query; None for other terms."""
+def is_number(text: str) -> bool:
+    """Return whether a text is a number."""
+    return _REAL.fullmatch(text) is not None
+
+
+def read_literal(written: str) -> str | None:
+    r"""Return the text of a literal, without language and datatype; None for other terms."""
     tokens = tokenize(written)
-    if not tokens or not (
-        tokens[0].kind in ("string", "number")
-        or tokens[0].text in ("true", "false")
-        or (tokens[0].text in ("+", "-") and len(tokens) > 1)
-    ):
+    if not tokens:
         return None
-    if tokens[0].kind != "string":
-        return Written(written)
-    # The engine's own parser knows all escapes.
-    solutions = pyoxigraph.Store().query(f"SELECT ({tokens[0].text} AS ?x) {{}}")
-    assert isinstance(solutions, pyoxigraph.QuerySolutions), "a SELECT yields solutions"
-    value = next(iter(solutions))["x"]
-    assert isinstance(value, Literal), "a string yields a literal"
-    return Written(value.value)
+    first = tokens[0]
+    if first.kind == "string":
+        # The engine's own parser knows all escapes.
+        solutions = pyoxigraph.Store().query(f"SELECT ({first.text} AS ?x) {{}}")
+        assert isinstance(solutions, pyoxigraph.QuerySolutions), "a SELECT yields solutions"
+        value = next(iter(solutions))["x"]
+        assert isinstance(value, Literal), "a string yields a literal"
+        return value.value
+    signed = first.text in ("+", "-") and len(tokens) > 1
+    return written if signed or first.kind == "number" or first.text in ("true", "false") else None
 
 
-def variants(literal: Written, seen: Iterable[Term | None] = ()) -> list[str]:
+def variants(text: str, seen: Iterable[Term | None] = ()) -> list[str]:
     """Return literals with the same text, upper or lower case, as N-Triples writes them."""
-    text = literal.text
     found = [Literal(text)]
     known = [term for term in seen if isinstance(term, Literal)]
     languages = {term.language: None for term in known if term.language} | {"en": None}
     for case in (text, text.capitalize(), text.lower(), text.upper(), text.title()):
         found += [Literal(case), *(Literal(case, language=tag) for tag in languages)]
     found += [Literal(text, datatype=t.datatype) for t in known if not t.language]
-    if _INTEGER.fullmatch(text):
-        found += [Literal(text, datatype=NamedNode(_XSD + name)) for name in _NUMBERS]
-    elif _REAL.fullmatch(text):
-        found += [Literal(text, datatype=NamedNode(_XSD + name)) for name in _NUMBERS[2:]]
-    return list(dict.fromkeys(full(term) for term in found))
+    if is_number(text):
+        types = _NUMBERS if _INTEGER.fullmatch(text) else _NUMBERS[2:]
+        found += [Literal(text, datatype=NamedNode(_XSD + name)) for name in types]
+    return list(dict.fromkeys(map(full, found)))
 
 
-@dataclass(frozen=True)
-class TextCondition:
-    """A FILTER on one variable."""
+class TextCondition(NamedTuple):
+    """A FILTER on one variable: the text it is compared with, and the function, if any."""
 
     variable: str
     text: str
-    function: str = ""
+    function: str
 
 
 def read_condition(written: str) -> TextCondition | None:
     """Read a FILTER that compares a variable with a text; None for other ones."""
     tokens = [t for t in tokenize(written) if t.text not in ("(", ")")][1:]
-    search = bool(tokens) and tokens[0].is_word(*_SEARCHES)
-    variables = [t for t in tokens if t.kind == "variable"]
-    strings = [t for t in tokens if t.kind == "string"]
-    if len({t.text for t in variables}) != 1 or not strings or _is_complex(tokens):
+    variables = {t.text for t in tokens if t.kind == "variable"}
+    strings = [t.text for t in tokens if t.kind == "string"]
+    if len(variables) != 1 or not strings:
         return None
-    literal = read_literal(strings[0].text)
-    if literal is None or not literal.text:
+    if any(t.text in _OPERATORS or t.is_word("NOT", "EXISTS") for t in tokens):
         return None
-    if not search and not any(t.text == "=" or t.is_word("IN") for t in tokens):
+    function = tokens[0].text.upper() if tokens[0].is_word(*_SEARCHES) else ""
+    text = read_literal(strings[0])
+    if not text or not (function or any(t.text == "=" or t.is_word("IN") for t in tokens)):
         return None
-    return TextCondition(
-        variables[0].text[1:], literal.text, tokens[0].text.upper() if search else ""
-    )
-
-
-def _is_complex(tokens: Sequence[Token]) -> bool:
-    if any(t.text in ("&&", "||", "!", "!=", "<", ">", "<=", ">=") for t in tokens):
-        return True
-    return any(t.is_word("NOT", "EXISTS") for t in tokens)
+    return TextCondition(variables.pop()[1:], text, function)

@@ -9,11 +9,10 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher, get_close_matches
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 from pyoxigraph import NamedNode
 
@@ -21,8 +20,8 @@ from reasoningbank.errors import QueryError
 from reasoningbank.schema.schema import NamedTerm, Schema
 from reasoningbank.sparql import STANDARD_PREFIXES, PreparedQuery, compact
 from reasoningbank.sparql.terms import RDF_TYPE, absolute
-from reasoningbank.sparql.tokens import Token, tokenize
-from reasoningbank.sparql.tree import Clause, Group, QueryTree, TriplePattern, outline
+from reasoningbank.sparql.tokens import tokenize
+from reasoningbank.sparql.tree import Group, QueryTree, TriplePattern, outline
 
 Role = Literal["class", "property", "resource"]
 
@@ -111,22 +110,20 @@ def _alike(one: str, other: str) -> float:
     return 0.7 if len(short) >= 6 and one[:5] == other[:5] else 0.0
 
 
-@dataclass(frozen=True)
 class _Index:
     """The words of all names, and how much each one distinguishes."""
 
-    weights: Mapping[str, float]
-    rarest: float
-
-    @classmethod
-    def of(cls, terms: Iterable[NamedTerm]) -> _Index:
+    def __init__(self, terms: Iterable[NamedTerm]) -> None:
         names = [set(words(local_name(term.iri))) for term in terms]
         counts = Counter(word for name in names for word in name)
-        rarest = math.log(1 + len(names))
-        return cls({w: math.log(1 + len(names) / n) for w, n in counts.items()}, rarest or 1.0)
+        self._weights = {word: math.log(1 + len(names) / n) for word, n in counts.items()}
+        self._rarest = math.log(1 + len(names)) or 1.0
 
-    def weight(self, word: str) -> float:
-        return self.weights.get(word, self.rarest)
+    def _share(self, name: Sequence[str], found: Callable[[str], float]) -> float:
+        """Return how much of a name is found, its words weighted."""
+        weights = [self._weights.get(word, self._rarest) for word in name]
+        parts = (w * found(word) for w, word in zip(weights, name, strict=True))
+        return sum(parts) / sum(weights)
 
     def similarity(self, wanted: tuple[str, ...], term: NamedTerm) -> float:
         name = words(local_name(term.iri))
@@ -136,20 +133,15 @@ class _Index:
         targets = " ".join(local_name(target) for target in term.range if "XMLSchema" not in target)
         label, comment = words(f"{term.label} {targets}"), words(term.comment)
 
-        def found(word: str) -> float:
-            return max(
-                max((_alike(word, other) for other in name), default=0.0),
-                _LABEL * max((_alike(word, other) for other in label), default=0.0),
-                _COMMENT * (word in comment),
-            )
+        def nearest(word: str, others: Iterable[str]) -> float:
+            return max((_alike(word, other) for other in others), default=0.0)
 
-        total = sum(self.weight(word) for word in wanted)
-        recall = sum(self.weight(word) * found(word) for word in wanted) / total
-        mine = sum(self.weight(word) for word in name)
-        precision = (
-            sum(self.weight(w) * max(_alike(w, other) for other in wanted) for w in name) / mine
-        )
-        return 0.75 * recall + 0.25 * precision
+        def found(word: str) -> float:
+            described = max(_LABEL * nearest(word, label), _COMMENT * (word in comment))
+            return max(nearest(word, name), described)
+
+        precision = self._share(name, lambda word: nearest(word, wanted))
+        return 0.75 * self._share(wanted, found) + 0.25 * precision
 
 
 def nearest_names(
@@ -187,36 +179,33 @@ def nearest_names(
         >>> nearest_names(core + "xyz", names, role="property")
         ()
     """
-    kinds: dict[str, Mapping[str, NamedTerm]] = {
-        "class": schema.classes,
-        "property": schema.properties,
-    }
-    every = [(kind, term) for kind, terms in kinds.items() for term in terms.values()]
-    index = _Index.of(term for _, term in every)
+    every = [
+        *(("class", term) for term in schema.classes.values()),
+        *(("property", term) for term in schema.properties.values()),
+    ]
+    index = _Index(term for _, term in every)
     wanted = words(local_name(iri))
     own = {p for name in classes for p in schema.properties_of(name)}
 
     def score(kind: str, term: NamedTerm) -> float:
         similarity = spelling(iri, term.iri) or index.similarity(wanted, term)
-        similarity -= 0.2 if role in kinds and kind != role else 0.0
+        similarity -= 0.2 if role not in ("resource", kind) else 0.0
         similarity -= 0.1 if schema.complete and not term.in_data else 0.0
         similarity += 0.03 if namespace_of(term.iri) == namespace_of(iri) else 0.0
         similarity += 0.2 if term.iri in own else 0.0
         return similarity + 0.005 * math.log1p(term.count or 0)
 
-    chosen = [(k, t) for k, t in every if among is None or t.iri in among]
-    ranked = sorted(((score(k, t), t) for k, t in chosen), key=lambda item: (-item[0], item[1].iri))
+    chosen = [(score(k, t), t) for k, t in every if among is None or t.iri in among]
+    ranked = sorted(chosen, key=lambda item: (-item[0], item[1].iri))
     # A class with the same spelling must not hide the properties that lead to it.
-    fitting = [value for value, t in ranked if role not in kinds or t.iri in kinds[role]]
-    least = max(LEAST_SIMILARITY, (fitting[0] if fitting else 0.0) - WIDEST_GAP)
+    of_role = {"class": schema.classes, "property": schema.properties}.get(role)
+    best = next((value for value, t in ranked if of_role is None or t.iri in of_role), 0.0)
+    least = max(LEAST_SIMILARITY, best - WIDEST_GAP)
     kept = [term for value, term in ranked if value >= least]
-    spelt = [
-        t for t in kept if spelling(iri, t.iri) and (role not in kinds or t.iri in kinds[role])
-    ]
-    if spelt:
-        # A wrong case or namespace is a typo, not another word.
-        kept = spelt
-    return tuple(kept[:most])
+    # A wrong case or namespace is a typo, not another word.
+    fitting = (t for t in kept if of_role is None or t.iri in of_role)
+    spelt = [t for t in fitting if spelling(iri, t.iri)]
+    return tuple((spelt or kept)[:most])
 
 
 def spelling(one: str, other: str) -> float:
@@ -251,18 +240,13 @@ def nearest_prefixes(
         >>> nearest_prefixes("core", known), nearest_prefixes("GO", known)
         (('up',), ('go',))
     """
-    found: list[str] = []
-    if namespace:
-        found += [name for name, space in namespaces.items() if _bare(space) == _bare(namespace)]
+    bare, plain = _bare(namespace), prefix.lower()
     lower = {name.lower(): name for name in namespaces}
-    plain = prefix.lower()
     ends: dict[str, str] = {}
     for name, space in namespaces.items():
         ends.setdefault(local_name(space.rstrip("#/")).lower().rstrip("_"), name)
-    if plain in lower:
-        found.append(lower[plain])
-    if plain in ends:
-        found.append(ends[plain])
+    found = [name for name, space in namespaces.items() if namespace and _bare(space) == bare]
+    found += [names[plain] for names in (lower, ends) if plain in names]
     if len(plain) > 1:
         found += sorted(n for low, n in lower.items() if low.startswith(plain))
         found += sorted((n for low, n in lower.items() if low and plain.startswith(low)), key=len)
@@ -271,7 +255,7 @@ def nearest_prefixes(
     # `uniprot:` is also short for `up:`, its first and last letters.
     if len(plain) > 3:
         found += [n for n in lower.values() if len(n) > 1 and _abbreviates(n.lower(), plain)]
-    return tuple(dict.fromkeys(name for name in found if name))[:most]
+    return tuple(dict.fromkeys(filter(None, found)))[:most]
 
 
 def _abbreviates(short: str, long: str) -> bool:
@@ -300,32 +284,32 @@ def describe_names(query: str, schema: Schema, prefixes: Mapping[str, str]) -> I
     used = dict.fromkeys(name for text in written if (name := absolute(text, declared)))
     lines = []
     for name in used:
-        text = shown(name, prefixes)
-        if namespace_of(name) in common:
-            continue
-        if (term := schema.properties.get(name)) is not None:
-            lines.append(_described(f"{text} (property)", term, prefixes))
-        elif (term := schema.classes.get(name)) is not None:
-            lines.append(_described(f"{text} (class)", term, prefixes))
-        elif namespace_of(name) in homes:
-            lines.append(f"{text}: no class or property of this name is known")
+        space = namespace_of(name)
+        term, kind = schema.properties.get(name), "property"
+        if term is None:
+            term, kind = schema.classes.get(name), "class"
+        if term is not None and space not in common:
+            lines.append(f"{shown(name, prefixes)} ({kind}): {_description(term, prefixes)}")
+        elif space in homes:
+            text = "no class or property of this name is known"
+            lines.append(f"{shown(name, prefixes)}: {text}")
     yield from lines[:_MOST_DESCRIBED]
 
 
-def _described(name: str, term: NamedTerm, prefixes: Mapping[str, str]) -> str:
+def _description(term: NamedTerm, prefixes: Mapping[str, str]) -> str:
     parts = []
     if term.domain or term.range:
-        ends = [
+        start, end = (
             ", ".join(shown(one, prefixes) for one in names[:3]) or "anything"
             for names in (term.domain, term.range)
-        ]
-        parts.append(f"from {ends[0]} to {ends[1]}")
+        )
+        parts.append(f"from {start} to {end}")
     text = " ".join((term.comment or term.label).split())
     if text:
         parts.append(text if len(text) <= _COMMENT_CHARS else f"{text[:_COMMENT_CHARS]}…")
     if term.count is not None:
         parts.append(f"{term.count} in the data")
-    return f"{name}: {'; '.join(parts) or 'known'}"
+    return "; ".join(parts) or "known"
 
 
 def shown(name: str, namespaces: Mapping[str, str]) -> str:
@@ -333,8 +317,7 @@ def shown(name: str, namespaces: Mapping[str, str]) -> str:
     return str(compact(NamedNode(name), namespaces))
 
 
-@dataclass(frozen=True)
-class UsedName:
+class UsedName(NamedTuple):
     """An IRI of a query."""
 
     iri: str
@@ -342,9 +325,13 @@ class UsedName:
     role: Role
     pattern: TriplePattern
 
+    def fields(self) -> dict[str, Any]:
+        """Return what a `Finding` says of it."""
+        subject = self.pattern.subject
+        return {"name": self.written, "iri": self.iri, "role": self.role, "subject": subject}
 
-@dataclass(frozen=True)
-class WrongPrefix:
+
+class WrongPrefix(NamedTuple):
     """A prefix that a query declares differently from the endpoint."""
 
     prefix: str
@@ -354,49 +341,41 @@ class WrongPrefix:
 
 def used_names(query: QueryTree) -> tuple[UsedName, ...]:
     """Return the names in a query's patterns, once per role, in written order."""
-    declared = outline(query.text).declared
     found: dict[tuple[str, Role], UsedName] = {}
     groups = (*((query.where,) if query.where else ()), *query.others)
-    for clause in (clause for group in groups for clause in _own(group)):
-        for pattern in clause.patterns:
-            for token, role in _roles(pattern, declared):
-                iri = absolute(token, declared)
-                if iri is not None:
-                    found.setdefault((iri, role), UsedName(iri, token, role, pattern))
+    for pattern in (pattern for group in groups for pattern in _patterns(group)):
+        for token, role in _roles(pattern, query.declared):
+            iri = absolute(token, query.declared)
+            if iri is not None:
+                found.setdefault((iri, role), UsedName(iri, token, role, pattern))
     return tuple(found.values())
 
 
-def _own(group: Group) -> Iterator[Clause]:
+def _patterns(group: Group) -> Iterator[TriplePattern]:
+    """Yield the patterns of a group, except those of other services."""
     for clause in group.clauses:
-        yield clause
-        if clause.kind != "service":
-            for inner in clause.groups:
-                yield from _own(inner)
+        yield from clause.patterns
+        for inner in clause.groups if clause.kind != "service" else ():
+            yield from _patterns(inner)
 
 
 def _roles(pattern: TriplePattern, declared: Mapping[str, str]) -> Iterator[tuple[str, Role]]:
-    steps = [t for t in tokenize(pattern.predicate) if _is_name(t)]
+    tokens = tokenize(pattern.predicate)
+    steps = [t.text for t in tokens if t.kind in ("iri", "name") or t.text == "a"]
     for step in steps:
-        yield step.text, "property"
-    path = [absolute(step.text, declared) for step in steps]
-    typed = RDF_TYPE in path and set(path) <= {RDF_TYPE, _SUBCLASS}
+        yield step, "property"
+    path = {absolute(step, declared) for step in steps}
+    typed = RDF_TYPE in path and path <= {RDF_TYPE, _SUBCLASS}
     yield pattern.subject, "resource"
     yield pattern.object, "class" if typed and "^" not in pattern.predicate else "resource"
 
 
-def _is_name(token: Token) -> bool:
-    return token.kind in ("iri", "name") or token.text == "a"
-
-
-def wrong_prefixes(
-    prepared: PreparedQuery, namespaces: Mapping[str, str]
-) -> tuple[WrongPrefix, ...]:
+def wrong_prefixes(prepared: PreparedQuery, namespaces: Mapping[str, str]) -> list[WrongPrefix]:
     """Return the prefixes that a query uses for a namespace other than the endpoint's."""
     shape = outline(prepared.original or prepared.text)
     used = {token.text.partition(":")[0] for token in shape.body if token.kind == "name"}
-    known = set(namespaces.values())
-    return tuple(
+    return [
         WrongPrefix(prefix, space, namespaces[prefix])
         for prefix, space in shape.declared.items()
-        if prefix in used and prefix in namespaces and space not in known
-    )
+        if prefix in used and prefix in namespaces and space not in namespaces.values()
+    ]

@@ -13,7 +13,7 @@ from rdflib.term import Identifier, Literal, URIRef, Variable
 from reasoningbank.schema.lookups import read_condition, read_literal
 from reasoningbank.sparql.terms import RDF_TYPE, absolute
 from reasoningbank.sparql.tokens import Token, tokenize
-from reasoningbank.sparql.tree import Clause, Group, QueryTree, TriplePattern, read_query
+from reasoningbank.sparql.tree import Clause, Group, QueryTree, read_query
 
 _AGGREGATES = ("COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT")
 #: A regular expression that is one plain text from end to end.
@@ -140,8 +140,12 @@ class _Walk:
             self._clause(clause, place)
 
     def _clause(self, clause: Clause, place: _Place) -> None:
-        for pattern in clause.patterns:
-            self._pattern(pattern, place)
+        for subject, predicate, object_ in clause.patterns:
+            ends = self._term(subject, place), self._term(object_, place)
+            if predicate[:1] in "?$":
+                self._add(ends[0], place.variable(predicate[1:]), ends[1], place, False)
+            else:
+                self._path(ends[0], tokenize(predicate), ends[1], place, False)
         if clause.kind == "graph":
             place = replace(place, graph=self._term(clause.target, place))
         elif clause.kind == "service":
@@ -164,15 +168,11 @@ class _Walk:
 
     def _subselect(self, clause: Clause, place: _Place) -> _Place:
         tokens = self.tokens(clause)
-        opening = next(at for at, token in enumerate(tokens) if token.text == "{")
-        columns = _columns(tokens[1:opening])
-        star = any(token.text == "*" for token in tokens[1:3])
+        head = tokens[: next(at for at, token in enumerate(tokens) if token.text == "{")]
         inner = replace(place, scope=next(self._numbers))
-        if not star:
-            names = frozenset(columns)
-            seen = names if place.seen is None else names & place.seen
-            inner = replace(inner, seen=seen)
-        head = tokens[:opening]
+        if not any(token.text == "*" for token in tokens[1:3]):
+            names = frozenset(_columns(head[1:]))
+            inner = replace(inner, seen=names if place.seen is None else names & place.seen)
         # GROUP BY follows the group, which ends at the clause's last brace.
         closing = max(at for at, token in enumerate(tokens) if token.text == "}")
         grouped = any(token.is_word("GROUP") for token in tokens[closing:])
@@ -197,15 +197,8 @@ class _Walk:
         name = absolute(written, self.declared)
         if name is not None:
             return URIRef(name)
-        literal = read_literal(written)
-        return Literal(written if literal is None else literal.text)
-
-    def _pattern(self, pattern: TriplePattern, place: _Place) -> None:
-        subject, object_ = self._term(pattern.subject, place), self._term(pattern.object, place)
-        if pattern.predicate[:1] in "?$":
-            self._add(subject, place.variable(pattern.predicate[1:]), object_, place, False)
-        else:
-            self._path(subject, tokenize(pattern.predicate), object_, place, False)
+        text = read_literal(written)
+        return Literal(written if text is None else text)
 
     def _path(
         self,
@@ -250,11 +243,8 @@ class _Walk:
         place: _Place,
         skippable: bool,
     ) -> None:
-        context = place.graph, place.service, place.branch
-        negated, alone = place.negated, place.alone
-        self.statements.append(
-            Statement(subject, predicate, object_, *context, skippable, negated, alone)
-        )
+        context = place.graph, place.service, place.branch, skippable, place.negated, place.alone
+        self.statements.append(Statement(subject, predicate, object_, *context))
 
     # -- expressions ----------------------------------------------------------------------
 
@@ -270,16 +260,15 @@ class _Walk:
         self._relate((t.text[1:] for t in own if t.kind == "variable"), place)
         if clause.kind == "bind" and len(own) > 4 and own[2].kind == "string":
             if own[3].is_word("AS"):
-                self._equal(place.variable(own[4].text[1:]), [own[2].text])
+                self._equal(place.variable(own[4].text[1:]), own[2].text)
             return
         for part in _split(own[1:], "&&", depth=False):
             condition = read_condition(f"FILTER {' '.join(t.text for t in part)}")
-            whole = condition is not None and (
-                not condition.function
-                or (condition.function == "REGEX" and _WHOLE.fullmatch(condition.text))
-            )
-            if condition is not None and whole:
-                self._equal(place.variable(condition.variable), [condition.text])
+            if condition is None:
+                continue
+            name, text, function = condition
+            if not function or (function == "REGEX" and _WHOLE.fullmatch(text)):
+                self._equal(place.variable(name), text)
 
     def values(self, tokens: Sequence[Token], place: _Place) -> None:
         """Read the rows of a VALUES clause."""
@@ -289,25 +278,24 @@ class _Walk:
         cells = [t for t in tokens[opening:] if t.kind not in ("punct", "tag")]
         for at, token in enumerate(cells):
             if token.kind == "string" and names:
-                self._equal(place.variable(names[at % len(names)]), [token.text])
+                self._equal(place.variable(names[at % len(names)]), token.text)
 
     def _relate(self, names: Iterable[str], place: _Place) -> None:
         self.related.append(frozenset(place.variable(name) for name in names))
 
-    def _equal(self, variable: Identifier, texts: Sequence[str]) -> None:
-        self.texts.setdefault(variable, set()).update(texts)
+    def _equal(self, variable: Identifier, text: str) -> None:
+        self.texts.setdefault(variable, set()).add(text)
 
 
 def _columns(tokens: Sequence[Token]) -> Iterator[str]:
     """Yield the columns of a SELECT: what stands alone, and what comes after AS."""
     depth = 0
-    for before, token in itertools.pairwise((None, *tokens)):
-        if token is None:
-            continue
+    named = False
+    for token in tokens:
         depth += (token.text == "(") - (token.text == ")")
-        named = before is not None and before.is_word("AS")
         if token.kind == "variable" and (depth == 0 or named):
             yield token.text[1:]
+        named = token.is_word("AS")
 
 
 def _parentheses(tokens: Sequence[Token]) -> Iterator[list[Token]]:

@@ -11,11 +11,11 @@ from typing import Any
 from rdflib.term import Identifier, Literal, URIRef, Variable
 
 from reasoningbank.findings import Finding
+from reasoningbank.schema.lookups import write
 from reasoningbank.schema.names import nearest_names, shown
-from reasoningbank.schema.schema import Schema
+from reasoningbank.schema.schema import NamedTerm, Schema
 from reasoningbank.schema.statements import Statement, Statements
 from reasoningbank.sparql import STANDARD_PREFIXES
-from reasoningbank.sparql.terms import RDF_TYPE
 
 #: Vocabularies that describe endpoints: they are not in a schema, and statistics omit them.
 DESCRIBING = (STANDARD_PREFIXES["void"], STANDARD_PREFIXES["sd"])
@@ -52,23 +52,19 @@ class Structure:
 
     # -- places: SERVICE and GRAPH ----------------------------------------------------------
 
-    def misplaced(self, one: Statement) -> Iterator[Finding]:
-        """Yield what is wrong with the SERVICE or GRAPH of one statement."""
-        name = str(one.predicate)
-        if not isinstance(one.predicate, URIRef) or name.startswith(DESCRIBING):
-            return
-        role, terms_of = "property", name
-        if name == RDF_TYPE:
-            if not isinstance(one.object, URIRef) or str(one.object).startswith(DESCRIBING):
-                return
-            role, terms_of = "class", str(one.object)
+    def misplaced(self, one: Statement) -> Finding | None:
+        """Return what is wrong with the SERVICE or GRAPH of one statement."""
+        role, term = ("class", one.object) if one.is_type else ("property", one.predicate)
+        name = str(term)
+        if not isinstance(term, URIRef) or name.startswith(DESCRIBING):
+            return None
         schema = self._asked(one)
-        if schema is None or not _in_use(schema, role):
-            return
-        if schema is not self.schema and not _has(schema, role, terms_of):
-            yield self._not_there(role, terms_of, schema, str(one.service))
-        elif role == "property":
-            yield from self._graph(one, name, schema)
+        # Only if it is known which names the data have.
+        if schema is None or not any(known.in_data for known in _terms(schema, role).values()):
+            return None
+        if schema is not self.schema and not _has(schema, role, name):
+            return self._not_there(role, name, schema, str(one.service))
+        return self._graph(one, name, schema) if role == "property" else None
 
     def _asked(self, one: Statement) -> Schema | None:
         """Return the schema of the endpoint that answers a statement; None if unknown."""
@@ -82,51 +78,50 @@ class Structure:
     def _not_there(self, role: str, name: str, schema: Schema, address: str) -> Finding:
         fields: dict[str, Any] = {"name": self.short(name), "iri": name, "role": role}
         fields["service"] = address
-        what = f"{self.short(name)} does not exist inside SERVICE <{address}>"
+        code, what = "wrong-service", f"{self.short(name)} does not exist inside SERVICE"
+        others = (o for o, there in self.schema.services.items() if _has(there, role, name))
         if _has(self.schema, role, name):
             hint = "put its pattern outside SERVICE; variables bound inside can be used there"
-            return Finding("wrong-service", what, hint=hint, fields=fields)
-        for other, elsewhere in self.schema.services.items():
-            if _has(elsewhere, role, name):
-                hint = f"put its pattern inside SERVICE <{other}> {{ … }}"
-                fields["instead"] = other
-                return Finding("wrong-service", what, hint=hint, fields=fields)
-        near = nearest_names(name, schema, role="class" if role == "class" else "property")
-        offered = [self.short(term.iri) for term in near]
-        hint = f"try {', or '.join(offered)}" if offered else "use only names that are known there"
-        fields["replacements"] = offered
-        what = f"there is no {role} {self.short(name)} inside SERVICE <{address}>"
-        return Finding(f"unknown-{role}", what, hint=hint, fields=fields)
+        elif other := next(others, ""):
+            hint = f"put its pattern inside SERVICE <{other}> {{ … }}"
+            fields["instead"] = other
+        else:
+            near = nearest_names(name, schema, role="class" if role == "class" else "property")
+            offered = [self.short(term.iri) for term in near]
+            hint = "use only names that are known there"
+            hint = f"try {', or '.join(offered)}" if offered else hint
+            fields["replacements"] = offered
+            code, what = f"unknown-{role}", f"there is no {role} {self.short(name)} inside SERVICE"
+        return Finding(code, f"{what} <{address}>", hint=hint, fields=fields)
 
-    def _graph(self, one: Statement, name: str, schema: Schema) -> Iterator[Finding]:
-        homes = schema.graphs_of(name)
+    def _graph(self, one: Statement, name: str, schema: Schema) -> Finding | None:
+        homes, short = schema.graphs_of(name), self.short(name)
         if not homes:
-            return
-        fields = {"name": self.short(name), "iri": name, "graph": homes[0]}
+            return None
+        fields = {"name": short, "iri": name, "graph": homes[0]}
         inside = f"GRAPH <{homes[0]}> {{ … }}"
         if isinstance(one.graph, URIRef):
             named = [str(one.graph)]
         elif one.graph is None and one.service is None and self.query.dataset:
             named = list(self.query.dataset)
+        elif one.graph is None and not schema.union:
+            what = f"{short} is only found inside its named graph"
+            hint = f"write {inside} around its pattern"
+            return Finding("missing-graph", what, hint=hint, fields=fields)
         else:
-            if one.graph is None and not schema.union:
-                what = f"{self.short(name)} is only found inside its named graph"
-                hint = f"write {inside} around its pattern"
-                yield Finding("missing-graph", what, hint=hint, fields=fields)
-            return
+            return None
         if any(graph in homes for graph in named):
-            return
+            return None
         fields["named"] = named[0]
-        if not any(graph in schema.graphs for graph in named):
-            close = difflib.get_close_matches(named[0], schema.graphs, n=1, cutoff=0.6)
-            hint = f"did you mean GRAPH <{close[0]}>?" if close else f"use GRAPH <{homes[0]}>"
-            fields["graph"] = close[0] if close else homes[0]
-            yield Finding("unknown-graph", f"there is no graph <{named[0]}>", "", hint, fields)
-            return
-        outside = " or leave GRAPH out" if schema.union else ""
-        what = f"the graph <{named[0]}> has no {self.short(name)}"
-        hint = f"put its pattern inside {inside}{outside}"
-        yield Finding("wrong-graph", what, hint=hint, fields=fields)
+        if any(graph in schema.graphs for graph in named):
+            what = f"the graph <{named[0]}> has no {short}"
+            hint = f"put its pattern inside {inside}{' or leave GRAPH out' if schema.union else ''}"
+            return Finding("wrong-graph", what, hint=hint, fields=fields)
+        close = difflib.get_close_matches(named[0], schema.graphs, n=1, cutoff=0.6)
+        hint = f"did you mean GRAPH <{close[0]}>?" if close else f"use GRAPH <{homes[0]}>"
+        fields["graph"] = close[0] if close else homes[0]
+        what = f"there is no graph <{named[0]}>"
+        return Finding("unknown-graph", what, hint=hint, fields=fields)
 
     # -- classes and directions ---------------------------------------------------------------
 
@@ -134,19 +129,15 @@ class Structure:
         """Yield statements that need another class of a variable than others do."""
         claims = [c for one in statements[:_MOST] if (c := self._claim(one)) is not None]
         while True:
-            against = {
-                number: [other for other in claims if self._contradicts(claims, claim, other)]
-                for number, claim in enumerate(claims)
-            }
-            blamed = max(
-                (number for number, others in against.items() if others),
-                key=lambda n: (
-                    (len(against[n]), self._fits_turned(claims[n], claims), -n)
-                    if not claims[n].statement.is_type
-                    else (0, False, -n)
-                ),
-                default=None,
-            )
+            against = [[o for o in claims if self._contradicts(claims, c, o)] for c in claims]
+
+            def blame(number: int, against: list[list[_Claim]] = against) -> tuple[int, bool, int]:
+                claim = claims[number]
+                if claim.statement.is_type:
+                    return 0, False, -number
+                return len(against[number]), self._fits_turned(claim, claims), -number
+
+            blamed = max((n for n, others in enumerate(against) if others), key=blame, default=None)
             if blamed is None:
                 return
             yield self._contradiction(claims[blamed], claims, against[blamed][0])
@@ -190,8 +181,7 @@ class Structure:
         one = claim.statement
         if isinstance(one.object, Literal) or not claim.subject or one.is_type:
             return False
-        around = replace(one, subject=one.object, object=one.subject)
-        turned = _Claim(around, claim.subject, claim.object)
+        turned = replace(claim, statement=replace(one, subject=one.object, object=one.subject))
         return not any(self._clash(turned, other) for other in claims if other is not claim)
 
     def _contradiction(self, claim: _Claim, claims: Sequence[_Claim], other: _Claim) -> Finding:
@@ -200,21 +190,20 @@ class Structure:
         subject, object_ = self.show(one.subject), self.show(one.object)
         fields = {"property": name, "pattern": f"{subject} {name} {object_}"}
         if self._fits_turned(claim, claims):
-            instead = f"{object_} {name} {subject}"
-            fields["instead"] = instead
-            what, hint = f"{name} leads the other way", f"write {instead}"
-            return Finding("reversed-direction", what, hint=hint, fields=fields)
+            what, instead = f"{name} leads the other way", f"{object_} {name} {subject}"
+            return write("reversed-direction", what, instead, fields)
         because = self.short(str(other.statement.predicate))
         if other.statement.is_type:
             because = f"a {self.show(other.statement.object)}"
         fields["because"] = because
         if self._clash(claim, other) == one.subject:
-            what = f"{subject} cannot have {name}, since it has {because}"
-            hint = f"{name} is a property of {self._named(claim.subject)}: take the step that "
-            return Finding("wrong-subject", what, "", hint + "leads there", fields)
-        what = f"{name} does not lead to {object_}, which has or is of {because}"
-        hint = f"{name} leads to {self._named(claim.object)}"
-        return Finding("wrong-object", what, hint=hint, fields=fields)
+            code, what = "wrong-subject", f"{subject} cannot have {name}, since it has {because}"
+            of = self._named(claim.subject)
+            hint = f"{name} is a property of {of}: take the step that leads there"
+        else:
+            code, what = "wrong-object", f"{name} does not lead to {object_}, which has or is of "
+            what, hint = what + because, f"{name} leads to {self._named(claim.object)}"
+        return Finding(code, what, hint=hint, fields=fields)
 
     def _named(self, classes: frozenset[str]) -> str:
         names = sorted("text" if name == _TEXT else self.short(name) for name in classes)
@@ -230,11 +219,10 @@ class Structure:
             names = [self._variables(part) for part in (one, other)]
             shown = " and ".join(", ".join(part) for part in names)
             bridges = [*self._bridges(one, other), *self._bridges(other, one)][:_SHOWN]
-            hint = f"add {' or '.join(bridges)}" if bridges else "add the pattern that leads there"
             yield Finding(
                 "disconnected",
                 f"nothing joins {shown}, so each is combined with each",
-                hint=hint,
+                hint=f"add {' or '.join(bridges) or 'the pattern that leads there'}",
                 fields={"parts": names, "bridges": bridges},
             )
             return
@@ -275,15 +263,11 @@ class Structure:
         found: dict[Identifier, frozenset[str]] = {}
         for one in part:
             name = str(one.predicate)
-            ends = [
-                (one.subject, self.schema.subjects_of(name)),
-                (one.object, self.schema.objects_of(name)),
-            ]
-            if name == RDF_TYPE and isinstance(one.object, URIRef):
-                ends = [(one.subject, frozenset((str(one.object),)))]
-            for term, classes in ends:
-                if isinstance(term, Variable) and classes:
-                    found[term] = found.get(term, classes) & classes or classes
+            claim = _Claim(one, self.schema.subjects_of(name), self.schema.objects_of(name))
+            if one.is_type and isinstance(one.object, URIRef):
+                claim = _Claim(one, frozenset((str(one.object),)), frozenset())
+            for term, classes in claim.ends():
+                found[term] = found.get(term, classes) & classes or classes
         return found
 
 
@@ -297,22 +281,18 @@ class _Claim:
 
     def ends(self) -> Iterator[tuple[Identifier, frozenset[str]]]:
         """Yield the variables whose classes it implies."""
-        for term, classes in (
-            (self.statement.subject, self.subject),
-            (self.statement.object, self.object),
-        ):
+        one = self.statement
+        for term, classes in ((one.subject, self.subject), (one.object, self.object)):
             if classes and isinstance(term, Variable):
                 yield term, classes
 
 
-def _in_use(schema: Schema, role: str) -> bool:
-    """Return whether it is known which names of a kind the data have."""
-    terms = schema.classes if role == "class" else schema.properties
-    return any(term.in_data for term in terms.values())
+def _terms(schema: Schema, role: str) -> Mapping[str, NamedTerm]:
+    return schema.classes if role == "class" else schema.properties
 
 
 def _has(schema: Schema, role: str, name: str) -> bool:
-    term = (schema.classes if role == "class" else schema.properties).get(name)
+    term = _terms(schema, role).get(name)
     return term is not None and term.in_data
 
 

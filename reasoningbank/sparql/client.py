@@ -9,7 +9,6 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from email.message import Message
-from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from SPARQLWrapper import POST, SPARQLWrapper
@@ -170,9 +169,14 @@ class SPARQLClient:
         headers = {"User-Agent": self.config.user_agent, **self.config.headers, "Accept": accept}
         request = urllib.request.Request(url, headers=headers)
         try:
-            return self._exchange(request, timeout, lambda _: None)
+            return self._exchange(request, timeout)
         except TimedOut:
-            raise self._failed(f"no answer within {timeout:g} s", "timed-out") from None
+            raise EndpointError(
+                f"no answer within {timeout:g} s",
+                where=self.config.address,
+                hint="try again later",
+                code="timed-out",
+            ) from None
 
     def _ask(self, prepared: PreparedQuery, rows: int, timeout: float, began: float) -> Result:
         found: Result
@@ -261,9 +265,16 @@ class SPARQLClient:
                 raise problem
             return sink_for(headers)
 
-        request = _Query(self.config, prepared.text, prepared.form, accept).request()
+        wrapper = SPARQLWrapper(self.config.address, agent=self.config.user_agent)
+        # Not by setQuery: its regular expression for the form stalls on long queries.
+        wrapper.queryString, wrapper.queryType = prepared.text, prepared.form
+        wrapper.setOnlyConneg(True)
+        if len(prepared.text) > MOST_GET_CHARS:
+            wrapper.setMethod(POST)
+        for name, value in {**self.config.headers, "Accept": accept}.items():
+            wrapper.addCustomHttpHeader(name, value)
         try:
-            reply = self._exchange(request, timeout, checked)
+            reply = self._exchange(wrapper._createRequest(), timeout, checked)
         except TimedOut:
             raise timed_out(self.config, f"no answer within {timeout:g} s") from None
         if reply.status == 406 and accept == TSV:
@@ -279,12 +290,15 @@ class SPARQLClient:
         self,
         request: urllib.request.Request,
         timeout: float,
-        sink_for: Callable[[Message], Sink | None],
+        sink_for: Callable[[Message], Sink | None] = lambda _: None,
     ) -> Reply:
         """Send until there is an answer worth reading, or the tries or the time are used up."""
         if self._closed:
             raise UsageError("the client is closed", where=self.config.source, code="closed")
         deadline = time.monotonic() + max(self.config.deadline_s, timeout)
+
+        def failed(what: str, code: str, hint: str = "try again later") -> EndpointError:
+            return EndpointError(what, where=self.config.address, hint=hint, code=code)
 
         def attempt() -> Reply:
             given = timeout
@@ -305,40 +319,17 @@ class SPARQLClient:
                 if given >= _FAIR * timeout:
                     raise
                 what = f"no answer in the {given:.2g} s left after waiting for other requests"
-                raise self._failed(what, "busy") from None
+                raise failed(what, "busy") from None
             except TimeoutError:
-                raise self._failed("too many requests are already waiting", "busy") from None
+                raise failed("too many requests are already waiting", "busy") from None
             except Unreachable as error:
                 hint = "check the address and that the endpoint is up"
-                raise self._failed(f"no connection: {error}", "no-connection", hint) from None
+                raise failed(f"no connection: {error}", "no-connection", hint) from None
 
+        config = self.config
         try:
             return http.retrying(
-                attempt,
-                retries=self.config.retries,
-                until=deadline,
-                backoff_s=self.config.backoff_s,
+                attempt, retries=config.retries, until=deadline, backoff_s=config.backoff_s
             )
         except Dropped as error:
-            raise self._failed(f"the connection was dropped: {error}", "dropped") from None
-
-    def _failed(self, what: str, code: str, hint: str = "try again later") -> EndpointError:
-        return EndpointError(what, where=self.config.address, hint=hint, code=code)
-
-
-class _Query(SPARQLWrapper):  # type: ignore[misc]
-    """The request of a query, as SPARQLWrapper builds it."""
-
-    def __init__(self, config: EndpointConfig, text: str, form: str, accept: str) -> None:
-        super().__init__(config.address, agent=config.user_agent)
-        # Not by setQuery: its regular expression for the form stalls on long queries.
-        self.queryString = text
-        self.queryType = form
-        self.setOnlyConneg(True)
-        if len(text) > MOST_GET_CHARS:
-            self.setMethod(POST)
-        for name, value in {**config.headers, "Accept": accept}.items():
-            self.addCustomHttpHeader(name, value)
-
-    def request(self) -> Any:
-        return self._createRequest()
+            raise failed(f"the connection was dropped: {error}", "dropped") from None

@@ -168,43 +168,47 @@ def _triple(*parts: Term | None) -> Triple:
 class AnswerCache:
     """Results by endpoint, query and bounds; equal content is stored once."""
 
-    def __init__(self, file: Path | DiskCache) -> None:
-        self._disk = file if isinstance(file, DiskCache) else DiskCache(file, required=True)
+    def __init__(self, disk: DiskCache) -> None:
+        self._disk = disk
 
     @staticmethod
     def shared(file: Path) -> AnswerCache:
         """Return the cache of a file, which is opened once per process."""
         return AnswerCache(DiskCache.shared(file, required=True))
 
-    def close(self) -> None:
-        """Close the file."""
-        self._disk.close()
-
     def get(self, key: str, *, max_age_s: float, source: str = "") -> Result | None:
         """Return the result under a key, if it is younger than `max_age_s` seconds."""
-        entry = self._disk.get([key]).get(key)
-        if entry is None:
-            return None
         try:
-            head: dict[str, Any] = json.loads(entry)
+            head: dict[str, Any] = json.loads(self._disk.get([key])[key])
             if head["at"] <= time.time() - max_age_s:
                 return None
-            body = self._disk.get([head["content"]]).get(head["content"])
-            return None if body is None else _read(head, body, source)
+            body = self._disk.get([head["content"]])[head["content"]]
+            if head["form"] == "boolean":
+                return BooleanResult(body == b"1", source=source)
+            kind = GraphResult if head["form"] == "graph" else TableResult
+            table = pa.ipc.open_stream(body).read_all()
+            return kind(table, head["n_rows"], head["truncated"], source=source)
         except (ValueError, KeyError, TypeError, OSError, pa.ArrowException):
             return None
 
     def put(self, key: str, result: Result) -> None:
         """Store a result under a key, unless it is too large for memory."""
-        if not isinstance(result, BooleanResult) and is_on_disk(result.table):
+        head: dict[str, Any] = {"at": time.time(), "form": "boolean"}
+        if isinstance(result, BooleanResult):
+            body = b"1" if result.value else b"0"
+        elif is_on_disk(result.table):
             return
-        head, body = _written(result)
-        content = hashlib.sha256(body).hexdigest()
-        head |= {"content": content, "at": time.time()}
-        entries = {key: json.dumps(head).encode()}
-        if not self._disk.get([content]):
-            entries[content] = body
-        self._disk.put(entries)
+        else:
+            form = "graph" if isinstance(result, GraphResult) else "table"
+            head |= {"form": form, "n_rows": result.n_rows, "truncated": result.truncated}
+            sink = pa.BufferOutputStream()
+            options = pa.ipc.IpcWriteOptions(compression="zstd")
+            with pa.ipc.new_stream(sink, result.table.schema, options=options) as writer:
+                writer.write_table(result.table)
+            body = sink.getvalue().to_pybytes()
+        head["content"] = content = hashlib.sha256(body).hexdigest()
+        known = self._disk.get([content])
+        self._disk.put({key: json.dumps(head).encode(), **({} if known else {content: body})})
 
     @staticmethod
     def key_of(
@@ -218,23 +222,3 @@ class AnswerCache:
         """Return the key of a query as sent, with the bounds of its result."""
         text = json.dumps([address, query, form, rows, max_bytes, sorted((headers or {}).items())])
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _written(result: Result) -> tuple[dict[str, Any], bytes]:
-    if isinstance(result, BooleanResult):
-        return {"form": "boolean"}, b"1" if result.value else b"0"
-    sink = pa.BufferOutputStream()
-    options = pa.ipc.IpcWriteOptions(compression="zstd")
-    with pa.ipc.new_stream(sink, result.table.schema, options=options) as writer:
-        writer.write_table(result.table)
-    form = "graph" if isinstance(result, GraphResult) else "table"
-    head = {"form": form, "n_rows": result.n_rows, "truncated": result.truncated}
-    return head, sink.getvalue().to_pybytes()
-
-
-def _read(head: Mapping[str, Any], body: bytes, source: str) -> Result:
-    if head["form"] == "boolean":
-        return BooleanResult(body == b"1", source=source)
-    table = pa.ipc.open_stream(body).read_all()
-    kind = GraphResult if head["form"] == "graph" else TableResult
-    return kind(table, head["n_rows"], head["truncated"], source=source)

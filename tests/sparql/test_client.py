@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from pyoxigraph import Literal, NamedNode
 
+from reasoningbank.cache import DiskCache
 from reasoningbank.errors import EndpointError, QueryError, UsageError
 from reasoningbank.sparql import (
     BooleanResult,
@@ -312,7 +313,7 @@ def test_a_file_that_is_no_cache_is_refused_and_kept(tmp_path: Path) -> None:
     file.write_text("my notes, not a database, and longer than a header " * 40)
     before = file.read_bytes()
     with pytest.raises(UsageError, match="cannot be opened"):
-        AnswerCache(file)
+        AnswerCache.shared(file)
     assert file.read_bytes() == before
 
 
@@ -322,16 +323,18 @@ def test_a_damaged_cache_is_set_aside_and_begun_anew(
     file = public.cache
     assert file is not None
     file.parent.mkdir()
-    kept = AnswerCache(file)
+    disk = DiskCache(file, required=True)
+    kept = AnswerCache(disk)
     kept.put("k", BooleanResult(True))
-    kept.close()
+    disk.close()
     for damage in (file.read_bytes()[:4_096], b"garbage" * 3_000):
         file.write_bytes(damage)
-        again = AnswerCache(file)
+        disk = DiskCache(file, required=True)
+        again = AnswerCache(disk)
         assert again.get("k", max_age_s=60) is None
         again.put("k", BooleanResult(True))
         assert again.get("k", max_age_s=60) == BooleanResult(True)
-        again.close()
+        disk.close()
         assert file.with_name("answers.sqlite.damaged").read_bytes() == damage
     assert caplog.text.count("renamed to answers.sqlite.damaged and started anew") == 2
 

@@ -189,7 +189,7 @@ def test_a_full_disk_is_told_and_not_taken_for_a_dropped_connection(
 def test_what_is_on_disk_is_not_kept_in_the_cache_of_answers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cache = AnswerCache(tmp_path / "answers.sqlite")
+    cache = AnswerCache.shared(tmp_path / "answers.sqlite")
     body = b"?x\n" + b'"a row"\n' * 500
     small = parsed_tsv(body, max_rows=999)
     small_memory(monkeypatch, tmp_path)
@@ -199,7 +199,6 @@ def test_what_is_on_disk_is_not_kept_in_the_cache_of_answers(
     assert is_on_disk(large.table)
     assert cache.get("small", max_age_s=9) is not None
     assert cache.get("large", max_age_s=9) is None
-    cache.close()
 
 
 def in_own_process(rows: int, max_bytes: int) -> dict[str, Any]:

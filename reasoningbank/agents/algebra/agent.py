@@ -8,17 +8,19 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import dspy
 from pydantic import BaseModel, ConfigDict
 
-from reasoningbank.agents.algebra.stage import Scene, Stage, open_stage
+from reasoningbank.agents.algebra.stage import Stage, open_stage
 from reasoningbank.agents.calling import ask_once, asking, prefix_names
 from reasoningbank.agents.demonstrations import read_json
 from reasoningbank.agents.direct import written_query
-from reasoningbank.agents.protocol import Attempt, AttemptStatus, Episode, conclude
-from reasoningbank.algebra import Program, mistakes, operations, read_program, run_program
+from reasoningbank.agents.protocol import Attempt, Episode, conclude
+from reasoningbank.algebra import Program, mistakes, read_program, run_program
+from reasoningbank.algebra import operations as all_operations
 from reasoningbank.algebra.builtin.endpoints import ASKING
 from reasoningbank.algebra.jsonld import PREFIXES
 from reasoningbank.algebra.queries import as_query, is_empty
@@ -114,11 +116,9 @@ class Writing:
     ) -> None:
         self._episode = episode
         self._instruction = self._said = instruction
-        names = tuple(names) or tuple(operations())
-        self._config: dict[str, Any] = {}
-        if constrained and getattr(episode.lm, "supports_response_schema", False):
-            self._config["response_format"] = _response_format(names)
-        self.is_constrained = bool(self._config)
+        names = tuple(names) or tuple(all_operations())
+        self.is_constrained = constrained and getattr(episode.lm, "supports_response_schema", False)
+        self._config = {"response_format": _response_format(names)} if self.is_constrained else {}
         self._signature = _signature(episode, names)
         self._written: set[str] = set()
         self._shown = [_turn(one.instruction, one.text) for one in shown]
@@ -135,23 +135,23 @@ class Writing:
         if said in self._written:
             self._turns = list(self._shown)
             again = AGAIN.format(instruction=self._instruction, problems="; ".join(lines))
-            return self._asked(again, stuck_temperature(self._episode.lm))
+            warmer = stuck_temperature(self._episode.lm)
+            return self._asked(again, {} if warmer is None else {"temperature": warmer})
         self._written.add(said)
         if draft.text:
             self._turns.append(_turn(self._said, draft.text))
         return self._asked(REPAIR.format(problems="\n".join(f"- {line}" for line in lines)))
 
-    def _asked(self, text: str, temperature: float | None = None) -> ProgramDraft:
+    def _asked(self, text: str, config: Mapping[str, float] = MappingProxyType({})) -> ProgramDraft:
         self._said = text
         self._episode.meter.turn()
-        warmer = {} if temperature is None else {"temperature": temperature}
         with asking(self._episode):
             said = ask_once(
                 self._signature,
                 {"instruction": text},
                 adapter=PlainAdapter(),
                 demos=self._turns,
-                config=self._config | warmer,
+                config={**self._config, **config},
             )
         reply = str(said.get("program", ""))
         source = json_in(reply)
@@ -219,22 +219,21 @@ class AlgebraAgent:
             raise UsageError("max_repairs must be at least 0", where="agent algebra")
         self._constrained = constrained
         self._max_repairs = max_repairs
-        self._names = _known(operations)
+        self._names = tuple(filter(None, (name.strip() for name in operations.split(","))))
+        for name in self._names:
+            if name not in all_operations():
+                what, hint = f"there is no operation {name!r}", "see `reasoningbank algebra ops`"
+                raise UsageError(what, where="agent algebra", hint=hint)
 
     def solve(self, task: Task, episode: Episode) -> Attempt:
         """Answer with the first program that runs and returns something, or the last that ran."""
         best: str | None = None
         problems: tuple[Finding, ...] = ()
-        status: AttemptStatus = "fallback"
+        shown = shown_programs(episode.pack)
+        options: dict[str, Any] = {"constrained": self._constrained, "names": self._names}
         try:
             with open_stage(episode.pack, episode.endpoint) as stage:
-                writing = Writing(
-                    episode,
-                    task.query,
-                    constrained=self._constrained,
-                    names=self._names,
-                    shown=shown_programs(episode.pack),
-                )
+                writing = Writing(episode, task.query, shown=shown, **options)
                 draft = writing.first()
                 repairs = min(self._max_repairs, episode.budget.iterations - 1)
                 for left in range(repairs, -1, -1):
@@ -250,13 +249,12 @@ class AlgebraAgent:
                         answer, problems = _run(episode, stage, draft.program)
                         best = answer or best
                     if not problems:
-                        status = "submitted"
-                        break
+                        return conclude(episode, best, "submitted")
                     if left:
                         draft = writing.repaired(draft, problems)
         except BudgetError as error:
             return conclude(episode, best, "exhausted", [error])
-        return conclude(episode, best, status, problems)
+        return conclude(episode, best, "fallback", problems)
 
 
 def naming_columns(question: str, names: Collection[str]) -> str:
@@ -284,54 +282,50 @@ def composer(episode: Episode) -> Callable[[str, str, frozenset[str]], str]:
     return compose
 
 
-@dataclass
-class _Composing:
-    """Composes a program's queries, and keeps the error that ends the attempt."""
-
-    compose: Callable[[str, str, frozenset[str]], str]
-    ended: BudgetError | ModelError | None = None
-
-    def __call__(self, question: str, endpoint: str, names: frozenset[str]) -> str:
-        if self.ended is not None:
-            raise self.ended
-        try:
-            return self.compose(question, endpoint, names)
-        except (BudgetError, ModelError) as error:
-            self.ended = error
-            raise
-
-
-def _known(text: str) -> tuple[str, ...]:
-    names = tuple(filter(None, (name.strip() for name in text.split(","))))
-    for name in names:
-        if name not in operations():
-            hint = "see `reasoningbank algebra ops`"
-            raise UsageError(f"there is no operation {name!r}", where="agent algebra", hint=hint)
-    return names
-
-
 def _run(episode: Episode, stage: Stage, data: Any) -> tuple[str | None, tuple[Finding, ...]]:
     """Plan a program and run it; return its answer, and what went wrong."""
     program = read_program(data)
-    composing = _Composing(composer(episode))
+    composed = composer(episode)
+    ended: list[BudgetError | ModelError] = []
+
+    def compose(question: str, endpoint: str, names: frozenset[str]) -> str:
+        """Compose a query, and keep the error that ends the attempt."""
+        if not ended:
+            try:
+                return composed(question, endpoint, names)
+            except (BudgetError, ModelError) as error:
+                ended.append(error)
+        raise ended[0]
+
     if program.writes:
-        _plan(episode, stage, program, composing)
+        _plan(episode, stage, program, compose)
 
     def record(event: Mapping[str, Any]) -> None:
         _record(episode, "request", **event)
 
-    with stage.scene(compose=composing, record=record) as scene:
-        answer: str | None = None
-        problem: Finding | None
+    answer, problem = "", None
+    with stage.scene(compose=compose, record=record) as scene:
         try:
-            answer, problem = _answer(program, data, scene, stage.endpoint)
+            # Reading a result is what runs a ForEach.
+            result = kept(run_program(program, scene.runtime))
+            if not program.writes:
+                several = not program.block.single
+                answer = _only_query(data, stage.endpoint) or as_query(result, several=several)
+                if is_empty(result):
+                    what = "the program ran, and its result is empty"
+                    hint = "check the names, and the directions of the properties"
+                    problem = Finding("empty", what, hint=hint)
         except ReasoningBankError as error:
-            if composing.ended is not None:
-                raise composing.ended from None
+            if ended:
+                raise ended[0] from None
+            problem = error.finding
+        if program.writes:
             # What was written before a failure stays, and is judged.
-            answer, problem = (scene.update() if program.writes else None), error.finding
+            answer = scene.update()
+            if not answer and problem is None:
+                problem = Finding("no-change", "the program ran, and no document was changed")
     problems = (problem,) if problem else ()
-    _record(episode, "run", answer=answer, problems=list(map(str, problems)))
+    _record(episode, "run", answer=answer or None, problems=list(map(str, problems)))
     return answer or None, problems
 
 
@@ -348,24 +342,6 @@ def _plan(episode: Episode, stage: Stage, program: Program, compose: Callable[..
             for one in scene.runtime.planned
         ]
     _record(episode, "plan", writes=writes, error=error)
-
-
-def _answer(
-    program: Program, data: Any, scene: Scene, endpoint: EndpointConfig
-) -> tuple[str, Finding | None]:
-    """Run a program; return its answer, and a finding if it did nothing."""
-    # Reading a result is what runs a ForEach.
-    result = kept(run_program(program, scene.runtime))
-    if program.writes:
-        update = scene.update()
-        nothing = Finding("no-change", "the program ran, and no document was changed")
-        return update, None if update else nothing
-    answer = _only_query(data, endpoint) or as_query(result, several=not program.block.single)
-    if is_empty(result):
-        hint = "check the names, and the directions of the properties"
-        what = "the program ran, and its result is empty"
-        return answer, Finding("empty", what, hint=hint)
-    return answer, None
 
 
 def _only_query(data: Any, endpoint: EndpointConfig) -> str | None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any
 
-from pydantic import Field
 from rdflib import XSD
 
 from reasoningbank.algebra.evaluation import Evaluation, in_order
@@ -14,13 +13,11 @@ from reasoningbank.algebra.operation import (
     Block,
     Concurrency,
     Name,
-    Operation,
     Position,
     Rows,
     RowsOrRow,
     Visible,
-    call_json,
-    register,
+    define,
 )
 from reasoningbank.algebra.queries import RowFilter
 from reasoningbank.algebra.terms import ProgramError, one_of
@@ -36,20 +33,6 @@ from reasoningbank.algebra.values import (
 from reasoningbank.errors import QueryError
 
 _SCOPE, _ROWS = "Order and scope", "Tables and lists"
-_AMBIORIX = {"monarchLabel": {"type": "literal", "value": "Ambiorix", "xml:lang": "en"}}
-_CITIES = {
-    "results": {
-        "bindings": [
-            {"city": {"type": "literal", "value": "Aarhus"}},
-            {"city": {"type": "literal", "value": "Odense"}},
-        ]
-    }
-}
-_DBPEDIA_CITIES = call_json(
-    "SELECT",
-    endpoint="https://dbpedia.org/sparql",
-    query="SELECT ?city WHERE { ?city a <http://dbpedia.org/ontology/City> }",
-)
 
 
 def _no_column(name: str, columns: Sequence[str], where: str = "args.name") -> ProgramError:
@@ -58,113 +41,103 @@ def _no_column(name: str, columns: Sequence[str], where: str = "args.name") -> P
     return ProgramError(what, where=where, hint=hint, code="unknown-column", name=name)
 
 
-@register
-class ValueOf(Operation):
+def _value_reads(given: Mapping[str, Any]) -> Sequence[str]:
+    name = given.get("name")
+    if not isinstance(name, str) or name.startswith("$"):
+        return []
+    return [name.removeprefix("?")]
+
+
+def _check_value(given: Mapping[str, Any], visible: Visible) -> None:
+    name = given["name"]
+    if not isinstance(name, str) or not name.strip("$?"):
+        return
+    column = name.removeprefix("?")
+    if name.startswith("$"):
+        if name[1:] not in visible.variables:
+            hint = f"known here: {one_of([f'${one}' for one in sorted(visible.variables)])}"
+            what = f"the variable {name} is not set before it is read"
+            raise ProgramError(what, where="args.name", hint=hint, code="unset-variable")
+    elif not visible.has_item:
+        what = f"there is no row to take {name!r} from outside of ForEach"
+        hint = f"a variable is written ${name}"
+        raise ProgramError(what, where="args.name", hint=hint, code="no-row")
+    elif visible.columns is not None and column not in visible.columns:
+        raise _no_column(column, visible.columns)
+
+
+@define("Value", "any", _SCOPE, reads=_value_reads, check=_check_value)
+def value_of(
+    run: Evaluation,
+    name: Annotated[Name, "$variable, or a variable of the current row"],
+) -> Value:
     """Retrieves a variable, or a value of the current row.
 
     `$name` is the variable that a Variable operation set; `name` is the term that the current row
     of the innermost ForEach binds to ?name, with its type and language.
     """
-
-    op = "Value"
-    yields = "any"
-    group = _SCOPE
-
-    name: Name = Field(description="$variable, or a variable of the current row")
-
-    @classmethod
-    def reads(cls, given: Mapping[str, Any]) -> Sequence[str]:
-        name = given.get("name")
-        if not isinstance(name, str) or name.startswith("$"):
-            return []
-        return [name.removeprefix("?")]
-
-    @classmethod
-    def check(cls, given: Mapping[str, Any], visible: Visible) -> None:
-        name = given["name"]
-        if not isinstance(name, str) or not name.strip("$?"):
-            return
-        if name.startswith("$"):
-            if name[1:] not in visible.variables:
-                hint = f"known here: {one_of([f'${one}' for one in sorted(visible.variables)])}"
-                what = f"the variable {name} is not set before it is read"
-                raise ProgramError(what, where="args.name", hint=hint, code="unset-variable")
-        elif not visible.has_item:
-            what = f"there is no row to take {name!r} from outside of ForEach"
-            hint = f"a variable is written ${name}"
-            raise ProgramError(what, where="args.name", hint=hint, code="no-row")
-        elif visible.columns is not None and name.removeprefix("?") not in visible.columns:
-            raise _no_column(name.removeprefix("?"), visible.columns)
-
-    def run(self, run: Evaluation) -> Value:
-        """Return the value; nothing if the row leaves the variable unbound."""
-        if self.name.startswith("$"):
-            return run.scope.variables()[self.name[1:]]
-        name, item = self.name.removeprefix("?"), run.scope.item
-        if not isinstance(item, Mapping):
-            what = f"the current item is {describe_value(item)}, not a row"
-            raise ProgramError(what, hint="use Current for the item itself", code="no-row")
-        columns = run.scope.columns if run.scope.columns is not None else tuple(item)
-        if name not in item and name not in columns:
-            raise _no_column(name, columns)
-        return item.get(name)
+    if name.startswith("$"):
+        return run.scope.variables[name[1:]]
+    column, item = name.removeprefix("?"), run.scope.item
+    if not isinstance(item, Mapping):
+        what = f"the current item is {describe_value(item)}, not a row"
+        raise ProgramError(what, hint="use Current for the item itself", code="no-row")
+    columns = tuple(item) if run.scope.columns is None else run.scope.columns
+    if column not in item and column not in columns:
+        raise _no_column(column, columns)
+    return item.get(column)
 
 
-@register
-class Variable(Operation):
+def _variable_sets(given: Mapping[str, Any]) -> str | None:
+    name = given.get("name")
+    return name.removeprefix("$") if isinstance(name, str) else None
+
+
+def _check_variable(given: Mapping[str, Any], visible: Visible) -> None:
+    if ("value" in given) == ("select" in given):
+        what = "Variable takes either value or select"
+        raise ProgramError(what, where="args", code="exclusive-arguments")
+
+
+@define("Variable", "nothing", _SCOPE, sets=_variable_sets, check=_check_variable)
+def set_variable(
+    run: Evaluation,
+    name: Annotated[Name, "The variable's name, without $"],
+    value: Annotated[Anything, "Its value"] = None,
+    select: Annotated[Anything, "Its value: another name of `value`"] = None,
+) -> Value:
     """Sets a variable in the current scope, for the operations that follow in the same list.
 
     It is computed once and read with Value and a `$` before its name. It cannot be seen outside of
     the list of operations, or the ForEach row, that it is set in.
     """
-
-    op = "Variable"
-    yields = "nothing"
-    group = _SCOPE
-
-    name: Name = Field(description="The variable's name, without $")
-    value: Anything = Field(default=None, description="Its value")
-    select: Anything = Field(default=None, description="Its value: another name of `value`")
-
-    @classmethod
-    def sets(cls, given: Mapping[str, Any]) -> str | None:
-        name = given.get("name")
-        return name.removeprefix("$") if isinstance(name, str) else None
-
-    @classmethod
-    def check(cls, given: Mapping[str, Any], visible: Visible) -> None:
-        if ("value" in given) == ("select" in given):
-            what = "Variable takes either value or select"
-            raise ProgramError(what, where="args", code="exclusive-arguments")
-
-    def run(self, run: Evaluation) -> Value:
-        value = self.select if "select" in self.model_fields_set else self.value
-        run.scope.set(self.name.removeprefix("$"), value)
-        return None
+    run.scope.variables[name.removeprefix("$")] = select if value is None else value
+    return None
 
 
-@register
-class Current(Operation):
+def _check_current(given: Mapping[str, Any], visible: Visible) -> None:
+    if not visible.has_item:
+        raise ProgramError("there is no current row outside of ForEach", code="no-row")
+
+
+@define("Current", "any", _SCOPE, check=_check_current)
+def current(run: Evaluation) -> Value:
     """Returns the current row (or item) of the innermost ForEach.
 
     Keep it with Variable, to use it inside a nested ForEach.
     """
-
-    op = "Current"
-    yields = "any"
-    group = _SCOPE
-
-    @classmethod
-    def check(cls, given: Mapping[str, Any], visible: Visible) -> None:
-        if not visible.has_item:
-            raise ProgramError("there is no current row outside of ForEach", code="no-row")
-
-    def run(self, run: Evaluation) -> Value:
-        return run.scope.item
+    return run.scope.item
 
 
-@register
-class ForEach(Operation):
+@define("ForEach", "list", _SCOPE, goes_through="select")
+def for_each(
+    run: Evaluation,
+    select: Annotated[Rows, "A SELECT, a table, a list of bindings, or any list"],
+    operation: Annotated[Block, "What is done for each row: an operation or a list"],
+    concurrency: Annotated[
+        Concurrency, "Rows processed at the same time; results keep their order"
+    ] = 1,
+) -> Value:
     """Executes one or more operations for each row of a table, or each item of a list.
 
     A single operation is applied to each row; of a list of operations all are executed in order
@@ -172,113 +145,75 @@ class ForEach(Operation):
     that is the list of their results.
     """
 
-    op = "ForEach"
-    yields = "list"
-    group = _SCOPE
-    goes_through = "select"
+    def result(placed: tuple[int, Value]) -> Value:
+        at, item = placed
+        return run.block(operation, run.scope.of_item(item, select.columns, at))
 
-    select: Rows = Field(description="A SELECT, a table, a list of bindings, or any list")
-    operation: Block = Field(description="What is done for each row: an operation or a list")
-    concurrency: Concurrency = Field(
-        default=1, description="Rows processed at the same time; results keep their order"
-    )
-
-    def run(self, run: Evaluation) -> Value:
-        """Return the results, computed while they are read."""
-
-        def result(placed: tuple[int, Value]) -> Value:
-            at, item = placed
-            return run.block(self.operation, run.scope.of_item(item, self.select.columns, at))
-
-        items = enumerate(run.counted(self.select.items))
-        return Stream(in_order(result, items, self.concurrency))
+    return Stream(in_order(result, enumerate(run.counted(select.items)), concurrency))
 
 
-@register
-class Execute(Operation):
+@define("Execute", "any", _SCOPE)
+def execute(
+    run: Evaluation, operation: Annotated[Block, "An operation, or a list of them"]
+) -> Value:
     """Executes an operation, or a list of them in order, in a scope of its own.
 
     It sees the current row and all variables; variables set inside stay inside.
     """
-
-    op = "Execute"
-    yields = "any"
-    group = _SCOPE
-
-    operation: Block = Field(description="An operation, or a list of them")
-
-    def run(self, run: Evaluation) -> Value:
-        return run.block(self.operation, run.scope.inside())
+    return run.block(operation, run.scope.inside())
 
 
-@register
-class Bindings(Operation):
+@define("Bindings", "list", _ROWS)
+def bindings(run: Evaluation, table: Annotated[Rows, "A table, or the results of writes"]) -> Value:
     """Returns the rows of a table as a list of bindings, which a Variable can keep."""
 
-    op = "Bindings"
-    yields = "list"
-    group = _ROWS
+    def rows() -> Iterator[Value]:
+        for member in table.items:
+            # The results of writes are a table each.
+            yield from member.rows if isinstance(member, Table) else [member]
 
-    table: Rows = Field(description="A table, or the results of writes")
-
-    def run(self, run: Evaluation) -> Value:
-        """Return the rows; the results of writes, which are a table each, are concatenated."""
-        return Stream(run.counted(_rows(self.table.items)), self.table.columns)
+    return Stream(run.counted(rows()), table.columns)
 
 
-def _rows(members: Iterable[Value]) -> Iterator[Value]:
-    for member in members:
-        if isinstance(member, Table):
-            yield from member.rows
-        else:
-            yield member
+def _check_filter(given: Mapping[str, Any], visible: Visible) -> None:
+    expression = given["expression"]
+    if isinstance(expression, int) and not isinstance(expression, bool):
+        _check_position(expression)
+    elif isinstance(expression, str) and not expression.lstrip("?$").isidentifier():
+        _condition(expression)
 
 
-@register
-class Filter(Operation):
+@define("Filter", "any", _ROWS, check=_check_filter)
+def filter_rows(
+    run: Evaluation,
+    input: Annotated[RowsOrRow, "A table, a list, or a row"],
+    expression: Annotated[Position, "A position, a condition, or of a row a name"],
+) -> Value:
     """Selects from a table, a list or a row.
 
     A whole number takes the item at that position, counted from 1. A condition, written as in
     SPARQL's FILTER, takes the rows for which it holds (`?population > 100000`). Of a row, a name
     takes the term of that variable.
     """
-
-    op = "Filter"
-    yields = "any"
-    group = _ROWS
-
-    input: RowsOrRow = Field(description="A table, a list, or a row")
-    expression: Position = Field(description="A position, a condition, or of a row a name")
-
-    @classmethod
-    def check(cls, given: Mapping[str, Any], visible: Visible) -> None:
-        expression = given["expression"]
-        if isinstance(expression, int) and not isinstance(expression, bool):
-            _check_position(expression)
-        elif isinstance(expression, str) and not expression.lstrip("?$").isidentifier():
-            _condition(expression)
-
-    def run(self, run: Evaluation) -> Value:
-        """Return an item, the rows, or a term."""
-        text = str(self.expression)
-        number = self.expression.datatype == XSD.integer
-        if isinstance(self.input, Mapping) and not number:
-            name = text.lstrip("?$")
-            if name not in self.input:
-                raise _no_column(name, list(self.input), "args.expression")
-            value: Value = self.input[name]
-            return value
-        items = as_stream(self.input)
-        if number:
-            return _item_at(run, items, int(text))
-        if items.columns is None:
-            items = _in_memory(items)
-        condition = _condition(text)
-        columns = items.columns or ()
-        odd = [name for name in condition.names if columns and name not in columns]
-        if odd:
-            raise _no_column(odd[0], columns, "args.expression")
-        return Table(columns, _holding(run, items, condition))
+    text = str(expression)
+    if expression.datatype == XSD.integer:
+        return _item_at(run, as_stream(input), int(text))
+    if isinstance(input, Mapping):
+        name = text.lstrip("?$")
+        if name not in input:
+            raise _no_column(name, list(input), "args.expression")
+        value: Value = input[name]
+        return value
+    items = as_stream(input)
+    if items.columns is None:
+        items = _in_memory(items)
+    condition = _condition(text)
+    columns = items.columns or ()
+    odd = [name for name in condition.names if columns and name not in columns]
+    if odd:
+        raise _no_column(odd[0], columns, "args.expression")
+    rows: Iterator[Row] = run.counted(items.items)  # type: ignore[assignment]
+    return Table(columns, (row for row in rows if condition.holds(row)))
 
 
 def _in_memory(items: Stream) -> Stream:
@@ -290,12 +225,6 @@ def _in_memory(items: Stream) -> Stream:
         what = "a condition needs rows"
         raise ProgramError(what, where="args.input", hint=hint, code="wrong-type") from None
     return Stream(table.rows, table.vars)
-
-
-def _holding(run: Evaluation, items: Stream, condition: RowFilter) -> Iterator[Row]:
-    for row in run.counted(items.items):
-        if condition.holds(row):  # type: ignore[arg-type]
-            yield row  # type: ignore[misc]
 
 
 def _item_at(run: Evaluation, items: Stream, position: int) -> Value:

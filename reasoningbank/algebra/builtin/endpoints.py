@@ -9,188 +9,142 @@ that all hold at once.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated, Any
 
-from pydantic import Field
 from rdflib import OWL, RDF, RDFS, Graph, Literal, URIRef
 
 from reasoningbank.algebra.evaluation import Evaluation
 from reasoningbank.algebra.operation import (
     Name,
     Names,
-    Operation,
     Query,
     RowOrTerm,
     TableLike,
     Text,
     Url,
     Visible,
-    register,
+    define,
 )
 from reasoningbank.algebra.queries import check_query, query_outline, substitute, with_values
 from reasoningbank.algebra.terms import ProgramError, located, one_of, scalar
 from reasoningbank.algebra.values import Row, Value
 from reasoningbank.errors import QueryError
 
-_DBPEDIA = "https://dbpedia.org/sparql"
 _ASKING, _VALUES, _ONTOLOGIES = (
     "Querying endpoints",
     "Putting values into queries",
     "Ontologies from data",
 )
+Endpoint = Annotated[Url, "The address of the SPARQL endpoint"]
+Asked = Annotated[Query, "The query"]
 
 
-@register
-class SPARQLString(Operation):
+@define("SPARQLString", "text", _ASKING)
+def sparql_string(run: Evaluation, question: Annotated[Text, "What the query is to find"]) -> Value:
     """Turns a question in natural language into a SPARQL query that answers it.
 
     The result is a SELECT query (a table of resources and values) or a DESCRIBE query (the
     descriptions of resources), with all variables named, never `*`. The variables that the
     program reads of its rows are among them.
     """
-
-    op = "SPARQLString"
-    yields = "text"
-    group = _ASKING
-
-    question: Text = Field(description="What the query is to find")
-
-    def run(self, run: Evaluation) -> Value:
-        """Return the query.
-
-        Raises:
-            UsageError: If the run has no model.
-            QueryError: If the model did not write such a query.
-        """
-        text = run.runtime.compose(str(self.question), run.endpoint, run.names)
-        shape = check_query(text)
-        describes_all = shape.form == "DESCRIBE" and [t.text for t in shape.body[1:2]] == ["*"]
-        if shape.star or describes_all:
-            hint = "name its variables in the question"
-            raise QueryError("the written query selects *", hint=hint, code="star")
-        lacking = sorted(run.names - set(shape.projected))
-        if shape.form == "SELECT" and lacking:
-            hint = f"it has {one_of([f'?{name}' for name in shape.projected])}"
-            what = f"the written query does not project ?{lacking[0]}"
-            raise QueryError(what, hint=hint, code="columns-missing", columns=lacking)
-        return Literal(text)
+    text = run.runtime.compose(str(question), run.endpoint, run.names)
+    shape = check_query(text)
+    describes_all = shape.form == "DESCRIBE" and [t.text for t in shape.body[1:2]] == ["*"]
+    if shape.star or describes_all:
+        hint = "name its variables in the question"
+        raise QueryError("the written query selects *", hint=hint, code="star")
+    lacking = sorted(run.names - set(shape.projected))
+    if shape.form == "SELECT" and lacking:
+        hint = f"it has {one_of([f'?{name}' for name in shape.projected])}"
+        what = f"the written query does not project ?{lacking[0]}"
+        raise QueryError(what, hint=hint, code="columns-missing", columns=lacking)
+    return Literal(text)
 
 
-class _Asking(Operation):
-    group = _ASKING
-    form: ClassVar[str]
-
-    endpoint: Url = Field(description="The address of the SPARQL endpoint")
-    query: Query = Field(description="The query")
-
-    @classmethod
-    def check(cls, given: Mapping[str, Any], visible: Visible) -> None:
-        if isinstance(given.get("query"), str):
-            cls._check(given["query"])
-
-    @classmethod
-    def _check(cls, query: str) -> None:
+def _checked(query: Any, form: str) -> None:
+    if isinstance(query, str):
         try:
-            check_query(query, cls.form)
+            check_query(query, form)
         except QueryError as error:
             raise located(error, "args.query") from None
 
 
-@register
-class SELECT(_Asking):
+def _checking(form: str) -> Callable[[Mapping[str, Any], Visible], None]:
+    return lambda given, visible: _checked(given.get("query"), form)
+
+
+def _selected(given: Mapping[str, Any]) -> tuple[str, ...] | None:
+    query = given.get("query")
+    if not isinstance(query, str):
+        return None
+    shape = query_outline(query, "SELECT")
+    return None if shape.star else shape.projected
+
+
+@define("SELECT", "table", _ASKING, check=_checking("SELECT"), columns=_selected)
+def select(run: Evaluation, endpoint: Endpoint, query: Asked) -> Value:
     """Asks a SPARQL endpoint a SELECT query and returns its rows as a table."""
-
-    op = form = "SELECT"
-    yields = "table"
-
-    @classmethod
-    def columns(cls, given: Mapping[str, Any]) -> tuple[str, ...] | None:
-        query = given.get("query")
-        if not isinstance(query, str):
-            return None
-        shape = query_outline(query, "SELECT")
-        return None if shape.star else shape.projected
-
-    def run(self, run: Evaluation) -> Value:
-        """Return the rows, as a stream."""
-        self._check(self.query)
-        return run.runtime.select(self.endpoint, self.query)
+    _checked(query, "SELECT")
+    return run.runtime.select(endpoint, query)
 
 
-@register
-class ASK(_Asking):
+@define("ASK", "term", _ASKING, check=_checking("ASK"))
+def ask(run: Evaluation, endpoint: Endpoint, query: Asked) -> Value:
     """Asks a SPARQL endpoint an ASK query and returns true or false."""
-
-    op = form = "ASK"
-    yields = "term"
-
-    def run(self, run: Evaluation) -> Value:
-        self._check(self.query)
-        return scalar(run.runtime.ask(self.endpoint, self.query))
+    _checked(query, "ASK")
+    return scalar(run.runtime.ask(endpoint, query))
 
 
-class _Graphs(_Asking):
-    yields = "graph"
-
-    def run(self, run: Evaluation) -> Value:
-        self._check(self.query)
-        return run.runtime.graph(self.endpoint, self.query)
-
-
-@register
-class DESCRIBE(_Graphs):
+@define("DESCRIBE", "graph", _ASKING, check=_checking("DESCRIBE"))
+def describe(run: Evaluation, endpoint: Endpoint, query: Asked) -> Value:
     """Asks a SPARQL endpoint a DESCRIBE query and returns the graph."""
+    _checked(query, "DESCRIBE")
+    return run.runtime.graph(endpoint, query)
 
-    op = form = "DESCRIBE"
 
-
-@register
-class CONSTRUCT(_Graphs):
+@define("CONSTRUCT", "graph", _ASKING, check=_checking("CONSTRUCT"))
+def construct(run: Evaluation, endpoint: Endpoint, query: Asked) -> Value:
     """Asks a SPARQL endpoint a CONSTRUCT query and returns the graph."""
-
-    op = form = "CONSTRUCT"
+    _checked(query, "CONSTRUCT")
+    return run.runtime.graph(endpoint, query)
 
 
 #: Names of the operations that ask an endpoint a query.
-ASKING = tuple(kind.op for kind in (SELECT, ASK, DESCRIBE, CONSTRUCT))
+ASKING = ("SELECT", "ASK", "DESCRIBE", "CONSTRUCT")
 
 
-@register
-class Substitute(Operation):
+def _check_substitute(given: Mapping[str, Any], visible: Visible) -> None:
+    if "var" not in given and isinstance(given["binding"], str | bool | int | float):
+        raise _lacks_var("args")
+
+
+@define("Substitute", "text", _VALUES, check=_check_substitute)
+def substituted(
+    run: Evaluation,
+    *,
+    query: Annotated[Query, "A SPARQL query (or update)"],
+    var: Annotated[Name, "The variable, without ?"] = "",
+    binding: Annotated[RowOrTerm, "The value: a term, or a row"],
+) -> Value:
     """Replaces a variable of a SPARQL query with a value.
 
     Every ?var of the query becomes the binding, written as SPARQL with all escapes; what only looks
     like the variable, in strings, comments or longer names, stays. With a whole row as binding,
     `var` may be left out: each variable of the row that the query has is replaced.
     """
-
-    op = "Substitute"
-    yields = "text"
-    group = _VALUES
-
-    query: Query = Field(description="A SPARQL query (or update)")
-    var: Name = Field(default="", description="The variable, without ?")
-    binding: RowOrTerm = Field(description="The value: a term, or a row")
-
-    @classmethod
-    def check(cls, given: Mapping[str, Any], visible: Visible) -> None:
-        if "var" not in given and isinstance(given["binding"], str | bool | int | float):
-            raise _lacks_var("args")
-
-    def run(self, run: Evaluation) -> Value:
-        name = self.var.lstrip("?$")
-        if not isinstance(self.binding, Mapping):
-            if not name:
-                raise _lacks_var()
-            return Literal(substitute(self.query, {name: self.binding}))
-        if not name:
-            return Literal(substitute(self.query, self.binding))
-        if name not in self.binding:
-            hint = f"the row has {one_of(list(self.binding))}"
-            what = f"?{name} is missing in the binding"
-            raise ProgramError(what, hint=hint, code="unknown-column", name=name)
-        return Literal(substitute(self.query, {name: self.binding[name]}))
+    name = var.lstrip("?$")
+    if not name:
+        if not isinstance(binding, Mapping):
+            raise _lacks_var()
+        return Literal(substitute(query, binding))
+    if not isinstance(binding, Mapping):
+        return Literal(substitute(query, {name: binding}))
+    if name not in binding:
+        hint = f"the row has {one_of(list(binding))}"
+        what = f"?{name} is missing in the binding"
+        raise ProgramError(what, hint=hint, code="unknown-column", name=name)
+    return Literal(substitute(query, {name: binding[name]}))
 
 
 def _lacks_var(where: str = "") -> ProgramError:
@@ -198,33 +152,26 @@ def _lacks_var(where: str = "") -> ProgramError:
     return ProgramError(what, where=where, hint="name the variable", code="missing-argument")
 
 
-@register
-class Values(Operation):
+@define("Values", "text", _VALUES)
+def joined_with_values(
+    run: Evaluation,
+    query: Annotated[Query, "A SPARQL query without VALUES at its end"],
+    data: Annotated[TableLike, "A table, or a list of bindings"],
+    vars: Annotated[Names, "Columns to take; all by default"] = (),
+) -> Value:
     """Joins a SPARQL query with the rows of a table, by a VALUES block behind it.
 
     It is Substitute for many rows at once: one request instead of one a row. The columns are
     variables of the query.
     """
-
-    op = "Values"
-    yields = "text"
-    group = _VALUES
-
-    query: Query = Field(description="A SPARQL query without VALUES at its end")
-    data: TableLike = Field(description="A table, or a list of bindings")
-    vars: Names = Field(default_factory=list, description="Columns to take; all by default")
-
-    def run(self, run: Evaluation) -> Value:
-        names = [name.lstrip("?$") for name in self.vars] or list(self.data.vars)
-        odd = [name for name in names if name not in self.data.vars]
-        if odd:
-            hint = f"it has {one_of(self.data.vars)}"
-            what = f"the table has no {odd[0]!r}"
-            raise ProgramError(
-                what, where="args.vars", hint=hint, code="unknown-column", name=odd[0]
-            )
-        rows = run.counted(self.data.rows)
-        return Literal(with_values(self.query, names, rows))  # type: ignore[arg-type]
+    names = [name.lstrip("?$") for name in vars] or list(data.vars)
+    odd = [name for name in names if name not in data.vars]
+    if odd:
+        where, hint = "args.vars", f"it has {one_of(data.vars)}"
+        what = f"the table has no {odd[0]!r}"
+        raise ProgramError(what, where=where, hint=hint, code="unknown-column", name=odd[0])
+    rows = run.counted(data.rows)
+    return Literal(with_values(query, names, rows))  # type: ignore[arg-type]
 
 
 _HEAD = """\
@@ -274,99 +221,72 @@ _INCLUDES = {
 }
 
 
-class _Extracting(Operation):
-    yields = "graph"
-    group = _ONTOLOGIES
-
-    endpoint: Url = Field(description="The address of the SPARQL endpoint")
-
-    def rows(self, run: Evaluation, query: str) -> Iterator[Row]:
-        for row in run.counted(run.runtime.select(self.endpoint, _HEAD + query).rows):
-            if isinstance(row, Mapping):
-                yield row
-
-    def described(self, run: Evaluation, query: str, kind: URIRef, broader: URIRef) -> Graph:
-        """Return the declarations of classes or properties."""
-        parts = {
-            "label": RDFS.label,
-            "comment": RDFS.comment,
-            "super": broader,
-            "domain": RDFS.domain,
-            "range": RDFS.range,
-        }
-        graph = Graph()
-        for row in self.rows(run, query):
-            thing = row["thing"]
-            if not isinstance(thing, URIRef) or str(thing).startswith(_OWN):
-                continue
-            graph.add((thing, RDF.type, kind))
-            for name, predicate in parts.items():
-                if name in row:
-                    graph.add((thing, predicate, row[name]))
-        return graph
+def _rows(run: Evaluation, endpoint: str, query: str) -> Iterator[Row]:
+    return run.counted(run.runtime.select(endpoint, _HEAD + query).rows)  # type: ignore[return-value]
 
 
-@register
-class ExtractClasses(_Extracting):
+def _described(run: Evaluation, endpoint: str, query: str, kind: URIRef, broader: URIRef) -> Graph:
+    """Return the declarations of classes or properties."""
+    parts = {
+        "label": RDFS.label,
+        "comment": RDFS.comment,
+        "super": broader,
+        "domain": RDFS.domain,
+        "range": RDFS.range,
+    }
+    graph = Graph()
+    for row in _rows(run, endpoint, query):
+        thing = row["thing"]
+        if not isinstance(thing, URIRef) or str(thing).startswith(_OWN):
+            continue
+        graph.add((thing, RDF.type, kind))
+        for name, predicate in parts.items():
+            if name in row:
+                graph.add((thing, predicate, row[name]))
+    return graph
+
+
+@define("ExtractClasses", "graph", _ONTOLOGIES)
+def extract_classes(run: Evaluation, endpoint: Endpoint) -> Value:
     """Extracts the classes of a dataset as an OWL ontology: declared ones, and those in use."""
-
-    op = "ExtractClasses"
-
-    def run(self, run: Evaluation) -> Value:
-        return self.described(run, _CLASSES, OWL.Class, RDFS.subClassOf)
+    return _described(run, endpoint, _CLASSES, OWL.Class, RDFS.subClassOf)
 
 
-class _Properties(_Extracting):
-    kind: ClassVar[str]
-    other: ClassVar[str]
-    condition: ClassVar[str]
-    ranges: ClassVar[str]
-
-    def run(self, run: Evaluation) -> Value:
-        query = _PROPERTIES % (self.kind, self.condition, self.other)
-        graph = self.described(run, query, OWL[self.kind], RDFS.subPropertyOf)
-        self._from_use(run, graph, RDFS.domain, _DOMAINS % self.condition)
-        self._from_use(run, graph, RDFS.range, self.ranges)
-        return graph
-
-    def _from_use(self, run: Evaluation, graph: Graph, predicate: URIRef, query: str) -> None:
-        """Add the domains or ranges found in use where none is declared."""
-        found: defaultdict[URIRef, set[URIRef]] = defaultdict(set)
-        for row in self.rows(run, query):
-            thing, other = row["thing"], row.get("domain", row.get("range"))
-            if isinstance(thing, URIRef) and isinstance(other, URIRef) and str(OWL) not in other:
-                found[thing].add(other)
-        for named in set(graph.subjects()):
-            if (named, predicate, None) in graph or not isinstance(named, URIRef):
-                continue
-            others = found.get(named, set())
-            for other in others:
-                graph.add((named, predicate if len(others) == 1 else _INCLUDES[predicate], other))
-
-
-@register
-class ExtractObjectProperties(_Properties):
+@define("ExtractObjectProperties", "graph", _ONTOLOGIES)
+def extract_object_properties(run: Evaluation, endpoint: Endpoint) -> Value:
     """Extracts the object properties of a dataset as an OWL ontology, with domains and ranges.
 
     Domains and ranges that are not declared are found from use.
     """
-
-    op = "ExtractObjectProperties"
-    kind = "ObjectProperty"
-    other = "DatatypeProperty"
-    condition = "!isLiteral(?value)"
-    ranges = _CLASS_RANGES
+    kinds = ("ObjectProperty", "DatatypeProperty")
+    return _properties(run, endpoint, kinds, "!isLiteral(?value)", _CLASS_RANGES)
 
 
-@register
-class ExtractDatatypeProperties(_Properties):
+@define("ExtractDatatypeProperties", "graph", _ONTOLOGIES)
+def extract_datatype_properties(run: Evaluation, endpoint: Endpoint) -> Value:
     """Extracts the datatype properties of a dataset as an OWL ontology, with their datatypes.
 
     Domains and datatypes that are not declared are found from use.
     """
+    kinds = ("DatatypeProperty", "ObjectProperty")
+    return _properties(run, endpoint, kinds, "isLiteral(?value)", _DATATYPES)
 
-    op = "ExtractDatatypeProperties"
-    kind = "DatatypeProperty"
-    other = "ObjectProperty"
-    condition = "isLiteral(?value)"
-    ranges = _DATATYPES
+
+def _properties(
+    run: Evaluation, endpoint: str, kinds: tuple[str, str], condition: str, ranges: str
+) -> Graph:
+    """Return the properties of the first kind, with domains and ranges as declared or used."""
+    kind, other = kinds
+    query = _PROPERTIES % (kind, condition, other)
+    graph = _described(run, endpoint, query, OWL[kind], RDFS.subPropertyOf)
+    for predicate, used in ((RDFS.domain, _DOMAINS % condition), (RDFS.range, ranges)):
+        found: defaultdict[URIRef, set[URIRef]] = defaultdict(set)
+        for row in _rows(run, endpoint, used):
+            thing, what = row["thing"], row.get("domain", row.get("range"))
+            if isinstance(thing, URIRef) and isinstance(what, URIRef) and str(OWL) not in what:
+                found[thing].add(what)
+        for named, others in found.items():
+            if (named, None, None) in graph and (named, predicate, None) not in graph:
+                for what in others:
+                    graph.add((named, _INCLUDES[predicate] if len(others) > 1 else predicate, what))
+    return graph

@@ -10,22 +10,15 @@ import functools
 import re
 import warnings
 from collections.abc import Callable
+from typing import Annotated
 from urllib.parse import quote
 
 import pyoxigraph
 import regex  # type: ignore[import-untyped]
-from pydantic import Field
 from rdflib import Literal, URIRef
 
 from reasoningbank.algebra.evaluation import Evaluation
-from reasoningbank.algebra.operation import (
-    Operation,
-    PlainText,
-    Text,
-    Texts,
-    Uri,
-    register,
-)
+from reasoningbank.algebra.operation import PlainText, Text, Texts, Uri, define
 from reasoningbank.algebra.terms import ProgramError, literal
 from reasoningbank.algebra.values import Value
 
@@ -37,49 +30,32 @@ _BLANKS = re.compile(r"[\t\n\r ]+")
 _FORBIDDEN = frozenset('<>"{}|^`\\')
 #: A percent sign that encodes nothing.
 _STRAY = re.compile("%(?![0-9A-Fa-f]{2})")
-_COPENHAGEN = {"cityName": {"type": "literal", "value": "Copenhagen"}}
 
 
-class _OnStrings(Operation):
-    yields = "text"
-    group = "Strings"
+_STRINGS, _URIS = "Strings", "Making URIs"
 
 
-class _OnURIs(Operation):
-    yields = "uri"
-    group = "Making URIs"
-
-
-@register
-class Str(_OnStrings):
+@define("Str", "text", _STRINGS)
+def string_of(run: Evaluation, input: Annotated[Text, "A term, a binding or a string"]) -> Value:
     """Gets the string value of an RDF term, without its language or datatype."""
-
-    op = "Str"
-
-    input: Text = Field(description="A term, a binding or a string")
-
-    def run(self, run: Evaluation) -> Value:
-        return Literal(str(self.input))
+    return Literal(str(input))
 
 
-@register
-class Replace(_OnStrings):
+@define("Replace", "text", _STRINGS)
+def replace(
+    run: Evaluation,
+    input: Annotated[Text, "The string"],
+    pattern: Annotated[PlainText, "A regular expression of XPath"],
+    replacement: Annotated[PlainText, "The text that replaces each match"],
+    flags: Annotated[PlainText, "Of s, m, i, x, q"] = "",
+) -> Value:
     """Replaces every match of a regular expression in a string, as SPARQL's REPLACE() does.
 
     `$1` in the replacement is the first group; write `\\\\$` and `\\\\\\\\` for a dollar sign and a
     backslash. The string keeps its language.
     """
-
-    op = "Replace"
-
-    input: Text = Field(description="The string")
-    pattern: PlainText = Field(description="A regular expression of XPath")
-    replacement: PlainText = Field(description="The text that replaces each match")
-    flags: PlainText = Field(default="", description="Of s, m, i, x, q")
-
-    def run(self, run: Evaluation) -> Value:
-        made = replace_all(str(self.input), self.pattern, self.replacement, self.flags)
-        return literal(made, lang=self.input.language)
+    made = replace_all(str(input), pattern, replacement, flags)
+    return literal(made, lang=input.language)
 
 
 def replace_all(text: str, pattern: str, replacement: str, flags: str = "") -> str:
@@ -178,32 +154,22 @@ def _bad_replacement(replacement: str, hint: str) -> ProgramError:
     return ProgramError(what, where="args.replacement", hint=hint, code="bad-replacement")
 
 
-@register
-class Concat(_OnStrings):
+@define("Concat", "text", _STRINGS)
+def concat(run: Evaluation, inputs: Annotated[Texts, "The strings"]) -> Value:
     """Concatenates a list of strings into one.
 
     Useful for building URIs from several parts. The language is kept where all strings share it.
     """
-
-    op = "Concat"
-
-    inputs: Texts = Field(description="The strings")
-
-    def run(self, run: Evaluation) -> Value:
-        languages = {text.language for text in self.inputs}
-        shared = languages.pop() if len(languages) == 1 else None
-        return literal("".join(map(str, self.inputs)), lang=shared)
+    languages = {text.language for text in inputs}
+    shared = languages.pop() if len(languages) == 1 else None
+    return literal("".join(inputs), lang=shared)
 
 
-@register
-class STRUUID(_OnStrings):
+@define("STRUUID", "text", _STRINGS)
+def random_uuid(run: Evaluation) -> Value:
     """Generates a random UUID as a string."""
-
-    op = "STRUUID"
-
-    def run(self, run: Evaluation) -> Value:
-        rows = " ".join(map(str, run.scope.rows))
-        return Literal(run.runtime.uuid(f"{run.path} {rows}"))
+    rows = " ".join(map(str, run.scope.rows))
+    return Literal(run.runtime.uuid(f"{run.path} {rows}"))
 
 
 def encode_for_uri(text: str) -> str:
@@ -234,49 +200,33 @@ def _encoded(sign: str, forbidden: frozenset[str]) -> str:
     return quote(sign, safe="", errors="replace") if odd else sign
 
 
-@register
-class ResolveURI(_OnURIs):
+@define("ResolveURI", "uri", _URIS)
+def resolve_uri(
+    run: Evaluation,
+    base: Annotated[Uri, "The base URL; end it with a slash to add to it"],
+    relative: Annotated[Text, "The relative URI, pre-encoded"],
+) -> Value:
     """Creates a new URI relative to the base URL.
 
     The relative URI must be pre-encoded (use EncodeForURI for names). The last segment of a base
     that does not end with a slash is replaced, as everywhere on the Web.
     """
-
-    op = "ResolveURI"
-
-    base: Uri = Field(description="The base URL; end it with a slash to add to it")
-    relative: Text = Field(description="The relative URI, pre-encoded")
-
-    def run(self, run: Evaluation) -> Value:
-        return URIRef(resolve(str(self.base), str(self.relative)))
+    return URIRef(resolve(str(base), str(relative)))
 
 
-@register
-class URI(_OnURIs):
+@define("URI", "uri", _URIS)
+def uri_of(run: Evaluation, input: Annotated[Uri, "An absolute URI"]) -> Value:
     """Makes a URI of a string, as SPARQL's URI() does.
 
     Use it where a string must become a URI in RDF data.
     """
-
-    op = "URI"
-
-    input: Uri = Field(description="An absolute URI")
-
-    def run(self, run: Evaluation) -> Value:
-        return self.input
+    return input
 
 
-@register
-class EncodeForURI(_OnStrings):
+@define("EncodeForURI", "text", _URIS)
+def encode(run: Evaluation, input: Annotated[Text, "The string"]) -> Value:
     """Percent-encodes a string for use inside a URI, as SPARQL's ENCODE_FOR_URI() does.
 
     Spaces, slashes, colons and all other special characters are replaced.
     """
-
-    op = "EncodeForURI"
-    group = "Making URIs"
-
-    input: Text = Field(description="The string")
-
-    def run(self, run: Evaluation) -> Value:
-        return Literal(encode_for_uri(str(self.input)))
+    return Literal(encode_for_uri(str(input)))

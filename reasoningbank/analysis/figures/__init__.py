@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from reasoningbank.analysis.figures.canvas import Chart, svg
 from reasoningbank.analysis.figures.process import bank, cost, judges, learning, tools
-from reasoningbank.analysis.figures.results import Manifest, arms, matrix, outcomes, paired
+from reasoningbank.analysis.figures.results import Manifest, arms, levels, matrix, outcomes, paired
 from reasoningbank.analysis.frames import Frames
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "cost",
     "judges",
     "learning",
+    "levels",
     "matrix",
     "outcomes",
     "paired",
@@ -41,6 +42,7 @@ class FigureEntry(NamedTuple):
 FIGURES: Mapping[str, FigureEntry] = {
     "paired": FigureEntry("The comparison, task by task", paired),
     "arms": FigureEntry("Arms with 95% CI", arms),
+    "levels": FigureEntry("Levels of generalization, with 95% CI", levels),
     "outcomes": FigureEntry("Outcomes of the trials", outcomes),
     "learning": FigureEntry("Learning curves", learning),
     "bank": FigureEntry("The bank along the stream", bank),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -38,6 +38,7 @@ from reasoningbank.analysis.scores import (
     values_by_task,
 )
 from reasoningbank.analysis.tables import counted, share
+from reasoningbank.corpus import LEVELS
 
 Manifest = Mapping[str, Any]
 
@@ -84,12 +85,45 @@ def arms(frames: Frames, manifest: Manifest) -> Chart | None:
     if not scores:
         return None
     registered = _comparison_of(frames, manifest) or ()
-    chart = Chart("Arms with 95% CI", height=0.42 * len(scores) + 0.75)
+    chart, described = _intervals(
+        "Arms with 95% CI",
+        [(name, name in registered or not registered, own) for name, own in scores.items()],
+        manifest,
+    )
+    chart.description = f"The {METRIC_NAMES[metric]} of each arm: {'; '.join(described)}."
+    return chart
+
+
+def levels(frames: Frames, manifest: Manifest) -> Chart | None:
+    """Draw one line per level of generalization and arm; None for tasks without levels."""
+    frames = held_out(frames)
+    by_arm = _scores_by_arm(frames, manifest)
+    registered = _comparison_of(frames, manifest) or ()
+    rows = []
+    for level in LEVELS:
+        for arm, scores in by_arm.items():
+            own = [score for score in scores if score.level == level]
+            if any(score.fate == "judged" for score in own):
+                rows.append((f"{level} · {arm}", arm in registered or not registered, own))
+    if not rows:
+        return None
+    chart, described = _intervals("Levels of generalization, with 95% CI", rows, manifest)
+    name = METRIC_NAMES[metric_of(manifest)]
+    chart.description = f"The {name} by level of generalization and arm: {'; '.join(described)}."
+    return chart
+
+
+def _intervals(
+    title: str, rows: Sequence[tuple[str, bool, Sequence[Score]]], manifest: Manifest
+) -> tuple[Chart, list[str]]:
+    """Draw a line per label with its score and CI, coloured or not; return it in words too."""
+    metric = metric_of(manifest)
+    chart = Chart(title, height=0.42 * len(rows) + 0.75)
     axes = chart.add_subplot()
     described, notes = [], []
-    for row, (name, own) in enumerate(scores.items()):
+    for row, (name, coloured, own) in enumerate(rows):
         found = average(own, metric, unit_of(manifest))
-        colour = _BLUE if name in registered or not registered else _SLATE
+        colour = _BLUE if coloured else _SLATE
         axes.plot([found.low, found.high], [row, row], color=colour, linewidth=2.6,
                   solid_capstyle="round", alpha=0.55)  # fmt: skip
         axes.plot([found.rate], [row], marker="o", markersize=7.5, color=colour,
@@ -104,8 +138,8 @@ def arms(frames: Frames, manifest: Manifest) -> Chart | None:
         described.append(f"{name} {found.rate:.2f} ({interval}; {right} trials{lost})")
     quiet(axes, grid="x")
     axes.set_xlim(-0.015, 1.015)
-    axes.set_ylim(len(scores) - 0.5, -0.5)
-    axes.set_yticks(range(len(scores)), [shorten(name, 32) for name in scores])
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.set_yticks(range(len(rows)), [shorten(name, 32) for name, _, _ in rows])
     ticks = [0, 0.25, 0.5, 0.75, 1]
     labels = [f"{t:g}" if metric == "f1" else f"{t:.0%}" for t in ticks]
     axes.set_xticks(ticks, labels, fontsize=SMALL)
@@ -116,8 +150,7 @@ def arms(frames: Frames, manifest: Manifest) -> Chart | None:
                   ha="right", fontsize=SIZE, color=INK, fontweight="bold")  # fmt: skip
         axes.text(1.06 + first, row, note, transform=axes.get_yaxis_transform(), va="center",
                   ha="left", fontsize=SMALL, color=INK, alpha=MUTED)  # fmt: skip
-    chart.description = f"The {METRIC_NAMES[metric]} of each arm: {'; '.join(described)}."
-    return chart
+    return chart, described
 
 
 def paired(frames: Frames, manifest: Manifest) -> Chart | None:
@@ -321,7 +354,8 @@ def _scores_by_arm(frames: Frames, manifest: Manifest) -> dict[str, list[Score]]
             arm=row["label"],
             task=row["task"],
             seed=int(row["seed"]),
-            group=row["group"] or row["task"],
+            group=row["template"] or row["group"] or row["task"],
+            level=row["level"],
             step=None if pd.isna(row["step"]) else int(row["step"]),
             fate="judged" if judged else "defective" if defective else "error",
             strict=float(row["strict"]) if judged else 0.0,
