@@ -10,9 +10,10 @@ from typing import Annotated, Any, Literal, get_args
 
 from typer import Argument, Option, Typer
 
+from reasoningbank.cache import write_bytes_atomically
 from reasoningbank.cli.options import AsJson, known
 from reasoningbank.cli.output import notice, print_json, print_rows, say
-from reasoningbank.errors import RecordError, UsageError
+from reasoningbank.errors import UsageError
 from reasoningbank.experiment.memory_sources import (
     bank_file,
     existing,
@@ -22,7 +23,6 @@ from reasoningbank.experiment.memory_sources import (
     stream_of,
 )
 from reasoningbank.experiment.records import Step
-from reasoningbank.experiment.storage import write_bytes_atomically
 from reasoningbank.memory import (
     Change,
     ItemSource,
@@ -202,11 +202,7 @@ def export(
         sys.stdout.buffer.write(raw)
         return
     data = gzip.compress(raw, mtime=0) if target.suffix == ".gz" else raw
-    try:
-        write_bytes_atomically(target, data)
-    except RecordError as error:
-        hint = "free space or choose another file"
-        raise RecordError(error.what, where=error.where, hint=hint) from error
+    write_bytes_atomically(target, data, hint="free space or choose another file")
     notice(f"{len(items)} items: {target}")
 
 
