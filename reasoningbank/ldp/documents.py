@@ -498,7 +498,7 @@ class Documents:
         for url in stated:
             self._store.add_graph(NamedNode(url))
         self._store.bulk_extend(
-            Quad(*triple, graph)
+            Quad(triple.subject, triple.predicate, triple.object, graph)
             for url, triples in stated.items()
             for triple in triples
             for graph in (NamedNode(url), DefaultGraph())
