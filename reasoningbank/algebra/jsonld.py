@@ -15,12 +15,7 @@ from typing import Any
 import pyoxigraph
 from rdflib import RDF, XSD, BNode, Graph, Literal, URIRef
 
-from reasoningbank.algebra.terms import (
-    BlankNodes,
-    ProgramError,
-    from_oxigraph,
-    json_path,
-)
+from reasoningbank.algebra.terms import BlankNodes, ProgramError, from_oxigraph, json_path
 from reasoningbank.sparql import STANDARD_PREFIXES
 
 #: Prefixes that JSON-LD is written with, in addition to the standard ones.
@@ -54,13 +49,10 @@ def graph_from_quads(quads: Iterable[pyoxigraph.Quad | pyoxigraph.Triple]) -> Gr
     Raises:
         ProgramError: If a statement holds a triple term.
     """
-    blanks = BlankNodes()
-    graph = Graph()
+    blanks, graph = BlankNodes(), Graph()
     for quad in quads:
-        subject, predicate, object_ = (
-            from_oxigraph(part, blanks) for part in (quad.subject, quad.predicate, quad.object)
-        )
-        graph.add((subject, predicate, object_))
+        subject, predicate = from_oxigraph(quad.subject, blanks), URIRef(quad.predicate.value)
+        graph.add((subject, predicate, from_oxigraph(quad.object, blanks)))
     return graph
 
 
@@ -172,16 +164,16 @@ def contexts_of(data: Any, path: str) -> Iterator[Mapping[str, Any]]:
     elif isinstance(data, Mapping):
         for key, member in data.items():
             where = json_path(path, key)
-            several = isinstance(member, list)
-            contexts = (member if several else [member]) if key in ("@context", "@import") else []
-            for at, context in enumerate(contexts):
-                if isinstance(context, str):
-                    where = json_path(where, at) if several else where
-                    hint = 'write the context itself, e.g. {"schema": "http://schema.org/"}'
-                    what = f"the remote context {context!r} is not fetched"
-                    raise ProgramError(what, where=where, hint=hint, code="remote-context")
-                if isinstance(context, Mapping):
-                    yield context
+            if key in ("@context", "@import"):
+                several = isinstance(member, list)
+                for at, context in enumerate(member if several else [member]):
+                    if isinstance(context, str):
+                        hint = 'write the context itself, e.g. {"schema": "http://schema.org/"}'
+                        what = f"the remote context {context!r} is not fetched"
+                        place = json_path(where, at) if several else where
+                        raise ProgramError(what, where=place, hint=hint, code="remote-context")
+                    if isinstance(context, Mapping):
+                        yield context
             if key != "@value":
                 yield from contexts_of(member, where)
 
@@ -267,13 +259,9 @@ class _Check:
         if self.known is not None and name not in self.known:
             prefix, colon, local = name.partition(":")
             if prefix in self.prefixes and prefix not in self.known and local[:2] != "//":
-                raise ProgramError(
-                    f"the prefix {prefix + ':'!r} is not declared",
-                    where=where,
-                    hint=f'add {{"{prefix}": "{self.prefixes[prefix]}"}} to @context',
-                    code="undeclared-prefix",
-                    prefix=prefix,
-                )
+                what, code = f"the prefix {prefix + ':'!r} is not declared", "undeclared-prefix"
+                hint = f'add {{"{prefix}": "{self.prefixes[prefix]}"}} to @context'
+                raise ProgramError(what, where=where, hint=hint, code=code, prefix=prefix)
             if not self.based and not colon:
                 what = f"{name!r} is relative, and the document has no address"
                 raise ProgramError(what, where=where, hint="write it in full", code="relative-iri")

@@ -52,6 +52,7 @@ from reasoningbank.algebra.values import (
     is_row_json,
     is_term,
     kept,
+    names_in,
     table_from_json,
 )
 from reasoningbank.errors import QueryError, ReasoningBankError, UsageError
@@ -481,7 +482,7 @@ def _columns(data: Any) -> tuple[str, ...] | None:
         return None
     if any("@op" in row for row in rows):
         return None
-    return tuple(dict.fromkeys([*named, *(name for row in rows for name in row)]))
+    return names_in(rows, named)
 
 
 def _fit(content: Value, wanted: Kind, path: str) -> None:

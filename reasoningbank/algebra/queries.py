@@ -429,28 +429,31 @@ def _construct(graphs: Sequence[Graph]) -> str:
 
 def _columns(value: Value) -> tuple[str, ...]:
     """Return the declared columns of a result, with rows or without."""
-    if isinstance(value, Table):
-        return value.vars
     if isinstance(value, list):
         return tuple(dict.fromkeys(name for entry in value for name in _columns(entry)))
-    return ()
+    return value.vars if isinstance(value, Table) else ()
 
 
 def _rows(value: Value) -> Iterator[Row]:
     if isinstance(value, Table):
         yield from value.rows
+    elif isinstance(value, Mapping):
+        yield value
     elif is_term(value):
         yield {COLUMN: value}  # type: ignore[dict-item]
     elif isinstance(value, list):
         leaves = list(_leaves(value))
-        columns = _value_columns(leaves)
+        lists = [leaf for leaf in leaves if isinstance(leaf, list)]
+        places = {at for leaf in lists for at, one in enumerate(leaf) if one is not None}
+        # A single value has no number.
+        columns = {at: f"{COLUMN}{number}" for number, at in enumerate(sorted(places), 1)}
+        if len(places) == 1:
+            columns = dict.fromkeys(places, COLUMN)
         for leaf in leaves:
             if isinstance(leaf, list):
                 yield {columns[at]: one for at, one in enumerate(leaf) if is_term(one)}
             else:
                 yield from _rows(leaf)
-    elif isinstance(value, Mapping):
-        yield value
 
 
 def _leaves(entries: Iterable[Value]) -> Iterator[Value]:
@@ -460,17 +463,3 @@ def _leaves(entries: Iterable[Value]) -> Iterator[Value]:
             yield from _leaves(entry)
         else:
             yield entry
-
-
-def _value_columns(leaves: Iterable[Value]) -> dict[int, str]:
-    """Return the column of each position in rows that are lists of values."""
-    places = {
-        at
-        for leaf in leaves
-        if isinstance(leaf, list)
-        for at, one in enumerate(leaf)
-        if one is not None
-    }
-    if len(places) == 1:
-        return dict.fromkeys(places, COLUMN)
-    return {at: f"{COLUMN}{number}" for number, at in enumerate(sorted(places), 1)}

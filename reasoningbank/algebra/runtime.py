@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -176,15 +176,12 @@ class Runtime:
         try:
             reply = self._web.ask("GET", address, headers=headers, may_follow=self._check_read)
         except NotSent as error:
-            hint = "check the address and that its server is up"
-            raise EndpointError(
-                str(error), where=address, hint=hint, code="no-connection"
-            ) from None
-        if not 200 <= reply.status < 300:
-            hint = _STATUS_HINTS.get(reply.status, "try again later")
-            raise EndpointError(
-                summary(reply), where=url, hint=hint, code="http", status=reply.status
-            )
+            what, hint = str(error), "check the address and that its server is up"
+            raise EndpointError(what, where=address, hint=hint, code="no-connection") from None
+        status = reply.status
+        if not 200 <= status < 300:
+            hint = _STATUS_HINTS.get(status, "try again later")
+            raise EndpointError(summary(reply), where=url, hint=hint, code="http", status=status)
         return graph_of(reply, self.limits.rows)
 
     def send(self, method: Method, url: str, body: Graph | str) -> Sent:
@@ -289,6 +286,10 @@ class Runtime:
     def _client(self, endpoint: str) -> SPARQLClient:
         with self._lock:
             if endpoint not in self._clients:
+                limits, credential = self.limits, self._web.credential(endpoint)
+                identity: dict[str, Any] = {}
+                if credential is not None:
+                    identity = {"headers": credential.headers, "tls": tls_context(credential)}
                 config = EndpointConfig(
                     endpoint,
                     endpoint,
@@ -297,17 +298,14 @@ class Runtime:
                     query_url=self._addresses.asked_at(endpoint),
                     aliases=self._addresses.real,
                     services=self._allow_read,
-                    max_rows=self.limits.rows or _UNLIMITED,
-                    max_bytes=self.limits.result_bytes,
-                    timeout_s=self.limits.request_seconds,
-                    deadline_s=self.limits.wait_seconds,
-                    retries=self.limits.tries - 1,
+                    max_rows=limits.rows or _UNLIMITED,
+                    max_bytes=limits.result_bytes,
+                    timeout_s=limits.request_seconds,
+                    deadline_s=limits.wait_seconds,
+                    retries=limits.tries - 1,
                     max_connections=16,
+                    **identity,
                 )
-                credential = self._web.credential(endpoint)
-                if credential is not None:
-                    tls = tls_context(credential)
-                    config = replace(config, headers=credential.headers, tls=tls)
                 self._clients[endpoint] = SPARQLClient(config)
             return self._clients[endpoint]
 
@@ -325,9 +323,8 @@ class Runtime:
         if within(self._allow_write, address) is None:
             known = ", ".join(self._allow_write)
             hint = f"allowed: {known}" if known else "allow its base with --allow-write"
-            raise UsageError(
-                "may not be written", where=address, hint=hint, code="write-not-allowed"
-            )
+            what, code = "may not be written", "write-not-allowed"
+            raise UsageError(what, where=address, hint=hint, code=code)
 
 
 class _Rows:

@@ -18,36 +18,35 @@ def parse_program(text: str) -> Any:
         ProgramError: If it is not JSON, an object has a key twice (one would be lost), or it is
             nested too deeply.
     """
+
+    def bad(
+        what: str, where: str = "$", hint: str = "", code: str = "bad-json", **fields: str
+    ) -> ProgramError:
+        return ProgramError(what, where=where, hint=hint, code=code, **fields)
+
+    def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made: dict[str, Any] = {}
+        for name, value in pairs:
+            if name in made:
+                hint, what = "keep one of them, or make it a list", f"the key {name!r} occurs twice"
+                raise bad(f"{what} in an object", hint=hint, code="duplicate-key", key=name)
+            made[name] = value
+        return made
+
+    def constant(name: str) -> Any:
+        raise bad(f"{name} is not JSON", hint="write a number or a string")
+
+    plain = text.removeprefix("\ufeff")
     try:
-        return json.loads(
-            text.removeprefix("\ufeff"), object_pairs_hook=_object, parse_constant=_constant
-        )
+        return json.loads(plain, object_pairs_hook=object_of, parse_constant=constant)
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         hint = "send JSON only, without comments or a code fence"
-        what = f"not valid JSON: {error.msg}"
-        raise ProgramError(what, where=where, hint=hint, code="bad-json") from None
+        raise bad(f"not valid JSON: {error.msg}", where, hint) from None
     except ValueError as error:  # a number of thousands of digits
-        raise ProgramError(f"not valid JSON: {error}", where="$", code="bad-json") from None
+        raise bad(f"not valid JSON: {error}") from None
     except RecursionError:
-        what = "the program is nested too deeply"
-        raise ProgramError(what, where="$", code="too-deep") from None
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        hint = "keep one of them, or make it a list"
-        what = f"the key {twice!r} occurs twice in an object"
-        raise ProgramError(what, where="$", hint=hint, code="duplicate-key", key=twice)
-    return made
-
-
-def _constant(name: str) -> Any:
-    hint = "write a number or a string"
-    raise ProgramError(f"{name} is not JSON", where="$", hint=hint, code="bad-json")
+        raise bad("the program is nested too deeply", code="too-deep") from None
 
 
 def with_prefixes(data: Any, known: Mapping[str, str]) -> Any:
@@ -72,16 +71,14 @@ def _declared(data: Any, known: Mapping[str, str]) -> Any:
         return [_declared(item, known) for item in data]
     if not isinstance(data, Mapping):
         return data
-    name = data.get("@op")
+    name, args = data.get("@op"), data.get("args")
     kind = operations().get(name) if isinstance(name, str) else None
-    args = data.get("args")
     if kind is None or not isinstance(args, Mapping):
         return {key: _declared(value, known) for key, value in data.items()}
-    fields = kind.model_fields
-    made = {
-        name: _argument(kind_of(fields[name]), value, known) if name in fields else value
-        for name, value in args.items()
-    }
+    made = dict(args)
+    for name, field in kind.model_fields.items():
+        if name in args:
+            made[name] = _argument(kind_of(field), args[name], known)
     return {**data, "args": made}
 
 
@@ -104,10 +101,7 @@ def _with_context(data: Any, known: Mapping[str, str]) -> Any:
         return data
     used = dict.fromkeys(_prefixes(data))
     added = {name: known[name] for name in used if name in known and name not in context}
-    if not added:
-        return data
-    rest = {key: value for key, value in data.items() if key != "@context"}
-    return {"@context": {**context, **added}, **rest}
+    return {"@context": {}, **data} | {"@context": {**context, **added}} if added else data
 
 
 def _prefixes(data: Any) -> Iterator[str]:
@@ -123,9 +117,7 @@ def _prefixes(data: Any) -> Iterator[str]:
             if key in ("@type", "@id"):
                 names = value if isinstance(value, list) else [value]
             for name in names:
-                if not isinstance(name, str):
-                    continue
-                prefix, colon, local = name.partition(":")
+                prefix, colon, local = name.partition(":") if isinstance(name, str) else ("",) * 3
                 if colon and not local.startswith("//"):
                     yield prefix
             yield from _prefixes(value)

@@ -10,7 +10,7 @@ from typing import Any
 from rdflib import BNode, Graph, Literal, URIRef
 
 from reasoningbank.algebra.jsonld import contexts_of, graph_to_jsonld, terms_of
-from reasoningbank.algebra.terms import ProgramError, Term, json_path
+from reasoningbank.algebra.terms import ProgramError, json_path
 from reasoningbank.algebra.values import describe_value, kept
 
 _PLAIN_LABEL = re.compile(r"[A-Za-z0-9_]+")
@@ -93,49 +93,41 @@ def _uris(value: Any) -> Iterator[URIRef]:
 
 
 def _json(value: Any, path: str, nodes: bool) -> Any:
-    if isinstance(value, URIRef | Literal | BNode):
-        return _term(value)
+    """Write a value where RDF values stand, or `nodes`."""
     if value is None:
         return None
+    if isinstance(value, URIRef | BNode):
+        return {"@id": _string(value, path, "@id")}
+    if isinstance(value, Literal):
+        made = {"@value": str(value)}
+        if value.language:
+            made["@language"] = value.language
+        elif value.datatype is not None:
+            made["@type"] = str(value.datatype)
+        return made
     if isinstance(value, Graph) and nodes:
         # Without the contexts around it, which would change the meaning of its keys and strings.
         written = graph_to_jsonld(value)
         context = [None, written.pop("@context", {})]
         found = written["@graph"] if set(written) == {"@graph"} else [written]
         return [{"@context": context, **node} for node in found]
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        parts = [_json(item, path, nodes) for item in value]
-        return [
-            one
-            for part in parts
-            for one in (part if isinstance(part, list) else [] if part is None else [part])
-        ]
+    if isinstance(value, Sequence):
+        found = []
+        for item in value:
+            part = _json(item, path, nodes)
+            found += part if isinstance(part, list) else [] if part is None else [part]
+        return found
     hint = "put it under @graph, or Merge it" if isinstance(value, Graph) else "use Value or Str"
     what = f"{describe_value(value)} does not fit here"
     raise ProgramError(what, where=path, hint=hint, code="wrong-type")
 
 
-def _term(term: Term) -> dict[str, str]:
-    if isinstance(term, URIRef):
-        return {"@id": str(term)}
-    if isinstance(term, BNode):
-        return {"@id": _label(term)}
-    if term.language:
-        return {"@value": str(term), "@language": term.language}
-    if term.datatype is not None:
-        return {"@value": str(term), "@type": str(term.datatype)}
-    return {"@value": str(term)}
-
-
-def _label(term: BNode) -> str:
-    # Some endpoints name blank nodes in ways that JSON-LD rejects (`nodeID://b1`).
-    plain = _PLAIN_LABEL.fullmatch(term) is not None
-    return f"_:{term}" if plain else f"_:x{term.encode().hex()}"
-
-
 def _string(value: Any, path: str, key: str) -> Any:
+    """Write a value where strings stand."""
     if isinstance(value, BNode):
-        return _label(value)
+        # Some endpoints name blank nodes in ways that JSON-LD rejects (`nodeID://b1`).
+        plain = _PLAIN_LABEL.fullmatch(value) is not None
+        return f"_:{value}" if plain else f"_:x{value.encode().hex()}"
     if isinstance(value, URIRef | Literal):
         return str(value)
     if value is None and key != "@id":

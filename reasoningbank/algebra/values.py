@@ -126,23 +126,29 @@ def _row_from_json(data: Mapping[str, Any], path: str) -> dict[str, Term]:
 
 def table_from_json(data: Mapping[str, Any], path: str = "$") -> Table:
     """Read SPARQL results in JSON; without ``head`` the columns are the bound variables."""
+
+    def bad(expected: str, *place: str | int) -> ProgramError:
+        where = at_path(path, *place)
+        return ProgramError(f"expected {expected}", where=where, code="bad-results")
+
     bindings = data["results"]["bindings"]
-    place = at_path(path, "results", "bindings")
     if not isinstance(bindings, list):
-        raise ProgramError("expected a list of bindings", where=place, code="bad-results")
+        raise bad("a list of bindings", "results", "bindings")
     rows: list[Row] = []
-    for number, binding in enumerate(bindings):
-        where = json_path(place, number)
+    for at, binding in enumerate(bindings):
         if not isinstance(binding, Mapping):
-            what = "expected a binding: variable → term"
-            raise ProgramError(what, where=where, code="bad-results")
-        rows.append(_row_from_json(binding, where))
+            raise bad("a binding: variable → term", "results", "bindings", at)
+        rows.append(_row_from_json(binding, at_path(path, "results", "bindings", at)))
     head = data.get("head", {})
     named = head.get("vars", []) if isinstance(head, Mapping) else None
     if not isinstance(named, list) or not all(isinstance(name, str) for name in named):
-        where = at_path(path, "head", "vars")
-        raise ProgramError("expected a list of names", where=where, code="bad-results")
-    return Table(tuple(dict.fromkeys([*named, *(name for row in rows for name in row)])), rows)
+        raise bad("a list of names", "head", "vars")
+    return Table(names_in(rows, named), rows)
+
+
+def names_in(rows: Iterable[Row], first: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return the variables of rows, after those that are given."""
+    return tuple(dict.fromkeys([*first, *(name for row in rows for name in row)]))
 
 
 def from_json(data: Any, path: str = "$", base: str | None = None) -> Value:
@@ -237,7 +243,6 @@ def _mismatch(expected: str, value: object, hint: str = "") -> ProgramError:
 
 
 def as_text(value: Any) -> Literal:
-    """Return a value as a literal; a URI becomes its text."""
     if isinstance(value, Literal):
         return value
     if isinstance(value, URIRef):
@@ -248,12 +253,10 @@ def as_text(value: Any) -> Literal:
 
 
 def as_plain(value: Any) -> str:
-    """Return a value as a string."""
     return str(as_text(value))
 
 
 def as_uri(value: Any) -> URIRef:
-    """Return a value as an absolute IRI."""
     text = as_plain(value)
     if not is_absolute(text):
         hint = "resolve it against a base (ResolveURI)"
@@ -262,7 +265,6 @@ def as_uri(value: Any) -> URIRef:
 
 
 def as_url(value: Any) -> str:
-    """Return a value as an http or https address."""
     text = as_plain(value)
     if not is_absolute(text):
         asked = "?query=" in text
@@ -275,14 +277,12 @@ def as_url(value: Any) -> str:
 
 
 def as_binding(value: Any) -> Term | Row:
-    """Return a value as a term or a row."""
     if isinstance(value, Mapping | URIRef | Literal | BNode):
         return value
     raise _mismatch("an RDF term or a row", value)
 
 
 def as_graph(value: Any) -> Graph:
-    """Return a value as a graph."""
     if isinstance(value, Graph):
         return value
     address = isinstance(value, URIRef) or (isinstance(value, Literal) and is_absolute(str(value)))
@@ -290,7 +290,6 @@ def as_graph(value: Any) -> Graph:
 
 
 def as_stream(value: Any) -> Stream:
-    """Return a value as a sequence to iterate over."""
     if isinstance(value, Stream):
         return value
     if isinstance(value, Table):
@@ -300,15 +299,13 @@ def as_stream(value: Any) -> Stream:
     if isinstance(value, Mapping):
         return Stream([value], tuple(value))
     if isinstance(value, Sequence) and not isinstance(value, str):
-        if value and all(isinstance(member, Mapping) for member in value):
-            return Stream(value, tuple(dict.fromkeys(name for row in value for name in row)))
-        return Stream(value)
+        rows = len(value) > 0 and all(isinstance(member, Mapping) for member in value)
+        return Stream(value, names_in(value) if rows else None)
     hint = "query its parts with SELECT" if isinstance(value, Graph) else "use SELECT"
     raise _mismatch("a table or a list", value, hint)
 
 
 def as_sequence(value: Any) -> Table | Row | list[Value]:
-    """Return a value as a table, a row, or a list."""
     if isinstance(value, Table | Mapping):
         return value
     items = as_stream(value)
@@ -318,7 +315,6 @@ def as_sequence(value: Any) -> Table | Row | list[Value]:
 
 
 def as_table(value: Any) -> Table:
-    """Return a value as a table; the results of several writes are concatenated."""
     items = as_stream(value)
     if items.columns is not None:
         return Table(items.columns, items.items)  # type: ignore[arg-type]
@@ -330,14 +326,14 @@ def as_table(value: Any) -> Table:
             rows.append(member)
         else:
             raise _mismatch("rows", member)
-    return Table(tuple(dict.fromkeys(name for row in rows for name in row)), rows)
+    return Table(names_in(rows), rows)
 
 
 def as_list(convert: Callable[[Any], Any], expected: str, flat: bool, value: Any) -> list[Any]:
     """Return a value as a list of converted members; `flat` flattens lists in it."""
-    members = value.items if isinstance(value, Stream) else value
     if not isinstance(value, Stream | Sequence) or isinstance(value, str):
         raise _mismatch(expected, value)
+    members = value.items if isinstance(value, Stream) else value
     return [convert(member) for member in (_flat(members) if flat else members)]
 
 
@@ -352,7 +348,6 @@ def _flat(values: Iterable[Value]) -> Iterator[Value]:
 
 
 def as_name(value: Any) -> str:
-    """Return a value as a name."""
     text = as_plain(value)
     if not text.strip("$?"):
         raise ProgramError("the name is empty", code="bad-name")
@@ -360,16 +355,12 @@ def as_name(value: Any) -> str:
 
 
 def as_position(value: Any) -> Literal:
-    """Return a value as a literal that is a position or an expression."""
     if isinstance(value, Literal) and value.datatype in (None, XSD.string, XSD.integer):
         return value
     raise _mismatch("a whole number or an expression", value)
 
 
 def as_workers(value: Any) -> int:
-    """Return a value as a number of workers."""
-    if isinstance(value, int) and not isinstance(value, Literal):
-        return value
     text = as_plain(value)
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= MOST_WORKERS:
         raise _mismatch(f"a number from 1 to {MOST_WORKERS}", value)

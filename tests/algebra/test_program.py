@@ -351,7 +351,7 @@ def test_known_prefixes_are_declared(program: Any, path: tuple[Any, ...], wanted
 
 def test_what_is_nested_too_deeply_is_left_to_the_check() -> None:
     program: Any = "x"
-    for _ in range(450):
+    for _ in range(900):
         program = op("Str", input=program)
     assert with_prefixes(program, KNOWN) is program
     assert mistakes(program)[0].code == "too-deep"
