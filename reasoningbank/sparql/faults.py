@@ -55,12 +55,11 @@ def broken_answer(config: EndpointConfig, query: PreparedQuery, message: str) ->
     message = _brief(message)
     if is_timeout(message):
         return timed_out(config, f"the engine says: {message}")
-    if query.services:
-        what = "the query failed during its evaluation, perhaps in its SERVICE"
-        hint = "query that endpoint directly, or use SERVICE SILENT"
-        return _rejected(config, what, hint, "query-failed", message)
     what = "the query failed during its evaluation"
     hint = "ask for less at once, and check functions and their arguments"
+    if query.services:
+        what += ", perhaps in its SERVICE"
+        hint = "query that endpoint directly, or use SERVICE SILENT"
     return _rejected(config, what, hint, "query-failed", message)
 
 
