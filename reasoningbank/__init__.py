@@ -8,101 +8,64 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from reasoningbank.agents import Budget, make_agent
-    from reasoningbank.algebra import read_program, run_program
-    from reasoningbank.analysis import compare_runs, load, summarise_run
-    from reasoningbank.analysis.report import write_report
-    from reasoningbank.corpus import (
-        Task,
-        get_task_stats,
-        load_pack,
-        load_shacl_tasks,
-        open_endpoint,
-        sample_tasks,
-        split_tasks,
-    )
-    from reasoningbank.errors import ReasoningBankError
-    from reasoningbank.experiment import (
-        Arm,
-        Experiment,
-        RunFolder,
-        load_experiment,
-        run_experiment,
-    )
-    from reasoningbank.experiment.ask import ask
-    from reasoningbank.findings import Finding
-    from reasoningbank.judge import ExecutionJudge, LMJudge
-    from reasoningbank.lm import open_lm
-    from reasoningbank.memory import MemoryBank, MemoryItem
-    from reasoningbank.nl2sparql import NL2SPARQL
-    from reasoningbank.refs import Ref
-    from reasoningbank.sparql import EndpointConfig, SPARQLClient
-    from reasoningbank.tools import EndpointTools, SPARQLTools
+    from reasoningbank.agents import Budget as Budget
+    from reasoningbank.agents import make_agent as make_agent
+    from reasoningbank.algebra import read_program as read_program
+    from reasoningbank.algebra import run_program as run_program
+    from reasoningbank.analysis import compare_runs as compare_runs
+    from reasoningbank.analysis import load as load
+    from reasoningbank.analysis import summarise_run as summarise_run
+    from reasoningbank.analysis.report import write_report as write_report
+    from reasoningbank.corpus import Task as Task
+    from reasoningbank.corpus import get_task_stats as get_task_stats
+    from reasoningbank.corpus import load_pack as load_pack
+    from reasoningbank.corpus import load_shacl_tasks as load_shacl_tasks
+    from reasoningbank.corpus import open_endpoint as open_endpoint
+    from reasoningbank.corpus import sample_tasks as sample_tasks
+    from reasoningbank.corpus import split_tasks as split_tasks
+    from reasoningbank.errors import ReasoningBankError as ReasoningBankError
+    from reasoningbank.experiment import Arm as Arm
+    from reasoningbank.experiment import Experiment as Experiment
+    from reasoningbank.experiment import RunFolder as RunFolder
+    from reasoningbank.experiment import load_experiment as load_experiment
+    from reasoningbank.experiment import run_experiment as run_experiment
+    from reasoningbank.experiment.ask import ask as ask
+    from reasoningbank.findings import Finding as Finding
+    from reasoningbank.judge import ExecutionJudge as ExecutionJudge
+    from reasoningbank.judge import LMJudge as LMJudge
+    from reasoningbank.lm import open_lm as open_lm
+    from reasoningbank.memory import MemoryBank as MemoryBank
+    from reasoningbank.memory import MemoryItem as MemoryItem
+    from reasoningbank.nl2sparql import NL2SPARQL as NL2SPARQL
+    from reasoningbank.refs import Ref as Ref
+    from reasoningbank.sparql import EndpointConfig as EndpointConfig
+    from reasoningbank.sparql import SPARQLClient as SPARQLClient
+    from reasoningbank.tools import EndpointTools as EndpointTools
+    from reasoningbank.tools import SPARQLTools as SPARQLTools
 
-_HOMES = {
-    "agents": ("Budget", "make_agent"),
-    "algebra": ("read_program", "run_program"),
-    "analysis": ("compare_runs", "load", "summarise_run"),
-    "analysis.report": ("write_report",),
-    "corpus": (
-        "Task",
-        "get_task_stats",
-        "load_pack",
-        "load_shacl_tasks",
-        "open_endpoint",
-        "sample_tasks",
-        "split_tasks",
-    ),
-    "errors": ("ReasoningBankError",),
-    "experiment": ("Arm", "Experiment", "RunFolder", "load_experiment", "run_experiment"),
-    "experiment.ask": ("ask",),
-    "findings": ("Finding",),
-    "judge": ("ExecutionJudge", "LMJudge"),
-    "lm": ("open_lm",),
-    "memory": ("MemoryBank", "MemoryItem"),
-    "nl2sparql": ("NL2SPARQL",),
-    "refs": ("Ref",),
-    "sparql": ("EndpointConfig", "SPARQLClient"),
-    "tools": ("EndpointTools", "SPARQLTools"),
+#: The room of each public name.
+_ROOMS = {
+    "agents": "Budget make_agent",
+    "algebra": "read_program run_program",
+    "analysis": "compare_runs load summarise_run",
+    "analysis.report": "write_report",
+    "corpus": "Task get_task_stats load_pack load_shacl_tasks open_endpoint sample_tasks"
+    " split_tasks",
+    "errors": "ReasoningBankError",
+    "experiment": "Arm Experiment RunFolder load_experiment run_experiment",
+    "experiment.ask": "ask",
+    "findings": "Finding",
+    "judge": "ExecutionJudge LMJudge",
+    "lm": "open_lm",
+    "memory": "MemoryBank MemoryItem",
+    "nl2sparql": "NL2SPARQL",
+    "refs": "Ref",
+    "sparql": "EndpointConfig SPARQLClient",
+    "tools": "EndpointTools SPARQLTools",
 }
-_ROOM_OF = {name: room for room, names in _HOMES.items() for name in names}
+_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names.split()}
 
-__all__ = [
-    "NL2SPARQL",
-    "Arm",
-    "Budget",
-    "EndpointConfig",
-    "EndpointTools",
-    "ExecutionJudge",
-    "Experiment",
-    "Finding",
-    "LMJudge",
-    "MemoryBank",
-    "MemoryItem",
-    "ReasoningBankError",
-    "Ref",
-    "RunFolder",
-    "SPARQLClient",
-    "SPARQLTools",
-    "Task",
-    "ask",
-    "compare_runs",
-    "get_task_stats",
-    "load",
-    "load_experiment",
-    "load_pack",
-    "load_shacl_tasks",
-    "make_agent",
-    "open_endpoint",
-    "open_lm",
-    "read_program",
-    "run_experiment",
-    "run_program",
-    "sample_tasks",
-    "split_tasks",
-    "summarise_run",
-    "write_report",
-]
+__all__ = sorted(_ROOM_OF)
 
 
 def __getattr__(name: str) -> Any:
@@ -114,4 +77,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return __all__

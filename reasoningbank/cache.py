@@ -8,7 +8,8 @@ import logging
 import os
 import sqlite3
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from platformdirs import user_cache_path
@@ -95,18 +96,14 @@ class DiskCache:
         """Return the entries that exist."""
         wanted = list(keys)
         found: dict[str, bytes] = {}
-        with self._lock:
-            if self._database is None:
+        with self._using() as database:
+            if database is None:
                 return found
-            try:
-                for at in range(0, len(wanted), _AT_ONCE):
-                    some = wanted[at : at + _AT_ONCE]
-                    marks = ",".join("?" * len(some))
-                    sql = f"SELECT key, value FROM entries WHERE key IN ({marks})"
-                    found.update(self._database.execute(sql, some))
-            except sqlite3.Error as error:
-                self._recover(error)
-                return {}
+            for at in range(0, len(wanted), _AT_ONCE):
+                some = wanted[at : at + _AT_ONCE]
+                marks = ",".join("?" * len(some))
+                sql = f"SELECT key, value FROM entries WHERE key IN ({marks})"
+                found.update(database.execute(sql, some))
         return {
             key: kept[_DIGEST_BYTES:]
             for key, kept in found.items()
@@ -117,29 +114,32 @@ class DiskCache:
     def put(self, values: Mapping[str, bytes]) -> None:
         """Keep values under their keys, replacing what is there."""
         rows = [(key, _digest(key, value) + value) for key, value in values.items()]
-        with self._lock:
-            if self._database is None:
-                return
-            try:
-                self._database.execute("BEGIN IMMEDIATE")
-                self._database.executemany("INSERT OR REPLACE INTO entries VALUES (?, ?)", rows)
-                self._database.execute("COMMIT")
-            except sqlite3.Error as error:
-                if self._database.in_transaction:
-                    self._database.execute("ROLLBACK")
-                self._recover(error)
+        with self._using() as database:
+            if database is not None:
+                database.execute("BEGIN IMMEDIATE")
+                database.executemany("INSERT OR REPLACE INTO entries VALUES (?, ?)", rows)
+                database.execute("COMMIT")
 
-    def _recover(self, error: sqlite3.Error) -> None:
+    @contextmanager
+    def _using(self) -> Iterator[sqlite3.Connection | None]:
         """Set a damaged file aside and start anew; a locked or full one is left as it is."""
-        damaged = isinstance(error, sqlite3.DatabaseError)
-        if not damaged or isinstance(error, sqlite3.OperationalError) or self._database is None:
-            return
-        self._database.close()
-        self._database = None
-        try:
-            self._database = _anew(self._file, _TABLE, 2.0, error)
-        except (OSError, sqlite3.Error) as failure:
-            logger.warning("%s: cannot be used as a cache (%s)", self._file, failure)
+        with self._lock:
+            database = self._database
+            try:
+                yield database
+            except sqlite3.Error as error:
+                assert database is not None
+                if database.in_transaction:
+                    database.execute("ROLLBACK")
+                damaged = isinstance(error, sqlite3.DatabaseError)
+                if not damaged or isinstance(error, sqlite3.OperationalError):
+                    return
+                database.close()
+                self._database = None
+                try:
+                    self._database = _anew(self._file, _TABLE, 2.0, error)
+                except (OSError, sqlite3.Error) as failure:
+                    logger.warning("%s: cannot be used as a cache (%s)", self._file, failure)
 
     def close(self) -> None:
         """Close the file; later look-ups find nothing."""

@@ -88,13 +88,9 @@ class ReasoningBankError(Exception):
 
 
 def _rebuild(kind: type[ReasoningBankError], finding: Finding) -> ReasoningBankError:
-    return kind(
-        finding.what,
-        where=finding.where,
-        hint=finding.hint,
-        code=finding.code,
-        **finding.fields,
-    )
+    error = kind(finding.what)
+    error.finding = finding
+    return error
 
 
 class UsageError(ReasoningBankError):

@@ -8,10 +8,6 @@ from types import MappingProxyType
 from typing import Any
 
 
-def _frozen(fields: Mapping[str, Any]) -> Mapping[str, Any]:
-    return MappingProxyType(dict(fields))
-
-
 @dataclass(frozen=True)
 class Finding:
     """One diagnosis, validation result or judge reason.
@@ -43,7 +39,7 @@ class Finding:
     fields: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "fields", _frozen(self.fields))
+        object.__setattr__(self, "fields", MappingProxyType(dict(self.fields)))
 
     def __str__(self) -> str:
         head = f"{self.where}: {self.what}" if self.where else self.what
@@ -60,13 +56,7 @@ class Finding:
             >>> Finding("empty-gold", "no rows", where="1.ttl").to_json()
             {'code': 'empty-gold', 'what': 'no rows', 'where': '1.ttl'}
         """
-        parts = {
-            "code": self.code,
-            "what": self.what,
-            "where": self.where,
-            "hint": self.hint,
-            "fields": dict(self.fields),
-        }
+        parts = {**vars(self), "fields": dict(self.fields)}
         return {name: value for name, value in parts.items() if value}
 
     @classmethod

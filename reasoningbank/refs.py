@@ -79,8 +79,6 @@ class RefStore:
         self._values: dict[str, Any] = {}
         self._refs: dict[str, Ref] = {}
         self._counts: dict[str, int] = {}
-        self._resident: dict[str, int] = {}
-        self._on_disk: dict[str, int] = {}
         self._lock = threading.Lock()
         self._spilling = threading.Lock()
 
@@ -108,10 +106,6 @@ class RefStore:
             ref = Ref(f"{dtype}_{number}{self._mark}", dtype, rows, sz, source)
             self._values[ref.key] = value
             self._refs[ref.key] = ref
-            table = getattr(value, "table", None)
-            if isinstance(table, pa.Table):
-                where = self._on_disk if is_on_disk(table) else self._resident
-                where[ref.key] = table.get_total_buffer_size()
         self._spill()
         return ref
 
@@ -158,14 +152,12 @@ class RefStore:
     @property
     def resident_bytes(self) -> int:
         """Bytes of Arrow tables held in memory."""
-        with self._lock:
-            return sum(self._resident.values())
+        return sum(self._sizes(on_disk=False).values())
 
     @property
     def spilled_bytes(self) -> int:
         """Bytes of Arrow tables held on disk."""
-        with self._lock:
-            return sum(self._on_disk.values())
+        return sum(self._sizes(on_disk=True).values())
 
     def close(self) -> None:
         """Drop all values; calling it again is harmless.
@@ -173,30 +165,33 @@ class RefStore:
         A file on disk is deleted with the last table that is read from it.
         """
         with self._lock:
-            for held in (self._values, self._refs, self._resident, self._on_disk):
-                held.clear()
+            self._values.clear()
+            self._refs.clear()
 
     def _at_hand(self, dtype: str | None = None) -> str:
         wanted = dtype.split("|") if dtype else None
         keys = [k for k, r in list(self._refs.items()) if wanted is None or r.dtype in wanted]
         return f"handles at hand: {', '.join(keys[-10:])}" if keys else "no handles exist yet"
 
+    def _sizes(self, *, on_disk: bool) -> dict[str, int]:
+        """Return the bytes of the Arrow tables in memory or on disk, the oldest first."""
+        with self._lock:
+            tables = {key: getattr(value, "table", None) for key, value in self._values.items()}
+        return {
+            key: table.get_total_buffer_size()
+            for key, table in tables.items()
+            if isinstance(table, pa.Table) and is_on_disk(table) == on_disk
+        }
+
     def _spill(self) -> None:
         # Writing takes long: other threads get and put meanwhile, and one spills at a time.
         with self._spilling:
-            while (oldest := self._over()) is not None:
-                key, value = oldest
+            while sum((sizes := self._sizes(on_disk=False)).values()) > self._memory_bytes:
+                key = next(iter(sizes))
+                value = self._values.get(key)
+                if value is None:  # the store was closed meanwhile
+                    break
                 spilled = dataclasses.replace(value, table=to_disk(value.table))
                 with self._lock:
-                    # Not if the store was closed meanwhile.
-                    if self._values.get(key) is value:
+                    if key in self._values:
                         self._values[key] = spilled
-                        self._on_disk[key] = self._resident.pop(key)
-
-    def _over(self) -> tuple[str, Any] | None:
-        """Return the oldest table in memory if the limit is exceeded."""
-        with self._lock:
-            if sum(self._resident.values()) <= self._memory_bytes:
-                return None
-            key = next(iter(self._resident))
-            return key, self._values[key]

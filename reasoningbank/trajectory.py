@@ -81,11 +81,8 @@ class Usage:
 
     def __add__(self, other: Usage) -> Usage:
         """Return the sum; without a price if either part has calls of unknown price."""
-        sums = {
-            f.name: getattr(self, f.name) + getattr(other, f.name)
-            for f in fields(self)
-            if f.name != "dollars"
-        }
+        names = [f.name for f in fields(self) if f.name != "dollars"]
+        sums = {name: getattr(self, name) + getattr(other, name) for name in names}
         prices = [usage.dollars for usage in (self, other) if usage.dollars is not None]
         # A sum with an unknown part is not a price.
         known = prices and not (self.unpriced or other.unpriced)
@@ -191,7 +188,7 @@ class Recorder:
     ) -> int:
         """Append an event that ends now and return its index."""
         with self._lock:
-            stored = {k: self._store(v) for k, v in data.items()}
+            stored = self._store(data)
             at = round(max(0.0, self.now() - seconds), 4)
             event = Event(len(self._events), kind, at, round(seconds, 4), stored, parent)
             self._events.append(event)
@@ -201,8 +198,7 @@ class Recorder:
     def extend(self, index: int, data: Mapping[str, Any], *, seconds: float = 0.0) -> None:
         """Add facts and the duration to the event at `index`."""
         with self._lock:
-            stored = {k: self._store(v) for k, v in data.items()}
-            data = {**self._events[index].data, **stored}
+            data = {**self._events[index].data, **self._store(data)}
             event = replace(self._events[index], data=data, seconds=round(seconds, 4))
             self._events[index] = event
         self._notify(event)

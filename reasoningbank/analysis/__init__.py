@@ -24,7 +24,7 @@ from reasoningbank.analysis.statistics import (
     mcnemar_midp,
     median_and_p95,
     wilson,
-)
+)  # fmt: skip
 from reasoningbank.analysis.summary import (
     ArmSummary,
     Online,
@@ -32,7 +32,7 @@ from reasoningbank.analysis.summary import (
     learning_curves,
     summarise,
     summarise_run,
-)
+)  # fmt: skip
 from reasoningbank.analysis.translators import (
     ArmRows,
     TranslationRow,
@@ -40,57 +40,20 @@ from reasoningbank.analysis.translators import (
     read_translations,
     translation_figures,
     translation_metrics,
-)
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from reasoningbank.analysis.frames import Frames, load, write_parquet
 
 __all__ = [
-    "ArmAnswer",
-    "ArmComparison",
-    "ArmMemory",
-    "ArmRows",
-    "ArmSummary",
-    "ChangedAnswer",
-    "Frames",
-    "Interval",
-    "Leak",
-    "Leakage",
-    "LeakageAudit",
-    "LearningCurve",
-    "McNemar",
-    "MemoryRecords",
-    "MemoryUse",
-    "Metric",
-    "Online",
-    "RunComparison",
-    "RunSummary",
-    "Score",
-    "StreamMemory",
-    "TranslationRow",
-    "Unit",
-    "adjust",
-    "bootstrap_mean",
-    "calibration_figures",
-    "changed_answers",
-    "clopper_pearson",
-    "compare_arms",
-    "compare_runs",
-    "holm",
-    "learning_curve",
-    "learning_curves",
-    "load",
-    "mcnemar_midp",
-    "median_and_p95",
-    "read_translations",
-    "scores",
-    "summarise",
-    "summarise_run",
-    "translation_figures",
-    "translation_metrics",
-    "wilson",
-    "write_parquet",
-]
+    "ArmAnswer", "ArmComparison", "ArmMemory", "ArmRows", "ArmSummary", "ChangedAnswer", "Frames",
+    "Interval", "Leak", "Leakage", "LeakageAudit", "LearningCurve", "McNemar", "MemoryRecords",
+    "MemoryUse", "Metric", "Online", "RunComparison", "RunSummary", "Score", "StreamMemory",
+    "TranslationRow", "Unit", "adjust", "bootstrap_mean", "calibration_figures", "changed_answers",
+    "clopper_pearson", "compare_arms", "compare_runs", "holm", "learning_curve", "learning_curves",
+    "load", "mcnemar_midp", "median_and_p95", "read_translations", "scores", "summarise",
+    "summarise_run", "translation_figures", "translation_metrics", "wilson", "write_parquet",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from reasoningbank.analysis.scores import (
     BINARY,
     Metric,
@@ -23,6 +21,7 @@ from reasoningbank.analysis.statistics import (
     ALPHA,
     UnitMean,
     bootstrap_mean,
+    clipped,
     detectable_mcnemar,
     detectable_mean,
     holm,
@@ -37,65 +36,39 @@ from reasoningbank.analysis.tables import counted, jsonable, number
 
 @dataclass(frozen=True)
 class ArmComparison:
-    """What is known of the difference between two arms.
+    """What is known of the difference between two arms."""
 
-    Attributes:
-        first: Name of the first arm.
-        second: Name of the second arm: the baseline.
-        metric: The metric.
-        unit: What counts as one observation: `task`, `group`, or `permutation` of a stream.
-        tasks: Tasks that both arms have judged: the arms are compared on these.
-        groups: Groups of these tasks.
-        runs: Judged runs of the first and of the second arm on these tasks.
-        seeds: Seeds of the first and of the second arm there.
-        first_mean: Mean of the first arm: over tasks, of the mean over a task's runs.
-        second_mean: Mean of the second arm.
-        difference: The first minus the second.
-        low: Lower bound of its 95% CI; NaN where none can be given.
-        high: Upper bound.
-        p: Two-sided p-value; NaN where no test is possible.
-        p_holm: The p-value after Holm's correction over its family; `p` if it stands alone.
-        family: Number of comparisons that the correction covers.
-        detectable: Smallest difference that as many observations detect with 80% power, at the
-            observed spread; None if none would be, or without spread.
-        method: Names of the interval and the test.
-        first_better: Tasks on which the first arm has the higher mean.
-        second_better: Tasks on which the second has.
-        left_out: Tasks that only one of the arms has judged.
-        defective: Tasks with a defective gold query.
-        errors: Infrastructure errors of the first and of the second arm.
-        best_case: The difference if each error of the first arm had been a success and each of
-            the second a failure, on all tasks that both arms tried.
-        worst_case: The difference in the opposite case.
-        missing: Planned trials of both arms that are not on disk yet. Until then nothing is
-            resolved: checking for significance after every trial eventually finds a difference.
-    """
-
-    first: str
-    second: str
+    first: str  #: Name of the first arm
+    second: str  #: Name of the second arm: the baseline
     metric: str
-    unit: str
-    tasks: int
-    groups: int
-    runs: tuple[int, int]
-    seeds: tuple[int, int]
-    first_mean: float
-    second_mean: float
-    difference: float
-    low: float
-    high: float
-    p: float
-    p_holm: float
-    family: int
+    unit: str  #: What counts as one observation: `task`, `group`, or `permutation` of a stream
+    tasks: int  #: Tasks that both arms have judged: the arms are compared on these
+    groups: int  #: Groups of these tasks
+    runs: tuple[int, int]  #: Judged runs of the first and of the second arm on these tasks
+    seeds: tuple[int, int]  #: Seeds of the first and of the second arm there
+    first_mean: float  #: Mean of the first arm: over tasks, of the mean over a task's runs
+    second_mean: float  #: Mean of the second arm
+    difference: float  #: The first minus the second
+    low: float  #: Lower bound of its 95% CI; NaN where none can be given
+    high: float  #: Upper bound
+    p: float  #: Two-sided p-value; NaN where no test is possible
+    p_holm: float  #: The p-value after Holm's correction over its family; `p` if it stands alone
+    family: int  #: Number of comparisons that the correction covers
+    #: Smallest difference that as many observations detect with 80% power, at the observed spread;
+    #: None if none would be, or without spread.
     detectable: float | None
-    method: str
-    first_better: int
-    second_better: int
-    left_out: int
-    defective: int
-    errors: tuple[int, int]
+    method: str  #: Names of the interval and the test
+    first_better: int  #: Tasks on which the first arm has the higher mean
+    second_better: int  #: Tasks on which the second has
+    left_out: int  #: Tasks that only one of the arms has judged
+    defective: int  #: Tasks with a defective gold query
+    errors: tuple[int, int]  #: Infrastructure errors of the first and of the second arm
+    #: The difference if each error of the first arm had been a success and each of the second a
+    #: failure, on all tasks that both arms tried.
     best_case: float
-    worst_case: float
+    worst_case: float  #: The difference in the opposite case
+    #: Planned trials of both arms that are not on disk yet. Until then nothing is resolved:
+    #: checking for significance after every trial eventually finds a difference.
     missing: int = 0
 
     @property
@@ -293,7 +266,7 @@ def _over_permutations(first: Sequence[Score], second: Sequence[Score], metric: 
         streams[seed].append(one[seed, task] - two[seed, task])
     means = [math.fsum(values) / len(values) for values in streams.values()]
     spread = t_mean(means)
-    low, high = (float(np.clip(bound, -1, 1)) for bound in (spread.low, spread.high))
+    low, high = (clipped(bound, (-1.0, 1.0)) for bound in (spread.low, spread.high))
     least = detectable_mean(spread.units, spread.sd)
     method = f"paired t over task permutations, {spread.method}"
     return _Paired("permutation", replace(spread, low=low, high=high), t_p(means), least, method)

@@ -94,35 +94,20 @@ class Problem(NamedTuple):
 
 @dataclass(frozen=True)
 class Frames:
-    """Runs as tables, whose rows and columns `docs/analysis.md` describes.
+    """Runs as tables, whose rows and columns `docs/analysis.md` describes."""
 
-    Attributes:
-        trials: One row per trial.
-        events: One row per event of a trajectory.
-        tool_calls: One row per tool call, with its result joined.
-        lm_calls: One row per model call.
-        judgements: One row per trial and judge other than the execution judge.
-        retrievals: One row per memory item shown in a trial.
-        filtered_out: One row per memory item that the leakage filter removed.
-        steps: One row per step of a learning stream.
-        rejections: One row per distilled item that was not stored.
-        memory_items: One row per memory item in a snapshot of the bank.
-        manifests: Manifest by run.
-        problems: Files that could not be read.
-    """
-
-    trials: pd.DataFrame
-    events: pd.DataFrame
-    tool_calls: pd.DataFrame
-    lm_calls: pd.DataFrame
-    judgements: pd.DataFrame
-    retrievals: pd.DataFrame
-    filtered_out: pd.DataFrame
-    steps: pd.DataFrame
-    rejections: pd.DataFrame
-    memory_items: pd.DataFrame
-    manifests: Mapping[str, Mapping[str, Any]]
-    problems: tuple[Problem, ...] = ()
+    trials: pd.DataFrame  #: One row per trial
+    events: pd.DataFrame  #: One row per event of a trajectory
+    tool_calls: pd.DataFrame  #: One row per tool call, with its result joined
+    lm_calls: pd.DataFrame  #: One row per model call
+    judgements: pd.DataFrame  #: One row per trial and judge other than the execution judge
+    retrievals: pd.DataFrame  #: One row per memory item shown in a trial
+    filtered_out: pd.DataFrame  #: One row per memory item that the leakage filter removed
+    steps: pd.DataFrame  #: One row per step of a learning stream
+    rejections: pd.DataFrame  #: One row per distilled item that was not stored
+    memory_items: pd.DataFrame  #: One row per memory item in a snapshot of the bank
+    manifests: Mapping[str, Mapping[str, Any]]  #: Manifest by run
+    problems: tuple[Problem, ...] = ()  #: Files that could not be read
 
     def items(self) -> Iterator[tuple[str, pd.DataFrame]]:
         """Yield each frame with its name."""

@@ -49,19 +49,12 @@ _SKIPPED = frozenset({"where", "a", "type"})
 
 @dataclass(frozen=True)
 class Leak:
-    """One thing that a trial should not have been shown.
+    """One thing that a trial should not have been shown."""
 
-    Attributes:
-        trial: The trial, as ``arm/task.seed``; of a sampled one, any of its attempts.
-        kind: The kind of leak.
-        item: The memory item, if any.
-        detail: The evidence: a task, a group, or a snapshot.
-    """
-
-    trial: str
-    kind: LeakKind
-    item: str = ""
-    detail: str = ""
+    trial: str  #: The trial, as ``arm/task.seed``; of a sampled one, any of its attempts
+    kind: LeakKind  #: The kind of leak
+    item: str = ""  #: The memory item, if any
+    detail: str = ""  #: The evidence: a task, a group, or a snapshot
 
     def sentence(self) -> str:
         """Return it in one line."""
@@ -71,32 +64,22 @@ class Leak:
 
 @dataclass(frozen=True)
 class Leakage:
-    """The result of the audit of a run.
+    """The result of the audit of a run."""
 
-    Attributes:
-        trials: Trials read.
-        with_memory: Trials with a memory: a retrieval or a snapshot is on record.
-        showings: Items and demonstrations shown, once per attempt and retrieval; all were checked.
-        items: Different items among them.
-        prompts: First prompts of attempts that were searched for the task's own gold query.
-        evaluation: Held-out tasks.
-        filtered_out: Items that the leakage filter removed, once per retrieval, by reason code.
-        unproven: Showings of items that the trial's snapshot lacks or that have no origin, except
-            seeds: only the retrieval's task and the text could be checked.
-        unread: Snapshots and steps that cannot be read.
-        leaks: The leaks.
-    """
-
-    trials: int = 0
-    with_memory: int = 0
+    trials: int = 0  #: Trials read
+    with_memory: int = 0  #: Trials with a memory: a retrieval or a snapshot is on record
+    #: Items and demonstrations shown, once per attempt and retrieval; all were checked.
     showings: int = 0
-    items: int = 0
-    prompts: int = 0
-    evaluation: int = 0
+    items: int = 0  #: Different items among them
+    prompts: int = 0  #: First prompts of attempts that were searched for the task's own gold query
+    evaluation: int = 0  #: Held-out tasks
+    #: Items that the leakage filter removed, once per retrieval, by reason code.
     filtered_out: Mapping[str, int] = field(default_factory=dict)
+    #: Showings of items that the trial's snapshot lacks or that have no origin, except seeds: only
+    #: the retrieval's task and the text could be checked.
     unproven: int = 0
-    unread: int = 0
-    leaks: tuple[Leak, ...] = ()
+    unread: int = 0  #: Snapshots and steps that cannot be read
+    leaks: tuple[Leak, ...] = ()  #: The leaks
 
     def sentence(self) -> str:
         """Return what was checked and the result in one line."""

@@ -59,23 +59,17 @@ class MemoryRecords:
     """The memory of a run: the steps of its streams and the snapshots of its banks.
 
     Only counts and origins of the banks are kept, so that a run of many snapshots fits in memory.
-
-    Attributes:
-        streams: The learning streams, by arm and task permutation.
-        banks: Counts by snapshot.
-        origins: The origins of each item, by snapshot and item: later evidence is not part of what
-            was shown earlier.
-        few_shot: For arms whose bank was built from gold queries: what was stored and rejected.
-        damaged: Snapshots that cannot be read, and why.
-        damaged_steps: Step files that cannot be read, and why.
     """
 
-    streams: tuple[StreamRecord, ...] = ()
-    banks: Mapping[str, BankCounts] = field(default_factory=dict)
+    streams: tuple[StreamRecord, ...] = ()  #: The learning streams, by arm and task permutation
+    banks: Mapping[str, BankCounts] = field(default_factory=dict)  #: Counts by snapshot
+    #: The origins of each item, by snapshot and item: later evidence is not part of what was shown
+    #: earlier.
     origins: Mapping[tuple[str, str], frozenset[Origin]] = field(default_factory=dict)
+    #: For arms whose bank was built from gold queries: what was stored and rejected.
     few_shot: Mapping[str, FewShotBank] = field(default_factory=dict)
-    damaged: tuple[tuple[Path, str], ...] = ()
-    damaged_steps: tuple[tuple[Path, str], ...] = ()
+    damaged: tuple[tuple[Path, str], ...] = ()  #: Snapshots that cannot be read, and why
+    damaged_steps: tuple[tuple[Path, str], ...] = ()  #: Step files that cannot be read, and why
 
     @classmethod
     def read(cls, folder: RunFolder) -> MemoryRecords:
@@ -88,29 +82,36 @@ class MemoryRecords:
                 steps[step.arm, step.order][step.step] = step
             else:
                 lost.append((path, step.what))
-        active: dict[str, Counter[str]] = defaultdict(Counter)
-        others: dict[str, Counter[str]] = defaultdict(Counter)
+        # By snapshot: active items by source, and the others by status.
+        items: dict[str, tuple[Counter[str], Counter[str]]] = defaultdict(
+            lambda: (Counter(), Counter())
+        )
         origins: dict[tuple[str, str], frozenset[Origin]] = {}
         # Snapshots share most of their items: equal sets of origins are kept once.
         known: dict[frozenset[Origin], frozenset[Origin]] = {}
         for snapshot, item in folder.memory_items(
             lambda error: damaged.append((Path(error.where), error.what))
         ):
-            status = str(item.get("status") or "active")
-            kind = str(item.get("src")) if status == "active" else status
-            (active if status == "active" else others)[snapshot][kind] += 1
-            found = frozenset(_origins(item))
+            active, others = items[snapshot]
+            if (status := str(item.get("status") or "active")) == "active":
+                active[str(item.get("src"))] += 1
+            else:
+                others[status] += 1
+            found = frozenset(
+                Origin(*(str(source.get(key) or "") for key in Origin._fields))
+                for source in (item.get("provenance"), *(item.get("evidence") or ()))
+                if isinstance(source, Mapping)
+            )
             origins[snapshot, str(item.get("id"))] = known.setdefault(found, found)
         few_shot: dict[str, FewShotBank] = {}
         for path, note in folder.bank_notes():
+            if isinstance(note, RecordError):
+                lost.append((path, note.what))
+                continue
             try:
-                if isinstance(note, RecordError):
-                    raise note
                 rejected = tuple(dict(one) for one in note.get("rejected") or ())
                 made = FewShotBank(str(note["after"]), len(note["added"]), rejected)
                 few_shot[str(note["arm"])] = made
-            except RecordError as error:
-                lost.append((path, error.what))
             except (KeyError, TypeError, ValueError) as error:
                 lost.append((path, f"is not a note of a bank ({error!r})"))
         return cls(
@@ -120,11 +121,9 @@ class MemoryRecords:
             ),
             banks={
                 name: BankCounts(
-                    dict(sorted(active[name].items())),
-                    others[name]["superseded"],
-                    others[name]["retired"],
+                    dict(sorted(active.items())), others["superseded"], others["retired"]
                 )
-                for name in {*active, *others}
+                for name, (active, others) in items.items()
             },
             origins=origins,
             few_shot=few_shot,
@@ -135,57 +134,39 @@ class MemoryRecords:
 
 @dataclass(frozen=True)
 class StreamMemory:
-    """The bank of one arm in one task permutation, at the end of its stream.
+    """The bank of one arm in one task permutation, at the end of its stream."""
 
-    Attributes:
-        snapshot: Name of the last snapshot.
-        active: Items that can be retrieved, by source.
-        superseded: Items replaced by others.
-        retired: Items removed because they hurt.
-        permutation: The task permutation; None for a bank built before the evaluation.
-        steps: Recorded steps.
-        added: Items stored over the stream, or built from gold queries.
-        merged: Items merged into an existing one.
-        changes: Changes by consolidation, by action.
-        rejected: Distilled items that were not stored, by code of the reason.
-        tokens: Median and p95 of the tokens that learning took per step.
-        seconds: Median and p95 of the seconds that it took.
-    """
-
-    snapshot: str
-    active: Mapping[str, int]
-    superseded: int
-    retired: int
+    snapshot: str  #: Name of the last snapshot
+    active: Mapping[str, int]  #: Items that can be retrieved, by source
+    superseded: int  #: Items replaced by others
+    retired: int  #: Items removed because they hurt
+    #: The task permutation; None for a bank built before the evaluation.
     permutation: int | None = None
-    steps: int = 0
-    added: int = 0
-    merged: int = 0
-    changes: Mapping[str, int] = field(default_factory=dict)
+    steps: int = 0  #: Recorded steps
+    added: int = 0  #: Items stored over the stream, or built from gold queries
+    merged: int = 0  #: Items merged into an existing one
+    changes: Mapping[str, int] = field(default_factory=dict)  #: Changes by consolidation, by action
+    #: Distilled items that were not stored, by code of the reason.
     rejected: Mapping[str, int] = field(default_factory=dict)
+    #: Median and p95 of the tokens that learning took per step.
     tokens: tuple[float, float] = (math.nan, math.nan)
+    #: Median and p95 of the seconds that it took.
     seconds: tuple[float, float] = (math.nan, math.nan)
 
 
 @dataclass(frozen=True)
 class MemoryUse:
-    """What memory showed to trials, and its cost.
+    """What memory showed to trials, and its cost."""
 
-    Attributes:
-        trials: The trials.
-        shown: Median and p95 of the items shown per trial.
-        empty: Trials without any item.
-        filtered_out: Items removed by the leakage filter.
-        tokens: Median and p95 of the tokens shown per trial: items and demonstrations.
-        demonstrated: Trials with a demonstration.
-        seconds: Median and p95 of the seconds of retrieval per trial.
-    """
-
-    trials: int = 0
+    trials: int = 0  #: The trials
+    #: Median and p95 of the items shown per trial.
     shown: tuple[float, float] = (math.nan, math.nan)
-    empty: int = 0
-    filtered_out: int = 0
+    empty: int = 0  #: Trials without any item
+    filtered_out: int = 0  #: Items removed by the leakage filter
+    #: Median and p95 of the tokens shown per trial: items and demonstrations.
     tokens: tuple[float, float] = (math.nan, math.nan)
-    demonstrated: int = 0
+    demonstrated: int = 0  #: Trials with a demonstration
+    #: Median and p95 of the seconds of retrieval per trial.
     seconds: tuple[float, float] = (math.nan, math.nan)
 
     @classmethod
@@ -205,21 +186,13 @@ class MemoryUse:
 
 @dataclass(frozen=True)
 class ArmMemory:
-    """The memory of one arm.
-
-    Attributes:
-        arm: Its name.
-        source: Where its memory comes from, by the manifest; may be empty.
-        held_out: Its trials outside streams, which alone are compared.
-        streams: Its trials in streams, whose bank was still growing.
-        banks: Its bank at the end of each task permutation.
-    """
+    """The memory of one arm."""
 
     arm: str
-    source: str
-    held_out: MemoryUse
-    streams: MemoryUse
-    banks: tuple[StreamMemory, ...]
+    source: str  #: Where its memory comes from, by the manifest; may be empty
+    held_out: MemoryUse  #: Its trials outside streams, which alone are compared
+    streams: MemoryUse  #: Its trials in streams, whose bank was still growing
+    banks: tuple[StreamMemory, ...]  #: Its bank at the end of each task permutation
 
     @property
     def uses(self) -> tuple[tuple[str, MemoryUse], ...]:
@@ -274,27 +247,24 @@ class MemoryTally:
 
     def finish(self, arms: Iterable[str] = ()) -> tuple[ArmMemory, ...]:
         """Return the arms that have a memory."""
-        streams: dict[str, list[StreamRecord]] = defaultdict(list)
+        banks: dict[str, list[StreamMemory]] = defaultdict(list)
         for stream in self._memory.streams:
-            streams[stream.arm].append(stream)
+            banks[stream.arm].append(self._learned(stream))
         found = []
-        for name in dict.fromkeys((*arms, *self._trials, *streams)):
-            trials = self._trials[name]
-            used = any(t.items or t.filtered_out > 0 or (t.memory and not t.stream) for t in trials)
-            if not (streams[name] or used or self._sources.get(name)):
-                continue
+        for name in dict.fromkeys((*arms, *self._trials, *banks)):
+            trials, source = self._trials[name], self._sources.get(name, "")
             # Without streams the bank was built before the run, or belongs to another arm.
             given = dict.fromkeys(t.memory for t in trials if t.memory and not t.stream)
-            banks = [self._learned(stream) for stream in streams[name]]
-            found.append(
-                ArmMemory(
-                    arm=name,
-                    source=self._sources.get(name, ""),
-                    held_out=MemoryUse.of([t for t in trials if not t.stream]),
-                    streams=MemoryUse.of([t for t in trials if t.stream]),
-                    banks=tuple(banks or [self._given(name, bank) for bank in given]),
+            if banks[name] or given or source or any(t.items or t.filtered_out for t in trials):
+                found.append(
+                    ArmMemory(
+                        arm=name,
+                        source=source,
+                        held_out=MemoryUse.of([t for t in trials if not t.stream]),
+                        streams=MemoryUse.of([t for t in trials if t.stream]),
+                        banks=tuple(banks[name] or [self._given(name, bank) for bank in given]),
+                    )
                 )
-            )
         return tuple(found)
 
     def _learned(self, stream: StreamRecord) -> StreamMemory:
@@ -341,12 +311,6 @@ def code_of(data: Mapping[str, Any]) -> str:
     finding = data.get("finding")
     code = finding.get("code") if isinstance(finding, Mapping) else data.get("code")
     return str(code or "uncoded")
-
-
-def _origins(item: Mapping[str, Any]) -> Iterable[Origin]:
-    for source in (item.get("provenance"), *(item.get("evidence") or ())):
-        if isinstance(source, Mapping):
-            yield Origin(*(str(source.get(key) or "") for key in Origin._fields))
 
 
 def _counted(words: Iterable[Any]) -> dict[str, int]:

@@ -25,31 +25,19 @@ _NAMED = 3
 
 @dataclass(frozen=True)
 class RunComparison:
-    """The comparison of two runs.
+    """The comparison of two runs."""
 
-    Attributes:
-        first: The first run's folder.
-        second: The second run's folder: the baseline.
-        metric: The metric.
-        unit: What counts as one observation.
-        shared: Tasks that both runs have.
-        only_first: Tasks that only the first run has; not compared.
-        only_second: Tasks that only the second run has; not compared.
-        comparisons: One per pair of arms, with Holm's correction over them.
-        unpaired: Arms without a counterpart, as ``run:arm``.
-        notes: Other differences between the runs, one line each.
-    """
-
-    first: str
-    second: str
+    first: str  #: The first run's folder
+    second: str  #: The second run's folder: the baseline
     metric: str
-    unit: str
-    shared: int
-    only_first: int
-    only_second: int
+    unit: str  #: What counts as one observation
+    shared: int  #: Tasks that both runs have
+    only_first: int  #: Tasks that only the first run has; not compared
+    only_second: int  #: Tasks that only the second run has; not compared
+    #: One per pair of arms, with Holm's correction over them.
     comparisons: tuple[ArmComparison, ...]
-    unpaired: tuple[str, ...]
-    notes: tuple[str, ...]
+    unpaired: tuple[str, ...]  #: Arms without a counterpart, as ``run:arm``
+    notes: tuple[str, ...]  #: Other differences between the runs, one line each
 
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON-able data."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from reasoningbank.analysis.statistics import Interval, bootstrap_mean, t_mean, wilson
+from reasoningbank.analysis.statistics import Interval, bootstrap_mean, clipped, t_mean, wilson
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment import Experiment, TrialRecord, parse_experiment
 from reasoningbank.experiment.config import bank_arm, control_of, seeds_of
@@ -41,63 +41,38 @@ class Opinions(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A trial as statistics see it.
-
-    Attributes:
-        arm: Its arm.
-        task: Its task.
-        seed: Its seed; in a learning stream, the task permutation.
-        group: Its task's template or group; the task itself if it has neither.
-        level: Its task's level of generalization; may be empty.
-        step: Position in a learning stream; None outside one.
-        fate: `judged`, or why it does not count: `error` of the infrastructure, or `defective`
-            gold.
-        strict: Strict match, 0 or 1.
-        lenient: Lenient match, 0 or 1.
-        f1: Row F1, in [0, 1].
-        executed: Whether its query ran.
-        timed_out: Whether the judge's execution of its query timed out; depends on the machine.
-        status: How the attempt ended.
-        seconds: Wall time of the attempt.
-        tokens: Prompt and completion tokens of calls that reached the model.
-        dollars: Price, earlier tries included; None if the model has none.
-        judge_dollars: Price of other judges; None if none has one.
-        lm_calls: Calls that reached the model.
-        cached_calls: Calls answered from a cache.
-        tries: How often the trial was run.
-        opinions: The judges' opinions; None if it was not judged.
-        rollouts: The judges' opinions on the other attempts of a sampled trial.
-        memory: Snapshot of the bank that it saw; empty without memory.
-        tokens_wanted: In a token-matched control, the tokens to spend; else None.
-        exhausted: For each attempt that a budget ended: the budget, as a field of `Budget`, or
-            `context_window`; `other` in records that do not name it.
-    """
+    """A trial as statistics see it."""
 
     arm: str
     task: str
-    seed: int
-    group: str
-    step: int | None
+    seed: int  #: Its seed; in a learning stream, the task permutation
+    group: str  #: Its task's template or group; the task itself if it has neither
+    step: int | None  #: Position in a learning stream; None outside one
+    #: `judged`, or why it does not count: `error` of the infrastructure, or `defective` gold.
     fate: Literal["judged", "error", "defective"]
-    strict: float
-    lenient: float
-    f1: float
-    executed: bool = True
-    status: str = "submitted"
-    seconds: float = 0.0
-    tokens: int = 0
-    dollars: float | None = None
-    lm_calls: int = 0
-    cached_calls: int = 0
-    tries: int = 1
-    opinions: Opinions | None = None
+    strict: float  #: Strict match, 0 or 1
+    lenient: float  #: Lenient match, 0 or 1
+    f1: float  #: Row F1, in [0, 1]
+    executed: bool = True  #: Whether its query ran
+    status: str = "submitted"  #: How the attempt ended
+    seconds: float = 0.0  #: Wall time of the attempt
+    tokens: int = 0  #: Prompt and completion tokens of calls that reached the model
+    dollars: float | None = None  #: Price, earlier tries included; None if the model has none
+    lm_calls: int = 0  #: Calls that reached the model
+    cached_calls: int = 0  #: Calls answered from a cache
+    tries: int = 1  #: How often the trial was run
+    opinions: Opinions | None = None  #: The judges' opinions; None if it was not judged
+    #: The judges' opinions on the other attempts of a sampled trial.
     rollouts: tuple[Opinions | None, ...] = ()
-    judge_dollars: float | None = None
-    memory: str = ""
-    tokens_wanted: int | None = None
+    judge_dollars: float | None = None  #: Price of other judges; None if none has one
+    memory: str = ""  #: Snapshot of the bank that it saw; empty without memory
+    tokens_wanted: int | None = None  #: In a token-matched control, the tokens to spend; else None
+    #: For each attempt that a budget ended: the budget, as a field of `Budget`, or
+    #: `context_window`; `other` in records that do not name it.
     exhausted: tuple[str, ...] = ()
+    #: Whether the judge's execution of its query timed out; depends on the machine.
     timed_out: bool = False
-    level: str = ""
+    level: str = ""  #: Its task's level of generalization; may be empty
 
     @classmethod
     def of(cls, record: TrialRecord) -> Score:
@@ -187,27 +162,56 @@ def one_run_each(values: Mapping[str, Sequence[float]]) -> bool:
 
 def average(trials: Sequence[Score], metric: Metric, unit: Unit) -> Interval:
     """Return the mean over tasks of the mean over a task's runs, with a 95% CI."""
-    values = values_by_task(trials, metric)
     if in_stream(trials):
         streams = by_permutation(t for t in trials if t.fate == "judged").values()
-        found = t_mean([_mean([t.value(metric) for t in stream]) for stream in streams])
-        # max and min would drop a NaN.
-        none = math.isnan(found.low)
-        low, high = (math.nan, math.nan) if none else (max(found.low, 0.0), min(found.high, 1.0))
+        found = t_mean([mean([t.value(metric) for t in stream]) for stream in streams])
+        low, high = clipped(found.low, (0.0, 1.0)), clipped(found.high, (0.0, 1.0))
         return Interval(found.value, low, high, f"{found.method} over task permutations")
-    if metric in BINARY and unit == "task" and one_run_each(values):
-        return wilson(round(sum(runs[0] for runs in values.values())), len(values))
-    means = {task: _mean(runs) for task, runs in values.items()}
-    return _resampled(means, dict.fromkeys(means, 1), trials, unit)
+    values = values_by_task(trials, metric)
+    binary = metric in BINARY and one_run_each(values)
+    means = {task: [mean(runs)] for task, runs in values.items()}
+    return pooled_mean(means, group_of(trials, unit), binary=binary)
 
 
 def pooled_rate(trials: Sequence[Score], unit: Unit) -> Interval:
     """Return strict matches by judged trials, with the interval that `average` would give."""
-    values = values_by_task(trials, "strict")
-    if in_stream(trials) or (unit == "task" and one_run_each(values)):
+    if in_stream(trials):
         return average(trials, "strict", unit)
-    sums = {task: sum(runs) for task, runs in values.items()}
-    return _resampled(sums, {task: len(runs) for task, runs in values.items()}, trials, unit)
+    return pooled_mean(values_by_task(trials, "strict"), group_of(trials, unit))
+
+
+def pooled_mean(
+    values: Mapping[str, Sequence[float]],
+    groups: Mapping[str, str] | None = None,
+    *,
+    binary: bool = True,
+) -> Interval:
+    """Return the mean of all values of all tasks.
+
+    With one binary value per task it has Wilson's interval; otherwise whole tasks, or the groups
+    that they belong to, are resampled.
+    """
+    if binary and groups is None and one_run_each(values):
+        return wilson(round(sum(runs[0] for runs in values.values())), len(values))
+    sums: dict[str, float] = defaultdict(float)
+    sizes: dict[str, float] = defaultdict(float)
+    for task, runs in values.items():
+        name = groups[task] if groups else task
+        sums[name] += math.fsum(runs)
+        sizes[name] += len(runs)
+    found = bootstrap_mean(list(sums.values()), list(sizes.values()), bounds=(0.0, 1.0))
+    unit = "groups" if groups is not None else "tasks"
+    return Interval(found.value, found.low, found.high, f"{found.method} over {unit}")
+
+
+def group_of(trials: Iterable[Score], unit: Unit) -> dict[str, str] | None:
+    """Return the group of each task; None if tasks are the observations."""
+    return {trial.task: trial.group for trial in trials} if unit == "group" else None
+
+
+def mean(values: Sequence[float]) -> float:
+    """Return the mean of at least one value."""
+    return math.fsum(values) / len(values)
 
 
 def metric_of(manifest: Mapping[str, Any] | None) -> Metric:
@@ -266,20 +270,3 @@ def _exhausted(record: TrialRecord) -> Iterator[str]:
         if status == "exhausted":
             fields = (one.get("fields") or {} for one in findings)
             yield next((str(one["budget"]) for one in fields if "budget" in one), "other")
-
-
-def _resampled(
-    sums: Mapping[str, float], sizes: Mapping[str, int], trials: Iterable[Score], unit: Unit
-) -> Interval:
-    group = {t.task: t.group if unit == "group" else t.task for t in trials}
-    total: dict[str, float] = defaultdict(float)
-    size: dict[str, float] = defaultdict(float)
-    for task, value in sums.items():
-        total[group[task]] += value
-        size[group[task]] += sizes[task]
-    found = bootstrap_mean(list(total.values()), list(size.values()), bounds=(0.0, 1.0))
-    return Interval(found.value, found.low, found.high, f"{found.method} over {unit}s")
-
-
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)

@@ -31,19 +31,12 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Interval:
-    """A rate or a mean with its confidence interval.
+    """A rate or a mean with its confidence interval."""
 
-    Attributes:
-        rate: The estimate; NaN without trials.
-        low: Lower bound; NaN where no interval can be given.
-        high: Upper bound; NaN where no interval can be given.
-        method: Name of the method.
-    """
-
-    rate: float
-    low: float
-    high: float
-    method: str = ""
+    rate: float  #: The estimate; NaN without trials
+    low: float  #: Lower bound; NaN where no interval can be given
+    high: float  #: Upper bound; NaN where no interval can be given
+    method: str = ""  #: Name of the method
 
 
 @dataclass(frozen=True)
@@ -61,42 +54,25 @@ class UnitMean:
 
 @dataclass(frozen=True)
 class McNemar:
-    """A paired comparison of two arms with one run per task.
+    """A paired comparison of two arms with one run per task."""
 
-    Attributes:
-        n: Tasks that both arms have.
-        only_first: Tasks that only the first arm solved.
-        only_second: Tasks that only the second arm solved.
-        difference: Rate of the first minus rate of the second.
-        p: Two-sided mid-p value.
-    """
-
-    n: int
-    only_first: int
-    only_second: int
-    difference: float
-    p: float
+    n: int  #: Tasks that both arms have
+    only_first: int  #: Tasks that only the first arm solved
+    only_second: int  #: Tasks that only the second arm solved
+    difference: float  #: Rate of the first minus rate of the second
+    p: float  #: Two-sided mid-p value
 
 
 @dataclass(frozen=True)
 class LearningCurve:
-    """A metric along a stream of tasks.
+    """A metric along a stream of tasks."""
 
-    Attributes:
-        steps: Positions in the stream, from 0.
-        mean: Mean over task permutations at each step.
-        low: Lower bound of the confidence band; NaN with one permutation.
-        high: Upper bound of the confidence band; NaN with one permutation.
-        permutations: Number of task permutations.
-        window: How many of the last tasks are averaged at each step; None for all so far.
-    """
-
-    steps: tuple[int, ...]
-    mean: tuple[float, ...]
-    low: tuple[float, ...]
-    high: tuple[float, ...]
-    permutations: int
-    window: int | None
+    steps: tuple[int, ...]  #: Positions in the stream, from 0
+    mean: tuple[float, ...]  #: Mean over task permutations at each step
+    low: tuple[float, ...]  #: Lower bound of the confidence band; NaN with one permutation
+    high: tuple[float, ...]  #: Upper bound of the confidence band; NaN with one permutation
+    permutations: int  #: Number of task permutations
+    window: int | None  #: How many of the last tasks are averaged at each step; None for all so far
 
     @property
     def quarters(self) -> tuple[float, ...]:
@@ -435,8 +411,8 @@ def learning_curve(
     return LearningCurve(
         steps=tuple(range(steps)),
         mean=tuple(p.value for p in points),
-        low=tuple(_clipped(p.low, bounds) for p in points),
-        high=tuple(_clipped(p.high, bounds) for p in points),
+        low=tuple(clipped(p.low, bounds) for p in points),
+        high=tuple(clipped(p.high, bounds) for p in points),
         permutations=len(values),
         window=window,
     )
@@ -451,7 +427,8 @@ def _proportion(
     return Interval(successes / trials, float(found.low), float(found.high), label)
 
 
-def _clipped(value: float, bounds: tuple[float, float]) -> float:
+def clipped(value: float, bounds: tuple[float, float]) -> float:
+    """Return a value between bounds; NaN stays as it is."""
     return value if math.isnan(value) else min(max(value, bounds[0]), bounds[1])
 
 

@@ -71,102 +71,61 @@ class SampledTrials:
 
 @dataclass(frozen=True)
 class ArmSummary:
-    """One arm of a run.
-
-    Attributes:
-        arm: Its name.
-        trials: Trials on disk, including infrastructure errors.
-        judged: Trials that count: all but infrastructure errors and defective gold queries.
-        errors: Trials ended by an infrastructure error.
-        defective: Trials on a task with a defective gold query.
-        tasks: Tasks with a judged trial.
-        seeds: Seeds (repeats, or task permutations) with a judged trial.
-        strict: Strict matches.
-        rate: Strict matches by judged trials: Wilson's interval with one run per task, else a
-            bootstrap over tasks or groups.
-        metric: The primary metric.
-        mean: Its mean over tasks, of the mean over a task's runs, with a 95% CI.
-        f1: Mean row F1 of the judged trials.
-        executed: Judged trials whose query ran.
-        timed_out: Judged trials whose query timed out; depends on the load of the machine.
-        statuses: Trials by how the attempt ended.
-        exhausted: Attempts ended by a budget, by budget; all attempts of sampled trials count.
-        seconds: Median and p95 of the seconds of a trial.
-        tokens: Median and p95 of its prompt and completion tokens; cached calls have none.
-        dollars: Sum over all trials with a price; None if none has one.
-        dollars_each: Median and p95 of a trial's price; NaN if none has one.
-        judge_dollars: Cost of other judges; None if none has a price.
-        unpriced: Trials whose model has no price.
-        lm_calls: Calls that reached the model, of all trials.
-        cached_calls: Calls answered by a cache, of all trials.
-        retried: Trials that were run more than once because of the infrastructure.
-        passes: pass@k and pass^k by strict match (lenient if that is the metric), for each k from
-            2 to the most runs of a task. Empty if runs saw different banks: task permutations are
-            not repeats.
-        sampled: The trials with several attempts; None without any.
-        judges: For each other judge, its agreement with the execution judge's strict match over
-            all attempts, with the plain rule for comparison.
-        best_case: Mean metric if every infrastructure error had been a success.
-        worst_case: The same if every one had been a failure.
-    """
+    """One arm of a run."""
 
     arm: str
-    trials: int
-    judged: int
-    errors: int
-    defective: int
-    tasks: int
-    seeds: int
-    strict: int
+    trials: int  #: Trials on disk, including infrastructure errors
+    judged: int  #: Trials that count: all but infrastructure errors and defective gold queries
+    errors: int  #: Trials ended by an infrastructure error
+    defective: int  #: Trials on a task with a defective gold query
+    tasks: int  #: Tasks with a judged trial
+    seeds: int  #: Seeds (repeats, or task permutations) with a judged trial
+    strict: int  #: Strict matches
+    #: Strict matches by judged trials: Wilson's interval with one run per task, else a bootstrap
+    #: over tasks or groups.
     rate: Interval
-    metric: str
-    mean: Interval
-    f1: float
-    executed: int
-    timed_out: int
-    statuses: Mapping[str, int]
+    metric: str  #: The primary metric
+    mean: Interval  #: Its mean over tasks, of the mean over a task's runs, with a 95% CI
+    f1: float  #: Mean row F1 of the judged trials
+    executed: int  #: Judged trials whose query ran
+    timed_out: int  #: Judged trials whose query timed out; depends on the load of the machine
+    statuses: Mapping[str, int]  #: Trials by how the attempt ended
+    #: Attempts ended by a budget, by budget; all attempts of sampled trials count.
     exhausted: Mapping[str, int]
-    seconds: tuple[float, float]
+    seconds: tuple[float, float]  #: Median and p95 of the seconds of a trial
+    #: Median and p95 of its prompt and completion tokens; cached calls have none.
     tokens: tuple[float, float]
-    dollars: float | None
-    dollars_each: tuple[float, float]
-    judge_dollars: float | None
-    unpriced: int
-    lm_calls: int
-    cached_calls: int
-    retried: int
+    dollars: float | None  #: Sum over all trials with a price; None if none has one
+    dollars_each: tuple[float, float]  #: Median and p95 of a trial's price; NaN if none has one
+    judge_dollars: float | None  #: Cost of other judges; None if none has a price
+    unpriced: int  #: Trials whose model has no price
+    lm_calls: int  #: Calls that reached the model, of all trials
+    cached_calls: int  #: Calls answered by a cache, of all trials
+    retried: int  #: Trials that were run more than once because of the infrastructure
+    #: pass@k and pass^k by strict match (lenient if that is the metric), for each k from 2 to the
+    #: most runs of a task. Empty if runs saw different banks: task permutations are not repeats.
     passes: tuple[Passes, ...]
-    sampled: SampledTrials | None
+    sampled: SampledTrials | None  #: The trials with several attempts; None without any
+    #: For each other judge, its agreement with the execution judge's strict match over all
+    #: attempts, with the plain rule for comparison.
     judges: Mapping[str, Agreement]
-    best_case: float
-    worst_case: float
+    best_case: float  #: Mean metric if every infrastructure error had been a success
+    worst_case: float  #: The same if every one had been a failure
 
 
 @dataclass(frozen=True)
 class LevelSummary:
-    """One arm's held-out trials at one level of generalization.
-
-    Attributes:
-        arm: Its name.
-        level: ``iid``, ``compositional`` or ``zero-shot``.
-        tasks: Tasks with a judged trial.
-        templates: Templates (or groups) of these tasks.
-        judged: Trials that count.
-        strict: Strict matches.
-        mean: Mean of the primary metric with a 95% CI.
-        tokens: Median and p95 of a trial's tokens.
-        seconds: Median and p95 of a trial's seconds.
-    """
+    """One arm's held-out trials at one level of generalization."""
 
     arm: str
-    level: str
-    tasks: int
-    templates: int
-    judged: int
-    strict: int
-    mean: Interval
-    tokens: tuple[float, float]
-    seconds: tuple[float, float]
+    level: str  #: ``iid``, ``compositional`` or ``zero-shot``
+    tasks: int  #: Tasks with a judged trial
+    templates: int  #: Templates (or groups) of these tasks
+    judged: int  #: Trials that count
+    strict: int  #: Strict matches
+    mean: Interval  #: Mean of the primary metric with a 95% CI
+    tokens: tuple[float, float]  #: Median and p95 of a trial's tokens
+    seconds: tuple[float, float]  #: Median and p95 of a trial's seconds
 
 
 @dataclass(frozen=True)
@@ -175,66 +134,51 @@ class Online:
 
     Permutations shorter than the longest of their arm are left out of all but `judges`: their
     means cover only the beginning.
-
-    Attributes:
-        arms: One line per arm with a stream; the replicate is a task permutation.
-        curves: The metric along the stream, by arm: the mean of all tasks so far, with its band
-            over permutations.
-        comparisons: Every learning arm against the arm that differs only in memory, by
-            permutations, with Holm's correction. If the control did not run a permutation, its
-            first one is used instead, since without memory a trial does not depend on earlier
-            ones. The difference is then reported and not tested.
-        judges: Every other judge and the plain rule against the execution judge, over all attempts
-            of all streams.
-        errors: Trials of all streams ended by the infrastructure; they count nowhere else.
-        defective: Trials of all streams with a defective gold query; likewise.
     """
 
+    #: One line per arm with a stream; the replicate is a task permutation.
     arms: tuple[ArmSummary, ...]
+    #: The metric along the stream, by arm: the mean of all tasks so far, with its band over
+    #: permutations.
     curves: Mapping[str, LearningCurve]
+    #: Every learning arm against the arm that differs only in memory, by permutations, with Holm's
+    #: correction. If the control did not run a permutation, its first one is used instead, since
+    #: without memory a trial does not depend on earlier ones. The difference is then reported and
+    #: not tested.
     comparisons: tuple[ArmComparison, ...]
+    #: Every other judge and the plain rule against the execution judge, over all attempts of all
+    #: streams.
     judges: Mapping[str, Agreement]
-    errors: int = 0
-    defective: int = 0
+    errors: int = 0  #: Trials of all streams ended by the infrastructure; they count nowhere else
+    defective: int = 0  #: Trials of all streams with a defective gold query; likewise
 
 
 @dataclass(frozen=True)
 class RunSummary:
-    """A run in numbers.
+    """A run in numbers."""
 
-    Attributes:
-        leakage: The result of the leakage audit.
-        arms: Its arms by their held-out trials, in the requested order.
-        metric: The primary metric.
-        unit: What counts as one observation.
-        levels: Every arm at every level of generalization that its tasks have.
-        level: The level of the pre-registered pairs; empty for all.
-        comparison: The pre-registered comparison over held-out trials; None if there is none, or
-            no task is judged in both arms. It stands alone and is not corrected.
-        claims: Further pre-registered pairs, uncorrected: a claim that needs all of them needs no
-            correction for their number.
-        waiting: Pre-registered pairs without a task judged in both arms yet.
-        others: Every other arm against the baseline (the second arm of the pre-registered
-            comparison), with Holm's correction over these, including those without trials yet.
-        online: The learning streams; None without any.
-        memory: What memory did, for each arm with one.
-        code: When the run continued with changed code, oldest first.
-        replaced: Trials that had been judged and were run again, by arm.
-    """
-
-    leakage: Leakage
-    arms: tuple[ArmSummary, ...]
-    metric: str = "strict"
-    unit: str = "task"
+    leakage: Leakage  #: The result of the leakage audit
+    arms: tuple[ArmSummary, ...]  #: Its arms by their held-out trials, in the requested order
+    metric: str = "strict"  #: The primary metric
+    unit: str = "task"  #: What counts as one observation
+    #: Every arm at every level of generalization that its tasks have.
     levels: tuple[LevelSummary, ...] = ()
-    level: str = ""
+    level: str = ""  #: The level of the pre-registered pairs; empty for all
+    #: The pre-registered comparison over held-out trials; None if there is none, or no task is
+    #: judged in both arms. It stands alone and is not corrected.
     comparison: ArmComparison | None = None
+    #: Further pre-registered pairs, uncorrected: a claim that needs all of them needs no correction
+    #: for their number.
     claims: tuple[ArmComparison, ...] = ()
+    #: Pre-registered pairs without a task judged in both arms yet.
     waiting: tuple[tuple[str, str], ...] = ()
+    #: Every other arm against the baseline (the second arm of the pre-registered comparison), with
+    #: Holm's correction over these, including those without trials yet.
     others: tuple[ArmComparison, ...] = ()
-    online: Online | None = None
-    memory: tuple[ArmMemory, ...] = ()
-    code: tuple[CodeChange, ...] = ()
+    online: Online | None = None  #: The learning streams; None without any
+    memory: tuple[ArmMemory, ...] = ()  #: What memory did, for each arm with one
+    code: tuple[CodeChange, ...] = ()  #: When the run continued with changed code, oldest first
+    #: Trials that had been judged and were run again, by arm.
     replaced: Mapping[str, int] = field(default_factory=dict)
 
     def preregistered_lines(self) -> list[str]:

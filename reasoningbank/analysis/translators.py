@@ -6,7 +6,7 @@ not in the records; they are read from the pack. Trials of learning streams are 
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -17,7 +17,8 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 from rdflib.term import URIRef
 
-from reasoningbank.analysis.statistics import Interval, bootstrap_mean, wilson
+from reasoningbank.analysis.scores import pooled_mean
+from reasoningbank.analysis.statistics import wilson
 from reasoningbank.analysis.tables import Cells, TextTable, ends, number
 from reasoningbank.corpus import Pack, load_pack, query_features
 from reasoningbank.errors import QueryError, RecordError, UsageError
@@ -36,7 +37,6 @@ from reasoningbank.nl2sparql.patterns import namespaces_of
 from reasoningbank.nl2sparql.words import asked_language
 from reasoningbank.schema import read_statements
 from reasoningbank.sparql import STANDARD_PREFIXES, prepare
-from reasoningbank.trajectory import Trajectory
 
 _TYPE = STANDARD_PREFIXES["rdf"] + "type"
 #: Steps of `rag` and of `graph` that report whether a query is valid: one per query.
@@ -50,48 +50,28 @@ FAILED_FIRST = "the pipeline's first query failed its checks"
 
 @dataclass(frozen=True)
 class TranslationRow:
-    """One question, answered and judged.
+    """One question, answered and judged."""
 
-    Attributes:
-        task: The task's id.
-        language: Language of the question.
-        question: The question.
-        sparql: The query; None if there was none.
-        right: Whether it returns the right answer: execution accuracy.
-        status: Why there was nothing to compare, or ``judged``.
-        parses: Whether it is valid SPARQL.
-        executes: Whether the endpoint answered it.
-        components: Share of the gold query's components that it has.
-        patterns: The patterns that the question needs.
-        detected: The detected patterns; None if the agent detects none.
-        valid: Whether the agent's own checks passed; None if it does not check.
-        confidence: The agent's estimate of the probability that it is right, if it gives one.
-        score: What the estimate is computed from; None likewise.
-        calls: Calls of a model.
-        tokens: Prompt and completion tokens.
-        seconds: Wall time.
-        complexity: The task's complexity class; empty if unknown.
-        queries: Queries that the agent made and checked; None if it does not check.
-    """
-
-    task: str
-    language: str
-    question: str
-    sparql: str | None
-    right: bool
-    status: str
-    parses: bool
-    executes: bool
-    components: float
-    patterns: tuple[str, ...]
-    detected: tuple[str, ...] | None
-    valid: bool | None
+    task: str  #: The task's id
+    language: str  #: Language of the question
+    question: str  #: The question
+    sparql: str | None  #: The query; None if there was none
+    right: bool  #: Whether it returns the right answer: execution accuracy
+    status: str  #: Why there was nothing to compare, or ``judged``
+    parses: bool  #: Whether it is valid SPARQL
+    executes: bool  #: Whether the endpoint answered it
+    components: float  #: Share of the gold query's components that it has
+    patterns: tuple[str, ...]  #: The patterns that the question needs
+    detected: tuple[str, ...] | None  #: The detected patterns; None if the agent detects none
+    valid: bool | None  #: Whether the agent's own checks passed; None if it does not check
+    #: The agent's estimate of the probability that it is right, if it gives one.
     confidence: float | None
-    score: float | None
-    calls: int
-    tokens: int
-    seconds: float
-    complexity: str = ""
+    score: float | None  #: What the estimate is computed from; None likewise
+    calls: int  #: Calls of a model
+    tokens: int  #: Prompt and completion tokens
+    seconds: float  #: Wall time
+    complexity: str = ""  #: The task's complexity class; empty if unknown
+    #: Queries that the agent made and checked; None if it does not check.
     queries: int | None = None
 
     @property
@@ -107,22 +87,14 @@ class TranslationRow:
 
 @dataclass(frozen=True)
 class ArmRows:
-    """The rows of one arm.
+    """The rows of one arm."""
 
-    Attributes:
-        arm: Its name; with the run's before it if several were read.
-        agent: Its agent.
-        model: Name of its model.
-        pack: The pack's name.
-        rows: Its judged trials.
-        left_out: Trials that are not judged: infrastructure errors and defective gold queries.
-    """
-
-    arm: str
-    agent: str
-    model: str
-    pack: str
-    rows: tuple[TranslationRow, ...]
+    arm: str  #: Its name; with the run's before it if several were read
+    agent: str  #: Its agent
+    model: str  #: Name of its model
+    pack: str  #: The pack's name
+    rows: tuple[TranslationRow, ...]  #: Its judged trials
+    #: Trials that are not judged: infrastructure errors and defective gold queries.
     left_out: int = 0
 
 
@@ -195,17 +167,15 @@ def _run(source: Path, pack_name: str) -> list[ArmRows]:
         raise UsageError(error.what, where=str(source), hint="name the pack with --pack") from error
     examples = {one.id: one for one in load_examples(pack)}
     named = {str(arm["name"]): arm for arm in experiment.get("arms") or ()}
-    rows: dict[str, list[TranslationRow]] = {name: [] for name in named}
-    left_out = dict.fromkeys(rows, 0)
+    rows: dict[str, list[TranslationRow]] = defaultdict(list, {name: [] for name in named})
+    left_out: Counter[str] = Counter()
     for record in folder.trials(skip_damaged=True):
-        if record.step is not None:
-            continue
-        arm = record.key.arm
-        if not record.verdict or record.verdict.get("status") == "gold_defect":
-            left_out[arm] = left_out.get(arm, 0) + 1
-        else:
-            row = _row(record, record.verdict, examples.get(record.key.task), pack)
-            rows.setdefault(arm, []).append(row)
+        if record.step is None:
+            verdict, own = record.verdict or {}, rows[record.key.arm]
+            if verdict.get("status", "gold_defect") == "gold_defect":
+                left_out[record.key.arm] += 1
+            else:
+                own.append(_row(record, verdict, examples.get(record.key.task), pack))
     return [
         ArmRows(
             arm,
@@ -213,10 +183,10 @@ def _run(source: Path, pack_name: str) -> list[ArmRows]:
             str(named.get(arm, {}).get("lm", "")),
             pack.key,
             tuple(own),
-            left_out.get(arm, 0),
+            left_out[arm],
         )
         for arm, own in rows.items()
-        if own or left_out.get(arm)
+        if own or left_out[arm]
     ]
 
 
@@ -227,9 +197,14 @@ def _row(
     questions = example.questions if example else ()
     guessed = asked_language(record.question, pack)
     confidence = confidence_in(record.trajectory)
-    queries = sum(e.data.get("step") in _CHECKS for e in record.trajectory.of("step")) or None
-    status = str(verdict.get("status"))
-    usage = record.usage
+    steps = [record.trajectory.resolve(event.data) for event in record.trajectory.of("step")]
+    queries = sum(data.get("step") in _CHECKS for data in steps) or None
+    detected = [
+        tuple(data.get("patterns") or data.get("detected_patterns") or ())
+        for data in steps
+        if data.get("step") in ("detect", "analyze")
+    ]
+    status, usage = str(verdict.get("status")), record.usage
     return TranslationRow(
         task=record.key.task,
         language=next((tag for tag, text in questions if text == record.question), guessed),
@@ -241,7 +216,7 @@ def _row(
         executes=status in ("judged", "wrong_form"),
         components=component_match(record.sparql, gold, pack),
         patterns=example.patterns if example else patterns_of_query(gold, load_patterns(pack)),
-        detected=_detected(record.trajectory),
+        detected=detected[0] if detected else None,
         valid=None if queries is None else record.status == "submitted",
         confidence=confidence.confidence if confidence else None,
         score=confidence.score if confidence else None,
@@ -251,14 +226,6 @@ def _row(
         complexity=record.complexity,
         queries=queries,
     )
-
-
-def _detected(trajectory: Trajectory) -> tuple[str, ...] | None:
-    for event in trajectory.of("step"):
-        data = trajectory.resolve(event.data)
-        if data.get("step") in ("detect", "analyze"):
-            return tuple(data.get("patterns") or data.get("detected_patterns") or ())
-    return None
 
 
 def _report(source: Path) -> list[ArmRows]:
@@ -279,18 +246,14 @@ def translation_figures(rows: Sequence[TranslationRow]) -> dict[str, Any]:
     Args:
         rows: At least one.
     """
-    patterns = list(dict.fromkeys(name for row in rows for name in row.patterns))
+    patterns = dict.fromkeys(name for row in rows for name in row.patterns)
+    by_pattern = {name: [row for row in rows if name in row.patterns] for name in patterns}
     languages = sorted({row.language for row in rows})
+    by_language = {name: [row for row in rows if row.language == name] for name in languages}
     return {
         "metrics": translation_metrics(rows),
-        "by_pattern": {
-            name: translation_metrics([row for row in rows if name in row.patterns])
-            for name in patterns
-        },
-        "by_language": {
-            name: translation_metrics([row for row in rows if row.language == name])
-            for name in languages
-        },
+        "by_pattern": {name: translation_metrics(own) for name, own in by_pattern.items()},
+        "by_language": {name: translation_metrics(own) for name, own in by_language.items()},
         "pattern_detection": _detection(rows),
         "calibration": calibration_figures(rows),
     }
@@ -305,12 +268,15 @@ def translation_metrics(rows: Collection[TranslationRow]) -> dict[str, Any]:
     Args:
         rows: At least one.
     """
-    right = _accuracy(rows)
+    by_task: dict[str, list[float]] = defaultdict(list)
+    for row in rows:
+        by_task[row.task].append(row.right)
+    right = pooled_mean(by_task)
     seconds = [row.seconds for row in rows]
     detected = [set(row.detected) == set(row.patterns) for row in rows if row.detected is not None]
     return {
         "n": len(rows),
-        "tasks": len({row.task for row in rows}),
+        "tasks": len(by_task),
         "execution_accuracy": round(right.rate, 4),
         "execution_accuracy_interval": [
             None if np.isnan(end) else round(float(end), 4) for end in (right.low, right.high)
@@ -368,29 +334,15 @@ def calibration_figures(rows: Iterable[TranslationRow]) -> dict[str, Any]:
     }
 
 
-def _accuracy(rows: Collection[TranslationRow]) -> Interval:
-    by_task: dict[str, list[bool]] = defaultdict(list)
-    for row in rows:
-        by_task[row.task].append(row.right)
-    if len(by_task) == len(rows):
-        return wilson(sum(row.right for row in rows), len(rows))
-    runs = by_task.values()
-    drawn = bootstrap_mean([sum(one) for one in runs], [len(one) for one in runs], bounds=(0, 1))
-    return Interval(drawn.value, drawn.low, drawn.high, f"{drawn.method} over tasks")
-
-
 def _detection(rows: Sequence[TranslationRow]) -> dict[str, float]:
     known = [(row.detected, row.patterns) for row in rows if row.detected is not None]
     if not known:
         return {}
     report = pattern_report(known)
-    return {
-        "exact": round(report.exact, 4),
-        "precision": round(report.micro.precision, 4),
-        "recall": round(report.micro.recall, 4),
-        "f1": round(report.micro.f1, 4),
-        "macro_f1": round(report.macro_f1, 4),
-    }
+    found = {"exact": report.exact}
+    found |= {name: getattr(report.micro, name) for name in ("precision", "recall", "f1")}
+    found["macro_f1"] = report.macro_f1
+    return {name: round(value, 4) for name, value in found.items()}
 
 
 def _cross_fitted(rows: Sequence[TranslationRow]) -> float | None:
@@ -435,30 +387,27 @@ def metric_cells(metrics: Mapping[str, Any], columns: Sequence[str] = METRICS_SH
     return tuple(_METRICS[name](metrics) for name in columns)
 
 
-def _shown(rows: Collection[TranslationRow], columns: Sequence[str] = METRICS_SHOWN) -> Cells:
-    if not rows:
-        return tuple("0" if name == "n" else "-" for name in columns)
-    return metric_cells(translation_metrics(rows), columns)
-
-
 def agent_table(arms: Sequence[ArmRows]) -> TextTable:
     """Return one row per arm, with its pack, its model and the number of unjudged trials."""
+    nothing = ("0", *["-"] * (len(METRICS_SHOWN) - 1))
+    rows = []
+    for one in arms:
+        cells = metric_cells(translation_metrics(one.rows)) if one.rows else nothing
+        rows.append((one.arm, one.agent, one.pack, one.model, *cells, str(one.left_out)))
     headers = ("arm", "agent", "pack", "model", *METRICS_SHOWN, "not judged")
-    rows = [
-        (one.arm, one.agent, one.pack, one.model, *_shown(one.rows), str(one.left_out))
-        for one in arms
-    ]
     return TextTable("by agent", headers, rows)
 
 
 def language_table(arms: Sequence[ArmRows]) -> TextTable:
     """Return every arm by the language of its questions."""
-    return _by(arms, "language", lambda row: [row.language])
+    rows = _grouped(arms, lambda _, row: [row.language])
+    return TextTable("by language", ("language", "arm", *METRICS_SHOWN), rows)
 
 
 def pattern_table(arms: Sequence[ArmRows]) -> TextTable:
     """Return every arm by pattern; a question counts for each of its patterns."""
-    return _by(arms, "pattern", lambda row: row.patterns or ["(none)"])
+    rows = _grouped(arms, lambda _, row: row.patterns or ["(none)"])
+    return TextTable("by pattern", ("pattern", "arm", *METRICS_SHOWN), rows)
 
 
 def scenario_table(arms: Sequence[ArmRows]) -> TextTable:
@@ -471,18 +420,12 @@ def scenario_table(arms: Sequence[ArmRows]) -> TextTable:
         if row.first_passed is False
     }
 
-    def scenarios(one: ArmRows, row: TranslationRow) -> Iterable[str]:
-        yield row.complexity
-        yield _PATTERN_COUNTS[min(len(row.patterns), 3)]
-        if (one.pack, row.task, row.language) in failed:
-            yield FAILED_FIRST
+    def scenarios(one: ArmRows, row: TranslationRow) -> list[str]:
+        found = [row.complexity, _PATTERN_COUNTS[min(len(row.patterns), 3)]]
+        return [*found, FAILED_FIRST] if (one.pack, row.task, row.language) in failed else found
 
-    rows = []
-    for name in (*_COMPLEXITIES, *_PATTERN_COUNTS[1:], FAILED_FIRST):
-        for one in arms:
-            own = [row for row in one.rows if name in scenarios(one, row)]
-            if own:
-                rows.append((name, one.arm, *_shown(own, _COSTS)))
+    order = (*_COMPLEXITIES, *_PATTERN_COUNTS[1:], FAILED_FIRST)
+    rows = _grouped(arms, scenarios, order, _COSTS)
     return TextTable("when to use which agent", ("questions", "arm", *_COSTS), rows)
 
 
@@ -494,17 +437,15 @@ def repair_table(arms: Sequence[ArmRows]) -> TextTable:
         passed = [row for row in checked if row.first_passed]
         repaired = [row for row in checked if not row.first_passed]
         if checked:
-            rows.append(
-                (
-                    one.arm,
-                    str(len(passed)),
-                    _share([row.right for row in passed]),
-                    str(len(repaired)),
-                    _share([bool(row.valid) for row in repaired]),
-                    _share([row.right for row in repaired]),
-                    number(sum(row.queries or 0 for row in checked) / len(checked)),
-                )
+            cells = (
+                str(len(passed)),
+                _share([row.right for row in passed]),
+                str(len(repaired)),
+                _share([bool(row.valid) for row in repaired]),
+                _share([row.right for row in repaired]),
+                number(sum(row.queries or 0 for row in checked) / len(checked)),
             )
+            rows.append((one.arm, *cells))
     headers = (
         "arm", "first query passed", "of these right", "first query failed", "a later one passed",
         "right in the end", "queries per question",
@@ -514,12 +455,12 @@ def repair_table(arms: Sequence[ArmRows]) -> TextTable:
 
 def brier_table(arms: Sequence[ArmRows]) -> TextTable:
     """Return the Brier score of each arm that gives a confidence."""
-    rows = []
-    for one in arms:
-        found = calibration_figures(one.rows)
-        if found:
-            cells = (found[name] for name in ("brier", "brier_base_rate", "brier_calibrated"))
-            rows.append((one.arm, str(found["n"]), str(found["silent"]), *map(number, cells)))
+    scores = ("brier", "brier_base_rate", "brier_calibrated")
+    rows = [
+        (one.arm, str(found["n"]), str(found["silent"]), *(number(found[name]) for name in scores))
+        for one in arms
+        if (found := calibration_figures(one.rows))
+    ]
     headers = (
         "arm", "n", "no confidence", "Brier score", "of the base rate", "calibrated on other tasks",
     )  # fmt: skip
@@ -544,17 +485,23 @@ def reliability_table(arms: Sequence[ArmRows]) -> TextTable:
     return TextTable("confidence: reliability", headers, rows)
 
 
-def _by(
-    arms: Sequence[ArmRows], name: str, values: Callable[[TranslationRow], Iterable[str]]
-) -> TextTable:
-    every = sorted({value for one in arms for row in one.rows for value in values(row)})
-    rows = []
-    for value in every:
-        for one in arms:
-            own = [row for row in one.rows if value in values(row)]
-            if own:
-                rows.append((value, one.arm, *_shown(own)))
-    return TextTable(f"by {name}", (name, "arm", *METRICS_SHOWN), rows)
+def _grouped(
+    arms: Sequence[ArmRows],
+    groups: Callable[[ArmRows, TranslationRow], Iterable[str]],
+    order: Sequence[str] = (),
+    columns: Sequence[str] = METRICS_SHOWN,
+) -> list[Cells]:
+    """Return one row per group and arm; the groups in alphabetical order if none is given."""
+    found: dict[str, dict[str, list[TranslationRow]]] = defaultdict(lambda: defaultdict(list))
+    for one in arms:
+        for row in one.rows:
+            for group in groups(one, row):
+                found[group][one.arm].append(row)
+    return [
+        (group, arm, *metric_cells(translation_metrics(rows), columns))
+        for group in order or sorted(found)
+        for arm, rows in found[group].items()
+    ]
 
 
 def _share(yes: Sequence[bool]) -> str:

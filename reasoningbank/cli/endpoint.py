@@ -21,7 +21,7 @@ from reasoningbank.cli.output import (
 )
 from reasoningbank.corpus import Pack, endpoint_config, load_pack, open_endpoint
 from reasoningbank.corpus.registry import read_registry
-from reasoningbank.memory.sense_card import sense_card
+from reasoningbank.memory.context import sense_card
 from reasoningbank.schema import Schema
 from reasoningbank.sparql import (
     Discovery,

@@ -180,8 +180,7 @@ class MemoryBank:
         """Replace items by another one; return its id. The old items become superseded.
 
         If `new` has the id of one of `old`, that item is rewritten; if it exists besides, it gains
-        the further evidence and counts. `made_by` names the part of the program that decided, as
-        in `Change`.
+        the further evidence and counts. `made_by` is as in `Change`.
 
         Raises:
             UsageError: If an old item does not exist, or the new one is not active.
@@ -253,11 +252,7 @@ class MemoryBank:
         return self._store.last_change()
 
     def history(self, item_id: str | None = None, *, since: int = 0) -> list[Change]:
-        """Return the changes, oldest first: all, or those of one item.
-
-        Args:
-            item_id: The item.
-            since: Only changes with higher numbers.
+        """Return the changes after number `since`, oldest first: all, or those of one item.
 
         Raises:
             UsageError: If there never was such an item.
@@ -274,13 +269,10 @@ class MemoryBank:
         return self._store.reinstated_by(item_id)
 
     def undo(self, number: int | None = None) -> Change:
-        """Undo a change, by default the last one, with its whole operation.
+        """Undo a change, by default the last one, with its whole operation; return the first undo.
 
         The undo is a change itself and can be undone. Later changes to the same items are kept,
         unless they depend on what is undone.
-
-        Returns:
-            The first of the changes that undo it.
 
         Raises:
             UsageError: If there is no such change, it was undone already, or a later change
@@ -323,29 +315,24 @@ class Imported(NamedTuple):
 
 def import_items(bank: MemoryBank, items: Iterable[MemoryItem], *, reason: str) -> Imported:
     """Import items of another bank, all or none, as one change. Importing is idempotent."""
-    added: list[str] = []
-    merged: list[str] = []
-    same: list[str] = []
+    found: dict[str, list[str]] = {"added": [], "merged": [], "same": []}
     changed: list[MemoryItem] = []
     items = list(items)  # before the bank is locked
     with bank.holding():
         held = {item.id: item for item in bank.items(status=None)}
         for item in items:
-            mine = held.get(item.id)
-            if mine is None:
-                added.append(item.id)
+            kind, mine = "added", held.get(item.id)
+            if mine is not None:
+                # States of one item with common experiences share the trials of the lower count.
+                known, given = set(mine.origins), set(item.origins)
+                counters = item.counters - mine.counters if known & given else item.counters
+                kind = "same" if given <= known and counters == Counters() else "merged"
+                item = replace(item, tags=mine.tags, counters=counters)
+            found[kind].append(item.id)
+            if kind != "same":
                 changed.append(item)
-                continue
-            # Two states of one item with common experiences share the trials of the lower count.
-            known, given = set(mine.origins), set(item.origins)
-            counters = item.counters - mine.counters if known & given else item.counters
-            if given <= known and counters == Counters():
-                same.append(item.id)
-            else:
-                merged.append(item.id)
-                changed.append(replace(item, tags=mine.tags, counters=counters))
         bank.add(changed, reason=reason)
-    return Imported(tuple(added), tuple(merged), tuple(same))
+    return Imported(**{kind: tuple(ids) for kind, ids in found.items()})
 
 
 # -- retrieval ---------------------------------------------------------------------------

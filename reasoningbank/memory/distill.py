@@ -1,13 +1,25 @@
-"""Distillation: one task's judged attempts in, checked items out."""
+"""Distillation: one task's judged attempts in, checked items out.
+
+The rules make the lessons; a language model, if there is one, words one of them in a short call,
+and where its words do not hold, those of the rules stay. The static part of the prompt comes first,
+so that a local model caches it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, get_args
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import get_args
+
+import dspy
 
 from reasoningbank.corpus import Pack, Task
 from reasoningbank.corpus.splits import SplitName
-from reasoningbank.errors import QueryError, UsageError
+from reasoningbank.errors import BudgetError, QueryError, UsageError
+from reasoningbank.findings import Finding
+from reasoningbank.judge.lm_judge import reply_of
+from reasoningbank.lm import UsageCounter
 from reasoningbank.memory.experience import Distilled, Draft, Experience, Rejected
 from reasoningbank.memory.facts import Facts
 from reasoningbank.memory.grounding import Grounding
@@ -15,14 +27,9 @@ from reasoningbank.memory.item import ItemSource, Scope
 from reasoningbank.memory.pitfalls import failure_drafts
 from reasoningbank.memory.skeleton import shortened
 from reasoningbank.memory.success import contrast_draft, success_draft, terms_in, title_of
-from reasoningbank.memory.wording import reworded, words_for
 from reasoningbank.schema import Schema
 from reasoningbank.sparql import EndpointConfig, Result
 from reasoningbank.trajectory import Usage
-
-if TYPE_CHECKING:
-    import dspy
-
 
 _ALL: frozenset[ItemSource] = frozenset(get_args(ItemSource))
 
@@ -158,3 +165,87 @@ class Distiller:
         items = [draft.item(self._scope) for draft in kept]
         once = {item.id: item for item in items}
         return Distilled(tuple(once.values()), tuple(rejected), usage)
+
+
+# -- wording ------------------------------------------------------------------------------
+
+#: Maximum characters of what is shown, and bounds of what is accepted.
+_QUERY_CHARS, _LESSON_CHARS = 900, 500
+_WORD = re.compile(r"\w+")
+#: Field of the reply → field of the draft, and bounds of its characters.
+_FIELDS = {
+    "title": ("title", 8, 90),
+    "applies": ("description", 15, 200),
+    "steps": ("content", 15, 400),
+}
+
+
+class PutInWords(dspy.Signature):  # type: ignore[misc]
+    """Put a lesson about writing SPARQL queries into a few plain words, for similar questions.
+
+    Use only names that occur in the query or the lesson. Never mention one question's values:
+    write <<name>> where the query has a slot.
+    """
+
+    question: str = dspy.InputField()
+    query: str = dspy.InputField(desc="with slots <<name>>; none if the lesson is a mistake")
+    lesson: str = dspy.InputField(desc="what is known, to be put shortly")
+    title: str = dspy.OutputField(desc="what the lesson is about, at most 10 words")
+    applies: str = dspy.OutputField(desc="to which questions, one sentence")
+    steps: str = dspy.OutputField(desc="two or three numbered steps, one line each")
+
+
+#: A worked case of a domain without a pack.
+_CASE = dspy.Example(
+    question="How many books did Jane Austen write?",
+    query="SELECT (COUNT(?book) AS ?n) WHERE { ?book ex:author/ex:name <<name>> }",
+    lesson="ex:author from ex:Book to ex:Person; ex:name is full name",
+    title="Count the books of an author by name",
+    applies="Questions for how many works a person wrote, where the person is named.",
+    steps="1. Reach the name by ex:author/ex:name from the book.\n"
+    "2. Put the name where <<name>> stands, and COUNT the books.",
+)
+
+
+def words_for(lm: dspy.BaseLM, draft: Draft) -> tuple[dict[str, str], Usage]:
+    """Ask a model to word a draft, and return its fields, and what that consumed."""
+    counter = UsageCounter(role="distiller")
+    inputs = {
+        "question": " ".join(draft.experience.question.split()),
+        "query": draft.pattern[:_QUERY_CHARS] or "none",
+        "lesson": draft.content[:_LESSON_CHARS],
+    }
+    try:
+        said = reply_of(lm, PutInWords, [_CASE], inputs, counter)
+    except BudgetError:
+        # The draft does not fit the model's context: keep the rules' words.
+        return {}, counter.usage
+    words = {}
+    for name in _FIELDS:
+        text = str(said.get(name) or "").strip().strip('`"').strip()
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        words[name] = "\n".join(lines) if name == "steps" else " ".join(" ".join(lines).split())
+    return words, counter.usage
+
+
+def reworded(
+    draft: Draft,
+    words: Mapping[str, str],
+    author: str,
+    findings: Callable[[Draft, str], list[Finding]],
+) -> Draft:
+    """Return a draft with those of a model's words that `findings` has nothing against."""
+    asked = _WORD.findall(draft.experience.question.casefold())
+    texts = {}
+    for name, text in words.items():
+        field, least, most = _FIELDS[name]
+        if not least <= len(text) <= most or _WORD.findall(text.casefold()) == asked:
+            continue
+        if name == "steps" and not draft.pattern:
+            continue
+        # Only the rules say which names do not exist, so that they cannot be mistaken.
+        if not any(absent in text for absent in draft.denied) and not findings(draft, text):
+            texts[field] = text
+    if "content" in texts and draft.slots:
+        texts["content"] += f"\n{draft.slots}"
+    return replace(draft, author=author, **texts) if texts else draft  # type: ignore[arg-type]

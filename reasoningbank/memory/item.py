@@ -33,9 +33,8 @@ class Provenance:
     """One experience that an item rests on.
 
     Attributes:
-        task: Id of the task; empty for a seed.
-        group: The task's group, which the leakage filter also excludes.
-        corpus: Name of the task's pack or folder.
+        task: Id of the task, empty for a seed; `group` (excluded by the leakage filter too) and
+            `corpus` (pack or folder) are the task's.
         trial: The trial, as ``arm/task.seed``; empty for gold and seed.
         judge: Who judged it, e.g. ``execution`` or ``lm:local``.
         model: Name of the model that made the attempt.
@@ -57,12 +56,7 @@ class Provenance:
 
 @dataclass(frozen=True)
 class Scope:
-    """Where an item holds; an empty field does not restrict it.
-
-    Attributes:
-        pack: Name of the domain pack.
-        endpoint: Public address of the endpoint.
-    """
+    """Where an item holds: a domain pack, the public address of an endpoint; empty for anywhere."""
 
     __pydantic_config__ = _NO_OTHER_KEYS
 
@@ -76,8 +70,7 @@ class Counters:
 
     Attributes:
         retrieved: Trials that it was shown to.
-        success: Of these, those judged right. This alone proves nothing: an easy task succeeds
-            with any item.
+        success: Of these, those judged right; an easy task succeeds with any item.
         failure: Of these, those judged wrong.
         helped: Tasks that failed without memory and succeeded with the item.
         hurt: Tasks that succeeded without memory and failed with the item.
@@ -111,13 +104,7 @@ class Counters:
 
 @dataclass(frozen=True)
 class Turn:
-    """One compressed turn of a successful attempt, for demonstrations.
-
-    Attributes:
-        reasoning: The agent's reasoning.
-        code: The Python code that was run.
-        output: What it printed, truncated.
-    """
+    """One turn of a success, for demonstrations: reasoning, Python code, what that printed, cut."""
 
     __pydantic_config__ = _NO_OTHER_KEYS
 
@@ -193,16 +180,9 @@ class MemoryItem:
         Evidence, counters, tags and status are not part of it, so two experiences that teach the
         same make one item.
         """
-        says = {
-            "title": self.title,
-            "description": self.description,
-            "content": self.content,
-            "src": self.src,
-            "pattern": self.pattern,
-            "scope": vars(self.scope),
-            "question": self.question,
-            "turns": [vars(turn) for turn in self.turns],
-        }
+        names = ("title", "description", "content", "src", "pattern", "question")
+        says: dict[str, Any] = {name: getattr(self, name) for name in names}
+        says |= {"scope": vars(self.scope), "turns": [vars(turn) for turn in self.turns]}
         if self.query:
             says["query"] = self.query
         text = json.dumps(says, sort_keys=True, ensure_ascii=False)

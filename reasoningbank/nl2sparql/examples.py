@@ -24,8 +24,8 @@ from reasoningbank.nl2sparql.words import (
 from reasoningbank.schema import read_statements
 from reasoningbank.sparql import string_literal
 from reasoningbank.sparql.parsers import parse_once
+from reasoningbank.sparql.tokens import Edit, apply_edits, tokenize
 from reasoningbank.sparql.tokens import Token as QueryToken
-from reasoningbank.sparql.tokens import tokenize
 
 _TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 
@@ -69,25 +69,16 @@ def example_pack(pack: Pack) -> Pack:
 
 def load_examples(pack: Pack) -> tuple[PackExample, ...]:
     """Read the examples of a pack with their questions in all of the pack's languages."""
-    by_language = {
-        language: {
-            task.id: task
-            for task in load_corpus(pack, language=language).tasks
-            # An update of documents is not an example of a query.
-            if task.form != "UPDATE"
-        }
-        for language in pack.languages or ("en",)
-    }
-    first = next(iter(by_language.values()))
-    questions = {
-        one: tuple(
-            (language, tasks[one].query)
-            for language, tasks in by_language.items()
-            if one in tasks and tasks[one].language == language
-        )
-        for one in first
-    }
-    return examples_of(first.values(), load_patterns(pack), questions)
+    languages = pack.languages or ("en",)
+    corpora = {language: load_corpus(pack, language=language).tasks for language in languages}
+    questions: dict[str, tuple[tuple[str, str], ...]] = {}
+    for language, tasks in corpora.items():
+        for task in tasks:
+            if task.language == language:
+                questions[task.id] = (*questions.get(task.id, ()), (language, task.query))
+    # An update of documents is not an example of a query.
+    queries = [task for task in corpora[languages[0]] if task.form != "UPDATE"]
+    return examples_of(queries, load_patterns(pack), questions)
 
 
 def examples_of(
@@ -116,14 +107,11 @@ def patterns_of_query(sparql: str, patterns: PatternSet) -> tuple[str, ...]:
     seen = _seen(sparql)
     if seen is None:
         return ()
-    given = {
-        pattern.name: None
-        for pattern in patterns.patterns
-        if any(_shows(sign, seen) for sign in pattern.signs)
-    }
+    given: set[str] = set()
+    given.update(one.name for one in patterns.patterns if any(_shows(s, seen) for s in one.signs))
     for pattern in patterns.patterns:
         if pattern.name in given:
-            given.update(dict.fromkeys(pattern.implies))
+            given.update(pattern.implies)
     return tuple(name for name in patterns.names if name in given)
 
 
@@ -150,25 +138,23 @@ def _seen(sparql: str) -> dict[str, frozenset[str]] | None:
 
 
 def _shows(sign: QuerySign, seen: Mapping[str, frozenset[str]]) -> bool:
-    asked = []
-    for name, there in seen.items():
-        wanted: frozenset[str] = getattr(sign, name)
-        if wanted and name == "namespaces":
-            asked.append(any(one.startswith(tuple(wanted)) for one in there))
-        elif wanted:
-            asked.append(bool(wanted & there))
-    return bool(asked) and all(asked)
+    wanted = {name: names for name, names in sign if names}
+    return bool(wanted) and all(
+        any(one.startswith(tuple(names)) for one in seen[name])
+        if name == "namespaces"
+        else not names.isdisjoint(seen[name])
+        for name, names in wanted.items()
+    )
 
 
 #: From here a model changes the example's query instead of writing a new one.
 NEAR = 0.8
 
-_MARKS = ("^", "$")
 _QUOTES = re.compile(r"\"{3}|'{3}|\"|'")
 _ESCAPE = re.compile(r"\\([tnrbf\"'\\])")
+_ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "b": "\b", "f": "\f"}
 #: Tokens that end a comparison.
 _ENDS = ("&&", "||", "{", "}", ";", ".")
-_ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "b": "\b", "f": "\f"}
 #: Special characters of a regular expression.
 _SIGNS = re.compile(r"[\\.\[\]{}()*+?^$|]")
 _SIGN = re.compile(r"\\(.)")
@@ -194,16 +180,31 @@ def swap_entities(question: str, example: PackExample) -> str | None:
     asked, like = nearest_question(question, example)
     if like < 1.0 or _wording(asked) != _wording(question):
         return None
+    # The same wording has as many entities, though perhaps of other kinds.
     old, new = _entities(asked), _entities(question)
-    if len(old) != len(new) or any(a.kind != b.kind for a, b in zip(old, new, strict=True)):
+    if [one.kind for one in old] != [one.kind for one in new]:
         return None
     pairs: dict[str, str] = {}
-    for before, after in zip(old, new, strict=True):
-        if pairs.setdefault(before.text, after.text) != after.text:
+    for own, other in zip(old, new, strict=True):
+        if pairs.setdefault(own.text, other.text) != other.text:
             return None
     pairs = {before: after for before, after in pairs.items() if before != after}
-    numbers = frozenset(token.text for token in old if token.kind == "number")
-    return _with(example.sparql, pairs, numbers) if pairs else example.sparql
+    numbers = {token.text for token in old if token.kind == "number"}
+    tokens = tokenize(example.sparql)
+    edits: list[Edit] = []
+    found: set[str] = set()
+    for place, token in enumerate(tokens):
+        for before, after in pairs.items():
+            text = _changed(tokens, place, before, after)
+            if text is None:
+                continue
+            counts = place > 0 and tokens[place - 1].is_word("LIMIT", "OFFSET")
+            if before in numbers and (counts or before in found):
+                return None
+            edits.append(Edit(token.start, token.end, text))
+            found.add(before)
+            break
+    return apply_edits(example.sparql, edits) if found == pairs.keys() else None
 
 
 def _wording(question: str) -> list[str]:
@@ -216,28 +217,6 @@ def _entities(question: str) -> list[QuestionToken]:
     return [token for token in read_tokens(question) if token.kind != "word"]
 
 
-def _with(query: str, pairs: dict[str, str], numbers: frozenset[str]) -> str | None:
-    pieces: list[str] = []
-    at = 0
-    found: set[str] = set()
-    tokens = tokenize(query)
-    for place, token in enumerate(tokens):
-        for before, after in pairs.items():
-            new = _changed(tokens, place, before, after)
-            if new is None:
-                continue
-            counts = place > 0 and tokens[place - 1].is_word("LIMIT", "OFFSET")
-            if before in numbers and (counts or before in found):
-                return None
-            pieces += [query[at : token.start], new]
-            at = token.end
-            found.add(before)
-            break
-    if found != pairs.keys():
-        return None
-    return "".join((*pieces, query[at:]))
-
-
 def _changed(tokens: Sequence[QueryToken], place: int, before: str, after: str) -> str | None:
     """Return a token of a query with another entity in it; None if it contains another one."""
     token = tokens[place]
@@ -247,15 +226,18 @@ def _changed(tokens: Sequence[QueryToken], place: int, before: str, after: str) 
         prefix, _, local = token.text.partition(":")
         fits = local == before and after.replace("_", "").isalnum()
         return f"{prefix}:{after}" if fits else None
-    if token.kind == "number":
-        return after.replace(",", ".") if token.text == before.replace(",", ".") else None
-    return None
+    same = token.kind == "number" and token.text == before.replace(",", ".")
+    return after.replace(",", ".") if same else None
 
 
 def _text(tokens: Sequence[QueryToken], place: int, before: str, after: str) -> str | None:
     """Return a string with another text in it, in the form that its function needs."""
-    text = _content(tokens[place].text)
-    bare = text.removeprefix(_MARKS[0]).removesuffix(_MARKS[1])
+    written = tokens[place].text
+    quotes = _QUOTES.match(written)
+    assert quotes is not None
+    inside = written[quotes.end() : -quotes.end()]
+    text = _ESCAPE.sub(lambda found: _ESCAPED.get(found[1], found[1]), inside)
+    bare = text.removeprefix("^").removesuffix("$")
     called, beside = _around(tokens, place)
     expression = called.is_word("REGEX", "REPLACE") or bare != text
     plain = _SIGN.sub(r"\1", bare) if expression else bare
@@ -273,36 +255,25 @@ def _text(tokens: Sequence[QueryToken], place: int, before: str, after: str) -> 
     return string_literal(f"{text[:begin]}{after}{text[begin + len(bare) :]}")
 
 
-def _content(written: str) -> str:
-    """Return the content of a string of a query."""
-    quotes = _QUOTES.match(written)
-    assert quotes is not None
-    inside = written[quotes.end() : -quotes.end()]
-    return _ESCAPE.sub(lambda found: _ESCAPED.get(found[1], found[1]), inside)
-
-
 def _around(tokens: Sequence[QueryToken], place: int) -> tuple[QueryToken, list[QueryToken]]:
     """Return the word before the brackets around a token, and what it is compared with."""
     beside: list[QueryToken] = []
     depth = 0
     for at in range(place - 1, 0, -1):
         token = tokens[at]
-        listed = token.text == "(" and tokens[at - 1].is_word("IN")
+        listed = token.text == "(" and not depth and tokens[at - 1].is_word("IN")
         if token.text == "(" and not depth and not listed:
-            return tokens[at - 1], [*beside, *_after(tokens, place)]
-        if not depth and token.text in _ENDS:
             break
-        depth += (token.text == ")") - (token.text == "(" and not (listed and not depth))
+        if not depth and token.text in _ENDS:
+            return tokens[place], []
+        depth += (token.text == ")") - (token.text == "(" and not listed)
         beside.append(token)
-    return tokens[place], []
-
-
-def _after(tokens: Sequence[QueryToken], place: int) -> list[QueryToken]:
-    beside: list[QueryToken] = []
+    else:
+        return tokens[place], []
     depth = 0
     for token in tokens[place + 1 :]:
         if not depth and token.text in (")", *_ENDS):
             break
         depth += (token.text == "(") - (token.text == ")")
         beside.append(token)
-    return beside
+    return tokens[at - 1], beside

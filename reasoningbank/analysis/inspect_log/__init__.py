@@ -18,36 +18,22 @@ __all__ = ["ExportedLog", "InspectExport", "export_inspect"]
 
 @dataclass(frozen=True)
 class ExportedLog:
-    """One written log.
-
-    Attributes:
-        arm: The arm.
-        path: The `.eval` file.
-        samples: Trials in it.
-        errors: Trials in it that an infrastructure error ended.
-        complete: Whether it has every planned trial.
-    """
+    """One written log."""
 
     arm: str
-    path: Path
-    samples: int
-    errors: int
-    complete: bool
+    path: Path  #: The `.eval` file
+    samples: int  #: Trials in it
+    errors: int  #: Trials in it that an infrastructure error ended
+    complete: bool  #: Whether it has every planned trial
 
 
 @dataclass(frozen=True)
 class InspectExport:
-    """The result of an export.
+    """The result of an export."""
 
-    Attributes:
-        folder: Folder of the logs.
-        logs: The logs, one per arm.
-        damaged: Trial files that could not be read and are in no log.
-    """
-
-    folder: Path
-    logs: tuple[ExportedLog, ...]
-    damaged: tuple[Path, ...] = ()
+    folder: Path  #: Folder of the logs
+    logs: tuple[ExportedLog, ...]  #: The logs, one per arm
+    damaged: tuple[Path, ...] = ()  #: Trial files that could not be read and are in no log
 
 
 def export_inspect(run: Path, target: Path | None = None) -> InspectExport:

@@ -9,31 +9,11 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
+from inspect_ai import event as events
+from inspect_ai import model as models
 from inspect_ai.dataset import Sample
-from inspect_ai.event import (
-    ErrorEvent,
-    InfoEvent,
-    ModelEvent,
-    SampleInitEvent,
-    SampleLimitEvent,
-    ScoreEvent,
-    SpanBeginEvent,
-    SpanEndEvent,
-    ToolEvent,
-)
-from inspect_ai.event import Event as InspectEvent
 from inspect_ai.log import EvalError, EvalSample, EvalSampleLimit
-from inspect_ai.model import (
-    ChatCompletionChoice,
-    ChatMessage,
-    ChatMessageAssistant,
-    ChatMessageSystem,
-    ChatMessageTool,
-    ChatMessageUser,
-    GenerateConfig,
-    ModelOutput,
-    ModelUsage,
-)
+from inspect_ai.model import ChatMessage, ChatMessageAssistant, ChatMessageUser, ModelUsage
 from inspect_ai.scorer import CORRECT, INCORRECT, Score
 from inspect_ai.tool import ToolCall, ToolCallError
 
@@ -46,7 +26,7 @@ VERDICT_SCORERS = {"strict": "accuracy", "lenient": "accuracy", "f1": "mean"}
 
 #: Name of the tool that stands for the agent's code.
 _PYTHON = "python"
-_ROLES = {"system": ChatMessageSystem, "assistant": ChatMessageAssistant}
+_ROLES = {"system": models.ChatMessageSystem, "assistant": ChatMessageAssistant}
 #: Inspect's names of our budgets; others are `custom`.
 _LIMITS: Mapping[str, Any] = {
     "tokens": "token",
@@ -62,7 +42,9 @@ _STOPS: Mapping[str, Any] = {
 }
 
 
-def sample_of(record: TrialRecord, epoch: int, run: str, config: GenerateConfig) -> EvalSample:
+def sample_of(
+    record: TrialRecord, epoch: int, run: str, config: models.GenerateConfig
+) -> EvalSample:
     """Return a trial as a sample."""
     key, used = record.key, record.usage
     config = config.model_copy(update={"seed": key.seed})
@@ -96,13 +78,13 @@ def sample_of(record: TrialRecord, epoch: int, run: str, config: GenerateConfig)
         input=question,
         target=gold,
         messages=trial.messages(),
-        output=ModelOutput(
+        output=models.ModelOutput(
             model=next(iter(usage), ""),
-            choices=[ChatCompletionChoice(message=trial.submission, stop_reason="stop")],
+            choices=[models.ChatCompletionChoice(message=trial.submission, stop_reason="stop")],
         ),
         scores=scores or None,
         metadata={k: plain(v) for k, v in facts.items() if v is not None and v != ""},
-        events=trial.events(asked, scores, limit, error),
+        events=trial.transcript(asked, scores, limit, error),
         model_usage=dict(usage),
         role_usage=dict(by_role),
         started_at=moment(record.started, 0.0).isoformat(),
@@ -192,7 +174,7 @@ class _Call(NamedTuple):
 class _Trial:
     """A trial's messages and events in Inspect's terms."""
 
-    def __init__(self, record: TrialRecord, uuid: str, config: GenerateConfig) -> None:
+    def __init__(self, record: TrialRecord, uuid: str, config: models.GenerateConfig) -> None:
         self._record = record
         self._uuid = uuid
         self._config = config
@@ -254,7 +236,7 @@ class _Trial:
                 # A call belongs to the reply before it; an agent without a model has none.
                 if reply is not None:
                     reply.tool_calls = [*(reply.tool_calls or []), call.asked]
-                answer = ChatMessageTool(
+                answer = models.ChatMessageTool(
                     id=identity(self._uuid, "answer", event.index),
                     content=call.result or (call.error.message if call.error else ""),
                     tool_call_id=call.asked.id,
@@ -266,22 +248,24 @@ class _Trial:
             found.append(self.submission)
         return found
 
-    def events(
+    def transcript(
         self, sample: Sample, scores: Mapping[str, Score], limit: Any, error: EvalError | None
-    ) -> list[InspectEvent]:
+    ) -> list[events.Event]:
         """Return everything that happened, in order: set-up, the agent's work, scoring."""
         record, arm = self._record, self._record.key.arm
         end = record.usage.seconds
         span = identity(self._uuid, "span", "agent", arm)
-        init = self._span("init", 0.0, 0.0, [SampleInitEvent(sample=sample, **self._at(0.0))])
+        init = self._span(
+            "init", 0.0, 0.0, [events.SampleInitEvent(sample=sample, **self._at(0.0))]
+        )
         inner = [made for event in self._events for made in self._event(event, span)]
         if limit is not None:
             at = self._at(end, span)
             reason = limit.reason or ""
-            made = SampleLimitEvent(type=limit.type, message=reason, limit=limit.limit, **at)
+            made = events.SampleLimitEvent(type=limit.type, message=reason, limit=limit.limit, **at)
             inner.append(made)
         if error is not None:
-            inner.append(ErrorEvent(error=error, **self._at(end, span)))
+            inner.append(events.ErrorEvent(error=error, **self._at(end, span)))
         # Inspect's viewer opens a span of this name and folds other agents.
         outer = identity(self._uuid, "span", "solvers")
         agent = self._span(arm, 0.0, end, inner, "agent", span, parent=outer)
@@ -289,16 +273,16 @@ class _Trial:
         if scores:
             stop = end + record.judge_seconds
             outer = identity(self._uuid, "span", "scorers")
-            judged: list[InspectEvent] = []
+            judged: list[events.Event] = []
             for name, score in scores.items():
                 span = identity(self._uuid, "span", "scorer", name)
                 target, at = plain(record.gold), self._at(stop, span)
-                event = ScoreEvent(score=score, target=target, scorer=name, **at)
+                event = events.ScoreEvent(score=score, target=target, scorer=name, **at)
                 judged += self._span(name, end, stop, [event], "scorer", span, parent=outer)
             found += self._span("scorers", end, stop, judged, span=outer)
         return found
 
-    def _event(self, event: Event, span: str) -> list[InspectEvent]:
+    def _event(self, event: Event, span: str) -> list[events.Event]:
         if event.kind == "lm_call":
             return [self._model(event, span)]
         if event.kind == "tool_result" or self._within_code(event):
@@ -307,27 +291,27 @@ class _Trial:
         if event.index in self._calls:
             return self._called(self._calls[event.index], span)
         data = self._data[event.index]
-        return [InfoEvent(source=event.kind, data=data, **self._at(event.at, span))]
+        return [events.InfoEvent(source=event.kind, data=data, **self._at(event.at, span))]
 
     def _within_code(self, event: Event) -> bool:
         parent = event.parent
         inside = parent is not None and self._events[parent].kind == "code"
         return inside and event.kind == "tool_call"
 
-    def _model(self, event: Event, span: str) -> ModelEvent:
+    def _model(self, event: Event, span: str) -> events.ModelEvent:
         data = self._data[event.index]
         model, failed = str(data.get("model", "")), data.get("error")
         stop = _STOPS.get(str(data.get("finish_reason", "")), "unknown")
-        reply = ChatCompletionChoice(message=self._replies[event.index], stop_reason=stop)
+        reply = models.ChatCompletionChoice(message=self._replies[event.index], stop_reason=stop)
         extra = {k: data[k] for k in ("prompt_s", "generation_s", "adaptations") if k in data}
-        return ModelEvent(
+        return events.ModelEvent(
             model=model,
             role=data.get("role"),
             input=_prompt_messages(data.get("messages", [])),
             tools=[],
             tool_choice="none",
             config=self._config,
-            output=ModelOutput(
+            output=models.ModelOutput(
                 model=model,
                 choices=[] if failed else [reply],
                 usage=_call_usage(data),
@@ -342,12 +326,12 @@ class _Trial:
             metadata=extra or None,
         )
 
-    def _called(self, call: _Call, span: str) -> list[InspectEvent]:
+    def _called(self, call: _Call, span: str) -> list[events.Event]:
         event, asked = call.event, call.asked
         inner, end = identity(self._uuid, "span", event.index), event.at + call.seconds
         answered = not self._within_code(event)
-        made: list[InspectEvent] = [
-            ToolEvent(
+        made: list[events.Event] = [
+            events.ToolEvent(
                 id=asked.id,
                 function=asked.function,
                 arguments=asked.arguments,
@@ -369,18 +353,18 @@ class _Trial:
         name: str,
         began: float,
         end: float,
-        inner: Sequence[InspectEvent],
+        inner: Sequence[events.Event],
         kind: str = "",
         span: str = "",
         parent: str | None = None,
-    ) -> list[InspectEvent]:
+    ) -> list[events.Event]:
         span = span or identity(self._uuid, "span", name)
-        begin = SpanBeginEvent(
+        begin = events.SpanBeginEvent(
             id=span, parent_id=parent, type=kind or name, name=name, **self._at(began, span)
         )
         for event in inner:
             event.span_id = event.span_id or span
-        return [begin, *inner, SpanEndEvent(id=span, **self._at(end, span))]
+        return [begin, *inner, events.SpanEndEvent(id=span, **self._at(end, span))]
 
     def _at(self, seconds: float, span: str | None = None) -> dict[str, Any]:
         self._count += 1

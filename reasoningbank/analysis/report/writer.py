@@ -43,19 +43,12 @@ _SEARCHED = 2000
 
 @dataclass(frozen=True)
 class Report:
-    """A written page.
+    """A written page."""
 
-    Attributes:
-        path: The file.
-        size: Its size in bytes.
-        trials: Trials in it.
-        damaged: Files of the run that could not be read; the page lists them.
-    """
-
-    path: Path
-    size: int
-    trials: int
-    damaged: tuple[Path, ...]
+    path: Path  #: The file
+    size: int  #: Its size in bytes
+    trials: int  #: Trials in it
+    damaged: tuple[Path, ...]  #: Files of the run that could not be read; the page lists them
 
 
 def write_report(folder: RunFolder, out: Path) -> Report:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sqlite3
-import threading
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -141,17 +141,13 @@ class GraphRun:
         if state is None:
             # The thread had already ended.
             state = self.kept().values
+        same = ("question", "is_valid", "confidence", "score", "calibrated", "explanation",
+                "result_count")  # fmt: skip
         return GraphTranslation(
-            question=state["question"],
+            **{name: state[name] for name in same},  # type: ignore[literal-required]
             sparql=state["final_sparql"] or None,
-            is_valid=state["is_valid"],
             errors=tuple(state["validation_errors"]),
-            confidence=state["confidence"],
-            score=state["score"],
-            calibrated=state["calibrated"],
-            explanation=state["explanation"],
             attempts=state["generation_attempts"],
-            result_count=state["result_count"],
             patterns=tuple(state["detected_patterns"]),
             refinement_history=tuple(state["refinement_history"]),
             thread=self.thread,
@@ -432,7 +428,7 @@ class NL2SPARQLAgent:
 
     def stream(
         self, question: str, *, language: str = "", thread: str = ""
-    ) -> Iterator[tuple[str, NL2SPARQLState]]:
+    ) -> Generator[tuple[str, NL2SPARQLState]]:
         """Yield each completed node with the whole state; arguments as for `translate`."""
         yield from self.begun(question, language, thread).steps()
 
@@ -486,26 +482,15 @@ class NL2SPARQLAgent:
         self, question: str, *, language: str = "", thread: str = ""
     ) -> AsyncIterator[tuple[str, NL2SPARQLState]]:
         """Yield each completed node asynchronously; as `stream`."""
-        loop = asyncio.get_running_loop()
-        queue: asyncio.Queue[tuple[str, NL2SPARQLState] | None] = asyncio.Queue()
-        stopped = threading.Event()
-
-        def work() -> None:
+        run = asyncio.get_running_loop().run_in_executor
+        steps = self.stream(question, language=language, thread=thread)
+        with ThreadPoolExecutor(1) as worker:
             try:
-                for step in self.stream(question, language=language, thread=thread):
-                    loop.call_soon_threadsafe(queue.put_nowait, step)
-                    if stopped.is_set():
-                        break
+                while (step := await run(worker, next, steps, None)) is not None:
+                    yield step
             finally:
-                loop.call_soon_threadsafe(queue.put_nowait, None)
-
-        working = asyncio.create_task(asyncio.to_thread(work))
-        try:
-            while (step := await queue.get()) is not None:
-                yield step
-        finally:
-            stopped.set()
-            await working
+                # After the step that runs, if the caller leaves in the middle of one.
+                await run(worker, steps.close)
 
     def _has(self, thread: str) -> bool:
         saver = self._opened_saver() if thread else None

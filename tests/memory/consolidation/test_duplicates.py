@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from reasoningbank.memory import Counters, ItemSource, MemoryItem, Scope, Turn
-from reasoningbank.memory.duplicates import DuplicateMerge, DuplicateRule, duplicates
+from reasoningbank.memory.consolidate import DuplicateMerge, DuplicateRule, duplicates
 
 from .items import HERE, MASS, item, seen
 

@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 
 from reasoningbank.memory import MemoryItem
-from reasoningbank.memory.duplicates import NEAR, text_similarity
+from reasoningbank.memory.consolidate import NEAR, text_similarity
 from reasoningbank.retrieval import open_embedder
 
 WORDINGS = json.loads(Path(__file__).with_name("wordings.json").read_text(encoding="utf-8"))

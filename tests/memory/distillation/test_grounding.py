@@ -8,11 +8,10 @@ import pytest
 
 from reasoningbank.errors import EndpointError
 from reasoningbank.memory import MemoryItem
-from reasoningbank.memory.distill import Distiller
+from reasoningbank.memory.distill import Distiller, reworded
 from reasoningbank.memory.experience import Draft
 from reasoningbank.memory.facts import Facts
 from reasoningbank.memory.grounding import Grounding, secret_in
-from reasoningbank.memory.wording import reworded
 from reasoningbank.schema import Schema
 from reasoningbank.sparql import EndpointConfig, Result
 

@@ -8,7 +8,7 @@ import pytest
 
 from reasoningbank.corpus import load_shacl_tasks
 from reasoningbank.lm.tokens import count_tokens
-from reasoningbank.memory.sense_card import sense_card
+from reasoningbank.memory.context import sense_card
 from reasoningbank.schema import Schema
 from reasoningbank.sparql import EndpointConfig, OxigraphServer, SPARQLClient, discover
 
