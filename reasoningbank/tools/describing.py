@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from pyoxigraph import Literal, NamedNode
@@ -26,7 +27,8 @@ _COUNT = re.compile(
 )
 
 
-class Said(NamedTuple):
+@dataclass(frozen=True)
+class Said:
     """One property of a resource."""
 
     property: Term
