@@ -63,7 +63,7 @@ from reasoningbank.nl2sparql.graph import (
 )
 from reasoningbank.nl2sparql.graph.translator import open_tiers
 from reasoningbank.nl2sparql.hybrid import shown_examples
-from reasoningbank.nl2sparql.rag import translation_confidence
+from reasoningbank.nl2sparql.pipeline import translation_confidence
 from reasoningbank.retrieval import (
     DEFAULT_EMBEDDER,
     DEFAULT_INDEX,

@@ -11,7 +11,7 @@ from typing import Any
 from rdflib.term import URIRef
 
 from reasoningbank.corpus import Pack, Task, load_corpus, load_pack, query_features
-from reasoningbank.nl2sparql.patterns import PatternSet, QuerySign, load_patterns
+from reasoningbank.nl2sparql.hints import PatternSet, QuerySign, load_patterns
 from reasoningbank.nl2sparql.words import (
     QuestionToken,
     content_words,
