@@ -6,6 +6,7 @@ import functools
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyoxigraph
@@ -16,7 +17,7 @@ from reasoningbank.algebra.terms import ProgramError, Term, one_of, to_sparql
 from reasoningbank.algebra.values import Row, Table, Value, is_term, kept
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql import STANDARD_PREFIXES, prepare
-from reasoningbank.sparql.parsers import FAILS, complaint_of, parsed_alone
+from reasoningbank.sparql.query import FAILS, complaint_of, parsed_alone
 from reasoningbank.sparql.syntax import MOST_CHARS, refuse_escaped_ascii, syntax_error
 from reasoningbank.sparql.tokens import (
     Edit,
@@ -40,7 +41,7 @@ _BASE = "http://document.invalid/"
 _POSITION = re.compile(r"at (\d+):(\d+): ")
 _RULE = re.compile(r"(?:Variables|Blank nodes)[a-z ]* are not allowed in [A-Z ]+[A-Z]")
 #: Keywords that end a list of selected, grouped or sorted variables.
-_ENDING = ("WHERE", "FROM", "LIMIT", "OFFSET", "HAVING", "VALUES", "GRAPH", "SERVICE", "AS")
+_ENDING = ("WHERE", "FROM", "LIMIT", "OFFSET", "HAVING", "GRAPH", "SERVICE", "AS")
 _CLOSING = frozenset(")},;.]")
 
 
@@ -150,6 +151,25 @@ def _no_variable(wanted: str, there: Iterable[str], hint: str = "") -> ProgramEr
     return ProgramError(what, hint=f"it has {known}{hint}", code="no-such-variable")
 
 
+@dataclass
+class _Bracket:
+    """An open bracket: the clause that its last tokens belong to, and what its SELECT selects."""
+
+    clause: str = ""
+    selected: set[str] = field(default_factory=set)
+
+    def enter(self, token: Token, before: Token) -> None:
+        """Follow a token that is not a bracket."""
+        if token.is_word("SELECT", "VALUES"):
+            self.clause, self.selected = token.text.upper(), set()
+        elif token.is_word("BY") and before.is_word("GROUP", "ORDER"):
+            self.clause = before.text.upper()
+        elif token.kind == "punct" or token.is_word(*_ENDING):
+            self.clause = ""
+        elif token.kind == "variable" and self.clause == "SELECT":
+            self.selected.add(token.text[1:])
+
+
 def substitute(query: str, terms: Mapping[str, Term]) -> str:
     """Return a query or update with terms in place of variables, by the query's grammar."""
     tokens = tokenize(query)
@@ -159,34 +179,43 @@ def substitute(query: str, terms: Mapping[str, Term]) -> str:
     _check_minus(query, tokens, terms)
     written: dict[str, str] = {}
     for name, term in terms.items():
-        if name not in there:
-            continue
-        if isinstance(term, BNode):
-            raise _blank(name)
-        written[name] = to_sparql(term)
-    edits = [
-        _edit(query, tokens, at, written[token.text[1:]])
-        for at, token in enumerate(tokens)
-        if token.kind == "variable" and token.text[1:] in written
-    ]
+        if name in there:
+            if isinstance(term, BNode):
+                raise _blank(name)
+            written[name] = to_sparql(term)
+    around = [_Bracket()]
+    edits: list[Edit] = []
+    for at, token in enumerate(tokens):
+        inner = around[-1]
+        if token.text in ("(", "[", "{"):
+            around.append(_Bracket(inner.clause if inner.clause == "VALUES" else ""))
+            if token.text == "{":
+                inner.clause = around[-1].clause = ""
+        elif token.text in (")", "]", "}"):
+            if len(around) > 1:
+                around.pop()
+        else:
+            inner.enter(token, tokens[at - 1])
+        if token.kind == "variable" and token.text[1:] in written:
+            edits.append(_edit(query, tokens, at, written[token.text[1:]], around))
     made = apply_edits(query, edits)
     _check_result(made, "substitute only where a term is allowed")
     return made
 
 
-def _edit(query: str, tokens: Sequence[Token], at: int, term: str) -> Edit:
-    token = tokens[at]
-    before = tokens[at - 1] if at else token
-    by = "AS" if before.is_word("AS") else "VALUES" if _in_values_head(tokens, at) else ""
+def _edit(
+    query: str, tokens: Sequence[Token], at: int, term: str, around: Sequence[_Bracket]
+) -> Edit:
+    token, before, clause = tokens[at], tokens[max(at - 1, 0)], around[-1].clause
+    by = "AS" if before.is_word("AS") else "VALUES" if clause == "VALUES" else ""
     if by:
         line, column = position(query, token.start)
         what = f"{token.text} is assigned by {by} at line {line}, column {column}"
         hint = "substitute another variable, or remove the assignment"
         raise ProgramError(what, hint=hint, code="assigned-variable", name=token.text[1:])
     text, start, end = term, token.start, token.end
-    clause = _clause(tokens, at)
     if clause == "SELECT":
-        text = f"({term} AS ?{_alias(tokens, at)})"
+        text = f"({term} AS ?{_alias(token.text[1:], tokens, around)})"
     elif clause in ("GROUP", "ORDER"):
         text = f"({term})"
     elif before.text == "(" and at > 1 and tokens[at - 2].is_word("BOUND"):
@@ -198,6 +227,16 @@ def _edit(query: str, tokens: Sequence[Token], at: int, term: str) -> Edit:
     if end < len(query) and not query[end].isspace() and query[end] not in _CLOSING:
         text += " "
     return Edit(start, end, text)
+
+
+def _alias(name: str, tokens: Sequence[Token], around: Sequence[_Bracket]) -> str:
+    """Return the name of a selected term: another one inside a SELECT that selects it too."""
+    depth = sum(name in outer.selected for outer in around[:-1])
+    taken = _variables(tokens)
+    alias = name
+    while depth and (alias in taken or not alias.endswith(f"_{depth}")):
+        alias = f"{alias}_{depth}"
+    return alias
 
 
 def _check_minus(query: str, tokens: Sequence[Token], terms: Collection[str]) -> None:
@@ -222,60 +261,6 @@ def _check_minus(query: str, tokens: Sequence[Token], terms: Collection[str]) ->
 
 def _variables(tokens: Sequence[Token]) -> set[str]:
     return {token.text[1:] for token in tokens if token.kind == "variable"}
-
-
-def _in_values_head(tokens: Sequence[Token], at: int) -> bool:
-    back = at - 1
-    while back >= 0 and (tokens[back].kind == "variable" or tokens[back].text == "("):
-        back -= 1
-    return back >= 0 and tokens[back].is_word("VALUES")
-
-
-def _clause(tokens: Sequence[Token], at: int) -> str:
-    """Return the clause of which a variable is an item: SELECT, GROUP, ORDER; "" if none."""
-    back = at - 1
-    while back > 0:
-        token = tokens[back]
-        if token.text == ")":
-            back = _opening(tokens, back)
-        elif token.is_word("BY") and tokens[back - 1].is_word("GROUP", "ORDER"):
-            return tokens[back - 1].text.upper()
-        elif token.is_word("SELECT"):
-            return "SELECT"
-        elif token.kind == "punct" or token.is_word(*_ENDING):
-            return ""
-        back -= 1
-    return "SELECT" if tokens[0].is_word("SELECT") and at else ""
-
-
-def _opening(tokens: Sequence[Token], at: int) -> int:
-    depth = 0
-    for back in range(at, -1, -1):
-        depth += (tokens[back].text == ")") - (tokens[back].text == "(")
-        if depth == 0:
-            return back
-    return 0
-
-
-def _alias(tokens: Sequence[Token], at: int) -> str:
-    """Return the name of a selected term: another one inside a SELECT that selects it too."""
-    name = tokens[at].text[1:]
-    around = depth = outer = 0
-    for back in range(at - 1, -1, -1):
-        token = tokens[back]
-        depth += (token.text == "}") - (token.text == "{")
-        if depth >= outer:
-            continue
-        if token.kind == "variable" and token.text[1:] == name:
-            if _clause(tokens, back) == "SELECT":
-                around, outer = around + 1, depth
-        elif token.is_word("SELECT"):
-            outer = depth
-    taken = _variables(tokens)
-    alias = name
-    while around and (alias in taken or not alias.endswith(f"_{around}")):
-        alias = f"{alias}_{around}"
-    return alias
 
 
 def values_block(names: Sequence[str], rows: Iterable[Row]) -> str:

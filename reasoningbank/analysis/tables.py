@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from reasoningbank.analysis.comparison import ArmComparison
     from reasoningbank.analysis.memory import ArmMemory, StreamMemory
-    from reasoningbank.analysis.summary import ArmSummary, Online, RunSummary
+    from reasoningbank.analysis.summary import ArmSummary, LevelSummary, Online, RunSummary
     from reasoningbank.judge import Agreement
 
 Cells = tuple[str, ...]
+R = TypeVar("R")
+#: What the columns of a table show of a row, by header.
+Columns = Mapping[str, Callable[[R], str]]
 
 STATUSES = ("submitted", "fallback", "exhausted", "refused", "error")
 
@@ -26,12 +29,12 @@ AGREEMENT = ("n", "both yes", "only judge", "only execution", "both no", "precis
              "kappa")  # fmt: skip
 
 #: What a table can say of an arm, by header; ``score`` is headed by the metric's name.
-_ARM: Mapping[str, Callable[[ArmSummary], str]] = {
+_ARM: Columns[ArmSummary] = {
     "arm": lambda arm: arm.arm,
     "n": lambda arm: str(arm.judged),
     "tasks": lambda arm: str(arm.tasks),
     "seeds": lambda arm: str(arm.seeds),
-    "score": lambda arm: score_cell(arm),
+    "score": lambda arm: _score(arm),
     "95% CI": lambda arm: ends(arm.mean.low, arm.mean.high),
     "interval by": lambda arm: arm.mean.method,
     "row F1": lambda arm: number(arm.f1) if arm.judged else "-",
@@ -59,6 +62,12 @@ class TextTable(NamedTuple):
     title: str
     headers: Cells
     rows: Sequence[Cells]
+
+
+def table_of(title: str, rows: Iterable[R], columns: Columns[R]) -> TextTable:
+    """Return a table of rows by what each column shows of a row."""
+    cells = [tuple(shown(row) for shown in columns.values()) for row in rows]
+    return TextTable(title, tuple(columns), cells)
 
 
 def markdown(table: TextTable) -> str:
@@ -174,44 +183,37 @@ def arm_table(
 
 def level_table(summary: RunSummary) -> TextTable:
     """Return one row per level and arm; none for tasks without levels."""
-    headers = ("level", "arm", "n", "templates", "right", summary.metric, "95% CI",
-               "tokens median", "s median")  # fmt: skip
-    rows = [
-        (
-            one.level,
-            one.arm,
-            str(one.judged),
-            str(one.templates),
-            str(one.strict),
-            number(one.mean.rate),
-            ends(one.mean.low, one.mean.high),
-            number(one.tokens[0], 0),
-            number(one.seconds[0], 1),
-        )
-        for one in summary.levels
-    ]
-    return TextTable("by level of generalization", headers, rows)
+    columns: Columns[LevelSummary] = {
+        "level": lambda one: one.level,
+        "arm": lambda one: one.arm,
+        "n": lambda one: str(one.judged),
+        "templates": lambda one: str(one.templates),
+        "right": lambda one: str(one.strict),
+        summary.metric: lambda one: number(one.mean.rate),
+        "95% CI": lambda one: ends(one.mean.low, one.mean.high),
+        "tokens median": lambda one: number(one.tokens[0], 0),
+        "s median": lambda one: number(one.seconds[0], 1),
+    }
+    return table_of("by level of generalization", summary.levels, columns)
 
 
 def comparison_table(
     comparisons: Sequence[ArmComparison], title: str, *, narrow: bool = False
 ) -> TextTable:
     """Return one row per comparison; the names of both arms share a column if `narrow`."""
-    names = ("arms",) if narrow else ("first", "second")
-    headers = (*names, "tasks", "difference", "95% CI", "p", "Holm", "verdict")
-    rows = [
-        (
-            *((f"{c.first} against {c.second}",) if narrow else (c.first, c.second)),
-            str(c.tasks),
-            number(c.difference, sign="+"),
-            ends(c.low, c.high, "+"),
-            number(c.p, 3),
-            number(c.p_holm, 3),
-            c.verdict,
-        )
-        for c in comparisons
-    ]
-    return TextTable(title, headers, rows)
+    names: Columns[ArmComparison] = {"first": lambda c: c.first, "second": lambda c: c.second}
+    if narrow:
+        names = {"arms": lambda c: f"{c.first} against {c.second}"}
+    columns: Columns[ArmComparison] = {
+        **names,
+        "tasks": lambda c: str(c.tasks),
+        "difference": lambda c: number(c.difference, sign="+"),
+        "95% CI": lambda c: ends(c.low, c.high, "+"),
+        "p": lambda c: number(c.p, 3),
+        "Holm": lambda c: number(c.p_holm, 3),
+        "verdict": lambda c: c.verdict,
+    }
+    return table_of(title, comparisons, columns)
 
 
 def pass_table(arms: Sequence[ArmSummary]) -> TextTable:
@@ -237,40 +239,20 @@ def judge_table(arms: Sequence[ArmSummary]) -> TextTable:
 
 def agreement_cells(found: Agreement) -> Cells:
     """Return how a judge agrees with the execution judge, under the headers of `AGREEMENT`."""
-    return (
-        str(found.n),
-        str(found.true_positives),
-        str(found.false_positives),
-        str(found.false_negatives),
-        str(found.true_negatives),
-        *map(number, (found.precision, found.recall, found.kappa)),
-    )
-
-
-def score_cell(arm: ArmSummary) -> str:
-    """Return an arm's mean; with the count for strict matches."""
-    if not arm.judged:
-        return "-"
-    if arm.metric == "f1":
-        return number(arm.mean.rate)
-    rate = share(arm.mean.rate)
-    return f"{arm.strict} ({rate})" if arm.metric == "strict" else rate
+    both = (found.true_positives, found.false_positives)
+    counted = (found.n, *both, found.false_negatives, found.true_negatives)
+    return (*map(str, counted), *map(number, (found.precision, found.recall, found.kappa)))
 
 
 def sampled_table(arms: Sequence[ArmSummary]) -> TextTable:
     """Return the results of choosing among several attempts."""
     headers = ("arm", "trials", "attempts", "each right", "chosen right", "any right",
                "tokens spent / target", "least")  # fmt: skip
-    rows = [
-        (
-            arm.arm,
-            str(s.trials),
-            str(s.attempts),
-            *map(number, (s.each, s.chosen, s.any, s.spent, s.least)),
-        )
-        for arm in arms
-        if (s := arm.sampled)
-    ]
+    rows = []
+    for arm in arms:
+        if s := arm.sampled:
+            shares = map(number, (s.each, s.chosen, s.any, s.spent, s.least))
+            rows.append((arm.arm, str(s.trials), str(s.attempts), *shares))
     return TextTable("several attempts per task, one chosen", headers, rows)
 
 
@@ -298,20 +280,12 @@ def use_table(arms: Sequence[ArmMemory]) -> TextTable:
     """Return what memory showed to trials, and its cost."""
     headers = ("memory of", "over", "source", "trials", "items shown", "no item shown",
                "demonstrations", "filtered out", "tokens shown", "s of retrieval")  # fmt: skip
-    rows = [
-        (
-            arm.arm,
-            where,
-            arm.source or "-",
-            str(use.trials),
-            pair(use.shown, 0),
-            *map(str, (use.empty, use.demonstrated, use.filtered_out)),
-            pair(use.tokens, 0),
-            pair(use.seconds, 2),
-        )
-        for arm in arms
-        for where, use in arm.uses
-    ]
+    rows = []
+    for arm in arms:
+        for where, use in arm.uses:
+            head = (arm.arm, where, arm.source or "-", str(use.trials), pair(use.shown, 0))
+            counted = map(str, (use.empty, use.demonstrated, use.filtered_out))
+            rows.append((*head, *counted, pair(use.tokens, 0), pair(use.seconds, 2)))
     return TextTable("memory: items and cost per trial, median (p95)", headers, rows)
 
 
@@ -323,34 +297,22 @@ def bank_table(arms: Sequence[ArmMemory]) -> TextTable:
     for arm in arms:
         for bank in arm.banks:
             total = sum(bank.active.values())
-            rest = (bank.superseded, bank.retired, bank.added, bank.merged)
-            rows.append(
-                (
-                    arm.arm,
-                    _permutation(bank),
-                    str(bank.steps),
-                    f"{total} ({counts(bank.active)})" if total else "0",
-                    *map(str, (*rest, sum(bank.rejected.values()))),
-                )
-            )
+            items = f"{total} ({counts(bank.active)})" if total else "0"
+            gone = (bank.superseded, bank.retired, bank.added, bank.merged)
+            rest = map(str, (*gone, sum(bank.rejected.values())))
+            rows.append((arm.arm, _permutation(bank), str(bank.steps), items, *rest))
     return TextTable("banks", headers, rows)
 
 
 def learning_table(arms: Sequence[ArmMemory]) -> TextTable:
     """Return the cost of each stream's learning steps besides their trials."""
     headers = ("learning of", "permutation", "tokens per step", "s per step", "last snapshot")
-    rows = [
-        (
-            arm.arm,
-            _permutation(bank),
-            pair(bank.tokens, 0),
-            pair(bank.seconds, 1),
-            bank.snapshot or "-",
-        )
-        for arm in arms
-        for bank in arm.banks
-        if bank.steps
-    ]
+    rows = []
+    for arm in arms:
+        for bank in arm.banks:
+            if bank.steps:
+                costs = (pair(bank.tokens, 0), pair(bank.seconds, 1))
+                rows.append((arm.arm, _permutation(bank), *costs, bank.snapshot or "-"))
     return TextTable("cost of a learning step, median (p95)", headers, rows)
 
 
@@ -362,6 +324,14 @@ def rejected_table(arms: Sequence[ArmMemory]) -> TextTable:
 
 def _permutation(bank: StreamMemory) -> str:
     return "-" if bank.permutation is None else str(bank.permutation)
+
+
+def _score(arm: ArmSummary) -> str:
+    """Return an arm's mean; with the count for strict matches."""
+    if not arm.judged or arm.metric == "f1":
+        return number(arm.mean.rate) if arm.judged else "-"
+    rate = share(arm.mean.rate)
+    return f"{arm.strict} ({rate})" if arm.metric == "strict" else rate
 
 
 def _dollars(arm: ArmSummary) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from rich.syntax import Syntax
+from typer import Argument, Option
 
 from reasoningbank.agents import Budget, Episode, Meter
 from reasoningbank.agents.algebra import (
@@ -29,7 +29,6 @@ from reasoningbank.agents.algebra import (
 )
 from reasoningbank.algebra import (
     Limits,
-    Planned,
     Program,
     ProgramError,
     Runtime,
@@ -60,12 +59,15 @@ from reasoningbank.cli.options import (
     PackName,
     PublicAddress,
     Url,
+    addresses_of,
+    check_folder_of,
     pair_of,
 )
 from reasoningbank.cli.output import (
     notice,
     print_json,
-    print_table,
+    print_query,
+    print_rows,
     progress_console,
     say,
     seconds,
@@ -84,16 +86,10 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-File = Annotated[str, typer.Argument(help="A program (JSON), or - for standard input.")]
-Variables = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--var",
-        metavar="NAME=VALUE",
-        help="A variable ($NAME): a string, or NAME:=JSON for any value; may be repeated.",
-    ),
-]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Read, and list what would be written.")]
+File = Annotated[str, Argument(help="A program (JSON), or - for standard input.")]
+_VARIABLE = "A variable ($NAME): a string, or NAME:=JSON for any value; may be repeated."
+Variables = Annotated[list[str] | None, Option("--var", metavar="NAME=VALUE", help=_VARIABLE)]
+DryRun = Annotated[bool, Option("--dry-run", help="Read, and list what would be written.")]
 
 #: Tokens of a program.
 MAX_TOKENS = 1024
@@ -105,24 +101,18 @@ _IN_MEMORY = 16 * 1024 * 1024
 
 @app.command()
 def ask(
-    instruction: Annotated[str, typer.Argument(help="What to do, in natural language.")],
+    instruction: Annotated[str, Argument(help="What to do, in natural language.")],
     pack: PackName = "algebra",
     lm: Lm = "local",
     url: Url = None,
     dry_run: DryRun = False,
     allow_write: AllowWrite = None,
     address: PublicAddress = None,
-    journal: Annotated[
-        Path | None, typer.Option(help="A file that records the writes of the run.")
-    ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Write without asking.")] = False,
-    save: Annotated[Path | None, typer.Option(help="Save the program to this file.")] = None,
-    free: Annotated[
-        bool, typer.Option("--free", help="Do not constrain the model to the program schema.")
-    ] = False,
-    repairs: Annotated[
-        int, typer.Option(min=0, help="How often an invalid program is rewritten.")
-    ] = 2,
+    journal: Annotated[Path | None, Option(help="A file that records the run's writes.")] = None,
+    yes: Annotated[bool, Option("--yes", help="Write without asking.")] = False,
+    save: Annotated[Path | None, Option(help="Save the program to this file.")] = None,
+    free: Annotated[bool, Option("--free", help="Do not hold the model to the schema.")] = False,
+    repairs: Annotated[int, Option(min=0, help="How often an invalid program is rewritten.")] = 2,
 ) -> None:
     """Let a model write a program, show it and what it would write, and run it.
 
@@ -134,16 +124,11 @@ def ask(
         raise UsageError("the instruction is empty", hint='reasoningbank algebra ask "Take …"')
     # Check everything before a model is opened and paid for.
     parse_name(lm)
-    addresses = _addresses(address)
-    if save is not None and not save.absolute().parent.is_dir():
-        raise UsageError("no such folder", where=str(save.parent), code="no-folder")
+    addresses = addresses_of(address)
+    check_folder_of(save)
     if journal is not None and journal.exists() and journal.stat().st_size:
-        raise UsageError(
-            "the journal already exists",
-            where=str(journal),
-            hint="name another file",
-            code="journal-exists",
-        )
+        what, hint = "the journal already exists", "name another file"
+        raise UsageError(what, where=str(journal), hint=hint, code="journal-exists")
     with contextlib.ExitStack() as stack:
         stage = stack.enter_context(_open_stage(pack, url))
         author = stack.enter_context(_open_author(lm, stage))
@@ -153,9 +138,8 @@ def ask(
             try:
                 save.write_text(text, encoding="utf-8")
             except OSError as error:
-                raise UsageError(
-                    f"cannot write ({error.strerror})", where=str(save), code="cannot-write"
-                ) from None
+                what = f"cannot write ({error.strerror})"
+                raise UsageError(what, where=str(save), code="cannot-write") from None
         program = read_program(draft.program)
         settings: dict[str, Any] = {
             "allow_write": allow_write or (),
@@ -179,29 +163,21 @@ def run(
     allow_write: AllowWrite = None,
     allow_read: Annotated[
         list[str] | None,
-        typer.Option(metavar="BASE", help="Read only from here; may be repeated."),
+        Option(metavar="BASE", help="Read only from here; may be repeated."),
     ] = None,
     address: PublicAddress = None,
-    journal: Annotated[
-        Path | None, typer.Option(help="A file that records the writes, to resume from.")
-    ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Resume from the journal; no write is done twice.")
-    ] = False,
+    journal: Annotated[Path | None, Option(help="Records the writes, to resume from.")] = None,
+    resume: Annotated[bool, Option("--resume", help="Resume; no write is done twice.")] = False,
     unanswered: Annotated[
         Literal["ask", "done", "again"],
-        typer.Option(help="What to do about a journalled write that got no answer."),
+        Option(help="What to do about a journalled write that got no answer."),
     ] = "ask",
     credentials: Credentials = None,
-    requests: Annotated[int, typer.Option(min=1, help="Request limit.")] = 10_000,
-    rows: Annotated[int, typer.Option(min=1, help="Row limit.")] = 1_000_000,
-    seconds: Annotated[float, typer.Option(min=0.1, help="Time limit.")] = 3_600.0,
-    lm: Annotated[
-        str | None, typer.Option(help="A model that writes the queries of SPARQLString.")
-    ] = None,
-    pack: Annotated[
-        str | None, typer.Option(help="A pack whose data replace its endpoint, offline.")
-    ] = None,
+    requests: Annotated[int, Option(min=1, help="Request limit.")] = 10_000,
+    rows: Annotated[int, Option(min=1, help="Row limit.")] = 1_000_000,
+    seconds: Annotated[float, Option(min=0.1, help="Time limit.")] = 3_600.0,
+    lm: Annotated[str | None, Option(help="A model that writes its queries.")] = None,
+    pack: Annotated[str | None, Option(help="A pack to use offline instead.")] = None,
 ) -> None:
     """Run a program; its result is JSON on standard output.
 
@@ -213,7 +189,7 @@ def run(
     given = dict(_variable(one) for one in variables or [])
     program = read_program(data, given)
     # Check everything before an endpoint or a model is opened.
-    addresses = _addresses(address)
+    addresses = addresses_of(address)
     loaded = credentials_from(credentials) if credentials else ()
     if lm:
         parse_name(lm)
@@ -260,8 +236,8 @@ def validate(file: File, variables: Variables = None, as_json: AsJson = False) -
 
 @app.command()
 def ops(
-    name: Annotated[str, typer.Argument(help="Only this one, in full.", metavar="[NAME]")] = "",
-    prompt: Annotated[bool, typer.Option("--prompt", help="As an agent reads them.")] = False,
+    name: Annotated[str, Argument(help="Only this one, in full.", metavar="[NAME]")] = "",
+    prompt: Annotated[bool, Option("--prompt", help="As an agent reads them.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """List the operations, or show one in full.
@@ -271,31 +247,22 @@ def ops(
     names = [name] if name else None
     if prompt:
         sys.stdout.write(agent_prompt(names))
-    elif as_json:
-        print_json(
-            [
-                {
-                    "op": kind.op,
-                    "signature": signature(kind),
-                    "writes": kind.writes,
-                    "summary": summary(kind),
-                }
-                for kind in ([operation(name)] if name else operations().values())
-            ]
-        )
-    elif names:
+    elif names and not as_json:
         sys.stdout.write(reference(names))
     else:
-        print_table(
-            ("operation", "what it does"),
-            [(signature(kind), summary(kind)) for kind in operations().values()],
-        )
+        kinds = [operation(name)] if name else operations().values()
+        data = [
+            {"op": k.op, "signature": signature(k), "writes": k.writes, "summary": summary(k)}
+            for k in kinds
+        ]
+        rows = [(one["signature"], one["summary"]) for one in data]
+        print_rows(("operation", "what it does"), rows, as_json, data)
 
 
 @app.command()
 def schema(
     only: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="An operation; may be repeated.")
+        list[str] | None, Option(metavar="NAME", help="An operation; may be repeated.")
     ] = None,
 ) -> None:
     """Print the JSON Schema of programs, for editors and constrained decoding.
@@ -312,9 +279,8 @@ def _read(file: str) -> tuple[Any, str]:
     try:
         text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
     except OSError as error:
-        raise UsageError(
-            f"cannot read ({error.strerror})", where=file, code="cannot-read"
-        ) from None
+        what = f"cannot read ({error.strerror})"
+        raise UsageError(what, where=file, code="cannot-read") from None
     except UnicodeDecodeError:
         raise UsageError("not UTF-8 text", where=file) from None
     return parse_program(text), text
@@ -328,13 +294,8 @@ def _variable(text: str) -> tuple[str, Value]:
     try:
         return plain, from_json(parse_program(value))
     except ProgramError as error:
-        raise UsageError(
-            f"the value of {plain} is not JSON: {error}", where="--var", code="not-json"
-        ) from None
-
-
-def _addresses(options: Sequence[str] | None) -> dict[str, str]:
-    return dict(pair_of("--address", one) for one in options or [])
+        what = f"the value of {plain} is not JSON: {error}"
+        raise UsageError(what, where="--var", code="not-json") from None
 
 
 def _digest(text: str, variables: Sequence[str] = ()) -> str:
@@ -347,13 +308,7 @@ def _digest(text: str, variables: Sequence[str] = ()) -> str:
 
 @dataclass(frozen=True)
 class Author:
-    """A model that writes programs, and the queries that programs leave to it.
-
-    Attributes:
-        model: The model.
-        stage: The pack's endpoint and addresses; None without a pack.
-        context: Returns what the pack says about a question.
-    """
+    """A model that writes programs, and the queries that programs leave to it."""
 
     model: ModelHandle
     stage: Stage | None = None
@@ -379,18 +334,15 @@ class Author:
 
     def compose(self, question: str, endpoint: str, names: frozenset[str]) -> str:
         """Return a query for a question of a program; see `algebra.Runtime`."""
-        about = self._endpoint(endpoint)
-        return composer(self.episode(question, about))(question, endpoint, names)
-
-    def _endpoint(self, address: str) -> EndpointConfig:
-        if self.stage is not None:
-            own = self.stage.endpoint
-            if not address or own.is_at(address):
-                return own
-        if not address:
+        own = self.stage.endpoint if self.stage else None
+        if own is not None and (not endpoint or own.is_at(endpoint)):
+            about = own
+        elif endpoint:
+            about = EndpointConfig(endpoint)
+        else:
             hint = "put the SPARQLString into an operation with an endpoint, or give --pack"
             raise UsageError("no endpoint is known for the question", hint=hint)
-        return EndpointConfig(address)
+        return composer(self.episode(question, about))(question, endpoint, names)
 
 
 @contextlib.contextmanager
@@ -434,7 +386,7 @@ def _write(
     # An invalid program may be nested too deeply to be serialised again.
     valid = not draft.problems
     text = json.dumps(draft.program, ensure_ascii=False, indent=2) if valid else draft.text
-    progress_console.print(Syntax(text, "json", background_color="default", word_wrap=True))
+    print_query(text, progress_console, "json")
     usage = episode.meter.usage()
     notice(f"{usage.lm_calls} calls · {usage.tokens} tokens · {seconds(usage.seconds)}")
     if draft.problems:
@@ -466,17 +418,13 @@ def _confirm(program: Program, settings: dict[str, Any], *, yes: bool) -> None:
     refused = next((one for one in planned if not one.allowed), None)
     if refused is not None:
         hint = "allow its base with --allow-write, or only show the plan with --dry-run"
-        raise UsageError(
-            "writing is not allowed", where=refused.url, hint=hint, code="write-not-allowed"
-        )
+        what = "writing is not allowed"
+        raise UsageError(what, where=refused.url, hint=hint, code="write-not-allowed")
     if yes:
         return
     if sys.stdin is None or not sys.stdin.isatty():
-        raise UsageError(
-            "cannot ask for confirmation without a terminal",
-            hint="look with --dry-run, then use --yes",
-            code="no-terminal",
-        )
+        what = "cannot ask for confirmation without a terminal"
+        raise UsageError(what, hint="look with --dry-run, then use --yes", code="no-terminal")
     if not typer.confirm(f"Write {len(planned)} documents?", err=True):
         raise UsageError("nothing was written")
 
@@ -489,9 +437,15 @@ def _print_run(program: Program, runtime: Runtime, given: Mapping[str, Value]) -
 
     A run that fails prints no result; it lists the completed writes on standard error.
     """
-    with _list_writes_on_failure(runtime), tempfile.SpooledTemporaryFile(_IN_MEMORY, "w+") as kept:
-        for chunk in _result(program, runtime, given):
-            kept.write(chunk)
+    with tempfile.SpooledTemporaryFile(_IN_MEMORY, "w+") as kept:
+        try:
+            for chunk in _result(program, runtime, given):
+                kept.write(chunk)
+        except (ReasoningBankError, KeyboardInterrupt):
+            for one in runtime.writes:
+                status = f" ({one.status})" if one.status else ""
+                notice(f"{one.state}: {one.method} {one.url}{status}")
+            raise
         kept.seek(0)
         shutil.copyfileobj(kept, sys.stdout)
         sys.stdout.write("\n")
@@ -504,20 +458,8 @@ def _result(program: Program, runtime: Runtime, given: Mapping[str, Value]) -> I
         return
     yield '{"result": '
     yield from chunks
-    writes = [_planned(one) for one in runtime.planned]
+    writes = [
+        {"method": one.method, "url": one.url, "allowed": one.allowed, "body": one.body}
+        for one in runtime.planned
+    ]
     yield f',\n"writes": {json.dumps(writes, ensure_ascii=False)}}}'
-
-
-def _planned(one: Planned) -> dict[str, Any]:
-    return {"method": one.method, "url": one.url, "allowed": one.allowed, "body": one.body}
-
-
-@contextlib.contextmanager
-def _list_writes_on_failure(runtime: Runtime) -> Iterator[None]:
-    try:
-        yield
-    except (ReasoningBankError, KeyboardInterrupt):
-        for one in runtime.writes:
-            status = f" ({one.status})" if one.status else ""
-            notice(f"{one.state}: {one.method} {one.url}{status}")
-        raise

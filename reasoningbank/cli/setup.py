@@ -9,16 +9,15 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Annotated
 
-import typer
 from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
+from typer import Argument, Exit, Option, Typer
 
 from reasoningbank.agents.sandbox import Sandbox, deno_executable, pyodide_cached
 from reasoningbank.cli.options import AsJson
 from reasoningbank.cli.output import (
     notice,
-    print_json,
-    print_table,
+    print_rows,
     progress_console,
     say,
     serve_until,
@@ -31,7 +30,7 @@ from reasoningbank.lm import pull as pull_weights
 from reasoningbank.lm.models import SERVER_VARIABLE
 from reasoningbank.tools import SPARQLTools
 
-app = typer.Typer(help="Download, list and serve local models.", no_args_is_help=True)
+app = Typer(help="Download, list and serve local models.", no_args_is_help=True)
 
 
 @dataclass(frozen=True)
@@ -46,9 +45,7 @@ class Check:
 
 def doctor(
     as_json: AsJson = False,
-    fix: Annotated[
-        bool, typer.Option("--fix", help="Fetch Pyodide for the sandbox if it is missing.")
-    ] = False,
+    fix: Annotated[bool, Option("--fix", help="Fetch Pyodide if it is missing.")] = False,
 ) -> None:
     """Check what this machine needs and how to get it; exit status 1 if anything is missing.
 
@@ -69,29 +66,23 @@ def doctor(
             checks.append(look())
         except ReasoningBankError as error:
             checks.append(Check(part, False, error.what, error.hint))
-    if as_json:
-        print_json([asdict(check) for check in checks])
-    else:
-        rows = [(c.part, "ok" if c.ok else "MISSING", c.found, c.hint) for c in checks]
-        print_table(("part", "state", "found", "what to do"), rows)
+    rows = [(c.part, "ok" if c.ok else "MISSING", c.found, c.hint) for c in checks]
+    data = [asdict(check) for check in checks]
+    print_rows(("part", "state", "found", "what to do"), rows, as_json, data)
     if not all(check.ok for check in checks):
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 @app.command()
 def pull(
-    name: Annotated[str, typer.Argument(help="local or local-small.")] = "local",
+    name: Annotated[str, Argument(help="local or local-small.")] = "local",
 ) -> None:
     """Download a model's weights into the cache, once; a broken download resumes.
 
     Example: reasoningbank lm pull local
     """
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        DownloadColumn(),
-        TimeRemainingColumn(),
-    )
+    name_of_step = TextColumn("{task.description}", markup=False)
+    columns = (name_of_step, BarColumn(), DownloadColumn(), TimeRemainingColumn())
     with Bar(*columns, console=progress_console, disable=not progress_console.is_terminal) as bar:
         row = bar.add_task("looking", total=None)
         step = ""
@@ -117,26 +108,18 @@ def list_models(as_json: AsJson = False) -> None:
 
     Example: reasoningbank lm list
     """
-    found = [
-        {
-            "name": stored.weights.name,
-            "model": stored.weights.title,
-            "licence": stored.weights.license,
-            "megabytes": round(stored.weights.size / 1e6),
-            "state": stored.state,
-            "path": str(stored.path),
-        }
-        for stored in list_weights()
-    ]
-    if as_json:
-        print_json(found)
-    else:
-        print_table(tuple(found[0]), [tuple(row.values()) for row in found])
+    headers = ("name", "model", "licence", "megabytes", "state", "path")
+    rows = []
+    for stored in list_weights():
+        one = stored.weights
+        megabytes = round(one.size / 1e6)
+        rows.append((one.name, one.title, one.license, megabytes, stored.state, str(stored.path)))
+    print_rows(headers, rows, as_json)
 
 
 @app.command()
 def serve(
-    name: Annotated[str, typer.Argument(help="local, local-small or local:/path.gguf.")] = "local",
+    name: Annotated[str, Argument(help="local, local-small or local:/path.gguf.")] = "local",
 ) -> None:
     """Serve a local model on loopback with an OpenAI-compatible API, until Ctrl-C.
 

@@ -1,12 +1,12 @@
-"""A run's summary as tables: one line per arm, comparisons, streams, and what memory did.
+"""Tables of a run: its summary, its comparisons, and what a dry run would take.
 
-On a terminal the tables fit in 100 columns. In a pipe one wide table, separated by tabs, has
-everything.
+On a terminal the tables of a summary fit in 100 columns. In a pipe one wide table, separated by
+tabs, has everything.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from reasoningbank.analysis.tables import (
@@ -26,7 +26,8 @@ from reasoningbank.analysis.tables import (
 from reasoningbank.cli import output
 
 if TYPE_CHECKING:
-    from reasoningbank.analysis import ArmComparison, ArmSummary, ChangedAnswer, Leakage, RunSummary
+    from reasoningbank.analysis import ArmComparison, ArmSummary, ChangedAnswer, RunSummary
+    from reasoningbank.experiment.estimate import ArmEstimate, RunEstimate
 
 
 #: Leaks that are listed one by one.
@@ -43,7 +44,7 @@ def print_summary(summary: RunSummary, title: str) -> None:
 
     Leaks come before everything else.
     """
-    _print_leaks(summary.leakage)
+    _print(_leak_lines(summary))
     if output.console.is_terminal:
         output.show(arm_table(summary, _NARROW, title))
         seen = [name for name in STATUSES if any(arm.statuses.get(name) for arm in summary.arms)]
@@ -54,82 +55,72 @@ def print_summary(summary: RunSummary, title: str) -> None:
     output.show(level_table(summary))
     output.show(judge_table(summary.arms))
     output.show(sampled_table(summary.arms))
-    for arm in summary.arms:
-        if arm.errors or arm.defective:
-            _line(_uncounted(arm))
-        if arm.exhausted:
-            causes = ", ".join(f"{n} {cause}" for cause, n in arm.exhausted.items())
-            _line(f"{arm.arm}: attempts ended by a budget: {causes}")
-        if arm.timed_out:
-            _line(f"{arm.arm}: queries that timed out when judged: {arm.timed_out}")
-    for line in summary.preregistered_lines():
-        _line(line)
-    for other in summary.others:
-        _line(f"also: {other.sentence()}")
+    _print(line for arm in summary.arms for line in _arm_lines(arm))
+    _print(summary.preregistered_lines())
+    _print(f"also: {other.sentence()}" for other in summary.others)
     if summary.online:
         output.show(stream_table(summary.online))
-        for found in summary.online.comparisons:
-            _line(f"in the stream: {found.sentence()}")
+        _print(f"in the stream: {found.sentence()}" for found in summary.online.comparisons)
         output.show(stream_judge_table(summary.online))
     for make in (use_table, bank_table, learning_table):
         output.show(make(summary.memory))
-    for one in summary.memory:
-        if one.rejected:
-            _line(f"{one.arm}, rejected: {counts(one.rejected)}")
+    _print(f"{one.arm}, rejected: {counts(one.rejected)}" for one in summary.memory if one.rejected)
     for name, trials in summary.replaced.items():
-        _line(f"{name}: {trials} trials were run again after they had been judged")
+        _print([f"{name}: {trials} trials were run again after they had been judged"])
     for change in summary.code:
-        _line(f"other code: trials since {change.time} are by changed {', '.join(change.parts)}")
-    _line(f"leakage: {summary.leakage.sentence()}")
+        _print([f"other code: trials since {change.time} are by changed {', '.join(change.parts)}"])
+    _print([f"leakage: {summary.leakage.sentence()}"])
 
 
 def print_changes(summary: RunSummary, changes: Sequence[ChangedAnswer]) -> None:
     """Print questions that changed from wrong to right, and what the run shows in plain words."""
     for change in changes:
         level = f" ({change.level})" if change.level else ""
-        _line(f"\n{change.question}{level}")
+        lines = [f"\n{change.question}{level}"]
         for answer in (change.before, change.after):
-            _line(f"  {answer.arm}: {answer.outcome}")
-            _line("    " + " ".join(answer.sparql.split()))
-            for row in answer.rows:
-                _line("    → " + " | ".join(row))
+            lines += [f"  {answer.arm}: {answer.outcome}", "    " + " ".join(answer.sparql.split())]
+            lines += ["    → " + " | ".join(row) for row in answer.rows]
             if answer.total > len(answer.rows) > 0:
-                _line(f"    → {answer.total - len(answer.rows)} more rows")
-    if (found := summary.comparison) is not None:
-        arms = {arm.arm: arm for arm in summary.arms}
-        first, second = arms[found.first], arms[found.second]
-        sign = "more" if found.difference >= 0 else "fewer"
-        ends = sorted(100 * abs(end) for end in (found.low, found.high))
-        if found.low < 0 < found.high:
-            ends = [100 * found.low, 100 * found.high]
-        _line(
-            f"\nIn plain words: {found.first} answered {first.strict} of {first.judged} questions "
-            f"right, {found.second} {second.strict} of {second.judged}: "
-            f"{100 * abs(found.difference):.0f} percentage points {sign} "
-            f"(95% CI {ends[0]:.0f} to {ends[1]:.0f})."
-        )
+                lines.append(f"    → {answer.total - len(answer.rows)} more rows")
+        _print(lines)
+    if (found := summary.comparison) is None:
+        return
+    arms = {arm.arm: arm for arm in summary.arms}
+    first, second = arms[found.first], arms[found.second]
+    sign = "more" if found.difference >= 0 else "fewer"
+    ends = sorted(100 * abs(end) for end in (found.low, found.high))
+    if found.low < 0 < found.high:
+        ends = [100 * found.low, 100 * found.high]
+    right = f"{found.first} answered {first.strict} of {first.judged} questions right"
+    other = f"{found.second} {second.strict} of {second.judged}"
+    points = f"{100 * abs(found.difference):.0f} percentage points {sign}"
+    interval = f"(95% CI {ends[0]:.0f} to {ends[1]:.0f})"
+    _print([f"\nIn plain words: {right}, {other}: {points} {interval}."])
 
 
 def print_comparisons(comparisons: Sequence[ArmComparison], title: str) -> None:
     """Print one line per comparison, and its sentence."""
     output.show(comparison_table(comparisons, title, narrow=output.console.is_terminal))
-    for comparison in comparisons:
-        _line(comparison.sentence())
+    _print(comparison.sentence() for comparison in comparisons)
 
 
-def _print_leaks(leakage: Leakage) -> None:
-    leaks = leakage.leaks
-    if leakage.unread:
-        _line(f"LEAKAGE: nothing is proven; {leakage.unread} files of memory cannot be read")
+def _print(lines: Iterable[str]) -> None:
+    for line in lines:
+        output.console.print(line, soft_wrap=True)
+
+
+def _leak_lines(summary: RunSummary) -> Iterator[str]:
+    leaks, unread = summary.leakage.leaks, summary.leakage.unread
+    if unread:
+        yield f"LEAKAGE: nothing is proven; {unread} files of memory cannot be read"
     if leaks:
-        _line(f"LEAKAGE: {len(leaks)} found; the numbers below prove nothing")
-    for leak in leaks[:_MOST_LEAKS]:
-        _line(f"  {leak.sentence()}")
+        yield f"LEAKAGE: {len(leaks)} found; the numbers below prove nothing"
+    yield from (f"  {leak.sentence()}" for leak in leaks[:_MOST_LEAKS])
     if len(leaks) > _MOST_LEAKS:
-        _line(f"  and {len(leaks) - _MOST_LEAKS} more; --json has all")
+        yield f"  and {len(leaks) - _MOST_LEAKS} more; --json has all"
 
 
-def _uncounted(arm: ArmSummary) -> str:
+def _arm_lines(arm: ArmSummary) -> Iterator[str]:
     parts = []
     if arm.errors:
         parts.append(
@@ -139,8 +130,107 @@ def _uncounted(arm: ArmSummary) -> str:
         )
     if arm.defective:
         parts.append(f"{arm.defective} trials left out, their gold query is defective")
-    return f"{arm.arm}: {'; '.join(parts)}"
+    if parts:
+        yield f"{arm.arm}: {'; '.join(parts)}"
+    if arm.exhausted:
+        causes = ", ".join(f"{n} {cause}" for cause, n in arm.exhausted.items())
+        yield f"{arm.arm}: attempts ended by a budget: {causes}"
+    if arm.timed_out:
+        yield f"{arm.arm}: queries that timed out when judged: {arm.timed_out}"
 
 
-def _line(text: str) -> None:
-    output.console.print(text, soft_wrap=True)
+# -- what a dry run prints -----------------------------------------------------------------
+
+_ESTIMATE = ("arm", "to run", "LM calls", "tokens sent", "generated", "time", "dollars")
+_BASIS = {
+    "own": "{n} trials of this run",
+    "same": "{n} trials with the same settings, of {runs}",
+    "similar": "{n} trials of {runs} with other settings",
+    "model": "{n} trials of {runs} with another model, whose time says nothing here",
+    "none": "the budget, an upper bound: no such trial was measured",
+}
+
+#: From which amount on a unit is used, its size, its form, and its digits.
+_Units = Sequence[tuple[float, float, str, int]]
+_COUNTS: _Units = (
+    (1e7, 1e6, "{}M", 0), (1e6, 1e6, "{}M", 1), (1e4, 1e3, "{}k", 0), (1e3, 1e3, "{}k", 1),
+    (0.0, 1.0, "{}", 0),
+)  # fmt: skip
+_TIMES: _Units = (
+    (36_000.0, 3600.0, "{} h", 0), (5400.0, 3600.0, "{} h", 1), (600.0, 60.0, "{} min", 0),
+    (60.0, 60.0, "{} min", 1), (10.0, 1.0, "{} s", 0), (0.0, 1.0, "{} s", 1),
+)  # fmt: skip
+_DOLLARS: _Units = ((0.01, 1.0, "${}", 2), (0.0, 1.0, "${}", 4))
+_SHOWN = {
+    "lm_calls": _COUNTS, "prompt_tokens": _COUNTS, "completion_tokens": _COUNTS,
+    "seconds": _TIMES, "dollars": _DOLLARS,
+}  # fmt: skip
+
+
+def print_estimate(estimate: RunEstimate, *, as_json: bool = False) -> None:
+    """Print what a run would take: one line per arm, their sum, and what the numbers rest on.
+
+    An upper bound is printed with ``≤``, an unknown amount as ``?``.
+    """
+    if as_json:
+        output.print_json(estimate.to_json())
+        return
+    rows = [
+        [
+            f"{arm.arm} (judge)" if arm.agent == "judge" else arm.arm,
+            f"{arm.todo} of {arm.planned}",
+            *_cells(arm.amounts, arm.is_bound),
+        ]
+        for arm in estimate.arms
+    ]
+    if len(rows) > 1:
+        planned = sum(arm.planned for arm in estimate.arms if arm.agent != "judge")
+        bound = any(arm.is_bound and arm.todo for arm in estimate.arms)
+        # No arm can have this name.
+        total = ["(all)", f"{estimate.todo} of {planned}", *_cells(estimate.total, bound)]
+        rows.append(total)
+    output.print_table(_ESTIMATE, rows, estimate.name)
+    _print(_estimate_lines(estimate))
+
+
+def _cells(amounts: Mapping[str, float | None], is_bound: bool) -> list[str]:
+    return [_amount(amounts[name], units, is_bound) for name, units in _SHOWN.items()]
+
+
+def _amount(amount: float | None, units: _Units, is_bound: bool = False) -> str:
+    """Return an amount in the largest unit in which it is at least that unit's threshold."""
+    if amount is None:
+        return "?"
+    if amount == 0:
+        return "0"
+    size, form, digits = next(unit[1:] for unit in units if amount >= unit[0])
+    return f"{'≤ ' * is_bound}{form.format(f'{amount / size:,.{digits}f}')}"
+
+
+def _estimate_lines(estimate: RunEstimate) -> Iterator[str]:
+    if not estimate.todo:
+        yield f"nothing is left to run; the records are in {estimate.folder}"
+        yield from estimate.notes
+        return
+    workers = f"{estimate.workers} at a time" if estimate.workers > 1 else "one after another"
+    trials = "trial" if estimate.todo == 1 else "trials"
+    how = f"{estimate.todo} {trials} to run ({estimate.executor}, {workers})"
+    yield f"{how}; records would go to {estimate.folder}"
+    for arm in estimate.arms:
+        if arm.todo:
+            basis = _BASIS[arm.match].format(n=arm.measured, runs=" and ".join(arm.runs))
+            yield f"{_name(arm)}: from {basis}"
+    yield "estimates are means times trials; time is without startup"
+    if estimate.polite_seconds is not None:
+        requests = estimate.total["requests"]
+        least = f"{requests:,.0f}" if requests else "an unknown number of"
+        time = _amount(estimate.polite_seconds, _TIMES)
+        yield f"endpoint: at least {least} requests, {time} by the rate limit"
+    yield from (note for arm in estimate.arms for note in arm.notes)
+    yield from estimate.notes
+
+
+def _name(arm: ArmEstimate) -> str:
+    if arm.agent == "judge":
+        return f"judge of {arm.arm} ({arm.lm})"
+    return f"{arm.arm} ({arm.agent}{', ' + arm.lm if arm.lm else ''})"

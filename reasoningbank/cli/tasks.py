@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
-import typer
+from typer import Argument, Exit, Option, Typer
 
 from reasoningbank.cli.options import AsJson, known
 from reasoningbank.cli.output import notice, print_json, print_table, say
@@ -39,19 +39,19 @@ from reasoningbank.corpus.splits import PARTS
 from reasoningbank.errors import UsageError
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
 
-app = typer.Typer(help="List, sample and check the tasks of a corpus.", no_args_is_help=True)
+app = Typer(help="List, sample and check the tasks of a corpus.", no_args_is_help=True)
 
-Where = Annotated[str, typer.Argument(help="A pack's name or a folder of SHACL examples.")]
-OfSplit = Annotated[str | None, typer.Option("--split", help="Only train, dev or test.")]
+Where = Annotated[str, Argument(help="A pack's name or a folder of SHACL examples.")]
+OfSplit = Annotated[str | None, Option("--split", help="Only train, dev or test.")]
 OfComplexity = Annotated[
     list[str] | None,
-    typer.Option("--complexity", help="Only simple, moderate or complex; may be repeated."),
+    Option("--complexity", help="Only simple, moderate or complex; may be repeated."),
 ]
 OfForm = Annotated[
     list[str] | None,
-    typer.Option("--form", help="Only SELECT, ASK, CONSTRUCT, DESCRIBE or UPDATE; repeatable."),
+    Option("--form", help="Only SELECT, ASK, CONSTRUCT, DESCRIBE or UPDATE; repeatable."),
 ]
-OfGroup = Annotated[list[str] | None, typer.Option("--group", help="Only this group; repeatable.")]
+OfGroup = Annotated[list[str] | None, Option("--group", help="Only this group; repeatable.")]
 
 
 @app.command("list")
@@ -76,8 +76,8 @@ def list_tasks(
 @app.command()
 def sample(
     pack: Where = "uniprot",
-    n: Annotated[int, typer.Option("-n", "--number", min=0, help="How many.")] = 10,
-    seed: Annotated[int, typer.Option(help="Seed of the sample.")] = 0,
+    n: Annotated[int, Option("-n", "--number", min=0, help="How many.")] = 10,
+    seed: Annotated[int, Option(help="Seed of the sample.")] = 0,
     split: OfSplit = None,
     complexity: OfComplexity = None,
     form: OfForm = None,
@@ -96,11 +96,11 @@ def sample(
 
 @app.command()
 def show(
-    task_id: Annotated[str, typer.Argument(help="Id of a task.")],
+    task_id: Annotated[str, Argument(help="Id of a task.")],
     where: Annotated[
-        str | None, typer.Argument(metavar="[PACK]", help="A pack's name or a folder.")
+        str | None, Argument(metavar="[PACK]", help="A pack's name or a folder.")
     ] = None,
-    pack: Annotated[str, typer.Option(help="The same as an option.")] = "uniprot",
+    pack: Annotated[str, Option(help="The same as an option.")] = "uniprot",
     as_json: AsJson = False,
 ) -> None:
     """Show one task with its gold query.
@@ -154,14 +154,12 @@ def stats(
 def validate_corpus(
     pack: Where = "uniprot",
     run: Annotated[
-        bool, typer.Option("--run", help="Execute every gold query on the pack's data.")
+        bool, Option("--run", help="Execute every gold query on the pack's data.")
     ] = False,
     endpoint: Annotated[
-        str | None, typer.Option(metavar="URL", help="Execute every gold query on this endpoint.")
+        str | None, Option(metavar="URL", help="Execute every gold query on this endpoint.")
     ] = None,
-    slow: Annotated[
-        float, typer.Option(min=0, help="Seconds after which a gold query is slow.")
-    ] = 5.0,
+    slow: Annotated[float, Option(min=0, help="Seconds after which a gold query is slow.")] = 5.0,
     as_json: AsJson = False,
 ) -> None:
     """Check a corpus and print the findings by file.
@@ -193,7 +191,7 @@ def validate_corpus(
             rows = [tuple(finding_row(f).values())[:4] for f in findings]
             print_table(("file", "severity", "code", "message"), rows)
         notice(_summary(corpus, counts, ran=client is not None))
-    raise typer.Exit(1 if counts["error"] else 0)
+    raise Exit(1 if counts["error"] else 0)
 
 
 def _summary(corpus: Corpus, counts: Counter[Severity], *, ran: bool) -> str:
@@ -222,11 +220,11 @@ def _client(pack: Pack, run: bool, endpoint: str | None) -> Iterator[SPARQLClien
 
 @app.command()
 def build(
-    pack: Annotated[str, typer.Argument(help="A pack with templates: its name or folder.")],
-    number: Annotated[int, typer.Option("-n", "--number", min=1, help="Per template.")] = 15,
-    seed: Annotated[int, typer.Option(help="Another seed draws other values.")] = 0,
+    pack: Annotated[str, Argument(help="A pack with templates: its name or folder.")],
+    number: Annotated[int, Option("-n", "--number", min=1, help="Per template.")] = 15,
+    seed: Annotated[int, Option(help="Another seed draws other values.")] = 0,
     out: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Default: the pack's own folder.")
+        Path | None, Option(metavar="FOLDER", help="Default: the pack's own folder.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -257,10 +255,10 @@ def build(
 @app.command("levels")
 def show_levels(
     pack: Where = "uniprot",
-    split: Annotated[str, typer.Option(help="The tasks to classify: dev or test.")] = "test",
+    split: Annotated[str, Option(help="The tasks to classify: dev or test.")] = "test",
     bank: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Relative to a memory bank instead of the train split."),
+        Option(metavar="FILE", help="Relative to a memory bank instead of the train split."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -7,10 +7,11 @@ from reasoningbank.experiment.config import (
     parse_experiment,
 )
 from reasoningbank.experiment.context import RunContext, open_context
+from reasoningbank.experiment.executors import Observer, Progress
 from reasoningbank.experiment.plan import Plan, plan_run, plan_trials, select_tasks
 from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
 from reasoningbank.experiment.rejudge import Rejudged, rejudge_run
-from reasoningbank.experiment.runner import Observer, Progress, run_experiment
+from reasoningbank.experiment.runner import run_experiment
 from reasoningbank.experiment.settings import (
     BankMemory,
     EndpointSettings,

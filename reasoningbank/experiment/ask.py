@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from reasoningbank.agents import Attempt, make_agent
-from reasoningbank.corpus import Task, load_pack, load_shacl_tasks
+from reasoningbank.corpus import Pack, Task, load_pack, load_shacl_tasks
 from reasoningbank.errors import ModelError, ToolError, UsageError
 from reasoningbank.experiment.config import Arm, Experiment
 from reasoningbank.experiment.context import NOTHING, RunContext, open_context
 from reasoningbank.experiment.memory_sources import opened
 from reasoningbank.experiment.plan import hidden_tasks
+from reasoningbank.experiment.recall import recalled
 from reasoningbank.experiment.settings import EndpointSettings
 from reasoningbank.experiment.trial import attempt_task
 from reasoningbank.lm import open_lm
@@ -47,19 +48,15 @@ class AskResult:
     memory: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
 class Solver:
     """An agent with an open endpoint and model; made by `open_solver`."""
 
-    def __init__(
-        self, context: RunContext, arm: Arm, corpus: Sequence[Task], bank: MemoryBank | None
-    ) -> None:
-        assert context.pack is not None
-        self._context = context
-        self._pack = context.pack
-        self._arm = arm
-        self._corpus = corpus
-        self._bank = bank
-        self._experiment = Experiment(name="ask", pack=str(context.pack.root), arms=(arm,))
+    context: RunContext
+    pack: Pack
+    arm: Arm
+    corpus: Sequence[Task]
+    bank: MemoryBank | None
 
     def ask(self, question: str, watch: Callable[[Event], None] | None = None) -> AskResult:
         """Answer a question.
@@ -74,17 +71,13 @@ class Solver:
         """
         if not question.strip():
             raise UsageError("the question is empty", code="empty-question")
-        language = asked_language(question, self._pack)
-        task = Task("ask", question, "", self._pack.endpoint, language=language)
+        language = asked_language(question, self.pack)
+        task = Task("ask", question, "", self.pack.endpoint, language=language)
         recall = NOTHING
-        if self._bank is not None:
-            # Retrieval is slow to import.
-            from reasoningbank.experiment.recall import recalled
-
-            recall = recalled(self._context, self._pack, self._corpus, self._arm, task, self._bank)
-        attempt = attempt_task(
-            self._context, self._experiment, self._arm, task, recall=recall, watch=watch
-        )
+        if self.bank is not None:
+            recall = recalled(self.context, self.pack, self.corpus, self.arm, task, self.bank)
+        experiment = Experiment(name="ask", pack=str(self.pack.root), arms=(self.arm,))
+        attempt = attempt_task(self.context, experiment, self.arm, task, recall=recall, watch=watch)
         if attempt.status == "error":
             raise ModelError(attempt.error)
         shown = tuple(str(one["id"]) for one in (recall.event or {}).get("items", ()))
@@ -94,7 +87,7 @@ class Solver:
     def _rows(self, sparql: str | None) -> tuple[Sequence[dict[str, Any]], str]:
         if sparql is None:
             return [], ""
-        tools = SPARQLTools(self._context.endpoint, client=self._context.client)
+        tools = SPARQLTools(self.context.endpoint, client=self.context.client)
         try:
             shown = tools.sparql_peek(tools.sparql_query(sparql), MAX_ROWS)
         except ToolError as error:
@@ -129,11 +122,9 @@ def open_solver(
         SetupError: If the machine lacks something.
     """
     if make_agent(agent).sees_gold:
-        raise UsageError(
-            f"{agent} answers only tasks that have a gold query",
-            hint="choose rlm, react, direct, rag, graph or algebra",
-            code="needs-gold",
-        )
+        what = f"{agent} answers only tasks that have a gold query"
+        hint = "choose rlm, react, direct, rag, graph or algebra"
+        raise UsageError(what, hint=hint, code="needs-gold")
     if snapshot and memory is None:
         raise UsageError("a snapshot needs a run", where="--snapshot", hint="name it with --memory")
     loaded = load_pack(pack)
@@ -145,16 +136,12 @@ def open_solver(
         on_notice(f"opening {loaded.name} and {lm} …")
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         model = stack.enter_context(open_lm(lm))
+        settings = EndpointSettings(url=url) if url else None
+        hidden = hidden_tasks(corpus, ())
         context = stack.enter_context(
-            open_context(
-                loaded,
-                scratch,
-                endpoint=EndpointSettings(url=url) if url else None,
-                models={lm: model},
-                hidden=hidden_tasks(corpus, ()),
-            )
+            open_context(loaded, scratch, endpoint=settings, models={lm: model}, hidden=hidden)
         )
-        yield Solver(context, arm, corpus, bank)
+        yield Solver(context, loaded, arm, corpus, bank)
 
 
 def ask(

@@ -15,20 +15,22 @@ import threading
 import time
 import zipfile
 import zlib
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import distributed
+
 from reasoningbank.agents import Attempt
-from reasoningbank.corpus import SETS, ExampleSet, Pack, load_pack
-from reasoningbank.errors import SetupError, UsageError, need_package
+from reasoningbank.corpus import SETS, Pack, load_pack
+from reasoningbank.errors import SetupError, UsageError
 from reasoningbank.experiment.config import Experiment
 from reasoningbank.experiment.context import RunContext, context_at
-from reasoningbank.experiment.executors import Finished, Retrier, Started
+from reasoningbank.experiment.executors import RecordWriter, Retrier
 from reasoningbank.experiment.plan import Job, Plan
 from reasoningbank.experiment.records import TrialRecord
 from reasoningbank.experiment.settings import Executor
@@ -46,52 +48,38 @@ _IGNORE_INTERRUPTS = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN
 CONNECT_S = 20
 
 
-def on_dask(
+def run_on_dask(
     jobs: Sequence[Job],
     experiment: Experiment,
     config: EndpointConfig,
     plan: Plan,
     models: Mapping[str, ModelHandle],
-    stop: Stop,
-    on_notice: Callable[[str], None],
-) -> Generator[Started | Finished]:
-    """Run jobs on a cluster and yield events in the order in which they happen."""
+    writer: RecordWriter,
+) -> None:
+    """Run jobs on a cluster."""
     _check_reach(experiment.executor, config, models)
-    need_package("distributed", "scale")
-    import distributed
-
     with contextlib.ExitStack() as stack:
         stack.enter_context(_quiet_logs())
-        client = stack.enter_context(_client(experiment.executor, on_notice))
-        workers = len(client.nthreads())
-        on_notice(f"{workers} Dask workers, {sum(client.nthreads().values())} trials at one time")
-        setup = WorkerSetup(
-            experiment=experiment,
-            config=_divided(config, workers),
-            pack_key=plan.pack.key,
-            pack_files=packed(plan.pack),
-            examples=next((s for s in SETS if getattr(plan.pack, s) == plan.pack.examples), None),
-            prefixes=dict(plan.pack.prefixes),
-            models=models,
-            hidden=plan.hidden,
-            hidden_by_task=plan.hidden_by_task,
-        )
+        client = stack.enter_context(_client(experiment.executor, writer.on_notice))
+        workers, slots = len(client.nthreads()), sum(client.nthreads().values())
+        writer.on_notice(f"{workers} Dask workers, {slots} trials at one time")
+        setup = WorkerSetup(experiment, _divided(config, workers), plan, models)
         name = f"reasoningbank-{time.time_ns()}"
-        client.register_plugin(_plugin(setup), name=name)
+        client.register_plugin(setup, name=name)
         futures = {client.submit(_trial, name, job, pure=False): job for job in jobs}
         stack.callback(_forget, client, name, futures)
-        stack.enter_context(_cancelling(client, futures, stop))
+        stack.enter_context(_cancelling(client, futures, writer.stop))
         try:
             for future in distributed.as_completed(
                 list(futures), loop=client.loop, raise_errors=False
             ):
                 job = futures.pop(future)
-                if future.cancelled() and stop.event.is_set():
-                    yield Finished(job, None)
+                if future.cancelled() and writer.stop.event.is_set():
+                    writer.ended(job, None)
                     continue
                 record = _record(future, job)
-                yield Started(job)
-                yield Finished(job, record)
+                writer.started(job)
+                writer.ended(job, record)
         except (OSError, CancelledError) as error:
             raise SetupError(
                 f"the Dask cluster is gone ({type(error).__name__})",
@@ -129,8 +117,6 @@ def _forget(client: Any, plugin: str, futures: Mapping[Any, Job]) -> None:
 
 
 def _record(future: Any, job: Job) -> TrialRecord:
-    import distributed
-
     try:
         return TrialRecord.from_json(future.result())
     except distributed.KilledWorker:
@@ -140,97 +126,72 @@ def _record(future: Any, job: Job) -> TrialRecord:
         return TrialRecord.of(job.key, job.task, attempt, None, started=started, model={})
 
 
-@dataclass
-class WorkerSetup:
-    """What a worker is given, and the context that it opens."""
+class WorkerSetup(distributed.WorkerPlugin):  # type: ignore[misc]
+    """What a worker is given, and the context that it opens once."""
 
-    experiment: Experiment
-    config: EndpointConfig
-    pack_key: str
-    pack_files: bytes
-    examples: ExampleSet | None
-    prefixes: Mapping[str, str]
-    models: Mapping[str, ModelHandle]
-    hidden: frozenset[str]
-    hidden_by_task: Mapping[str, frozenset[str]]
-    retrier: Any = field(default=None, repr=False)
-    _context: RunContext | None = field(default=None, repr=False)
-    _stack: Any = field(default=None, repr=False)
-    _lock: Any = field(default=None, repr=False)
+    def __init__(
+        self,
+        experiment: Experiment,
+        config: EndpointConfig,
+        plan: Plan,
+        models: Mapping[str, ModelHandle],
+    ) -> None:
+        pack = plan.pack
+        self.experiment = experiment
+        self._config = config
+        self._models = models
+        self._files = packed(pack)
+        self._key, self._prefixes = pack.key, dict(pack.prefixes)
+        self._examples = next((s for s in SETS if getattr(pack, s) == pack.examples), None)
+        self._hidden: dict[str, Any] = {
+            "hidden": plan.hidden,
+            "hidden_by_task": plan.hidden_by_task,
+        }
 
-    def start(self) -> None:
+    def setup(self, worker: Any) -> None:
         """Create what cannot be pickled."""
         self._stack, self._lock = contextlib.ExitStack(), threading.Lock()
+        self._context: RunContext | None = None
         self.retrier = Retrier(self._make, self.experiment.retries, time.sleep)
 
-    def close(self) -> None:
+    def teardown(self, worker: Any) -> None:
         """Close the context."""
         self._stack.close()
 
     def _make(self, job: Job, worker: int) -> Trial:
         with self._lock:
-            if self._context is None:
-                self._context = self._open()
+            self._context = self._context or self._open()
         return Trial(self._context, self.experiment, job.arm, job.task, job.key, worker)
 
     def _open(self) -> RunContext:
         name = self._stack.enter_context(
             tempfile.TemporaryDirectory(prefix="reasoningbank-", ignore_cleanup_errors=True)
         )
-        root = Path(name) / self.pack_key
-        with zipfile.ZipFile(io.BytesIO(self.pack_files)) as files:
+        root = Path(name) / self._key
+        with zipfile.ZipFile(io.BytesIO(self._files)) as files:
             files.extractall(root)
         pack = load_pack(root)
-        pack = pack.with_set(self.examples) if self.examples else pack
-        pack = replace(pack, prefixes=self.prefixes)
-        sandboxed = any(arm.agent == "rlm" for arm in self.experiment.arms)
-        context: RunContext = self._stack.enter_context(
-            context_at(
-                self.config,
-                pack,
-                GoldStore(Path(name) / "gold", "this run's"),
-                models=self.models,
-                spare_sandboxes=int(sandboxed),
-                hidden=self.hidden,
-                hidden_by_task=self.hidden_by_task,
-            )
+        pack = pack.with_set(self._examples) if self._examples else pack
+        pack = replace(pack, prefixes=self._prefixes)
+        golds = GoldStore(Path(name) / "gold", "this run's")
+        spare = int(any(arm.agent == "rlm" for arm in self.experiment.arms))
+        opened = context_at(
+            self._config, pack, golds, models=self._models, spare_sandboxes=spare, **self._hidden
         )
-        return context
+        return self._stack.enter_context(opened)
 
 
 def _trial(plugin: str, job: Job) -> dict[str, Any]:
     """Run a trial on a worker and return its record as data."""
-    import distributed
-
     worker = distributed.get_worker()
     # Workers of a local cluster are numbered; a local model keeps a slot for each.
     number = worker.name if isinstance(worker.name, int) else zlib.crc32(str(worker.name).encode())
-    data: dict[str, Any] = worker.plugins[plugin].setup_data.retrier.run(job, number).to_json()
+    data: dict[str, Any] = worker.plugins[plugin].retrier.run(job, number).to_json()
     return data
-
-
-def _plugin(data: WorkerSetup) -> Any:
-    import distributed
-
-    class ContextPlugin(distributed.WorkerPlugin):  # type: ignore[misc]
-        """Keeps a run's context on a worker."""
-
-        def __init__(self) -> None:
-            self.setup_data = data
-
-        def setup(self, worker: Any) -> None:
-            self.setup_data.start()
-
-        def teardown(self, worker: Any) -> None:
-            self.setup_data.close()
-
-    return ContextPlugin()
 
 
 @contextlib.contextmanager
 def _client(executor: Executor, on_notice: Callable[[str], None]) -> Iterator[Any]:
-    import distributed
-
     with contextlib.ExitStack() as stack:
         try:
             address: Any = executor.scheduler

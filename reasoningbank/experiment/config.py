@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from reasoningbank.agents import Budget
 from reasoningbank.corpus import Level
@@ -32,9 +32,9 @@ from reasoningbank.experiment.settings import (
     SamplingSettings,
     SharedMemory,
     Strict,
+    TaskIds,
     TaskSelection,
     invalid,
-    unique,
 )
 
 #: Context layers that an arm may be given.
@@ -91,18 +91,18 @@ class Arm(Strict):
     seeds: tuple[int, ...] = ()
     demonstrations: bool = True
     budget: Budget | None = None
-    tasks: tuple[str, ...] = ()
+    tasks: TaskIds = ()
     first: int | None = Field(default=None, ge=1)
-
-    @field_validator("tasks")
-    @classmethod
-    def _unique(cls, tasks: tuple[str, ...]) -> tuple[str, ...]:
-        return unique(tasks)
 
     @property
     def learns(self) -> bool:
         """Whether the arm has a learning stream of its own."""
         return isinstance(self.memory, LearnedMemory)
+
+    @property
+    def learns_from(self) -> str:
+        """The judge whose verdict it learns from: `execution`, `lm` or `both`."""
+        return self.memory.judge if isinstance(self.memory, LearnedMemory) else "execution"
 
     @property
     def bank_per_seed(self) -> bool:
@@ -131,26 +131,20 @@ class Arm(Strict):
         memory = self.memory
         # An arm that claims memory and has none would be a false result.
         if self.agent == "oracle" and self.uses_memory:
-            raise invalid(
-                "oracle-with-memory",
-                "the oracle cannot use memory, layers, entity linking or sampling",
-            )
+            said = "the oracle cannot use memory, layers, entity linking or sampling"
+            raise invalid("oracle-with-memory", said)
         if memory.as_tools and self.agent in ("direct", "rag", "graph"):
-            raise invalid(
-                "agent-without-tools", f"{self.agent} has no tools; use memory.show = 'context'"
-            )
+            said = f"{self.agent} has no tools; use memory.show = 'context'"
+            raise invalid("agent-without-tools", said)
         if isinstance(memory, RetrievedMemory) and memory.demonstrations and self.agent != "rlm":
-            raise invalid(
-                "demonstrations-need-rlm", "memory.demonstrations are turns of code, only for rlm"
-            )
+            said = "memory.demonstrations are turns of code, only for rlm"
+            raise invalid("demonstrations-need-rlm", said)
         if "L2" in self.layers and not memory.in_context:
             raise invalid("no-source", "L2 is what memory holds; set memory.source")
         warm = self.temperature or (self.sampling and self.sampling.temperature)
         if self.sampling and self.sampling.kind == "parallel" and not warm:
-            raise invalid(
-                "cold-sampling",
-                "parallel attempts are equal at temperature 0; set a temperature above 0",
-            )
+            said = "parallel attempts are equal at temperature 0; set a temperature above 0"
+            raise invalid("cold-sampling", said)
         if len(set(self.seeds)) != len(self.seeds):
             raise invalid("duplicate-seed", "a seed is named twice")
         return self
@@ -245,15 +239,11 @@ class Experiment(Strict):
         if self.claims and not self.comparison:
             raise invalid("claims-alone", "claims need a comparison; name the first pair there")
         if self.mode == "learn" and not any(arm.learns for arm in self.arms):
-            raise invalid(
-                "nothing-learns", "mode = 'learn' needs an arm with memory.source = 'learned'"
-            )
+            said = "mode = 'learn' needs an arm with memory.source = 'learned'"
+            raise invalid("nothing-learns", said)
         if self.executor.kind == "dask" and (self.mode == "learn" or self.uses_memory):
-            raise invalid(
-                "memory-on-dask",
-                "learning, memory, layers, entity linking and sampling run in threads; "
-                "leave executor.kind = 'dask' out",
-            )
+            said = "learning, memory, layers, entity linking and sampling run in threads"
+            raise invalid("memory-on-dask", f"{said}; leave executor.kind = 'dask' out")
         for arm in self.arms:
             if objection := _objection(self, arm):
                 raise invalid(objection[0], f"arm {arm.name}: {objection[1]}")
@@ -306,8 +296,7 @@ def control_of(experiment: Experiment, arm: Arm) -> Arm | None:
     for other in experiment.arms:
         if not other.stream or not isinstance(other.memory, NoMemory) or other.name == arm.name:
             continue
-        judge = arm.memory.judge if isinstance(arm.memory, LearnedMemory) else "execution"
-        judged_alike = judge == "execution" or other.judge_lm == arm.judge_lm
+        judged_alike = arm.learns_from == "execution" or other.judge_lm == arm.judge_lm
         if judged_alike and _solver(experiment, other) == _solver(experiment, arm):
             return other
     return None
@@ -331,13 +320,12 @@ def _objection(experiment: Experiment, arm: Arm) -> tuple[str, str] | None:
     arms, memory = experiment.arms_by_name, arm.memory
     learning = experiment.mode == "learn"
     if arm.learns and not learning:
-        return "learned-needs-mode", (
-            "memory.source = 'learned' needs mode = 'learn'; a bank on disk is source = 'bank'"
-        )
+        said = "memory.source = 'learned' needs mode = 'learn'; a bank on disk is source = 'bank'"
+        return "learned-needs-mode", said
     if arm.stream and not learning:
         return "stream-needs-mode", "stream needs mode = 'learn'"
-    if isinstance(memory, LearnedMemory) and memory.judge != "execution" and not arm.judge_lm:
-        return "no-judge", f"memory.judge = '{memory.judge}' needs judge_lm"
+    if arm.learns_from != "execution" and not arm.judge_lm:
+        return "no-judge", f"memory.judge = '{arm.learns_from}' needs judge_lm"
     for other in filter(None, (arm.bank_from, arm.tokens_from)):
         if other not in arms:
             return "unknown-arm", f"names {other!r}, which is not an arm"
@@ -359,9 +347,8 @@ def _objection(experiment: Experiment, arm: Arm) -> tuple[str, str] | None:
         kinds = () if arms[memory.of].learns else real.kinds
         for name in ("show", "items", "tokens", "kinds", "demonstrations"):
             if getattr(memory, name) != (kinds if name == "kinds" else getattr(real, name)):
-                return "control-differs", (
-                    f"the random-memory control of {memory.of!r} must have the same {name}"
-                )
+                said = f"the random-memory control of {memory.of!r} must have the same {name}"
+                return "control-differs", said
     if arm.stream and arm.bank_from and root.learns:
         return "stream-with-final-bank", "has the bank that a stream ends with; leave out stream"
     if arm.tokens_from and (arm.stream or arm.learns):
@@ -375,7 +362,7 @@ def _depends_on(arms: Mapping[str, Arm], name: str, wanted: str) -> bool:
         name = waiting.pop()
         if name == wanted:
             return True
-        if name and name in arms and name not in seen:
+        if name in arms and name not in seen:
             seen.add(name)
             waiting += [arms[name].bank_from, arms[name].tokens_from]
     return False

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
@@ -21,6 +21,7 @@ from reasoningbank.experiment.config import Arm, Experiment, parse_experiment, s
 from reasoningbank.experiment.plan import Job
 from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
 from reasoningbank.lm import parse_name, price_of
+from reasoningbank.trajectory import Usage
 
 #: own: the arm's trials in this run. same: trials of other runs with the same agent, model and
 #: settings. similar: the same agent and model with other settings. model: the same agent with
@@ -89,9 +90,8 @@ def estimate_run(
     runs = _read_runs((folder.path, *(_known_runs(folder) if sources is None else sources)))
     notes: tuple[str, ...] = ()
     own = next((run for run in runs if run.folder.path == folder.path), None)
-    if folder.manifest and (
-        own is None or own.experiment.fingerprint() != experiment.fingerprint()
-    ):
+    same = own is not None and own.experiment.fingerprint() == experiment.fingerprint()
+    if folder.manifest and not same:
         notes = (f"{folder.path} holds another run and would be refused; use another with --out",)
     todo = [job for job in planned if notes or not folder.done(job.key)]
     all_trials, left = (Counter(job.arm.name for job in jobs) for jobs in (planned, todo))
@@ -102,11 +102,7 @@ def estimate_run(
             arms.append(_estimate_arm(experiment, arm, folder, counts, runs))
             if arm.judge_lm:
                 arms.append(_estimate_judge(experiment, arm, counts, runs))
-    total = {
-        name: math.fsum(x for x in found if x is not None) if None not in found else None
-        for name in AMOUNTS
-        for found in ([arm.amounts[name] for arm in arms],)
-    }
+    total = {name: _combined(math.fsum, [arm.amounts for arm in arms], name) for name in AMOUNTS}
     polite = None
     if experiment.endpoint is not None:
         polite = max(0.0, (total["requests"] or len(todo)) - 1) * experiment.endpoint.min_interval_s
@@ -120,6 +116,14 @@ def estimate_run(
         polite_seconds=polite,
         notes=notes,
     )
+
+
+def _combined(
+    combine: Callable[[Iterable[float]], float], found: Sequence[_Amounts], name: str
+) -> float | None:
+    """Return an amount of several combined; None if one is unknown."""
+    values = [value for one in found if (value := one[name]) is not None]
+    return combine(values) if len(values) == len(found) else None
 
 
 class _PastRun(NamedTuple):
@@ -166,27 +170,26 @@ def _estimate(
     counts: tuple[int, int],
     measured: Sequence[_Amounts],
     bounds: _Amounts,
-    **basis: Any,
+    match: MatchLevel,
+    runs: tuple[str, ...] = (),
 ) -> ArmEstimate:
     """Return the estimate of an arm or its judge, called by arm, agent and model."""
-    (arm, agent, lm), todo = names, counts[1]
-    means = _means(measured) if measured else dict(bounds)
-    if basis.get("match") == "model":
+    (arm, _, lm), todo = names, counts[1]
+    means = {name: _combined(fmean, measured, name) for name in AMOUNTS} if measured else {**bounds}
+    if match == "model":
         # Another model is faster or slower, and its price does not apply.
         means |= {"seconds": None, "dollars": None}
     if means["dollars"] is None:
         means["dollars"] = _price(lm, means)
-    local = lm and parse_name(lm).is_local
-    amounts = {
-        name: 0.0 if not todo else None if mean is None else mean * todo
-        for name, mean in means.items()
-    }
-    if amounts["seconds"] is not None and not local:
+    amounts: dict[str, float | None] = dict.fromkeys(AMOUNTS, 0.0)
+    if todo:
+        amounts = {name: None if mean is None else mean * todo for name, mean in means.items()}
+    if amounts["seconds"] is not None and not (lm and parse_name(lm).is_local):
         # Trials of a local model share this machine's cores and gain nothing side by side.
         amounts["seconds"] /= max(1, min(experiment.executor.workers, todo))
     notes = () if amounts["dollars"] is not None else (f"{arm}: no price is known for {lm}",)
     return ArmEstimate(
-        arm, agent, lm, *counts, amounts, not measured, measured=len(measured), notes=notes, **basis
+        *names, *counts, amounts, not measured, match, len(measured), runs=runs, notes=notes
     )
 
 
@@ -207,20 +210,19 @@ def _estimate_arm(
             found[level].append((run, other))
     # Of those with other settings, trials on the same pack are the most similar.
     found["similar"].sort(key=lambda one: one[0].experiment.pack != experiment.pack)
-    trials: list[TrialRecord] = []
+    measured: list[_Amounts] = []
     used: dict[str, None] = {}
     match: MatchLevel = "none"
     for level in _LEVELS:
         for run, other in found[level]:
-            if len(trials) < _ENOUGH and (new := run.trials(other)):
-                match, trials = level, trials + new
+            if len(measured) < _ENOUGH and (new := run.trials(other)):
+                match, measured = level, measured + [_amounts(trial) for trial in new]
                 used[run.experiment.name] = None
-        if trials and level == "similar":
+        if measured and level == "similar":
             break
     names = arm.name, arm.agent, arm.lm if uses_lm else ""
     bounds = _bounds(experiment, arm, uses_lm=uses_lm)
-    measured = [_amounts(trial) for trial in trials]
-    return _estimate(experiment, names, counts, measured, bounds, match=match, runs=tuple(used))
+    return _estimate(experiment, names, counts, measured, bounds, match, tuple(used))
 
 
 def _estimate_judge(
@@ -235,7 +237,7 @@ def _estimate_judge(
         measured = measured or [_judge_amounts(one) for one in said if one]
     bounds: _Amounts = {**dict.fromkeys(AMOUNTS), "lm_calls": 1.0, "requests": 0.0}
     match: MatchLevel = "same" if measured else "none"
-    return _estimate(experiment, (arm.name, "judge", lm), counts, measured, bounds, match=match)
+    return _estimate(experiment, (arm.name, "judge", lm), counts, measured, bounds, match)
 
 
 def _match_level(
@@ -274,13 +276,13 @@ def _amounts(trial: TrialRecord) -> _Amounts:
 
 
 def _judge_amounts(judgement: Mapping[str, Any]) -> _Amounts:
-    usage = judgement.get("usage") or {}
+    usage = Usage(**(judgement.get("usage") or {}))
     return {
-        "lm_calls": int(usage.get("lm_calls") or 0) + int(usage.get("cached_calls") or 0),
-        "prompt_tokens": int(usage.get("prompt_tokens") or 0),
-        "completion_tokens": int(usage.get("completion_tokens") or 0),
+        "lm_calls": usage.lm_calls + usage.cached_calls,
+        "prompt_tokens": usage.prompt_tokens,
+        "completion_tokens": usage.completion_tokens,
         "seconds": float(judgement.get("seconds") or 0.0),
-        "dollars": usage.get("dollars"),
+        "dollars": usage.dollars,
         "requests": 0.0,
     }
 
@@ -302,14 +304,6 @@ def _bounds(experiment: Experiment, arm: Arm, *, uses_lm: bool) -> _Amounts:
         "dollars": None,
         "requests": float(attempts) if one_call else None,
     }
-
-
-def _means(measured: Sequence[_Amounts]) -> dict[str, float | None]:
-    found: dict[str, float | None] = {}
-    for name in AMOUNTS:
-        values = [value for one in measured if (value := one[name]) is not None]
-        found[name] = fmean(values) if len(values) == len(measured) else None
-    return found
 
 
 def _price(lm: str, means: _Amounts) -> float | None:

@@ -1,4 +1,4 @@
-"""Run trials in threads, and run a trial again after infrastructure errors.
+"""Run trials in threads, retry them after infrastructure errors, and write their records.
 
 Agents wait for a model, a sandbox or an endpoint nearly all of the time, so threads suffice.
 """
@@ -6,48 +6,165 @@ Agents wait for a model, a sandbox or an endpoint nearly all of the time, so thr
 from __future__ import annotations
 
 import logging
-import queue
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator
-from dataclasses import dataclass, replace
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
+from reasoningbank.errors import EndpointError, ReasoningBankError, RecordError
 from reasoningbank.experiment.plan import Job
-from reasoningbank.experiment.records import TrialRecord
+from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
 from reasoningbank.experiment.settings import Retries
+from reasoningbank.experiment.state import StateWriter, Stop
 from reasoningbank.experiment.trial import Trial
 from reasoningbank.trajectory import Usage
 
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class Started:
-    """A worker has begun a trial."""
-
-    job: Job
+#: Called with each trial once its record is on disk.
+Observer = Callable[[TrialRecord], None]
 
 
 @dataclass(frozen=True)
-class Finished:
-    """A worker has ended a trial; `record` is None if it was abandoned."""
+class Progress:
+    """Progress of a run, reported before and after each trial.
 
-    job: Job
+    Attributes:
+        total: Trials of this invocation, including those on disk.
+        done: Trials on disk.
+        fresh: Trials run by this invocation.
+        key: The trial that has begun or just finished.
+        record: The trial just finished; None if it has begun.
+        seconds: Since the first trial of this invocation began.
+    """
+
+    total: int
+    done: int
+    fresh: int
+    key: TrialKey
     record: TrialRecord | None
+    seconds: float
 
 
-def in_chains(
+@dataclass
+class RecordWriter:
+    """Writes records and reports progress."""
+
+    folder: RunFolder
+    retries: Retries
+    state: StateWriter
+    stop: Stop
+    on_progress: Callable[[Progress], None]
+    on_notice: Callable[[str], None]
+    observers: Sequence[Observer] = ()
+    _began: float = field(default_factory=time.monotonic)
+    _fresh: int = 0
+    _in_a_row: int = 0
+    _errored: int = 0
+    _unjudged: Counter[str] = field(default_factory=Counter)
+    _failure: ReasoningBankError | None = None
+
+    def started(self, job: Job) -> None:
+        """Note that a trial has begun."""
+        self.state.started(job.key)
+        self._report(job.key, None)
+
+    def ended(self, job: Job, record: TrialRecord | None) -> None:
+        """Write the record of a trial, and stop the run if that, or too many trials, failed."""
+        retries = self.retries
+        if record is not None:
+            patience = 0.0 if isinstance(self._failure, RecordError) else retries.write_s
+            try:
+                write_patiently(self.folder, record, patience, self.on_notice)
+                self._fresh += 1
+            except RecordError as error:
+                self._failure, record = self._failure or error, None
+                self.stop.event.set()
+        self.state.ended(job.key, recorded=record is not None)
+        if record is None:
+            return
+        self._report(job.key, record)
+        for observer in self.observers:
+            try:
+                observer(record)
+            except Exception as error:
+                logger.warning("an observer failed", exc_info=True)
+                self.on_notice(f"{type(error).__name__}: {error} (the run goes on)")
+        failed = record.status == "error"
+        self._in_a_row = self._in_a_row + 1 if failed else 0
+        self._errored += failed
+        # A stream that learns from the LM judge's verdict asks it again.
+        judge, asks_again = job.arm.judge_lm, job.teaches and job.arm.learns_from != "execution"
+        if judge and record.verdict and not asks_again:
+            self._unjudged[judge] += f"lm:{judge}" not in record.judgements
+        limit = retries.stop_after
+        if limit is not None and self._in_a_row >= limit and not self._failure:
+            self.stop.event.set()
+            self._failure = EndpointError(
+                f"{self._in_a_row} trials in a row ended in infrastructure errors ({record.error})",
+                where=str(self.folder.path),
+                hint="fix the cause, then: reasoningbank rerun RUN --status error --missing",
+            )
+
+    def finish(self) -> None:
+        """Raise what stopped the run, or say what is left to do."""
+        if self._failure is not None:
+            raise self._failure
+        for judge, trials in self._unjudged.items():
+            if trials:
+                self.on_notice(
+                    f"{counted(trials)} without a judgement of {judge}; to add it: "
+                    f"reasoningbank judge run {self.folder.path} --with lm:{judge}"
+                )
+        if self._errored:
+            self.on_notice(
+                f"{counted(self._errored)} ended in infrastructure errors; to run again: "
+                f"reasoningbank rerun {self.folder.path} --status error"
+            )
+
+    def _report(self, key: TrialKey, record: TrialRecord | None) -> None:
+        state, seconds = self.state, time.monotonic() - self._began
+        self.on_progress(Progress(state.total, state.done, self._fresh, key, record, seconds))
+
+
+def write_patiently(
+    folder: RunFolder,
+    record: TrialRecord,
+    patience_s: float,
+    on_notice: Callable[[str], None],
+    sleep: Callable[[float], None] = time.sleep,
+) -> Path:
+    """Write a record; retry while that fails, e.g. on a full disk."""
+    waited, wait, reported = 0.0, 0.5, False
+    while True:
+        try:
+            return folder.write(record)
+        except RecordError as error:
+            if waited >= patience_s:
+                raise
+            if not reported:
+                on_notice(f"{error}; writing is retried for {patience_s:g} s")
+                reported = True
+            wait = min(2 * wait, patience_s - waited, 10.0)
+            sleep(wait)
+            waited += wait
+
+
+def run_chains(
     chains: Iterable[Iterable[Job]],
     work: Callable[[Job, int], TrialRecord | None],
+    writer: RecordWriter,
     *,
     workers: int,
     stop: threading.Event,
-) -> Generator[Started | Finished]:
-    """Run chains of jobs in threads and yield events in the order in which they happen."""
-    events: queue.SimpleQueue[tuple[int, Started | Finished | BaseException | None]]
-    events = queue.SimpleQueue()
-    stored = [threading.Event() for _ in range(workers)]
+) -> None:
+    """Run chains of jobs in threads; a worker begins a trial once its last one is stored."""
     source = iter(chains)
-    taking = threading.Lock()
+    taking, storing = threading.Lock(), threading.Lock()
+    failures: list[BaseException] = []
 
     def take() -> Iterable[Job] | None:
         with taking:
@@ -59,37 +176,35 @@ def in_chains(
                 for job in chain:
                     if stop.is_set():
                         break
-                    events.put((number, Started(job)))
-                    stored[number].clear()
-                    events.put((number, Finished(job, work(job, number))))
-                    stored[number].wait()
+                    with storing:
+                        writer.started(job)
+                    record = work(job, number)
+                    with storing:
+                        writer.ended(job, record)
         except BaseException as error:
-            events.put((number, error))
-        finally:
-            events.put((number, None))
+            # Trials of other workers are paid for: they end before this is raised.
+            failures.append(error)
+            stop.set()
 
-    for number in range(workers):
-        threading.Thread(target=serve, args=(number,), name=f"trial-{number}", daemon=True).start()
+    threads = [
+        threading.Thread(target=serve, args=(number,), name=f"trial-{number}", daemon=True)
+        for number in range(workers)
+    ]
+    for thread in threads:
+        thread.start()
     try:
-        running = workers
-        failure: BaseException | None = None
-        while running:
-            number, event = events.get()
-            if event is None:
-                running -= 1
-            elif isinstance(event, BaseException):
-                # Trials of other workers are paid for: wait for them.
-                failure = failure or event
-                stop.set()
-            else:
-                yield event
-                if isinstance(event, Finished):
-                    stored[number].set()
-        if failure is not None:
-            raise failure
+        for thread in threads:
+            thread.join()
     except BaseException:
         stop.set()
         raise
+    if failures:
+        raise failures[0]
+
+
+def counted(trials: int) -> str:
+    """Return a number of trials in words."""
+    return f"{trials} trial{'s' * (trials > 1)}"
 
 
 def waits(retries: Retries) -> Iterator[float]:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from reasoningbank.agents import PROMPT_VERSION
 from reasoningbank.corpus import Pack, Task
 from reasoningbank.errors import RecordError, UsageError
-from reasoningbank.experiment.config import Arm, Experiment, parse_experiment, seeds_of
+from reasoningbank.experiment.config import Experiment, parse_experiment, seeds_of
 from reasoningbank.experiment.context import hash_files
 from reasoningbank.experiment.plan import find_bank, named_bank
 from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
@@ -79,17 +79,20 @@ def open_run(
             raise UsageError(what, where=where, hint=hint, code="no-manifest")
         folder.write_manifest(manifest)
         return
-    differs = []
-    if _fingerprint(old) != manifest["fingerprint"]:
-        differs.append("experiment file")
+    differs = [] if _fingerprint(old) == manifest["fingerprint"] else ["experiment file"]
     was, now = dict(old.get("hashes") or {}), dict(manifest["hashes"])
     models = dict(was.pop("models", None) or {})
     for name, fingerprint in now.pop("models").items():
         if models.setdefault(name, fingerprint) != fingerprint:
             differs.append(f"model {name}")
-    differs += [
-        name for part, value in now.items() for name in _changed(part, was.get(part), value)
-    ]
+    for part, value in now.items():
+        before = was.get(part)
+        if part == "memory" and isinstance(before, Mapping):
+            # Older versions hashed prompts; now their version is compared.
+            names = sorted({*before, *value} - {"prompts"})
+            differs += [f"{part} {one}" for one in names if before.get(one) != value.get(one)]
+        elif before != value:
+            differs.append(part)
     if differs:
         raise UsageError(
             f"holds the records of another run ({', '.join(differs)} changed)",
@@ -113,7 +116,7 @@ def _resumed(
 ) -> dict[str, Any]:
     """Return the manifest of a run that is resumed with this code."""
     states = _code_states(manifest)
-    last = states[-1][1] if states else {}
+    first, last = (states[0][1], states[-1][1]) if states else ({}, {})
     if last.get("prompts") != code["prompts"]:
         began = f"prompt version {last['prompts']}" if "prompts" in last else "an older version"
         raise UsageError(
@@ -125,9 +128,18 @@ def _resumed(
         )
     if not _differing(last, code):
         return manifest
-    on_notice(f"resumed with other code: {_code_name(code)}, begun with {_code_name(states[0][1])}")
-    entry = {"time": _now(), "code": dict(code)}
-    return {**manifest, "code_history": [*(manifest.get("code_history") or ()), entry]}
+    names = [
+        f"{one.get('version', 'an older version')}{f' ({commit})' if commit else ''}"
+        for one in (code, first)
+        for commit in (one.get("commit"),)
+    ]
+    on_notice(f"resumed with other code: {names[0]}, begun with {names[1]}")
+    return _with_entry(manifest, "code_history", code=dict(code))
+
+
+def _with_entry(manifest: Mapping[str, Any], part: str, **entry: Any) -> dict[str, Any]:
+    """Return a manifest with an entry added to a list of what happened."""
+    return {**manifest, part: [*(manifest.get(part) or ()), {"time": _now(), **entry}]}
 
 
 class CodeChange(NamedTuple):
@@ -159,11 +171,6 @@ def code_version() -> dict[str, Any]:
     return {"version": _version("reasoningbank"), "commit": commit, "prompts": PROMPT_VERSION}
 
 
-def _code_name(code: Mapping[str, Any]) -> str:
-    commit = code.get("commit")
-    return f"{code.get('version', 'an older version')}{f' ({commit})' if commit else ''}"
-
-
 def _code_states(manifest: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
     """Return each code that a run used, with the time from which on; empty if unknown."""
     begun = manifest.get("code")
@@ -191,10 +198,8 @@ def replacements(folder: RunFolder, again: Iterable[TrialKey]) -> Callable[[Tria
         manifest = folder.manifest
         if old is None or manifest is None:
             return
-        entry = {
-            "time": _now(), "trial": str(old.key), "status": old.status, "strict": old.strict,
-        }  # fmt: skip
-        folder.write_manifest({**manifest, "replaced": [*(manifest.get("replaced") or ()), entry]})
+        entry = {"trial": str(old.key), "status": old.status, "strict": old.strict}
+        folder.write_manifest(_with_entry(manifest, "replaced", **entry))
 
     return note
 
@@ -208,24 +213,16 @@ def memory_hashes(experiment: Experiment, pack: Pack, stream: Sequence[Task]) ->
     for arm in experiment.arms:
         if named_bank(arm):
             stream_arm = arm.memory.stream if isinstance(arm.memory, BankMemory) else ""
-            name = " ".join(filter(None, (named_bank(arm), stream_arm)))
-            banks[name] = _hash_banks(arm, seeds_of(experiment, arm))
-    return {
-        "stream": hash_tasks(stream),
-        "hints": hash_files(hints),
-        **({"banks": banks} if banks else {}),
-    }
-
-
-def _hash_banks(arm: Arm, seeds: Iterable[int]) -> str:
-    found = {
-        (str(storage.root), name): storage
-        for storage, name in (find_bank(arm, seed) for seed in seeds)
-    }
-    digest = hashlib.sha256()
-    for (_, name), storage in sorted(found.items(), key=lambda one: one[0]):
-        digest.update(hashlib.sha256(storage.read(name)).digest())
-    return digest.hexdigest()[:16]
+            files = {
+                (name, storage.path(name)): storage.read(name)
+                for storage, name in (find_bank(arm, seed) for seed in seeds_of(experiment, arm))
+            }
+            digest = hashlib.sha256()
+            for _, content in sorted(files.items()):
+                digest.update(hashlib.sha256(content).digest())
+            banks[" ".join(filter(None, (named_bank(arm), stream_arm)))] = digest.hexdigest()[:16]
+    found = {"stream": hash_tasks(stream), "hints": hash_files(hints)}
+    return {**found, "banks": banks} if banks else found
 
 
 def hash_tasks(tasks: Sequence[Task]) -> str:
@@ -235,17 +232,6 @@ def hash_tasks(tasks: Sequence[Task]) -> str:
         for part in (task.id, task.query, task.expected_sparql):
             digest.update(part.encode() + b"\0")
     return digest.hexdigest()[:16]
-
-
-def _changed(part: str, was: Any, now: Any) -> list[str]:
-    """Return the names of the differences in a part of the hashes."""
-    if was == now:
-        return []
-    if part != "memory" or not isinstance(was, Mapping):
-        return [part]
-    # Older versions hashed prompts; now their version is compared.
-    names = sorted({*was, *now} - {"prompts"})
-    return [f"{part} {name}" for name in names if was.get(name) != now.get(name)]
 
 
 def _fingerprint(manifest: Mapping[str, Any]) -> str:

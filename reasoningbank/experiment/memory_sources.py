@@ -33,30 +33,21 @@ def bank_file(where: Path) -> Path:
     existing(where)
     if is_bank(where):
         return where
-    raise UsageError(
-        "not a memory bank; only a bank can be changed",
-        where=str(where),
-        hint="import its items with `reasoningbank memory import BANK FILE`",
-        code="not-a-bank",
-    )
+    what = "not a memory bank; only a bank can be changed"
+    hint = "import its items with `reasoningbank memory import BANK FILE`"
+    raise UsageError(what, where=str(where), hint=hint, code="not-a-bank")
 
 
 @contextmanager
 def opened(where: Path, snapshot: str = "") -> Iterator[MemoryBank]:
-    """Open a bank read-only, or an in-memory bank of a file's or a run's items.
-
-    Args:
-        where: A bank, a file of items, or the folder of a run.
-        snapshot: Which snapshot of a run.
-    """
+    """Open a bank read-only, or an in-memory bank of the items of a file or of a run's snapshot."""
     existing(where)
-    if is_bank(where):
-        _no_snapshots(where, snapshot)
-        with MemoryBank(where, readonly=True) as bank:
-            yield bank
+    if is_bank(where) and not snapshot:
+        bank = MemoryBank(where, readonly=True)
     else:
-        with MemoryBank.from_snapshot(read_items(where, snapshot)) as bank:
-            yield bank
+        bank = MemoryBank.from_snapshot(read_items(where, snapshot))
+    with bank:
+        yield bank
 
 
 def read_items(where: Path, snapshot: str = "") -> Snapshot:
@@ -64,14 +55,20 @@ def read_items(where: Path, snapshot: str = "") -> Snapshot:
     existing(where)
     if where.is_dir():
         return Snapshots(where).read(_chosen(where, snapshot))
-    _no_snapshots(where, snapshot)
+    if snapshot:
+        raise UsageError("only a run has snapshots", where=str(where), code="not-a-run")
     if is_bank(where):
         with MemoryBank(where, readonly=True) as bank:
             return bank.snapshot()
     format = rdf_name(where)
-    if format is not None:
-        return Snapshot.of(from_rdf(_bytes(where), format, where=str(where)))
-    return Snapshot.read(where)
+    if format is None:
+        return Snapshot.read(where)
+    try:
+        raw = where.read_bytes()
+        raw = gzip.decompress(raw) if where.suffix == ".gz" else raw
+    except (OSError, EOFError, zlib.error) as error:
+        raise RecordError(f"cannot read ({error})", where=str(where)) from error
+    return Snapshot.of(from_rdf(raw, format, where=str(where)))
 
 
 def stream_of(where: Path, snapshot: str) -> Sequence[Step]:
@@ -90,46 +87,27 @@ def existing(where: Path) -> None:
     """Refuse a missing path and an empty file."""
     hint = "give a bank (.sqlite), a file of items (.jsonl, .ttl, .nq) or the folder of a run"
     if not where.exists():
-        raise UsageError(
-            "no such bank, file or folder", where=str(where), hint=hint, code="no-such-source"
-        )
+        what = "no such bank, file or folder"
+        raise UsageError(what, where=str(where), hint=hint, code="no-such-source")
     # The empty bank that a run began with is an empty snapshot, named by its hash.
     if where.is_file() and not where.stat().st_size and where.name != _EMPTY_SNAPSHOT:
         raise UsageError("the file is empty", where=str(where), hint=hint, code="empty-file")
 
 
-def _no_snapshots(where: Path, snapshot: str) -> None:
-    if snapshot:
-        raise UsageError("only a run has snapshots", where=str(where), code="not-a-run")
-
-
-def _bytes(where: Path) -> bytes:
-    try:
-        raw = where.read_bytes()
-        return gzip.decompress(raw) if where.suffix == ".gz" else raw
-    except (OSError, EOFError, zlib.error) as error:
-        raise RecordError(f"cannot read ({error})", where=str(where)) from error
-
-
 def _chosen(run: Path, wanted: str) -> str:
     """Return the hash of a snapshot, given its beginning or its stream and step."""
-    hashes = RunFolder(run).snapshots()
+    hashes, where = RunFolder(run).snapshots(), str(run)
     lasts = {name: one for name, one in _lasts(run).items() if one in hashes}
     if not hashes:
-        raise UsageError("the run has no snapshot of a memory bank", where=str(run))
+        raise UsageError("the run has no snapshot of a memory bank", where=where)
     if not wanted:
         candidates = sorted(set(lasts.values())) or hashes
         if len(candidates) == 1:
             return candidates[0]
         named = [f"{name} ({one})" for name, one in lasts.items()] or hashes
-        some = ", ".join(named[:6]) + (" …" if len(named) > 6 else "")
-        hint = f"choose one with --snapshot: {some}"
-        raise UsageError(
-            f"the run has {len(hashes)} snapshots",
-            where=str(run),
-            hint=hint,
-            code="several-snapshots",
-        )
+        hint = f"choose one with --snapshot: {', '.join(named[:6])}{' …' * (len(named) > 6)}"
+        what = f"the run has {len(hashes)} snapshots"
+        raise UsageError(what, where=where, hint=hint, code="several-snapshots")
     if wanted in lasts:
         return lasts[wanted]
     name, _, number = wanted.partition("/")
@@ -139,16 +117,16 @@ def _chosen(run: Path, wanted: str) -> str:
         if step is None:
             hint = f"choose one of {steps[0].step} to {steps[-1].step}"
             what = f"stream {name!r} has no step {number!r}"
-            raise UsageError(what, where=str(run), hint=hint, code="no-such-step")
+            raise UsageError(what, where=where, hint=hint, code="no-such-step")
         if step.after not in hashes:
-            raise RecordError(f"the snapshot {step.after} is missing", where=str(run))
+            raise RecordError(f"the snapshot {step.after} is missing", where=where)
         return step.after
     found = [one for one in hashes if one.startswith(wanted)]
     if len(found) == 1:
         return found[0]
     what = f"{len(found)} snapshots begin with" if found else "no snapshot"
-    some = ", ".join([*lasts, *(found or hashes)][:6])
-    raise UsageError(f"{what} {wanted!r}", where=str(run), hint=f"choose one of {some}")
+    hint = f"choose one of {', '.join([*lasts, *(found or hashes)][:6])}"
+    raise UsageError(f"{what} {wanted!r}", where=where, hint=hint)
 
 
 def _lasts(run: Path) -> dict[str, str]:

@@ -12,7 +12,7 @@ import hashlib
 import json
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from statistics import fmean, median
@@ -57,7 +57,7 @@ class TraceStore:
             found.experiment_id if found else self._client.create_experiment(experiment)
         )
         self._mlflow_run = self._open_run(manifest, name)
-        self._known = dict(self._logged())
+        self._known = self._logged()
 
     def log(self, record: TrialRecord) -> None:
         """Log a trial unless its trace exists; replace the trace of a trial that was run again."""
@@ -77,12 +77,8 @@ class TraceStore:
     def finish(self, status: str) -> None:
         """Log the metrics of each arm and end MLflow's run with this status."""
         at = int(time.time() * 1_000)
-        self._log_batches(
-            metrics=[
-                entities.Metric(k, v, at, 0)
-                for k, v in metrics_by_arm(self._records.values()).items()
-            ]
-        )
+        metrics = metrics_by_arm(self._records.values()).items()
+        self._log_batches("metrics", [entities.Metric(k, v, at, 0) for k, v in metrics])
         # Not set_terminated, which prints an address on standard output.
         self._traces.store.update_run_info(
             self._mlflow_run, entities.RunStatus.from_string(status), end_time=at, run_name=None
@@ -96,7 +92,7 @@ class TraceStore:
             self._client.update_run(run_id, status="RUNNING")
             return run_id
         self._mlflow_run = str(self._client.create_run(self._experiment, run_name=name).info.run_id)
-        self._log_batches(params=[entities.Param(k, v) for k, v in _params(manifest)])
+        self._log_batches("params", [entities.Param(k, v) for k, v in _params(manifest)])
         tags = {
             "mlflow.note.content": str(manifest.get("experiment", {}).get("title") or ""),
             **dict(_flat(manifest.get("versions", {}), "version.")),
@@ -105,17 +101,17 @@ class TraceStore:
             RUN_TAG: self._run,
         }
         # Last, so that a run that is found by its tag has its params.
-        self._log_batches(tags=[entities.RunTag(k, v) for k, v in tags.items()])
+        self._log_batches("tags", [entities.RunTag(k, v) for k, v in tags.items()])
         return self._mlflow_run
 
-    def _log_batches(self, **entries: list[Any]) -> None:
-        for kind, values in entries.items():
-            for start in range(0, len(values), _BATCH):
-                batch: dict[str, Any] = {kind: values[start : start + _BATCH]}
-                self._client.log_batch(self._mlflow_run, **batch)
+    def _log_batches(self, kind: str, values: list[Any]) -> None:
+        for start in range(0, len(values), _BATCH):
+            batch: dict[str, Any] = {kind: values[start : start + _BATCH]}
+            self._client.log_batch(self._mlflow_run, **batch)
 
-    def _logged(self) -> Iterator[tuple[str, tuple[str, str]]]:
-        """Yield edition and trace id by name of each trial that is logged."""
+    def _logged(self) -> dict[str, tuple[str, str]]:
+        """Return edition and trace id of each trial that is logged, by the trial's name."""
+        found: dict[str, tuple[str, str]] = {}
         token: str | None = None
         while True:
             page = self._client.search_traces(
@@ -125,12 +121,11 @@ class TraceStore:
                 page_token=token,
                 include_spans=False,
             )
-            for trace in page:
-                tags = trace.info.tags
-                yield tags[TRIAL_TAG], (tags.get(EDITION_TAG, ""), trace.info.trace_id)
+            for info in (trace.info for trace in page):
+                found[info.tags[TRIAL_TAG]] = info.tags.get(EDITION_TAG, ""), info.trace_id
             token = page.token
             if not token:
-                return
+                return found
 
     def _info(self, record: TrialRecord, digits: str) -> entities.TraceInfo:
         used = record.usage
@@ -193,26 +188,41 @@ def spans_of(record: TrialRecord, trace: str) -> list[Span]:
     The root is the agent; its children are model calls, code with the tool calls it made, other
     tool calls, memory retrieval and the judge. Errors and the submission are events of the root.
     """
-    made = _Spans(record, trace)
-    inner = [span for event in record.trajectory.events if (span := made.of_event(event))]
+    began = record.usage.seconds
+    latest = began
+    results = {e.parent: e for e in record.trajectory.of("tool_result")}
+
+    def data(event: Event) -> dict[str, Any]:
+        return dict(plain(record.trajectory.resolve(event.data)))
+
+    inner = []
+    for event in record.trajectory.events:
+        until = event.at + event.seconds
+        result = results.get(event.index) if event.kind == "tool_call" else None
+        if result is not None:
+            until = result.at + result.seconds
+        facts = _facts(event.kind, data(event), data(result) if result else {})
+        if facts is not None:
+            latest = max(latest, until)
+            parent = "agent" if event.parent is None else event.parent
+            inner.append(_span(record, trace, event.index, (event.at, until), parent, **facts))
     if record.verdict is not None:
-        began = record.usage.seconds
-        inner.append(
-            made.span(
-                "judge",
-                "execution judge",
-                SpanType.EVALUATOR,
-                (began, began + record.judge_seconds),
-                "agent",
-                inputs={"sparql": record.sparql, "gold": record.gold},
-                outputs=dict(record.verdict),
-            )
-        )
-    root = made.span(
+        judged = began + record.judge_seconds
+        latest = max(latest, judged)
+        facts = {
+            "name": "execution judge",
+            "kind": SpanType.EVALUATOR,
+            "inputs": {"sparql": record.sparql, "gold": record.gold},
+            "outputs": dict(record.verdict),
+        }
+        inner.append(_span(record, trace, "judge", (began, judged), "agent", **facts))
+    root = _span(
+        record,
+        trace,
         "agent",
-        f"{record.key.arm} · {record.key.task}",
-        SpanType.AGENT,
-        (0.0, made.latest),
+        (0.0, latest),
+        name=f"{record.key.arm} · {record.key.task}",
+        kind=SpanType.AGENT,
         inputs={"question": record.question},
         outputs={"sparql": record.sparql, "answer": record.answer, "status": record.status},
         error=record.error if record.status == "error" else "",
@@ -220,7 +230,7 @@ def spans_of(record: TrialRecord, trace: str) -> list[Span]:
             {
                 "name": event.kind,
                 "time_unix_nano": nanoseconds(record.started, event.at),
-                "attributes": {k: _text(v) for k, v in made.data(event).items()},
+                "attributes": {k: _text(v) for k, v in data(event).items()},
             }
             for event in record.trajectory.of("error", "submit")
         ],
@@ -228,108 +238,76 @@ def spans_of(record: TrialRecord, trace: str) -> list[Span]:
     return [root, *inner]
 
 
-class _Spans:
-    """Makes the spans of one trial."""
-
-    def __init__(self, record: TrialRecord, trace: str) -> None:
-        self.latest = record.usage.seconds
-        self._record = record
-        self._trace = trace
-        self._results = {e.parent: e for e in record.trajectory.of("tool_result")}
-
-    def data(self, event: Event) -> dict[str, Any]:
-        return dict(plain(self._record.trajectory.resolve(event.data)))
-
-    def of_event(self, event: Event) -> Span | None:
-        data = self.data(event)
-        until = event.at + event.seconds
-        facts: dict[str, Any]
-        match event.kind:
-            case "lm_call":
-                name, kind = str(data.get("role") or "lm"), SpanType.LLM
-                facts = _model_call(data)
-            case "code":
-                name, kind = "python", SpanType.CHAIN
-                facts = {
-                    "inputs": {"code": data.get("code")},
-                    "outputs": {"output": data.get("output")},
-                }
-            case "tool_call":
-                name, kind = str(data.get("tool", "tool")), SpanType.TOOL
-                end = self._results.get(event.index)
-                result = self.data(end) if end else {}
-                until = end.at + end.seconds if end else until
-                facts = {
-                    "inputs": data.get("arguments"),
-                    "outputs": result.get("result"),
-                    "error": _text(result.get("error")),
-                }
-            case "memory_retrieved":
-                name, kind = "memory", SpanType.RETRIEVER
-                items = (dict(item) for item in data.get("items") or ())
-                facts = {
-                    "inputs": {"query": data.get("query")},
-                    "outputs": [
-                        {
-                            "id": i.pop("id", None),
-                            "page_content": i.pop("text", None),
-                            "metadata": i,
-                        }
-                        for i in items
-                    ],
-                }
-            case _:
-                return None
-        parent = "agent" if event.parent is None else event.parent
-        return self.span(event.index, name, kind, (event.at, until), parent, **facts)
-
-    def span(
-        self,
-        number: int | str,
-        name: str,
-        kind: str,
-        times: tuple[float, float],
-        parent: int | str | None = None,
-        *,
-        inputs: Any = None,
-        outputs: Any = None,
-        error: str = "",
-        attributes: Mapping[str, Any] | None = None,
-        events: list[dict[str, Any]] | None = None,
-    ) -> Span:
-        self.latest = max(self.latest, times[1])
-        every = {
-            SpanAttributeKey.REQUEST_ID: f"tr-{self._trace}",
-            SpanAttributeKey.SPAN_TYPE: kind,
-            SpanAttributeKey.INPUTS: inputs,
-            SpanAttributeKey.OUTPUTS: outputs,
-            **(attributes or {}),
-        }
-        started = self._record.started
-        return Span.from_dict(
-            {
-                "trace_id": base64.b64encode(bytes.fromhex(self._trace)).decode(),
-                "span_id": self._id(number),
-                "parent_span_id": None if parent is None else self._id(parent),
-                "name": name,
-                "start_time_unix_nano": nanoseconds(started, times[0]),
-                "end_time_unix_nano": nanoseconds(started, times[1]),
-                "status": {
-                    "code": "STATUS_CODE_ERROR" if error else "STATUS_CODE_OK",
-                    "message": error,
-                },
-                "attributes": {
-                    k: json.dumps(plain(v), ensure_ascii=False)
-                    for k, v in every.items()
-                    if v is not None
-                },
-                "events": events or [],
+def _facts(kind: str, data: dict[str, Any], result: dict[str, Any]) -> dict[str, Any] | None:
+    """Return name, kind, inputs and outputs of an event's span; None if it has none."""
+    match kind:
+        case "lm_call":
+            return _model_call(data)
+        case "code":
+            inputs, outputs = {"code": data.get("code")}, {"output": data.get("output")}
+            return {"name": "python", "kind": SpanType.CHAIN, "inputs": inputs, "outputs": outputs}
+        case "tool_call":
+            return {
+                "name": str(data.get("tool", "tool")),
+                "kind": SpanType.TOOL,
+                "inputs": data.get("arguments"),
+                "outputs": result.get("result"),
+                "error": _text(result.get("error")),
             }
-        )
+        case "memory_retrieved":
+            items = [dict(item) for item in data.get("items") or ()]
+            pages = [
+                {"id": i.pop("id", None), "page_content": i.pop("text", None), "metadata": i}
+                for i in items
+            ]
+            inputs = {"query": data.get("query")}
+            return {
+                "name": "memory", "kind": SpanType.RETRIEVER, "inputs": inputs, "outputs": pages
+            }  # fmt: skip
+    return None
 
-    def _id(self, number: int | str) -> str:
-        digest = hashlib.sha256(f"{self._trace} {number}".encode()).digest()
+
+def _span(
+    record: TrialRecord,
+    trace: str,
+    number: int | str,
+    times: tuple[float, float],
+    parent: int | str | None = None,
+    *,
+    name: str,
+    kind: str,
+    inputs: Any = None,
+    outputs: Any = None,
+    error: str = "",
+    attributes: Mapping[str, Any] | None = None,
+    events: Sequence[Mapping[str, Any]] = (),
+) -> Span:
+    def span_id(number: int | str) -> str:
+        digest = hashlib.sha256(f"{trace} {number}".encode()).digest()
         return base64.b64encode(digest[:8]).decode()
+
+    every = {
+        SpanAttributeKey.REQUEST_ID: f"tr-{trace}",
+        SpanAttributeKey.SPAN_TYPE: kind,
+        SpanAttributeKey.INPUTS: inputs,
+        SpanAttributeKey.OUTPUTS: outputs,
+        **(attributes or {}),
+    }
+    shown = {k: json.dumps(plain(v), ensure_ascii=False) for k, v in every.items() if v is not None}
+    status = "STATUS_CODE_ERROR" if error else "STATUS_CODE_OK"
+    return Span.from_dict(
+        {
+            "trace_id": base64.b64encode(bytes.fromhex(trace)).decode(),
+            "span_id": span_id(number),
+            "parent_span_id": None if parent is None else span_id(parent),
+            "name": name,
+            "start_time_unix_nano": nanoseconds(record.started, times[0]),
+            "end_time_unix_nano": nanoseconds(record.started, times[1]),
+            "status": {"code": status, "message": error},
+            "attributes": shown,
+            "events": list(events),
+        }
+    )
 
 
 def _model_call(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -347,6 +325,8 @@ def _model_call(data: Mapping[str, Any]) -> dict[str, Any]:
         attributes[SpanAttributeKey.LLM_COST] = {CostKey.TOTAL_COST: data["dollars"]}
     reply = {"role": "assistant", "content": data.get("response")}
     return {
+        "name": str(data.get("role") or "lm"),
+        "kind": SpanType.LLM,
         "inputs": {"messages": data.get("messages")},
         "outputs": {"choices": [{"message": reply, "finish_reason": data.get("finish_reason")}]},
         "error": _text(data.get("error")),

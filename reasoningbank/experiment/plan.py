@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from reasoningbank.agents import make_agent
 from reasoningbank.corpus import (
@@ -23,11 +25,13 @@ from reasoningbank.corpus import (
 from reasoningbank.corpus.task import LoadedTask, shuffle_key
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment.config import Arm, Experiment, seeds_of
-from reasoningbank.experiment.records import StepFolder, TrialKey
+from reasoningbank.experiment.records import RunFolder, StepFolder, TrialKey
 from reasoningbank.experiment.settings import BankMemory, LearnedMemory, TaskSelection
 from reasoningbank.experiment.storage import RunStorage
 from reasoningbank.lm import parse_name
-from reasoningbank.memory import MemoryBank, Snapshot
+
+if TYPE_CHECKING:
+    from reasoningbank.memory import Snapshot
 
 
 @dataclass(frozen=True)
@@ -133,11 +137,11 @@ def _check_arm(experiment: Experiment, arm: Arm) -> None:
     """Check that an arm's agent, bank and distiller exist."""
     make_agent(arm.agent, **arm.options)
     where = f"arm {arm.name}"
-    for seed in seeds_of(experiment, arm) if named_bank(arm) else ():
-        try:
+    try:
+        for seed in seeds_of(experiment, arm) if named_bank(arm) else ():
             find_bank(arm, seed)
-        except UsageError as error:
-            raise UsageError(error.what, where=where, hint=error.hint, code=error.code) from error
+    except UsageError as error:
+        raise error.at(where) from None
     if isinstance(arm.memory, LearnedMemory) and arm.memory.distiller != "rules":
         try:
             parse_name(arm.memory.distiller)
@@ -174,6 +178,9 @@ def find_bank(arm: Arm, seed: int) -> tuple[RunStorage, str]:
 
 def read_bank(arm: Arm, seed: int) -> Snapshot:
     """Return the content of the bank that an arm's memory names."""
+    # Runs without memory need not import it.
+    from reasoningbank.memory import MemoryBank, Snapshot
+
     storage, name = find_bank(arm, seed)
     path = storage.path(name)
     try:
@@ -195,7 +202,7 @@ def _stream(experiment: Experiment, corpus: Sequence[Task], selected: Sequence[T
     try:
         stream = select_tasks(corpus, experiment.learning.tasks)
     except UsageError as error:
-        raise UsageError(error.what, where=where, hint=error.hint, code=error.code) from error
+        raise error.at(where) from None
     part = split_tasks(corpus).by_id()
     for task in stream:
         if part[task.id] == "test" or (examples and part[task.id] != "train"):
@@ -318,11 +325,8 @@ def hidden_tasks(corpus: Sequence[Task], tasks: Sequence[Task]) -> frozenset[str
     """Return the ids of the tasks whose examples no tool may show in a run of `tasks`."""
     hidden = {task.id for task in split_tasks(corpus).test}
     run = {task.id for task in tasks}
-    for group in groups_of(corpus).values():
-        ids = {task.id for task in group}
-        if ids & run:
-            hidden |= ids
-    return frozenset(hidden)
+    groups = ({task.id for task in group} for group in groups_of(corpus).values())
+    return frozenset(hidden.union(*(ids for ids in groups if ids & run)))
 
 
 def _hidden_by_task(experiment: Experiment, corpus: Sequence[Task]) -> dict[str, frozenset[str]]:
@@ -332,15 +336,15 @@ def _hidden_by_task(experiment: Experiment, corpus: Sequence[Task]) -> dict[str,
     if experiment.leave_out == "group":
         groups = [frozenset(task.id for task in group) for group in groups_of(corpus).values()]
         return {one: group for group in groups for one in group}
-    ids = {task.id for task in corpus}
-    return {one: frozenset({one} if experiment.leave_out == "task" else ()) for one in ids}
+    alone = experiment.leave_out == "task"
+    return {task.id: frozenset({task.id} if alone else ()) for task in corpus}
 
 
-def step_is_taken(run: Path, job: Job) -> bool:
-    """Return whether the learning step of a trial is on disk and readable."""
-    if job.step is None:
-        return False
-    try:
-        return StepFolder(run, job.key.arm, job.key.seed).read(job.step) is not None
-    except RecordError:
-        return False
+def is_done(folder: RunFolder, job: Job) -> bool:
+    """Return whether a trial is on disk, with what is learned from it."""
+    if not folder.done(job.key) or not job.teaches:
+        return folder.done(job.key)
+    steps = StepFolder(folder.path, job.key.arm, job.key.seed)
+    with contextlib.suppress(RecordError):
+        return steps.read(job.step or 0) is not None
+    return False

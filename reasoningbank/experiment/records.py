@@ -14,13 +14,15 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from reasoningbank.agents import Attempt, AttemptStatus
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment.storage import RunStorage, write_atomically
 from reasoningbank.judge import Verdict
 from reasoningbank.trajectory import Trajectory, Usage
+
+Found = TypeVar("Found")
 
 VERSION = 1
 _TRIALS = r"trials/[^/]+/[^/]+\.json"
@@ -296,11 +298,7 @@ class RunFolder:
 
     def read_all(self) -> Iterator[tuple[Path, TrialRecord | RecordError]]:
         """Yield the path of each trial with the trial, or with the error of reading it."""
-        for name in self.trial_names():
-            try:
-                yield self.storage.path(name), self._trial(name)
-            except RecordError as error:
-                yield self.storage.path(name), error
+        return self._each(_TRIALS, self._trial)
 
     def damaged(self) -> Iterator[Path]:
         """Yield the paths of the trials that cannot be read."""
@@ -325,12 +323,7 @@ class RunFolder:
 
     def read_steps(self) -> Iterator[tuple[Path, Step | RecordError]]:
         """Yield the path of each learning step with the step, or with the error of reading it."""
-        for name in self.storage.names(_STEPS):
-            path = self.storage.path(name)
-            try:
-                yield path, _step(self.storage, name)
-            except RecordError as error:
-                yield path, error
+        return self._each(_STEPS, lambda name: _step(self.storage, name))
 
     def streams(self) -> dict[tuple[str, int], Sequence[Step]]:
         """Return the steps of each stream, by arm and task permutation.
@@ -351,13 +344,23 @@ class RunFolder:
 
         A note has `arm`, `after` (the snapshot), `added` and `rejected`.
         """
-        for name in self.storage.names(_BANK_NOTES):
+
+        def note(name: str) -> Mapping[str, Any]:
+            data = self.storage.read_json(name)
+            if not isinstance(data, dict):
+                where = str(self.storage.path(name))
+                raise RecordError("is not a note of a bank", where=where)
+            return data
+
+        return self._each(_BANK_NOTES, note)
+
+    def _each(
+        self, pattern: str, read: Callable[[str], Found]
+    ) -> Iterator[tuple[Path, Found | RecordError]]:
+        for name in self.storage.names(pattern):
             path = self.storage.path(name)
             try:
-                note = self.storage.read_json(name)
-                if not isinstance(note, dict):
-                    raise RecordError("is not a note of a bank", where=str(path))
-                yield path, note
+                yield path, read(name)
             except RecordError as error:
                 yield path, error
 
@@ -391,18 +394,29 @@ class RunFolder:
             for item in items:
                 yield _hash_of(name), item
 
+    def require_manifest(self) -> dict[str, Any]:
+        """Return the manifest.
+
+        Raises:
+            UsageError: If the folder holds no run.
+        """
+        manifest = self.manifest
+        if manifest is None:
+            hint = "give a folder with manifest.json"
+            raise UsageError("holds no run", where=str(self.path), hint=hint)
+        return manifest
+
     def require_same_run(self, copy: RunFolder) -> None:
         """Check that a folder holds a copy of this run, or no run.
 
         Raises:
             UsageError: If it holds another run, even of the same experiment.
         """
-        there = copy.manifest
-        if there is not None and _identity(there) != _identity(self.manifest or {}):
-            hint = "choose another folder, or remove this one"
-            raise UsageError(
-                "holds another run", where=str(copy.path), hint=hint, code="another-run"
-            )
+        there, here = copy.manifest, self.manifest or {}
+        names = ("fingerprint", "created")
+        if there is not None and any(there.get(name) != here.get(name) for name in names):
+            hint, where = "choose another folder, or remove this one", str(copy.path)
+            raise UsageError("holds another run", where=where, hint=hint, code="another-run")
 
     def archive(
         self, target: Path, *, on_damaged: Callable[[Path], None] = lambda _: None
@@ -422,15 +436,12 @@ class RunFolder:
         """
         copy = RunFolder(target)
         self.require_same_run(copy)
-        damaged = set()
-        for name in self.trial_names():
-            try:
-                self._trial(name)
-            except RecordError:
-                damaged.add(name)
-                on_damaged(self.storage.path(name))
+        damaged = {path for path, found in self.read_all() if isinstance(found, RecordError)}
+        for path in sorted(damaged):
+            on_damaged(path)
         patterns = (_TRIALS, _STEPS, _BANK_NOTES, _SNAPSHOTS)
-        names = {name for pattern in patterns for name in self.storage.names(pattern)} - damaged
+        names = [name for pattern in patterns for name in self.storage.names(pattern)]
+        names = [name for name in names if self.storage.path(name) not in damaged]
         self.storage.pack(target, names)
         try:
             for name in ("manifest.json", "summary.json"):
@@ -517,8 +528,8 @@ def streams_of(run: Path, manifest: Mapping[str, Any]) -> list[StreamProgress]:
     found = []
     for arm in experiment.get("arms") or ():
         memory = arm.get("memory") or {}
-        source = memory.get("source") if isinstance(memory, Mapping) else memory
-        if source != "learned" or (isinstance(memory, Mapping) and memory.get("of")):
+        memory = {"source": memory} if isinstance(memory, str) else memory
+        if memory.get("source") != "learned" or memory.get("of"):
             continue
         for order in arm.get("seeds") or experiment.get("seeds") or (0,):
             taken = sum(name.startswith(f"learning/{arm['name']}.{order}/") for name in steps)
@@ -537,7 +548,3 @@ def _step(storage: RunStorage, name: str) -> Step:
 
 def _hash_of(snapshot: str) -> str:
     return PurePosixPath(snapshot).name.partition(".jsonl")[0]
-
-
-def _identity(manifest: Mapping[str, Any]) -> tuple[Any, ...]:
-    return manifest.get("fingerprint"), manifest.get("created")

@@ -33,13 +33,8 @@ MOST_FAILURES = 3
 _NO_DECISION = frozenset({"reason", "findings", "seconds"})
 
 
-@dataclass(frozen=True)
-class OpenJudge:
-    """A judge that is ready."""
-
-    judge: Callable[[TrialRecord], TrialRecord]
-    can_judge: Callable[[TrialRecord], bool]
-    fingerprint: Mapping[str, Any] = field(default_factory=dict)
+#: A judge that is ready, and what identifies it.
+OpenJudge = tuple[Callable[[TrialRecord], TrialRecord], dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -131,11 +126,13 @@ def rejudge_run(
         SetupError: If the machine lacks a part.
         RecordError: If a record cannot be read or written.
     """
-    manifest = folder.manifest
-    if manifest is None:
-        hint = "give a folder with manifest.json"
-        raise UsageError("holds no run", where=str(folder.path), hint=hint)
-    check_judge(judge)
+    manifest = folder.require_manifest()
+    kind, _, model = judge.partition(":")
+    if kind == "lm" and model:
+        parse_name(model)
+    elif judge not in ("execution", "rule"):
+        hint = "choose execution, rule or lm:NAME"
+        raise UsageError(f"unknown judge {judge!r}", where="--with", hint=hint)
     names = [str(arm["name"]) for arm in manifest["experiment"]["arms"]]
     for arm in arms:
         if arm not in names:
@@ -150,13 +147,11 @@ def rejudge_run(
             _copy(folder, target, manifest, on_notice)
         outcome = Rejudged(judge, target)
         with open_judge(judge, target, on_notice) as opened:
-            todo = _todo(outcome, opened, arms, again, on_notice)[:limit]
+            todo = _todo(outcome, arms, again, on_notice)[:limit]
             _judge_all(outcome, opened, todo, overwrite or not in_place, on_progress, on_notice)
-    if (
-        any(change.written for change in outcome.changed)
-        and (target.path / "summary.json").exists()
-    ):
-        on_notice(f"{target.path}/summary.json was written before these verdicts")
+    summary = target.path / "summary.json"
+    if any(change.written for change in outcome.changed) and summary.exists():
+        on_notice(f"{summary} was written before these verdicts")
     records = [
         replace(trial, trajectory=Trajectory())
         for trial in target.trials(skip_damaged=True)
@@ -172,7 +167,7 @@ def rejudge_run(
 def _copy(
     folder: RunFolder,
     target: RunFolder,
-    manifest: dict[str, Any],
+    manifest: Mapping[str, Any],
     on_notice: Callable[[str], None],
 ) -> None:
     """Copy what is not in the target yet, or was run again since; leave out damaged trials."""
@@ -196,11 +191,7 @@ def _copy(
 
 
 def _todo(
-    outcome: Rejudged,
-    judge: OpenJudge,
-    arms: tuple[str, ...],
-    again: bool,
-    on_notice: Callable[[str], None],
+    outcome: Rejudged, arms: tuple[str, ...], again: bool, on_notice: Callable[[str], None]
 ) -> list[TrialKey]:
     """Return the trials to judge; count and report the others."""
     todo = []
@@ -209,7 +200,9 @@ def _todo(
             on_notice(f"{path}: cannot be read and is left out")
         elif arms and record.key.arm not in arms:
             continue
-        elif not judge.can_judge(record):
+        elif record.verdict is None or (
+            outcome.judge == "rule" and not rule_verdict(record.verdict)
+        ):
             outcome.without_verdict += 1
         elif outcome.judge in record.judgements and not again:
             outcome.known += 1
@@ -227,12 +220,12 @@ def _judge_all(
     on_notice: Callable[[str], None],
 ) -> None:
     """Judge trials, and write each record."""
-    folder, in_a_row = outcome.folder, 0
+    (judged, fingerprint), folder, in_a_row = judge, outcome.folder, 0
     for done, key in enumerate(todo):
         on_progress(done, len(todo), key)
         record = folder.read(key)
         try:
-            fresh = judge.judge(record)
+            fresh = judged(record)
         except (SetupError, RecordError):
             raise
         except Exception as error:
@@ -256,7 +249,7 @@ def _judge_all(
         folder.write(fresh)
     if outcome.judged:
         manifest = folder.manifest or {}
-        judges = {**manifest.get("judges", {}), outcome.judge: dict(judge.fingerprint)}
+        judges = {**manifest.get("judges", {}), outcome.judge: fingerprint}
         folder.write_manifest({**manifest, "judges": judges})
 
 
@@ -265,47 +258,26 @@ def _decision(verdict: Mapping[str, Any]) -> dict[str, Any]:
     return {**decision, "extra_columns": list(decision.get("extra_columns") or ())}
 
 
-def check_judge(name: str) -> None:
-    """Check the name of a judge without opening it."""
-    if name in ("execution", "rule"):
-        return
-    kind, _, model = name.partition(":")
-    if kind != "lm" or not model:
-        hint = "choose execution, rule or lm:NAME"
-        raise UsageError(f"unknown judge {name!r}", where="--with", hint=hint)
-    parse_name(model)
-
-
 @contextlib.contextmanager
 def open_judge(
     name: str, folder: RunFolder, on_notice: Callable[[str], None]
 ) -> Iterator[OpenJudge]:
     """Open a judge for the records of a run, for the length of a block."""
     if name == "rule":
-        yield OpenJudge(_by_rule, lambda r: rule_verdict(r.verdict or {}) is not None)
+        yield _by_rule, {}
         return
     manifest = folder.manifest or {}
     experiment = parse_experiment(manifest["experiment"], where=str(folder.path))
     plan = plan_run(experiment)
     model = name.partition(":")[2]
-
-    def has_verdict(record: TrialRecord) -> bool:
-        return record.verdict is not None
-
     with contextlib.ExitStack() as stack:
         models = {model: stack.enter_context(open_lm(model))} if model else {}
-        context = stack.enter_context(
-            open_context(
-                plan.pack,
-                folder.path,
-                endpoint=experiment.endpoint,
-                models=models,
-                services=plan.services,
-            )
-        )
+        where: dict[str, Any] = {"endpoint": experiment.endpoint, "services": plan.services}
+        opened = open_context(plan.pack, folder.path, models=models, **where)
+        context = stack.enter_context(opened)
         if model:
-            fingerprint = {"model": dict(models[model].fingerprint), "prompt": prompt_hash()}
-            yield OpenJudge(lambda r: judge_record(context, model, r), has_verdict, fingerprint)
+            identity = {"model": dict(models[model].fingerprint), "prompt": prompt_hash()}
+            yield lambda record: judge_record(context, model, record), identity
             return
         fingerprint = {"corpus": hash_tasks(plan.tasks)}
         if experiment.endpoint is None:
@@ -315,7 +287,7 @@ def open_judge(
             on_notice("the pack's tasks changed since the run; their present golds decide")
         if "store" in fingerprint and then.get("store") != fingerprint["store"]:
             on_notice("the pack's data changed since the run")
-        yield OpenJudge(lambda r: _by_execution(context, plan, r), has_verdict, fingerprint)
+        yield lambda record: _by_execution(context, plan, record), fingerprint
 
 
 def _by_rule(record: TrialRecord) -> TrialRecord:

@@ -1,22 +1,28 @@
-"""One invocation of a run whose arms use memory: which trials can run when, and with what."""
+"""One invocation of a run whose arms use memory: which trials can run when, and with what.
+
+A stream takes training tasks one after another, each with what was learned before it. Its state is
+only on disk: the records of its trials, a snapshot of the bank per step, and a file per step that
+is written last.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from reasoningbank.errors import EndpointError, RecordError, UsageError
+from reasoningbank.corpus import Task
+from reasoningbank.errors import EndpointError, ModelError, RecordError, UsageError
 from reasoningbank.experiment.config import Arm, Experiment, bank_arm, control_of, seeds_of
 from reasoningbank.experiment.context import RunContext
+from reasoningbank.experiment.executors import RecordWriter, counted, waits
 from reasoningbank.experiment.plan import Job, Plan, named_bank, permuted, read_bank
 from reasoningbank.experiment.recall import Banks, MemoryParts, Recalls
-from reasoningbank.experiment.records import RunFolder, StepFolder, TrialKey, TrialRecord
-from reasoningbank.experiment.settings import LearnedMemory
-from reasoningbank.experiment.state import Stop
-from reasoningbank.experiment.streams import Learner, Snapshots, TaskStream
+from reasoningbank.experiment.records import Step, StepFolder, TrialKey, TrialRecord
+from reasoningbank.experiment.streams import Learner, Snapshots
 from reasoningbank.experiment.trial import Trial, judge_attempts
 from reasoningbank.memory import MemoryBank, Snapshot
 
@@ -28,27 +34,26 @@ class LearningSession:
         self,
         experiment: Experiment,
         plan: Plan,
-        folder: RunFolder,
+        writer: RecordWriter,
         context: RunContext,
         todo: Sequence[Job],
         *,
         again: Collection[TrialKey],
         missing: bool,
-        stop: Stop,
-        on_notice: Callable[[str], None],
     ) -> None:
-        self._experiment = experiment
-        self._plan = plan
-        self._folder = folder
+        self.experiment = experiment
+        self.plan = plan
+        self.folder = writer.folder
+        self.stop = writer.stop
+        self.on_notice = writer.on_notice
+        self.again = again
+        self.missing = missing
+        self.snapshots = Snapshots(self.folder.path)
+        self.parts = MemoryParts(context, plan)
         self._context = context
         self._todo = todo
-        self._again = again
-        self._missing = missing
-        self._stop = stop
-        self._on_notice = on_notice
-        self._parts = MemoryParts(context, plan)
-        self._banks = Banks(experiment, folder.path, plan.stream, self._parts)
-        self._recalls = Recalls(context, plan, self._bank, self._parts.builder)
+        self._banks = Banks(experiment, self.folder.path, plan.stream, self.parts)
+        self._recalls = Recalls(context, plan, self._bank, self.parts.builder)
         self._streams: dict[tuple[str, int], TaskStream] = {}
         self._waiting: Counter[str] = Counter()
         self._chained = False
@@ -69,7 +74,7 @@ class LearningSession:
         matched = bool(job.arm.tokens_from) and job.step is None
         return Trial(
             self._context,
-            self._experiment,
+            self.experiment,
             job.arm,
             job.task,
             job.key,
@@ -87,19 +92,36 @@ class LearningSession:
 
     def finish(self) -> None:
         """Report what could not be run."""
+        where = str(self.folder.path)
         if self._waiting and not self._chained:
             hint = "run these first, or leave --only and --task out"
-            raise UsageError("; ".join(self._waiting), where=str(self._folder.path), hint=hint)
+            raise UsageError("; ".join(self._waiting), where=where, hint=hint)
         for reason, trials in self._waiting.items():
-            self._on_notice(f"{trials} trial{'s' * (trials > 1)} not run: {reason}")
+            self.on_notice(f"{counted(trials)} not run: {reason}")
         stopped = [stream.stopped for stream in self._streams.values() if stream.stopped]
         if stopped:
             more = f" (and {len(stopped) - 1} more streams)" if len(stopped) > 1 else ""
-            raise EndpointError(
-                f"a stream ended before its last step: {stopped[0]}{more}",
-                where=str(self._folder.path),
-                hint="fix the cause, then: reasoningbank rerun RUN --status error --missing",
-            )
+            what = f"a stream ended before its last step: {stopped[0]}{more}"
+            hint = "fix the cause, then: reasoningbank rerun RUN --status error --missing"
+            raise EndpointError(what, where=where, hint=hint)
+
+    def judged(self, arm: Arm, record: TrialRecord) -> TrialRecord:
+        """Return a record with the judgements that its arm learns from."""
+        if arm.learns_from == "execution":
+            return record
+        judged = judge_attempts(self._context, arm.judge_lm, record)
+        if judged != record:
+            self.folder.write(judged)
+        return judged
+
+    def control(self, arm: Arm, task: str, seed: int) -> tuple[str, TrialRecord | None]:
+        """Return the name of an arm's control, empty for none, and its trial if that is on disk."""
+        control = control_of(self.experiment, arm)
+        if control is None:
+            return "", None
+        seeds = seeds_of(self.experiment, control)
+        key = TrialKey(control.name, task, seed if seed in seeds else seeds[0])
+        return control.name, self._read(key)
 
     def _chains(self, jobs: Iterable[Job]) -> list[Iterable[Job]]:
         chains: list[Iterable[Job]] = []
@@ -110,9 +132,9 @@ class LearningSession:
                 else:
                     chains.append([job])
                 continue
-            place = (job.key.arm, job.key.seed)
+            place = _place(job)
             if place not in self._streams:
-                stream = self._streams[place] = self._stream(job.arm, job.key.seed)
+                stream = self._streams[place] = TaskStream(self, job.arm, job.key.seed)
                 if reason := self._lacks_control(stream):
                     self._waiting[reason] += sum(j.teaches and _place(j) == place for j in jobs)
                 else:
@@ -122,38 +144,44 @@ class LearningSession:
     def _lost(self) -> list[Job]:
         """Return the last steps of streams whose final bank can no longer be read."""
         lost: list[Job] = []
-        snapshots = Snapshots(self._folder.path)
         roots = {
-            (bank_arm(self._experiment, job.arm).name, job.key.seed)
+            (bank_arm(self.experiment, job.arm).name, job.key.seed)
             for job in self._todo
-            if job.step is None and bank_arm(self._experiment, job.arm).learns
+            if job.step is None and bank_arm(self.experiment, job.arm).learns
         }
         for name, order in sorted(roots):
-            steps = StepFolder(self._folder.path, name, order)
+            steps = StepFolder(self.folder.path, name, order)
             with contextlib.suppress(RecordError):
                 taken = steps.taken()
-                if len(taken) < len(self._plan.stream):
+                if len(taken) < len(self.plan.stream):
                     continue
                 try:
-                    snapshots.read(taken[-1].after)
+                    self.snapshots.read(taken[-1].after)
                 except RecordError as error:
-                    snapshots.set_aside(taken[-1].after)
+                    self.snapshots.set_aside(taken[-1].after)
                     steps.set_aside(taken[-1].step)
-                    self._on_notice(f"{error}; it was set aside and is made again")
+                    self.on_notice(f"{error}; it was set aside and is made again")
                     wanted = (name, order, taken[-1].step)
-                    lost += [j for j in self._plan.jobs if (*_place(j), j.step) == wanted]
+                    lost += [j for j in self.plan.jobs if (*_place(j), j.step) == wanted]
         return lost
 
     def _waits_for(self, job: Job) -> str:
         """Return what a trial depends on that does not exist yet; empty for nothing."""
-        root = bank_arm(self._experiment, job.arm)
+        root = bank_arm(self.experiment, job.arm)
         if root.learns and job.step is None:
-            taken = len(StepFolder(self._folder.path, root.name, job.key.seed).taken())
-            if taken < len(self._plan.stream):
+            taken = len(StepFolder(self.folder.path, root.name, job.key.seed).taken())
+            if taken < len(self.plan.stream):
                 place = f"{root.name}.{job.key.seed}"
-                return f"stream {place} is at step {taken} of {len(self._plan.stream)}"
+                return f"stream {place} is at step {taken} of {len(self.plan.stream)}"
         if job.arm.tokens_from and job.step is None and self._tokens(job) is None:
             return f"{job.arm.tokens_from}, whose tokens {job.key.arm} matches, lacks their tasks"
+        return ""
+
+    def _lacks_control(self, stream: TaskStream) -> str:
+        for task in stream.tasks:
+            name, found = self.control(stream.arm, task.id, stream.order)
+            if name and (found is None or found.status == "error"):
+                return f"stream {stream.name} waits for the trials of {name}"
         return ""
 
     def _level(self, job: Job) -> int:
@@ -163,13 +191,13 @@ class LearningSession:
         return self._stream_level(job.arm) if job.teaches else 0
 
     def _stream_level(self, arm: Arm) -> int:
-        return 0 if control_of(self._experiment, arm) is None else 1
+        return 0 if control_of(self.experiment, arm) is None else 1
 
     def _evaluation_level(self, arm: Arm) -> int:
-        root = bank_arm(self._experiment, arm)
+        root = bank_arm(self.experiment, arm)
         level = self._stream_level(root) + 1 if root.learns else 0
         if arm.tokens_from:
-            other = self._experiment.arms_by_name[arm.tokens_from]
+            other = self.experiment.arms_by_name[arm.tokens_from]
             level = max(level, self._evaluation_level(other) + 1)
         return level
 
@@ -178,74 +206,167 @@ class LearningSession:
         return None if found is None or found.status == "error" else found.usage.tokens
 
     def _read(self, key: TrialKey) -> TrialRecord | None:
-        try:
-            return self._folder.read(key) if self._folder.done(key) else None
-        except RecordError:
-            return None
+        with contextlib.suppress(RecordError):
+            return self.folder.read(key) if self.folder.done(key) else None
+        return None
 
     def _bank(self, job: Job) -> tuple[str, MemoryBank]:
         if job.teaches:
             return self._streams[_place(job)].bank
         return self._banks.bank(job.arm, job.key.seed)
 
-    def _stream(self, arm: Arm, order: int) -> TaskStream:
-        begin = Snapshot.of(())
-        if named_bank(arm):
-            begin = read_bank(arm, order)
-        steps = sum(job.teaches and _place(job) == (arm.name, order) for job in self._plan.jobs)
-        return TaskStream(
-            Learner(
-                arm,
-                self._experiment.metric,
-                self._parts.distiller(arm),
-                self._parts.consolidate if self._experiment.learning.consolidate else None,
-            ),
-            order,
-            permuted(self._plan.stream, order),
-            self._folder,
-            lambda: begin,
-            self._parts.open_bank,
-            judge=partial(self._judged, arm),
-            control=partial(self._control, arm),
-            retries=self._experiment.retries,
-            pause=self._stop.event.wait,
-            again=self._again,
-            missing=self._missing,
-            limit=steps,
-            on_notice=self._on_notice,
-        )
-
-    def _judged(self, arm: Arm, record: TrialRecord) -> TrialRecord:
-        """Return a record with the judgements that its arm learns from."""
-        if not isinstance(arm.memory, LearnedMemory) or arm.memory.judge == "execution":
-            return record
-        judged = judge_attempts(self._context, arm.judge_lm, record)
-        if judged != record:
-            self._folder.write(judged)
-        return judged
-
-    def _control_key(self, arm: Arm, key: TrialKey) -> TrialKey | None:
-        control = control_of(self._experiment, arm)
-        if control is None:
-            return None
-        seeds = seeds_of(self._experiment, control)
-        return TrialKey(control.name, key.task, key.seed if key.seed in seeds else seeds[0])
-
-    def _control(self, arm: Arm, key: TrialKey) -> TrialRecord | None:
-        other = self._control_key(arm, key)
-        return self._read(other) if other else None
-
-    def _lacks_control(self, stream: TaskStream) -> str:
-        arm, tasks = stream.learner.arm, stream.tasks[: stream.limit]
-        for key in (TrialKey(arm.name, task.id, stream.order) for task in tasks):
-            other = self._control_key(arm, key)
-            if other is None:
-                continue
-            found = self._read(other)
-            if found is None or found.status == "error":
-                return f"stream {arm.name}.{stream.order} waits for the trials of {other.arm}"
-        return ""
-
 
 def _place(job: Job) -> tuple[str, int]:
     return job.key.arm, job.key.seed
+
+
+class TaskStream:
+    """One arm's way through the training tasks in one task permutation."""
+
+    def __init__(self, session: LearningSession, arm: Arm, order: int) -> None:
+        self.arm = arm
+        self.order = order
+        self.name = f"{arm.name}.{order}"
+        planned = sum(j.teaches and _place(j) == (arm.name, order) for j in session.plan.jobs)
+        self.tasks = permuted(session.plan.stream, order)[:planned]
+        self.stopped = ""
+        self._session = session
+        self._folder = session.folder
+        self._snapshots = session.snapshots
+        self._steps = StepFolder(session.folder.path, arm.name, order)
+        self._begin = read_bank(arm, order) if named_bank(arm) else Snapshot.of(())
+        learning, parts = session.experiment.learning, session.parts
+        consolidate = parts.consolidate if learning.consolidate else None
+        self._learner = Learner(arm, session.experiment.metric, parts.distiller(arm), consolidate)
+        self._open_bank: tuple[str, MemoryBank] | None = None
+
+    @property
+    def bank(self) -> tuple[str, MemoryBank]:
+        """The bank that the current trial may see, with its snapshot's hash."""
+        assert self._open_bank is not None
+        return self._open_bank
+
+    def jobs(self) -> Iterator[Job]:
+        """Yield the missing trials in order, and take each step once its trial is stored."""
+        session, begins = self._session, self._begin
+        self._snapshots.write(begins)
+        after = [begins.hash]
+        while len(after) <= len(self.tasks):
+            number, task = len(after) - 1, self.tasks[len(after) - 1]
+            key = TrialKey(self.arm.name, task.id, self.order)
+            wanted = session.missing or key in session.again
+            step = self._taken(number, after[number], task)
+            if step is not None:
+                if not self._there(key) and wanted:
+                    # Its record was lost or damaged; what was learned from it remains.
+                    if self._open(step.before):
+                        yield Job(self.arm, task, key, number)
+                    else:
+                        session.on_notice(f"{key.path}: is lost, and so is the memory it saw")
+                after.append(step.after)
+                continue
+            if not self._open(after[number]):
+                if number == 0:
+                    self._snapshots.set_aside(after[0])
+                    self._snapshots.write(begins)
+                    continue
+                # The step that made the snapshot is taken again, from the bank before it.
+                self._steps.set_aside(number - 1)
+                after.pop()
+                continue
+            if not self._there(key):
+                if not wanted:
+                    return
+                yield Job(self.arm, task, key, number)
+                if not self._folder.done(key):
+                    return
+            taken = self._take(key, task)
+            if taken is None:
+                return
+            after.append(taken.after)
+
+    def close(self) -> None:
+        """Close the bank; everything that matters is on disk."""
+        if self._open_bank is not None:
+            self._open_bank[1].close()
+        self._open_bank = None
+
+    def _there(self, key: TrialKey) -> bool:
+        """Return whether a trial is on disk and need not be run again."""
+        if not self._folder.done(key):
+            return False
+        return key not in self._session.again or self._folder.read(key).status != "error"
+
+    def _taken(self, number: int, before: str, task: Task) -> Step | None:
+        """Return a step that is on disk and follows its predecessor."""
+        try:
+            step = self._steps.read(number)
+        except RecordError:
+            aside = self._steps.set_aside(number)
+            notice = f"{aside}: could not be read and was set aside; it is made again"
+            self._session.on_notice(notice)
+            return None
+        where = str(self._steps.file(number))
+        if step is not None and step.before != before:
+            what = f"begins from the bank {step.before}, and the step before it ended with {before}"
+            hint = "move the files of this step and all later ones away, with their trials"
+            raise RecordError(what, where=where, hint=hint, code="step-does-not-follow")
+        if step is not None and step.task != task.id:
+            what = f"is of {step.task}, and this task permutation has {task.id} there"
+            hint = "resume with the version of this package that began the run"
+            raise RecordError(what, where=where, hint=hint, code="step-of-another-task")
+        return step
+
+    def _open(self, name: str) -> bool:
+        """Open the bank of a snapshot; return whether that succeeded."""
+        if self._open_bank is not None and self._open_bank[0] == name:
+            return True
+        try:
+            snapshot = self._snapshots.read(name)
+        except RecordError as error:
+            aside = "; it was set aside" if self._snapshots.set_aside(name) else ""
+            self._session.on_notice(f"{error}{aside}; it is made again")
+            return False
+        self.close()
+        self._open_bank = name, self._session.parts.open_bank(snapshot)
+        return True
+
+    def _take(self, key: TrialKey, task: Task) -> Step | None:
+        """Learn from a trial on disk; return None if the infrastructure prevented it."""
+        session, record = self._session, self._folder.read(key)
+        total = len(session.plan.stream)
+        place = f"stream {self.name}, step {record.step} of {total}"
+        if record.status == "error":
+            self.stopped = f"{place}: {record.error}"
+            return None
+        name = self.bank[0]
+        if record.memory != name:
+            raise RecordError(
+                f"saw the bank {record.memory or 'of no stream'}, and the stream is at {name}",
+                where=str(self._folder.file(key)),
+                hint="move the file away and run the same command again",
+                code="trial-of-another-bank",
+            )
+        failure: Exception | None = None
+        for seconds in itertools.chain([0.0], waits(session.experiment.retries)):
+            if seconds and session.stop.event.wait(seconds):
+                return None
+            try:
+                record = session.judged(self.arm, record)
+                _, control = session.control(self.arm, key.task, key.seed)
+                step = self._learner.learn(self.bank[1], name, record, task, control)
+                break
+            except (EndpointError, ModelError) as error:
+                failure = error
+                # Undo whatever was done to the bank.
+                self.close()
+                self._open(name)
+        else:
+            self.stopped = f"{place}: nothing could be learned ({failure})"
+            return None
+        self._snapshots.write(self.bank[1].snapshot())
+        self._steps.write(step)
+        # The next step begins from disk: the history of a bank decides how it is consolidated, and
+        # a bank reopened after a crash would have another history.
+        self.close()
+        return step

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from reasoningbank.corpus import Complexity, QueryForm
@@ -45,12 +53,15 @@ class Strict(BaseModel):
         }
 
 
-def unique(names: tuple[str, ...]) -> tuple[str, ...]:
+def _unique(names: tuple[str, ...]) -> tuple[str, ...]:
     """Return task ids; refuse duplicates, whose trials would be the same."""
     twice = next((name for at, name in enumerate(names) if name in names[:at]), None)
     if twice is not None:
         raise invalid("duplicate-task", f"{twice!r} is named twice")
     return names
+
+
+TaskIds = Annotated[tuple[str, ...], AfterValidator(_unique)]
 
 
 class TaskSelection(Strict):
@@ -66,18 +77,13 @@ class TaskSelection(Strict):
         sample_seed: Seed of the sample.
     """
 
-    ids: tuple[str, ...] = ()
+    ids: TaskIds = ()
     split: Literal["all", "train", "dev", "test"] = "all"
     complexity: tuple[Complexity, ...] = ()
     forms: tuple[QueryForm, ...] = ()
     per_template: int | None = Field(default=None, ge=1)
     sample: int | None = Field(default=None, ge=1)
     sample_seed: int = 0
-
-    @field_validator("ids")
-    @classmethod
-    def _unique(cls, ids: tuple[str, ...]) -> tuple[str, ...]:
-        return unique(ids)
 
 
 class EndpointSettings(Strict):
@@ -280,18 +286,18 @@ def _read_memory(value: Any) -> Any:
     if source == "learned" and found.get("of"):
         source = "shared"
     kind = next((k for k in _KINDS_OF_MEMORY if k.__name__.lower() == f"{source}memory"), NoMemory)
-    unused = {"bank": "", "stream": "", "of": "", "judge": "execution", "distiller": "rules"}
+    # What a manifest says of settings that a source does not have.
+    unused: dict[str, Any] = {"bank": "", "stream": "", "of": ""}
+    unused |= {"judge": "execution", "distiller": "rules"}
     if kind is NoMemory:
-        unused |= {"kinds": [], "show": "context", "items": 3, "tokens": 600}  # type: ignore[dict-item]
-        unused |= {"demonstrations": False}  # type: ignore[dict-item]
-    return {
-        **{
-            key: one
-            for key, one in found.items()
-            if key in kind.model_fields or key not in unused or one != unused[key]
-        },
-        "source": source,
+        unused |= {"kinds": [], "show": "context", "items": 3, "tokens": 600}
+        unused["demonstrations"] = False
+    kept = {
+        key: one
+        for key, one in found.items()
+        if key in kind.model_fields or key not in unused or one != unused[key]
     }
+    return {**kept, "source": source}
 
 
 #: Where an arm's memory comes from: a table that `source` tells apart; a word alone is a source.

@@ -34,80 +34,66 @@ def mlflow_tracer(
 ) -> Iterator[Callable[[TrialRecord], None]]:
     """Trace a run in MLflow for the length of a block."""
     address = _checked(uri or os.environ.get("MLFLOW_TRACKING_URI") or DEFAULT_URI)
-    tracer = _Tracer(address, folder, on_failure)
-    tracer.start()
+    # Keys, not records: a slow server must not fill the memory. The status ends the thread.
+    waiting: queue.SimpleQueue[TrialKey | str] = queue.SimpleQueue()
+    failed = threading.Event()
+
+    def work() -> None:
+        try:
+            _trace(address, folder, waiting)
+        except Exception as error:
+            # MLflow, its database driver and the network may raise anything: the run goes on.
+            logger.debug("tracing failed", exc_info=True)
+            if not failed.is_set():
+                reason = " ".join(str(error).split())[:300] or type(error).__name__
+                on_failure(
+                    f"MLflow at {_shown(address)}: {reason}; the run goes on untraced, and the "
+                    "same command traces what is missing"
+                )
+            failed.set()
+
+    def observe(record: TrialRecord) -> None:
+        if not failed.is_set():
+            waiting.put(record.key)
+
+    thread = threading.Thread(target=work, name="mlflow", daemon=True)
+    thread.start()
     status = "FAILED"
     try:
-        yield tracer.observe
+        yield observe
         status = "FINISHED"
     except KeyboardInterrupt:
         status = "KILLED"
         raise
     finally:
-        tracer.stop(status, patience_s)
-
-
-class _Tracer:
-    def __init__(self, uri: str, folder: RunFolder, on_failure: Callable[[str], None]) -> None:
-        self._uri = uri
-        self._folder = folder
-        self._on_failure = on_failure
-        # Keys, not records: a slow server must not fill the memory.
-        self._waiting: queue.SimpleQueue[TrialKey | str] = queue.SimpleQueue()
-        self._failed = False
-        self._thread = threading.Thread(target=self._work, name="mlflow", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def observe(self, record: TrialRecord) -> None:
-        """Note that a record is on disk; returns at once."""
-        if not self._failed:
-            self._waiting.put(record.key)
-
-    def stop(self, status: str, patience_s: float) -> None:
-        self._waiting.put(status)
-        self._thread.join(patience_s)
-        if self._thread.is_alive():
-            self._failed = True
-            self._on_failure(
-                f"MLflow at {_shown(self._uri)} is slow, and not every trial is traced; "
+        waiting.put(status)
+        thread.join(patience_s)
+        if thread.is_alive():
+            failed.set()
+            on_failure(
+                f"MLflow at {_shown(address)} is slow, and not every trial is traced; "
                 "the same command traces what is missing"
             )
 
-    def _work(self) -> None:
-        try:
-            self._trace()
-        except Exception as error:
-            # MLflow, its database driver and the network may raise anything: the run goes on.
-            logger.debug("tracing failed", exc_info=True)
-            if not self._failed:
-                reason = " ".join(str(error).split())[:300] or type(error).__name__
-                self._on_failure(
-                    f"MLflow at {_shown(self._uri)}: {reason}; the run goes on untraced, and the "
-                    "same command traces what is missing"
-                )
-            self._failed = True
 
-    def _trace(self) -> None:
-        heard: TrialKey | str | None = None
-        if self._folder.manifest is None:
-            # A new run writes its manifest before its first trial.
-            heard = self._waiting.get()
-        manifest = self._folder.manifest
-        if manifest is None:
-            return
-        # The package takes seconds to import, and a new database as long to create.
-        from reasoningbank.experiment.mlflow_store import TraceStore
+def _trace(uri: str, folder: RunFolder, waiting: queue.SimpleQueue[TrialKey | str]) -> None:
+    """Log what is on disk, and then each trial that is waiting, until a status comes."""
+    # A new run writes its manifest before its first trial.
+    heard = None if folder.manifest is not None else waiting.get()
+    manifest = folder.manifest
+    if manifest is None:
+        return
+    # The package takes seconds to import, and a new database as long to create.
+    from reasoningbank.experiment.mlflow_store import TraceStore
 
-        store = TraceStore(self._uri, manifest, self._folder.path.resolve().name)
-        for record in self._folder.trials(skip_damaged=True):
-            store.log(record)
-        while not isinstance(heard, str):
-            if heard is not None:
-                store.log(self._folder.read(heard))
-            heard = self._waiting.get()
-        store.finish(heard)
+    store = TraceStore(uri, manifest, folder.path.resolve().name)
+    for record in folder.trials(skip_damaged=True):
+        store.log(record)
+    while not isinstance(heard, str):
+        if heard is not None:
+            store.log(folder.read(heard))
+        heard = waiting.get()
+    store.finish(heard)
 
 
 def _checked(uri: str) -> str:

@@ -23,7 +23,7 @@ from reasoningbank.experiment.config import Arm, Experiment
 from reasoningbank.experiment.context import NOTHING, Recall, RunContext
 from reasoningbank.experiment.records import TrialKey, TrialRecord
 from reasoningbank.experiment.sampling import Rollout, Sampled, rollout_seed, sample
-from reasoningbank.experiment.settings import LearnedMemory
+from reasoningbank.experiment.settings import SamplingSettings
 from reasoningbank.findings import Finding
 from reasoningbank.judge import AnswerSample, Judgement, LMJudge, case_of
 from reasoningbank.judge.lm_judge import MAX_REPLY_TOKENS
@@ -107,7 +107,7 @@ class Trial:
                 seen = self.task if agent.sees_gold else self.task.blind()
                 sampling = self.arm.sampling
                 if sampling and sampling.applies(in_stream=self.step is not None):
-                    sampled = self._sample(seen)
+                    sampled = self._sample(sampling, seen)
                 else:
                     sampled = Sampled(Rollout(0, self.attempt(seen)))
             if sampled.attempt.status != "error":
@@ -239,14 +239,12 @@ class Trial:
         own = arm.sampling.temperature if number and arm.sampling else None
         return arm.temperature if own is None else own
 
-    def _sample(self, seen: Task) -> Sampled:
-        assert self.arm.sampling is not None
-
+    def _sample(self, settings: SamplingSettings, seen: Task) -> Sampled:
         def attempt(number: int, note: str, left: Budget, warm: float | None) -> Attempt:
             return self.attempt(seen, number=number, note=note, budget=left, temperature=warm)
 
         return sample(
-            self.arm.sampling,
+            settings,
             attempt,
             self.context.judge.answer,
             budget=self.arm.budget or self.experiment.budget,
@@ -257,7 +255,7 @@ class Trial:
 
     def _judge(self, one: Rollout) -> dict[str, Any]:
         """Return an attempt that was not chosen, as the record keeps it."""
-        attempt, memory = one.attempt, self.arm.memory
+        attempt = one.attempt
         judged = self.context.judge.examine(self.task, attempt.sparql)
         kept: dict[str, Any] = {
             "number": one.number,
@@ -271,8 +269,7 @@ class Trial:
             "agreed": one.agreed,
             "trajectory": attempt.trajectory.to_json(),
         }
-        learned = memory if self.step is not None and isinstance(memory, LearnedMemory) else None
-        if learned and learned.judge != "execution":
+        if self.step is not None and self.arm.learns_from != "execution":
             record = TrialRecord.of(
                 self.key,
                 self.task,
@@ -282,33 +279,24 @@ class Trial:
                 started=self._started,
                 model={},
             )
-            judged_record = _judged_by_lm(self.context, self.arm.judge_lm, record)
-            kept["judgements"] = dict(judged_record.judgements)
+            record = _judged_by_lm(self.context, self.arm.judge_lm, record)
+            kept["judgements"] = dict(record.judgements)
         return kept
 
 
 def _errored(episode: Episode, error: Exception) -> Attempt:
     finding = failure_of(error)
     logger.warning("a trial ended in an error: %s", finding)
-    data: dict[str, Any] = {
-        "error": str(finding), "code": finding.code, "type": type(error).__name__,
-    }  # fmt: skip
+    data = {"error": str(finding), "code": finding.code, "type": type(error).__name__}
     if not isinstance(error, ReasoningBankError):
         # A mistake of the harness or of a library: record its place, by file names alone since
         # records are shared.
         frames = traceback.extract_tb(error.__traceback__)
-        data["traceback"] = "\n".join(
-            f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}" for frame in frames
-        )
+        places = (f"{Path(one.filename).name}:{one.lineno} in {one.name}" for one in frames)
+        data["traceback"] = "\n".join(places)
     episode.recorder.add("error", data)
-    return Attempt(
-        sparql=None,
-        answer="",
-        status="error",
-        usage=episode.meter.usage(),
-        trajectory=episode.recorder.trajectory(),
-        findings=(finding,),
-    )
+    usage, trajectory = episode.meter.usage(), episode.recorder.trajectory()
+    return Attempt(None, "", "error", usage, trajectory, findings=(finding,))
 
 
 def _judged_by_lm(context: RunContext, model: str, record: TrialRecord) -> TrialRecord:
@@ -341,8 +329,7 @@ def judge_attempts(context: RunContext, model: str, record: TrialRecord) -> Tria
     for one in record.rollouts:
         known = dict(one.get("judgements") or {})
         if name not in known:
-            trajectory = Trajectory.from_json(one["trajectory"])
-            facts = record.question, one.get("sparql"), trajectory
+            facts = record.question, one.get("sparql"), Trajectory.from_json(one["trajectory"])
             known[name] = judge_with_lm(context, model, *facts, verdict=one.get("verdict"))
         rollouts.append({**one, "judgements": known})
     return replace(record, rollouts=tuple(rollouts))
@@ -359,7 +346,18 @@ def judge_with_lm(
     evidence: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Let a model judge an attempt without the gold."""
-    result, failure = _result(context, sparql, verdict or {}, evidence or {})
+    status, result, failure = (verdict or {}).get("status"), None, ""
+    if sparql is None or not sparql.strip():
+        failure = "no query was submitted"
+    elif status in ("query_error", "query_timeout"):
+        failure = str((verdict or {}).get("reason") or "the query did not run")
+    elif status in ("judged", "wrong_form") and evidence and "predicted" in evidence:
+        result = AnswerSample.from_json(evidence["predicted"])
+    else:
+        try:
+            result = context.judge.sample(sparql)
+        except QueryError as error:
+            failure = str(error)
     case = case_of(
         question,
         sparql,
@@ -376,23 +374,3 @@ def judge_with_lm(
 def reply_tokens(model: str) -> int | None:
     """Return the most tokens of a judge's reply; None for a hosted model's own limit."""
     return MAX_REPLY_TOKENS if parse_name(model).is_local else None
-
-
-def _result(
-    context: RunContext,
-    sparql: str | None,
-    verdict: Mapping[str, Any],
-    evidence: Mapping[str, Any],
-) -> tuple[AnswerSample | None, str]:
-    """Return rows of the query's result, or why it has none."""
-    status = verdict.get("status")
-    if sparql is None or not sparql.strip():
-        return None, "no query was submitted"
-    if status in ("query_error", "query_timeout"):
-        return None, str(verdict.get("reason") or "the query did not run")
-    if status in ("judged", "wrong_form") and "predicted" in evidence:
-        return AnswerSample.from_json(evidence["predicted"]), ""
-    try:
-        return context.judge.sample(sparql), ""
-    except QueryError as error:
-        return None, str(error)

@@ -88,10 +88,8 @@ def pairs_with(
 ) -> list[tuple[bool, bool]]:
     """Return the verdicts of the execution judge and another one, by the attempts that both judged.
 
-    Args:
-        judge: Its name in `judgements`; ``rule`` is the plain rule, which needs no judgement.
-        records: Records of attempts.
-        metric: What counts as success for the execution judge: ``strict`` or ``lenient``.
+    The judge is a name in `judgements`, or ``rule``, the plain rule, which needs no judgement;
+    `metric` is what counts as success for the execution judge: ``strict`` or ``lenient``.
     """
     pairs = []
     for record in records:

@@ -35,11 +35,8 @@ SELECT ?document ?p ?s ?o WHERE {{
 class DocumentChanges:
     """Runs updates on a fresh copy of a pack's data and documents, each in a process of its own.
 
-    An engine that does not stop is killed with its process, so no update can block the judge.
-
-    Args:
-        data: Files of the pack's data, the default graph that an update's WHERE reads.
-        space: The documents.
+    An engine that does not stop is killed with its process, so no update can block the judge. An
+    update's WHERE reads the `data` as the default graph.
     """
 
     def __init__(self, data: Sequence[Path], space: DocumentSpace) -> None:

@@ -89,14 +89,7 @@ class ExecutionJudge:
         return self._golds.gold(task, self._runner(task))
 
     def judge(self, task: Task, query: str | None) -> Verdict:
-        """Judge the query submitted for a task.
-
-        Args:
-            task: The task, with its gold query.
-            query: The submitted query, or None.
-
-        Returns:
-            The verdict. A query that fails or takes too long scores 0.
+        """Judge the query submitted for a task; one that fails or takes too long scores 0.
 
         Raises:
             EndpointError: If the endpoint fails, so that nothing is known about the query.

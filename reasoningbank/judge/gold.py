@@ -58,10 +58,7 @@ class Gold:
 class GoldStore:
     """Keeps gold results in a folder, one file each; safe to use from several threads.
 
-    Args:
-        folder: Where the files are; created with the first.
-        store_hash: Hash of the endpoint's store: results for one content are never used for
-            another.
+    Results for one content of the endpoint's store, by its hash, are never used for another.
     """
 
     def __init__(self, folder: Path, store_hash: str) -> None:

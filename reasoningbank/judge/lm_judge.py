@@ -51,15 +51,11 @@ class LMVerdict:
 
     Attributes:
         success: Whether it considers the answer right; None if it did not decide.
-        confidence: How sure it says it is, in [0, 1]; 0.5 if it does not say, 0 if it did not
-            decide.
-        reason: What decided, in one sentence.
-        checked: What it says it checked.
+        confidence: How sure it says it is, in [0, 1]; 0.5 if it does not say, 0 if undecided.
+        reason: What decided, in one sentence; `checked` is what it says it checked.
         status: `judged`; `not_asked`: there was no query, or it did not run, which is a failure
             without asking; `unparsed`: its reply says neither yes nor no; `too_long`: the case
             does not fit its context. The last two decide nothing.
-        seconds: How long it took.
-        usage: What the model consumed.
         prompt: Hash of the part that all prompts share.
     """
 
@@ -97,9 +93,6 @@ class LMJudge:
 
     def judge(self, case: Case) -> LMVerdict:
         """Judge an attempt.
-
-        Args:
-            case: What may be seen of it.
 
         Raises:
             ModelError: If the model cannot be reached.

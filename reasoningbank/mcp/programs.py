@@ -6,26 +6,23 @@ import json
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
-
-from rdflib import Graph
+from typing import Any, cast
 
 from reasoningbank.algebra import (
     Limits,
-    Planned,
     Runtime,
-    Sent,
+    RuntimeOf,
     Stream,
     Table,
     Value,
+    credentials_from,
     from_json,
     mistakes,
+    parse_program,
     read_program,
+    run_program,
     to_json,
 )
-from reasoningbank.algebra.program import run_program
-from reasoningbank.algebra.source import parse_program
-from reasoningbank.algebra.web import credentials_from
 from reasoningbank.errors import BudgetError, ReasoningBankError, ToolError
 from reasoningbank.mcp.sessions import Session
 from reasoningbank.sparql.terms import cut
@@ -43,7 +40,7 @@ MAX_ITEM = 4_000
 class ProgramResult:
     """The result of a program."""
 
-    items: tuple[Any, ...]
+    items: list[Any]
     total: int
     chars: int
     whole: Any
@@ -78,25 +75,23 @@ def gather(value: Value) -> ProgramResult:
     """Read a result to its end; a program's last loop is lazy."""
     if isinstance(value, Stream):
         items, total, chars = _kept(to_json(item) for item in value.items)
-        return ProgramResult(items, total, chars, list(items), "results")
+        return ProgramResult(items, total, chars, items, "results")
     if isinstance(value, Table):
-        names = list(value.vars)
         items, total, chars = _kept(to_json(row) for row in value.rows)
-        whole = {"head": {"vars": names}, "results": {"bindings": list(items)}}
+        whole = {"head": {"vars": list(value.vars)}, "results": {"bindings": items}}
         return ProgramResult(items, total, chars, whole, "rows")
     data = to_json(value)
     if isinstance(data, list):
-        items, total, chars = _kept(data)
-        return ProgramResult(items, total, chars, data, "results")
+        return ProgramResult(*_kept(data), data, "results")
     if isinstance(data, dict) and isinstance(data.get("@graph"), list):
-        items, total, chars = _kept(data["@graph"])
-        return ProgramResult(items, total, chars, data, "resources of a JSON-LD document")
+        return ProgramResult(*_kept(data["@graph"]), data, "resources of a JSON-LD document")
     text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
-    pieces = tuple(text[at : at + MAX_ITEM] for at in range(0, len(text), MAX_ITEM)) or ("",)
+    pieces = [text[at : at + MAX_ITEM] for at in range(0, len(text), MAX_ITEM)] or [""]
     return ProgramResult(pieces, len(pieces), len(text), data, "pieces of a text")
 
 
-def _kept(items: Iterable[Any]) -> tuple[tuple[Any, ...], int, int]:
+def _kept(items: Iterable[Any]) -> tuple[list[Any], int, int]:
+    """Return the first items that fit, the number of all, and the characters of the kept ones."""
     kept: list[Any] = []
     total = chars = 0
     for item in items:
@@ -105,7 +100,7 @@ def _kept(items: Iterable[Any]) -> tuple[tuple[Any, ...], int, int]:
         if len(kept) == total - 1 and chars + size <= MAX_KEPT:
             kept.append(item)
             chars += size
-    return tuple(kept), total, chars
+    return kept, total, chars
 
 
 def _short(item: Any) -> Any:
@@ -135,16 +130,27 @@ def run(session: Session, given: Mapping[str, Any], stop: threading.Event) -> di
     with _runtime(session, dry_run=given["dry_run"]) as runtime:
         try:
             ready = read_program(data, variables)
-            outcome = gather(run_program(ready, _Stoppable(runtime, stop), variables))
+            going = cast(RuntimeOf, _Stoppable(runtime, stop))
+            outcome = gather(run_program(ready, going, variables))
         except ReasoningBankError as error:
             writes = [f"{w.state}: {w.method} {w.url}" for w in runtime.writes]
             if not writes:
                 raise
-            text = "; ".join([cut(str(error), MAX_ERROR), *_some(writes)])
+            left = len(writes) - MAX_WRITES
+            more = [f"and {left} more writes"] if left > 0 else []
+            text = "; ".join([cut(str(error), MAX_ERROR), *writes[:MAX_WRITES], *more])
             raise ToolError(text, code=error.code) from error
         answer = _answer(session, outcome) | {"requests": runtime.requests}
         if runtime.dry_run:
-            planned = [_planned(one) for one in runtime.planned]
+            planned = [
+                {
+                    "method": w.method,
+                    "url": w.url,
+                    "allowed": w.allowed,
+                    "body": cut(w.body, MAX_BODY),
+                }
+                for w in runtime.planned
+            ]
             return answer | {"would_write": fit(planned), "writes_in_all": len(planned)}
         if runtime.writes:
             done = [{"method": w.method, "url": w.url, "status": w.status} for w in runtime.writes]
@@ -152,7 +158,7 @@ def run(session: Session, given: Mapping[str, Any], stop: threading.Event) -> di
         return answer
 
 
-def show(session: Session, given: Mapping[str, Any], _: threading.Event) -> dict[str, Any]:
+def show(session: Session, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return some items of a program's long result."""
     handle = session.store.ref(given["ref"])
     outcome: ProgramResult = session.store.get(handle, DTYPE)
@@ -186,16 +192,6 @@ def _answer(session: Session, outcome: ProgramResult) -> dict[str, Any]:
     return {"ref": ref.key, **outcome.part(ref.key)}
 
 
-def _some(writes: list[str]) -> list[str]:
-    left = len(writes) - MAX_WRITES
-    return [*writes[:MAX_WRITES], *([f"and {left} more writes"] if left > 0 else [])]
-
-
-def _planned(one: Planned) -> dict[str, Any]:
-    body = cut(one.body, MAX_BODY)
-    return {"method": one.method, "url": one.url, "allowed": one.allowed, "body": body}
-
-
 class _Stoppable:
     """A runtime that sends nothing after the call was cancelled."""
 
@@ -203,33 +199,7 @@ class _Stoppable:
         self._runtime = runtime
         self._stop = stop
 
-    @property
-    def limits(self) -> Limits:
-        return self._runtime.limits
-
-    def get(self, url: str) -> Graph:
-        return self._going.get(url)
-
-    def send(self, method: Literal["PUT", "POST", "PATCH"], url: str, body: Graph | str) -> Sent:
-        return self._going.send(method, url, body)
-
-    def select(self, endpoint: str, query: str) -> Table:
-        return self._going.select(endpoint, query)
-
-    def graph(self, endpoint: str, query: str) -> Graph:
-        return self._going.graph(endpoint, query)
-
-    def ask(self, endpoint: str, query: str) -> bool:
-        return self._going.ask(endpoint, query)
-
-    def compose(self, question: str, endpoint: str, names: frozenset[str]) -> str:
-        return self._going.compose(question, endpoint, names)
-
-    def uuid(self, place: str) -> str:
-        return self._going.uuid(place)
-
-    @property
-    def _going(self) -> Runtime:
+    def __getattr__(self, name: str) -> Any:
         if self._stop.is_set():
             raise BudgetError("the client cancelled the program")
-        return self._runtime
+        return getattr(self._runtime, name)

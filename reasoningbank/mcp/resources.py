@@ -10,33 +10,17 @@ from urllib.parse import quote, unquote
 from reasoningbank.errors import UsageError
 from reasoningbank.mcp.sessions import Settings, Shared
 
-TEXT = "text/plain"
-MARKDOWN = "text/markdown"
-TURTLE = "text/turtle"
-JSON = "application/json"
-
 
 @dataclass(frozen=True)
 class Page:
-    """A resource."""
+    """A resource; `read` is given the text of the address behind `uri` if there is a `variable`."""
 
     uri: str
     name: str
     description: str
     kind: str
-    read: Callable[[], str]
-
-
-@dataclass(frozen=True)
-class Template:
-    """A resource with one variable in its address."""
-
-    start: str
-    variable: str
-    name: str
-    description: str
-    kind: str
     read: Callable[[str], str]
+    variable: str = ""
 
 
 def root_of(settings: Settings) -> str:
@@ -44,74 +28,65 @@ def root_of(settings: Settings) -> str:
     return f"reasoningbank://{quote(settings.pack.key, safe='')}/"
 
 
-def pages(shared: Shared) -> tuple[Page, ...]:
-    """Return the resources of a server."""
+def pages(shared: Shared) -> list[Page]:
+    """Return the resources of a server; the last one has a variable in its address."""
     root, pack = root_of(shared.settings), shared.settings.pack
     found = [
         Page(
             f"{root}sense-card",
             "sense card",
             f"What {pack.name} is and holds, in a few lines: sizes, main classes, prefixes",
-            TEXT,
-            lambda: shared.cards().sense(),
+            "text/plain",
+            lambda _: shared.cards().sense(),
         ),
         Page(
             f"{root}algebra/operations",
             "operations of programs",
             "Every operation of Web Algebra with its arguments and an example",
-            MARKDOWN,
+            "text/markdown",
             _operations,
         ),
         Page(
             f"{root}algebra/schema",
             "JSON Schema of programs",
             "The JSON Schema of Web Algebra programs",
-            JSON,
+            "application/json",
             _schema,
+        ),
+        Page(
+            f"{root}schema/",
+            "schema card",
+            "The classes and properties near a question, with domains, ranges and usage",
+            "text/plain",
+            lambda question: shared.cards().schema(question),
+            variable="question",
         ),
     ]
     if (schema := pack.schema) is not None:
         about = f"The classes and properties of {pack.name} with domains, ranges and comments"
-        read = lambda: schema.read_text(encoding="utf-8")  # noqa: E731
-        found.insert(1, Page(f"{root}schema", "schema", about, TURTLE, read))
-    return tuple(found)
-
-
-def templates(shared: Shared) -> tuple[Template, ...]:
-    """Return the resources of a server that have a variable."""
-    return (
-        Template(
-            f"{root_of(shared.settings)}schema/",
-            "question",
-            "schema card",
-            "The classes and properties near a question, with domains, ranges and usage",
-            TEXT,
-            lambda question: shared.cards().schema(question),
-        ),
-    )
+        read = lambda _: schema.read_text(encoding="utf-8")  # noqa: E731
+        found.insert(1, Page(f"{root}schema", "schema", about, "text/turtle", read))
+    return found
 
 
 def read_page(shared: Shared, uri: str) -> tuple[str, str]:
     """Return the text of a resource, and its media type."""
     there = pages(shared)
     for page in there:
-        if page.uri == uri:
-            return page.read(), page.kind
-    for template in templates(shared):
-        if uri.startswith(template.start):
-            return template.read(unquote(uri[len(template.start) :])), template.kind
-    known = ", ".join(page.uri for page in there)
+        if page.uri == uri or (page.variable and uri.startswith(page.uri)):
+            return page.read(unquote(uri.removeprefix(page.uri))), page.kind
+    known = ", ".join(page.uri for page in there if not page.variable)
     raise UsageError("no such resource", where=uri[:200], hint=f"choose one of {known}")
 
 
-def _operations() -> str:
+def _operations(_: str) -> str:
     # Slow to load.
     from reasoningbank.algebra.reference import reference
 
     return reference()
 
 
-def _schema() -> str:
+def _schema(_: str) -> str:
     from reasoningbank.algebra.reference import program_schema
 
     return json.dumps(program_schema(), ensure_ascii=False, indent=1)

@@ -9,7 +9,8 @@ import logging
 import socket
 import threading
 from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, version
+from concurrent.futures import Future
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -21,7 +22,7 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
 from reasoningbank.errors import ReasoningBankError, SetupError, ToolError, UsageError
-from reasoningbank.mcp.resources import pages, read_page, root_of, templates
+from reasoningbank.mcp.resources import pages, read_page, root_of
 from reasoningbank.mcp.sessions import Session, Sessions, Shared
 from reasoningbank.mcp.toolbox import Tool, toolbox
 from reasoningbank.sparql.terms import cut
@@ -57,7 +58,23 @@ def make_server(shared: Shared, sessions: Sessions) -> Server[Any]:
     tools = toolbox(shared.settings, root)
 
     async def list_tools(_: object, __: object) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[_described(tool) for tool in tools.values()])
+        found = [
+            types.Tool(
+                name=tool.name,
+                description=tool.description,
+                input_schema=tool.arguments.model_json_schema(),
+                annotations=types.ToolAnnotations(
+                    read_only_hint=not tool.writes,
+                    destructive_hint=tool.writes,
+                    open_world_hint=tool.open_world,
+                ),
+            )
+            for tool in tools.values()
+        ]
+        return types.ListToolsResult(tools=found)
+
+    def input_schema(name: str) -> dict[str, Any] | None:
+        return tools[name].arguments.model_json_schema() if name in tools else None
 
     async def call_tool(
         context: ServerRequestContext[Any, Any], params: types.CallToolRequestParams
@@ -65,48 +82,43 @@ def make_server(shared: Shared, sessions: Sessions) -> Server[Any]:
         given = params.arguments or {}
         try:
             if params.name not in tools:
-                raise ToolError(
-                    f"no tool {params.name[:60]!r}", hint=f"choose one of {', '.join(tools)}"
-                )
+                hint = f"choose one of {', '.join(tools)}"
+                raise ToolError(f"no tool {params.name[:60]!r}", hint=hint)
             with sessions.at(context, given) as session:
                 answer = await _in_thread(tools[params.name], session, given)
         except ReasoningBankError as error:
             return _failed(str(error))
         except Exception as error:
             logger.exception("the tool %s failed", params.name)
-            return _failed(
-                f"{params.name} failed because of a server error ({type(error).__name__})"
-            )
+            kind = type(error).__name__
+            return _failed(f"{params.name} failed because of a server error ({kind})")
         text = json.dumps(answer, ensure_ascii=False)
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=text)], structured_content=answer
         )
 
     async def list_resources(_: object, __: object) -> types.ListResourcesResult:
-        return types.ListResourcesResult(
-            resources=[
-                types.Resource(
-                    uri=page.uri,
-                    name=page.name,
-                    description=page.description,
-                    mime_type=page.kind,
-                )
-                for page in pages(shared)
-            ]
-        )
+        found = [
+            types.Resource(
+                uri=page.uri, name=page.name, description=page.description, mime_type=page.kind
+            )
+            for page in pages(shared)
+            if not page.variable
+        ]
+        return types.ListResourcesResult(resources=found)
 
     async def list_templates(_: object, __: object) -> types.ListResourceTemplatesResult:
-        return types.ListResourceTemplatesResult(
-            resource_templates=[
-                types.ResourceTemplate(
-                    uri_template=f"{one.start}{{{one.variable}}}",
-                    name=one.name,
-                    description=one.description,
-                    mime_type=one.kind,
-                )
-                for one in templates(shared)
-            ]
-        )
+        found = [
+            types.ResourceTemplate(
+                uri_template=f"{page.uri}{{{page.variable}}}",
+                name=page.name,
+                description=page.description,
+                mime_type=page.kind,
+            )
+            for page in pages(shared)
+            if page.variable
+        ]
+        return types.ListResourceTemplatesResult(resource_templates=found)
 
     async def read_resource(
         _: object, params: types.ReadResourceRequestParams
@@ -123,7 +135,7 @@ def make_server(shared: Shared, sessions: Sessions) -> Server[Any]:
 
     return Server(
         "reasoningbank",
-        version=_version(),
+        version=version("reasoningbank"),
         title=f"ReasoningBank: {pack.name}",
         instructions=_INSTRUCTIONS.format(name=pack.title or pack.name, root=root),
         on_list_tools=list_tools,
@@ -131,22 +143,21 @@ def make_server(shared: Shared, sessions: Sessions) -> Server[Any]:
         on_list_resources=list_resources,
         on_list_resource_templates=list_templates,
         on_read_resource=read_resource,
-        get_tool_input_schema=lambda name: _schema(tools[name]) if name in tools else None,
+        get_tool_input_schema=input_schema,
     )
 
 
 async def _in_thread(tool: Tool, session: Session, given: dict[str, Any]) -> dict[str, Any]:
     """Answer a call in a thread; if the client cancels it, set the tool's stop event."""
     stop = threading.Event()
-    answers: list[dict[str, Any]] = []
-    faults: list[Exception] = []
+    answered: Future[dict[str, Any]] = Future()
 
     def answer() -> None:
         # A task group would wrap exceptions.
         try:
-            answers.append(tool.answer(session, given, stop))
+            answered.set_result(tool.answer(session, given, stop))
         except Exception as error:
-            faults.append(error)
+            answered.set_exception(error)
 
     async def wait() -> None:
         try:
@@ -158,39 +169,13 @@ async def _in_thread(tool: Tool, session: Session, given: dict[str, Any]) -> dic
         group.start_soon(wait)
         await anyio.to_thread.run_sync(answer)
         group.cancel_scope.cancel()
-    if faults:
-        raise faults[0]
-    return answers[0]
-
-
-def _described(tool: Tool) -> types.Tool:
-    return types.Tool(
-        name=tool.name,
-        description=tool.description,
-        input_schema=_schema(tool),
-        annotations=types.ToolAnnotations(
-            read_only_hint=not tool.writes,
-            destructive_hint=tool.writes,
-            open_world_hint=tool.open_world,
-        ),
-    )
-
-
-def _schema(tool: Tool) -> dict[str, Any]:
-    return tool.arguments.model_json_schema()
+    return answered.result()
 
 
 def _failed(line: str) -> types.CallToolResult:
     text = cut(" ".join(line.split()), MAX_ERROR)
     content = types.TextContent(type="text", text=text)
     return types.CallToolResult(content=[content], is_error=True)
-
-
-def _version() -> str:
-    try:
-        return version("reasoningbank")
-    except PackageNotFoundError:
-        return ""
 
 
 #: Where HTTP clients find the server.

@@ -154,13 +154,12 @@ class Shared:
                 self._evaluation = tuple(split_tasks(tasks).test) if tasks else ()
             return self._evaluation
 
-    def bank(self) -> MemoryBank:
-        """Return the memory bank.
+    def hidden(self) -> frozenset[str]:
+        """Return the ids of the tasks that no answer may reveal."""
+        return frozenset(task.id for task in self.evaluation())
 
-        Raises:
-            RecordError: If it is damaged.
-            SetupError: If the server has none.
-        """
+    def bank(self) -> MemoryBank:
+        """Return the memory bank; RecordError if it is damaged, SetupError if there is none."""
         with self._lock:
             if self._bank is None:
                 if self.settings.bank is None:
@@ -173,36 +172,24 @@ class Shared:
             return self._bank
 
     def cards(self) -> Cards:
-        """Return the cards about the endpoint.
-
-        Raises:
-            ReasoningBankError: If the endpoint cannot be opened, or does not answer.
-        """
+        """Return the cards about the endpoint; raises if it cannot be opened or does not answer."""
         opened = self.opened
         with self._lock:
             if self._cards is None:
                 from reasoningbank.mcp.asking import Cards
 
-                hidden = frozenset(task.id for task in self.evaluation())
-                self._cards = Cards(self.settings.pack, opened, hidden)
+                self._cards = Cards(self.settings.pack, opened, self.hidden())
             return self._cards
 
     def asker(self) -> Asker:
-        """Return the agent with its model.
-
-        Raises:
-            SetupError: If there is no model, it cannot be opened, or the server has stopped.
-        """
+        """Return the agent; SetupError if no model can be opened, or the server has stopped."""
         opened = self.opened
         # Its own lock: loading a model must not block other requests.
         with self._asker_lock:
             if self._asker is None:
-                if self.settings.lm is None:
-                    raise SetupError("the server has no model", hint="start it with --lm")
                 from reasoningbank.mcp.asking import Asker
 
-                hidden = frozenset(task.id for task in self.evaluation())
-                made = Asker(self.settings, opened, hidden)
+                made = Asker(self.settings, opened, self.hidden())
                 with self._lock:
                     if self._closed:
                         made.close()
@@ -245,11 +232,9 @@ class Session:
         """Raise `ToolError` if the session has too many handles."""
         most = self.shared.settings.most_handles
         if len(self.store) >= most:
-            raise ToolError(
-                f"this session holds {most} handles, the maximum",
-                hint="begin a new session, which releases them",
-                code="too-many-handles",
-            )
+            what = f"this session holds {most} handles, the maximum"
+            hint = "begin a new session, which releases them"
+            raise ToolError(what, hint=hint, code="too-many-handles")
 
     @property
     def sparql(self) -> SPARQLTools:
@@ -272,12 +257,9 @@ class Session:
         """The discovery tools."""
 
         def make() -> EndpointTools:
-            return EndpointTools(
-                [self.shared.opened.endpoint],
-                store=self.store,
-                packs=[self.shared.settings.pack],
-                hidden=frozenset(task.id for task in self.shared.evaluation()),
-            )
+            endpoints, packs = [self.shared.opened.endpoint], [self.shared.settings.pack]
+            hidden = self.shared.hidden()
+            return EndpointTools(endpoints, store=self.store, packs=packs, hidden=hidden)
 
         return self._once("endpoints", make)
 
@@ -290,15 +272,11 @@ class Session:
             from reasoningbank.memory import Consultation, LeakageFilter, Scope
             from reasoningbank.trajectory import Recorder
 
-            pack = self.shared.settings.pack
+            pack, bank = self.shared.settings.pack, self.shared.bank()
             leakage = LeakageFilter.of(None, self.shared.evaluation(), prefixes=pack.prefixes)
+            scope = Scope(pack=pack.key, endpoint=pack.endpoint)
             return MemoryTools(
-                Consultation(
-                    self.shared.bank(),
-                    leakage=leakage,
-                    recorder=Recorder(),
-                    scope=Scope(pack=pack.key, endpoint=pack.endpoint),
-                )
+                Consultation(bank, leakage=leakage, recorder=Recorder(), scope=scope)
             )
 
         return self._once("memory", make)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from operator import attrgetter
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
@@ -37,6 +38,9 @@ _ABOUT = {
     "item_id": "An id that memory_search gave",
 }
 
+#: A handle, given by its key or as a whole.
+HandleKey = Annotated[str, BeforeValidator(lambda ref: key_of(ref) or ref)]
+
 
 @dataclass(frozen=True)
 class Tool:
@@ -54,20 +58,19 @@ class Tool:
         self, session: Session, given: Mapping[str, Any], stop: threading.Event
     ) -> dict[str, Any]:
         """Answer a call."""
-        arguments = self._checked(given)
-        if self.makes_handle:
-            session.check_room()
-        return self.call(session, arguments, stop)
-
-    def _checked(self, given: Mapping[str, Any]) -> dict[str, Any]:
         try:
-            model = self.arguments.model_validate(dict(given))
+            arguments = dict(self.arguments.model_validate(dict(given)))
         except ValidationError as error:
-            wrong = [_mistake(one) for one in error.errors(include_url=False)[:MAX_MISTAKES]]
+            wrong = [
+                ": ".join(filter(None, (".".join(map(str, one["loc"])), one["msg"])))
+                for one in error.errors(include_url=False)[:MAX_MISTAKES]
+            ]
             names = ", ".join(self.arguments.model_fields) or "no arguments"
             hint = f"{self.name} takes {names}"
             raise ToolError("; ".join(wrong), where=self.name, hint=hint) from None
-        return {name: getattr(model, name) for name in self.arguments.model_fields}
+        if self.makes_handle:
+            session.check_room()
+        return self.call(session, arguments, stop)
 
 
 def method_tool(
@@ -77,7 +80,7 @@ def method_tool(
     method = getattr(kind, name)
     fields: dict[str, Any] = {}
     for one in list(inspect.signature(method, eval_str=True).parameters.values())[1:]:
-        wanted = Annotated[str, BeforeValidator(_key)] if one.name == "ref" else one.annotation
+        wanted = HandleKey if one.name == "ref" else one.annotation
         default = ... if one.default is inspect.Parameter.empty else one.default
         fields[one.name] = (wanted, Field(default, description=_ABOUT.get(one.name)))
     arguments = create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
@@ -99,18 +102,7 @@ def shown(value: Any) -> dict[str, Any]:
     return dict(value)
 
 
-def _key(value: object) -> object:
-    return key_of(value) or value
-
-
-def _mistake(error: Mapping[str, Any]) -> str:
-    where = ".".join(str(part) for part in error["loc"])
-    message = str(error["msg"])
-    return f"{where}: {message}" if where else message
-
-
 _GIVE_HANDLES = ("sparql_query", "federated_endpoints", "service_desc")
-_MEMORY_TOOLS = ("memory_search", "memory_get")
 _RUN = (
     'Run a Web Algebra program: one JSON object {"@op": NAME, "args": {...}}, or a list of them '
     "in order. Operations nest, ForEach iterates over the rows of a SELECT, Value reads a column "
@@ -135,9 +127,7 @@ class _Program(_Strict):
 
 
 class _Slice(_Strict):
-    ref: Annotated[str, BeforeValidator(lambda ref: key_of(ref) or ref)] = Field(
-        description="The handle's key, as algebra_run gave it, e.g. program_0"
-    )
+    ref: HandleKey = Field(description="The handle's key, as algebra_run gave it, e.g. program_0")
     start: int = Field(0, description="The first item, from 0")
     limit: int = Field(50, description="Maximum number, at most 50")
 
@@ -148,28 +138,21 @@ class _Question(_Strict):
 
 def toolbox(settings: Settings, resources: str) -> dict[str, Tool]:
     """Return the tools of a server by name, in the order that clients need them."""
-    tools = [
-        *(_sparql(name) for name in SPARQL_TOOLS),
-        *(_endpoints(name) for name in ENDPOINT_TOOLS),
+    held: list[tuple[type[Any], Sequence[str], str]] = [
+        (SPARQLTools, SPARQL_TOOLS, "sparql"),
+        (EndpointTools, ENDPOINT_TOOLS, "endpoints"),
     ]
     if settings.bank is not None:
-        tools += [
-            method_tool(MemoryTools, name, lambda session: session.memory) for name in _MEMORY_TOOLS
-        ]
+        held.append((MemoryTools, ("memory_search", "memory_get"), "memory"))
+    tools = [
+        method_tool(kind, name, attrgetter(holder), makes_handle=name in _GIVE_HANDLES)
+        for kind, names, holder in held
+        for name in names
+    ]
     tools += [_run(settings, resources), _slice()]
     if settings.lm is not None:
         tools.append(_ask(settings))
     return {tool.name: tool for tool in tools}
-
-
-def _sparql(name: str) -> Tool:
-    gives = name in _GIVE_HANDLES
-    return method_tool(SPARQLTools, name, lambda session: session.sparql, makes_handle=gives)
-
-
-def _endpoints(name: str) -> Tool:
-    gives = name in _GIVE_HANDLES
-    return method_tool(EndpointTools, name, lambda session: session.endpoints, makes_handle=gives)
 
 
 def _run(settings: Settings, resources: str) -> Tool:
@@ -181,29 +164,21 @@ def _run(settings: Settings, resources: str) -> Tool:
 
     below = ", ".join(settings.allow_write)
     reads = ", ".join([*settings.allow_write, *settings.allow_read])
-    writes = f"It may write below {below}." if below else "It may write nothing."
     description = (
         _RUN.replace("ALGEBRA", f"{resources}algebra")
         .replace("ENDPOINT", settings.pack.endpoint or settings.url or "")
         .replace("WHERE", f"below {reads}" if reads else "no other address")
-        .replace("WRITES", writes)
+        .replace("WRITES", f"It may write below {below}." if below else "It may write nothing.")
     )
-    return Tool(
-        "algebra_run",
-        description,
-        _Program,
-        call,
-        makes_handle=True,
-        writes=bool(below),
-        open_world=bool(reads),
-    )
+    traits = {"makes_handle": True, "writes": bool(below), "open_world": bool(reads)}
+    return Tool("algebra_run", description, _Program, call, **traits)
 
 
 def _slice() -> Tool:
     def call(session: Session, given: dict[str, Any], stop: threading.Event) -> dict[str, Any]:
         from reasoningbank.mcp import programs
 
-        return programs.show(session, given, stop)
+        return programs.show(session, given)
 
     return Tool("algebra_slice", "Return items of a program's long result.", _Slice, call)
 

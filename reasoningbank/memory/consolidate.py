@@ -115,22 +115,18 @@ def consolidate(
     near: float = NEAR,
     harm: HarmRule = HarmRule(),  # noqa: B008
 ) -> list[Change]:
-    """Merge duplicates, supersede contradicted items, and retire harmful ones.
+    """Merge duplicates, supersede contradicted items, and retire harmful ones; return the changes.
 
     The result depends on the bank only, and consolidating twice changes nothing more. What a
     person has restored, or undone, is left alone.
 
     Args:
-        bank: The bank, which is changed.
         new: Ids of the items added since the last time, to be compared with all; by default
             everything is compared.
         embedder: Compares wordings; by default the bundled one, loaded only if needed.
         prefixes: Prefixes of the pack, which patterns use without declaring them.
         near: Cosine from which wordings count as the same; see `DuplicateRule`.
         harm: When an item is retired.
-
-    Returns:
-        The changes, in order.
 
     Examples:
         >>> bank = MemoryBank()
@@ -139,8 +135,6 @@ def consolidate(
         ...     MemoryItem("Names", "", "Look.", "success", pattern="SELECT ?x {?y up:name ?x}")])
         >>> [change.action for change in consolidate(bank)], len(bank.items())
         (['supersede'], 1)
-        >>> consolidate(bank)
-        []
         >>> bank.undo().action, len(bank.items()), consolidate(bank)
         ('undo', 2, [])
     """

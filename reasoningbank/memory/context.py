@@ -69,13 +69,10 @@ class ContextBuilder:
 
     Args:
         layers: The enabled layers, of ``L0``, ``L1``, ``L2`` and ``L3``.
-        endpoint: The endpoint.
-        vocabulary: Its classes and properties.
-        pack: Its pack; without one there is no guide and there are no warnings.
+        pack: The endpoint's pack; without one there is no guide and there are no warnings.
         discovery: The endpoint's service description; if None, requested if a layer needs it.
         embedder: Finds the names near a question; by default the bundled one.
         schema_card: Writes the schema cards, if several builders share one.
-        budgets: Maximum tokens of each layer.
         hidden: Ids of the tasks of which nothing may be shown.
         tools: Whether the agent can call the tools for exploring.
 
@@ -132,12 +129,7 @@ class ContextBuilder:
         return _joined([self._static[name].text for name in _STATIC if name in self._static])
 
     def build(self, question: str, retrieval: Retrieval | None = None) -> Context:
-        """Return the context of a question.
-
-        Args:
-            question: The question, which ranks the schema.
-            retrieval: What was found in memory for it; shown if L2 is enabled.
-        """
+        """Return the context of a question, with what was found for it if L2 is enabled."""
         layers = dict(self._static)
         if self._schema is not None:
             layers["L1"] = self._schema.about(question, self._budgets.L1)

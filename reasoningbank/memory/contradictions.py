@@ -138,17 +138,12 @@ def _absent(item: MemoryItem, prefixes: Prefixes) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class HarmRule:
-    """When an item is retired because it hurts.
+    """When an item is retired: from `least` changed tasks, at a one-sided mid-p of at most `level`.
 
     Only tasks whose outcome changed count: they succeeded without memory and failed with the item
-    (hurt), or the other way round (helped). That a trial failed after an item was shown says
-    nothing, since hard tasks fail with any item. The test is repeated with every pair, so its
-    level is set for an item's whole life: a neutral item is retired with a probability below 5%
-    in its first 30 changed tasks.
-
-    Attributes:
-        least: Changed tasks (helped and hurt) below which nothing is decided.
-        level: The largest one-sided mid-p at which the item is retired.
+    (hurt), or the other way round (helped); hard tasks fail with any item. The test is repeated
+    with every pair, so its level is set for an item's whole life: a neutral item is retired with
+    a probability below 5% in its first 30 changed tasks.
 
     Examples:
         >>> rule = HarmRule()

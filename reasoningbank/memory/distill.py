@@ -38,14 +38,11 @@ class Distiller:
     """Makes items from attempts by rules, worded by a language model if one is given.
 
     Args:
-        vocabulary: Classes and properties of the endpoint.
-        endpoint: Its prefixes, and where to ask what the vocabulary lacks.
+        vocabulary: Classes and properties of the endpoint, which `run` asks what they lack.
         pack: The domain pack that the items hold for; None restricts them to the endpoint.
-        lm: The model that words one item a task, made for the role ``distiller``; None keeps the
-            rules' own words.
+        lm: The model that words one item a task, made for the role ``distiller``; `author` is its
+            name in provenance.
         kinds: The kinds of items to make.
-        author: The model's name in provenance, e.g. ``lm:local``.
-        run: Sends a query; by default to the endpoint.
 
     Raises:
         UsageError: If a kind is unknown.

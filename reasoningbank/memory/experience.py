@@ -16,20 +16,9 @@ TITLE_CHARS = 110
 class Experience:
     """One judged attempt at a task, without the gold.
 
-    Attributes:
-        task: Id of the task; `group` and `corpus` are the task's.
-        sparql: The submitted query; None if there was none.
-        success: Whether the judge in use accepts it.
-        judge: That judge, e.g. ``execution`` or ``lm:local``.
-        ran: Whether the submitted query was executed without an error.
-        rows: Rows or triples that it returned, 1 for ASK; None if it did not run.
-        error: What went wrong with the attempt, in a line; may be empty.
-        trajectory: What the agent did.
-        trial: The trial, as ``arm/task.seed``.
-        model: Name of the model that made the attempt.
-        reason: The judge's reason, for people.
-        findings: What the execution judge found; empty if its verdict is not used.
-        time: ISO 8601 time in UTC.
+    `success` is what `judge` (``execution``, ``lm:local``) decided; `ran` whether the submitted
+    query was executed without an error, with so many `rows` (1 for ASK); `trial` is
+    ``arm/task.seed``; `findings` are the execution judge's, empty if its verdict is not used.
     """
 
     task: str
@@ -62,11 +51,9 @@ class Experience:
 class Draft:
     """An item before it is checked.
 
-    Attributes:
-        denied: Names that it says do not exist.
-        constants: Values of its own question, which are no answers.
-        slots: A line with the values of the slots.
-        probe: The pattern as a query that parses, with values in its slots.
+    It says that the names in `denied` do not exist; `constants` are values of its own question,
+    which are no answers; `slots` is a line with the values of its slots; `probe` is its pattern
+    with values in them.
     """
 
     title: str

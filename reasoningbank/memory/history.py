@@ -26,13 +26,10 @@ class Change:
     Attributes:
         number: Position in the history, from 1.
         time: ISO 8601 time in UTC.
-        action: What was done.
-        item_id: The item that was changed.
         before: The item before; None if it did not exist.
         after: The item after; None if it no longer exists.
         reason: Why, in the caller's words.
-        operation: Number of the first change of the same operation; all changes of an operation
-            are undone together.
+        operation: Number of the first change of the operation; its changes are undone together.
         made_by: The part of the program that decided on the change, e.g. ``consolidation``;
             empty for a caller's own change.
         undoes: The operation that an undo takes back; 0 for any other change.

@@ -121,18 +121,14 @@ class MemoryItem:
         title: A few words that distinguish it from other items.
         description: When it applies, in one sentence. Retrieval reads this and the title.
         content: What to do, or what to avoid and how to recognize it.
-        src: The kind of experience it was distilled from.
         pattern: A query or code skeleton with slots ``<<name>>``; may be empty.
         tags: Terms to find it by: names of classes and properties, features of the query.
-        scope: Where it holds.
-        provenance: The first experience it rests on.
-        evidence: Further experiences, from items that were merged into it.
+        provenance: The first experience it rests on; `evidence` are further ones.
         counters: Outcomes of the trials it was shown to.
         question: The question of the first experience, for examples and demonstrations.
         query: The query that answered it, for a success; a gold item's query is its pattern.
         turns: A success's own turns; empty for agents without turns.
-        status: Only active items are retrieved.
-        superseded_by: Id of the item that replaced it, if any.
+        status: Only active items are retrieved; `superseded_by` is the id of what replaced it.
 
     Raises:
         UsageError: If source or status is unknown, or title or content is missing.

@@ -34,12 +34,9 @@ class LeakageFilter:
     leaks whatever the provenance says.
 
     Attributes:
-        task: Id of the trial's task.
-        group: The task's group.
-        evaluation: Ids of the tasks of the evaluation split.
-        evaluation_groups: Their groups.
-        corpus: Name of the pack or folder of these ids; an item of another corpus may have the
-            same id by chance.
+        task: Id of the trial's task, which is in `group`.
+        evaluation: Ids of the tasks of the evaluation split, which are in `evaluation_groups`.
+        corpus: Name of the pack or folder of these ids; other corpora may have the same ids.
         gold_hashes: `query_hashes` of the gold queries, and their `shape_hash`, which is
             compared with items without provenance.
         questions: The questions of these golds.
@@ -51,8 +48,6 @@ class LeakageFilter:
         >>> item = MemoryItem("Masses", "", "Use up:mass.", "gold", provenance=Provenance("t2"))
         >>> leakage.finding(item).code
         'evaluation-task'
-        >>> LeakageFilter().finding(item) is None
-        True
     """
 
     task: str = ""
@@ -72,12 +67,9 @@ class LeakageFilter:
         *,
         prefixes: Mapping[str, str] | None = None,
     ) -> LeakageFilter:
-        """Return the filter of a trial.
+        """Return the filter of a trial of a task, with the golds of it and of the evaluation split.
 
-        Args:
-            task: The trial's task, with its gold; None outside of a trial.
-            evaluation: The tasks of the evaluation split, with theirs.
-            prefixes: Prefixes of the pack.
+        `task` is None outside of a trial; `prefixes` are those of the pack.
         """
         held_out = tuple(evaluation)
         known = tuple(sorted((prefixes or {}).items()))

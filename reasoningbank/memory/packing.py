@@ -36,10 +36,8 @@ class FoundItem:
     """A retrieved item.
 
     Attributes:
-        item: The item.
         score: Its ranking score, comparable within one search only.
-        text: The text that is shown, never cut.
-        tokens: Tokens of the text.
+        text: The text that is shown, never cut; `tokens` long.
         example: The few-shot example that is shown instead of the text, if any.
     """
 

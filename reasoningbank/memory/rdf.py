@@ -88,12 +88,9 @@ def rdf_name(path: Path) -> RdfName | None:
 
 
 def to_rdf(items: Iterable[MemoryItem], format: RdfName = "turtle") -> bytes:
-    """Write items as RDF.
+    """Write items as RDF; the same items, in any order, give the same bytes.
 
-    The same items, in any order, give the same bytes. There are no blank nodes, so files can be
-    concatenated.
-
-    N-quads are in the default graph.
+    There are no blank nodes, so files can be concatenated. N-quads are in the default graph.
 
     Raises:
         UsageError: If a text contains a lone surrogate, which RDF cannot represent.
@@ -206,12 +203,10 @@ def _time(text: str) -> list[ox.Literal]:
 
 
 def from_rdf(data: bytes, format: RdfName = "turtle", *, where: str = "") -> list[MemoryItem]:
-    """Read items that `to_rdf` wrote, or that follow the same shapes: all, or none.
+    """Read items that `to_rdf` wrote, or that follow the same shapes: all, or none, by their ids.
 
-    Graph names and statements of other vocabularies are ignored.
-
-    Args:
-        where: What error messages call the document.
+    Graph names and statements of other vocabularies are ignored; `where` is what errors call the
+    document.
 
     Raises:
         UsageError: If it does not parse, holds no item, violates a shape, or holds an item whose

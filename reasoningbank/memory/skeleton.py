@@ -92,8 +92,12 @@ class _Finder:
         self._tokens = tree.body
         self._declared = {**namespaces, **tree.declared}
         self._terms = terms
-        self._patterns = tree.triple_patterns()
-        self._verbs = {t.text for pattern in self._patterns for t in tokenize(pattern.predicate)}
+        patterns = tree.triple_patterns()
+        #: The first pattern with each object.
+        self._by_object = {pattern.object: pattern for pattern in reversed(patterns)}
+        self._schema_words = {t.text for p in patterns for t in tokenize(p.predicate)} | {
+            p.object for p in patterns if absolute(p.predicate, self._declared) == RDF_TYPE
+        }
         #: By position: the parenthesis around a token, its argument there, and the one it closes.
         self._around: dict[int, int] = {}
         self._argument: dict[int, int] = {}
@@ -128,8 +132,12 @@ class _Finder:
                 at += self._text(at) != "{"
             else:
                 last = self._last_of_term(at)
-                kind = self._slot_kind(at, last)
-                if kind is not None:
+                kind = _KINDS.get(self._kind(at))
+                if kind == "resource":
+                    is_slot = self._is_resource(at)
+                else:
+                    is_slot = at not in self._around or self._is_compared(at, last)
+                if kind is not None and is_slot:
                     signed = at in self._around and self._text(at - 1) in ("-", "+")
                     first = at - (kind == "number" and signed)
                     yield self._constant(kind, first, last, self._name(kind, at, first, last))
@@ -146,29 +154,16 @@ class _Finder:
 
     def _last_of_term(self, at: int) -> int:
         """Return the position of a literal's tag or datatype, else the same position."""
-        if self._kind(at) == "string":
-            if self._text(at + 1) == "^^":
-                return at + 2
-            if self._kind(at + 1) == "tag":
-                return at + 1
-        return at
+        if self._kind(at) != "string":
+            return at
+        return at + 2 * (self._text(at + 1) == "^^") + (self._kind(at + 1) == "tag")
 
-    def _slot_kind(self, at: int, last: int) -> SlotKind | None:
-        kind = _KINDS.get(self._kind(at))
-        if kind == "resource":
-            return kind if self._is_resource(self._tokens[at], at) else None
-        return kind if at not in self._around or self._is_compared(at, last) else None
-
-    def _is_resource(self, token: Token, at: int) -> bool:
-        if token.text in self._verbs or self._text(at + 1) == "(":
+    def _is_resource(self, at: int, *, called: bool = True) -> bool:
+        text = self._text(at)
+        name = absolute(text, self._declared)
+        if name is None or text in self._schema_words or (called and self._text(at + 1) == "("):
             return False
-        name = absolute(token.text, self._declared)
-        if name is None or name in self._terms or name.startswith(_VOCABULARIES):
-            return False
-        return not any(
-            pattern.object == token.text and absolute(pattern.predicate, self._declared) == RDF_TYPE
-            for pattern in self._patterns
-        )
+        return name not in self._terms and not name.startswith(_VOCABULARIES)
 
     def _is_compared(self, at: int, last: int) -> bool:
         before, after = self._text(at - 1), self._text(last + 1)
@@ -196,36 +191,31 @@ class _Finder:
             if prefix and not any(term.startswith(space) for term in self._terms):
                 return prefix
         if at in self._around:
-            return self._name_in_expression(kind, at)
-        value = self._query[self._tokens[first].start : self._tokens[last].end]
-        for pattern in self._patterns:
-            if pattern.object == value:
-                return self._name_by_property(pattern.subject, pattern.predicate)
-        return kind
-
-    def _name_by_property(self, subject: str, predicate: str) -> str:
-        steps = [t.text for t in tokenize(predicate) if t.kind in ("iri", "name")]
-        name = absolute(steps[-1], self._declared) if steps else None
-        if name is None:
+            if self._is(self._around[at] - 1, *_SEARCHES):
+                return "text"
+            for position in range(at, at + 3):
+                if self._is(position, "AS") and self._kind(position + 1) == "variable":
+                    return self._text(position + 1)[1:]
+            signed = self._text(at - 1) in ("-", "+")
+            for position in (at - 2 - signed, at + 2):
+                if self._kind(position) == "variable":
+                    return self._text(position)[1:]
+            return kind
+        pattern = self._by_object.get(
+            self._query[self._tokens[first].start : self._tokens[last].end]
+        )
+        if pattern is None:
+            return kind
+        steps = [t.text for t in tokenize(pattern.predicate) if t.kind in ("iri", "name")]
+        names = [absolute(step, self._declared) for step in steps[-2:]] or [None]
+        if names[-1] is None:
             return "value"
-        if not is_label(name):
-            return local_name(name)
-        above = absolute(steps[-2], self._declared) if len(steps) > 1 else None
-        if above is not None:
-            return f"{local_name(above)}_name"
+        if not is_label(names[-1]):
+            return local_name(names[-1])
+        if len(names) > 1 and names[0] is not None:
+            return f"{local_name(names[0])}_name"
+        subject = pattern.subject
         return f"{subject[1:]}_name" if subject[:1] in "?$" else "name"
-
-    def _name_in_expression(self, kind: SlotKind, at: int) -> str:
-        if self._is(self._around[at] - 1, *_SEARCHES):
-            return "text"
-        for position in range(at, min(at + 3, len(self._tokens))):
-            if self._is(position, "AS") and self._kind(position + 1) == "variable":
-                return self._text(position + 1)[1:]
-        signed = self._text(at - 1) in ("-", "+")
-        for position in (at - 2 - signed, at + 2):
-            if self._kind(position) == "variable":
-                return self._text(position)[1:]
-        return kind
 
     def _values(self, at: int) -> tuple[list[QueryConstant], int]:
         """Return the constants of VALUES, and the position after it."""
@@ -251,7 +241,7 @@ class _Finder:
             self._constant(kind, first, last, "" if single else names[column])
             for column, kind, first, last in found
             if (single or column < len(names))
-            and (kind != "resource" or self._is_resource(self._tokens[first], -9))
+            and (kind != "resource" or self._is_resource(first, called=False))
         ]
         if not single or not own:
             return own, at + 1

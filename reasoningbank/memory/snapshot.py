@@ -104,12 +104,7 @@ class Snapshot:
 
     @classmethod
     def parse(cls, raw: bytes, *, name: str = "", where: str = "") -> Snapshot:
-        """Read the content of such a file; `where` is what errors call it.
-
-        Raises:
-            RecordError: As `read`.
-            UsageError: As `read`.
-        """
+        """Read the content of such a file, raising as `read`; `where` is what errors call it."""
         try:
             text = (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode("utf-8-sig")
         except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:

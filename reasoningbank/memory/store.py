@@ -324,12 +324,7 @@ class Store:
 
 
 class BankOperation:
-    """Changes that are made together in one transaction, and undone together.
-
-    Attributes:
-        first: Number of the first change; 0 before it.
-        touched: Key of each changed item → the item as it is now.
-    """
+    """Changes made in one transaction, from number `first`, and undone together."""
 
     def __init__(
         self, database: sqlite3.Connection, reason: str, made_by: str, undoes: int

@@ -98,31 +98,36 @@ def _opened(name: str, api_base: str | None, api_key_env: str | None) -> Embedde
             hint=f"use {DEFAULT_EMBEDDER}, or a name like openai/text-embedding-3-small",
             code="unknown-embedder",
         )
-    # Imports dspy, which is slow and not needed to list a bank.
+    # Slow, and not needed to list a bank.
+    import dspy
+
     from reasoningbank.lm.names import check_hosted
 
     check_hosted(name, api_base=api_base, api_key_env=api_key_env)
-    return _hosted(name, api_base, api_key_env)
+    settings = {"api_base": api_base} if api_base else {}
+    if api_key_env or api_base:
+        # The provider's key must not be sent to a custom address.
+        settings["api_key"] = os.environ.get(api_key_env or "", "") or "none"
+    model = dspy.Embedder(name, batch_size=BATCH, caching=False, **settings)
+    return _ModelEmbedder(name, *_both_forms(name, model), address=api_base)
+
+
+_Embed = Callable[[list[str]], Any]
 
 
 class _ModelEmbedder:
     """An embedder made of two functions: one embeds queries, one passages."""
 
     def __init__(
-        self,
-        model: str,
-        embed_queries: Callable[[list[str]], Any],
-        embed_passages: Callable[[list[str]], Any],
-        *,
-        address: str | None = None,
+        self, model: str, queries: _Embed, passages: _Embed, *, address: str | None = None
     ) -> None:
         # Two servers may give two models the same name. A hash, since a bank that is passed on
         # must not reveal the address.
         mark = hashlib.sha256(address.rstrip("/").encode()).hexdigest()[:12] if address else ""
         self.name = f"{model} at {mark}" if mark else model
         self._model = model
-        self._embed_queries = embed_queries
-        self._embed_passages = embed_passages
+        self._queries = queries
+        self._passages = passages
 
     @functools.cached_property
     def dimensions(self) -> int:
@@ -131,19 +136,25 @@ class _ModelEmbedder:
     def queries(self, texts: Sequence[str]) -> Vectors:
         if not texts:
             return np.zeros((0, self.dimensions), dtype=np.float32)
-        return self._rows(self._embed_queries, [_clean(text) for text in texts])
+        return self._rows(self._queries, [_clean(text) for text in texts])
 
     def passages(self, texts: Sequence[str]) -> Vectors:
         if not texts:
             return np.zeros((0, self.dimensions), dtype=np.float32)
         clean = [_clean(text) for text in texts]
-        return cached_vectors(self.name, clean, lambda some: self._rows(self._embed_passages, some))
+        return cached_vectors(self.name, clean, lambda some: self._rows(self._passages, some))
 
-    def _rows(self, embed: Callable[[list[str]], Any], texts: list[str]) -> Vectors:
+    def _rows(self, embed: _Embed, texts: list[str]) -> Vectors:
         try:
             rows = np.asarray(embed(texts), dtype=np.float32)
         except Exception as error:  # LiteLLM's providers raise anything
-            raise _failure(error, self._model) from error
+            from reasoningbank.lm.calls import lm_failure
+
+            raise lm_failure(error, self._model) or ModelError(
+                f"the texts could not be embedded ({_said(error)})",
+                where=self._model,
+                hint="check that the model is up",
+            ) from error
         if rows.ndim != 2 or len(rows) != len(texts) or not np.isfinite(rows).all():
             raise ModelError(
                 f"{len(texts)} texts were embedded as an array of {rows.shape}", where=self._model
@@ -198,20 +209,6 @@ def _sentence_model(name: str) -> Embedder:
     return _ModelEmbedder(name, *_both_forms(model_name, embed))
 
 
-def _hosted(name: str, api_base: str | None, api_key_env: str | None) -> Embedder:
-    import dspy
-
-    settings = {"api_base": api_base} if api_base else {}
-    if api_key_env or api_base:
-        # The provider's key must not be sent to a custom address.
-        settings["api_key"] = os.environ.get(api_key_env or "", "") or "none"
-    model = dspy.Embedder(name, batch_size=BATCH, caching=False, **settings)
-    return _ModelEmbedder(name, *_both_forms(name, model), address=api_base)
-
-
-_Embed = Callable[[list[str]], Any]
-
-
 def _both_forms(model_name: str, embed: _Embed) -> tuple[_Embed, _Embed]:
     """Return the query form and the passage form: E5 models want a prefix."""
     if "e5" not in model_name.rpartition("/")[2].lower():
@@ -232,15 +229,14 @@ def cached_vectors(
     if len({len(vector) for vector in found.values()}) > 1:
         found = {}
     missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
-    if missing:
-        rows = embed(list(missing.values()))
-        if found and len(rows[0]) != len(next(iter(found.values()))):
-            # An earlier model of this name had vectors of another length.
-            found, missing = {}, dict(zip(keys, texts, strict=True))
-            rows = embed(list(missing.values()))
-        made = dict(zip(missing, rows, strict=True))
+    while missing:
+        made = dict(zip(missing, embed(list(missing.values())), strict=True))
         cache.put({key: vector.astype(_STORED).tobytes() for key, vector in made.items()})
         found |= made
+        # An earlier model of this name may have had vectors of another length.
+        width = len(next(iter(made.values())))
+        texts_of = zip(keys, texts, strict=True)
+        missing = {key: text for key, text in texts_of if len(found[key]) != width}
     return np.stack([found[key] for key in keys])
 
 
@@ -252,13 +248,3 @@ def _clean(text: str) -> str:
 
 def _said(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
-
-
-def _failure(error: Exception, name: str) -> Exception:
-    from reasoningbank.lm.calls import lm_failure
-
-    return lm_failure(error, name) or ModelError(
-        f"the texts could not be embedded ({_said(error)})",
-        where=name,
-        hint="check that the model is up",
-    )

@@ -16,14 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reasoningbank.errors import UsageError, need_package
-from reasoningbank.retrieval.embedding import Embedder, open_embedder
+from reasoningbank.retrieval.embedding import Embedder, Vectors, open_embedder
 from reasoningbank.retrieval.lexical import WordIndex
 
 DEFAULT_INDEX = "numpy"
 #: Weight of dense and of lexical scores.
 WEIGHTS = (0.6, 0.4)
-#: How many matches are sorted at first; more only if the caller goes on.
-FIRST = 64
 #: Decimals of a cosine: those beyond depend on the processor.
 DECIMALS = 5
 
@@ -32,23 +30,13 @@ Scored = tuple[NDArray[np.int64], NDArray[np.float64]]
 
 
 class VectorIndex(Protocol):
-    """Vectors of length 1 by number. One thread at a time may use it."""
+    """Vectors of length 1 by number, as `VectorTable` has them. One thread at a time may use it."""
 
     def __len__(self) -> int: ...
-
     def __contains__(self, key: int) -> bool: ...
-
-    def put(self, keys: Sequence[int], vectors: NDArray[np.floating]) -> None:
-        """Add vectors by number, replacing those that exist."""
-        ...
-
-    def drop(self, keys: Iterable[int]) -> None:
-        """Remove vectors; unknown numbers are ignored."""
-        ...
-
-    def cosines(self, query: NDArray[np.float32]) -> Scored:
-        """Return all numbers in ascending order, and the cosine of each with the query."""
-        ...
+    def put(self, keys: Sequence[int], vectors: NDArray[np.floating]) -> None: ...
+    def drop(self, keys: Iterable[int]) -> None: ...
+    def cosines(self, query: Vectors) -> Scored: ...
 
 
 class VectorTable:
@@ -58,9 +46,9 @@ class VectorTable:
     """
 
     def __init__(self) -> None:
-        self._vectors: dict[int, NDArray[np.float32]] = {}
+        self._vectors: dict[int, Vectors] = {}
         #: All numbers, ascending, and their vectors as one matrix; None after a change.
-        self._sorted: tuple[NDArray[np.int64], NDArray[np.float32]] | None = None
+        self._sorted: tuple[NDArray[np.int64], Vectors] | None = None
 
     def __len__(self) -> int:
         return len(self._vectors)
@@ -79,7 +67,7 @@ class VectorTable:
             self._vectors.pop(key, None)
         self._sorted = None
 
-    def cosines(self, query: NDArray[np.float32]) -> Scored:
+    def cosines(self, query: Vectors) -> Scored:
         """Return all numbers in ascending order, and the cosine of each with the query."""
         if not self._vectors:
             return np.zeros(0, dtype=np.int64), np.zeros(0)
@@ -91,12 +79,10 @@ class VectorTable:
         keys_, matrix = self._sorted
         return keys_, self._compare(matrix, query).astype(np.float64).round(DECIMALS)
 
-    def _compare(
-        self, matrix: NDArray[np.float32], query: NDArray[np.float32]
-    ) -> NDArray[np.float32]:
+    def _compare(self, matrix: Vectors, query: Vectors) -> Vectors:
         # In one thread: BLAS's threads spin while they wait, and beside a busy processor `@` took
         # twice as long.
-        found: NDArray[np.float32] = np.vecdot(matrix, query)
+        found: Vectors = np.vecdot(matrix, query)
         return found
 
 
@@ -111,18 +97,15 @@ class FaissTable(VectorTable):
         super().__init__()
         need_package("faiss", "faiss")
         self._faiss: Any = importlib.import_module("faiss")
-        self._index: tuple[NDArray[np.float32], Any] | None = None
+        self._index: tuple[Vectors, Any] | None = None
 
-    def _compare(
-        self, matrix: NDArray[np.float32], query: NDArray[np.float32]
-    ) -> NDArray[np.float32]:
+    def _compare(self, matrix: Vectors, query: Vectors) -> Vectors:
         if self._index is None or self._index[0] is not matrix:
-            flat = self._faiss.IndexFlatIP(matrix.shape[1])
-            flat.add(matrix)
-            self._index = matrix, flat
+            self._index = matrix, self._faiss.IndexFlatIP(matrix.shape[1])
+            self._index[1].add(matrix)
         asked = np.ascontiguousarray(query, dtype=np.float32)[np.newaxis]
         scores, rows = self._index[1].search(asked, len(matrix))
-        in_order: NDArray[np.float32] = scores[0][np.argsort(rows[0])]
+        in_order: Vectors = scores[0][np.argsort(rows[0])]
         return in_order
 
 
@@ -187,18 +170,12 @@ def best_first(
     lexical = np.zeros(len(keys))
     lexical[np.searchsorted(keys, found[0])] = found[1]
     scores = np.round((weights[0] * semantic + weights[1] * lexical) / sum(weights), 6)
-    most = len(keys) if weights[0] > 0 else len(found[0])
-    done = 0
-    while done < most:
-        wanted = min(most, max(FIRST, 4 * done))
-        least = -np.partition(-scores, wanted - 1)[wanted - 1]
-        rows = np.flatnonzero(scores >= least).tolist()
-        rows.sort(key=lambda row: (-scores[row], ids[int(keys[row])]))
-        for row in rows[done:most]:
-            yield Match(
-                ids[int(keys[row])], float(scores[row]), float(semantic[row]), float(lexical[row])
-            )
-        done = len(rows)
+    best = itertools.groupby(np.argsort(-scores, kind="stable"), key=lambda row: scores[row])
+    rows = (row for _, tied in best for row in sorted(tied, key=lambda row: ids[int(keys[row])]))
+    for row in itertools.islice(rows, len(keys) if weights[0] > 0 else len(found[0])):
+        yield Match(
+            ids[int(keys[row])], float(scores[row]), float(semantic[row]), float(lexical[row])
+        )
 
 
 class TextIndex:

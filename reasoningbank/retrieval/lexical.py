@@ -68,19 +68,16 @@ class WordIndex:
         self._kept = 0
         self._texts = None
 
-    def scores(self, query: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def scores(self, query: str) -> Postings:
         """Return the numbers, ascending, of texts that share a word with the query, and scores.
 
-        Args:
-            query: Any text; quotes, operators and punctuation have no meaning in it.
-
-        Returns:
-            Numbers, and scores above 0 and at most 1.
+        Quotes, operators and punctuation have no meaning in a query; scores are above 0 and at
+        most 1.
         """
         if self._texts is None:
             counted = self._database.execute(f"SELECT count(*) FROM {self._table}")
-            (self._texts,) = counted.fetchone()
-        texts = self._texts or 0
+            self._texts = int(counted.fetchone()[0])
+        texts = self._texts
         total_weight = 0.0
         parts: list[Postings] = []
         for term in query_terms(query) if texts else ():
@@ -101,15 +98,11 @@ class WordIndex:
         """Return the texts that have a word, and how prominent it is in each, about 0.5 to 2."""
         if term in self._postings:
             return self._postings[term]
-        rows = self._database.execute(
-            f"SELECT rowid, bm25({self._table}) FROM {self._table} "
-            f"WHERE {self._table} MATCH ? ORDER BY rowid",
-            (f'"{term}"',),
-        )
+        sql = "SELECT rowid, bm25({0}) FROM {0} WHERE {0} MATCH ? ORDER BY rowid"
+        rows = self._database.execute(sql.format(self._table), (f'"{term}"',))
         read = np.fromiter(rows, dtype=[("key", np.int64), ("score", np.float64)])
         # bm25() is minus FTS5's weight of the word (at least 1e-6) times its prominence.
-        weight = math.log((texts - len(read) + 0.5) / (len(read) + 0.5))
-        weight = weight if weight > 0 else 1e-6
+        weight = max(1e-6, math.log((texts - len(read) + 0.5) / (len(read) + 0.5)))
         found = read["key"].copy(), read["score"] / -weight
         self._kept += len(read)
         if self._kept > MOST_POSTINGS:

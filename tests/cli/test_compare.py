@@ -16,7 +16,7 @@ from .conftest import Said
 
 Cli = Callable[..., Said]
 RESULTS = Path(__file__).parents[2] / "experiments" / "results"
-BASE, TOOLS, DEMO = (RESULTS / f"uniprot_{name}" for name in ("baseline", "tools", "demo"))
+BASE, TOOLS, FLOOR = (RESULTS / f"uniprot_{name}" for name in ("baseline", "tools", "floor"))
 OTHERS = RESULTS / "nl2sparql"
 
 
@@ -43,7 +43,7 @@ def test_results_go_to_standard_output_and_notes_beside_it(cli: Cli) -> None:
 
 
 def test_as_json(cli: Cli) -> None:
-    said = cli("compare", DEMO, DEMO, "--arm", "oracle", "--with", "direct", "--json",
+    said = cli("compare", FLOOR, FLOOR, "--arm", "oracle", "--with", "direct", "--json",
                "--metric", "f1", "--unit", "group")  # fmt: skip
     told = json.loads(said.out)
     (found,) = told["comparisons"]
@@ -55,7 +55,7 @@ def test_as_json(cli: Cli) -> None:
 
 def test_bad_usage_is_one_line(cli: Cli, tmp_path: Path) -> None:
     for words, told in (
-        ((DEMO, OTHERS), "the runs share no task"),
+        ((FLOOR, OTHERS), "the runs share no task"),
         ((BASE, tmp_path), "holds no run"),
         ((BASE, BASE, "--with", "rlm"), "--with: needs --arm"),
         ((BASE, TOOLS, "--arm", "nobody"), "has no arm 'nobody'"),
@@ -67,7 +67,7 @@ def test_bad_usage_is_one_line(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_tables_fit_into_a_hundred_columns(cli: Cli, terminal: io.StringIO) -> None:
-    cli("status", DEMO)
+    cli("status", FLOOR)
     cli("compare", BASE, TOOLS)
     lines = terminal.getvalue().splitlines()
     tables = [line for line in lines if line[:1] in set("┏┃┡│└")]
@@ -80,7 +80,7 @@ def test_tables_fit_into_a_hundred_columns(cli: Cli, terminal: io.StringIO) -> N
 
 
 def test_in_a_pipe_one_table_has_everything(cli: Cli) -> None:
-    said = cli("status", DEMO)
+    said = cli("status", FLOOR)
     header, *rows = [line.split("\t") for line in said.out.splitlines() if "\t" in line]
     assert header[:3] == ["arm", "n", "strict"]
     assert {"cached calls", "dollars", "retried", "interval by"} <= set(header)

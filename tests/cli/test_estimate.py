@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reasoningbank.cli.estimate import print_estimate
+from reasoningbank.cli.summary import print_estimate
 from reasoningbank.experiment import RunFolder, load_experiment, parse_experiment, plan_run
 from reasoningbank.experiment.estimate import RunEstimate, estimate_run
 

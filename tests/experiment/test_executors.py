@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from reasoningbank.corpus import Task
 from reasoningbank.experiment import Arm, TrialKey
-from reasoningbank.experiment.executors import Finished, Started, in_chains
+from reasoningbank.experiment.executors import run_chains
 from reasoningbank.experiment.plan import Job
 
 ARM = Arm(name="a", agent="oracle")
@@ -18,8 +19,31 @@ JOBS = [Job(ARM, Task(f"t{i}", "?", "ASK {}", "http://e/"), TrialKey("a", f"t{i}
         range(20)]  # fmt: skip
 
 
-def test_every_job_once_and_no_more_at_a_time_than_workers() -> None:
-    running, most, lock = 0, 0, threading.Lock()
+class Sink:
+    """Keeps what begins and ends."""
+
+    def __init__(self, on_end: Callable[[Job], None] = lambda _: None) -> None:
+        self.begun: list[Job] = []
+        self.records: list[Any] = []
+        self.on_end = on_end
+
+    def started(self, job: Job) -> None:
+        self.begun.append(job)
+
+    def ended(self, job: Job, record: Any) -> None:
+        self.records.append(record)
+        self.on_end(job)
+
+
+def run_all(
+    sink: Any, work: Callable[[Job, int], Any], workers: int, stop: threading.Event | None = None
+) -> None:
+    stop = stop or threading.Event()
+    run_chains([[job] for job in JOBS], work, sink, workers=workers, stop=stop)
+
+
+def test_as_many_trials_run_at_one_time_as_there_are_workers() -> None:
+    lock, running, most = threading.Lock(), 0, 0
 
     def work(job: Job, worker: int) -> Any:
         nonlocal running, most
@@ -31,25 +55,23 @@ def test_every_job_once_and_no_more_at_a_time_than_workers() -> None:
             running -= 1
         return (job.key.task, worker)
 
-    events = list(in_chains([[job] for job in JOBS], work, workers=4, stop=threading.Event()))
-    started = [event.job for event in events if isinstance(event, Started)]
-    finished = [event for event in events if isinstance(event, Finished)]
-    assert started == JOBS
-    assert sorted(event.record[0] for event in finished) == sorted(job.key.task for job in JOBS)  # type: ignore[index]
-    assert {event.record[1] for event in finished} == {0, 1, 2, 3}  # type: ignore[index]
+    sink = Sink()
+    run_all(sink, work, 4)
+    assert sink.begun == JOBS
+    assert sorted(task for task, _ in sink.records) == sorted(job.key.task for job in JOBS)
+    assert {worker for _, worker in sink.records} == {0, 1, 2, 3}
     assert most == 4
 
 
 def test_a_worker_begins_nothing_before_its_last_trial_is_stored() -> None:
     begun: list[str] = []
 
-    def work(job: Job, worker: int) -> Any:
-        begun.append(job.key.task)
+    def stored(job: Job) -> None:
+        time.sleep(0.02)
+        assert begun[-1] == job.key.task
 
-    for event in in_chains([[job] for job in JOBS[:5]], work, workers=1, stop=threading.Event()):
-        if isinstance(event, Finished):
-            time.sleep(0.02)
-            assert begun[-1] == event.job.key.task
+    run_all(Sink(stored), lambda job, _: begun.append(job.key.task), 1)
+    assert len(begun) == len(JOBS)
 
 
 def test_after_stop_what_is_in_flight_ends_and_nothing_begins() -> None:
@@ -57,35 +79,22 @@ def test_after_stop_what_is_in_flight_ends_and_nothing_begins() -> None:
 
     def work(job: Job, worker: int) -> Any:
         time.sleep(0.02)
-        return job
+        return job.key.task
 
-    finished = []
-    for event in in_chains([[job] for job in JOBS], work, workers=3, stop=stop):
-        if isinstance(event, Finished):
-            finished.append(event.job)
-            stop.set()
-    assert sorted(job.key.task for job in finished) == ["t0", "t1", "t2"]
+    sink = Sink(lambda _: stop.set())
+    run_all(sink, work, 3, stop)
+    assert sorted(sink.records) == ["t0", "t1", "t2"]
 
 
 def test_what_is_in_flight_is_kept_when_another_trial_ends_the_run() -> None:
     def work(job: Job, worker: int) -> Any:
+        time.sleep(0.02 if job.key.task == "t0" else 0.1)
         if job.key.task == "t0":
             raise ZeroDivisionError
-        time.sleep(0.05)
-        return job
+        return job.key.task
 
-    events: list[Started | Finished] = []
+    sink, stop = Sink(), threading.Event()
     with pytest.raises(ZeroDivisionError):
-        events.extend(in_chains([[job] for job in JOBS], work, workers=3, stop=threading.Event()))
-    ended = [event.job.key.task for event in events if isinstance(event, Finished)]
-    assert sorted(ended) == ["t1", "t2"]
-
-
-def test_what_work_raises_reaches_the_consumer() -> None:
-    def work(job: Job, worker: int) -> Any:
-        raise ZeroDivisionError(job.key.task)
-
-    stop = threading.Event()
-    with pytest.raises(ZeroDivisionError, match="t0"):
-        list(in_chains([[job] for job in JOBS], work, workers=1, stop=stop))
+        run_all(sink, work, 3, stop)
+    assert sorted(sink.records) == ["t1", "t2"]
     assert stop.is_set()

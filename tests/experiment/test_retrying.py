@@ -13,8 +13,7 @@ import pytest
 from reasoningbank.analysis.scores import Score
 from reasoningbank.errors import RecordError
 from reasoningbank.experiment import Retries, RunFolder, TrialRecord
-from reasoningbank.experiment.executors import Retrier
-from reasoningbank.experiment.runner import write_patiently
+from reasoningbank.experiment.executors import Retrier, write_patiently
 from reasoningbank.trajectory import Usage
 
 Make = Callable[..., TrialRecord]

@@ -24,6 +24,7 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.patches import Rectangle
+from matplotlib.text import Text
 from matplotlib.textpath import text_to_path
 
 #: Text and lines; nothing else has this colour.
@@ -95,9 +96,9 @@ def draw_cells(
         boxes.append(Rectangle(corner, width, height))
         fills.append(to_rgba(cell.colour, 0.1 + 0.68 * cell.share if cell.share > 0 else 0.0))
         if cell.text:
-            drawn = axes.text(cell.column, cell.row, cell.text, ha="center", fontsize=size,
-                              va="center_baseline", color=INK,
-                              alpha=0.6 if cell.faint else None)  # fmt: skip
+            alpha = 0.6 if cell.faint else None
+            drawn = write(axes, cell.column, cell.row, cell.text, va="center_baseline",
+                          fontsize=size, alpha=alpha)  # fmt: skip
             # It lies inside its cell; laying out each one would take seconds.
             drawn.set_in_layout(False)
     edges = to_rgba(INK, FAINT)
@@ -118,6 +119,24 @@ def quiet(axes: Axes, *, grid: str = "", spine: str = "") -> None:
         axis.label.set_fontsize(SIZE)
         if name == grid:
             axis.grid(True, color=INK, alpha=FAINT, linewidth=0.6)
+
+
+def write(axes: Axes, x: float, y: float, text: str, **settings: Any) -> Text:
+    """Write small text in ink, centred on a place unless the settings say otherwise."""
+    usual = {"ha": "center", "va": "center", "fontsize": SMALL, "color": INK}
+    return axes.text(x, y, text, **{**usual, **settings})
+
+
+def dots(axes: Axes, x: Any, y: Any, colour: str, size: float, alpha: float = 1.0) -> None:
+    """Draw dots."""
+    axes.plot(x, y, linestyle="", marker="o", markersize=size, markeredgewidth=0, color=colour,
+              alpha=alpha)  # fmt: skip
+
+
+def rows_of(axes: Axes, labels: Sequence[str], margin: float = 0.5) -> None:
+    """Make the vertical axis one row per label, from top to bottom."""
+    axes.set_yticks(range(len(labels)), labels)
+    axes.set_ylim(len(labels) - 1 + margin, -margin)
 
 
 def text_width(texts: Sequence[str], size: float = SIZE) -> float:

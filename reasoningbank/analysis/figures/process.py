@@ -20,22 +20,17 @@ from reasoningbank.analysis.figures.canvas import (
     SMALL,
     Cell,
     Chart,
+    dots,
     draw_cells,
     quiet,
+    rows_of,
     shorten,
     text_width,
+    write,
 )
-from reasoningbank.analysis.figures.results import (
-    METRIC_NAMES,
-    Manifest,
-    arm_labels,
-    held_out,
-    in_manifest_order,
-    labelled,
-    scored,
-)
+from reasoningbank.analysis.figures.results import Manifest, View
 from reasoningbank.analysis.frames import Frames
-from reasoningbank.analysis.scores import longest, metric_of
+from reasoningbank.analysis.scores import longest
 from reasoningbank.analysis.statistics import learning_curve, median_and_p95
 from reasoningbank.analysis.tables import counted
 from reasoningbank.judge import Agreement, agreement
@@ -56,14 +51,12 @@ def learning(frames: Frames, manifest: Manifest) -> Chart | None:
     The line is the mean over task permutations, the band its 95% CI. Permutations that ended
     before the longest one are left out.
     """
-    data = scored(frames, manifest)
-    data = data[data["step"].notna()]
+    view = View(frames, manifest, streams=True)
+    trials = view.trials[view.trials["step"].notna()]
+    data = view.judged[view.judged["step"].notna()]
     if data.empty:
         return None
-    trials = labelled(frames.trials, frames)
-    trials = trials[trials["step"].notna()]
-    names = [name for name in arm_labels(frames, manifest) if (data["label"] == name).any()]
-    name_of_metric = METRIC_NAMES[metric_of(manifest)]
+    names = [name for name in view.names if (data["label"] == name).any()]
     chart = Chart("Learning curves", height=3.6)
     axes = chart.add_subplot()
     ends, described = [], []
@@ -84,11 +77,11 @@ def learning(frames: Frames, manifest: Manifest) -> Chart | None:
             f"{counted(curve.permutations, 'task permutation')}."
         )
     axes.set_ylim(0, 1)
-    _finish_stream(axes, int(data["step"].max()) + 1, f"{name_of_metric}\nso far")
+    _finish_stream(axes, int(data["step"].max()) + 1, f"{view.metric_name}\nso far")
     axes.set_yticks([0, 0.25, 0.5, 0.75, 1])
     _label_ends(axes, names, ends, lambda end: f"{end:.2f}")
     chart.description = (
-        f"Each line is the {name_of_metric} of all tasks so far, averaged over task "
+        f"Each line is the {view.metric_name} of all tasks so far, averaged over task "
         f"permutations; the band is the 95% CI over permutations. {' '.join(described)}"
     )
     return chart
@@ -99,10 +92,11 @@ def bank(frames: Frames, manifest: Manifest) -> Chart | None:
 
     The line is the mean over task permutations, the band reaches from the least to the most.
     """
-    steps = labelled(frames.steps, frames).dropna(subset=["bank"])
+    view = View(frames, manifest, streams=True)
+    steps = view.labelled(frames.steps).dropna(subset=["bank"])
     if steps.empty:
         return None
-    names = in_manifest_order(steps["label"], manifest)
+    names = view.in_order(steps["label"])
     chart = Chart("The bank along the stream", height=3.0)
     axes = chart.add_subplot()
     ends, described = [], []
@@ -128,10 +122,9 @@ def bank(frames: Frames, manifest: Manifest) -> Chart | None:
 
 def cost(frames: Frames, manifest: Manifest) -> Chart | None:
     """Draw tokens and seconds of every judged trial by arm, with medians; None without any."""
-    frames = held_out(frames)
-    trials = labelled(frames.trials, frames)
-    trials = trials[trials["judged"]]
-    names = [arm for arm in arm_labels(frames, manifest) if (trials["label"] == arm).any()]
+    view = View(frames, manifest)
+    trials = view.judged
+    names = [arm for arm in view.names if (trials["label"] == arm).any()]
     if not names:
         return None
     chart = Chart("Tokens and seconds by arm", height=0.5 * len(names) + 0.85)
@@ -145,8 +138,7 @@ def cost(frames: Frames, manifest: Manifest) -> Chart | None:
             median, p95 = median_and_p95(values[arm].tolist())
             text = f"median {_amount(median)}, 95th percentile {_amount(p95)} {unit}"
             described.append(f"{arm}: {text}")
-    panels[0].set_yticks(range(len(names)), [shorten(arm, 32) for arm in names])
-    panels[0].set_ylim(len(names) - 0.45, -0.55)
+    rows_of(panels[0], [shorten(arm, 32) for arm in names], 0.55)
     chart.description = (
         "Each dot is a judged trial, on a logarithmic scale; the tall mark is the median, the "
         f"short one the 95th percentile. {'; '.join(described)}."
@@ -160,10 +152,10 @@ def tools(frames: Frames, manifest: Manifest) -> Chart | None:
     A row is the earlier call, a column the next one; the note at the right is the number of the
     row's calls and how many failed.
     """
-    frames = held_out(frames)
-    calls = labelled(frames.tool_calls, frames)
-    trials = labelled(frames.trials, frames)
-    arms = [arm for arm in arm_labels(frames, manifest) if (calls["label"] == arm).any()]
+    view = View(frames, manifest)
+    held_out = view.trials[_KEYS].drop_duplicates()
+    calls = view.labelled(frames.tool_calls.merge(held_out, on=_KEYS))
+    arms = [arm for arm in view.names if (calls["label"] == arm).any()]
     if not arms:
         return None
     common = [str(tool) for tool in calls["tool"].value_counts().index]
@@ -176,7 +168,7 @@ def tools(frames: Frames, manifest: Manifest) -> Chart | None:
     for axes, arm in zip(panels, arms, strict=True):
         own = calls[calls["label"] == arm]
         flows = follow(own)
-        n = int((trials["label"] == arm).sum())
+        n = int((view.trials["label"] == arm).sum())
         title = f"{shorten(arm, 40)}: {len(own)} calls in {counted(n, 'trial')}"
         _tool_panel(axes, own, flows, names, title)
         often = ", ".join(f"{a} then {b} {k}" for (a, b), k in flows.most_common(4))
@@ -255,9 +247,10 @@ def _label_ends(
         placed[after] = max(placed[after], placed[before] + 0.06)
     over = max(0.0, max(placed, default=0.0) - 1.0)
     for index, (name, height) in enumerate(zip(names, placed, strict=True)):
-        axes.text(1.012, height - over, f"{shorten(name, 26)} {shown(ends[index])}", va="center",
-                  ha="left", transform=axes.transAxes, fontsize=SMALL,
-                  color=COLOURS[index % len(COLOURS)], fontweight="bold")  # fmt: skip
+        text = f"{shorten(name, 26)} {shown(ends[index])}"
+        colour = COLOURS[index % len(COLOURS)]
+        write(axes, 1.012, height - over, text, ha="left", transform=axes.transAxes, color=colour,
+              fontweight="bold")  # fmt: skip
 
 
 def _amount(value: float) -> str:
@@ -276,14 +269,13 @@ def _cost_panel(axes: Axes, values: dict[str, npt.NDArray[np.float64]], unit: st
             shown = shown[np.linspace(0, len(shown) - 1, _MOST_DOTS).astype(int)]
         # The golden ratio separates neighbours, the same in every drawing.
         spread = (np.arange(len(shown)) * 0.6180339887498949 % 1.0 - 0.5) * 0.4
-        axes.plot(shown, row + (spread if len(shown) > 1 else 0.0), linestyle="", marker="o",
-                  markersize=3.4, markeredgewidth=0, color=COLOURS[0],
-                  alpha=0.55 if len(shown) < 60 else 0.4)  # fmt: skip
+        places = row + (spread if len(shown) > 1 else 0.0)
+        dots(axes, shown, places, COLOURS[0], 3.4, 0.55 if len(shown) < 60 else 0.4)
         median, p95 = (max(v, 0.01) for v in median_and_p95(numbers.tolist()))
         axes.plot([median] * 2, [row - 0.3, row + 0.3], color=INK, linewidth=1.8)
         axes.plot([p95] * 2, [row - 0.14, row + 0.14], color=INK, linewidth=1.2, alpha=MUTED)
-        axes.text(median, row - 0.33, f"{_amount(median)} {unit if row == 0 else ''}".strip(),
-                  ha="center", va="bottom", fontsize=SMALL, color=INK)  # fmt: skip
+        text = f"{_amount(median)} {unit if row == 0 else ''}".strip()
+        write(axes, median, row - 0.33, text, va="bottom")
     quiet(axes, grid="x")
     axes.xaxis.set_major_locator(LogLocator(base=10, subs=(1.0, 3.0), numticks=8))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: _amount(v)))
@@ -310,14 +302,13 @@ def _tool_panel(
             own = calls[calls["tool"] == a]
             failed = int((~own["ok"]).sum())
             note = f"{len(own)}" + (f" · {failed} failed" if failed else "")
-            axes.text(len(after) - 0.35, row, note if len(own) else "–", ha="left", va="center",
-                      fontsize=SMALL, color=COLOURS[1] if failed else INK,
-                      alpha=1.0 if failed else MUTED)  # fmt: skip
+            colour, alpha = (COLOURS[1], 1.0) if failed else (INK, MUTED)
+            write(axes, len(after) - 0.35, row, note if len(own) else "–", ha="left", color=colour,
+                  alpha=alpha)  # fmt: skip
     draw_cells(axes, cells, height=0.9)
     quiet(axes)
     axes.set_xlim(-0.5, len(after) + 1.1)
-    axes.set_ylim(len(before) - 0.5, -0.5)
-    axes.set_yticks(range(len(before)), before)
+    rows_of(axes, before)
     axes.tick_params(axis="y", labelsize=SMALL)
     axes.set_title(title, fontsize=SIZE, fontweight="bold", color=INK, loc="left", x=0.0, pad=5)
     axes.set_xticks(range(len(after)), after, rotation=35, ha="right", rotation_mode="anchor")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,10 +21,13 @@ from reasoningbank.analysis.figures.canvas import (
     WIDTH,
     Cell,
     Chart,
+    dots,
     draw_cells,
     quiet,
+    rows_of,
     shorten,
     text_width,
+    write,
 )
 from reasoningbank.analysis.frames import OUTCOMES, Frames
 from reasoningbank.analysis.scores import (
@@ -33,6 +35,7 @@ from reasoningbank.analysis.scores import (
     RunPlan,
     Score,
     average,
+    mean,
     metric_of,
     unit_of,
     values_by_task,
@@ -49,7 +52,6 @@ METRIC_NAMES: Mapping[Metric, str] = {
     "f1": "mean F1 of rows",
 }
 
-_KEYS = ["run", "arm", "task", "seed"]
 #: Tasks of the paired figure; beyond, only the largest differences.
 _MOST_PAIRED = 40
 #: Rows of the matrix: more tasks are shown by group, and of more groups the middle is left out.
@@ -70,64 +72,106 @@ _FILLS = {
 }
 
 
+class View:
+    """The held-out trials of frames, or all, with the arms' labels in the manifest's order.
+
+    An arm of several runs has the run in its label.
+    """
+
+    def __init__(self, frames: Frames, manifest: Manifest, *, streams: bool = False) -> None:
+        self.manifest = manifest
+        self.metric = metric_of(manifest)
+        self.metric_name = METRIC_NAMES[self.metric]
+        trials = frames.trials
+        trials = trials if streams else trials[trials["step"].isna()]
+        runs = trials.groupby("arm")["run"].nunique()
+        self._shared = set(runs[runs > 1].index)
+        self.trials = self.labelled(trials)
+        self.names = self.in_order(self.trials["label"])
+        judged = self.trials[self.trials["judged"]]
+        self.judged = judged.assign(value=judged[self.metric].astype(float))
+
+    def labelled(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return any frame with the arms' labels as a column `label`."""
+        both = frame["arm"] + " (" + frame["run"] + ")"
+        return frame.assign(label=frame["arm"].where(~frame["arm"].isin(self._shared), both))
+
+    def in_order(self, labels: Iterable[str]) -> list[str]:
+        """Return labels each once, in the manifest's order and then as they occur."""
+        there = dict.fromkeys(labels)
+        experiment = self.manifest.get("experiment") or {}
+        named = [str(arm.get("name")) for arm in experiment.get("arms") or ()]
+        return [name for name in named if name in there] + [n for n in there if n not in named]
+
+    @property
+    def pair(self) -> tuple[str, ...]:
+        """The pre-registered comparison, or the two arms of a run of two; else nothing."""
+        pair = (self.manifest.get("experiment") or {}).get("comparison")
+        if pair is None and len(self.names) == 2:
+            pair = self.names
+        return tuple(map(str, pair)) if pair and set(pair) <= set(self.names) else ()
+
+    def scores(self) -> dict[str, list[Score]]:
+        """Return the trials as statistics see them, by label."""
+        found: dict[str, list[Score]] = {name: [] for name in self.names}
+        for row in self.trials.to_dict("records"):
+            judged, defective = bool(row["judged"]), row["verdict"] == "gold_defect"
+            values: dict[str, Any] = {
+                name: float(row[name]) if judged else 0.0 for name in METRIC_NAMES
+            }
+            score = Score(
+                arm=row["label"],
+                task=row["task"],
+                seed=int(row["seed"]),
+                group=row["template"] or row["group"] or row["task"],
+                level=row["level"],
+                step=None if pd.isna(row["step"]) else int(row["step"]),
+                fate="judged" if judged else "defective" if defective else "error",
+                **values,
+            )
+            found[score.arm].append(score)
+        return found
+
+
 def arms(frames: Frames, manifest: Manifest) -> Chart | None:
     """Draw one line per arm: its score and the 95% CI; None without judged trials.
 
     The arms of the pre-registered comparison are coloured if there are others.
     """
-    frames = held_out(frames)
-    metric = metric_of(manifest)
-    scores = {
-        arm: own
-        for arm, own in _scores_by_arm(frames, manifest).items()
-        if any(s.fate == "judged" for s in own)
-    }
-    if not scores:
-        return None
-    registered = _comparison_of(frames, manifest) or ()
-    chart, described = _intervals(
-        "Arms with 95% CI",
-        [(name, name in registered or not registered, own) for name, own in scores.items()],
-        manifest,
-    )
-    chart.description = f"The {METRIC_NAMES[metric]} of each arm: {'; '.join(described)}."
-    return chart
+    view = View(frames, manifest)
+    rows = [(name, name, own) for name, own in view.scores().items()]
+    return _intervals("Arms with 95% CI", "of each arm", rows, view)
 
 
 def levels(frames: Frames, manifest: Manifest) -> Chart | None:
     """Draw one line per level of generalization and arm; None for tasks without levels."""
-    frames = held_out(frames)
-    by_arm = _scores_by_arm(frames, manifest)
-    registered = _comparison_of(frames, manifest) or ()
-    rows = []
-    for level in LEVELS:
-        for arm, scores in by_arm.items():
-            own = [score for score in scores if score.level == level]
-            if any(score.fate == "judged" for score in own):
-                rows.append((f"{level} · {arm}", arm in registered or not registered, own))
-    if not rows:
-        return None
-    chart, described = _intervals("Levels of generalization, with 95% CI", rows, manifest)
-    name = METRIC_NAMES[metric_of(manifest)]
-    chart.description = f"The {name} by level of generalization and arm: {'; '.join(described)}."
-    return chart
+    view = View(frames, manifest)
+    rows = [
+        (f"{level} · {arm}", arm, [score for score in scores if score.level == level])
+        for level in LEVELS
+        for arm, scores in view.scores().items()
+    ]
+    title = "Levels of generalization, with 95% CI"
+    return _intervals(title, "by level of generalization and arm", rows, view)
 
 
 def _intervals(
-    title: str, rows: Sequence[tuple[str, bool, Sequence[Score]]], manifest: Manifest
-) -> tuple[Chart, list[str]]:
-    """Draw a line per label with its score and CI, coloured or not; return it in words too."""
-    metric = metric_of(manifest)
+    title: str, by: str, rows: Sequence[tuple[str, str, Sequence[Score]]], view: View
+) -> Chart | None:
+    """Draw a line per label and arm with its score and CI; None without judged trials."""
+    rows = [row for row in rows if any(score.fate == "judged" for score in row[2])]
+    if not rows:
+        return None
+    metric = view.metric
     chart = Chart(title, height=0.42 * len(rows) + 0.75)
     axes = chart.add_subplot()
     described, notes = [], []
-    for row, (name, coloured, own) in enumerate(rows):
-        found = average(own, metric, unit_of(manifest))
-        colour = _BLUE if coloured else _SLATE
+    for row, (name, arm, own) in enumerate(rows):
+        found = average(own, metric, unit_of(view.manifest))
+        colour = _BLUE if arm in view.pair or not view.pair else _SLATE
         axes.plot([found.low, found.high], [row, row], color=colour, linewidth=2.6,
                   solid_capstyle="round", alpha=0.55)  # fmt: skip
-        axes.plot([found.rate], [row], marker="o", markersize=7.5, color=colour,
-                  markeredgewidth=0, linestyle="")  # fmt: skip
+        dots(axes, [found.rate], [row], colour, 7.5)
         values = [score.value(metric) for score in own if score.fate == "judged"]
         right = f"{sum(values):.0f} of {len(values)}" if metric != "f1" else f"n = {len(values)}"
         lost = f", {len(own) - len(values)} not judged" if len(own) > len(values) else ""
@@ -137,20 +181,20 @@ def _intervals(
         interval = "no interval" if np.isnan(found.low) else interval
         described.append(f"{name} {found.rate:.2f} ({interval}; {right} trials{lost})")
     quiet(axes, grid="x")
+    rows_of(axes, [shorten(name, 32) for name, _, _ in rows])
     axes.set_xlim(-0.015, 1.015)
-    axes.set_ylim(len(rows) - 0.5, -0.5)
-    axes.set_yticks(range(len(rows)), [shorten(name, 32) for name, _, _ in rows])
     ticks = [0, 0.25, 0.5, 0.75, 1]
     labels = [f"{t:g}" if metric == "f1" else f"{t:.0%}" for t in ticks]
     axes.set_xticks(ticks, labels, fontsize=SMALL)
-    axes.set_xlabel(METRIC_NAMES[metric], fontsize=SIZE, color=INK)
+    axes.set_xlabel(view.metric_name, fontsize=SIZE, color=INK)
     first = text_width([value for value, _ in notes], SIZE) / 4.6
+    right_of = axes.get_yaxis_transform()
     for row, (value, note) in enumerate(notes):
-        axes.text(1.04 + first, row, value, transform=axes.get_yaxis_transform(), va="center",
-                  ha="right", fontsize=SIZE, color=INK, fontweight="bold")  # fmt: skip
-        axes.text(1.06 + first, row, note, transform=axes.get_yaxis_transform(), va="center",
-                  ha="left", fontsize=SMALL, color=INK, alpha=MUTED)  # fmt: skip
-    return chart, described
+        write(axes, 1.04 + first, row, value, ha="right", transform=right_of, fontsize=SIZE,
+              fontweight="bold")  # fmt: skip
+        write(axes, 1.06 + first, row, note, ha="left", transform=right_of, alpha=MUTED)
+    chart.description = f"The {view.metric_name} {by}: {'; '.join(described)}."
+    return chart
 
 
 def paired(frames: Frames, manifest: Manifest) -> Chart | None:
@@ -159,18 +203,18 @@ def paired(frames: Frames, manifest: Manifest) -> Chart | None:
     Tasks without a difference are counted, not drawn. None without a pre-registered comparison
     (unless there are exactly two arms), or if no task is judged in both arms.
     """
-    frames = held_out(frames)
-    pair = _comparison_of(frames, manifest)
-    if pair is None:
+    view = View(frames, manifest)
+    if not view.pair:
         return None
-    scores, metric, plan = _scores_by_arm(frames, manifest), metric_of(manifest), RunPlan(manifest)
-    first, second = (scores[name] for name in pair)
-    planned = (plan.trials(pair[0]), plan.trials(pair[1]))
-    found = compare_arms(first, second, metric=metric, unit=unit_of(manifest), planned=planned)
+    (one, other), scores, plan = view.pair, view.scores(), RunPlan(manifest)
+    first, second = scores[one], scores[other]
+    planned = (plan.trials(one), plan.trials(other))
+    unit = unit_of(manifest)
+    found = compare_arms(first, second, metric=view.metric, unit=unit, planned=planned)
     if found is None:
         return None
     means = {
-        name: {task: sum(runs) / len(runs) for task, runs in values_by_task(arm, metric).items()}
+        name: {task: mean(runs) for task, runs in values_by_task(arm, view.metric).items()}
         for name, arm in (("first", first), ("second", second))
     }
     table = pd.DataFrame(means).dropna()
@@ -186,31 +230,31 @@ def paired(frames: Frames, manifest: Manifest) -> Chart | None:
     rest = f", {len(equal) - none - full} partly" if len(equal) > none + full else ""
     note = f"{len(equal)} tasks equal ({full} both right, {none} neither{rest})"
     note = note if len(equal) else "no task equal"
-    chart = Chart(f"{pair[0]} against {pair[1]}, by task", height=0.2 * len(differ) + 1.75)
+    chart = Chart(f"{one} against {other}, by task", height=0.2 * len(differ) + 1.75)
     axes = chart.add_subplot()
     _difference_lines(axes, differ, found)
     more = f"\n{left_out} smaller differences are not shown" if left_out else ""
-    axes.set_xlabel(f"difference in {METRIC_NAMES[metric]}\n{note}{more}", fontsize=SMALL)
-    axes.text(0.0, 1.0, f"← {shorten(pair[1], 26)} better", transform=axes.transAxes, ha="left",
-              va="bottom", fontsize=SIZE, color=_RED)  # fmt: skip
-    axes.text(1.0, 1.0, f"{shorten(pair[0], 26)} better →", transform=axes.transAxes, ha="right",
-              va="bottom", fontsize=SIZE, color=_BLUE)  # fmt: skip
+    axes.set_xlabel(f"difference in {view.metric_name}\n{note}{more}", fontsize=SMALL)
+    for place, text, ha, colour in (
+        (0.0, f"← {shorten(other, 26)} better", "left", _RED),
+        (1.0, f"{shorten(one, 26)} better →", "right", _BLUE),
+    ):
+        write(axes, place, 1.0, text, ha=ha, va="bottom", transform=axes.transAxes, fontsize=SIZE,
+              color=colour)  # fmt: skip
     chart.description = (
-        f"{found.sentence()}. {found.first_better} tasks are better with {pair[0]}, "
-        f"{found.second_better} with {pair[1]}; {note}. ({found.method}.)"
+        f"{found.sentence()}. {found.first_better} tasks are better with {one}, "
+        f"{found.second_better} with {other}; {note}. ({found.method}.)"
     )
     return chart
 
 
 def outcomes(frames: Frames, manifest: Manifest) -> Chart | None:
     """Draw one bar per arm, divided by the outcome of its trials; None without trials."""
-    frames = held_out(frames)
-    names = arm_labels(frames, manifest)
+    view = View(frames, manifest)
+    names, met = view.names, Counter(view.trials["outcome"])
     if not names:
         return None
-    trials = labelled(frames.trials, frames)
-    counts = Counter(zip(trials["label"], trials["outcome"], strict=True))
-    met = Counter(trials["outcome"])
+    counts = Counter(zip(view.trials["label"], view.trials["outcome"], strict=True))
     kinds = [k for k in OUTCOMES if k in met] + sorted(set(met) - set(OUTCOMES))
     chart = Chart("Outcomes by arm", height=0.34 * len(names) + 0.5 + 0.22 * -(-len(kinds) // 4))
     axes = chart.add_subplot()
@@ -222,15 +266,13 @@ def outcomes(frames: Frames, manifest: Manifest) -> Chart | None:
             fill, alpha = _FILLS.get(kind, (_SLATE, 1.0))
             axes.barh(row, part, left=left, height=0.68, color=fill, alpha=alpha, linewidth=0)
             if part * 5.4 > text_width([str(n)], SMALL) + 0.06:
-                axes.text(left + part / 2, row, str(n), ha="center", va="center",
-                          fontsize=SMALL, color=INK)  # fmt: skip
+                write(axes, left + part / 2, row, str(n))
             left += part
     for kind in kinds:
         fill, alpha = _FILLS.get(kind, (_SLATE, 1.0))
         axes.barh(0, 0, color=fill, alpha=alpha, label=kind)
     quiet(axes)
-    axes.set_yticks(range(len(names)), [shorten(arm, 32) for arm in names])
-    axes.set_ylim(len(names) - 0.5, -0.5)
+    rows_of(axes, [shorten(arm, 32) for arm in names])
     axes.set_xlim(0, 1)
     axes.set_xticks([])
     # Row by row, in the order of the segments.
@@ -259,11 +301,10 @@ def matrix(frames: Frames, manifest: Manifest) -> Chart | None:
     Tasks are ordered by complexity class, then by mean, hardest last. Beyond 100 tasks the rows
     are groups of tasks, the easiest and the hardest of them.
     """
-    frames = held_out(frames)
-    data = scored(frames, manifest)
+    view = View(frames, manifest)
+    data, names = view.judged, view.names
     if data.empty:
         return None
-    names, metric = arm_labels(frames, manifest), metric_of(manifest)
     by = "task" if data["task"].nunique() <= _MOST_ROWS else "group"
     cells = data.pivot_table(index=by, columns="label", values="value", aggfunc="mean")
     cells = cells.reindex(columns=names)
@@ -274,9 +315,8 @@ def matrix(frames: Frames, manifest: Manifest) -> Chart | None:
     shown = order.index
     if len(shown) > _MOST_ROWS:
         shown = shown[: _MOST_ROWS // 2].append(shown[-_MOST_ROWS // 2 :])
-    trials = labelled(frames.trials, frames)
-    lost = set(map(tuple, trials.loc[~trials["judged"], [by, "label"]].to_numpy()))
-    repeats = metric == "f1" or data.groupby(["label", by]).size().max() > 1
+    lost = set(map(tuple, view.trials.loc[~view.trials["judged"], [by, "label"]].to_numpy()))
+    repeats = view.metric == "f1" or data.groupby(["label", by]).size().max() > 1
     kind = "tasks" if by == "task" else "groups of tasks"
     chart = _drawn_matrix(cells.loc[shown], lost, repeats, kind, [str(level[n]) for n in shown])
     mean = {arm: cells[arm].mean() for arm in names}
@@ -285,85 +325,11 @@ def matrix(frames: Frames, manifest: Manifest) -> Chart | None:
     rest = f" {hidden} more in between are not shown." if hidden else ""
     chart.description = (
         f"Rows are {len(shown)} {kind}, columns arms; "
-        f"the fuller a cell, the higher the {METRIC_NAMES[metric]} over its trials. "
+        f"the fuller a cell, the higher the {view.metric_name} over its trials. "
         f"Mean of all rows: {means}. A cross marks cells in which no trial could be judged; cells "
         f"that were not run are empty.{rest}"
     )
     return chart
-
-
-def held_out(frames: Frames) -> Frames:
-    """Return the frames without trials of learning streams, which no comparison uses."""
-    trials = frames.trials
-    if trials["step"].isna().all():
-        return frames
-    trials = trials[trials["step"].isna()]
-    calls = frames.tool_calls.merge(trials[_KEYS].drop_duplicates(), on=_KEYS)
-    return replace(frames, trials=trials.reset_index(drop=True), tool_calls=calls)
-
-
-def arm_labels(frames: Frames, manifest: Manifest) -> list[str]:
-    """Return the arms with trials, in the manifest's order and then as they occur."""
-    return in_manifest_order(_labels(frames.trials, frames.trials), manifest)
-
-
-def in_manifest_order(labels: Iterable[str], manifest: Manifest) -> list[str]:
-    """Return labels each once, in the manifest's order and then as they occur."""
-    there = list(dict.fromkeys(labels))
-    experiment = manifest.get("experiment") or {}
-    named = [str(arm.get("name")) for arm in experiment.get("arms") or ()]
-    return [name for name in named if name in there] + [n for n in there if n not in named]
-
-
-def scored(frames: Frames, manifest: Manifest) -> pd.DataFrame:
-    """Return the judged trials: `label`, `task`, `seed`, `step`, `group`, `value`."""
-    trials = labelled(frames.trials, frames)
-    trials = trials[trials["judged"]]
-    value = trials[metric_of(manifest)].astype(float)
-    columns = ["label", "task", "seed", "step", "group", "complexity"]
-    return trials[columns].assign(value=value).reset_index(drop=True)
-
-
-def labelled(frame: pd.DataFrame, frames: Frames) -> pd.DataFrame:
-    """Return any frame with the arms' labels as a column `label`."""
-    return frame.assign(label=_labels(frame, frames.trials))
-
-
-def _labels(frame: pd.DataFrame, trials: pd.DataFrame) -> pd.Series[str]:
-    runs = trials.groupby("arm")["run"].nunique()
-    shared = set(runs[runs > 1].index)
-    both = frame["arm"] + " (" + frame["run"] + ")"
-    return frame["arm"].where(~frame["arm"].isin(shared), both)
-
-
-def _comparison_of(frames: Frames, manifest: Manifest) -> tuple[str, str] | None:
-    pair = (manifest.get("experiment") or {}).get("comparison")
-    labels = arm_labels(frames, manifest)
-    if pair is None and len(labels) == 2:
-        pair = tuple(labels)
-    if pair is None or len(pair) != 2 or not set(pair) <= set(labels):
-        return None
-    return str(pair[0]), str(pair[1])
-
-
-def _scores_by_arm(frames: Frames, manifest: Manifest) -> dict[str, list[Score]]:
-    found: dict[str, list[Score]] = {arm: [] for arm in arm_labels(frames, manifest)}
-    for row in labelled(frames.trials, frames).to_dict("records"):
-        judged, defective = bool(row["judged"]), row["verdict"] == "gold_defect"
-        score = Score(
-            arm=row["label"],
-            task=row["task"],
-            seed=int(row["seed"]),
-            group=row["template"] or row["group"] or row["task"],
-            level=row["level"],
-            step=None if pd.isna(row["step"]) else int(row["step"]),
-            fate="judged" if judged else "defective" if defective else "error",
-            strict=float(row["strict"]) if judged else 0.0,
-            lenient=float(row["lenient"]) if judged else 0.0,
-            f1=float(row["f1"]) if judged else 0.0,
-        )
-        found[row["label"]].append(score)
-    return found
 
 
 def _difference_lines(axes: Axes, differ: pd.DataFrame, found: ArmComparison) -> None:
@@ -381,8 +347,7 @@ def _difference_lines(axes: Axes, differ: pd.DataFrame, found: ArmComparison) ->
         value = float(line["difference"])
         colour = _BLUE if value > 0 else _RED
         axes.plot([0, value], [row + 0.3, row + 0.3], color=colour, linewidth=2, alpha=0.6)
-        axes.plot([value], [row + 0.3], marker="o", markersize=5.5, color=colour,
-                  markeredgewidth=0, linestyle="")  # fmt: skip
+        dots(axes, [value], [row + 0.3], colour, 5.5)
         names.append(shorten(str(task), 38))
     quiet(axes, grid="x")
     axes.set_yticks([0, *(r + 0.3 for r in range(1, len(names)))], names)
@@ -392,8 +357,8 @@ def _difference_lines(axes: Axes, differ: pd.DataFrame, found: ArmComparison) ->
     axes.set_xlim(-1.04, 1.04)
     axes.set_xticks([-1, -0.5, 0, 0.5, 1], ["−1", "−0.5", "0", "+0.5", "+1"])
     axes.xaxis.label.set_alpha(MUTED)
-    axes.text(min(max(found.difference, -0.6), 0.6), -0.28, label.replace("-", "−"), ha="center",
-              va="bottom", fontsize=SMALL, color=INK)  # fmt: skip
+    place = min(max(found.difference, -0.6), 0.6)
+    write(axes, place, -0.28, label.replace("-", "−"), va="bottom")
 
 
 def _drawn_matrix(
@@ -431,6 +396,6 @@ def _drawn_matrix(
     axes.tick_params(length=0)
     for before, level, place in zip(["", *levels], levels, places, strict=False):
         if level and level != before:
-            axes.text(len(columns) - 0.42, place, level, va="center", ha="left", fontsize=SMALL,
-                      color=INK, alpha=MUTED, fontstyle="italic")  # fmt: skip
+            write(axes, len(columns) - 0.42, place, level, ha="left", alpha=MUTED,
+                  fontstyle="italic")  # fmt: skip
     return chart

@@ -10,7 +10,7 @@ from hashed_words import HashedWords
 
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment import Arm, BankMemory
-from reasoningbank.experiment.streams import read_bank
+from reasoningbank.experiment.plan import read_bank
 from reasoningbank.memory import MemoryBank, MemoryItem
 
 
