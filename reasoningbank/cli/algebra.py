@@ -108,14 +108,10 @@ def ask(
     dry_run: DryRun = False,
     allow_write: AllowWrite = None,
     address: PublicAddress = None,
-    journal: Annotated[
-        Path | None, Option(help="A file that records the writes of the run.")
-    ] = None,
+    journal: Annotated[Path | None, Option(help="A file that records the run's writes.")] = None,
     yes: Annotated[bool, Option("--yes", help="Write without asking.")] = False,
     save: Annotated[Path | None, Option(help="Save the program to this file.")] = None,
-    free: Annotated[
-        bool, Option("--free", help="Do not constrain the model to the program schema.")
-    ] = False,
+    free: Annotated[bool, Option("--free", help="Do not hold the model to the schema.")] = False,
     repairs: Annotated[int, Option(min=0, help="How often an invalid program is rewritten.")] = 2,
 ) -> None:
     """Let a model write a program, show it and what it would write, and run it.
@@ -170,12 +166,8 @@ def run(
         Option(metavar="BASE", help="Read only from here; may be repeated."),
     ] = None,
     address: PublicAddress = None,
-    journal: Annotated[
-        Path | None, Option(help="A file that records the writes, to resume from.")
-    ] = None,
-    resume: Annotated[
-        bool, Option("--resume", help="Resume from the journal; no write is done twice.")
-    ] = False,
+    journal: Annotated[Path | None, Option(help="Records the writes, to resume from.")] = None,
+    resume: Annotated[bool, Option("--resume", help="Resume; no write is done twice.")] = False,
     unanswered: Annotated[
         Literal["ask", "done", "again"],
         Option(help="What to do about a journalled write that got no answer."),
@@ -184,12 +176,8 @@ def run(
     requests: Annotated[int, Option(min=1, help="Request limit.")] = 10_000,
     rows: Annotated[int, Option(min=1, help="Row limit.")] = 1_000_000,
     seconds: Annotated[float, Option(min=0.1, help="Time limit.")] = 3_600.0,
-    lm: Annotated[
-        str | None, Option(help="A model that writes the queries of SPARQLString.")
-    ] = None,
-    pack: Annotated[
-        str | None, Option(help="A pack whose data replace its endpoint, offline.")
-    ] = None,
+    lm: Annotated[str | None, Option(help="A model that writes its queries.")] = None,
+    pack: Annotated[str | None, Option(help="A pack to use offline instead.")] = None,
 ) -> None:
     """Run a program; its result is JSON on standard output.
 

@@ -39,12 +39,8 @@ def ask(
         Path | None,
         Option(help="A bank, file of items or run; its items for the question are shown."),
     ] = None,
-    snapshot: Annotated[
-        str, Option(help="Which snapshot of a run: ARM.PERMUTATION[/STEP], or its hash.")
-    ] = "",
-    stream: Annotated[
-        bool, Option("--stream", help="Show each step as it completes, on standard error.")
-    ] = False,
+    snapshot: Annotated[str, Option(help="Of a run: ARM.PERMUTATION[/STEP], or its hash.")] = "",
+    stream: Annotated[bool, Option("--stream", help="Show each step on standard error.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Answer one question: show the query, its rows, its cost and how far to trust it.

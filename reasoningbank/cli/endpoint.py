@@ -36,12 +36,8 @@ from reasoningbank.tools import SPARQLTools
 
 app = Typer(help="Serve a pack's endpoint, or query it by hand.", no_args_is_help=True)
 
-OfPack = Annotated[
-    str | None, Option("--pack", help="A pack's name or folder; uniprot by default.")
-]
-Address = Annotated[
-    str | None, Option("--url", help="A running endpoint: the pack's, or any by itself.")
-]
+OfPack = Annotated[str | None, Option("--pack", help="A pack's name or folder (uniprot).")]
+Address = Annotated[str | None, Option("--url", help="A running endpoint, the pack's or any.")]
 
 #: Classes and graphs that a page shows; --json has all.
 SHOWN = 15
@@ -139,9 +135,7 @@ def classes(pack: OfPack = None, url: Address = None, as_json: AsJson = False) -
 
 @app.command()
 def properties(
-    class_uri: Annotated[
-        str, Argument(help="A class, e.g. up:Taxon; all classes by default.")
-    ] = "",
+    class_uri: Annotated[str, Argument(help="A class, e.g. up:Taxon; default all classes.")] = "",
     pack: OfPack = None,
     url: Address = None,
     as_json: AsJson = False,

@@ -43,17 +43,11 @@ def compare_files(
 def judge_run(
     folder: Annotated[Path, Argument(help="Folder of a run.", metavar="RUN")],
     judge: Annotated[str, Option("--with", help="execution, rule, or lm:NAME, e.g. lm:local.")],
-    out: Annotated[
-        Path | None, Option(help="Judge a copy there; an existing copy is resumed.")
-    ] = None,
+    out: Annotated[Path | None, Option(help="Judge a copy there, or resume that.")] = None,
     arm: Annotated[list[str] | None, Option(help="Only this arm; may be repeated.")] = None,
     limit: Annotated[int | None, Option(min=1, help="Judge at most N trials.")] = None,
-    again: Annotated[
-        bool, Option("--again", help="Also judge trials this model has judged before.")
-    ] = False,
-    replace: Annotated[
-        bool, Option("--replace", help="Replace old verdicts that changed.")
-    ] = False,
+    again: Annotated[bool, Option("--again", help="Also what this model has judged.")] = False,
+    replace: Annotated[bool, Option("--replace", help="Replace verdicts that changed.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Judge the trials of a run again, without running agents.

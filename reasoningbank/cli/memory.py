@@ -209,9 +209,7 @@ def export(
 @app.command("import")
 def import_file(
     bank: Annotated[Path, Argument(help="A bank; created if missing.", metavar="BANK")],
-    source: Annotated[
-        Path, Argument(help="What to import: .jsonl, .ttl, .nq, a bank, or a run's folder.")
-    ],
+    source: Annotated[Path, Argument(help="A .jsonl, .ttl, .nq, a bank, or a run's folder.")],
     snapshot: OfRun = "",
     as_json: AsJson = False,
 ) -> None:
@@ -262,9 +260,7 @@ def retire(
 @app.command()
 def undo(
     bank: Bank,
-    number: Annotated[
-        int | None, Argument(help="A change's number, as `history` shows it.")
-    ] = None,
+    number: Annotated[int | None, Argument(help="A change's number, as in `history`.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Undo the last change, or the change with a number; an undo can be undone too.

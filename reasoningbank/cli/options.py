@@ -23,9 +23,7 @@ AllowWrite = Annotated[
 PublicAddress = Annotated[
     list[str] | None, Option(metavar="PUBLIC=REAL", help="Send requests for an address elsewhere.")
 ]
-Credentials = Annotated[
-    Path | None, Option(help="A TOML file of [[credential]] tables, one a server.")
-]
+Credentials = Annotated[Path | None, Option(help="A TOML file of [[credential]] tables.")]
 
 
 def known(option: str, words: Sequence[str], choices: Sequence[str]) -> None:

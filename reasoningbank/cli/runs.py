@@ -74,13 +74,9 @@ def run(
             "'arms.*.temperature=0.7', executor.workers=16. May be repeated.",
         ),
     ] = None,
-    lm: Annotated[
-        str | None, Option(help="Use this model in every arm, e.g. openai/gpt-4.1-mini.")
-    ] = None,
+    lm: Annotated[str | None, Option(help="The model of every arm, e.g. openai/gpt-4.1.")] = None,
     out: Annotated[Path | None, Option(help="Folder of the records; default runs/<name>.")] = None,
-    dry_run: Annotated[
-        bool, Option("--dry-run", help="Only show what would run and what it would cost.")
-    ] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Show what would run and cost.")] = False,
     mlflow: MLflow = None,
     as_json: AsJson = False,
 ) -> None:
@@ -108,9 +104,7 @@ def rerun(
     ] = "error",
     only: Only = None,
     task: OfTask = None,
-    missing: Annotated[
-        bool, Option("--missing", help="Also run the trials that have no record yet.")
-    ] = False,
+    missing: Annotated[bool, Option("--missing", help="Also trials without a record.")] = False,
     mlflow: MLflow = None,
     as_json: AsJson = False,
 ) -> None:
@@ -181,9 +175,7 @@ def archive(
 def compare(
     first: Annotated[Path, Argument(help="Folder of a run.")],
     second: Annotated[Path, Argument(help="Folder of the run to compare it with.")],
-    arm: Annotated[
-        str | None, Option(help="An arm of the first run; default every shared arm.")
-    ] = None,
+    arm: Annotated[str | None, Option(help="An arm of the first; default all shared.")] = None,
     against: Annotated[
         str | None, Option("--with", help="The second run's arm; default the same name.")
     ] = None,
@@ -222,9 +214,7 @@ def compare(
 
 def report(
     run: RunPath,
-    out: Annotated[
-        Path | None, Option(help="The file to write; default report.html in the run's folder.")
-    ] = None,
+    out: Annotated[Path | None, Option(help="Default: report.html in the run's folder.")] = None,
     open_it: Annotated[bool, Option("--open", help="Open the page in a browser.")] = False,
 ) -> None:
     """Write one self-contained HTML page of a run: summary, figures, every trial.
@@ -244,9 +234,7 @@ def report(
 @export.command("inspect")
 def export_to_inspect(
     run: RunPath,
-    out: Annotated[
-        Path | None, Option(help="Folder of the logs; default inspect/ in the run's folder.")
-    ] = None,
+    out: Annotated[Path | None, Option(help="Default: inspect/ in the run's folder.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Write one log an arm that `inspect view` and the dataframes of inspect_ai open.
@@ -271,12 +259,8 @@ def export_to_inspect(
 @export.command("parquet")
 def export_to_parquet(
     runs: Annotated[list[Path], Argument(help="Folders of runs.", metavar="RUN...")],
-    out: Annotated[
-        Path | None, Option(help="Folder of the files; default parquet in the first run's folder.")
-    ] = None,
-    texts: Annotated[
-        bool, Option("--texts", help="Include messages, responses, arguments, results.")
-    ] = False,
+    out: Annotated[Path | None, Option(help="Default: parquet in the first run's folder.")] = None,
+    texts: Annotated[bool, Option("--texts", help="Include messages and results.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Write runs as Parquet files: trials, events, tool calls, model calls and more.

@@ -42,12 +42,8 @@ def serve(
         Option(help="Base of the documents' addresses; default the server's own address."),
     ] = None,
     port: Port = None,
-    folder: Annotated[
-        Path | None, Option(help="Keep each document as a Turtle file in this folder.")
-    ] = None,
-    store: Annotated[
-        Path | None, Option(help="Keep them in an Oxigraph store in this folder instead.")
-    ] = None,
+    folder: Annotated[Path | None, Option(help="Keep them as Turtle files here.")] = None,
+    store: Annotated[Path | None, Option(help="Keep them in an Oxigraph store here.")] = None,
 ) -> None:
     """Serve documents on loopback until Ctrl-C; without a folder they are lost at the end.
 
@@ -84,9 +80,7 @@ def mcp(
         str | None,
         Option(help="A model that answers questions: local, or a LiteLLM name (costs)."),
     ] = None,
-    agent: Annotated[
-        str | None, Option(help="The agent that answers: rlm (default), react …")
-    ] = None,
+    agent: Annotated[str | None, Option(help="The agent that answers (rlm).")] = None,
     requests: Annotated[int, Option(min=1, help="Request limit of a program.")] = 1_000,
     rows: Annotated[int, Option(min=1, help="Row limit of a program.")] = 100_000,
     seconds: Annotated[float, Option(min=0.1, help="Time limit of a program.")] = 300.0,

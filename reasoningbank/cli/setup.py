@@ -45,9 +45,7 @@ class Check:
 
 def doctor(
     as_json: AsJson = False,
-    fix: Annotated[
-        bool, Option("--fix", help="Fetch Pyodide for the sandbox if it is missing.")
-    ] = False,
+    fix: Annotated[bool, Option("--fix", help="Fetch Pyodide if it is missing.")] = False,
 ) -> None:
     """Check what this machine needs and how to get it; exit status 1 if anything is missing.
 

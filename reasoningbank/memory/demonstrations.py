@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reasoningbank.agents import Budget, Demonstration
-from reasoningbank.agents.demonstrations import CodeTurn as ShownTurn
+from reasoningbank.agents.protocol import CodeTurn as ShownTurn
 from reasoningbank.corpus.task import shuffle_key
 from reasoningbank.findings import Finding
 from reasoningbank.lm.tokens import count_tokens
@@ -73,7 +73,7 @@ class ShownDemonstration:
 @lru_cache(maxsize=4096)
 def shown_demonstration(item: MemoryItem, tokens: int = MOST_TOKENS) -> ShownDemonstration | None:
     """Return an item's demonstration, or if too long its last turns that fit, if any."""
-    from reasoningbank.agents.rlm import turn_examples  # loads DSPy
+    from reasoningbank.agents.loops import turn_examples  # loads DSPy
 
     if not item.turns or not item.question:
         return None

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import dspy
 import pytest
 
-from reasoningbank.agents.rlm import turn_examples
+from reasoningbank.agents.loops import turn_examples
 from reasoningbank.lm.tokens import count_tokens
 from reasoningbank.memory import LeakageFilter, MemoryBank, MemoryItem, Provenance, Retrieval, Turn
 from reasoningbank.memory.demonstrations import (
