@@ -146,9 +146,6 @@ class Grounding:
         return [Finding("secret", f"contains {secret}")] if secret else []
 
 
-# -- names --------------------------------------------------------------------------------
-
-
 def _words(text: str) -> Iterator[tuple[str, str]]:
     """Yield the words and the names of a text, in order."""
     for token in tokenize(text):
@@ -192,8 +189,6 @@ def _same_words(one: str, other: str) -> bool:
     return _WORD.findall(one.casefold()) == _WORD.findall(other.casefold())
 
 
-# -- answers ------------------------------------------------------------------------------
-
 #: Shorter values, such as small numbers, are in any text by chance.
 _LEAST_CHARS = 4
 #: Tools that show the rows of a query.
@@ -228,8 +223,6 @@ def _values(result: Any) -> Iterator[str]:
     elif isinstance(result, (str, int, float)) and not isinstance(result, bool):
         yield str(result)
 
-
-# -- secrets ------------------------------------------------------------------------------
 
 #: Kind of secret → its shapes.
 _SECRETS = {
