@@ -65,7 +65,7 @@ class ShownDemonstration:
             "trial": origin.trial,
             "tokens": self.tokens,
             "turns": len(self.demonstration.turns),
-            "left_out": len(self.item.turns) - len(self.demonstration.turns),
+            "left_out": max(0, len(self.item.turns) - len(self.demonstration.turns)),
             "text": self.text,
         }
 
@@ -112,19 +112,21 @@ def worked_turns(query: str, tools: Mapping[str, Callable[..., Any]]) -> tuple[T
     return ran, Turn(_SUBMITTING, "SUBMIT(query)")
 
 
-def with_turns(item: MemoryItem, work: Work | None) -> MemoryItem:
-    """Return an item with worked turns, if it has a question and a query but no turns."""
+def _demonstrated(item: MemoryItem, work: Work | None) -> ShownDemonstration | None:
+    """Return an item's demonstration; one with a query but no turns is worked on first."""
     query = item.query or (item.pattern if item.src == "gold" else "")
     if work is None or item.turns or not item.question or not query:
-        return item
-    return replace(item, turns=work(query))
+        return shown_demonstration(item)
+    found = shown_demonstration(replace(item, turns=work(query)))
+    # Its id is that of the bank's item, by which its origin is known.
+    return found and replace(found, item=item)
 
 
 def shown_demonstrations(
     items: Iterable[MemoryItem], most: int, work: Work | None = None
 ) -> tuple[ShownDemonstration, ...]:
     """Return the demonstrations of the first `most` items that have one."""
-    found = (shown_demonstration(with_turns(item, work)) for item in items)
+    found = (_demonstrated(item, work) for item in items)
     return tuple(one for one in found if one is not None)[:most]
 
 
@@ -143,7 +145,7 @@ def random_demonstration(
     only if there is no other: as the nearest of all it would be drawn far too often.
     """
     others = (i for i in bank.items() if i.id != like.item.id and (kinds is None or i.src in kinds))
-    shown = (shown_demonstration(with_turns(item, work)) for item in others)
+    shown = (_demonstrated(item, work) for item in others)
     pool = [one for one in shown if one is not None]
 
     def order(one: ShownDemonstration) -> tuple[Any, str]:
