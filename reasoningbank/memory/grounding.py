@@ -52,9 +52,8 @@ class Grounding:
                 found.append(Finding("too-long", what, fields={"part": part, "chars": length}))
         found += self._of_pattern(draft.probe)
         found += self.of_text(draft, f"{draft.title}\n{draft.description}\n{draft.content}")
-        if not draft.pattern and _same_words(
-            draft.description + draft.content, draft.experience.question
-        ):
+        said = _WORD.findall((draft.description + draft.content).casefold())
+        if not draft.pattern and said == _WORD.findall(draft.experience.question.casefold()):
             found.append(Finding("only-question", "it says nothing but the question"))
         turns = "\n".join(f"{t.reasoning}\n{t.code}\n{t.output}" for t in draft.turns)
         found += self._secrets(f"{draft.pattern}\n{draft.question}\n{draft.query}\n{turns}")
@@ -183,10 +182,6 @@ def services_names(query: str) -> frozenset[str]:
         elif (waiting or inside) and token.kind in ("iri", "name"):
             found.add(token.text)
     return frozenset(found)
-
-
-def _same_words(one: str, other: str) -> bool:
-    return _WORD.findall(one.casefold()) == _WORD.findall(other.casefold())
 
 
 #: Shorter values, such as small numbers, are in any text by chance.
