@@ -88,9 +88,7 @@ def picture() -> str:
     chart = levels(frames, next(iter(frames.manifests.values())))
     assert chart is not None
     # It stands alone, so it brings its own ground and colour.
-    own = '<svg xmlns="http://www.w3.org/2000/svg" style="background:#fff;color:#222" '
-    drawn = svg(chart, prefix="demo")
-    return drawn if "xmlns=" in drawn[:300] else drawn.replace("<svg ", own, 1)
+    return svg(chart, prefix="demo").replace('style="', 'style="background: #fff; color: #222; ', 1)
 
 
 def faults() -> dict[Path, str]:
