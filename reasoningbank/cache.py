@@ -72,7 +72,14 @@ class DiskCache:
         self._file = file
         self._database: sqlite3.Connection | None = None
         try:
-            self._database = open_database(file, _TABLE, timeout_s=2.0)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                self._database = _opened(file)
+            except sqlite3.DatabaseError as error:
+                # A locked file, or one that is not ours to open, says nothing about its content.
+                if isinstance(error, sqlite3.OperationalError):
+                    raise
+                self._database = _anew(file, error)
         except (OSError, sqlite3.Error) as error:
             if required:
                 raise UsageError(
@@ -137,7 +144,7 @@ class DiskCache:
                 database.close()
                 self._database = None
                 try:
-                    self._database = _anew(self._file, _TABLE, 2.0, error)
+                    self._database = _anew(self._file, error)
                 except (OSError, sqlite3.Error) as failure:
                     logger.warning("%s: cannot be used as a cache (%s)", self._file, failure)
 
@@ -159,19 +166,7 @@ def _opened_cache(file: Path, required: bool, _pid: int) -> DiskCache:
     return DiskCache(file, required=required)
 
 
-def open_database(file: Path, script: str, *, timeout_s: float) -> sqlite3.Connection:
-    """Open a SQLite file whose content can be recreated, for use by several threads."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        return _opened(file, script, timeout_s)
-    except sqlite3.OperationalError:
-        # Locked, or not allowed: that says nothing about its content.
-        raise
-    except sqlite3.DatabaseError as error:
-        return _anew(file, script, timeout_s, error)
-
-
-def _anew(file: Path, script: str, timeout_s: float, error: sqlite3.Error) -> sqlite3.Connection:
+def _anew(file: Path, error: sqlite3.Error) -> sqlite3.Connection:
     """Set a damaged cache aside and open a new one; a file of another name may not be ours."""
     if file.suffix != ".sqlite":
         raise error
@@ -181,15 +176,13 @@ def _anew(file: Path, script: str, timeout_s: float, error: sqlite3.Error) -> sq
         damaged = file.with_name(file.name + part)
         if damaged.exists():
             damaged.replace(aside.with_name(aside.name + part))
-    return _opened(file, script, timeout_s)
+    return _opened(file)
 
 
-def _opened(file: Path, script: str, timeout_s: float) -> sqlite3.Connection:
-    database = sqlite3.connect(
-        file, timeout=timeout_s, isolation_level=None, check_same_thread=False
-    )
+def _opened(file: Path) -> sqlite3.Connection:
+    database = sqlite3.connect(file, timeout=2.0, isolation_level=None, check_same_thread=False)
     try:
-        database.executescript(script)
+        database.executescript(_TABLE)
     except sqlite3.Error:
         database.close()
         raise

@@ -37,6 +37,10 @@ class ReasoningBankError(Exception):
     recoverable: ClassVar[bool] = False
     default_code: ClassVar[str] = "error"
 
+    def __init_subclass__(cls, *, code: str = "", recoverable: bool = False) -> None:
+        cls.default_code = code or cls.default_code
+        cls.recoverable = recoverable or cls.recoverable
+
     def __init__(
         self, what: str, *, where: str = "", hint: str = "", code: str = "", **fields: Any
     ) -> None:
@@ -93,68 +97,44 @@ def _rebuild(kind: type[ReasoningBankError], finding: Finding) -> ReasoningBankE
     return error
 
 
-class UsageError(ReasoningBankError):
+class UsageError(ReasoningBankError, code="usage"):
     """The request is wrong: an unknown name, file or option."""
 
-    default_code = "usage"
 
-
-class SetupError(ReasoningBankError):
+class SetupError(ReasoningBankError, code="setup"):
     """The machine lacks something: weights, Deno, a free port."""
 
-    default_code = "setup"
 
-
-class EndpointError(ReasoningBankError):
+class EndpointError(ReasoningBankError, code="endpoint"):
     """An endpoint is down, refuses, or sends an unreadable answer (infrastructure)."""
 
-    default_code = "endpoint"
 
-
-class ModelError(ReasoningBankError):
+class ModelError(ReasoningBankError, code="model"):
     """A language model cannot be reached or does not answer (infrastructure)."""
 
-    default_code = "model"
 
-
-class RecordError(ReasoningBankError):
+class RecordError(ReasoningBankError, code="record"):
     """A record on disk cannot be read or written."""
 
-    default_code = "record"
 
-
-class BudgetError(ReasoningBankError):
+class BudgetError(ReasoningBankError, code="budget"):
     """A budget of the trial is used up; what was done so far is kept and judged."""
 
-    default_code = "budget"
 
-
-class QueryError(ReasoningBankError):
+class QueryError(ReasoningBankError, code="query", recoverable=True):
     """A query is wrong: it does not parse, the engine rejects it, or it times out."""
 
-    default_code = "query"
 
-    recoverable = True
-
-
-class QueryTimeoutError(QueryError):
+class QueryTimeoutError(QueryError, code="query-timeout"):
     """A query exceeded its own time limit or the engine's."""
 
-    default_code = "query-timeout"
 
-
-class CallTimeoutError(QueryTimeoutError):
+class CallTimeoutError(QueryTimeoutError, code="call-timeout"):
     """A call that runs several queries has no time left; its last one may be quick."""
 
-    default_code = "call-timeout"
 
-
-class ToolError(ReasoningBankError):
+class ToolError(ReasoningBankError, code="tool", recoverable=True):
     """A tool call failed in a way the agent can fix; its one line says what to try next."""
-
-    default_code = "tool"
-
-    recoverable = True
 
 
 def need_package(name: str, extra: str) -> None:

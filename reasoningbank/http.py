@@ -139,22 +139,12 @@ def send(
     follow: Callable[[str, str], bool] | None = None,
     sink_for: Callable[[Message], Sink | None] = lambda _: None,
 ) -> Reply:
-    """Send one request and read the response, redirects included.
+    """Send one request and read the response, all within `timeout_s`; otherwise `ExchangeError`.
 
-    Args:
-        request: Address, method, headers and body.
-        timeout_s: Seconds for the whole exchange.
-        max_bytes: Most bytes read of a body; the reply is then `cut`.
-        tls: TLS settings, e.g. a client certificate; the system's if None.
-        proxies: Whether the proxies of the environment are used.
-        follow: Decides from old and new address whether a redirect is followed, with the same
-            method and body. Without it, the redirect itself is the reply.
-        sink_for: Returns, from the headers of a response with status 2xx, what takes its body;
-            None to have the body in the reply. It may raise to end the exchange.
-
-    Raises:
-        ExchangeError: If there is no whole response.
-        UsageError: If the address is not http or https.
+    `follow` decides from old and new address whether a redirect is followed, with the same method
+    and body; without it, the redirect is the reply. `sink_for` returns, from the headers of a
+    response with status 2xx, what takes its body, or None to have it in the reply, and may raise to
+    end the exchange. A longer body than `max_bytes` is cut.
     """
     end = time.monotonic() + timeout_s
     sockets: list[socket.socket] = []

@@ -24,15 +24,10 @@ PAYLOAD_CHARS = 400
 
 @dataclass(frozen=True)
 class Event:
-    """One event of a trial.
+    """One event of a trial, `at` seconds after it began, of a duration of `seconds`.
 
-    Attributes:
-        index: Position in the trajectory, from 0.
-        kind: Kind of event.
-        at: Seconds since the trial began.
-        seconds: Duration.
-        data: JSON-able facts. ``{"$ref": HASH}`` refers to a long payload.
-        parent: Index of the event that this one belongs to, e.g. the code that called a tool.
+    `data` are JSON-able facts; ``{"$ref": HASH}`` in them refers to a long payload. `parent` is the
+    index of the event that this one belongs to, e.g. the code that called a tool.
     """
 
     index: int
@@ -47,16 +42,9 @@ class Event:
 class Usage:
     """What a trial consumed. Cached calls are counted separately, since they cost nothing.
 
-    Attributes:
-        lm_calls: Calls to a model that were answered by the model.
-        cached_calls: Calls answered from a cache of responses.
-        prompt_tokens: Tokens sent, of all calls that reached the model.
-        completion_tokens: Tokens generated.
-        cached_prompt_tokens: Of the tokens sent, those the server had in its prefix cache.
-        tool_calls: Tool calls of the agent, failed ones included.
-        iterations: Turns of the agent's loop.
-        seconds: Wall time of the attempt.
-        dollars: Price by the model's price table; None if it is unknown for any call.
+    `prompt_tokens` are those sent in calls that reached the model, `cached_prompt_tokens` those of
+    them that the server had in its prefix cache; `tool_calls` include failed ones, `iterations` are
+    turns of the agent's loop, and `dollars` is None if the price of any call is unknown.
     """
 
     lm_calls: int = 0

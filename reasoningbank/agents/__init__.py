@@ -6,21 +6,19 @@ writes Web Algebra programs and runs them. `rag` and `graph` are the retrieval-a
 and the self-correcting graph of `reasoningbank.nl2sparql`.
 """
 
-from reasoningbank.agents.demonstrations import (
-    CodeTurn,
-    Demonstration,
-    ToolCall,
-    load_demonstrations,
-)
 from reasoningbank.agents.protocol import (
     Agent,
     Attempt,
     AttemptStatus,
     Budget,
+    CodeTurn,
+    Demonstration,
     Episode,
     FewShotExample,
     Meter,
+    ToolCall,
     failure_of,
+    load_demonstrations,
 )
 from reasoningbank.agents.registry import AGENTS, asks_model, make_agent, takes_examples
 

@@ -1,24 +1,34 @@
-"""Calling models and tools within an attempt; agents differ only in their loops."""
+"""Calling models and tools within an attempt; calls of tools as events of a trajectory.
+
+A ``tool_call`` event holds ``tool`` and ``arguments``. Its ``tool_result`` holds ``result`` (what
+the agent saw), and ``ref`` (`Ref` as a mapping) if that is a handle; or ``error`` (the line), its
+``code`` and ``fields``, and ``infrastructure`` if the endpoint failed and not the agent.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import inspect
+import json
+import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from dataclasses import asdict
+from typing import Any
 
 import dspy
+from dspy.utils.callback import BaseCallback
 from dspy.utils.exceptions import AdapterParseError
 
-from reasoningbank.agents.protocol import Attempt, AttemptStatus, Episode, conclude, used_up
-from reasoningbank.agents.recording import ToolRecorder
-from reasoningbank.corpus import Task
-from reasoningbank.errors import BudgetError, ModelError
-from reasoningbank.findings import Finding
-from reasoningbank.lm import lm_failure, stuck_temperature
+from reasoningbank.agents.protocol import (
+    Episode,
+    failure_of,
+    used_up,
+)
+from reasoningbank.errors import BudgetError, EndpointError, ModelError, QueryError, ToolError
+from reasoningbank.lm import lm_failure
 from reasoningbank.lm.calls import is_timeout
-from reasoningbank.lm.reply import query_in
-from reasoningbank.sparql import EndpointConfig
+from reasoningbank.refs import Ref
+from reasoningbank.sparql import EndpointConfig, PreparedQuery, Result, SPARQLClient
 from reasoningbank.trajectory import Recorder
 
 
@@ -82,110 +92,106 @@ def _our_errors() -> Iterator[None]:
         raise failure from error
 
 
-#: Instructions of the extract step.
-TASK = "Write the SPARQL query that answers the question over the endpoint {name}."
-#: Turns that repeat an earlier one before a loop is ended.
-MOST_REPEATS = 2
+_QUERY_TOOL = "sparql_query"
 
 
-class ToolLoop(Protocol):
-    """A DSPy program that calls tools in turns, and extracts a query at the end."""
+class ToolRecorder(BaseCallback):  # type: ignore[misc]
+    """Writes a `tool_call` event when a call begins and a `tool_result` when it ends."""
 
-    repeats: Repeats
-    submitted: bool
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._open: dict[str, tuple[int, float]] = {}
+        self._lock = threading.Lock()
+        self.parent: int | None = None
+        self.infrastructure_failures = 0
 
-    def __call__(self, **inputs: str) -> Any:
-        """Run the loop."""
+    def begin(self, tool: str, arguments: Any) -> tuple[int, float]:
+        """Record a call that begins; pass what is returned to `end`."""
+        data = {"tool": tool, "arguments": _plain(arguments)}
+        return self._recorder.add("tool_call", data, parent=self.parent), time.monotonic()
+
+    def end(
+        self, call: tuple[int | None, float], result: Any, error: BaseException | None = None
+    ) -> None:
+        """Record what a call returned, or its error."""
+        parent, began = call
+        data: dict[str, Any]
+        if error is None:
+            data = {"result": _plain(result)}
+            if isinstance(result, Ref):
+                data["ref"] = asdict(result)
+        else:
+            finding = failure_of(error)
+            data = {"error": f"{type(error).__name__}: {error}", "code": finding.code}
+            if finding.fields:
+                data["fields"] = dict(finding.fields)
+            if isinstance(error, EndpointError) or isinstance(error.__cause__, EndpointError):
+                data["infrastructure"] = True
+                with self._lock:
+                    self.infrastructure_failures += 1
+        self._recorder.add("tool_result", data, seconds=time.monotonic() - began, parent=parent)
+
+    def on_tool_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+        """Record the call with its arguments."""
+        call = self.begin(instance.name, inputs.get("kwargs", inputs))
+        with self._lock:
+            self._open[call_id] = call
+
+    def on_tool_end(
+        self, call_id: str, outputs: Any | None, exception: BaseException | None = None
+    ) -> None:
+        """Record what the call returned, or its error."""
+        with self._lock:
+            call = self._open.pop(call_id, None)
+        self.end(call or (None, time.monotonic()), outputs, exception)
 
 
-def run_loop(loop: ToolLoop, task: Task, episode: Episode, calls: ToolRecorder) -> Attempt:
-    """Run a loop over a task; a budget or a repeated turn may end it."""
-    inputs = {"memory": episode.context} if episode.context else {}
+class RecordedClient(SPARQLClient):
+    """A client whose queries are metered and recorded as calls of `sparql_query`."""
+
+    def __init__(self, episode: Episode, endpoint: EndpointConfig | None = None) -> None:
+        super().__init__(endpoint or episode.endpoint)
+        self._calls = ToolRecorder(episode.recorder)
+        self._count = episode.meter.metered({_QUERY_TOOL: lambda: None})[_QUERY_TOOL]
+        self._results = 0
+        self.exhausted: BudgetError | None = None
+
+    def query(
+        self,
+        query: str | PreparedQuery,
+        *,
+        timeout_s: float | None = None,
+        max_rows: int | None = None,
+    ) -> Result:
+        """Query the endpoint as `SPARQLClient.query` does."""
+        try:
+            self._count()
+        except ToolError as error:
+            self.exhausted = BudgetError(error.what, **error.fields)
+            raise self.exhausted from error
+        text = query if isinstance(query, str) else query.original
+        call = self._calls.begin(_QUERY_TOOL, {"query": text})
+        try:
+            result = super().query(query, timeout_s=timeout_s, max_rows=max_rows)
+        except (QueryError, EndpointError) as error:
+            self._calls.end(call, None, error)
+            raise
+        self._results += 1
+        key = f"results_{self._results}"
+        self._calls.end(call, Ref(key, "results", result.n_rows, 0, self.config.source))
+        return result
+
+
+def _plain(value: Any) -> Any:
+    """Return `value` as text or JSON-able data: what the agent saw of it."""
+    if value is None or isinstance(value, (str, int, float, bool)):
+        return value
+    if isinstance(value, Ref):
+        return repr(value)
+    if isinstance(value, dict):
+        return {k: _plain(v) for k, v in value.items()}
     try:
-        with asking(episode, calls):
-            sparql = query_in(loop(**inputs, question=task.query).sparql)
-    except AdapterParseError as failure:
-        # Only the extract step raises it: a turn that cannot be parsed is a failed turn.
-        sparql = query_in(failure.lm_response)
-    except BudgetError as error:
-        return conclude(episode, None, "exhausted", [error])
-    ended = loop.repeats.too_many
-    repeated = [Finding("repeated", "a turn repeated an earlier one")] if ended else []
-    status: AttemptStatus = "submitted" if loop.submitted and not ended else "fallback"
-    return conclude(episode, sparql, status, repeated)
-
-
-def task_signature(episode: Episode) -> Any:
-    """Return the signature: advice if there is any, the question, and the query."""
-    fields: dict[str, Any] = {}
-    if episode.context:
-        fields["memory"] = (str, dspy.InputField(desc="advice from earlier tasks"))
-    fields["question"] = (str, dspy.InputField())
-    fields["sparql"] = (str, dspy.OutputField(desc="the query that answers the question"))
-    return dspy.Signature(fields, TASK.format(name=episode.endpoint.source))
-
-
-def instruct(predict: Any, instructions: str, more: str, episode: Episode) -> None:
-    """Give a predictor its instructions: with endpoint and prefixes, the tools, and more lines."""
-    endpoint = episode.endpoint
-    lines = [instructions.format(name=endpoint.source, prefixes=prefix_names(endpoint))]
-    for name, tool in episode.tools.items():
-        shown = [
-            p.name if p.default is p.empty else f"{p.name}={p.default!r}"
-            for p in inspect.signature(tool).parameters.values()
-        ]
-        summary = (inspect.getdoc(tool) or "").split("\n\n")[0].replace("\n", " ")
-        lines.append(f"- `{name}({', '.join(shown)})`: {summary}")
-    text = "\n".join((*lines, more) if more else lines)
-    predict.signature = predict.signature.with_instructions(text)
-
-
-def tool_objects(episode: Episode) -> list[dspy.Tool]:
-    """Return the tools for `dspy.RLM` and `dspy.ReAct`."""
-    return [dspy.Tool(tool, name=name) for name, tool in episode.tools.items()]
-
-
-class Repeats:
-    """Detects turns that repeat an earlier one; at temperature 0 a small model never stops."""
-
-    def __init__(self, predict: Any) -> None:
-        self._predict = predict
-        self._seen: set[str] = set()
-        self._count = 0
-
-    def again(self, text: str) -> bool:
-        """Return whether this was done before, and remember it."""
-        text = _normalized(text)
-        repeated = text in self._seen
-        self._seen.add(text)
-        if repeated:
-            self._count += 1
-            warmer = stuck_temperature(self._predict.lm)
-            if warmer is not None:
-                self._predict.config["temperature"] = warmer
-        return repeated
-
-    def unreadable(self, failure: AdapterParseError, recorder: Recorder) -> str:
-        """Record a reply that the adapter could not parse; return its end."""
-        said = str(failure.lm_response)
-        event = {"error": "the reply could not be parsed", "code": "unreadable-reply"}
-        recorder.add("error", event | {"reply": said})
-        self.again(said)
-        return said[-500:]
-
-    def forget(self, text: str) -> None:
-        """Allow a repeat: it failed for a reason that may be gone the next time."""
-        self._seen.discard(_normalized(text))
-
-    @property
-    def too_many(self) -> bool:
-        """Whether the loop should end."""
-        return self._count >= MOST_REPEATS
-
-
-def _normalized(text: str) -> str:
-    # Code that differs in its indentation is no repeat: it fixes an IndentationError.
-    lines = (line for line in text.splitlines() if line.strip())
-    return "\n".join(
-        line[: len(line) - len(line.lstrip())] + " ".join(line.split()) for line in lines
-    )
+        json.dumps(value)
+    except (TypeError, ValueError):
+        return repr(value)
+    return value

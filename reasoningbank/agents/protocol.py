@@ -12,9 +12,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from reasoningbank.corpus import Pack, Task
 from reasoningbank.errors import BudgetError, ReasoningBankError, ToolError, UsageError
@@ -53,22 +54,17 @@ class Budget(BaseModel):
 class Meter:
     """Counts what a trial consumes and raises when a budget is used up.
 
-    The error's fields name the budget: `budget` (a field of `Budget`) and `limit`.
-
-    Args:
-        budget: The limits.
-        usage: Returns what the models have consumed so far.
+    The error's fields name the budget: `budget` (a field of `Budget`) and `limit`. `usage` returns
+    what the models have consumed so far.
 
     Examples:
         >>> meter = Meter(Budget(tool_calls=1))
         >>> look = meter.metered({"look": lambda: "seen"})["look"]
         >>> look()
         'seen'
-        >>> try:
-        ...     look()
-        ... except ToolError as error:
-        ...     print(error.code, error.fields["budget"], error.fields["limit"])
-        budget tool_calls 1
+        >>> look()
+        Traceback (most recent call last):
+        reasoningbank.errors.ToolError: the budget of 1 tool calls is used up; submit ...
     """
 
     def __init__(self, budget: Budget, usage: Callable[[], Usage] = Usage) -> None:
@@ -239,7 +235,7 @@ class Episode:
     context: str = ""
     sandbox: Callable[[], Any] | None = None
     callbacks: list[Any] = field(default_factory=list)
-    demonstrations: tuple[Any, ...] = ()
+    demonstrations: tuple[Demonstration, ...] = ()
     examples: tuple[FewShotExample, ...] = ()
     pack: Pack | None = None
     hidden: frozenset[str] = frozenset()
@@ -324,3 +320,58 @@ def failure_of(error: BaseException) -> Finding:
     lines = str(error).strip().splitlines()
     what = f"{name}: {lines[0][:300]}" if lines else name
     return Finding("unexpected", what, fields={"type": name})
+
+
+_T = TypeVar("_T")
+
+
+class _Shown(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class CodeTurn(_Shown):
+    """One turn: the reason, the code, and what it printed."""
+
+    reasoning: str
+    code: str
+    output: str = ""
+
+
+class ToolCall(_Shown):
+    """One tool call: the reason, the tool with its arguments, and what it returned."""
+
+    thought: str
+    tool: str
+    arguments: dict[str, Any] = {}
+    observation: str = ""
+
+
+class Demonstration(_Shown):
+    """A question that belongs to no corpus, answered by turns of code and by tool calls."""
+
+    question: str
+    turns: tuple[CodeTurn, ...]
+    calls: tuple[ToolCall, ...] = ()
+
+
+def load_demonstrations(path: Path) -> tuple[Demonstration, ...]:
+    """Read demonstrations from a JSON file; a missing file holds none.
+
+    Raises:
+        UsageError: If the file is not a list of demonstrations.
+    """
+    return read_json(path, tuple[Demonstration, ...]) or ()
+
+
+def read_json(path: Path, kind: type[_T]) -> _T | None:
+    """Read a JSON file of a kind that pydantic validates; None if it is missing."""
+    if not path.is_file():
+        return None
+    try:
+        return TypeAdapter(kind).validate_json(path.read_bytes())
+    except OSError as error:
+        raise UsageError(f"cannot be read: {error}", where=str(path)) from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = "/".join(map(str, first["loc"]))
+        raise UsageError(f"{first['msg']} at {where or 'the top'}", where=str(path)) from error

@@ -13,10 +13,10 @@ from reasoningbank.errors import UsageError
 AGENTS: dict[str, str | Callable[..., Agent]] = {
     "oracle": "reasoningbank.agents.direct:OracleAgent",
     "direct": "reasoningbank.agents.direct:DirectAgent",
-    "rag": "reasoningbank.nl2sparql.rag:RAGAgent",
-    "graph": "reasoningbank.nl2sparql.graph:GraphAgent",
-    "rlm": "reasoningbank.agents.rlm:RLMAgent",
-    "react": "reasoningbank.agents.react:ReActAgent",
+    "rag": "reasoningbank.nl2sparql.pipeline:RAGAgent",
+    "graph": "reasoningbank.nl2sparql.graph.translator:GraphAgent",
+    "rlm": "reasoningbank.agents.loops:RLMAgent",
+    "react": "reasoningbank.agents.loops:ReActAgent",
     "algebra": "reasoningbank.agents.algebra:AlgebraAgent",
 }
 

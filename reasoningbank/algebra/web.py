@@ -98,13 +98,10 @@ def _moved(prefixes: Mapping[str, str], url: str) -> str:
     base = within(prefixes, url)
     if base is None:
         return url
-    rest = url[len(base) :]
-    target = prefixes[base]
+    rest, target = url.removeprefix(base), prefixes[base]
     # One of the two may end with a slash where the other does not.
-    if rest and not base.endswith("/") and target.endswith("/"):
-        return target + rest.removeprefix("/")
-    if rest and base.endswith("/") and not target.endswith("/"):
-        return f"{target}/{rest}"
+    if rest and base.endswith("/") != target.endswith("/"):
+        return f"{target.removesuffix('/')}/{rest.removeprefix('/')}"
     return target + rest
 
 
@@ -203,32 +200,32 @@ def credentials_from(
     def bad(what: str) -> UsageError:
         return UsageError(what, where=str(file), code="bad-credential")
 
-    def credential(table: Mapping[str, Any]) -> Credential:
-        given: dict[str, Any] = {}
-        for name, value in table.items():
-            if not isinstance(value, str):
-                raise bad(f"{name} must be a string")
-            if name in ("certificate", "key", "authorities"):
-                given[name] = file.parent / value
-            elif name in ("password_env", "token_env"):
-                if value not in environment:
-                    raise bad(f"the environment variable {value} is not set")
-                given[name.removesuffix("_env")] = environment[value]
-            elif name in ("base", "user", "password", "token"):
-                given[name] = value
-            else:
-                raise bad(f"unknown key {name!r}")
-        if "base" not in given:
-            raise bad("a credential needs a base")
-        return Credential(**given)
-
     try:
         tables = tomllib.loads(file.read_text(encoding="utf-8")).get("credential", [])
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise bad(f"cannot be read: {error}") from None
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise bad("expected [[credential]] tables")
-    return tuple(credential(table) for table in tables)
+    found: list[Credential] = []
+    for table in tables:
+        given: dict[str, Any] = {}
+        for name, value in table.items():
+            if not isinstance(value, str):
+                raise bad(f"{name} must be a string")
+            if name in ("password_env", "token_env"):
+                if value not in environment:
+                    raise bad(f"the environment variable {value} is not set")
+                given[name.removesuffix("_env")] = environment[value]
+            elif name in ("certificate", "key", "authorities"):
+                given[name] = file.parent / value
+            elif name in ("base", "user", "password", "token"):
+                given[name] = value
+            else:
+                raise bad(f"unknown key {name!r}")
+        if "base" not in given:
+            raise bad("a credential needs a base")
+        found.append(Credential(**given))
+    return tuple(found)
 
 
 USER_AGENT = "reasoningbank/0.1 (Web Algebra)"
@@ -302,8 +299,8 @@ class Web:
 
     def credential(self, url: str) -> Credential | None:
         """Return the credential for an address."""
-        fitting = [known for known in self.credentials if inside(known.base, url)]
-        return max(fitting, key=lambda known: len(known.base), default=None)
+        base = within((known.base for known in self.credentials), url)
+        return next((known for known in self.credentials if known.base == base), None)
 
     def ask(
         self,

@@ -216,13 +216,12 @@ class Journal:
             return self._unusable("another run is writing it", "journal-in-use")
         if name in ("SQLITE_NOTADB", "SQLITE_ERROR"):
             return self._unusable("not a journal of writes", "not-a-journal")
+        what, code = f"the journal cannot be written: {error}", "journal-unwritable"
+        hint = "free space there, then resume the run"
         if name == "SQLITE_CORRUPT":
             # A write that was done would be done again if its row were skipped.
             what, code = "the journal is damaged", "journal-unreadable"
             hint = "look at what was written, and start a new journal"
-        else:
-            what, code = f"the journal cannot be written: {error}", "journal-unwritable"
-            hint = "free space there, then resume the run"
         return RecordError(what, where=self._where, hint=hint, code=code)
 
     def _unusable(self, what: str, code: str, hint: str = "") -> UsageError:
@@ -297,15 +296,24 @@ def _hash(text: bytes) -> str:
 
 @dataclass(frozen=True)
 class _Order:
+    """A write to be done; `graph` is None for an update."""
+
     method: Method
     url: str
     address: str
     body: bytes
     graph: Graph | None
 
-    @property
-    def headers(self) -> dict[str, str]:
-        return {"Content-Type": TURTLE if self.graph is not None else UPDATE}
+    def failure(self, state: State, why: str) -> EndpointError:
+        """Return the error of a write that was not done, or may not have been."""
+        what, hint = f"the {self.method} was {state}: {why}", ""
+        if state == "unanswered":
+            what = f"the {self.method} was sent, and it is unknown whether it was done: {why}"
+            hint = "resume the run, which checks before it repeats it"
+        elif state == "not sent":
+            hint = "resume the run later"
+        code = f"write-{state.replace(' ', '-')}"
+        return EndpointError(what, where=self.url, hint=hint, code=code)
 
 
 @dataclass
@@ -327,18 +335,16 @@ class Writer:
         order = _Order(method, url, address, body_of(method, body, url), graph)
         with self.locks[hash(address) % _LOCKS]:
             earlier = self.journal.earlier(method, address, digest(order.body))
-            if earlier is not None and earlier.state == "done":
+            if earlier is None:
+                return self._sent(order, None)
+            if earlier.state == "done":
                 return Sent(earlier.status, earlier.at or url)
-            if earlier is not None and self._resolved(order, earlier):
-                self.journal.end(earlier, "done", status=earlier.status or 200)
-                return Sent(earlier.status or 200, url)
-            return self._sent(order, earlier)
-
-    def _resolved(self, order: _Order, earlier: Write) -> bool:
-        """Return whether an unanswered write of an earlier run was done."""
-        if order.method == "PUT" or self.unanswered == "again":
-            return False
-        return self.unanswered == "done" or self._was_done(order, earlier.condition)
+            repeated = method == "PUT" or self.unanswered == "again"
+            decided = self.unanswered == "done"
+            if repeated or not (decided or self._was_done(order, earlier.condition)):
+                return self._sent(order, earlier)
+            self.journal.end(earlier, "done", status=earlier.status or 200)
+            return Sent(earlier.status or 200, url)
 
     def _sent(self, order: _Order, earlier: Write | None) -> Sent:
         condition = self._condition(order)
@@ -346,6 +352,7 @@ class Writer:
             write = self.journal.again(earlier, condition)
         else:
             write = self.journal.begin(order.method, order.address, digest(order.body), condition)
+        kind = UPDATE if order.graph is None else TURTLE
         lost = ""
         for attempt in range(1, self.web.limits.tries + 1):
             last = attempt == self.web.limits.tries
@@ -353,7 +360,7 @@ class Writer:
                 reply = self.web.ask(
                     order.method,
                     order.address,
-                    headers={**order.headers, **condition},
+                    headers={"Content-Type": kind, **condition},
                     body=order.body,
                     may_follow=self.may_write,
                 )
@@ -366,31 +373,34 @@ class Writer:
             except Lost as error:
                 lost = str(error)
             except (NotSent, BudgetError, EndpointError, UsageError) as error:
-                raise self._aborted(order, write, error, lost) from error
+                # An earlier attempt may still be carried out.
+                state: State = "unanswered" if lost else "not sent"
+                self.journal.end(write, state, why=lost or str(error))
+                if isinstance(error, BudgetError):
+                    raise
+                raise order.failure(state, f"{error}") from error
             else:
                 # After a lost reply, the lost request itself may have changed it.
                 if reply.status not in _UNCLEAR and not (changed and lost):
                     return self._ended(order, write, reply)
                 lost = summary(reply)
-            if self._done_despite(order, write, condition, lost):
+            done, why = False, lost
+            if order.method != "PUT":
+                try:
+                    done = self._was_done(order, condition)
+                except EndpointError as error:
+                    last, why = True, f"{lost}; {error.what}"
+            if done:
                 self.journal.end(write, "done", status=200, why=f"seen after: {lost}")
                 return Sent(200, order.url)
             if last:
                 self.journal.end(write, "unanswered", why=lost)
-                raise _failure(order, "unanswered", lost)
+                raise order.failure("unanswered", why)
             self.web.pause(0.5 * 2 ** (attempt - 1) * random.uniform(0.75, 1.25))
         raise AssertionError("the last attempt returns or raises")
 
-    def _aborted(
-        self, order: _Order, write: Write, error: Exception, lost: str
-    ) -> ReasoningBankError:
-        """Record a write that is not sent again, and return its error."""
-        # An earlier attempt may still be carried out.
-        state: State = "unanswered" if lost else "not sent"
-        self.journal.end(write, state, why=lost or str(error))
-        return error if isinstance(error, BudgetError) else _failure(order, state, f"{error}")
-
     def _ended(self, order: _Order, write: Write, reply: Reply) -> Sent:
+        """Record and return what a clear reply says."""
         if reply.status == 303 or 200 <= reply.status < 300:
             at = order.url
             named = reply.headers.get("Location")
@@ -403,19 +413,7 @@ class Writer:
         if 300 <= reply.status < 400:
             what = f"HTTP {reply.status} redirects to {reply.headers.get('Location', 'nowhere')}"
         self.journal.end(write, "refused", status=reply.status, why=what)
-        raise _failure(order, "refused", what)
-
-    def _done_despite(
-        self, order: _Order, write: Write, condition: Mapping[str, str], lost: str
-    ) -> bool:
-        """Return whether a write whose reply was lost was done; if not, it may be repeated."""
-        if order.method == "PUT":
-            return False
-        try:
-            return self._was_done(order, condition)
-        except EndpointError as error:
-            self.journal.end(write, "unanswered", why=lost)
-            raise _failure(order, "unanswered", f"{lost}; {error.what}") from None
+        raise order.failure("refused", what)
 
     def _was_done(self, order: _Order, condition: Mapping[str, str]) -> bool:
         """Compare the document with its state before a write."""
@@ -427,12 +425,9 @@ class Writer:
         except (Lost, NotSent, ReasoningBankError) as error:
             what = f"the document cannot be read: {error}"
             raise EndpointError(what, where=order.url, code="write-unknown") from None
-        raise EndpointError(
-            f"the document does not show whether an earlier {order.method} was done",
-            where=order.url,
-            hint="look at it, then resume with unanswered writes taken as done, or done again",
-            code="write-unknown",
-        )
+        what = f"the document does not show whether an earlier {order.method} was done"
+        hint = "look at it, then resume with unanswered writes taken as done, or done again"
+        raise EndpointError(what, where=order.url, hint=hint, code="write-unknown")
 
     def _condition(self, order: _Order) -> dict[str, str]:
         """Return the condition that the document is in its present state; empty if unsupported."""
@@ -457,18 +452,6 @@ class Writer:
         if reply.status >= 300:
             raise EndpointError(summary(reply), where=order.url, code="http", status=reply.status)
         return entails(graph_of(reply), wanted)
-
-
-def _failure(order: _Order, state: State, why: str) -> EndpointError:
-    if state == "unanswered":
-        what = f"the {order.method} was sent, and it is unknown whether it was done: {why}"
-        hint = "resume the run, which checks before it repeats it"
-    elif state == "refused":
-        what, hint = f"the {order.method} was refused: {why}", ""
-    else:
-        what, hint = f"the {order.method} was not sent: {why}", "resume the run later"
-    code = f"write-{state.replace(' ', '-')}"
-    return EndpointError(what, where=order.url, hint=hint, code=code)
 
 
 def entails(there: Graph, wanted: Graph) -> bool:

@@ -33,7 +33,7 @@ from reasoningbank.nl2sparql import (
     validate_syntax,
 )
 from reasoningbank.nl2sparql.confidence import confidence_in, fit_calibration
-from reasoningbank.nl2sparql.patterns import namespaces_of
+from reasoningbank.nl2sparql.hints import namespaces_of
 from reasoningbank.nl2sparql.words import asked_language
 from reasoningbank.schema import read_statements
 from reasoningbank.sparql import STANDARD_PREFIXES, prepare

@@ -12,7 +12,8 @@ from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingCo
 from rich.progress import Progress as Bar
 from typer import Argument, Exit, Option, Typer
 
-from reasoningbank.agents.sandbox import Sandbox, deno_executable, pyodide_cached
+from reasoningbank.agents.sandbox.deno import deno_executable, pyodide_cached
+from reasoningbank.agents.sandbox.interpreter import Sandbox
 from reasoningbank.cli.options import AsJson
 from reasoningbank.cli.output import (
     notice,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from reasoningbank.agents import Demonstration, FewShotExample, load_demonstrations
-from reasoningbank.agents.sandbox import SandboxPool
+from reasoningbank.agents.sandbox.interpreter import SandboxPool
 from reasoningbank.cache import cache_dir
 from reasoningbank.corpus import Pack, open_endpoint
 from reasoningbank.experiment.settings import EndpointSettings

@@ -81,16 +81,9 @@ def _normal(match: re.Match[str]) -> str:
     return character if _UNRESERVED.fullmatch(character) else f"%{match[1].upper()}"
 
 
-def is_folder(url: str) -> bool:
-    """Return whether documents can lie below an address: it ends with a slash."""
-    return url.endswith("/")
-
-
 def parent_of(base: str, url: str) -> str | None:
     """Return the container of a document; None for the base itself."""
-    if url == base:
-        return None
-    return url.removesuffix("/").rpartition("/")[0] + "/"
+    return None if url == base else url.removesuffix("/").rpartition("/")[0] + "/"
 
 
 def ancestors(base: str, url: str) -> list[tuple[str, str]]:
@@ -112,7 +105,7 @@ ITEM = NamedNode("https://www.w3.org/ns/ldt/document-hierarchy#Item")
 def is_item(url: str, triples: Iterable[Triple]) -> bool:
     """Return whether a document is an item, not a container, by its address or its type."""
     stated = Triple(NamedNode(url), TYPE, ITEM)
-    return not is_folder(url) or any(triple == stated for triple in triples)
+    return not url.endswith("/") or any(triple == stated for triple in triples)
 
 
 def links(container: str, member: str, *, item: bool) -> tuple[Triple, Triple]:
@@ -125,30 +118,18 @@ def links(container: str, member: str, *, item: bool) -> tuple[Triple, Triple]:
 def without_links(url: str, triples: Iterable[Triple], members: Iterable[str]) -> list[Triple]:
     """Return a document's triples without the membership triples."""
     inside = set(members)
+    own = NamedNode(url)
     kept: list[Triple] = []
     for triple in triples:
         subject, predicate, object_ = triple
-        if predicate == CONTAINS and subject == NamedNode(url):
+        if predicate == CONTAINS and subject == own:
             if not isinstance(object_, NamedNode) or object_.value not in inside:
                 raise Refused(409, f"only the server says what {url} contains; put it there")
             continue
-        if (
-            predicate in (HAS_PARENT, HAS_CONTAINER)
-            and object_ == NamedNode(url)
-            and isinstance(subject, NamedNode)
-            and subject.value in inside
-        ):
-            continue
-        kept.append(triple)
+        back = predicate in (HAS_PARENT, HAS_CONTAINER) and object_ == own
+        if not (back and isinstance(subject, NamedNode) and subject.value in inside):
+            kept.append(triple)
     return kept
-
-
-def quads(graphs: Iterable[tuple[str, Sequence[Triple]]]) -> Iterator[Quad]:
-    """Yield the quads of documents, each in its named graph and in the default graph."""
-    for url, triples in graphs:
-        for triple in triples:
-            yield Quad(triple.subject, triple.predicate, triple.object, NamedNode(url))
-            yield Quad(triple.subject, triple.predicate, triple.object, DefaultGraph())
 
 
 def _lines(triples: Iterable[Triple]) -> str:
@@ -206,10 +187,9 @@ class Folder:
                 hint = "percent-encode its name, or move it elsewhere"
                 raise UsageError("the name is no name of a document", where=str(file), hint=hint)
             try:
-                quads = parse(
-                    file.read_bytes(), RdfFormat.TURTLE, base_iri=url, rename_blank_nodes=True
-                )
-                yield url, [quad.triple for quad in quads]
+                data = file.read_bytes()
+                read = parse(data, RdfFormat.TURTLE, base_iri=url, rename_blank_nodes=True)
+                yield url, [quad.triple for quad in read]
             except SyntaxError as error:
                 raise UsageError(f"not Turtle: {error}", where=str(file)) from error
             except OSError as error:
@@ -223,6 +203,7 @@ class Folder:
             if new and file.exists():
                 raise Refused(409, f"another document is kept in the file {file.name}")
             file.parent.mkdir(parents=True, exist_ok=True)
+            # Not by the name of the file, which may have the greatest length already.
             handle, name = tempfile.mkstemp(dir=file.parent, prefix=".", suffix=".part")
             try:
                 with os.fdopen(handle, "wb") as out:
@@ -366,17 +347,19 @@ class Documents:
         Raises:
             Refused: If it cannot be stored under this address, or claims false members.
         """
-        with self._lock:
-            before = self._read(url)
-            check(None if before is None else before.version)
-            return self._write(url, before, triples)
+        return self._change(url, check, lambda _: triples)
 
     def append(self, url: str, triples: Sequence[Triple], check: Check = lambda _: None) -> bool:
         """Add triples to a document, or create it; see `put`."""
+        return self._change(url, check, lambda before: [*self._own(before), *triples])
+
+    def _change(
+        self, url: str, check: Check, made: Callable[[Document | None], Sequence[Triple]]
+    ) -> bool:
         with self._lock:
             before = self._read(url)
             check(None if before is None else before.version)
-            return self._write(url, before, [*self._own(before), *triples])
+            return self._write(url, before, made(before))
 
     def change(
         self,
@@ -445,27 +428,21 @@ class Documents:
             named_graphs=[NamedNode(name) for name in named_graphs] or None,
         )
 
-    def _exists(self, url: str) -> bool:
-        return self._store.contains_named_graph(NamedNode(url))
-
     def _is_item(self, url: str) -> bool:
         # Do not read the document: a container can have very many members.
         node = NamedNode(url)
         said = self._store.quads_for_pattern(node, TYPE, ITEM, node)
         return is_item(url, (quad.triple for quad in said))
 
-    def _triples(self, url: str) -> list[Triple]:
-        return [
-            quad.triple for quad in self._store.quads_for_pattern(None, None, None, NamedNode(url))
-        ]
-
     def _read(self, url: str) -> Document | None:
-        if not self._exists(url):
+        graph = NamedNode(url)
+        if not self._store.contains_named_graph(graph):
             return None
-        triples = self._triples(url)
+        held = self._store.quads_for_pattern(None, None, None, graph)
+        triples = tuple(quad.triple for quad in held)
         lines = sorted(" ".join(full(part) for part in triple) for triple in triples)
         digest = hashlib.blake2b("\n".join(lines).encode(), digest_size=16)
-        return Document(url, tuple(triples), digest.hexdigest())
+        return Document(url, triples, digest.hexdigest())
 
     def _members(self, url: str) -> list[str]:
         graph = NamedNode(url)
@@ -483,28 +460,24 @@ class Documents:
         own = list(dict.fromkeys(without_links(url, triples, members)))
         if members and is_item(url, own):
             raise Refused(409, f"{url} has members, so it cannot be a dh:Item")
-        above = parent_of(self.base, url)
-        if above is not None:
-            self._make_containers([parent for parent, _ in reversed(ancestors(self.base, url))])
+        above = ancestors(self.base, url)
+        self._make_containers([parent for parent, _ in reversed(above)])
         if self._folder is not None:
             self._folder.write(url, own, new=before is None)
-        kept = [triple for member in members for triple in self._links(url, member)]
+        kept = [t for member in members for t in links(url, member, item=self._is_item(member))]
         update = f"{gone(url)}CREATE SILENT GRAPH <{url}> ;\n{added(url, [*own, *kept])}"
-        if above is not None:
-            link = links(above, url, item=is_item(url, own))
-            update += f"{unlinked(above, url)}{added(above, link)}"
-            if any(triple in own for triple in link):
-                # Restore triples of the document that equal the removed links.
-                update += added(url, [triple for triple in link if triple in own])
+        if above:
+            parent = above[0][0]
+            link = links(parent, url, item=is_item(url, own))
+            # What the document itself states of the links was removed with the old ones.
+            stated = [triple for triple in link if triple in own]
+            update += f"{unlinked(parent, url)}{added(parent, link)}{added(url, stated)}"
         self._store.update(update)
         return before is None
 
-    def _links(self, container: str, member: str) -> tuple[Triple, Triple]:
-        return links(container, member, item=self._is_item(member))
-
     def _make_containers(self, urls: Iterable[str]) -> None:
         for url in urls:
-            if self._exists(url):
+            if self._store.contains_named_graph(NamedNode(url)):
                 if self._is_item(url):
                     raise Refused(409, f"{url} is a dh:Item, which cannot contain documents")
                 continue
@@ -524,4 +497,9 @@ class Documents:
             stated.setdefault(container, []).extend(links(container, member, item=item))
         for url in stated:
             self._store.add_graph(NamedNode(url))
-        self._store.bulk_extend(quads(stated.items()))
+        self._store.bulk_extend(
+            Quad(triple.subject, triple.predicate, triple.object, graph)
+            for url, triples in stated.items()
+            for triple in triples
+            for graph in (NamedNode(url), DefaultGraph())
+        )

@@ -34,45 +34,36 @@ GRAPH_FORMATS: Mapping[str, RdfFormat] = {
 
 def best(accept: str, offers: Sequence[str]) -> str | None:
     """Return the offer that an Accept header prefers (RFC 9110, 12.5.1), or None."""
-    ranges: list[tuple[str, float]] = []
+    ranges: dict[str, float] = {}
     for part in accept.split(","):
-        name, *parameters = (piece.strip() for piece in part.split(";"))
+        name, *parameters = (piece.strip().lower() for piece in part.split(";"))
         quality = 1.0
         for parameter in parameters:
-            if parameter.lower().startswith("q="):
+            if parameter.startswith("q="):
                 try:
                     quality = float(parameter[2:])
                 except ValueError:
                     quality = 0.0
         if name:
-            ranges.append((name.lower(), quality))
+            ranges[name] = max(quality, ranges.get(name, 0.0))
     if not ranges:
         return offers[0]
-    liked = [(_quality(offer, ranges), -at, offer) for at, offer in enumerate(offers)]
-    quality, _, offer = max(liked)
-    return offer if quality > 0 else None
-
-
-def _quality(offer: str, ranges: Sequence[tuple[str, float]]) -> float:
-    fits = (offer, f"{offer.partition('/')[0]}/*", "*/*")
-    # The most specific range decides.
-    for wanted in fits:
-        found = [quality for name, quality in ranges if name == wanted]
-        if found:
-            return max(found)
-    return 0.0
+    liked: dict[str, float] = {}
+    for offer in offers:
+        # The most specific range decides.
+        fits = (offer, f"{offer.partition('/')[0]}/*", "*/*")
+        liked[offer] = next((ranges[name] for name in fits if name in ranges), 0.0)
+    preferred = max(offers, key=lambda offer: liked[offer])
+    return preferred if liked[preferred] > 0 else None
 
 
 def read_triples(body: bytes, media_type: str, base: str) -> list[Triple]:
     """Read a request's body as one graph with fresh blank nodes."""
     kind = GRAPH_FORMATS.get(media_type)
     if kind is None:
-        raise Refused(
-            415,
-            f"{media_type or 'no content type'} is not a supported RDF format; "
-            f"send one of {', '.join(GRAPH_FORMATS)}",
-            {"Accept-Post": ", ".join(GRAPH_FORMATS)},
-        )
+        known = ", ".join(GRAPH_FORMATS)
+        what = f"{media_type or 'no content type'} is not a supported RDF format"
+        raise Refused(415, f"{what}; send one of {known}", {"Accept-Post": known})
     if kind == RdfFormat.RDF_XML and blows_up(body):
         raise Refused(400, "the XML entities expand to far more than was sent")
     try:

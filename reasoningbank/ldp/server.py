@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import logging
 import socket
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -17,9 +18,7 @@ from urllib.parse import parse_qs, urlsplit
 from pyoxigraph import (
     BlankNode,
     NamedNode,
-    QueryBoolean,
     QueryResultsFormat,
-    QuerySolutions,
     QueryTriples,
     Triple,
     serialize,
@@ -71,6 +70,14 @@ class Request:
         """Its preconditions."""
         return Conditions(self.headers.get("if-match"), self.headers.get("if-none-match"))
 
+    def wanted(self, what: str, offers: Iterable[str]) -> str:
+        """Return the media type that it prefers; `what` is said if it accepts none."""
+        there = list(offers)
+        found = best(self.headers.get("accept", ""), there)
+        if found is None:
+            raise Refused(406, f"{what} available as {', '.join(there)}")
+        return found
+
 
 @dataclass(frozen=True)
 class Response:
@@ -108,9 +115,7 @@ def respond(documents: Documents, request: Request) -> Response:
 def _got(document: Document | None, url: str, request: Request) -> Response:
     if document is None:
         raise Refused(404, f"no document at {url}")
-    media_type = best(request.headers.get("accept", ""), list(GRAPH_FORMATS))
-    if media_type is None:
-        raise Refused(406, f"documents are available as {', '.join(GRAPH_FORMATS)}")
+    media_type = request.wanted("documents are", GRAPH_FORMATS)
     tag = _tag(document, media_type)
     kind = "BasicContainer" if document.is_container else "RDFSource"
     headers = {
@@ -165,28 +170,14 @@ TABLE_FORMATS: Mapping[str, QueryResultsFormat] = {
 _SD = "http://www.w3.org/ns/sparql-service-description#"
 
 
-@dataclass(frozen=True)
-class Results:
-    """The result of a query, streamed."""
-
-    found: QuerySolutions | QueryTriples | QueryBoolean
-    media_type: str
-
-    def write(self, out: IO[bytes]) -> None:
-        """Write the whole result."""
-        if isinstance(self.found, QueryTriples):
-            serialize(self.found, out, GRAPH_FORMATS[self.media_type])
-        else:
-            self.found.serialize(out, TABLE_FORMATS[self.media_type])
-
-
-def query_result(documents: Documents, request: Request) -> Results:
-    """Run the query of a request."""
+def query_result(
+    documents: Documents, request: Request
+) -> tuple[str, Callable[[IO[bytes]], object]]:
+    """Run the query of a request; return the media type of its result, and what writes it."""
     query, parameters = _query(request)
     query = expanded(query)
     try:
-        shape = outline(query)
-        if shape.service_targets:
+        if outline(query).service_targets:
             raise Refused(400, "SERVICE is not supported; query the other endpoint directly")
         found = documents.query(
             query,
@@ -197,20 +188,18 @@ def query_result(documents: Documents, request: Request) -> Results:
         raise Refused(400, str(error)) from error
     except (SyntaxError, ValueError) as error:
         raise Refused(400, f"the query does not parse: {error}") from error
-    offers: list[str] = list(GRAPH_FORMATS if isinstance(found, QueryTriples) else TABLE_FORMATS)
-    media_type = best(request.headers.get("accept", ""), offers)
-    if media_type is None:
-        raise Refused(406, f"the result is available as {', '.join(offers)}")
-    return Results(found, media_type)
+    if isinstance(found, QueryTriples):
+        media_type = request.wanted("the result is", GRAPH_FORMATS)
+        return media_type, lambda out: serialize(found, out, GRAPH_FORMATS[media_type])
+    media_type = request.wanted("the result is", TABLE_FORMATS)
+    return media_type, lambda out: found.serialize(out, TABLE_FORMATS[media_type])
 
 
 def describe_service(documents: Documents, request: Request) -> Response | None:
     """Return the service description for a request without a query, else None."""
     if request.method not in ("GET", "HEAD") or request.query:
         return None
-    media_type = best(request.headers.get("accept", ""), list(GRAPH_FORMATS))
-    if media_type is None:
-        raise Refused(406, f"the description is available as {', '.join(GRAPH_FORMATS)}")
+    media_type = request.wanted("the description is", GRAPH_FORMATS)
     service = BlankNode()
     facts = {
         "http://www.w3.org/1999/02/22-rdf-syntax-ns#type": f"{_SD}Service",
@@ -399,7 +388,7 @@ class _Handler(BaseHTTPRequestHandler):
                 if description is not None:
                     self._send(description)
                 else:
-                    self._stream(query_result(self.server.documents, request))
+                    self._stream(*query_result(self.server.documents, request))
             else:
                 self._send(respond(self.server.documents, request))
         except Refused as refused:
@@ -468,51 +457,40 @@ class _Handler(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(reply.body)
 
-    def _stream(self, results: Results) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", results.media_type)
+    def _stream(self, media_type: str, write: Callable[[IO[bytes]], object]) -> None:
         chunked = self.request_version != "HTTP/1.0"
+        self.close_connection |= not chunked
+        self.send_response(200)
+        self.send_header("Content-Type", media_type)
         if chunked:
             self.send_header("Transfer-Encoding", "chunked")
-        else:
-            self.close_connection = True
         self.end_headers()
         if self.command == "HEAD":
             return
-        out = _Chunks(self, chunked)
+        out = io.BufferedWriter(_Chunks(self.wfile, chunked), 64 * 1024)
         try:
-            results.write(out)  # type: ignore[arg-type]
-            out.end()
+            write(out)
+            out.flush()
+            if chunked:
+                self.wfile.write(b"0\r\n\r\n")
         except Exception:
             # Without the last chunk, clients see that the result is incomplete.
             self.close_connection = True
             with contextlib.suppress(OSError):
-                self.wfile.flush()
+                out.flush()
 
 
-class _Chunks:
-    """Buffers writes and sends them as HTTP/1.1 chunks where possible."""
+class _Chunks(io.RawIOBase):
+    """Sends what is written as chunks of HTTP/1.1, or as it is."""
 
-    def __init__(self, handler: _Handler, chunked: bool) -> None:
-        self._out = handler.wfile
+    def __init__(self, out: Any, chunked: bool) -> None:
+        self._out = out
         self._chunked = chunked
-        self._pending = bytearray()
 
-    def write(self, data: bytes) -> int:
-        self._pending += data
-        if len(self._pending) >= 64 * 1024:
-            self.flush()
-        return len(data)
+    def writable(self) -> bool:
+        return True
 
-    def flush(self) -> None:
-        if self._pending:
-            head, tail = (f"{len(self._pending):x}\r\n".encode(), b"\r\n") if self._chunked else (
-                b"", b""
-            )  # fmt: skip
-            self._out.write(head + bytes(self._pending) + tail)
-            self._pending.clear()
-
-    def end(self) -> None:
-        self.flush()
-        if self._chunked:
-            self._out.write(b"0\r\n\r\n")
+    def write(self, data: Any) -> int:
+        text = bytes(data)
+        self._out.write(b"%x\r\n%b\r\n" % (len(text), text) if self._chunked else text)
+        return len(text)

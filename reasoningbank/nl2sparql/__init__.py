@@ -14,15 +14,6 @@ from reasoningbank.nl2sparql.confidence import (
     fit_calibration,
     load_calibration,
 )
-from reasoningbank.nl2sparql.constraints import (
-    ConstraintPrompt,
-    Constraints,
-    Rule,
-    build_constraints,
-    constraint_prompt,
-    get_constraints_for_patterns,
-    load_constraints,
-)
 from reasoningbank.nl2sparql.detection import (
     Detected,
     Detector,
@@ -42,7 +33,19 @@ from reasoningbank.nl2sparql.examples import (
     question_similarity,
     swap_entities,
 )
-from reasoningbank.nl2sparql.graph import GraphAgent, NL2SPARQLAgent
+from reasoningbank.nl2sparql.graph.translator import GraphAgent, NL2SPARQLAgent
+from reasoningbank.nl2sparql.hints import (
+    ConstraintPrompt,
+    Constraints,
+    Pattern,
+    PatternSet,
+    Rule,
+    build_constraints,
+    constraint_prompt,
+    get_constraints_for_patterns,
+    load_constraints,
+    load_patterns,
+)
 from reasoningbank.nl2sparql.hybrid import (
     RETRIEVALS,
     WEIGHTS,
@@ -53,18 +56,18 @@ from reasoningbank.nl2sparql.hybrid import (
     ShownExamples,
     shown_examples,
 )
-from reasoningbank.nl2sparql.patterns import Pattern, PatternSet, load_patterns
 from reasoningbank.nl2sparql.pipeline import (
     NL2SPARQL,
     Candidate,
     OnStep,
+    RAGAgent,
     Translation,
     adapt_query,
     best_candidate,
     same_query,
+    translation_confidence,
     write_query,
 )
-from reasoningbank.nl2sparql.rag import RAGAgent, translation_confidence
 from reasoningbank.nl2sparql.validation import (
     LEVELS,
     EndpointValidation,

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from reasoningbank.agents.demonstrations import read_json
+from reasoningbank.agents.protocol import read_json
 from reasoningbank.corpus import Pack
 from reasoningbank.errors import UsageError
 from reasoningbank.trajectory import Trajectory

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reasoningbank.errors import UsageError
-from reasoningbank.nl2sparql.patterns import PatternSet
+from reasoningbank.nl2sparql.hints import PatternSet
 from reasoningbank.nl2sparql.words import (
     FUNCTION_WORDS,
     LANGUAGES,
@@ -103,7 +103,7 @@ class PatternDetector:
         patterns: The rules.
 
     Examples:
-        >>> from reasoningbank.nl2sparql.patterns import Pattern
+        >>> from reasoningbank.nl2sparql.hints import Pattern
         >>> rules = Pattern(name="EMOTION", strong={"it": ("emozione",), "en": ("emotion",)})
         >>> detector = PatternDetector(PatternSet(patterns=(rules,)))
         >>> [(d.pattern, d.because) for d in detector.detect("Le parole e l'emozione espressa")]

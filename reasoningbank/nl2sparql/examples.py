@@ -11,7 +11,7 @@ from typing import Any
 from rdflib.term import URIRef
 
 from reasoningbank.corpus import Pack, Task, load_corpus, load_pack, query_features
-from reasoningbank.nl2sparql.patterns import PatternSet, QuerySign, load_patterns
+from reasoningbank.nl2sparql.hints import PatternSet, QuerySign, load_patterns
 from reasoningbank.nl2sparql.words import (
     QuestionToken,
     content_words,
@@ -23,7 +23,7 @@ from reasoningbank.nl2sparql.words import (
 )
 from reasoningbank.schema import read_statements
 from reasoningbank.sparql import string_literal
-from reasoningbank.sparql.parsers import parse_once
+from reasoningbank.sparql.query import parse_once
 from reasoningbank.sparql.tokens import Edit, apply_edits, tokenize
 from reasoningbank.sparql.tokens import Token as QueryToken
 

@@ -21,7 +21,7 @@ from reasoningbank.corpus import Pack, load_corpus
 from reasoningbank.errors import UsageError
 from reasoningbank.nl2sparql.detection import Detected, Detector, PatternDetector
 from reasoningbank.nl2sparql.examples import PackExample, example_pack, load_examples
-from reasoningbank.nl2sparql.patterns import DEFAULT_PACK, as_pack, load_patterns, once_a_pack
+from reasoningbank.nl2sparql.hints import DEFAULT_PACK, as_pack, load_patterns, once_a_pack
 from reasoningbank.nl2sparql.words import content_words, masked
 from reasoningbank.retrieval import (
     DEFAULT_EMBEDDER,

@@ -21,15 +21,13 @@ from rdflib.term import Literal as Text
 from reasoningbank.corpus import FederatedEndpoint, Pack, open_endpoint
 from reasoningbank.errors import QueryError
 from reasoningbank.findings import Finding
-from reasoningbank.nl2sparql.constraints import (
+from reasoningbank.nl2sparql.hints import (
+    DEFAULT_PACK,
     Constraints,
     Direction,
     PropertyRow,
-    load_constraints,
-)
-from reasoningbank.nl2sparql.patterns import (
-    DEFAULT_PACK,
     as_pack,
+    load_constraints,
     load_patterns,
     namespaces_of,
     once_a_pack,
@@ -166,8 +164,7 @@ def validate_syntax(sparql: str, pack: Pack | str | None = DEFAULT_PACK) -> Vali
 
     Args:
         sparql: A query; an update is not one.
-        pack: The pack or its name, whose prefixes need not be declared; None for only the
-            standard ones.
+        pack: The pack whose prefixes need not be declared; None for only the standard ones.
 
     Returns:
         The first problem, with line, column and the likely fix: ``syntax-error``, or ``rejected``
@@ -197,13 +194,13 @@ def validate_syntax(sparql: str, pack: Pack | str | None = DEFAULT_PACK) -> Vali
 def validate_endpoint(
     sparql: str, endpoint: EndpointConfig | SPARQLClient | None = None, timeout: float = 30.0
 ) -> EndpointValidation:
-    """Execute a query.
+    """Execute a query; the endpoint's prefixes need not be declared.
 
     An empty SELECT, CONSTRUCT or DESCRIBE is a problem (``empty``), since a question rarely asks
     for nothing; an ASK is right either way. A query that fails is ``not-executed``.
 
     Args:
-        sparql: A query; the endpoint's prefixes need not be declared.
+        sparql: The query.
         endpoint: The endpoint, or a client of it. Without one that of the pack `liita` is opened,
             which takes a second or two: for many queries open it once.
         timeout: Seconds it may take.
@@ -269,8 +266,7 @@ def validate_semantic(
 
     Args:
         sparql: A query; the pack's prefixes need not be declared.
-        pack: The pack or its name, whose schema, statistics and ``hints/constraints.toml`` are
-            used.
+        pack: The pack or its name.
         patterns: What the question needs, for rules that depend on it.
         question: The question itself.
 
@@ -281,8 +277,7 @@ def validate_semantic(
         UsageError: If the pack's files cannot be read.
 
     Examples:
-        >>> found = validate_semantic("ASK { ?lemma lila:hasPos lila:noun }")
-        >>> print(found.problems[0])
+        >>> print(validate_semantic("ASK { ?lemma lila:hasPos lila:noun }").problems[0])
         there is no property lila:hasPos; try lila:hasPOS
     """
     pack = as_pack(pack)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyoxigraph import Literal, NamedNode
@@ -19,7 +19,7 @@ from reasoningbank.errors import QueryError
 from reasoningbank.sparql.client import SPARQLClient
 from reasoningbank.sparql.endpoint import EndpointConfig
 from reasoningbank.sparql.results import TableResult
-from reasoningbank.sparql.terms import compact
+from reasoningbank.sparql.terms import Term, compact
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +33,10 @@ MOST_MEANT = 3
 _TOKEN = re.compile(r"[^\s\"“”„«»‘’?!;,()]+")
 #: Properties that name things, by their own names.
 _NAMING = re.compile(r"(?i)(?:label|name|symbol|title)$")
+#: An IRI may end with it.
+_LOCAL_NAME = re.compile(r"[\w.~:/+-]+")
+#: What ends a word without belonging to it.
+_FINAL = ".:'"
 _CLOSING = re.compile(r"[\"”»’]?")
 _QUOTED = re.compile(r"[\"“„«‘]([^\"“”„«»‘’]+)[\"”»’]")
 
@@ -125,13 +129,14 @@ class EntityLinker:
         return tuple(mention for _, mention in sorted(kept, key=lambda pair: pair[0])), whole
 
     def _identifiers(self, question: str) -> list[EntityMention]:
+        tokens = (token.rstrip(_FINAL) for token in _TOKEN.findall(question))
         spelled = {
             space + name: token
-            for token in dict.fromkeys(_trimmed(_TOKEN.findall(question)))
+            for token in dict.fromkeys(tokens)
             if any(map(str.isdigit, token))
             for space in self._spaces
             for name in dict.fromkeys((token, token.rpartition(":")[2]))
-            if _is_local_name(name)
+            if _LOCAL_NAME.fullmatch(name)
         }
         if not spelled:
             return []
@@ -141,15 +146,14 @@ class EntityLinker:
                 VALUES ?x {{ {" ".join(f"<{iri}>" for iri in candidates)} }}
                 ?x ?p ?o . OPTIONAL {{ ?x a ?class }} }}"""
         )
-        classes: dict[str, list[str]] = {}
+        classes: dict[NamedNode, list[str]] = {}
         for x, of in rows:
             # An engine may spell an IRI differently in its answer.
             if isinstance(x, NamedNode) and x.value in spelled:
-                named = classes.setdefault(x.value, [])
-                named += _iris([of])
+                classes.setdefault(x, []).extend([of.value] if isinstance(of, NamedNode) else [])
         return [
-            EntityMention(spelled[iri], str(compact(NamedNode(iri), self._namespaces)), tuple(of))
-            for iri, of in classes.items()
+            EntityMention(spelled[x.value], str(compact(x, self._namespaces)), tuple(of))
+            for x, of in classes.items()
         ]
 
     def _names(self, question: str) -> list[EntityMention]:
@@ -157,30 +161,24 @@ class EntityLinker:
         candidates = list(spelled)[:MOST_CANDIDATES]
         if not candidates:
             return []
-        values = [str(Literal(text)) for text in candidates]
-        values += [
-            str(Literal(text, language=tag)) for tag in self._languages for text in candidates
-        ]
+        tags = (None, *self._languages)
+        names = [str(Literal(text, language=tag)) for tag in tags for text in candidates]
         rows = self._rows(
             f"""SELECT ?name ?p ?class (COUNT(DISTINCT ?x) AS ?n) (SAMPLE(?x) AS ?one) WHERE {{
-                VALUES ?name {{ {" ".join(values)} }}
+                VALUES ?name {{ {" ".join(names)} }}
                 ?x ?p ?name ; a ?class }} GROUP BY ?name ?p ?class"""
         )
-        named: dict[str, dict[str, tuple[str, ...]]] = {}
+        named: dict[str, dict[str, dict[str, None]]] = {}
         for name, p, of, n, one in rows:
             if not (isinstance(name, Literal) and isinstance(p, NamedNode)):
                 continue
             # A name that several resources have identifies no single one.
             if not (isinstance(n, Literal) and int(n.value) == 1 and isinstance(one, NamedNode)):
                 continue
-            words = spelled.get(name.value)
-            if words is None:
-                continue
-            if p.value not in self._labels and not _NAMING.search(p.value):
-                continue
-            of_words = named.setdefault(words, {})
-            short = str(compact(one, self._namespaces))
-            of_words[short] = tuple(dict.fromkeys((*of_words.get(short, ()), *_iris([of]))))
+            if name.value in spelled and (p.value in self._labels or _NAMING.search(p.value)):
+                resources = named.setdefault(spelled[name.value], {})
+                classes = resources.setdefault(str(compact(one, self._namespaces)), {})
+                classes |= {of.value: None} if isinstance(of, NamedNode) else {}
         return [
             EntityMention(
                 words, ", ".join(sorted(found)), tuple(c for of in found.values() for c in of)
@@ -189,7 +187,7 @@ class EntityLinker:
             if len(found) <= MOST_MEANT
         ]
 
-    def _rows(self, query: str) -> Iterable[Sequence[object]]:
+    def _rows(self, query: str) -> list[tuple[Term | None, ...]]:
         result = self._client.query(query)
         assert isinstance(result, TableResult), "a SELECT has a table"
         return result.rows()
@@ -202,28 +200,13 @@ def _place(words: str, question: str) -> range:
     return range(start, start + len(words))
 
 
-def _iris(terms: Iterable[object]) -> tuple[str, ...]:
-    return tuple(term.value for term in terms if isinstance(term, NamedNode))
-
-
-def _trimmed(tokens: Iterable[str]) -> list[str]:
-    return [token.rstrip(".:'") for token in tokens]
-
-
-def _is_local_name(text: str) -> bool:
-    """Return whether an IRI may end with a text."""
-    return re.fullmatch(r"[\w.~:/+-]+", text) is not None
-
-
-def _spellings(question: str) -> Mapping[str, str]:
+def _spellings(question: str) -> dict[str, str]:
     """Return the names that a question may contain, each with the words it comes from."""
-    tokens = [(match.start(), match.end()) for match in _TOKEN.finditer(question)]
-    found: dict[str, str] = {}
-    for quoted in _QUOTED.findall(question):
-        found.setdefault(quoted, quoted)
+    spans = [match.span() for match in _TOKEN.finditer(question)]
+    found = {quoted: quoted for quoted in _QUOTED.findall(question)}
     for length in range(MOST_WORDS, 0, -1):
-        for first in range(len(tokens) - length + 1):
-            words = question[tokens[first][0] : tokens[first + length - 1][1]].rstrip(".:'")
+        for (start, _), (_, end) in zip(spans, spans[length - 1 :], strict=False):
+            words = question[start:end].rstrip(_FINAL)
             if len(words) > 2 and not words.isnumeric():
                 for spelled in (words, words[0].upper() + words[1:]):
                     found.setdefault(spelled, words)

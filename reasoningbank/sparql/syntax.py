@@ -95,17 +95,10 @@ def syntax_error(
     code: str = "syntax-error",
     **fields: object,
 ) -> QueryError:
-    """Build the error for a position in a query.
+    """Build the error for the offset where parsing stopped.
 
-    Args:
-        query: The author's text.
-        offset: Where parsing stopped, in characters.
-        what: What is wrong; worked out from the text and `said` if empty.
-        said: A parser's own message.
-        hint: What to do; guessed from the text if empty.
-        code: Code of the error; its fields get ``line``, ``column`` and, for a guessed hint, the
-            code of the ``fix``.
-        **fields: Further fields of the error.
+    What is wrong and what to do are worked out from the text and a parser's own message (`said`)
+    if not given. The fields get ``line``, ``column`` and, for a guessed hint, the ``fix``.
     """
     tokens = tokenize(query)
     # pyparsing's and Oxigraph's lists of what they expected help nobody.
@@ -125,7 +118,10 @@ def syntax_error(
         if about and expected:
             what = about
         elif said:
-            what = f"the query cannot be parsed near {_near(tokens, at)}" if expected else said
+            near = next((i for i, t in enumerate(tokens) if t.start >= at), len(tokens))
+            around = tokens[max(0, near - 4) : near + 2]
+            words = [t.text if len(t.text) <= 40 else t.text[:40] + "…" for t in around]
+            what = f"the query cannot be parsed near {' '.join(words)!r}" if expected else said
         elif found is not None:
             what = f"unexpected {found.text[:60]!r}"
     if not hint:
@@ -137,12 +133,6 @@ def syntax_error(
         code=code,
         **{"line": line, "column": column, "fix": fix, **fields},
     )
-
-
-def _near(tokens: Sequence[Token], offset: int) -> str:
-    at = next((i for i, t in enumerate(tokens) if t.start >= offset), len(tokens))
-    words = [t.text if len(t.text) <= 40 else t.text[:40] + "…" for t in tokens]
-    return repr(" ".join(words[max(0, at - 4) : at + 2]))
 
 
 def _place(query: str, token: Token) -> str:

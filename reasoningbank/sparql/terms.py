@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any, cast
 
 from pyoxigraph import (
@@ -117,7 +118,7 @@ def to_iri(text: str, prefixes: Mapping[str, str] = STANDARD_PREFIXES) -> NamedN
         return NamedNode(iri(text[1:-1])[1:-1])
     prefix, colon, local = text.partition(":")
     if colon and prefix in prefixes and not local.startswith("//"):
-        return NamedNode(iri(prefixes[prefix] + re.sub(r"\\(.)", r"\1", local))[1:-1])
+        return NamedNode(iri(prefixes[prefix] + unescape(local))[1:-1])
     if colon and ("/" in local or prefix.lower() in ("urn", "mailto", "tag", "info", "doi")):
         return NamedNode(iri(text)[1:-1])
     known = ", ".join(sorted(prefixes)[:30])
@@ -248,20 +249,13 @@ def _compact_literal(
     if len(text) <= _MOST_DIGITS or datatype in _REALS - {XSD + "decimal"}:
         if datatype in _INTEGERS and _INTEGER.fullmatch(text):
             return int(text)
-        if datatype in _REALS:
-            number = _real(text)
-            if number is not None:
-                return number
+        if datatype in _REALS and "_" not in text:
+            with suppress(ValueError):
+                number = float(text)
+                if math.isfinite(number):
+                    return number
     shown = _compact_iri(datatype, {**STANDARD_PREFIXES, **prefixes}, max_chars)
     return f'"{cut(text, max_chars)}"^^{shown}'
-
-
-def _real(text: str) -> float | None:
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) and "_" not in text else None
 
 
 def cut(text: str, max_chars: int) -> str:

@@ -17,7 +17,14 @@ from typing import Literal, NamedTuple, cast
 
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql.syntax import syntax_error
-from reasoningbank.sparql.tokens import UPDATE_WORDS, Token, check_query_size, prologue, tokenize
+from reasoningbank.sparql.tokens import (
+    UPDATE_WORDS,
+    Token,
+    check_query_size,
+    closing,
+    prologue,
+    tokenize,
+)
 
 Form = Literal["SELECT", "ASK", "CONSTRUCT", "DESCRIBE"]
 ClauseKind = Literal[
@@ -44,15 +51,10 @@ class TriplePattern(NamedTuple):
 
 @dataclass(frozen=True)
 class Clause:
-    """One clause of a group.
+    """One clause of a group, from offset `start` to `end`; a final period belongs to it.
 
-    Attributes:
-        kind: Its kind; a group by itself is a ``union`` of one.
-        start: Offset of its first character.
-        end: Offset after its last one; a statement's final period belongs to it.
-        patterns: The triple patterns of a statement.
-        groups: The groups in it, including those of EXISTS in an expression.
-        target: The name or variable of GRAPH and SERVICE, as written.
+    A group by itself is a ``union`` of one. `groups` includes those of EXISTS in an expression;
+    `target` is the name or variable of GRAPH and SERVICE, as written.
     """
 
     kind: ClauseKind
@@ -99,19 +101,10 @@ class _Patterns(NamedTuple):
 class QueryTree:
     """A parsed query.
 
-    The attributes come from its tokens alone. The properties raise `QueryError` where the patterns
-    cannot be read: syntax beyond SPARQL 1.1, or a collection.
-
-    Attributes:
-        text: The whole query.
-        form: The query form.
-        body: The tokens after the prologue.
-        limit: The outermost LIMIT.
-        prefix_at: Offset where further PREFIX lines go.
-        declared: Prefix → namespace of the prologue.
-        projected: Columns that the outermost SELECT names.
-        star: Whether that SELECT is ``*``.
-        service_targets: The token after each SERVICE (SILENT).
+    The fields come from its tokens alone: those after the prologue (`body`), the offset for further
+    PREFIX lines (`prefix_at`), the columns that the outermost SELECT names (`projected`) or whether
+    it is ``*`` (`star`), the token after each SERVICE. The properties raise `QueryError` where the
+    patterns cannot be read: syntax beyond SPARQL 1.1, or a collection.
     """
 
     text: str = field(repr=False)
@@ -257,6 +250,10 @@ def _limit(query: str, outer: Sequence[Token]) -> Limit:
     return Limit(end, end)
 
 
+def _unreadable(token: Token, what: str) -> QueryError:
+    return QueryError(f"{what}, got {token.text!r} at offset {token.start}", code="unreadable")
+
+
 class _Reader:
     """Reads the groups of a query from its tokens by the grammar, as far as patterns need it."""
 
@@ -276,9 +273,13 @@ class _Reader:
             if self._is("CONSTRUCT"):
                 self.at += 1
                 if self._text() == "{":
-                    self._skip_braces()
+                    self.at = closing(self.tokens, self.at)
             elif self._is("FROM"):
-                dataset.append(self._span(self._from))
+                start = self._token().start
+                self.at += 1
+                self.at += self._is("NAMED")
+                self._step()
+                dataset.append(self.query[start : self._end()])
             elif self._is("VALUES"):
                 values = self._values()
             elif self._text() == "(":
@@ -309,11 +310,8 @@ class _Reader:
     def _take(self, text: str) -> None:
         token = self._token()
         if token.text != text:
-            raise self._unreadable(token, f"expected {text!r}")
+            raise _unreadable(token, f"expected {text!r}")
         self.at += 1
-
-    def _unreadable(self, token: Token, what: str) -> QueryError:
-        return QueryError(f"{what}, got {token.text!r} at offset {token.start}", code="unreadable")
 
     def _step(self) -> None:
         self._token()
@@ -326,11 +324,6 @@ class _Reader:
         first = self._token()
         read()
         return self.query[first.start : self._end()]
-
-    def _from(self) -> None:
-        self.at += 1
-        self.at += self._is("NAMED")
-        self._step()
 
     # -- graph patterns -------------------------------------------------------------------
 
@@ -349,7 +342,11 @@ class _Reader:
     def _clause(self) -> Clause:
         start = self._token().start
         if self._text() == "{":
-            return self._union(start)
+            union = [self._group()]
+            while self._is("UNION"):
+                self.at += 1
+                union.append(self._group())
+            return Clause("union", start, self._end(), groups=tuple(union))
         if self._is("SELECT"):
             inner = self.read("}")
             groups = [*inner.others, *([inner.where] if inner.where else [])]
@@ -367,13 +364,6 @@ class _Reader:
             target = self._span(self._step)
         groups = self._condition() if kind in ("filter", "bind") else [self._group()]
         return Clause(kind, start, self._end(), groups=tuple(groups), target=target)
-
-    def _union(self, start: int) -> Clause:
-        groups = [self._group()]
-        while self._is("UNION"):
-            self.at += 1
-            groups.append(self._group())
-        return Clause("union", start, self._end(), groups=tuple(groups))
 
     def _condition(self) -> list[Group]:
         self.at += self._is("NOT")
@@ -401,14 +391,8 @@ class _Reader:
         start = self._token().start
         while self._text() != "{":
             self._step()
-        self._skip_braces()
+        self.at = closing(self.tokens, self.at)
         return Clause("values", start, self._end())
-
-    def _skip_braces(self) -> None:
-        self._take("{")
-        while self._text() != "}":
-            self._skip_braces() if self._text() == "{" else self._step()
-        self._take("}")
 
     # -- triples --------------------------------------------------------------------------
 
@@ -425,7 +409,8 @@ class _Reader:
 
     def _properties(self, subject: str, patterns: list[TriplePattern]) -> None:
         while True:
-            verb = self._span(self._verb)
+            variable = self._token().kind == "variable"
+            verb = self._span(self._step if variable else self._path)
             while True:
                 # What belongs to a nested blank node follows the pattern that leads to it.
                 nested: list[TriplePattern] = []
@@ -441,12 +426,6 @@ class _Reader:
             if self._text() in (".", "}", "]"):
                 return
 
-    def _verb(self) -> None:
-        if self._token().kind == "variable":
-            self.at += 1
-        else:
-            self._path()
-
     def _path(self) -> None:
         while True:
             while self._text() in ("^", "!"):
@@ -459,7 +438,7 @@ class _Reader:
             else:
                 token = self._token()
                 if token.kind not in ("iri", "name") and token.text != "a":
-                    raise self._unreadable(token, "expected a property")
+                    raise _unreadable(token, "expected a property")
                 self.at += 1
             if self._text() in ("?", "*", "+"):
                 self.at += 1
@@ -484,7 +463,7 @@ class _Reader:
         elif token.kind not in ("iri", "name", "blank", "variable", "number") and (
             token.text not in ("true", "false")
         ):
-            raise self._unreadable(token, "expected a term")
+            raise _unreadable(token, "expected a term")
         return self.query[token.start : self._end()]
 
     def _bracket(self, patterns: list[TriplePattern]) -> str:

@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 import pytest
 
 from reasoningbank.agents import Budget, Episode, Meter
-from reasoningbank.agents.recording import RecordedClient
+from reasoningbank.agents.calling import RecordedClient
 from reasoningbank.errors import BudgetError, EndpointError, QueryError, ToolError
 from reasoningbank.refs import Ref
 from reasoningbank.sparql import EndpointConfig

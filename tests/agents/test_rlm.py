@@ -10,7 +10,7 @@ import pytest
 from dspy.utils import DummyLM
 
 from reasoningbank.agents import Attempt, Episode, make_agent
-from reasoningbank.agents.rlm import RLMAgent
+from reasoningbank.agents.loops import RLMAgent
 from reasoningbank.corpus import Task
 from reasoningbank.errors import SetupError
 from reasoningbank.sparql import EndpointConfig, OxigraphServer

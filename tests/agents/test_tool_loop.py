@@ -5,7 +5,7 @@ from __future__ import annotations
 import dspy
 import pytest
 
-from reasoningbank.agents.calling import Repeats
+from reasoningbank.agents.loops import Repeats
 from reasoningbank.lm import STUCK_TEMPERATURE, make_lm
 
 

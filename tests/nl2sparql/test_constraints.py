@@ -17,7 +17,7 @@ from reasoningbank.nl2sparql import (
     load_constraints,
     load_patterns,
 )
-from reasoningbank.nl2sparql.constraints import MOST_CHARS, Direction
+from reasoningbank.nl2sparql.hints import MOST_CHARS, Direction
 
 from .conftest import changed
 

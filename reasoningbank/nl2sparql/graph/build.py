@@ -18,11 +18,10 @@ from reasoningbank.agents.protocol import Episode
 from reasoningbank.corpus import Pack
 from reasoningbank.errors import SetupError, UsageError, need_package
 from reasoningbank.lm import stuck_temperature
-from reasoningbank.nl2sparql.constraints import build_constraints
 from reasoningbank.nl2sparql.examples import PackExample
 from reasoningbank.nl2sparql.graph.nodes import Nodes, asked
 from reasoningbank.nl2sparql.graph.state import GraphSettings, NL2SPARQLState, WriterOutput
-from reasoningbank.nl2sparql.patterns import PatternSet, as_pack
+from reasoningbank.nl2sparql.hints import PatternSet, as_pack, build_constraints
 from reasoningbank.nl2sparql.pipeline import same_query, write_query
 from reasoningbank.sparql import EndpointConfig
 
@@ -205,12 +204,7 @@ def _notes(state: NL2SPARQLState) -> str:
 def mermaid_picture(
     pack: Pack | str = "liita", settings: GraphSettings | None = None, *, inside: bool = False
 ) -> str:
-    """Return the graph as Mermaid text.
-
-    Args:
-        pack: The pack, whose pattern families have their own writers.
-        settings: Which steps are taken.
-        inside: Whether the writers are drawn too.
+    """Return the graph of a pack as Mermaid text, with the writers' steps if `inside`.
 
     Raises:
         UsageError: If there is no such pack.
@@ -232,10 +226,6 @@ def save_picture(
     inside: bool = False,
 ) -> None:
     """Write the picture to a file: ``.png``, ``.svg``, or ``.mmd`` for the text.
-
-    Args:
-        file: The file; its suffix decides the format.
-        pack, settings, inside: As for `mermaid_picture`.
 
     Raises:
         UsageError: If the suffix or pack is unknown, or the file cannot be written.

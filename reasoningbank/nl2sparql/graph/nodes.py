@@ -13,9 +13,8 @@ import dspy
 from pyoxigraph import NamedNode
 from rdflib.term import URIRef
 
-from reasoningbank.agents.calling import ask_once
+from reasoningbank.agents.calling import RecordedClient, ask_once
 from reasoningbank.agents.protocol import Episode
-from reasoningbank.agents.recording import RecordedClient
 from reasoningbank.corpus import Pack
 from reasoningbank.errors import QueryError, UsageError
 from reasoningbank.nl2sparql.confidence import (
@@ -24,7 +23,6 @@ from reasoningbank.nl2sparql.confidence import (
     confidence_score,
     load_calibration,
 )
-from reasoningbank.nl2sparql.constraints import load_constraints
 from reasoningbank.nl2sparql.detection import Detected
 from reasoningbank.nl2sparql.graph.state import (
     Complexity,
@@ -33,8 +31,8 @@ from reasoningbank.nl2sparql.graph.state import (
     best_attempt,
     next_attempt,
 )
+from reasoningbank.nl2sparql.hints import PatternSet, load_constraints, load_patterns
 from reasoningbank.nl2sparql.hybrid import Retrieved, ShownExamples, shown_examples
-from reasoningbank.nl2sparql.patterns import PatternSet, load_patterns
 from reasoningbank.nl2sparql.validation import validate
 from reasoningbank.schema import (
     Schema,

@@ -12,7 +12,7 @@ from operator import add
 from typing import Annotated, Any, Literal, TypedDict, cast, get_args, get_origin, get_type_hints
 
 from reasoningbank.errors import UsageError
-from reasoningbank.nl2sparql.constraints import MOST_CHARS
+from reasoningbank.nl2sparql.hints import MOST_CHARS
 from reasoningbank.retrieval import DEFAULT_EMBEDDER, DEFAULT_INDEX
 
 Complexity = Literal["simple", "moderate", "complex"]

@@ -29,7 +29,7 @@ from reasoningbank.nl2sparql.graph.state import (
     best_attempt,
     initial_state,
 )
-from reasoningbank.nl2sparql.patterns import as_pack
+from reasoningbank.nl2sparql.hints import as_pack
 from reasoningbank.nl2sparql.words import asked_language
 from reasoningbank.sparql import EndpointConfig
 from reasoningbank.trajectory import Recorder, Trajectory, Usage
@@ -47,24 +47,18 @@ _INTERRUPT = "__interrupt__"
 
 @dataclass(frozen=True)
 class GraphTranslation:
-    """The query for a question.
+    """The query for a question, and how it was made.
 
     Attributes:
-        question: The question.
         sparql: The best query; None if none was written, or if the graph waits.
-        is_valid: Whether no problem was found.
-        errors: The problems.
         confidence: The probability that it is right, from 0 to 1.
         score: The evidence for it, from 0 to 1, as `fit_calibration` takes it.
         calibrated: Whether the confidence was measured on judged trials; otherwise it only ranks.
-        explanation: How the query was made.
         attempts: Queries that were written.
         result_count: Rows or triples of its result; 1 for an ASK.
-        patterns: What the question needs.
         refinement_history: The attempts that failed.
         thread: The name of its checkpoints; empty if there are none.
         asks: The question back if the graph waits for an answer; `resume` gives it.
-        usage: What it cost.
         trajectory: Everything that was done in this process.
     """
 
@@ -221,22 +215,15 @@ def tiers_for(provider: str = "local", model: str | None = None, fast: str | Non
     """Return the models of a provider; a named model is used for all steps.
 
     A name that begins with a provider is complete (``anthropic/claude-haiku-4-5``), and so is that
-    of a local model. Providers such as ``openrouter`` and ``groq`` serve models under names of
-    other providers: with them, a name that does not begin with theirs is a model of theirs.
-
-    Args:
-        provider: ``local``, or LiteLLM's name of a provider.
-        model: A model of it, or a complete name as for `open_lm`.
-        fast: Another model for the fast tier; named likewise.
+    of a local model. Providers such as ``openrouter`` serve models under names of other providers:
+    with them, a name that does not begin with theirs is a model of theirs.
 
     Raises:
-        UsageError: If there is no model, and no default for the provider.
+        UsageError: If no model is named, and no default is known for the provider.
 
     Examples:
         >>> tiers_for("openai")
         Tiers(default='openai/gpt-4.1', fast='openai/gpt-4.1-mini')
-        >>> tiers_for("openai", "gpt-4.1").fast, tiers_for("local").default
-        ('openai/gpt-4.1', 'local')
         >>> tiers_for("ollama_chat", "qwen3", fast="qwen3:0.6b").fast
         'ollama_chat/qwen3:0.6b'
         >>> tiers_for("openrouter", "anthropic/claude-haiku-4.5").default
@@ -330,23 +317,16 @@ class NL2SPARQLAgent:
         provider: ``local``, ``openai``, ``anthropic``, or another provider of LiteLLM.
         model: A model for all steps; the provider's default and fast ones by default.
         api_key: The key, kept in memory; the provider's environment variable by default.
-        pack: The pack or its name.
         fast_model: Another model for analysis, plan and verification.
         endpoint: Where queries are executed, or the address of a running endpoint; the pack's own
             by default.
         lms: The default and the fast model, if they exist already.
-        settings: Which steps are taken.
         checkpoints: A SQLite file for checkpoints, from which a killed run can be resumed.
         hidden: Ids of tasks of which no example may be shown.
 
     Raises:
         UsageError: If the provider or pack is unknown.
         SetupError: If LangGraph is not installed.
-
-    Examples:
-        >>> agent = NL2SPARQLAgent(provider="openai", model="gpt-4.1", api_key="sk-...")
-        >>> agent.tiers
-        Tiers(default='openai/gpt-4.1', fast='openai/gpt-4.1')
     """
 
     def __init__(
@@ -409,10 +389,10 @@ class NL2SPARQLAgent:
             raise UsageError(f"there is no thread {thread!r}", hint=hint, code="no-thread")
 
     def translate(self, question: str, *, language: str = "", thread: str = "") -> GraphTranslation:
-        """Translate a question.
+        """Translate a question, in one of the pack's languages.
 
         Args:
-            question: A question in one of the pack's languages.
+            question: The question.
             language: Its language, in which examples are shown; detected by default.
             thread: A name for its checkpoints; a new one by default.
 

@@ -13,12 +13,10 @@ from towns import write_towns
 
 from reasoningbank.agents import Attempt, Episode, make_agent
 from reasoningbank.agents.algebra import (
-    agent,
     lead_programs,
     load_shown_programs,
     open_stage,
     shown_programs,
-    stage,
 )
 from reasoningbank.algebra import Limits, mistakes, read_program, run_program
 from reasoningbank.algebra.queries import as_query
@@ -257,7 +255,7 @@ def test_the_results_of_several_operations_are_answers_each(
 def test_limits_of_a_program_are_told_to_its_author(
     solve: Callable[..., Attempt], strict: Callable[..., bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stage, "LIMITS", Limits(requests=2))
+    monkeypatch.setattr("reasoningbank.agents.algebra.LIMITS", Limits(requests=2))
     asked = op("ASK", endpoint=ENDPOINT, query="ASK { ?town p:name ?name }")
     attempt = solve(READ, op("ForEach", select=select(ALL), operation=asked), select(BIG))
     assert attempt.status == "submitted"
@@ -283,7 +281,7 @@ def test_a_model_that_is_gone_inside_a_program_ends_the_attempt(
     def gone(*_: Any) -> str:
         raise ModelError("the server hung up")
 
-    monkeypatch.setattr(agent, "written_query", gone)
+    monkeypatch.setattr("reasoningbank.agents.algebra.written_query", gone)
     with pytest.raises(ModelError, match="hung up"):
         solve(READ, select(op("SPARQLString", question="towns of Jutland")), select(BIG))
 
