@@ -12,7 +12,7 @@ from benchmarks.measure import Row
 from benchmarks.model import serving
 from benchmarks.trials import Key, Ran, model_at, run_trials
 from benchmarks.turns import PACK, TURNS, some_tasks, turns_of
-from reasoningbank.agents.sandbox import SandboxPool
+from reasoningbank.agents.sandbox.interpreter import SandboxPool
 from reasoningbank.corpus import load_pack, open_endpoint
 
 __all__ = ["overhead"]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarks.measure import Row
 from reasoningbank import EndpointConfig, SPARQLTools
-from reasoningbank.agents.sandbox import Sandbox
+from reasoningbank.agents.sandbox.interpreter import Sandbox
 from reasoningbank.sparql import OxigraphServer
 
 __all__ = ["tool_calls"]

@@ -14,7 +14,7 @@ from typing import Any
 from unittest import mock
 
 from benchmarks.turns import PACK
-from reasoningbank.agents.sandbox import SandboxPool
+from reasoningbank.agents.sandbox.interpreter import SandboxPool
 from reasoningbank.corpus import Task
 from reasoningbank.experiment import Experiment, Progress, RunFolder, run_experiment
 from reasoningbank.lm import open_lm

@@ -25,10 +25,11 @@ from pydantic import TypeAdapter
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from reasoningbank.analysis.frames import columns_page
+from reasoningbank.analysis.figures import levels, svg
+from reasoningbank.analysis.frames import columns_page, load
 from reasoningbank.cli.app import app
 from reasoningbank.cli.nl2sparql import app as nl2sparql
-from reasoningbank.experiment import Experiment, TrialRecord
+from reasoningbank.experiment import Experiment, RunFolder, TrialRecord
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -78,7 +79,16 @@ def sections() -> dict[Path, str]:
     for name, make in SECTIONS.items():
         head, _, rest = (DOCS / name).read_text(encoding="utf-8").partition(BEGIN)
         made[DOCS / name] = f"{head}{BEGIN}\n{make()}\n{END}{rest.partition(END)[2]}"
-    return made
+    return {**made, DOCS / "demo.svg": picture()}
+
+
+def picture() -> str:
+    """Return the picture of the demo: its arms by level of generalization."""
+    frames = load(RunFolder(ROOT / "experiments" / "results" / "uniprot_demo"))
+    chart = levels(frames, next(iter(frames.manifests.values())))
+    assert chart is not None
+    # It stands alone, so it brings its own ground and colour.
+    return svg(chart, prefix="demo").replace('style="', 'style="background: #fff; color: #222; ', 1)
 
 
 def faults() -> dict[Path, str]:

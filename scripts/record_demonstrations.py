@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dspy.primitives.code_interpreter import FinalOutput
 
 from reasoningbank.agents import Demonstration, ToolCall, load_demonstrations
-from reasoningbank.agents.sandbox import Sandbox
+from reasoningbank.agents.sandbox.interpreter import Sandbox
 from reasoningbank.corpus import load_pack, open_endpoint
 from reasoningbank.sparql import EndpointConfig
 from reasoningbank.tools import SPARQLTools

@@ -11,7 +11,7 @@ from dspy.utils import DummyLM
 from forest import write_forest
 
 from reasoningbank.agents import Budget, Episode, Meter
-from reasoningbank.agents.sandbox import Sandbox
+from reasoningbank.agents.sandbox.interpreter import Sandbox
 from reasoningbank.corpus import Pack
 from reasoningbank.lm import UsageCounter
 from reasoningbank.sparql import EndpointConfig

@@ -24,7 +24,7 @@ from reasoningbank.agents.protocol import (
     Episode,
     conclude,
 )
-from reasoningbank.agents.sandbox import Sandbox
+from reasoningbank.agents.sandbox.interpreter import Sandbox
 from reasoningbank.corpus import Task
 from reasoningbank.errors import BudgetError, EndpointError, ToolError
 from reasoningbank.findings import Finding

@@ -17,7 +17,7 @@ from reasoningbank.algebra.terms import ProgramError, Term, one_of, to_sparql
 from reasoningbank.algebra.values import Row, Table, Value, is_term, kept
 from reasoningbank.errors import QueryError
 from reasoningbank.sparql import STANDARD_PREFIXES, prepare
-from reasoningbank.sparql.parsers import FAILS, complaint_of, parsed_alone
+from reasoningbank.sparql.query import FAILS, complaint_of, parsed_alone
 from reasoningbank.sparql.syntax import MOST_CHARS, refuse_escaped_ascii, syntax_error
 from reasoningbank.sparql.tokens import (
     Edit,

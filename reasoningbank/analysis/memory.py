@@ -7,12 +7,15 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reasoningbank.analysis.statistics import median_and_p95
 from reasoningbank.errors import RecordError
 from reasoningbank.experiment import RunFolder, TrialRecord
 from reasoningbank.experiment.records import Step
+
+if TYPE_CHECKING:
+    from reasoningbank.analysis.scores import Score
 
 
 class Origin(NamedTuple):
@@ -170,17 +173,16 @@ class MemoryUse:
     seconds: tuple[float, float] = (math.nan, math.nan)
 
     @classmethod
-    def of(cls, trials: Sequence[_Shown]) -> MemoryUse:
+    def of(cls, trials: Sequence[Score]) -> MemoryUse:
         """Summarise what trials were shown."""
-        shown = [float(trial.items) for trial in trials]
         return cls(
             trials=len(trials),
-            shown=median_and_p95(shown),
-            empty=shown.count(0),
+            shown=median_and_p95([float(trial.items_shown) for trial in trials]),
+            empty=sum(not trial.items_shown for trial in trials),
             filtered_out=sum(trial.filtered_out for trial in trials),
-            tokens=median_and_p95([trial.tokens for trial in trials]),
+            tokens=median_and_p95([trial.tokens_shown for trial in trials]),
             demonstrated=sum(trial.demonstrated for trial in trials),
-            seconds=median_and_p95([trial.seconds for trial in trials]),
+            seconds=median_and_p95([trial.retrieval_seconds for trial in trials]),
         )
 
 
@@ -209,87 +211,54 @@ class ArmMemory:
         return dict(found.most_common())
 
 
-class _Shown(NamedTuple):
-    """What memory showed to one trial."""
+def memory_of_arms(
+    by_arm: Mapping[str, Sequence[Score]], manifest: Mapping[str, Any], memory: MemoryRecords
+) -> Iterator[ArmMemory]:
+    """Yield what memory did in each arm that has one."""
+    sources = dict(_sources(manifest))
+    learned: dict[str, list[StreamMemory]] = defaultdict(list)
+    for stream in memory.streams:
+        learned[stream.arm].append(_learned(stream, memory))
+    for name in dict.fromkeys((*by_arm, *learned)):
+        trials, source = by_arm.get(name, ()), sources.get(name, "")
+        held_out = [t for t in trials if t.step is None]
+        # Without streams the bank was built before the run, or belongs to another arm.
+        given = dict.fromkeys(t.memory for t in held_out if t.memory)
+        used = any(t.items_shown or t.filtered_out for t in trials)
+        if learned[name] or given or source or used:
+            yield ArmMemory(
+                arm=name,
+                source=source,
+                held_out=MemoryUse.of(held_out),
+                streams=MemoryUse.of([t for t in trials if t.step is not None]),
+                banks=tuple(learned[name] or [_given(name, bank, memory) for bank in given]),
+            )
 
-    stream: bool
-    memory: str
-    items: int
-    tokens: float
-    seconds: float
-    filtered_out: int
-    demonstrated: bool
+
+def _learned(stream: StreamRecord, memory: MemoryRecords) -> StreamMemory:
+    steps = stream.steps
+    return replace(
+        _bank(stream.snapshots[-1] if stream.snapshots else "", memory),
+        permutation=stream.permutation,
+        steps=len(steps),
+        added=sum(len(step.added) for step in steps),
+        merged=sum(len(step.merged) for step in steps),
+        changes=_counted(c.get("action") for step in steps for c in step.changes),
+        rejected=_counted(code_of(one) for step in steps for one in step.rejected),
+        tokens=median_and_p95([float(step.usage.tokens) for step in steps]),
+        seconds=median_and_p95([step.seconds for step in steps]),
+    )
 
 
-class MemoryTally:
-    """Takes the trials of a run one at a time and reports what memory did."""
+def _given(arm: str, snapshot: str, memory: MemoryRecords) -> StreamMemory:
+    made, bank = memory.few_shot.get(arm), _bank(snapshot, memory)
+    if made is None or made.snapshot != snapshot:
+        return bank
+    return replace(bank, added=made.added, rejected=_counted(map(code_of, made.rejected)))
 
-    def __init__(
-        self, manifest: Mapping[str, Any] | None = None, memory: MemoryRecords | None = None
-    ) -> None:
-        self._memory = memory or MemoryRecords()
-        self._sources = dict(_sources(manifest or {}))
-        self._trials: dict[str, list[_Shown]] = defaultdict(list)
 
-    def add(self, record: TrialRecord) -> None:
-        """Read a trial; the record itself is not kept."""
-        events = record.trajectory.of("memory_retrieved")
-        shown = _Shown(
-            stream=record.step is not None,
-            memory=record.memory,
-            items=len(shown_items(record)),
-            tokens=sum(event.data.get("tokens") or 0 for event in events),
-            seconds=sum(event.seconds for event in events),
-            filtered_out=sum(len(filtered_out(event.data)) for event in events),
-            demonstrated=any(event.data.get("demonstrations") for event in events),
-        )
-        self._trials[record.key.arm].append(shown)
-
-    def finish(self, arms: Iterable[str] = ()) -> tuple[ArmMemory, ...]:
-        """Return the arms that have a memory."""
-        banks: dict[str, list[StreamMemory]] = defaultdict(list)
-        for stream in self._memory.streams:
-            banks[stream.arm].append(self._learned(stream))
-        found = []
-        for name in dict.fromkeys((*arms, *self._trials, *banks)):
-            trials, source = self._trials[name], self._sources.get(name, "")
-            # Without streams the bank was built before the run, or belongs to another arm.
-            given = dict.fromkeys(t.memory for t in trials if t.memory and not t.stream)
-            if banks[name] or given or source or any(t.items or t.filtered_out for t in trials):
-                found.append(
-                    ArmMemory(
-                        arm=name,
-                        source=source,
-                        held_out=MemoryUse.of([t for t in trials if not t.stream]),
-                        streams=MemoryUse.of([t for t in trials if t.stream]),
-                        banks=tuple(banks[name] or [self._given(name, bank) for bank in given]),
-                    )
-                )
-        return tuple(found)
-
-    def _learned(self, stream: StreamRecord) -> StreamMemory:
-        steps = stream.steps
-        return replace(
-            self._bank(stream.snapshots[-1] if stream.snapshots else ""),
-            permutation=stream.permutation,
-            steps=len(steps),
-            added=sum(len(step.added) for step in steps),
-            merged=sum(len(step.merged) for step in steps),
-            changes=_counted(c.get("action") for step in steps for c in step.changes),
-            rejected=_counted(code_of(one) for step in steps for one in step.rejected),
-            tokens=median_and_p95([float(step.usage.tokens) for step in steps]),
-            seconds=median_and_p95([step.seconds for step in steps]),
-        )
-
-    def _given(self, arm: str, snapshot: str) -> StreamMemory:
-        made = self._memory.few_shot.get(arm)
-        bank = self._bank(snapshot)
-        if made is None or made.snapshot != snapshot:
-            return bank
-        return replace(bank, added=made.added, rejected=_counted(map(code_of, made.rejected)))
-
-    def _bank(self, snapshot: str) -> StreamMemory:
-        return StreamMemory(snapshot, *self._memory.banks.get(snapshot, BankCounts({}, 0, 0)))
+def _bank(snapshot: str, memory: MemoryRecords) -> StreamMemory:
+    return StreamMemory(snapshot, *memory.banks.get(snapshot, BankCounts({}, 0, 0)))
 
 
 def shown_items(record: TrialRecord) -> frozenset[str]:

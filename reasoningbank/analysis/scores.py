@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
+from reasoningbank.analysis.memory import filtered_out, shown_items
 from reasoningbank.analysis.statistics import Interval, bootstrap_mean, clipped, t_mean, wilson
 from reasoningbank.errors import UsageError
 from reasoningbank.experiment import Experiment, TrialRecord, parse_experiment
@@ -73,6 +74,11 @@ class Score:
     #: Whether the judge's execution of its query timed out; depends on the machine.
     timed_out: bool = False
     level: str = ""  #: Its task's level of generalization; may be empty
+    items_shown: int = 0  #: Different memory items that it was shown
+    tokens_shown: float = 0  #: Their tokens, with those of demonstrations
+    retrieval_seconds: float = 0.0  #: Duration of retrieval
+    filtered_out: int = 0  #: Memory items that the leakage filter removed
+    demonstrated: bool = False  #: Whether it was shown a demonstration
 
     @classmethod
     def of(cls, record: TrialRecord) -> Score:
@@ -82,6 +88,7 @@ class Score:
         usage = record.usage
         judging = [(one.get("usage") or {}).get("dollars") for one in record.judgements.values()]
         prices = [price for price in judging if price is not None]
+        retrievals = record.trajectory.of("memory_retrieved")
         return cls(
             arm=record.key.arm,
             task=record.key.task,
@@ -110,6 +117,11 @@ class Score:
             tokens_wanted=record.tokens_wanted,
             exhausted=tuple(_exhausted(record)),
             timed_out=outcome == "query_timeout",
+            items_shown=len(shown_items(record)),
+            tokens_shown=sum(event.data.get("tokens") or 0 for event in retrievals),
+            retrieval_seconds=sum(event.seconds for event in retrievals),
+            filtered_out=sum(len(filtered_out(event.data)) for event in retrievals),
+            demonstrated=any(event.data.get("demonstrations") for event in retrievals),
         )
 
     def value(self, metric: Metric) -> float:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import scipy
 
 #: Level of every test, and the power for detectable differences.
@@ -25,8 +24,6 @@ FEWEST = 6
 _BATCH = 2_000_000
 #: Values closer than this are equal.
 _EQUAL = 1e-9
-
-Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -398,16 +395,12 @@ def learning_curve(
     if window is not None and window < 1:
         raise ValueError("window must be at least 1")
     steps = 1 + max((step for stream in values.values() for step in stream), default=-1)
-    table = np.full((len(values), steps), math.nan)
-    for row, stream in enumerate(sorted(values)):
-        for step, value in values[stream].items():
-            table[row, step] = value
-    known = ~np.isnan(table)
-    total, count = (
-        _running(part, window) for part in (np.where(known, table, 0.0), known.astype(float))
-    )
-    means = np.divide(total, count, out=np.full_like(total, math.nan), where=count > 0)
-    points = [t_mean(column[~np.isnan(column)].tolist(), confidence) for column in means.T]
+    points = []
+    for step in range(steps):
+        first = 0 if window is None else step + 1 - window
+        parts = ([v for at, v in one.items() if first <= at <= step] for one in values.values())
+        means = [math.fsum(part) / len(part) for part in parts if part]
+        points.append(t_mean(means, confidence))
     return LearningCurve(
         steps=tuple(range(steps)),
         mean=tuple(p.value for p in points),
@@ -441,10 +434,3 @@ def _root(
 def _check_runs(runs: int, successes: int, k: int) -> None:
     if not 0 <= successes <= runs or not 1 <= k <= runs:
         raise ValueError("needs 1 <= k <= runs and 0 <= successes <= runs")
-
-
-def _running(table: Array, window: int | None) -> Array:
-    summed = np.cumsum(table, axis=1)
-    if window is not None and window < table.shape[1]:
-        summed[:, window:] -= summed[:, :-window].copy()
-    return summed

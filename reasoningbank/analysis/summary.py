@@ -14,7 +14,7 @@ from typing import Any
 
 from reasoningbank.analysis.comparison import ArmComparison, adjust, compare_arms
 from reasoningbank.analysis.leakage import Leakage, LeakageAudit
-from reasoningbank.analysis.memory import ArmMemory, MemoryRecords, MemoryTally
+from reasoningbank.analysis.memory import ArmMemory, MemoryRecords, memory_of_arms
 from reasoningbank.analysis.scores import (
     BINARY,
     Metric,
@@ -229,15 +229,11 @@ def summarise(
         manifest: The run's manifest, if there is one.
         memory: The run's banks and streams, if it has any.
     """
-    audit, tally, plan = (
-        LeakageAudit(manifest, memory),
-        MemoryTally(manifest, memory),
-        RunPlan(manifest),
-    )
+    manifest, memory = manifest or {}, memory or MemoryRecords()
+    audit, plan = LeakageAudit(manifest, memory), RunPlan(manifest)
     by_arm: dict[str, list[Score]] = {name: [] for name in arms}
     for record in records:
         audit.add(record)
-        tally.add(record)
         score = Score.of(record)
         by_arm.setdefault(score.arm, []).append(score)
     tested = {name: held_out(trials) for name, trials in by_arm.items()}
@@ -253,12 +249,12 @@ def summarise(
         return compare_arms(*arms, metric=metric, unit=unit, planned=planned)
 
     pairs = ([comparison] if comparison else []) + list(claims)
-    level = str(((manifest or {}).get("experiment") or {}).get("level") or "")
+    level = str((manifest.get("experiment") or {}).get("level") or "")
     registered = {pair: compared(*pair, level=level) for pair in pairs}
     rivals = [(name, comparison[1]) for name in tested if comparison and name not in comparison]
     others = [compared(*pair) for pair in rivals if pair not in registered]
     there = [one for one in others if one is not None]
-    code = manifest or {}
+    again = (str(one.get("trial")) for one in manifest.get("replaced") or ())
     return RunSummary(
         leakage=audit.finish(),
         arms=tuple(
@@ -272,18 +268,11 @@ def summarise(
         claims=tuple(one for pair in claims if (one := registered[pair]) is not None),
         waiting=tuple(pair for pair, one in registered.items() if one is None),
         others=adjust(there, to_come=len(others) - len(there)),
-        online=_summarise_streams(
-            {name: [t for t in ts if t.step is not None] for name, ts in by_arm.items()},
-            metric,
-            unit,
-            plan,
-        ),
-        memory=tally.finish(by_arm),
-        code=code_changes(code),
+        online=_summarise_streams(by_arm, metric, unit, plan),
+        memory=tuple(memory_of_arms(by_arm, manifest, memory)),
+        code=code_changes(manifest),
         # A trial that was run twice counts twice.
-        replaced=dict(
-            Counter(str(one.get("trial")).partition("/")[0] for one in code.get("replaced") or ())
-        ),
+        replaced=dict(Counter(trial.partition("/")[0] for trial in again)),
     )
 
 
@@ -449,6 +438,7 @@ def _agreements(judged: Iterable[Score], *, rule_alone: bool = False) -> dict[st
 def _summarise_streams(
     by_arm: Mapping[str, Sequence[Score]], metric: Metric, unit: Unit, plan: RunPlan
 ) -> Online | None:
+    by_arm = {name: [t for t in ts if t.step is not None] for name, ts in by_arm.items()}
     everything = [trial for trials in by_arm.values() for trial in trials]
     streams = {name: _whole(trials) for name, trials in by_arm.items() if trials}
     if not streams:

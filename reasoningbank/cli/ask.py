@@ -22,7 +22,8 @@ from reasoningbank.errors import ReasoningBankError, UsageError
 from reasoningbank.experiment.ask import open_solver
 from reasoningbank.lm import parse_name
 from reasoningbank.nl2sparql.confidence import Confidence, confidence_in
-from reasoningbank.nl2sparql.graph import GraphSettings, mermaid_picture, save_picture
+from reasoningbank.nl2sparql.graph.build import mermaid_picture, save_picture
+from reasoningbank.nl2sparql.graph.state import GraphSettings
 from reasoningbank.trajectory import Event, Usage
 
 #: Characters of a turn's output that are shown; the agent sees no more either.

@@ -55,13 +55,8 @@ from reasoningbank.experiment.storage import write_atomically
 from reasoningbank.lm import UsageCounter, asked_as
 from reasoningbank.nl2sparql import NL2SPARQL, validate_endpoint
 from reasoningbank.nl2sparql.confidence import Confidence, fit_calibration
-from reasoningbank.nl2sparql.graph import (
-    GraphSettings,
-    NL2SPARQLAgent,
-    Tiers,
-    tiers_for,
-)
-from reasoningbank.nl2sparql.graph.translator import open_tiers
+from reasoningbank.nl2sparql.graph.state import GraphSettings
+from reasoningbank.nl2sparql.graph.translator import NL2SPARQLAgent, Tiers, open_tiers, tiers_for
 from reasoningbank.nl2sparql.hybrid import shown_examples
 from reasoningbank.nl2sparql.pipeline import translation_confidence
 from reasoningbank.retrieval import (

@@ -6,14 +6,14 @@ import os
 import platform
 import sys
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from typing import Annotated
 
 from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 from typer import Argument, Exit, Option, Typer
 
-from reasoningbank.agents.sandbox import Sandbox, deno_executable, pyodide_cached
+from reasoningbank.agents.sandbox.deno import deno_executable, pyodide_cached
+from reasoningbank.agents.sandbox.interpreter import Sandbox
 from reasoningbank.cli.options import AsJson
 from reasoningbank.cli.output import (
     notice,
@@ -24,7 +24,7 @@ from reasoningbank.cli.output import (
     stop_event,
 )
 from reasoningbank.corpus import known_packs, load_pack, open_endpoint
-from reasoningbank.errors import ReasoningBankError, SetupError, UsageError
+from reasoningbank.errors import ReasoningBankError, UsageError
 from reasoningbank.lm import PullProgress, list_weights, open_lm, parse_name
 from reasoningbank.lm import pull as pull_weights
 from reasoningbank.lm.models import SERVER_VARIABLE
@@ -33,14 +33,8 @@ from reasoningbank.tools import SPARQLTools
 app = Typer(help="Download, list and serve local models.", no_args_is_help=True)
 
 
-@dataclass(frozen=True)
-class Check:
-    """One requirement: whether it is met, what was found, what to do."""
-
-    part: str
-    ok: bool
-    found: str
-    hint: str = ""
+#: Whether a requirement is met, what was found, and what to do.
+Look = tuple[bool, str, str]
 
 
 def doctor(
@@ -51,10 +45,10 @@ def doctor(
 
     Example: reasoningbank doctor
     """
-    looks: dict[str, Callable[[], Check]] = {
+    looks: dict[str, Callable[[], Look]] = {
         "Python": _python,
         "memory": _memory,
-        "Deno": lambda: Check("Deno", True, deno_executable()),
+        "Deno": lambda: (True, deno_executable(), ""),
         "Pyodide": lambda: _pyodide(fix),
         "model weights": _weights,
         "packs": _packs,
@@ -63,13 +57,13 @@ def doctor(
     checks = []
     for part, look in looks.items():
         try:
-            checks.append(look())
+            ok, found, hint = look()
         except ReasoningBankError as error:
-            checks.append(Check(part, False, error.what, error.hint))
-    rows = [(c.part, "ok" if c.ok else "MISSING", c.found, c.hint) for c in checks]
-    data = [asdict(check) for check in checks]
-    print_rows(("part", "state", "found", "what to do"), rows, as_json, data)
-    if not all(check.ok for check in checks):
+            ok, found, hint = False, error.what, error.hint
+        checks.append({"part": part, "ok": ok, "found": found, "hint": hint})
+    rows = [(c["part"], "ok" if c["ok"] else "MISSING", c["found"], c["hint"]) for c in checks]
+    print_rows(("part", "state", "found", "what to do"), rows, as_json, checks)
+    if not all(check["ok"] for check in checks):
         raise Exit(1)
 
 
@@ -137,45 +131,45 @@ def serve(
         serve_until(stop)
 
 
-def _python() -> Check:
+def _python() -> Look:
     ok = sys.version_info >= (3, 11)
-    return Check("Python", ok, platform.python_version(), "" if ok else "install Python 3.11")
+    return ok, platform.python_version(), "" if ok else "install Python 3.11"
 
 
-def _memory() -> Check:
+def _memory() -> Look:
     size = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     ok = size > 3.5e9
     hint = "" if ok else "the local model needs about 3 GB; use local-small or a hosted model"
-    return Check("memory", ok, f"{size / 1e9:.1f} GB", hint)
+    return ok, f"{size / 1e9:.1f} GB", hint
 
 
-def _pyodide(fix: bool) -> Check:
+def _pyodide(fix: bool) -> Look:
     if fix and not pyodide_cached():
         sandbox = Sandbox()
         try:
             sandbox.start()
         finally:
             sandbox.shutdown()
-    if pyodide_cached():
-        return Check("Pyodide", True, "in Deno's cache")
-    raise SetupError("not in Deno's cache", hint="run: reasoningbank doctor --fix")
+    ok = pyodide_cached()
+    hint = "" if ok else "run: reasoningbank doctor --fix"
+    return ok, "in Deno's cache" if ok else "not in Deno's cache", hint
 
 
-def _weights() -> Check:
+def _weights() -> Look:
     local = next(stored for stored in list_weights() if stored.weights.name == "local")
     ok = local.state in {"verified", "unverified"}
     hint = "" if ok else "run: reasoningbank lm pull local (or use a hosted model with --lm)"
-    return Check("model weights", ok, f"{local.weights.title}: {local.state}", hint)
+    return ok, f"{local.weights.title}: {local.state}", hint
 
 
-def _packs() -> Check:
-    names = sorted(known_packs())
+def _packs() -> Look:
+    names = ", ".join(sorted(known_packs()))
     hint = "" if names else "run from the repository, or reinstall the package"
-    return Check("packs", bool(names), ", ".join(names) or "none", hint)
+    return bool(names), names or "none", hint
 
 
-def _endpoint() -> Check:
+def _endpoint() -> Look:
     with open_endpoint(load_pack("uniprot")) as config:
         tools = SPARQLTools(config)
         count = tools.sparql_count("SELECT (COUNT(*) AS ?n) WHERE { GRAPH ?g { ?s ?p ?o } }")
-    return Check("embedded endpoint", True, f"{config.name}: {count['count']:,} quads")
+    return True, f"{config.name}: {count['count']:,} quads", ""

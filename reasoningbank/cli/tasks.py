@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, get_args
 
 from typer import Argument, Exit, Option, Typer
 
 from reasoningbank.cli.options import AsJson, known
-from reasoningbank.cli.output import notice, print_json, print_table, say
+from reasoningbank.cli.output import notice, print_json, print_rows, print_table, say
 from reasoningbank.corpus import (
     LEVELS,
     Complexity,
@@ -67,9 +67,7 @@ def list_tasks(
 
     Example: reasoningbank tasks list uniprot --split dev --form ASK
     """
-    corpus = load_corpus(pack)
-    parts = corpus.split().by_id()
-    chosen = _chosen(corpus.tasks, parts, split, complexity, form, group)
+    _, parts, chosen = _chosen(pack, split, complexity, form, group)
     _print_tasks(chosen, parts, as_json)
 
 
@@ -88,9 +86,7 @@ def sample(
 
     Example: reasoningbank tasks sample uniprot -n 5 --complexity simple
     """
-    corpus = load_corpus(pack)
-    parts = corpus.split().by_id()
-    chosen = _chosen(corpus.tasks, parts, split, complexity, form, group)
+    _, parts, chosen = _chosen(pack, split, complexity, form, group)
     _print_tasks(sample_tasks(chosen, n, seed=seed), parts, as_json)
 
 
@@ -111,7 +107,7 @@ def show(
     task = find_task(corpus.tasks, task_id, corpus.name)
     parts = corpus.split().by_id()
     if as_json:
-        print_json(_as_json(task, parts))
+        print_json({**asdict(task), "split": parts[task.id]})
         return
     head = (task.id, task.form, task.complexity, task.group, parts[task.id])
     say(" · ".join(head))
@@ -132,22 +128,17 @@ def stats(
 
     Example: reasoningbank tasks stats uniprot
     """
-    corpus = load_corpus(pack)
-    parts = corpus.split().by_id()
-    chosen = _chosen(corpus.tasks, parts, split, complexity, form, group)
+    corpus, parts, chosen = _chosen(pack, split, complexity, form, group)
     found = get_task_stats(chosen)
     counts = Counter(parts[task.id] for task in chosen)
     by_split = {part: counts[part] for part in PARTS}
-    if as_json:
-        findings = [finding_row(f) for f in corpus.findings]
-        print_json({**found, "by_split": by_split, "findings": findings})
-        return
     rows: list[tuple[str, str, int]] = [("total", "", found["total"])]
     for part in ("by_form", "by_complexity", "by_endpoint"):
         rows += [(part, name, count) for name, count in found[part].items()]
     rows += [("by_split", name, count) for name, count in by_split.items()]
     rows += [("groups", "", found["groups"]), ("findings", "", len(corpus.findings))]
-    print_table(("what", "which", "tasks"), rows)
+    data = {**found, "by_split": by_split, "findings": [finding_row(f) for f in corpus.findings]}
+    print_rows(("what", "which", "tasks"), rows, as_json, data)
 
 
 @app.command("validate")
@@ -175,20 +166,14 @@ def validate_corpus(
         findings = validate(chosen, client, slow_s=slow)
     corpus = load_corpus(chosen)
     counts = Counter(severity_of(finding) for finding in findings)
-    summary = {
-        "corpus": corpus.name,
-        "tasks": len(corpus.tasks),
-        "errors": counts["error"],
-        "warnings": counts["warning"],
-        "infos": counts["info"],
-        "ran": client is not None,
-    }
+    listed = [finding_row(finding) for finding in findings]
     if as_json:
-        listed = [finding_row(finding) for finding in findings]
-        print_json({**summary, "findings": listed})
+        numbers = {f"{name}s": counts[name] for name in get_args(Severity)}
+        head = {"corpus": corpus.name, "tasks": len(corpus.tasks), **numbers}
+        print_json({**head, "ran": client is not None, "findings": listed})
     else:
         if findings:
-            rows = [tuple(finding_row(f).values())[:4] for f in findings]
+            rows = [tuple(one.values())[:4] for one in listed]
             print_table(("file", "severity", "code", "message"), rows)
         notice(_summary(corpus, counts, ran=client is not None))
     raise Exit(1 if counts["error"] else 0)
@@ -200,9 +185,9 @@ def _summary(corpus: Corpus, counts: Counter[Severity], *, ran: bool) -> str:
 
     errors, warnings = count(counts["error"], "error"), count(counts["warning"], "warning")
     found = f"{errors}, {warnings}, {count(counts['info'], 'remark')}"
-    golds = (
-        "gold queries executed" if ran else "no gold query executed: use --run or --endpoint URL"
-    )
+    golds = "gold queries executed"
+    if not ran:
+        golds = "no gold query executed: use --run or --endpoint URL"
     return f"{corpus.name}: {count(len(corpus.tasks), 'task')}, {found}; {golds}"
 
 
@@ -274,7 +259,10 @@ def show_levels(
     chosen: tuple[Task, ...] = getattr(parts, split)
     training: list[Task | str] = list(parts.train)
     if bank is not None:
-        training = list(_patterns(bank))
+        from reasoningbank.memory import MemoryBank
+
+        with MemoryBank(bank) as opened:
+            training = [item.pattern for item in opened.items() if item.pattern]
     found = levels(chosen, training, load_pack(pack).prefixes)
     same = near_duplicates(chosen, parts.train) if split != "train" else []
     if as_json:
@@ -292,46 +280,37 @@ def show_levels(
     notice(f"{len(same)} questions nearly repeat a training question")
 
 
-def _patterns(path: Path) -> Iterator[str]:
-    from reasoningbank.memory import MemoryBank
-
-    with MemoryBank(path) as bank:
-        yield from (item.pattern for item in bank.items() if item.pattern)
-
-
 # -- choosing and printing -----------------------------------------------------------------
 
 
 def _chosen(
-    tasks: Sequence[Task],
-    parts: Mapping[str, str],
+    pack: str,
     split: str | None,
     complexity: Sequence[str] | None,
     form: Sequence[str] | None,
     group: Sequence[str] | None,
-) -> list[Task]:
+) -> tuple[Corpus, Mapping[str, str], list[Task]]:
+    """Return a corpus, the split of each task, and the tasks that pass the filters."""
+    corpus = load_corpus(pack)
+    parts = corpus.split().by_id()
     known("--split", [split] if split else [], PARTS)
     known("--complexity", complexity or [], get_args(Complexity))
     forms = [word.upper() for word in form or []]
     known("--form", forms, get_args(QueryForm))
-    known("--group", group or [], sorted({task.group for task in tasks}))
-    return [
+    known("--group", group or [], sorted({task.group for task in corpus.tasks}))
+    chosen = [
         task
-        for task in tasks
+        for task in corpus.tasks
         if (not split or parts[task.id] == split)
         and (not complexity or task.complexity in complexity)
         and (not forms or task.form in forms)
         and (not group or task.group in group)
     ]
+    return corpus, parts, chosen
 
 
 def _print_tasks(tasks: Sequence[Task], parts: Mapping[str, str], as_json: bool) -> None:
-    if as_json:
-        print_json([_as_json(task, parts) for task in tasks])
-        return
     rows = [(t.id, t.form, t.complexity, t.group, parts[t.id], t.query) for t in tasks]
-    print_table(("id", "form", "complexity", "group", "split", "question"), rows)
-
-
-def _as_json(task: Task, parts: Mapping[str, str]) -> dict[str, Any]:
-    return {**asdict(task), "split": parts[task.id]}
+    # Reading every field is slow in a large corpus.
+    data = [{**asdict(task), "split": parts[task.id]} for task in tasks if as_json]
+    print_rows(("id", "form", "complexity", "group", "split", "question"), rows, as_json, data)

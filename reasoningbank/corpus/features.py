@@ -19,7 +19,7 @@ from rdflib.plugins.sparql.parserutils import CompValue
 
 from reasoningbank.cache import DiskCache
 from reasoningbank.errors import QueryError
-from reasoningbank.sparql.parsers import parse_algebra
+from reasoningbank.sparql.query import parse_algebra
 from reasoningbank.sparql.shape import group_id, triples_of
 from reasoningbank.sparql.tokens import tokenize
 from reasoningbank.sparql.tree import TriplePattern, read_query

@@ -18,7 +18,7 @@ from rdflib.term import Literal, URIRef
 
 from reasoningbank.corpus.pack import Pack
 from reasoningbank.errors import QueryError, UsageError
-from reasoningbank.sparql.parsers import parse_algebra
+from reasoningbank.sparql.query import parse_algebra
 from reasoningbank.sparql.shape import triples_of
 from reasoningbank.sparql.terms import RDF_TYPE
 

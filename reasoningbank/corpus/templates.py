@@ -23,7 +23,15 @@ from typing import Annotated, Any, NamedTuple
 import pyoxigraph as ox
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from reasoningbank.corpus.examples import CLASS_OF_FORM, QUERY_PROPERTIES, RB, RDFS, SCHEMA, SH
+from reasoningbank.corpus.examples import (
+    CLASS_OF_FORM,
+    QUERY_PROPERTIES,
+    RB,
+    RDFS,
+    SCHEMA,
+    SH,
+    SPEX,
+)
 from reasoningbank.corpus.pack import Pack
 from reasoningbank.corpus.splits import PARTS, SplitName
 from reasoningbank.errors import QueryError, UsageError
@@ -108,7 +116,7 @@ class QuestionTemplate(BaseModel):
 
 @dataclass(frozen=True)
 class Instance:
-    """An example made from a template: its split, the gold, and a question in each language."""
+    """An example made from a template: split, gold, a question a language, endpoints of SERVICE."""
 
     id: str
     template: QuestionTemplate
@@ -116,6 +124,7 @@ class Instance:
     query: str
     form: str
     questions: Mapping[str, str]
+    services: tuple[str, ...] = ()
 
 
 def read_templates(pack: Pack) -> tuple[dict[str, TemplateSlot], list[QuestionTemplate]]:
@@ -337,9 +346,11 @@ class _Builder:
                 own = [f.text for f in self._forms[place][value] if f.language in ("", language)]
                 texts[place] = own[int(drawn[place] * len(own))]
             questions[language] = _filled(text, texts)
-        form = prepare(query, prefixes=self._pack.prefixes).form
+        prepared = prepare(query, prefixes=self._pack.prefixes)
         name = f"{self._template.id}_{index + 1:02}"
-        return Instance(name, self._template, split, query, form, questions)
+        return Instance(
+            name, self._template, split, query, prepared.form, questions, prepared.services
+        )
 
 
 def write_instances(pack: Pack, instances: Sequence[Instance], folder: Path) -> list[Path]:
@@ -383,5 +394,6 @@ def _example(pack: Pack, instance: Instance) -> str:
         f'rb:template "{template.id}"',
         f'rb:split "{instance.split}"',
     ]
+    lines += [f"<{SPEX}federatesWith> <{address}>" for address in instance.services]
     lines += [f"rb:{flag} true" for flag in ("bag", "ordered") if getattr(template, flag)]
     return " ;\n    ".join(lines) + " .\n"

@@ -44,7 +44,7 @@ from reasoningbank.sparql import (
     iri,
     prepare,
 )
-from reasoningbank.sparql.parsers import FAILS, parse_algebra, parse_update, parsed_alone
+from reasoningbank.sparql.query import FAILS, parse_algebra, parse_update, parsed_alone
 
 SLOW_S = 5.0
 #: As many as the execution judge reads: a gold that is cut here cannot be judged.

@@ -21,7 +21,6 @@ from reasoningbank.experiment.settings import (
     BankMemory,
     EndpointSettings,
     Executor,
-    GoldMemory,
     LearnedMemory,
     LearningSettings,
     MemorySettings,
@@ -430,11 +429,9 @@ def _path(location: Sequence[str | int], data: Mapping[str, Any]) -> str:
 
 
 def _keys() -> list[str]:
-    tables = (
-        *(Experiment, Arm, TaskSelection, EndpointSettings, Executor, Retries, Budget),
-        *(SamplingSettings, LearningSettings, LearnedMemory, BankMemory, GoldMemory, SharedMemory),
-    )
-    return sorted({key for table in tables for key in table.model_fields})
+    schema = Experiment.model_json_schema()
+    tables = (schema, *schema["$defs"].values())
+    return sorted({key for table in tables for key in table.get("properties", ())})
 
 
 def apply_changes(data: Mapping[str, Any], changes: Sequence[str]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from reasoningbank.agents import Demonstration, FewShotExample, load_demonstrations
-from reasoningbank.agents.sandbox import SandboxPool
+from reasoningbank.agents.sandbox.interpreter import SandboxPool
 from reasoningbank.cache import cache_dir
 from reasoningbank.corpus import Pack, open_endpoint
 from reasoningbank.experiment.settings import EndpointSettings
@@ -151,14 +151,11 @@ def opened_endpoint(
     # A bare folder of examples names no endpoint; the experiment does.
     named = replace(pack, endpoint=pack.endpoint or settings.url, name=settings.name or pack.name)
     with open_endpoint(named, settings.url, services=services) as config:
-        polite: dict[str, Any] = {
-            "user_agent": settings.user_agent or config.user_agent,
-            "min_interval_s": settings.min_interval_s,
-            "max_connections": settings.max_connections,
-            "timeout_s": settings.timeout_s,
-            "max_rows": settings.max_rows,
-            "cache": cache_dir() / "answers.sqlite" if settings.cache else None,
-        }
+        polite = settings.model_dump(
+            include={"min_interval_s", "max_connections", "timeout_s", "max_rows"}
+        )
+        polite["user_agent"] = settings.user_agent or config.user_agent
+        polite["cache"] = cache_dir() / "answers.sqlite" if settings.cache else None
         yield replace(
             config,
             label_properties=settings.label_properties or config.label_properties,

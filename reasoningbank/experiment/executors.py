@@ -126,7 +126,7 @@ class RecordWriter:
             )
 
     def _report(self, key: TrialKey, record: TrialRecord | None) -> None:
-        state, seconds = self.state, time.monotonic() - self._began
+        state, seconds = self.state.state, time.monotonic() - self._began
         self.on_progress(Progress(state.total, state.done, self._fresh, key, record, seconds))
 
 

@@ -46,7 +46,6 @@ from reasoningbank.memory.demonstrations import (
     worked_turns,
 )
 from reasoningbank.memory.distill import Distiller
-from reasoningbank.memory.experience import Distilled
 from reasoningbank.memory.item import Turn
 from reasoningbank.memory.schema_card import SchemaCard
 from reasoningbank.retrieval import Embedder, Vectors, open_embedder
@@ -98,11 +97,9 @@ class CachedEmbedder:
 class MemoryParts:
     """Distillers, context builders and consolidation, as arms ask for them. Thread-safe."""
 
-    def __init__(self, context: RunContext, plan: Plan) -> None:
+    def __init__(self, context: RunContext) -> None:
         self._context = context
-        self._split = split_tasks(plan.corpus).by_id()
         self._embedder = CachedEmbedder()
-        self._example_distiller: Distiller | None = None
         self._builders: dict[str, ContextBuilder] = {}
         self._discovery: Discovery | None = None
         self._schema_card: SchemaCard | None = None
@@ -116,13 +113,6 @@ class MemoryParts:
         """Consolidate a bank after a step."""
         prefixes = self._context.endpoint.prefixes
         return consolidate(bank, new=new, embedder=self._embedder, prefixes=prefixes)
-
-    def examples(self, arm: Arm, task: Task) -> Distilled:
-        """Return the few-shot examples of a training task."""
-        with self._lock:
-            # They are golds in other words, the same for every arm.
-            self._example_distiller = self._example_distiller or self.distiller(arm)
-        return self._example_distiller.from_gold(task, self._split.get(task.id))
 
     def distiller(self, arm: Arm) -> Distiller:
         """Return a distiller of an arm's experiences, for one stream."""
@@ -148,21 +138,18 @@ class MemoryParts:
             return self._builders[arm.name]
 
     def _builder(self, arm: Arm) -> ContextBuilder:
-        context, memory = self._context, arm.memory
+        context, memory, vocabulary = self._context, arm.memory, self._vocabulary(arm)
         layers = set(arm.layers) | ({"L2"} if memory.in_context else set())
         if layers & {"L0", "L1"} and self._discovery is None:
             self._discovery = discover(context.client)
         if "L1" in layers and self._schema_card is None:
             self._schema_card = SchemaCard.of(
-                context.endpoint,
-                self._vocabulary(arm),
-                pack=context.pack,
-                embedder=self._embedder,
+                context.endpoint, vocabulary, pack=context.pack, embedder=self._embedder
             )
         return ContextBuilder(
             sorted(layers),
             endpoint=context.endpoint,
-            vocabulary=self._vocabulary(arm),
+            vocabulary=vocabulary,
             pack=context.pack,
             discovery=self._discovery,
             schema_card=self._schema_card,
@@ -180,13 +167,12 @@ class MemoryParts:
 class Banks:
     """The banks that trials of the evaluation see. Thread-safe."""
 
-    def __init__(
-        self, experiment: Experiment, run: Path, tasks: Sequence[Task], parts: MemoryParts
-    ) -> None:
+    def __init__(self, experiment: Experiment, run: Path, plan: Plan, parts: MemoryParts) -> None:
         self._experiment = experiment
         self._run = run
         self._snapshots = Snapshots(run)
-        self._tasks = tasks
+        self._plan = plan
+        self._tasks = plan.stream
         self._parts = parts
         self._names: dict[tuple[str, int | None], str] = {}
         self._open: dict[str, MemoryBank] = {}
@@ -213,11 +199,9 @@ class Banks:
         if root.learns:
             taken = StepFolder(self._run, root.name, seed).taken()
             if len(taken) < len(self._tasks):
-                raise RecordError(
-                    f"has taken {len(taken)} of {len(self._tasks)} steps",
-                    where=f"stream {root.name}.{seed}",
-                    hint="run the same command again",
-                )
+                what = f"has taken {len(taken)} of {len(self._tasks)} steps"
+                hint = "run the same command again"
+                raise RecordError(what, where=f"stream {root.name}.{seed}", hint=hint)
             return taken[-1].after
         if root.memory.source == "gold":
             return self._of_gold(root)
@@ -234,7 +218,8 @@ class Banks:
                 name = str(storage.read_json(note)["after"])
                 self._snapshots.read(name)
                 return name
-        made = [self._parts.examples(root, task) for task in self._tasks]
+        distiller, split = self._parts.distiller(root), split_tasks(self._plan.corpus).by_id()
+        made = [distiller.from_gold(task, split.get(task.id)) for task in self._tasks]
         with self._parts.open_bank(Snapshot.of(())) as bank:
             added = bank.add([item for one in made for item in one.items], reason="gold")
             snapshot = bank.snapshot()
@@ -399,6 +384,6 @@ def recalled(
     """Return what one question is given of a bank, outside a run."""
     plan = Plan(pack, tuple(corpus), (), context.hidden, ())
     # No record is kept, so the bank needs no name.
-    parts = MemoryParts(context, plan)
+    parts = MemoryParts(context)
     recalls = Recalls(context, plan, lambda _: ("", bank), parts.builder)
     return recalls.recall(Job(arm, task, TrialKey(arm.name, task.id, 0)))

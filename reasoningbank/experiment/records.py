@@ -121,10 +121,7 @@ class TrialRecord:
 
     @property
     def budget(self) -> str:
-        """The budget that ended the attempt: a field of `Budget`, or ``context_window``.
-
-        Empty if none did.
-        """
+        """Which budget ended it: a field of `Budget`, or ``context_window``; empty if none did."""
         fields = (one.get("fields", {}) for one in self.findings)
         spent = next((str(one["budget"]) for one in fields if "budget" in one), "")
         return spent if self.status == "exhausted" else ""
@@ -284,11 +281,8 @@ class RunFolder:
     def trials(self, *, skip_damaged: bool = False) -> Iterator[TrialRecord]:
         """Yield the trials, ordered by arm, task and seed.
 
-        Args:
-            skip_damaged: Leave out files that cannot be read; `damaged` names them.
-
         Raises:
-            RecordError: If a file is damaged; the message names it.
+            RecordError: If a file is damaged, unless such files are skipped.
         """
         for _, found in self.read_all():
             if not isinstance(found, RecordError):
@@ -307,10 +301,7 @@ class RunFolder:
                 yield path
 
     def set_damaged_aside(self, damaged: Iterable[Path]) -> list[Path]:
-        """Rename damaged trial files so that their trials are run again.
-
-        Args:
-            damaged: Paths that `damaged` yielded.
+        """Rename the files that `damaged` yielded, so that their trials are run again.
 
         Returns:
             The new paths, ending in ``.damaged``.
@@ -373,11 +364,8 @@ class RunFolder:
     ) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield every memory item of every snapshot, with the snapshot's hash.
 
-        Args:
-            on_damaged: Called with the error of each snapshot that cannot be read.
-
         Raises:
-            RecordError: If a snapshot is damaged and `on_damaged` is None.
+            RecordError: If a snapshot is damaged; `on_damaged`, if given, is called instead.
         """
         for name in self.storage.names(_SNAPSHOTS):
             try:
@@ -426,9 +414,7 @@ class RunFolder:
         Gold results and damaged files are left out. The copy can be read, summarised and resumed
         like any other run. The same records give the same bytes.
 
-        Args:
-            target: The folder of the copy.
-            on_damaged: Called with the path of each trial that cannot be read.
+        `on_damaged` is called with the path of each trial that cannot be read.
 
         Raises:
             UsageError: If the target holds another run.

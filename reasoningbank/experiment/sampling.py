@@ -24,10 +24,6 @@ from reasoningbank.trajectory import Usage
 #: Rows of a result that the next refinement sees.
 _ROWS = 3
 Explain = Callable[[str, bool], Sequence[Any]]
-#: Budgets that all attempts of a trial share; the others apply to each attempt. Seconds are not
-#: shared, so that the number of attempts does not depend on the load of the machine.
-_SHARED = ("lm_calls", "tool_calls", "tokens", "dollars")
-
 REFINE = """
 
 You answered before with this query:
@@ -110,6 +106,7 @@ def _attempts(
         yield number, left or budget
 
 
+# Seconds are not shared, so that the number of attempts does not depend on the machine's load.
 def _left(budget: Budget, spent: Usage) -> Budget | None:
     """Return what is left of a budget; None if a part of it is, or may be, used up."""
     if budget.dollars is not None and spent.unpriced:
@@ -120,14 +117,11 @@ def _left(budget: Budget, spent: Usage) -> Budget | None:
         "tokens": spent.tokens,
         "dollars": spent.dollars or 0.0,
     }
-    left: dict[str, Any] = {}
-    for name in _SHARED:
-        limit = getattr(budget, name)
-        if limit is not None:
-            left[name] = limit - used[name]
-            # An agent can write a query without tool calls.
-            if left[name] <= 0 and name != "tool_calls":
-                return None
+    limits = {name: getattr(budget, name) for name in used}
+    left = {name: limit - used[name] for name, limit in limits.items() if limit is not None}
+    # An agent can write a query without tool calls.
+    if any(amount <= 0 for name, amount in left.items() if name != "tool_calls"):
+        return None
     if "tool_calls" in left:
         left["tool_calls"] = max(0, left["tool_calls"])
     return budget.model_copy(update=left)
@@ -144,19 +138,17 @@ def _looked_at(one: Rollout, run: Callable[[str], Answer]) -> Rollout:
 
 
 def _voted(done: list[Rollout]) -> list[Rollout]:
-    groups: list[list[Rollout]] = []
+    groups: list[tuple[Answer, list[int]]] = []
     for one in done:
         if one.answer is None:
             continue
-        for group in groups:
-            first = group[0].answer
-            assert first is not None
+        for first, numbers in groups:
             if compare(first, one.answer).strict:
-                group.append(one)
+                numbers.append(one.number)
                 break
         else:
-            groups.append([one])
-    agreed = {one.number: len(group) for group in groups for one in group}
+            groups.append((one.answer, [one.number]))
+    agreed = {number: len(numbers) for _, numbers in groups for number in numbers}
     return [replace(one, agreed=agreed.get(one.number, 0)) for one in done]
 
 

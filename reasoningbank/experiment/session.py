@@ -49,10 +49,10 @@ class LearningSession:
         self.again = again
         self.missing = missing
         self.snapshots = Snapshots(self.folder.path)
-        self.parts = MemoryParts(context, plan)
+        self.parts = MemoryParts(context)
         self._context = context
         self._todo = todo
-        self._banks = Banks(experiment, self.folder.path, plan.stream, self.parts)
+        self._banks = Banks(experiment, self.folder.path, plan, self.parts)
         self._recalls = Recalls(context, plan, self._bank, self.parts.builder)
         self._streams: dict[tuple[str, int], TaskStream] = {}
         self._waiting: Counter[str] = Counter()

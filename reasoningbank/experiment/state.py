@@ -12,7 +12,7 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
@@ -106,11 +106,9 @@ def hold_run(folder: RunFolder) -> Iterator[None]:
     except Timeout:
         raise _held_by_another(folder) from None
     except OSError as error:
-        raise RecordError(
-            f"cannot be written ({error.strerror or error})",
-            where=str(folder.path),
-            hint="choose another folder with --out",
-        ) from error
+        what = f"cannot be written ({error.strerror or error})"
+        hint = "choose another folder with --out"
+        raise RecordError(what, where=str(folder.path), hint=hint) from error
     try:
         yield
     finally:
@@ -125,12 +123,9 @@ def check_free(folder: RunFolder) -> None:
 
 
 def _held_by_another(folder: RunFolder) -> UsageError:
-    return UsageError(
-        "another process is running this run",
-        where=str(folder.path),
-        hint="wait for it (see `reasoningbank status`), or choose another folder with --out",
-        code="run-is-held",
-    )
+    what = "another process is running this run"
+    hint = "wait for it (see `reasoningbank status`), or choose another folder with --out"
+    return UsageError(what, where=str(folder.path), hint=hint, code="run-is-held")
 
 
 def _remove_empty(path: Path, made: Sequence[Path]) -> None:
@@ -165,7 +160,7 @@ def read_state(folder: RunFolder) -> RunState | None:
     except (RecordError, TypeError, KeyError):
         return None
     if state.status == "running" and not _lives(folder, state):
-        return RunState(**{**state.__dict__, "status": "dead"})
+        return replace(state, status="dead")
     return state
 
 
@@ -182,45 +177,30 @@ def _lives(folder: RunFolder, state: RunState) -> bool:
     return True
 
 
-@dataclass
 class StateWriter:
     """Keeps `state.json` up to date. A state that cannot be written does not end the run."""
 
-    folder: Path
-    total: int
-    done: int
-    workers: int
-    began: str = field(default_factory=lambda: _now())
-    in_flight: list[TrialKey] = field(default_factory=list)
+    def __init__(self, folder: Path, total: int, done: int, workers: int) -> None:
+        self._path = folder / _STATE
+        host, now = socket.gethostname(), _now()
+        self.state = RunState("running", os.getpid(), host, now, now, total, done, workers)
 
     def started(self, key: TrialKey) -> None:
         """Note that a trial has begun."""
-        self.in_flight.append(key)
+        self.state = replace(self.state, in_flight=(*self.state.in_flight, key))
         self.write("running")
 
     def ended(self, key: TrialKey, *, recorded: bool) -> None:
         """Note that a trial has ended."""
-        if key in self.in_flight:
-            self.in_flight.remove(key)
-        self.done += recorded
+        left = tuple(one for one in self.state.in_flight if one != key)
+        self.state = replace(self.state, in_flight=left, done=self.state.done + recorded)
         self.write("running")
 
     def write(self, status: RunStatus, error: str = "") -> None:
         """Write the state."""
-        state = RunState(
-            status,
-            os.getpid(),
-            socket.gethostname(),
-            self.began,
-            _now(),
-            self.total,
-            self.done,
-            self.workers,
-            tuple(self.in_flight),
-            error,
-        )
+        self.state = replace(self.state, status=status, error=error, updated=_now())
         with contextlib.suppress(RecordError):
-            write_atomically(self.folder / _STATE, state.to_json(), durable=False)
+            write_atomically(self._path, self.state.to_json(), durable=False)
 
 
 def _now() -> str:

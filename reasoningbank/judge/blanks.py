@@ -123,10 +123,10 @@ def _quads(values: list[Ints], blanks: list[Ints], colors: Ints) -> list[Quad]:
         node = int(blanks[at][row])
         return BlankNode(f"b{node}") if node >= 0 else NamedNode(f"v:{values[at][row]}")
 
-    quads = []
-    for row in range(len(values[0])):
-        predicate = NamedNode(f"p:{values[1][row]}")
-        quads.append(Quad(term(0, row), predicate, term(2, row)))
+    quads = [
+        Quad(term(0, row), NamedNode(f"p:{values[1][row]}"), term(2, row))
+        for row in range(len(values[0]))
+    ]
     colored = NamedNode("c:color")
     nodes = {int(n) for blank in blanks for n in blank[blank >= 0]}
     quads += [Quad(BlankNode(f"b{n}"), colored, NamedNode(f"c:{colors[n]}")) for n in nodes]

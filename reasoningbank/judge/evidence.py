@@ -120,8 +120,10 @@ def evidence_of(
     shown = sample_of(predicted, bag=bag, ordered=ordered, names=names)
     ours = _Side(gold.answer, found.gold, {})
     theirs = _Side(predicted, found.predicted, names)
-    many = found.window.is_slice
-    missing, surplus = _differing(found, ours.order(sort=many), theirs.order(sort=many))
+    # Where a LIMIT leaves several rows right, those that come first by their text.
+    as_they_came = not found.window.is_slice
+    orders = (side.first(side.all, len(side.all), as_they_came) for side in (ours, theirs))
+    missing, surplus = _differing(found, *orders)
     inside = _inside(gold, found.gold.n_rows, ordered)
     return Evidence(
         gold=ours.sample(inside, found.comparison.n_gold, ordered),
@@ -137,9 +139,10 @@ def evidence_of(
 def _inside(gold: Gold, n_rows: int, ordered: bool) -> Ints:
     """Return the positions of the gold's rows that its modifiers keep, or may keep."""
     window = gold.window
+    positions = np.arange(n_rows, dtype=np.int64)
     if window.is_slice and (ordered or window.keys != ()):
-        return np.arange(window.start, window.start + window.size(n_rows), dtype=np.int64)
-    return np.arange(n_rows, dtype=np.int64)
+        return positions[window.start : window.start + window.size(n_rows)]
+    return positions
 
 
 class _Side:
@@ -149,11 +152,7 @@ class _Side:
         self._answer = answer
         self._places = counted.places
         self._names = names
-
-    def order(self, *, sort: bool) -> Ints:
-        """Return all positions, sorted by the rows' text or as they came."""
-        everything = np.arange(len(self._places), dtype=np.int64)
-        return self.first(everything, len(everything), not sort)
+        self.all: Ints = np.arange(len(self._places), dtype=np.int64)
 
     def first(self, positions: Ints, most: int, ordered: bool) -> Ints:
         """Return at most `most` of the positions: the first as they came, or when sorted."""

@@ -135,9 +135,11 @@ class ExecutionJudge:
         except QueryError as error:
             # The engine's own limit can be shorter than the judge's; its error says so.
             overran = time.monotonic() - began >= self._timeout_s
-            if overran or isinstance(error, QueryTimeoutError):
-                return failed("query_timeout", _of_error("timed-out", error))
-            return failed("query_error", _of_error("query-error", error))
+            late = overran or isinstance(error, QueryTimeoutError)
+            code = "timed-out" if late else "query-error"
+            facts = {**error.fields, "error": error.code}
+            finding = replace(error.finding, code=code, fields=facts)
+            return failed("query_timeout" if late else "query_error", finding)
         found = contrast(
             gold.answer, answer, bag=task.bag, ordered=task.ordered, window=gold.window
         )
@@ -160,10 +162,6 @@ class ExecutionJudge:
         return answer_of(
             self._client.query(query, timeout_s=self._timeout_s, max_rows=self._max_rows)
         )
-
-
-def _of_error(code: str, error: QueryError) -> Finding:
-    return replace(error.finding, code=code, fields={**error.fields, "error": error.code})
 
 
 def _verdict(found: Comparison, gold: Gold, answer: Answer) -> Verdict:

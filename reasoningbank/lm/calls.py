@@ -6,7 +6,7 @@ import re
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from dspy.utils import exceptions as dspy_errors
@@ -20,6 +20,13 @@ from reasoningbank.trajectory import Recorder, Usage
 _RECENT = 256
 #: LiteLLM puts its own names first: `litellm.APIError: OpenAIException - no`.
 _WRAPPED = re.compile(r"^(?:(?:litellm\.)?\w+(?:Error|Exception)\s*[:-]\s*|error - )+")
+_WRONG_SETTING = (
+    dspy_errors.LMUnsupportedModelError,
+    dspy_errors.LMUnsupportedFeatureError,
+    dspy_errors.LMConfigurationError,
+)
+#: What an event says of each call; the rest only if it is known.
+_ALWAYS = ("prompt_tokens", "completion_tokens", "cached_prompt_tokens", "finish_reason")
 
 
 @dataclass(frozen=True)
@@ -38,24 +45,6 @@ class CallUsage:
     finish_reason: str = ""
     prompt_s: float | None = None
     generation_s: float | None = None
-
-
-def call_usage(entry: Mapping[str, Any], *, cache_on: bool = False) -> CallUsage:
-    """Return what a call consumed, from its entry in a `dspy.LM`'s history."""
-    usage = entry.get("usage") or {}
-    response = entry.get("response")
-    details = usage.get("prompt_tokens_details") or {}
-    timings = _timings(response)
-    return CallUsage(
-        prompt_tokens=usage.get("prompt_tokens"),
-        completion_tokens=usage.get("completion_tokens"),
-        cached_prompt_tokens=_field(details, "cached_tokens") or 0,
-        dollars=entry.get("cost"),
-        from_cache=bool(getattr(response, "cache_hit", False)) or (cache_on and not usage),
-        finish_reason=_finish_reason(response),
-        prompt_s=_seconds(timings.get("prompt_ms")),
-        generation_s=_seconds(timings.get("predicted_ms")),
-    )
 
 
 class UsageCounter(BaseCallback):  # type: ignore[misc]
@@ -101,7 +90,7 @@ class UsageCounter(BaseCallback):  # type: ignore[misc]
         seconds = time.monotonic() - began
         entry = {} if exception else _entry_of(lm, outputs)
         options = inputs.get("kwargs") or {}
-        used = call_usage(entry, cache_on=bool(options.get("cache", getattr(lm, "cache", False))))
+        used = _call_usage(entry, cache_on=bool(options.get("cache", getattr(lm, "cache", False))))
         self._count(used, failed=exception is not None)
         if self._recorder is not None:
             event = _event(self._role, lm, inputs, entry, outputs, used, exception)
@@ -128,6 +117,33 @@ class UsageCounter(BaseCallback):  # type: ignore[misc]
                 )
 
 
+def _call_usage(entry: Mapping[str, Any], *, cache_on: bool) -> CallUsage:
+    """Return what a call consumed, from its entry in a `dspy.LM`'s history."""
+    usage, response = entry.get("usage") or {}, entry.get("response")
+    details = usage.get("prompt_tokens_details") or {}
+    data = getattr(response, "provider_data", None)
+    timings = data.get("timings") if isinstance(data, Mapping) else _field(response, "timings")
+    choices = getattr(response, "choices", None)
+    finish = getattr(response, "finish_reason", None)
+    if finish is None and choices:
+        finish = _field(choices[0], "finish_reason")
+
+    def seconds(name: str) -> float | None:
+        milliseconds = timings.get(name) if isinstance(timings, Mapping) else None
+        return round(milliseconds / 1000, 4) if isinstance(milliseconds, (int, float)) else None
+
+    return CallUsage(
+        prompt_tokens=usage.get("prompt_tokens"),
+        completion_tokens=usage.get("completion_tokens"),
+        cached_prompt_tokens=_field(details, "cached_tokens") or 0,
+        dollars=entry.get("cost"),
+        from_cache=bool(getattr(response, "cache_hit", False)) or (cache_on and not usage),
+        finish_reason=str(finish or ""),
+        prompt_s=seconds("prompt_ms"),
+        generation_s=seconds("predicted_ms"),
+    )
+
+
 def _event(
     role: str,
     lm: Any,
@@ -140,21 +156,20 @@ def _event(
     messages = entry.get("messages") or inputs.get("messages")
     if not messages:
         messages = [{"role": "user", "content": str(inputs.get("prompt") or "")}]
+    first = outputs[0] if isinstance(outputs, list) and outputs else outputs
+    if isinstance(first, Mapping):
+        first = first.get("text")
+    counts = asdict(used)
     event: dict[str, Any] = {
         "role": role,
         "model": str(getattr(lm, "model", "")),
         "messages": list(messages),
-        "response": _text(outputs),
-        "prompt_tokens": used.prompt_tokens,
-        "completion_tokens": used.completion_tokens,
-        "cached_prompt_tokens": used.cached_prompt_tokens,
-        "finish_reason": used.finish_reason,
+        "response": str(getattr(first, "text", first) or ""),
+        **{name: counts.pop(name) for name in _ALWAYS},
     }
     extra = {
-        "dollars": used.dollars,
+        **counts,
         "from_cache": used.from_cache or None,
-        "prompt_s": used.prompt_s,
-        "generation_s": used.generation_s,
         "adaptations": [f"{a.field} {a.action}" for a in entry.get("adaptations", ())] or None,
         "error": f"{type(exception).__name__}: {exception}" if exception else None,
     }
@@ -170,33 +185,8 @@ def _entry_of(lm: Any, outputs: Any) -> Mapping[str, Any]:
     return {}
 
 
-def _text(outputs: Any) -> str:
-    first = outputs[0] if isinstance(outputs, list) and outputs else outputs
-    if isinstance(first, Mapping):
-        first = first.get("text")
-    return "" if first is None else str(getattr(first, "text", first) or "")
-
-
-def _finish_reason(response: Any) -> str:
-    reason = getattr(response, "finish_reason", None)
-    choices = getattr(response, "choices", None)
-    if reason is None and choices:
-        reason = _field(choices[0], "finish_reason")
-    return str(reason or "")
-
-
-def _timings(response: Any) -> Mapping[str, Any]:
-    data = getattr(response, "provider_data", None)
-    found = data.get("timings") if isinstance(data, Mapping) else _field(response, "timings")
-    return found if isinstance(found, Mapping) else {}
-
-
 def _field(thing: Any, name: str) -> Any:
     return thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name, None)
-
-
-def _seconds(milliseconds: Any) -> float | None:
-    return round(milliseconds / 1000, 4) if isinstance(milliseconds, (int, float)) else None
 
 
 def lm_failure(error: BaseException, model: str = "") -> ReasoningBankError | None:
@@ -231,8 +221,12 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _of_lm_error(error: dspy_errors.LMError, model: str) -> ReasoningBankError:
-    said = _first_line(error)
-    if isinstance(error, dspy_errors.ContextWindowExceededError) or _is_overflow(said):
+    lines = str(getattr(error, "message", "") or error).strip().splitlines()
+    said = _WRAPPED.sub("", lines[0]).partition(", Received response - ")[0] if lines else ""
+    said = said[:300] or type(error).__name__
+    text = said.lower()
+    overflow = "context" in text and ("exceeds the available" in text or "maximum context" in text)
+    if overflow or isinstance(error, dspy_errors.ContextWindowExceededError):
         return BudgetError(
             f"the prompt no longer fits the model's context window ({said})",
             where=model,
@@ -245,29 +239,10 @@ def _of_lm_error(error: dspy_errors.LMError, model: str) -> ReasoningBankError:
         return SetupError(f"the key was refused ({said})", where=model, hint=hint, code="bad-key")
     if isinstance(error, dspy_errors.LMBillingError):
         return SetupError(f"the account is exhausted ({said})", where=model, hint="check billing")
-    wrong_setting = (
-        dspy_errors.LMUnsupportedModelError,
-        dspy_errors.LMUnsupportedFeatureError,
-        dspy_errors.LMConfigurationError,
-    )
-    if isinstance(error, wrong_setting):
+    if isinstance(error, _WRONG_SETTING):
         return SetupError(said, where=model, hint="check the model's name and settings")
     if isinstance(error, dspy_errors.LMRateLimitError):
-        return ModelError(
-            f"the rate limit outlasted the retries ({said})",
-            where=model,
-            hint="run the same command later; finished trials are kept",
-            code="rate-limit",
-        )
+        what = f"the rate limit outlasted the retries ({said})"
+        hint = "run the same command later; finished trials are kept"
+        return ModelError(what, where=model, hint=hint, code="rate-limit")
     return ModelError(said, where=model, hint="check that the model is up, then run again")
-
-
-def _is_overflow(said: str) -> bool:
-    text = said.lower()
-    return "context" in text and ("exceeds the available" in text or "maximum context" in text)
-
-
-def _first_line(error: BaseException) -> str:
-    lines = str(getattr(error, "message", "") or error).strip().splitlines()
-    said = _WRAPPED.sub("", lines[0]).partition(", Received response - ")[0] if lines else ""
-    return said[:300] or type(error).__name__

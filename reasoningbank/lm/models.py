@@ -22,7 +22,6 @@ from dspy import lm15
 
 from reasoningbank.errors import SetupError, UsageError
 from reasoningbank.lm.names import (
-    ModelName,
     asked_as,
     check_hosted,
     parse_name,
@@ -138,23 +137,23 @@ def make_lm(
     slot = slot_of(role, workers=workers, worker=worker)
     if model.is_local:
         if api_base is None:
-            raise UsageError(
-                "a local model needs its server", where=name, hint="open it with open_lm(name)"
-            )
-        settings["num_retries"] = 1 if num_retries is None else num_retries
-        settings["max_tokens"] = max_tokens or LOCAL_MAX_TOKENS
-        settings["temperature"] = temperature
-        settings["stop"] = [END_OF_REPLY]
-        if seed is not None:
-            settings["seed"] = seed
+            hint = "open it with open_lm(name)"
+            raise UsageError("a local model needs its server", where=name, hint=hint)
         # Servers differ in how they handle a slot number that they do not have.
         engine = LocalEngine(api_base.rstrip("/"), slot % slots if slots else slot, timeout_s)
-        pair = {"engine": engine, "async_engine": AsyncLocalEngine(engine)}
-        return dspy.LM(asked_as(name), **pair, **settings)
+        settings |= {
+            "num_retries": 1 if num_retries is None else num_retries,
+            "max_tokens": max_tokens or LOCAL_MAX_TOKENS,
+            "temperature": temperature,
+            "stop": [END_OF_REPLY],
+            "engine": engine,
+            "async_engine": AsyncLocalEngine(engine),
+            **({} if seed is None else {"seed": seed}),
+        }
+        return dspy.LM(asked_as(name), **settings)
     check_hosted(name, api_base=api_base, api_key_env=api_key_env)
     settings |= sampling_settings(name, temperature=temperature, seed=seed)
-    settings["num_retries"] = 5 if num_retries is None else num_retries
-    settings["timeout"] = timeout_s
+    settings |= {"num_retries": 5 if num_retries is None else num_retries, "timeout": timeout_s}
     if api_base is not None:
         settings |= {"api_base": api_base, "api_key": "none"}
     if api_key_env:
@@ -202,46 +201,39 @@ def open_lm(
             start.
     """
     model = parse_name(name)
-    versions = {"dspy": version("dspy")}
+    versions: dict[str, Any] = {"dspy": version("dspy")}
     if not model.is_local:
         check_hosted(name, api_base=api_base, api_key_env=api_key_env)
         hosted = {"model": name, "api_base": api_base, "litellm": version("litellm")}
         yield ModelHandle(name, {**hosted, **versions}, api_base, api_key_env, workers)
         return
     api_base = api_base or (None if own else os.environ.get(SERVER_VARIABLE)) or None
-    if api_base is not None:
-        api_base = api_base.rstrip("/")
-        sha256 = _hash_wanted(model)
-        context, slots, build = _check_served(api_base, f"{model.stem}@{sha256[:12]}")
-        fingerprint = _local_fingerprint(model, sha256, context) | {"served_by": build}
-        spare = max(1, slots - len(SINGLE_ROLES))
-        yield ModelHandle(name, {**fingerprint, **versions}, api_base, None, spare, context, slots)
-        return
-    if model.path is None:
+    if api_base is None and model.path is None:
         require(model.text, folder)
-    sha256 = _hash_wanted(model)
-    path = model.path or weights_path(weights_named(model.text), folder)
-    alias = f"{model.stem}@{sha256[:12]}"
-    fingerprint = _local_fingerprint(model, sha256, context)
-    with LocalModel(path, alias=alias, workers=workers, context=context, threads=threads) as server:
-        fingerprint["threads"] = server.settings.threads
-        yield ModelHandle(name, {**fingerprint, **versions}, server.address, None, workers, context)
-
-
-def _hash_wanted(model: ModelName) -> str:
     if model.path is None:
-        return weights_named(model.text).sha256
-    check_gguf(model.path)
-    return sha256_of(model.path)
-
-
-def _local_fingerprint(model: ModelName, sha256: str, context: int) -> dict[str, Any]:
-    return {
+        sha256 = weights_named(model.text).sha256
+    else:
+        check_gguf(model.path)
+        sha256 = sha256_of(model.path)
+    alias = f"{model.stem}@{sha256[:12]}"
+    fingerprint = {
         "model": model.stem,
         "sha256": sha256,
         "xllamacpp": version("xllamacpp"),
         "context": context,
+        **versions,
     }
+    if api_base is not None:
+        api_base = api_base.rstrip("/")
+        context, slots, build = _check_served(api_base, alias)
+        fingerprint |= {"context": context, "served_by": build}
+        spare = max(1, slots - len(SINGLE_ROLES))
+        yield ModelHandle(name, fingerprint, api_base, None, spare, context, slots)
+        return
+    path = model.path or weights_path(weights_named(model.text), folder)
+    with LocalModel(path, alias=alias, workers=workers, context=context, threads=threads) as server:
+        fingerprint["threads"] = server.settings.threads
+        yield ModelHandle(name, fingerprint, server.address, None, workers, context)
 
 
 def _check_served(api_base: str, alias: str) -> tuple[int, int, str]:
@@ -254,19 +246,12 @@ def _check_served(api_base: str, alias: str) -> tuple[int, int, str]:
         slots = int(answer["total_slots"])
         build = f"llama.cpp {answer.get('build_info') or 'of an unknown build'}"
     except (httpx.HTTPError, ValueError, KeyError, TypeError) as error:
-        raise SetupError(
-            f"no local model server answers there ({type(error).__name__})",
-            where=api_base,
-            code="no-model-server",
-            hint="start one with `reasoningbank lm serve`, or leave the address out",
-        ) from error
+        what = f"no local model server answers there ({type(error).__name__})"
+        hint = "start one with `reasoningbank lm serve`, or leave the address out"
+        raise SetupError(what, where=api_base, hint=hint, code="no-model-server") from error
     if served != alias:
-        raise SetupError(
-            f"it serves {served}, not {alias}",
-            where=api_base,
-            code="other-model",
-            hint="name the model that is served, or leave the address out",
-        )
+        what, hint = f"it serves {served}, not {alias}", "name the model that is served, or leave"
+        raise SetupError(what, where=api_base, hint=f"{hint} the address out", code="other-model")
     return context, slots, build
 
 
@@ -342,22 +327,14 @@ class PlainAdapter(dspy.Adapter):  # type: ignore[misc]
         return str(signature.instructions)
 
     def format_user_message_content(
-        self,
-        signature: type[dspy.Signature],
-        inputs: dict[str, Any],
-        prefix: str = "",
-        suffix: str = "",
-        main_request: bool = False,
+        self, signature: type[dspy.Signature], inputs: dict[str, Any], *_: Any, **__: Any
     ) -> str:
         """Return the input."""
         (name,) = signature.input_fields
         return str(inputs[name])
 
     def format_assistant_message_content(
-        self,
-        signature: type[dspy.Signature],
-        outputs: dict[str, Any],
-        missing_field_message: str | None = None,
+        self, signature: type[dspy.Signature], outputs: dict[str, Any], *_: Any, **__: Any
     ) -> str:
         """Return the output."""
         (name,) = signature.output_fields

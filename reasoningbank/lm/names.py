@@ -106,9 +106,8 @@ class ModelName:
     @property
     def stem(self) -> str:
         """File name of a local model's weights, without its suffix."""
-        return (self.path.name if self.path else weights_named(self.text).file).removesuffix(
-            ".gguf"
-        )
+        file = self.path.name if self.path else weights_named(self.text).file
+        return file.removesuffix(".gguf")
 
 
 def parse_name(text: str) -> ModelName:
@@ -156,32 +155,26 @@ def check_hosted(name: str, *, api_base: str | None = None, api_key_env: str | N
     """Check that a hosted model's provider is known and its key is set; nothing is sent."""
     provider = name.partition("/")[0]
     if provider not in providers():
-        raise UsageError(
-            f"unknown provider {provider!r} in model {name!r}",
-            hint=f"name a model like {EXAMPLES}",
-            code="unknown-provider",
-        )
+        what = f"unknown provider {provider!r} in model {name!r}"
+        raise UsageError(what, hint=f"name a model like {EXAMPLES}", code="unknown-provider")
     if api_key_env:
-        if not os.environ.get(api_key_env):
-            raise _missing_key(name, api_key_env)
+        missing = [] if os.environ.get(api_key_env) else [api_key_env]
+    elif api_base or provider in _KEYLESS:
         return
-    if api_base or provider in _KEYLESS:
-        return
-    found: Mapping[str, Any] = _litellm().validate_environment(name)
-    # Only keys are checked: addresses have defaults, and cloud credentials many other sources.
-    missing = [k for k in found["missing_keys"] if k.endswith("_API_KEY")]
-    if missing and not found["keys_in_environment"]:
-        raise _missing_key(name, " or ".join(missing))
-
-
-def _missing_key(name: str, variable: str) -> SetupError:
-    return SetupError(
-        f"the environment variable {variable} is not set",
-        where=name,
-        hint="set it to your key, or choose --lm local, which needs none",
-        code="missing-key",
-        variable=variable,
-    )
+    else:
+        found: Mapping[str, Any] = _litellm().validate_environment(name)
+        # Only keys are checked: addresses have defaults, and cloud credentials many other sources.
+        keys = () if found["keys_in_environment"] else found["missing_keys"]
+        missing = [key for key in keys if key.endswith("_API_KEY")]
+    if missing:
+        variable = " or ".join(missing)
+        raise SetupError(
+            f"the environment variable {variable} is not set",
+            where=name,
+            hint="set it to your key, or choose --lm local, which needs none",
+            code="missing-key",
+            variable=variable,
+        )
 
 
 def sampling_settings(

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from reasoningbank.errors import QueryError
-from reasoningbank.sparql.parsers import FAILS, complaint_of, parsed_alone
+from reasoningbank.sparql.query import FAILS, complaint_of, parsed_alone
 from reasoningbank.sparql.tokens import (
     Edit,
     Token,

@@ -23,10 +23,14 @@ def main() -> None:
     # Loading holds the interpreter's lock: a parent that dies meanwhile is noticed afterwards.
     threading.Thread(target=_leave_with, args=(parent,), daemon=True).start()
     try:
+        # Kept in a variable, since it ends with its last reference.
         server = _server(settings)
-        _print({"address": server.listening_address})
+        message = {"address": server.listening_address}
     except Exception as error:
-        _print({"error": str(error) or type(error).__name__})
+        message = {"error": str(error) or type(error).__name__}
+    sys.stdout.write(json.dumps(message) + "\n")
+    sys.stdout.flush()
+    if "error" in message:
         os._exit(1)
     while True:
         time.sleep(3600)
@@ -63,11 +67,6 @@ def _leave_with(parent: int) -> None:
         if ready and not os.read(sys.stdin.fileno(), 1):
             break
     os._exit(0)
-
-
-def _print(message: dict[str, str]) -> None:
-    sys.stdout.write(json.dumps(message) + "\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

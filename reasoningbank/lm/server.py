@@ -32,7 +32,7 @@ SINGLE_ROLES = ("judge", "distiller", "extractor")
 
 @dataclass(frozen=True)
 class ServerSettings:
-    """ServerSettings of the local server; `serve.py` reads them."""
+    """What `serve.py` reads."""
 
     path: str
     alias: str = "local"
@@ -135,7 +135,7 @@ class LocalModel:
             start_new_session=True,
         )
         try:
-            self._await_ready(time.monotonic() + self._startup_s)
+            self._await_ready(self._process, time.monotonic() + self._startup_s)
         except BaseException:
             self.stop()
             raise
@@ -144,72 +144,58 @@ class LocalModel:
         """Stop the server; may be called again."""
         process, self._process, self._address = self._process, None, ""
         if process is not None:
-            # The server ends when its standard input does.
-            if process.stdin:
-                with contextlib.suppress(OSError):
-                    process.stdin.close()
-            try:
-                process.wait(timeout=5)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-            if process.stdout:
-                process.stdout.close()
+            # The server ends when its standard input does; leaving the block closes the pipes.
+            with contextlib.suppress(OSError), process:
+                assert process.stdin is not None
+                process.stdin.close()
+                try:
+                    process.wait(timeout=5)
+                except subprocess.TimeoutExpired:
+                    process.kill()
         if self._log is not None:
             self._log.close()
             self._log = None
 
-    def _await_ready(self, deadline: float) -> None:
-        assert self._process is not None
-        assert self._process.stdout is not None
-        line = _first_line(self._process.stdout, max(0.0, deadline - time.monotonic()))
+    def _await_ready(self, process: subprocess.Popen[str], deadline: float) -> None:
+        found: list[str] = []
+        stream = process.stdout
+        assert stream is not None
+        reader = threading.Thread(target=lambda: found.append(stream.readline()), daemon=True)
+        reader.start()
+        reader.join(max(0.0, deadline - time.monotonic()))
+        line = "".join(found)
         message = json.loads(line) if line.startswith("{") else {}
         if "address" not in message:
             raise self._failure(message.get("error"), timed_out=line == "" and self.alive)
         address = str(message["address"])
-        while time.monotonic() < deadline:
+        while time.monotonic() < deadline and self.alive:
             with contextlib.suppress(httpx.HTTPError):
                 if httpx.get(f"{address}/health", timeout=5, trust_env=False).status_code == 200:
                     self._address = f"{address}/v1"
                     return
-            if not self.alive:
-                break
             time.sleep(0.1)
         raise self._failure(None, timed_out=self.alive)
 
     def _failure(self, error: str | None, *, timed_out: bool) -> SetupError:
-        log = ""
-        if self._log is not None:
-            self._log.seek(0)
-            log = self._log.read()
-        settings = self.settings
+        assert self._log is not None
+        self._log.seek(0)
+        log, path, port = self._log.read(), self.settings.path, self.settings.port
         # The server may end before its message reaches the log.
-        if settings.port and ("bind" in log or (not timed_out and _is_taken(settings.port))):
-            return SetupError(
-                f"port {settings.port} is in use",
-                where="local model server",
-                hint="name another port, or 0 for a free one",
-                code="port-in-use",
-            )
+        if port and ("bind" in log or (not timed_out and _is_taken(port))):
+            what, hint = f"port {port} is in use", "name another port, or 0 for a free one"
+            return SetupError(what, where="local model server", hint=hint, code="port-in-use")
         if timed_out:
-            return SetupError(
-                f"the model did not load within {self._startup_s:.0f} s",
-                where=settings.path,
-                hint="wait until the machine is less busy and try again",
-                code="startup-timeout",
-            )
+            what = f"the model did not load within {self._startup_s:.0f} s"
+            hint = "wait until the machine is less busy and try again"
+            return SetupError(what, where=path, hint=hint, code="startup-timeout")
         if "No module named" in log:
-            return SetupError(
-                "the package xllamacpp is not installed",
-                where=sys.executable,
-                hint="pip install xllamacpp",
-                code="no-package",
-            )
+            what, hint = "the package xllamacpp is not installed", "pip install xllamacpp"
+            return SetupError(what, where=sys.executable, hint=hint, code="no-package")
         complaints = [x for x in log.splitlines() if " E " in x or "error" in x.lower()]
         reason = (complaints or [error or "the server ended while it loaded the model"])[0]
         return SetupError(
             f"the model cannot be served: {reason.strip()[:300]}",
-            where=settings.path,
+            where=path,
             hint="check that it is a GGUF file llama.cpp can load and that memory suffices",
             code="cannot-serve",
         )
@@ -231,14 +217,6 @@ def check_gguf(path: Path) -> None:
         raise SetupError(
             "not a GGUF file", where=str(path), hint="name a GGUF file", code="not-gguf"
         )
-
-
-def _first_line(stream: IO[str], seconds: float) -> str:
-    found: list[str] = []
-    reader = threading.Thread(target=lambda: found.append(stream.readline()), daemon=True)
-    reader.start()
-    reader.join(seconds)
-    return found[0] if found else ""
 
 
 def _is_taken(port: int) -> bool:

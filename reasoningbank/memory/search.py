@@ -310,15 +310,8 @@ def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
 
 def _shown(found: FoundItem) -> dict[str, Any]:
     item = found.item
-    data = {
-        "id": item.id,
-        "title": item.title,
-        "src": item.src,
-        "score": round(found.score, 4),
-        "text": found.text,
-        "task": item.provenance.task,
-        "trial": item.provenance.trial,
-    }
+    data = {"id": item.id, "title": item.title, "src": item.src, "score": round(found.score, 4)}
+    data |= {"text": found.text, "task": item.provenance.task, "trial": item.provenance.trial}
     if found.example is not None and found.example.question != item.question:
         # Linked entities interrupt a question, so an audit would not recognize it.
         data["question"] = item.question

@@ -158,10 +158,10 @@ class _Finder:
             return at
         return at + 2 * (self._text(at + 1) == "^^") + (self._kind(at + 1) == "tag")
 
-    def _is_resource(self, at: int, *, called: bool = True) -> bool:
+    def _is_resource(self, at: int) -> bool:
         text = self._text(at)
         name = absolute(text, self._declared)
-        if name is None or text in self._schema_words or (called and self._text(at + 1) == "("):
+        if name is None or text in self._schema_words or self._text(at + 1) == "(":
             return False
         return name not in self._terms and not name.startswith(_VOCABULARIES)
 
@@ -240,8 +240,7 @@ class _Finder:
         own = [
             self._constant(kind, first, last, "" if single else names[column])
             for column, kind, first, last in found
-            if (single or column < len(names))
-            and (kind != "resource" or self._is_resource(first, called=False))
+            if (single or column < len(names)) and (kind != "resource" or self._is_resource(first))
         ]
         if not single or not own:
             return own, at + 1

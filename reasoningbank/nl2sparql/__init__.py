@@ -33,7 +33,7 @@ from reasoningbank.nl2sparql.examples import (
     question_similarity,
     swap_entities,
 )
-from reasoningbank.nl2sparql.graph import GraphAgent, NL2SPARQLAgent
+from reasoningbank.nl2sparql.graph.translator import GraphAgent, NL2SPARQLAgent
 from reasoningbank.nl2sparql.hints import (
     ConstraintPrompt,
     Constraints,

@@ -23,7 +23,7 @@ from reasoningbank.nl2sparql.words import (
 )
 from reasoningbank.schema import read_statements
 from reasoningbank.sparql import string_literal
-from reasoningbank.sparql.parsers import parse_once
+from reasoningbank.sparql.query import parse_once
 from reasoningbank.sparql.tokens import Edit, apply_edits, tokenize
 from reasoningbank.sparql.tokens import Token as QueryToken
 

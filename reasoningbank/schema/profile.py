@@ -11,7 +11,13 @@ from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
-from reasoningbank.errors import CallTimeoutError, EndpointError, QueryError, QueryTimeoutError
+from reasoningbank.errors import (
+    CallTimeoutError,
+    EndpointError,
+    QueryError,
+    QueryTimeoutError,
+    ReasoningBankError,
+)
 from reasoningbank.sparql import (
     BooleanResult,
     EndpointConfig,
@@ -207,6 +213,6 @@ def first_answer(
     return None
 
 
-def brief(error: QueryError | EndpointError) -> str:
+def brief(error: ReasoningBankError) -> str:
     """Return what happened, cut."""
     return cut(error.what, _MOST_CHARS)

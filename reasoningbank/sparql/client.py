@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 import urllib.request
 from collections.abc import Callable
@@ -14,20 +15,18 @@ from urllib.parse import urljoin, urlsplit
 from SPARQLWrapper import POST, SPARQLWrapper
 
 import reasoningbank.http as http
-from reasoningbank.errors import EndpointError, QueryError, UsageError
-from reasoningbank.http import Dropped, Reply, Sink, TimedOut, Unreachable, gate_for, media_type
-from reasoningbank.sparql.endpoint import EndpointConfig, is_loopback
-from reasoningbank.sparql.faults import (
-    broken_answer,
-    compressed,
-    cut_by_engine,
-    is_partial,
-    is_timeout,
-    page_instead,
-    refusal,
-    timed_out,
-    unreadable,
+from reasoningbank.errors import EndpointError, QueryError, QueryTimeoutError, UsageError
+from reasoningbank.http import (
+    MESSAGE_CHARS,
+    Dropped,
+    Reply,
+    Sink,
+    TimedOut,
+    Unreachable,
+    gate_for,
+    media_type,
 )
+from reasoningbank.sparql.endpoint import EndpointConfig, is_loopback
 from reasoningbank.sparql.formats import (
     Broken,
     Unfaithful,
@@ -56,6 +55,28 @@ MOST_GET_CHARS = 1_500
 _MOST_SORTED = 10_000
 #: A try that had less than this share of its time does not count as the query's timeout.
 _FAIR = 0.9
+
+_TIMEOUT = re.compile(
+    r"cancell?ed|timed?[ -]?out|time limit|execution time|too long to (?:run|execute)", re.I
+)
+#: How engines that answer 500 say that a query is at fault: Virtuoso by any of its SQL states,
+#: Java's by the exception's name or by mentioning syntax.
+_OF_THE_QUERY = re.compile(
+    r"^Virtuoso \w{5} Error|\b(?:37000|SP0\d\d)|syntax|pars(?:e|ing)|MalformedQuery|"
+    r"QueryEvaluation|ExprEval|function .*(?:not supported|unknown)|unknown function",
+    re.I,
+)
+_TOO_COSTLY = re.compile(r"estimated execution time", re.I)
+_ENGINE_CODE = re.compile(r"\bS[PR]\d{3}\b")
+#: Virtuoso repeats the query, with additions of its own and ours.
+_ECHO = re.compile(r"\bSPARQL query:\s.*", re.S)
+_SELECTIVE = "make it more selective: name more terms, put the rarest pattern first, add a LIMIT"
+_HINTS = {
+    401: "give credentials in EndpointConfig.headers",
+    403: "check that the endpoint allows this use",
+    404: "check the endpoint's address",
+    429: "wait, and set EndpointConfig.min_interval_s",
+}
 
 
 class SPARQLClient:
@@ -188,16 +209,16 @@ class SPARQLClient:
             else:
                 found = self._graph(prepared, rows, timeout)
         except Broken as error:
-            raise broken_answer(self.config, prepared, str(error)) from None
+            raise _broken_answer(self.config, prepared, str(error)) from None
         except Unfaithful as error:
-            raise unreadable(self.config, str(error)) from None
+            raise _unreadable(self.config, str(error)) from None
         return replace(found, seconds=time.monotonic() - began, source=self.config.source)
 
     def _boolean(self, prepared: PreparedQuery, timeout: float) -> BooleanResult:
         reply = self._send(prepared, JSON, timeout)
         value = read_boolean(reply.body)
-        if is_partial(reply) and not value:
-            raise timed_out(self.config, "it searched only a part of the data")
+        if _is_partial(reply) and not value:
+            raise _timed_out(self.config, "it searched only a part of the data")
         return BooleanResult(value)
 
     def _graph(self, prepared: PreparedQuery, rows: int, timeout: float) -> GraphResult:
@@ -209,7 +230,7 @@ class SPARQLClient:
         assert isinstance(reply.sink, Spool), "every answer goes there"
         with closing(reply.sink):
             found = read_graph(reply.sink, reply.media_type, cut=reply.cut, max_rows=rows)
-        return replace(found, truncated=found.truncated or is_partial(reply))
+        return replace(found, truncated=found.truncated or _is_partial(reply))
 
     def _table(self, prepared: PreparedQuery, rows: int, timeout: float) -> TableResult:
         try:
@@ -221,7 +242,7 @@ class SPARQLClient:
             most = min(rows, _MOST_SORTED)
             result = self._table(prepared.limited(most), most, timeout)
             return replace(result, truncated=result.truncated or result.n_rows >= most)
-        cut = cut_by_engine(reply, result.n_rows, prepared.limit)
+        cut = _cut_by_engine(reply, result.n_rows, prepared.limit)
         return replace(result, truncated=result.truncated or cut)
 
     def _read_table(
@@ -242,7 +263,7 @@ class SPARQLClient:
                 except (Unfaithful, Broken) as error:
                     # Oxigraph's cells are always well-formed: this is its message.
                     oxigraph = "oxigraph" in (reply.headers.get("Server") or "").lower()
-                    if isinstance(error, Broken) and (oxigraph or is_timeout(str(error))):
+                    if isinstance(error, Broken) and (oxigraph or _is_timeout(str(error))):
                         raise
                     failure = error
             if reply.sink is None and reply.media_type not in (TSV, ""):
@@ -261,7 +282,7 @@ class SPARQLClient:
         sink_for: Callable[[Message], Sink | None] = lambda _: None,
     ) -> Reply:
         def checked(headers: Message) -> Sink | None:
-            if problem := compressed(self.config, headers):
+            if problem := _compressed(self.config, headers):
                 raise problem
             return sink_for(headers)
 
@@ -276,14 +297,14 @@ class SPARQLClient:
         try:
             reply = self._exchange(wrapper._createRequest(), timeout, checked)
         except TimedOut:
-            raise timed_out(self.config, f"no answer within {timeout:g} s") from None
+            raise _timed_out(self.config, f"no answer within {timeout:g} s") from None
         if reply.status == 406 and accept == TSV:
             self._tsv = False
             return self._send(prepared, JSON, timeout)
         if not 200 <= reply.status < 300:
-            raise refusal(self.config, prepared, reply)
+            raise _refusal(self.config, prepared, reply)
         if reply.is_html:
-            raise page_instead(self.config, reply)
+            raise _page_instead(self.config, reply)
         return reply
 
     def _exchange(
@@ -333,3 +354,124 @@ class SPARQLClient:
             )
         except Dropped as error:
             raise failed(f"the connection was dropped: {error}", "dropped") from None
+
+
+# -- failures: the query's fault (`QueryError`) or the endpoint's (`EndpointError`) --------
+
+
+def _timed_out(config: EndpointConfig, detail: str) -> QueryTimeoutError:
+    """Return the error for a query that took too long."""
+    return QueryTimeoutError(
+        f"the query timed out ({detail})", where=config.source, hint=_SELECTIVE
+    )
+
+
+def _rejected(config: EndpointConfig, what: str, hint: str, code: str, message: str) -> QueryError:
+    """Return the error for a query that the engine refuses or fails on."""
+    engine = _ENGINE_CODE.search(message)
+    fields = {"engine_code": engine[0]} if engine else {}
+    said = f"{what}: {message}" if message else what
+    return QueryError(said, where=config.source, hint=hint, code=code, **fields)
+
+
+def _broken_answer(config: EndpointConfig, query: PreparedQuery, message: str) -> QueryError:
+    """Return the error for an answer that the engine broke off with a message."""
+    for public, real in config.aliases.items():
+        message = message.replace(real, public)
+    message = _brief(message)
+    if _is_timeout(message):
+        return _timed_out(config, f"the engine says: {message}")
+    what = "the query failed during its evaluation"
+    hint = "ask for less at once, and check functions and their arguments"
+    if query.services:
+        what += ", perhaps in its SERVICE"
+        hint = "query that endpoint directly, or use SERVICE SILENT"
+    return _rejected(config, what, hint, "query-failed", message)
+
+
+def _compressed(config: EndpointConfig, headers: Message) -> EndpointError | None:
+    """Return the error for a compressed body, which no request asks for."""
+    coding = (headers.get("Content-Encoding") or "identity").strip().lower()
+    if coding in ("", "identity"):
+        return None
+    return EndpointError(
+        f"the answer is compressed ({coding[:40]}), which was not asked for",
+        where=config.address,
+        hint="switch compression off there, or ask the operator to do so",
+        code="compressed",
+    )
+
+
+def _is_partial(reply: Reply) -> bool:
+    """Return whether an engine marks its answer as unfinished for lack of time (Virtuoso)."""
+    return reply.status == 206 or "X-SQL-State" in reply.headers
+
+
+def _cut_by_engine(reply: Reply, n_rows: int, asked: int | None) -> bool:
+    """Return whether an engine's own limits cut a result short, as Virtuoso marks it."""
+    if _is_partial(reply):
+        return True
+    # Sent with every result that reaches it, also if the LIMIT is the same number.
+    most = reply.headers.get("X-SPARQL-MaxRows") or ""
+    return most.isdigit() and n_rows >= int(most) and (asked is None or asked > n_rows)
+
+
+def _is_timeout(message: str) -> bool:
+    """Return whether an engine's message is about running out of time."""
+    return _TIMEOUT.search(message) is not None
+
+
+def _refusal(
+    config: EndpointConfig, query: PreparedQuery, reply: Reply
+) -> QueryError | EndpointError:
+    """Return the error for a response whose status is not 2xx, after any retries."""
+    message = reply.message if reply.is_html else _brief(_ECHO.sub("", reply.message))
+    status, is_500 = reply.status, reply.status == 500 and not reply.is_html
+    rejects = "the endpoint rejects the query"
+    if status == 400:
+        return query.explain(message) or _rejected(
+            config, rejects, "correct the query", "query-rejected", message or "HTTP 400"
+        )
+    if status in (413, 414):
+        what = f"the endpoint rejects the query as too long (HTTP {status})"
+        return _rejected(config, what, "shorten it, or put fewer VALUES into it", "too-long", "")
+    if status == 500 and _TOO_COSTLY.search(message):
+        what = "the endpoint estimates the query as too costly"
+        return _rejected(config, what, _SELECTIVE, "too-costly", message)
+    if status == 408 or (is_500 and _is_timeout(message)):
+        return _timed_out(config, f"the engine says: {message or 'HTTP 408'}")
+    if is_500 and _OF_THE_QUERY.search(message):
+        unbound = "transitive start" in message
+        hint = "name the start or the end of the path" if unbound else "correct the query"
+        return _rejected(config, rejects, hint, "query-rejected", message)
+    hint = _HINTS.get(status, "try again later")
+    if 300 <= status < 400:
+        to = reply.headers.get("Location") or "another address"
+        hint = f"it redirects to {to}; if that is right, make it the endpoint's address"
+    what = f"HTTP {status}" + (f": {message}" if message else "")
+    return EndpointError(what, where=config.address, hint=hint, code="http-status", status=status)
+
+
+def _page_instead(config: EndpointConfig, reply: Reply) -> EndpointError:
+    """Return the error for a web page that came with status 200."""
+    return EndpointError(
+        f"a web page came instead of results: {reply.message}",
+        where=config.address,
+        hint="check the endpoint's address; it may be down for maintenance",
+        code="web-page",
+    )
+
+
+def _unreadable(config: EndpointConfig, detail: str) -> EndpointError:
+    """Return the error for an answer that is not the format it claims to be."""
+    return EndpointError(
+        f"the answer cannot be read: {detail}",
+        where=config.address,
+        hint="check that this is a SPARQL endpoint",
+        code="unreadable",
+    )
+
+
+def _brief(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= MESSAGE_CHARS else text[:MESSAGE_CHARS] + "…"

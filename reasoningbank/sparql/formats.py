@@ -21,6 +21,8 @@ from reasoningbank.spill import GrowingTable, Spool
 
 _MESSAGE_CHARS = 400
 MESSAGE_BYTES = 64 * 1024
+#: A longer first line is no header.
+HEADER_BYTES = 16 * 1024 * 1024
 _SCHEMA = pa.schema([(name, pa.string()) for name in GRAPH_COLUMNS])
 #: Each column has a cost, regardless of the number of rows.
 MOST_COLUMNS = 1_000
@@ -104,7 +106,7 @@ def _results_format(body: bytes, media_type: str) -> QueryResultsFormat:
 def read_tsv(spool: Spool, *, cut: bool, max_rows: int) -> TableResult:
     """Read SPARQL TSV block by block into string columns, which go to disk if they are many."""
     spool.file.seek(0)
-    head = spool.file.readline(MESSAGE_BYTES)
+    head = spool.file.readline(HEADER_BYTES)
     whole = head.endswith(b"\n")
     if cut and not whole:
         return TableResult(columns((), ()), 0, True)
@@ -113,7 +115,7 @@ def read_tsv(spool: Spool, *, cut: bool, max_rows: int) -> TableResult:
     except Unfaithful:
         if whole:
             raise
-        raise Broken(head.decode("utf-8", "replace")) from None
+        raise Broken(head[:MESSAGE_BYTES].decode("utf-8", "replace")) from None
     if not whole:
         raise Unfaithful("nothing after the header")
     n_rows = n_chars = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from pyoxigraph import Literal, NamedNode
 
@@ -36,60 +37,49 @@ class Said:
     count: int
 
 
-@dataclass(frozen=True)
-class About:
-    """The properties of a resource, the rarest first, then what points to it."""
+class About(NamedTuple):
+    """The properties of a resource, the rarest first, then what points to it; notes."""
 
-    said: tuple[Said, ...]
+    said: tuple[Said, ...] = ()
     notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Sample:
-    """Instances of a class, and the properties of the first."""
-
-    instances: tuple[Term, ...]
-    first: About
 
 
 def describe(profile: EndpointProfile, uri: str, limit: int) -> About:
     """Return the properties of a resource with an example each, and what points to it."""
     ask = profile.ask()
-    outgoing, notes = _about(profile, ask, "o", f"{iri(uri)} ?p ?o", limit)
+    outgoing, notes = _about(ask, "o", profile.within(f"{iri(uri)} ?p ?o"), limit)
     try:
-        incoming, more = _about(profile, ask, "s", f"?s ?p {iri(uri)}", limit)
+        incoming, more = _about(ask, "s", profile.within(f"?s ?p {iri(uri)}"), limit)
     except QueryError as error:
         return About(outgoing, (*notes, f"what points to it is not shown: {brief(error)}"))
     return About((*outgoing, *incoming), tuple(dict.fromkeys((*notes, *more))))
 
 
-def sample(profile: EndpointProfile, class_iri: str, n: int, properties: int) -> Sample:
+def sample(
+    profile: EndpointProfile, class_iri: str, n: int, properties: int
+) -> tuple[list[Term], About]:
     """Return `n` instances of a class and `properties` properties of the first of them."""
     ask = profile.ask()
     members = profile.within(f"?s a {iri(class_iri)}")
     rows = ask(f"SELECT ?s WHERE {{ {members} }} LIMIT {n}").rows()
-    instances = tuple(row[0] for row in rows if row[0] is not None)
+    instances = [row[0] for row in rows if row[0] is not None]
     if not instances:
-        return Sample((), About(()))
+        return [], About()
     pattern = f"{{ SELECT ?s WHERE {{ {members} }} LIMIT 1 }} {profile.within('?s ?p ?o')}"
     # A blank node, and an IRI with characters that IRIs forbid, cannot stand in a query.
     with contextlib.suppress(QueryError):
         if isinstance(instances[0], NamedNode):
             pattern = profile.within(f"{iri(instances[0])} ?p ?o")
     try:
-        said, notes = _about(profile, ask, "o", pattern, properties, ready=True)
+        return instances, _about(ask, "o", pattern, properties)
     except QueryError as error:
-        said, notes = (), (f"the first is not described: {brief(error)}",)
-    return Sample(instances, About(said, notes))
+        return instances, About((), (f"the first is not described: {brief(error)}",))
 
 
-def _about(
-    profile: EndpointProfile, ask: Ask, side: str, pattern: str, limit: int, *, ready: bool = False
-) -> tuple[tuple[Said, ...], tuple[str, ...]]:
-    where = pattern if ready else profile.within(pattern)
+def _about(ask: Ask, side: str, pattern: str, limit: int) -> About:
     rows = ask(
         f"SELECT ?p (SAMPLE(?{side}) AS ?example) (COUNT(?{side}) AS ?count) WHERE {{\n"
-        f"  {{ SELECT ?p ?{side} WHERE {{ {where} }} LIMIT {MOST_TRIPLES} }}\n"
+        f"  {{ SELECT ?p ?{side} WHERE {{ {pattern} }} LIMIT {MOST_TRIPLES} }}\n"
         f"}} GROUP BY ?p ORDER BY ?count ?p LIMIT {limit + 1}"
     ).rows()
     said = tuple(
@@ -99,9 +89,11 @@ def _about(
     )
     # Beyond the limit there may be properties with any number of triples.
     if len(said) <= limit and sum(one.count for one in said) < MOST_TRIPLES:
-        return said, ()
+        return About(said)
     direction = "it has" if side == "o" else "point to it"
-    return said, (f"counts are those of the first {MOST_TRIPLES:,} triples that {direction}",)
+    return About(
+        said, (f"counts are those of the first {MOST_TRIPLES:,} triples that {direction}",)
+    )
 
 
 def bounded_count(query: str, most: int = MOST_COUNTED) -> str | None:

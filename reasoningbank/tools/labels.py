@@ -6,16 +6,17 @@ labels as one bounded look may visit: all of a small store, the first of a large
 
 from __future__ import annotations
 
+import contextlib
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from pyoxigraph import Literal, NamedNode
 
 from reasoningbank.errors import EndpointError, QueryError
-from reasoningbank.schema.profile import Ask, EndpointProfile, FirstAnswer, Way, brief, first_answer
-from reasoningbank.sparql import TableResult, Term, iri, string_literal
+from reasoningbank.schema.profile import EndpointProfile, FirstAnswer, Way, brief, first_answer
+from reasoningbank.sparql import Term, iri, string_literal
 from reasoningbank.sparql.terms import full
 
 #: Labels of each property that are looked at where even the bounded look times out.
@@ -34,8 +35,7 @@ _USUAL = ("", "en")
 _NO_TEXT = ("Cc", "Cs")
 
 
-@dataclass(frozen=True)
-class LabelMatch:
+class LabelMatch(NamedTuple):
     """A resource, the label it was found by, and the property of that label."""
 
     uri: Term
@@ -43,67 +43,27 @@ class LabelMatch:
     property: Term
 
 
-@dataclass(frozen=True)
-class LabelMatches:
-    """What was found."""
-
-    matches: tuple[LabelMatch, ...]
-    via: str
-    notes: tuple[str, ...] = ()
+Matches = FirstAnswer[tuple[LabelMatch, ...]]
 
 
-@dataclass(frozen=True)
-class Labels:
-    """The label properties that an endpoint uses."""
-
-    counts: tuple[tuple[str, int], ...]
-    most: int
-
-    @property
-    def complete(self) -> bool:
-        """Whether a search looks at all labels."""
-        return all(count <= self.most for _, count in self.counts)
-
-    @property
-    def looked_at(self) -> int:
-        """Number of labels that a search looks at."""
-        return sum(min(count, self.most) for _, count in self.counts)
-
-    @property
-    def properties(self) -> tuple[str, ...]:
-        """The properties in use."""
-        return tuple(name for name, count in self.counts if count)
-
-
-@dataclass(frozen=True)
-class TextSearch:
+class TextSearch(NamedTuple):
     """One engine's text search."""
 
     engine: str
     pattern: Callable[[Sequence[str], str], str]
 
 
-def find(profile: EndpointProfile, text: str) -> LabelMatches:
+class _Examined(NamedTuple):
+    """Languages of some labels, the most used first, and a property and word to search for."""
+
+    tags: tuple[str, ...] = _USUAL
+    property: str = ""
+    word: str = ""
+
+
+def find(profile: EndpointProfile, text: str) -> Matches:
     """Find resources whose label contains a text, ignoring case."""
-    ask = profile.ask()
-    try:
-        labels = label_counts(profile, ask)
-    except QueryError:
-        return _look_up(profile, ask, text, profile.config.label_properties, FEW, "")
-    names = labels.properties
-    if not names:
-        return LabelMatches((), "all 0 labels", ("nothing here has a label property",))
-    if labels.complete:
-        try:
-            found = _by_part(profile, ask, text, names, labels.most)
-        except QueryError:
-            return _look_up(profile, ask, text, names, FEW, "")
-        return _best(profile, ask, text, names, found, f"all {labels.looked_at:,} labels")
-    by_text = _by_text(profile, ask, text, names)
-    if by_text is not None:
-        return by_text
-    looked = f"the first {labels.looked_at:,} labels"
-    return _look_up(profile, ask, text, names, labels.most, looked)
+    return LabelSearch(profile, text).find()
 
 
 def plain(text: str) -> str:
@@ -118,195 +78,191 @@ def rank(found: Iterable[LabelMatch], text: str) -> tuple[LabelMatch, ...]:
 
     def fit(match: LabelMatch) -> tuple[int, int, str]:
         label = match.label.value.lower() if isinstance(match.label, Literal) else ""
-        if label == wanted:
-            place = 0
-        elif label.startswith(wanted):
-            place = 1
-        elif wanted in label.split():
-            place = 2
-        else:
-            place = 3 if wanted in label else 4
-        return place, len(label), label
+        fits = (label == wanted, label.startswith(wanted), wanted in label.split(), wanted in label)
+        return [*fits, True].index(True), len(label), label
 
     return tuple(sorted(dict.fromkeys(found), key=fit))
 
 
-def _by_text(
-    profile: EndpointProfile, ask: Ask, text: str, names: Sequence[str]
-) -> LabelMatches | None:
-    """Use the engine's text search; None if it has none or finds nothing."""
-    words = words_of(text)
-    try:
-        search = text_search(profile, ask) if words else None
-        if search is None:
-            return None
-        found = _matches(ask(_text_query(profile, search, words, names)))
-    except (QueryError, EndpointError):
-        return None
-    if not found:
-        return None
-    return _best(profile, ask, text, names, found, f"text search ({search.engine})")
+class LabelSearch:
+    """The search for one text, within the time that one call may take."""
 
+    def __init__(self, profile: EndpointProfile, text: str) -> None:
+        self.profile = profile
+        self.text = text
+        self.names: Sequence[str] = profile.config.label_properties
+        self._ask = profile.ask()
 
-def _best(
-    profile: EndpointProfile,
-    ask: Ask,
-    text: str,
-    names: Sequence[str],
-    found: list[LabelMatch],
-    via: str,
-) -> LabelMatches:
-    """Rank what was found; look the whole label up where there is more than is fetched."""
-    if len(found) < CANDIDATES:
-        return LabelMatches(rank(found, text), via)
-    whole = _whole(profile, ask, text, names)
-    note = f"more than {len(found)} labels contain this; give more of the name"
-    return LabelMatches(
-        rank([*whole.value, *found], text), f"{whole.via}, {via}", (*whole.notes, note)
-    )
-
-
-def _whole(
-    profile: EndpointProfile, ask: Ask, text: str, names: Sequence[str]
-) -> FirstAnswer[list[LabelMatch]]:
-    """Look the whole label up; an endpoint that cannot even do that leaves a note."""
-    try:
-        tags = languages(profile, ask)
-    except (QueryError, EndpointError):
-        tags = _USUAL
-    terms = " ".join(
-        full(Literal(spelling, language=tag)) if tag else string_literal(spelling)
-        for spelling in spellings(text)
-        for tag in tags[:MOST_LANGUAGES]
-    )
-    body = f"VALUES ?label {{ {terms} }} "
-    try:
-        found = _matches(ask(_union(names, lambda name: body + _labels(profile, name))))
-    except (QueryError, EndpointError) as error:
-        return FirstAnswer([], "no whole labels", (f"whole labels: {brief(error)}",))
-    return FirstAnswer(found, "whole labels")
-
-
-def _look_up(
-    profile: EndpointProfile, ask: Ask, text: str, names: Sequence[str], most: int, looked: str
-) -> LabelMatches:
-    """Look the whole label up in the index, and the part among some labels."""
-    whole = _whole(profile, ask, text, names)
-
-    def part(of: int) -> list[LabelMatch]:
-        return _by_part(profile, ask, text, names, of)
-
-    few = f"the first {FEW * len(names):,} labels"
-    ways = [Way(looked, lambda: part(most), "find: look")] if looked else []
-    ways.append(Way(few, lambda: part(FEW), "find: few"))
-    try:
-        parts = first_answer(ways, profile.given_up)
-    except (QueryError, EndpointError):
-        if whole.notes:
-            raise
-        parts = None
-    if parts is None:
-        note = "parts of labels were not searched: the endpoint takes too long"
-        return LabelMatches(rank(whole.value, text), whole.via, (note,))
-    note = f"whole labels were searched everywhere, parts of labels only in {parts.via}"
-    found = rank([*whole.value, *parts.value], text)
-    return LabelMatches(found, f"{whole.via}, {parts.via}", (*whole.notes, *parts.notes, note))
-
-
-def _matches(result: TableResult) -> list[LabelMatch]:
-    at = [result.variables.index(name) for name in ("uri", "label", "property")]
-    found = []
-    for row in result.rows():
-        uri, label, name = (row[i] for i in at)
-        if uri is not None and label is not None and name is not None:
-            found.append(LabelMatch(uri, label, name))
-    return found
-
-
-# -- what is known of an endpoint's labels ----------------------------------------------------
-
-
-def label_counts(profile: EndpointProfile, ask: Ask) -> Labels:
-    """Count the labels, up to a bound for each property; once per endpoint."""
-
-    def count() -> Labels:
-        names = profile.config.label_properties
-        if not names:
-            return Labels((), profile.look)
-        most = max(1, profile.look // len(names))
-        query = _union(
-            names,
-            lambda name: (
-                "{ SELECT (COUNT(*) AS ?n) WHERE { "
-                f"{_some(profile, name, '?uri', most + 1)} }} }}"
-            ),
-            "?property ?n",
-        )
-        counts = dict.fromkeys(names, 0)
-        for name, n in ask(query).rows():
-            if isinstance(name, NamedNode) and isinstance(n, Literal):
-                counts[name.value] = int(n.value)
-        return Labels(tuple(counts.items()), most)
-
-    return profile.once("labels", count)
-
-
-def languages(profile: EndpointProfile, ask: Ask) -> tuple[str, ...]:
-    """Return the language tags of labels, the most used first; ``''`` means no tag."""
-    return _examine(profile, ask)[0]
-
-
-def text_search(profile: EndpointProfile, ask: Ask) -> TextSearch | None:
-    """Return the engine's text search, detected by searching for an existing label."""
-
-    def detect() -> TextSearch | None:
-        _, name, word = _examine(profile, ask)
-        for dialect in DIALECTS if word else ():
-            try:
-                if ask(_text_query(profile, dialect, (word,), (name,), most=1)).n_rows:
-                    return dialect
-            except QueryError:
-                continue
-        return None
-
-    return profile.once("text_search", detect)
-
-
-def _examine(profile: EndpointProfile, ask: Ask) -> tuple[tuple[str, ...], str, str]:
-    """Read some labels: their languages, and one property and word to search for."""
-
-    def look() -> tuple[tuple[str, ...], str, str]:
+    def find(self) -> Matches:
+        """Return the matches, the best first."""
+        most = max(1, self.profile.look // max(1, len(self.names)))
         try:
-            names = label_counts(profile, ask).properties
+            counts = self._counts(most)
         except QueryError:
-            names = profile.config.label_properties
-        tags = dict.fromkeys(_USUAL, 0)
-        best = ("", "")
-        if not names:
-            return _USUAL, *best
-        query = _union(names, lambda n: _some(profile, n, "?label", EXAMINED), "?property ?label")
-        for name, label in ask(query).rows():
-            if not isinstance(label, Literal) or not isinstance(name, NamedNode):
-                continue
-            tag = label.language or ""
-            tags[tag] = tags.get(tag, 0) + 1
-            longest = max((w for w in words_of(label.value) if w.isascii()), key=len, default="")
-            if len(longest) > len(best[1]):
-                best = (name.value, longest)
-        return tuple(sorted(tags, key=lambda tag: (-tags[tag], tag))), *best
+            return self._look_up(FEW, "")
+        self.names = [name for name, count in counts.items() if count]
+        if not self.names:
+            return FirstAnswer((), "all 0 labels", ("nothing here has a label property",))
+        looked = sum(min(count, most) for count in counts.values())
+        if max(counts.values()) <= most:
+            try:
+                return self._best(self._by_part(most), f"all {looked:,} labels")
+            except QueryError:
+                return self._look_up(FEW, "")
+        words = words_of(self.text)
+        with contextlib.suppress(QueryError, EndpointError):
+            dialect = self.text_search() if words else None
+            if dialect is not None and (found := self._by_words(dialect, words)):
+                return self._best(found, f"text search ({dialect.engine})")
+        return self._look_up(most, f"the first {looked:,} labels")
 
-    return profile.once("examined", look)
+    def _best(self, found: list[LabelMatch], via: str) -> Matches:
+        """Rank what was found; look the whole label up where there is more than is fetched."""
+        if len(found) < CANDIDATES:
+            return FirstAnswer(rank(found, self.text), via)
+        whole = self._whole()
+        ranked = rank([*whole.value, *found], self.text)
+        note = f"more than {len(found)} labels contain this; give more of the name"
+        return FirstAnswer(ranked, f"{whole.via}, {via}", (*whole.notes, note))
 
+    def _whole(self) -> FirstAnswer[list[LabelMatch]]:
+        """Look the whole label up; an endpoint that cannot even do that leaves a note."""
+        try:
+            tags = self._examine().tags
+        except (QueryError, EndpointError):
+            tags = _USUAL
+        terms = " ".join(
+            full(Literal(spelling, language=tag)) if tag else string_literal(spelling)
+            for spelling in spellings(self.text)
+            for tag in tags[:MOST_LANGUAGES]
+        )
+        body = f"VALUES ?label {{ {terms} }} "
+        try:
+            found = self._matches(lambda name: body + self._labels(name))
+        except (QueryError, EndpointError) as error:
+            return FirstAnswer([], "no whole labels", (f"whole labels: {brief(error)}",))
+        return FirstAnswer(found, "whole labels")
 
-# -- queries --------------------------------------------------------------------------------
+    def _look_up(self, most: int, looked: str) -> Matches:
+        """Look the whole label up in the index, and the part among some labels."""
+        whole = self._whole()
+        few = f"the first {FEW * len(self.names):,} labels"
+        ways = [Way(few, lambda: self._by_part(FEW), "find: few")]
+        if looked:
+            ways.insert(0, Way(looked, lambda: self._by_part(most), "find: look"))
+        try:
+            parts = first_answer(ways, self.profile.given_up)
+        except (QueryError, EndpointError):
+            if whole.notes:
+                raise
+            parts = None
+        if parts is None:
+            note = "parts of labels were not searched: the endpoint takes too long"
+            return FirstAnswer(rank(whole.value, self.text), whole.via, (note,))
+        note = f"whole labels were searched everywhere, parts of labels only in {parts.via}"
+        ranked = rank([*whole.value, *parts.value], self.text)
+        return FirstAnswer(ranked, f"{whole.via}, {parts.via}", (*whole.notes, *parts.notes, note))
 
+    # -- what is known of an endpoint's labels --------------------------------------------------
 
-def _labels(profile: EndpointProfile, name: str) -> str:
-    return profile.within(f"?uri {iri(name)} ?label")
+    def _counts(self, most: int) -> dict[str, int]:
+        """Count the labels of each property, up to a bound and one more; once per endpoint."""
 
+        def branch(name: str) -> str:
+            return f"{{ SELECT (COUNT(*) AS ?n) WHERE {{ {self._some(name, '?uri', most + 1)} }} }}"
 
-def _some(profile: EndpointProfile, name: str, columns: str, most: int) -> str:
-    return f"{{ SELECT {columns} WHERE {{ {_labels(profile, name)} }} LIMIT {most} }}"
+        def count() -> dict[str, int]:
+            names = self.profile.config.label_properties
+            counts = dict.fromkeys(names, 0)
+            query = _union(names, branch, "?property ?n")
+            for name, n in self._ask(query).rows() if names else ():
+                if isinstance(name, NamedNode) and isinstance(n, Literal):
+                    counts[name.value] = int(n.value)
+            return counts
+
+        return self.profile.once(f"labels: {most}", count)
+
+    def text_search(self) -> TextSearch | None:
+        """Return the engine's text search, detected by searching for an existing label."""
+
+        def detect() -> TextSearch | None:
+            _, name, word = self._examine()
+            for dialect in DIALECTS if word else ():
+                try:
+                    if self._by_words(dialect, (word,), (name,), 1):
+                        return dialect
+                except QueryError:
+                    continue
+            return None
+
+        return self.profile.once("text_search", detect)
+
+    def _examine(self) -> _Examined:
+        def look() -> _Examined:
+            names = self.names
+            tags = dict.fromkeys(_USUAL, 0)
+            best = ("", "")
+            if not names:
+                return _Examined()
+            query = _union(
+                names, lambda name: self._some(name, "?label", EXAMINED), "?property ?label"
+            )
+            for name, label in self._ask(query).rows():
+                if not isinstance(label, Literal) or not isinstance(name, NamedNode):
+                    continue
+                tag = label.language or ""
+                tags[tag] = tags.get(tag, 0) + 1
+                ascii_words = (word for word in words_of(label.value) if word.isascii())
+                longest = max(ascii_words, key=len, default="")
+                if len(longest) > len(best[1]):
+                    best = (name.value, longest)
+            return _Examined(tuple(sorted(tags, key=lambda tag: (-tags[tag], tag))), *best)
+
+        return self.profile.once("examined", look)
+
+    # -- queries ----------------------------------------------------------------------------
+
+    def _labels(self, name: str) -> str:
+        return self.profile.within(f"?uri {iri(name)} ?label")
+
+    def _some(self, name: str, columns: str, most: int) -> str:
+        return f"{{ SELECT {columns} WHERE {{ {self._labels(name)} }} LIMIT {most} }}"
+
+    def _by_part(self, most: int) -> list[LabelMatch]:
+        """Find labels that contain the text, among `most` labels of each property."""
+        wanted = string_literal(self.text.lower())
+        return self._matches(
+            lambda name: self._some(name, "?uri ?label", most),
+            columns="DISTINCT ?uri ?label ?property",
+            rest=f"  FILTER(CONTAINS(LCASE(STR(?label)), {wanted}))\n",
+        )
+
+    def _by_words(
+        self,
+        dialect: TextSearch,
+        words: Sequence[str],
+        names: Sequence[str] = (),
+        most: int = CANDIDATES,
+    ) -> list[LabelMatch]:
+        """Find labels that have all the words, in the engine's own dialect."""
+
+        def branch(name: str) -> str:
+            return self.profile.within(dialect.pattern(words, name))
+
+        return self._matches(branch, names, limit=f" LIMIT {most}")
+
+    def _matches(
+        self, branch: Callable[[str], str], names: Sequence[str] = (), **parts: str
+    ) -> list[LabelMatch]:
+        parts = {"limit": f" LIMIT {CANDIDATES}", **parts}
+        result = self._ask(_union(names or self.names, branch, **parts))
+        at = [result.variables.index(name) for name in LabelMatch._fields]
+        found = []
+        for row in result.rows():
+            uri, label, name = (row[i] for i in at)
+            if uri is not None and label is not None and name is not None:
+                found.append(LabelMatch(uri, label, name))
+        return found
 
 
 def _union(
@@ -314,40 +270,11 @@ def _union(
     branch: Callable[[str], str],
     columns: str = "?uri ?label ?property",
     rest: str = "",
-    most: int = CANDIDATES,
+    limit: str = "",
 ) -> str:
     """Return a query with one branch for each label property."""
     branches = (f"{{ {branch(name)} BIND({iri(name)} AS ?property) }}" for name in names)
-    limit = f" LIMIT {most}" if "?uri" in columns else ""
     return f"SELECT {columns} WHERE {{\n  {' UNION '.join(branches)}\n{rest}}}{limit}"
-
-
-def _by_part(
-    profile: EndpointProfile, ask: Ask, text: str, names: Sequence[str], most: int
-) -> list[LabelMatch]:
-    """Find labels that contain `text`, among `most` labels of each property."""
-    condition = f"  FILTER(CONTAINS(LCASE(STR(?label)), {string_literal(text.lower())}))\n"
-    return _matches(
-        ask(
-            _union(
-                names,
-                lambda name: _some(profile, name, "?uri ?label", most),
-                "DISTINCT ?uri ?label ?property",
-                condition,
-            )
-        )
-    )
-
-
-def _text_query(
-    profile: EndpointProfile,
-    dialect: TextSearch,
-    words: Sequence[str],
-    names: Sequence[str],
-    most: int = CANDIDATES,
-) -> str:
-    """Return a query for labels that have all the words, in the engine's own dialect."""
-    return _union(names, lambda name: profile.within(dialect.pattern(words, name)), most=most)
 
 
 def spellings(text: str) -> tuple[str, ...]:

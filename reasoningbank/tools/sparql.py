@@ -9,7 +9,14 @@ from typing import Any, TypeVar
 
 from pyoxigraph import NamedNode
 
-from reasoningbank.errors import EndpointError, QueryError, QueryTimeoutError, ToolError, UsageError
+from reasoningbank.errors import (
+    EndpointError,
+    QueryError,
+    QueryTimeoutError,
+    ReasoningBankError,
+    ToolError,
+    UsageError,
+)
 from reasoningbank.findings import Finding
 from reasoningbank.refs import Ref, RefLike, RefStore
 from reasoningbank.schema import (
@@ -207,9 +214,9 @@ class SPARQLTools:
             what = "the pattern is empty, not text, or too long"
             raise ToolError(what, hint="give a part of a name", code="bad-pattern")
         found = self._try(lambda: labels.find(self.profile, text))
-        columns = ("uri", "label", "property")
         items = [
-            {name: self._show(getattr(match, name)) for name in columns} for match in found.matches
+            {name: self._show(term) for name, term in match._asdict().items()}
+            for match in found.value
         ]
         notes = [note, *found.notes]
         if not items:
@@ -223,11 +230,11 @@ class SPARQLTools:
         n, note = bounded_limit("sparql_sample", n)
         iri = self._iri(class_uri)
         most = CAPS["sparql_describe"].default
-        found = self._try(lambda: describing.sample(self.profile, iri, n + 1, most))
-        items = [{"s": self._show(term)} for term in found.instances]
-        notes = [note, *found.first.notes] if items else [self._no_class(iri, class_uri)]
+        instances, first = self._try(lambda: describing.sample(self.profile, iri, n + 1, most))
+        items = [{"s": self._show(term)} for term in instances]
+        notes = [note, *first.notes] if items else [self._no_class(iri, class_uri)]
         listing = self._listing("sparql_sample", "instances", items, n, notes)
-        example = fit(self._about(found.first), 2_000)
+        example = fit(self._about(first), 2_000)
         return {**listing, "class": self._show(NamedNode(iri)), "example": example}
 
     def sparql_count(self, query: str) -> dict[str, Any]:
@@ -236,10 +243,12 @@ class SPARQLTools:
         notes: list[str] = []
         try:
             result = self._client.query(prepared)
-        except (EndpointError, UsageError) as error:
-            raise self._failed(query, error) from error
-        except QueryError as error:
-            result = self._count_some(query, error)
+        except _FAILURES as error:
+            fewer = bounded_count(query) if isinstance(error, QueryError) else None
+            if fewer is None:
+                raise self._failed(query, error) from error
+            # Counting all has failed.
+            result = self._try(lambda: self._client.query(fewer), query)
             notes.append(f"only the first {MOST_COUNTED:,} were counted: {brief(error)}")
         if not isinstance(result, TableResult):
             raise ToolError("a count needs a SELECT", hint="use sparql_query for other forms")
@@ -303,31 +312,20 @@ class SPARQLTools:
         except _FAILURES as error:
             raise self._failed(query, error) from error
 
-    def _failed(self, query: str, error: QueryError | EndpointError | UsageError) -> ToolError:
+    def _failed(self, query: str, error: ReasoningBankError) -> ToolError:
         if isinstance(error, EndpointError):
             return _tool_error(error, "try again once")
         if isinstance(error, UsageError):
             return _tool_error(error, "nothing in the query can fix this")
         meant: Iterable[object] = ()
         # The schema may have to be requested: not from an endpoint that is already slow.
-        if isinstance(query, str) and query and not isinstance(error, QueryTimeoutError):
+        slow = isinstance(error, QueryTimeoutError)
+        if isinstance(query, str) and isinstance(error, QueryError) and query and not slow:
             try:
                 meant = explain_error(query, error, self.schema, self.config.namespaces)
             except UsageError as broken:
                 meant = (_no_hint(broken),)
         return _tool_error(error, "; ".join(filter(None, (*map(str, meant), error.hint))))
-
-    def _count_some(self, query: str, error: QueryError) -> Result:
-        """Count the same among some solutions, after counting all has failed."""
-        fewer = bounded_count(query)
-        try:
-            if fewer is None:
-                raise error
-            return self._client.query(fewer)
-        except QueryError:
-            raise self._failed(query, error) from error
-        except (EndpointError, UsageError) as gone:
-            raise self._failed(query, gone) from gone
 
     def _explained(
         self, find: Callable[..., list[Finding]], prepared: PreparedQuery
@@ -426,9 +424,7 @@ def _has_empty_column(result: Result) -> bool:
     return any(column.null_count == result.n_rows for column in result.table.columns)
 
 
-def _tool_error(
-    error: QueryError | EndpointError | UsageError, hint: str, what: str = ""
-) -> ToolError:
+def _tool_error(error: ReasoningBankError, hint: str, what: str = "") -> ToolError:
     fields = dict(error.fields)
     return ToolError(what or error.what, where=error.where, hint=hint, code=error.code, **fields)
 

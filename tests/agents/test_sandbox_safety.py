@@ -18,7 +18,8 @@ import pytest
 from dspy.primitives.code_interpreter import CodeExecutionError, FinalOutput
 
 from reasoningbank.agents import Episode, make_agent
-from reasoningbank.agents.sandbox import Sandbox, deno_command
+from reasoningbank.agents.sandbox.deno import deno_command
+from reasoningbank.agents.sandbox.interpreter import Sandbox
 from reasoningbank.corpus import Task
 from reasoningbank.sparql import EndpointConfig, SPARQLClient
 from reasoningbank.tools import SPARQLTools
@@ -372,7 +373,7 @@ def test_the_loop_goes_on_with_a_fresh_interpreter(episode: Callable[..., Episod
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_a_killed_host_leaves_no_sandbox_behind() -> None:
     script = (
-        "from reasoningbank.agents.sandbox import Sandbox\n"
+        "from reasoningbank.agents.sandbox.interpreter import Sandbox\n"
         "box = Sandbox()\nbox.start()\nprint(box._inner.deno_process.pid, flush=True)\ninput()"
     )
     host = subprocess.Popen(

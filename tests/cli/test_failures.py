@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from reasoningbank.agents.sandbox import deno, deno_command
+from reasoningbank.agents.sandbox import deno
+from reasoningbank.agents.sandbox.deno import deno_command
 from reasoningbank.errors import SetupError
 
 from .conftest import Said

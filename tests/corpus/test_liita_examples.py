@@ -30,7 +30,7 @@ from reasoningbank.corpus import (
     triple_patterns,
 )
 from reasoningbank.corpus.questions import schema_names, schema_names_in, unmentioned
-from reasoningbank.sparql.parsers import parse_algebra
+from reasoningbank.sparql.query import parse_algebra
 from reasoningbank.sparql.server import open_data
 
 PACK = load_pack("liita")

@@ -12,7 +12,7 @@ import pytest
 from dspy.utils import DummyLM
 
 from reasoningbank.agents import AGENTS, Attempt
-from reasoningbank.agents.sandbox import SandboxPool
+from reasoningbank.agents.sandbox.interpreter import SandboxPool
 from reasoningbank.analysis import summarise
 from reasoningbank.corpus import Task
 from reasoningbank.errors import EndpointError, UsageError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 
-from reasoningbank.sparql.parsers import parse_algebra
+from reasoningbank.sparql.query import parse_algebra
 
 #: The last ones are what a call of a hosted model imports when it is first made.
 _MODULES = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import dspy
 import pytest
@@ -16,6 +17,7 @@ from reasoningbank.memory.demonstrations import (
     random_demonstration,
     shown_demonstration,
     shown_demonstrations,
+    worked_turns,
 )
 
 LOOK = Turn("Which names are there?", 'print(schema_search("height"))', "t:height: metres\n" * 20)
@@ -88,6 +90,28 @@ def test_one_that_would_only_submit_is_left_out() -> None:
         [item("oak"), item("elm", LOOK, wide, SUBMIT), item("ash", RUN, SUBMIT)], 1
     )
     assert [one.item.title for one in shown] == ["ash"]
+
+
+def test_an_item_without_turns_is_worked_on_and_stays_the_banks_item() -> None:
+    query = "SELECT ?x { ?x t:height 7 }"
+    tools = {"sparql_query": "Ref of {}".format, "sparql_peek": "{1} rows of {0}".format}
+    ran, submitted = worked_turns(query, tools)
+    assert f'"""{query}"""' in ran.code
+    assert ran.output == f"Ref of {query}\n3 rows of Ref of {query}\n"
+    assert submitted.code == "SUBMIT(query)"
+
+    def work(asked: str) -> tuple[Turn, ...]:
+        return worked_turns(asked, tools)
+
+    gold = replace(item("oak", task="t7"), src="gold", pattern=query)
+    solved, unknown = replace(item("elm"), query=query), item("ash")
+    own = item("fir", RUN, SUBMIT)
+    shown = shown_demonstrations([gold, solved, unknown, own], 9, work)
+    assert [one.item for one in shown] == [gold, solved, own]
+    assert [len(one.demonstration.turns) for one in shown] == [2, 2, 2]
+    assert shown[0].to_event()["id"] == gold.id
+    assert shown[2].demonstration.turns[0].code == RUN.code
+    assert shown_demonstrations([gold], 9) == ()
 
 
 def test_the_random_control_is_one_of_the_nearest_but_not_the_same(bank: MemoryBank) -> None:

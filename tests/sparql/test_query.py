@@ -10,8 +10,9 @@ import time
 import pytest
 
 from reasoningbank.errors import QueryError
-from reasoningbank.sparql import parsers, prepare
-from reasoningbank.sparql.parsers import complaint_of
+from reasoningbank.sparql import prepare
+from reasoningbank.sparql import query as preparing
+from reasoningbank.sparql.query import complaint_of
 from reasoningbank.sparql.tree import outline
 
 PREFIXES = {"up": "http://up/", "ec": "http://ec/", "rdfs": "http://rdfs/"}
@@ -315,18 +316,18 @@ QUERY = "SELECT ?s WHERE { ?s <urn:parsed:once> ?o }"
 
 def test_preparing_a_query_again_parses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     first = prepare(QUERY, limit=5)
-    monkeypatch.setattr(parsers, "parse_algebra", None)
+    monkeypatch.setattr(preparing, "parse_algebra", None)
     again = prepare(QUERY, limit=7)
     assert again.parsed is first.parsed is not None
     assert (first.limit, again.limit) == (5, 7)
 
 
 def test_a_failure_is_told_each_time() -> None:
-    before = parsers.parse_once.cache_info().currsize
+    before = preparing.parse_once.cache_info().currsize
     for _ in range(2):
         with pytest.raises(Exception, match="Expected"):
-            parsers.parse_once("SELECT ?s {")
-    assert parsers.parse_once.cache_info().currsize == before
+            preparing.parse_once("SELECT ?s {")
+    assert preparing.parse_once.cache_info().currsize == before
 
 
 SOUND = (

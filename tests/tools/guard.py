@@ -22,7 +22,7 @@ from urllib.parse import parse_qs, urlsplit
 from rdflib import RDF, Variable
 from rdflib.term import BNode
 
-from reasoningbank.sparql.parsers import parse_algebra
+from reasoningbank.sparql.query import parse_algebra
 
 #: Most solutions that may be read under one LIMIT.
 MOST_ROWS = 100_000

@@ -14,7 +14,7 @@ import pytest
 from engines import VirtuosoServer
 from sparql.faulty import Answer, FaultyServer
 
-from reasoningbank.agents.sandbox import Sandbox
+from reasoningbank.agents.sandbox.interpreter import Sandbox
 from reasoningbank.corpus import Pack, load_corpus, load_pack
 from reasoningbank.corpus.registry import RegistryEndpoint, UsedGraph
 from reasoningbank.errors import ToolError

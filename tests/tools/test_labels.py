@@ -124,7 +124,7 @@ def test_text_search_is_used_where_an_engine_has_it(foreign: EndpointConfig) -> 
 
 def test_an_engine_without_text_search_is_not_taken_for_one(odd: EndpointConfig) -> None:
     profile = EndpointProfile(odd, look=20)
-    assert labels.text_search(profile, profile.ask()) is None
+    assert labels.LabelSearch(profile, "oak").text_search() is None
 
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda d: d.engine)

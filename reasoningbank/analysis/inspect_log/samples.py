@@ -67,7 +67,10 @@ def sample_of(
         "seed": key.seed,
         "status": record.status,
         "note": record.error,
-        **{name: getattr(record, name) for name in ("complexity", "form", "group")},
+        **{
+            name: getattr(record, name)
+            for name in ("complexity", "form", "group", "template", "level")
+        },
         **{name: getattr(used, name) for name in ("iterations", "tool_calls", "cached_calls")},
         **{name: getattr(record, name) for name in ("tries", "step", "memory")},
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -50,6 +50,9 @@ def environment() -> Environment:
     made.filters |= {
         "capital": capital,
         "counted": counted,
+        "ends": ends,
+        "number": number,
+        "pairs": _pairs,
         "share": share,
         "signed": _signed,
         "typeset": _typeset,
@@ -78,38 +81,20 @@ def overview(
     if any(arm.dollars is not None for arm in summary.arms):
         columns.append("dollars")
     arms = text_tables.arm_table(summary, columns)
-    found, online, memory = summary.comparison, summary.online, summary.memory
-    tables = {
-        "levels": text_tables.level_table(summary),
-        "others": text_tables.comparison_table(
-            summary.others, "other arms against the baseline", narrow=True
-        ),
-        "passes": text_tables.pass_table(summary.arms),
-        "sampled": text_tables.sampled_table(summary.arms),
-        "judges": text_tables.judge_table(summary.arms),
-        "use": text_tables.use_table(memory),
-        "banks": text_tables.bank_table(memory),
-        "learning": text_tables.learning_table(memory),
-        "rejected": text_tables.rejected_table(memory),
-    }
-    if online:
-        tables["streams"] = text_tables.stream_table(online)
-        tables["stream_judges"] = text_tables.stream_judge_table(online)
     return {
         "title": title,
         "about": " · ".join(str(fact) for fact in about if fact),
         "summary": summary,
-        "pair": experiment.get("comparison"),
+        "experiment": experiment,
         "metric": _METRIC_NAMES.get(summary.metric, summary.metric),
         "score": number if summary.metric == "f1" else share,
-        "most": _scale(found) if found else None,
-        "comparison_facts": _comparison_facts(found) if found else (),
+        "most": _scale(summary.comparison) if summary.comparison else None,
         "arms": arms._replace(headers=tuple(_METRIC_NAMES.get(h, h) for h in arms.headers)),
         "methods": "; ".join(sorted({arm.mean.method for arm in summary.arms} - {""})),
-        "tables": tables,
+        "tables": text_tables,
         "damaged": damaged,
-        "made": [(head, fact) for head, fact in _made(manifest, experiment) if fact],
-        "manifest": json.dumps(manifest, indent=1, ensure_ascii=False, default=str),
+        "manifest": manifest,
+        "whole_manifest": json.dumps(manifest, indent=1, ensure_ascii=False, default=str),
     }
 
 
@@ -134,45 +119,11 @@ def drawn_figures(folder: RunFolder) -> list[DrawnFigure]:
     ]
 
 
-def _comparison_facts(found: ArmComparison) -> Iterator[tuple[str, object]]:
-    p = number(found.p, 3) if not found.p < 0.001 else "< 0.001"
-    yield "95% CI", _typeset(ends(found.low, found.high, "+")).replace(" -", " −")
-    yield "p", _typeset(p)
-    yield "observations", counted(found.observations, found.unit)
-    yield "seeds", " and ".join(str(n) for n in sorted(set(found.seeds)))
-    yield f"better with {found.first}", f"{found.first_better} of {found.tasks} tasks"
-    yield f"better with {found.second}", f"{found.second_better} of {found.tasks} tasks"
-    yield "smallest detectable difference", _typeset(number(found.detectable))
-    yield "method", found.method
-    if found.left_out:
-        yield "tasks judged in only one arm, left out", found.left_out
-    if found.defective:
-        yield "tasks with a defective gold query, left out", found.defective
-    if any(found.errors):
-        head = f"infrastructure errors: {sum(found.errors)}; with them, worst to best"
-        yield head, f"{_signed(found.worst_case)} to {_signed(found.best_case)}"
-
-
 def _scale(found: ArmComparison) -> float:
     """Return the largest difference on the headline's axis."""
     shown = (found.low, found.high, found.difference, found.detectable or 0.0, 0.15)
     most = max(abs(value) for value in shown if math.isfinite(value))
     return min(1.0, math.ceil(most * 10 + 0.5) / 10)
-
-
-def _made(manifest: Mapping[str, Any], experiment: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    hashes: Mapping[str, Any] = manifest.get("hashes") or {}
-    yield "fingerprint", str(manifest.get("fingerprint", ""))
-    yield "corpus and store", " · ".join(str(hashes[k]) for k in ("corpus", "store") if k in hashes)
-    yield "versions", _pairs(manifest.get("versions"))
-    yield "machine", _pairs(manifest.get("machine"))
-    yield "budget", _pairs(experiment.get("budget"))
-    yield "seeds", ", ".join(str(seed) for seed in experiment.get("seeds") or ())
-    yield "mode", str(experiment.get("mode") or "")
-    for name, fingerprint in (hashes.get("models") or {}).items():
-        yield f"model {name}", _pairs(fingerprint)
-    for arm in experiment.get("arms") or ():
-        yield f"arm {arm.get('name')}", _pairs({k: v for k, v in arm.items() if k != "name"})
 
 
 def _pairs(data: object) -> str:

@@ -34,7 +34,8 @@ _SCRIPTS = (
     "trial", "memory", "page",
 )  # fmt: skip
 #: Fields of a record that the index has, or that are written differently.
-_INDEXED = frozenset({"key", "question", "complexity", "form", "group", "trajectory"})
+_TASK = ("question", "complexity", "form", "group", "template", "level")
+_INDEXED = frozenset({"key", *_TASK, "trajectory"})
 #: Characters of payloads that are compressed together: many prompts begin alike.
 _BLOCK_CHARS = 256_000
 #: Characters of a query that the search looks at.
@@ -102,7 +103,7 @@ class TrialIndex:
         outcome = "right" if record.strict else "wrong"
         if record.verdict is None or status == "gold_defect":
             outcome = "error" if record.verdict is None else "defect"
-        task = {name: getattr(record, name) for name in ("question", "complexity", "form", "group")}
+        task = {name: getattr(record, name) for name in _TASK}
         self._tasks.setdefault(record.key.task, {"id": record.key.task} | task)
         row = {
             "arm": self._word("arms", record.key.arm),

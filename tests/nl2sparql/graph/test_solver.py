@@ -13,9 +13,9 @@ from reasoningbank.corpus import Pack, Task, load_pack, open_endpoint
 from reasoningbank.errors import UsageError
 from reasoningbank.judge.case import executed_queries
 from reasoningbank.nl2sparql import NL2SPARQL
-from reasoningbank.nl2sparql.graph import GraphAgent, GraphSettings, NL2SPARQLAgent
 from reasoningbank.nl2sparql.graph.build import failed_queries
-from reasoningbank.nl2sparql.graph.state import attempt_of, initial_state
+from reasoningbank.nl2sparql.graph.state import GraphSettings, attempt_of, initial_state
+from reasoningbank.nl2sparql.graph.translator import GraphAgent, NL2SPARQLAgent
 from reasoningbank.sparql import EndpointConfig
 
 from .replies import (

@@ -24,19 +24,17 @@ from dspy.utils import DummyLM
 from reasoningbank.corpus import Pack
 from reasoningbank.errors import SetupError, UsageError
 from reasoningbank.nl2sparql import Pattern, PatternSet
-from reasoningbank.nl2sparql.graph import (
-    GraphSettings,
-    NL2SPARQLAgent,
-    NL2SPARQLState,
-    Tiers,
-    mermaid_picture,
-    save_picture,
-    tiers_for,
-    translator,
-)
+from reasoningbank.nl2sparql.graph import translator
 from reasoningbank.nl2sparql.graph import translator as module
-from reasoningbank.nl2sparql.graph.build import families_of
-from reasoningbank.nl2sparql.graph.translator import open_saver, open_tiers
+from reasoningbank.nl2sparql.graph.build import families_of, mermaid_picture, save_picture
+from reasoningbank.nl2sparql.graph.state import GraphSettings, NL2SPARQLState
+from reasoningbank.nl2sparql.graph.translator import (
+    NL2SPARQLAgent,
+    Tiers,
+    open_saver,
+    open_tiers,
+    tiers_for,
+)
 from reasoningbank.sparql import EndpointConfig
 
 from .replies import BROKEN, EMPTY, QUERY, QUESTION, analysis, verified, written
@@ -170,7 +168,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from dspy.utils import DummyLM
-from reasoningbank.nl2sparql.graph import NL2SPARQLAgent
+from reasoningbank.nl2sparql.graph.translator import NL2SPARQLAgent
 from reasoningbank.corpus import load_pack
 from reasoningbank.sparql import EndpointConfig
 

@@ -71,6 +71,7 @@ function trialHead(trial) {
         `arm ${trial.arm}`,
         `seed ${trial.seed}`,
         trial.step !== null && `step ${trial.step}`,
+        trial.task.level,
         trial.task.complexity,
         trial.task.form,
         trial.task.group,

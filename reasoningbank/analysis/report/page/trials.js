@@ -9,6 +9,7 @@ const FILTERS = {
   outcome: { label: "Outcome", of: (t) => t.outcome },
   status: { label: "Status", of: (t) => t.status },
   verdict: { label: "Verdict", of: (t) => t.verdict },
+  level: { label: "Level", of: (t) => t.task.level },
   complexity: { label: "Complexity", of: (t) => t.task.complexity },
   form: { label: "Form", of: (t) => t.task.form },
 };
