@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
@@ -171,7 +172,7 @@ def _read_block(block: bytes, names: Sequence[str]) -> tuple[pa.Table, int, int 
         except UnicodeDecodeError as undecodable:
             raise Unfaithful(f"not UTF-8: {undecodable.reason}") from error
         raise Unfaithful(f"not string columns: {error}") from error
-    cells = (first_bad_cell(column) for column in table.columns)
+    cells = (first_bad_cell(c.chunk(0)) for c in table.columns if c.num_chunks)
     # A row before one that was skipped has the same index in the table.
     return table, table.num_rows, min((at for at in (*cells, *odd) if at is not None), default=None)
 
@@ -210,12 +211,46 @@ _CELL = (
     rf"^(?:{_IRI}|{_STRING}{_SUFFIX}|_:\S+"
     r"|[+-]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|true|false|<<.*>>)$"
 )
+_LITERAL_END = re.compile(rf"\"{_SUFFIX}".encode())
+_OPEN, _CLOSE, _QUOTE, _ESCAPE = b'<>"\\'
 
 
-def first_bad_cell(column: pa.Array | pa.ChunkedArray) -> int | None:
+def first_bad_cell(column: pa.Array) -> int | None:
     """Return the index of the first cell that is not a term; null is unbound and fine."""
+    bound = column.drop_null() if column.null_count else column
+    if not len(bound) or _all_iris(bound) or _all_alike(bound):
+        return None
     at: int = pc.index(pc.match_substring_regex(column, _CELL), False).as_py()
     return None if at < 0 else at
+
+
+def _all_iris(column: pa.Array) -> bool:
+    text, starts, ends = _bytes(column)
+    if (starts == ends).any() or text[0] != _OPEN:
+        return False
+    opening, closing = np.count_nonzero(text == _OPEN), np.count_nonzero(text == _CLOSE)
+    if opening != len(column) or closing != len(column):
+        return False
+    return bool((text[starts] == _OPEN).all() and (text[ends - 1] == _CLOSE).all())
+
+
+def _all_alike(column: pa.Array) -> bool:
+    text, starts, _ = _bytes(column)
+    if not len(text) or text[0] != _QUOTE or (text == _ESCAPE).any():
+        return False
+    quotes = np.flatnonzero(text == _QUOTE)
+    # Two per cell, the first at its start.
+    if len(quotes) != 2 * len(column) or (quotes[::2] != starts).any():
+        return False
+    end = column[0].as_py().encode()[quotes[1] :]
+    return bool(_LITERAL_END.fullmatch(end) and pc.all(pc.ends_with(column, end)).as_py())
+
+
+def _bytes(column: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the bytes of all cells, and the start and end of each cell."""
+    _, offsets, data = column.buffers()
+    at = np.frombuffer(offsets, np.int32)[column.offset : column.offset + len(column) + 1]
+    return np.frombuffer(data, np.uint8)[at[0] : at[-1]], at[:-1] - at[0], at[1:] - at[0]
 
 
 def read_boolean(body: bytes) -> bool:
