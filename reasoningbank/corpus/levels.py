@@ -16,14 +16,13 @@ from typing import Literal, get_args
 
 from reasoningbank.corpus.task import Task
 from reasoningbank.errors import QueryError
-from reasoningbank.sparql.shape import Prefixes, names_in, shape_hash
+from reasoningbank.sparql.shape import SLOT, Prefixes, names_in, shape_hash, slots_as_iris
 from reasoningbank.sparql.terms import RDF_TYPE, STANDARD_PREFIXES, absolute
 from reasoningbank.sparql.tokens import prologue, tokenize
 from reasoningbank.sparql.tree import read_query
 
 Level = Literal["iid", "compositional", "zero-shot"]
 LEVELS: tuple[Level, ...] = get_args(Level)
-_SLOT = re.compile(r"<<\s*([\w .-]+?)\s*>>")
 _NO_PREFIXES: Mapping[str, str] = MappingProxyType({})
 
 
@@ -70,7 +69,7 @@ def levels(
 @lru_cache(maxsize=8192)
 def schema_items(query: str, prefixes: Prefixes = ()) -> frozenset[str]:
     """Return the IRIs of a query's properties and classes (objects of ``rdf:type``)."""
-    text = _SLOT.sub(r"<urn:slot:\1>", query)
+    text = slots_as_iris(query)
     own, _ = prologue(tokenize(text))
     declared = {**STANDARD_PREFIXES, **dict(prefixes), **own}
     try:
@@ -83,7 +82,7 @@ def schema_items(query: str, prefixes: Prefixes = ()) -> frozenset[str]:
         found.update(step for step in steps if step)
         if steps and steps[-1] == RDF_TYPE and (named := absolute(pattern.object, declared)):
             found.add(named)
-    return frozenset(name for name in found if not name.startswith("urn:slot:"))
+    return frozenset(name for name in found if not name.startswith(SLOT))
 
 
 def near_duplicates(

@@ -85,6 +85,12 @@ class Task:
             level="",
         )
 
+    def changed(self, **fields: object) -> Self:
+        """Return the task with other fields; unlike `replace`, derived ones stay uncomputed."""
+        other = copy(self)
+        other.__dict__.update(fields)
+        return other
+
 
 class LoadedTask(Task):
     """A task whose complexity, features and group are computed at first access."""
@@ -111,12 +117,6 @@ class LoadedTask(Task):
             if name != "group" or not self.group:
                 del self.__dict__[name]
         return self
-
-    def changed(self, **fields: object) -> Self:
-        """Return the task with other fields; `replace` would compute the derived ones."""
-        other = copy(self)
-        other.__dict__.update(fields)
-        return other
 
 
 class TaskStats(TypedDict):

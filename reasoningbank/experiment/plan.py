@@ -22,7 +22,7 @@ from reasoningbank.corpus import (
     sample_tasks,
     split_tasks,
 )
-from reasoningbank.corpus.task import LoadedTask, shuffle_key
+from reasoningbank.corpus.task import shuffle_key
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment.config import Arm, Experiment, seeds_of
 from reasoningbank.experiment.records import RunFolder, StepFolder, TrialKey
@@ -265,10 +265,15 @@ def _per_template(tasks: Sequence[Task], most: int, seed: int) -> list[Task]:
 
 def _examples_in_banks(experiment: Experiment) -> list[str]:
     """Return the golds of few-shot examples in the banks that arms begin with."""
+    begun = {
+        named_bank(arm): arm
+        for arm in experiment.arms
+        if not (isinstance(arm.memory, BankMemory) and arm.memory.stream)
+    }
     return [
         item.pattern
-        for arm in experiment.arms
-        if named_bank(arm) and not (isinstance(arm.memory, BankMemory) and arm.memory.stream)
+        for bank, arm in begun.items()
+        if bank
         for item in read_bank(arm, 0).items
         if item.src == "gold"
     ]
@@ -279,12 +284,7 @@ def _with_levels(
 ) -> list[Task]:
     """Return tasks with their levels of generalization relative to training tasks."""
     found = levels(tasks, training, prefixes)
-    return [
-        task.changed(level=found[task.id])
-        if isinstance(task, LoadedTask)
-        else replace(task, level=found[task.id])
-        for task in tasks
-    ]
+    return [task.changed(level=found[task.id]) for task in tasks]
 
 
 def plan_trials(

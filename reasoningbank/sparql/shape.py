@@ -195,6 +195,8 @@ _NO_SHAPE = ("_vars", "PV", "service_string")
 _OUTER = ("Slice", "Distinct", "Reduced", "Project", "OrderBy")
 #: With fewer triple patterns, a WHERE clause is too common to identify a query.
 LEAST_PATTERNS = 2
+#: Start of the IRIs that stand for slots.
+SLOT = "slot:"
 #: ``<<name>>`` in a skeleton is the place of a constant.
 _SLOT = re.compile(r"<<\s*([\w .-]+?)\s*>>")
 
@@ -258,10 +260,15 @@ def shape_hash(query: str, prefixes: Prefixes = ()) -> str:
     return _hash("shape", *canonical_words(Row(tuple(_nodes(parsed.algebra, shape=True)))))
 
 
+def slots_as_iris(pattern: str) -> str:
+    """Return a pattern with ``<slot:name>`` in place of each slot, so that it is a query."""
+    return _SLOT.sub(rf"<{SLOT}\1>", pattern)
+
+
 def _parsed(query: str, prefixes: Prefixes) -> Query | None:
     declared: Mapping[str, str] = {**STANDARD_PREFIXES, **dict(prefixes)}
     try:
-        return prepare(_SLOT.sub(r"<slot:\1>", query), prefixes=declared).parsed
+        return prepare(slots_as_iris(query), prefixes=declared).parsed
     except QueryError:
         return None
 
