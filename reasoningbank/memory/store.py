@@ -63,8 +63,6 @@ TABLES = (
     f"PRAGMA application_id = {APPLICATION}",
     f"PRAGMA user_version = {VERSION}",
 )
-#: What older files, without the table of operations, say in the reason of a change.
-_OLD_UNDO, _OLD_CONSOLIDATION = "undo of change ", "consolidation: "
 _REBUILD = "rebuild it from a snapshot with `reasoningbank memory import`"
 
 
@@ -183,26 +181,9 @@ class Store:
             *values,
         )
         found = []
-        for (
-            number,
-            time,
-            action,
-            item_id,
-            before,
-            after,
-            reason,
-            operation,
-            made_by,
-            undoes,
-        ) in rows:
-            if not made_by and not undoes:
-                if action == "undo" and reason.removeprefix(_OLD_UNDO).isdecimal():
-                    undoes = int(reason.removeprefix(_OLD_UNDO))
-                elif action != "undo" and reason.startswith(_OLD_CONSOLIDATION):
-                    made_by = "consolidation"
+        for number, time, action, item_id, before, after, *rest in rows:
             states = [None if text is None else self.parsed(text) for text in (before, after)]
-            change = (number, time, action, item_id, *states, reason, operation, made_by, undoes)
-            found.append(Change(*change))
+            found.append(Change(number, time, action, item_id, *states, *rest))
         return found
 
     def reinstated_by(self, item_id: str) -> Change | None:
@@ -257,14 +238,14 @@ class Store:
             )
         any_word = "SELECT rowid FROM words LIMIT 1"
         any_item = "SELECT 1 FROM items WHERE status = 'active' LIMIT 1"
-        lost = not (self._has("words") and database.execute(any_word).fetchone())
-        lost = lost and database.execute(any_item).fetchone() is not None
+        found = self._has("words") and database.execute(any_word).fetchone() is not None
+        lost = not found and database.execute(any_item).fetchone() is not None
         place = database
+        if self.readonly and not found:
+            place = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        self.words = WordIndex(place, "words")
         if self.readonly:
             database.execute("PRAGMA query_only = 1")
-            if lost:
-                place = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        self.words = WordIndex(place, "words")
         if lost:
             with self.reading() if self.readonly else self.writing():
                 rows = database.execute("SELECT key, item FROM items WHERE status = 'active'")

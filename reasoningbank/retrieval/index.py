@@ -25,7 +25,10 @@ WEIGHTS = (0.6, 0.4)
 #: Decimals of a cosine: those beyond depend on the processor.
 DECIMALS = 5
 
-#: Numbers in ascending order, and the score of each.
+#: So many are ranked at first, and eight times as many each further time.
+FIRST = 128
+
+#: Numbers, and the score of each.
 Scored = tuple[NDArray[np.int64], NDArray[np.float64]]
 
 
@@ -42,42 +45,56 @@ class VectorIndex(Protocol):
 class VectorTable:
     """A matrix of vectors of length 1 by number.
 
-    Comparing all of 100,000 rows takes about 20 ms, so no approximate index is needed.
+    Comparing all of 100,000 rows takes some milliseconds, so no approximate index is needed.
     """
 
     def __init__(self) -> None:
-        self._vectors: dict[int, Vectors] = {}
-        #: All numbers, ascending, and their vectors as one matrix; None after a change.
-        self._sorted: tuple[NDArray[np.int64], Vectors] | None = None
+        #: Number → row of the parts, one after another; in the order of the rows.
+        self._rows: dict[int, int] = {}
+        #: Matrices; after a search there is one, without free rows.
+        self._parts: list[Vectors] = []
+        self._keys: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
-        return len(self._vectors)
+        return len(self._rows)
 
     def __contains__(self, key: int) -> bool:
-        return key in self._vectors
+        return key in self._rows
 
     def put(self, keys: Sequence[int], vectors: NDArray[np.floating]) -> None:
         """Add vectors by number, replacing those that exist."""
-        self._vectors.update(zip(keys, np.array(vectors, dtype=np.float32), strict=True))
-        self._sorted = None
+        self.drop(keys)
+        first = sum(map(len, self._parts))
+        self._parts.append(np.array(vectors, dtype=np.float32))
+        self._rows.update(zip(keys, range(first, first + len(vectors)), strict=True))
 
     def drop(self, keys: Iterable[int]) -> None:
         """Remove vectors; unknown numbers are ignored."""
         for key in keys:
-            self._vectors.pop(key, None)
-        self._sorted = None
+            self._rows.pop(key, None)
+        self._keys = None
 
     def cosines(self, query: Vectors) -> Scored:
-        """Return all numbers in ascending order, and the cosine of each with the query."""
-        if not self._vectors:
+        """Return all numbers, and the cosine of each with the query."""
+        if not self._rows:
             return np.zeros(0, dtype=np.int64), np.zeros(0)
-        if self._sorted is None:
-            keys = sorted(self._vectors)
-            matrix = np.stack([self._vectors[key] for key in keys])
-            self._vectors = dict(zip(keys, matrix, strict=True))
-            self._sorted = np.array(keys, dtype=np.int64), matrix
-        keys_, matrix = self._sorted
-        return keys_, self._compare(matrix, query).astype(np.float64).round(DECIMALS)
+        if self._keys is None:
+            self._keys = np.fromiter(self._rows, dtype=np.int64)
+            self._merge()
+        return self._keys, self._compare(self._parts[0], query).astype(np.float64).round(DECIMALS)
+
+    def _merge(self) -> None:
+        rows = np.fromiter(self._rows.values(), dtype=np.int64)
+        matrix = np.empty((len(rows), self._parts[0].shape[1]), dtype=np.float32)
+        done = passed = 0
+        while self._parts:
+            # Released one by one, so that there never are two copies of all.
+            part = self._parts.pop(0)
+            end = int(np.searchsorted(rows, passed + len(part)))
+            np.take(part, rows[done:end] - passed, axis=0, out=matrix[done:end], mode="clip")
+            done, passed = end, passed + len(part)
+        self._parts = [matrix]
+        self._rows = dict(zip(self._rows, range(len(rows)), strict=True))
 
     def _compare(self, matrix: Vectors, query: Vectors) -> Vectors:
         # In one thread: BLAS's threads spin while they wait, and beside a busy processor `@` took
@@ -167,15 +184,22 @@ def best_first(
         return
     low, high = angles.min(), angles.max()
     semantic = (angles - low) / (high - low) if high > low else np.ones(len(keys))
-    lexical = np.zeros(len(keys))
-    lexical[np.searchsorted(keys, found[0])] = found[1]
+    by_key = np.zeros(1 + max(keys.max(), found[0].max(initial=0)))
+    by_key[found[0]] = found[1]
+    lexical = by_key[keys]
     scores = np.round((weights[0] * semantic + weights[1] * lexical) / sum(weights), 6)
-    best = itertools.groupby(np.argsort(-scores, kind="stable"), key=lambda row: scores[row])
-    rows = (row for _, tied in best for row in sorted(tied, key=lambda row: ids[int(keys[row])]))
-    for row in itertools.islice(rows, len(keys) if weights[0] > 0 else len(found[0])):
-        yield Match(
-            ids[int(keys[row])], float(scores[row]), float(semantic[row]), float(lexical[row])
-        )
+    left = len(keys) if weights[0] > 0 else len(found[0])
+    # Mostly a few are wanted: sort the best, and the rest only if it is asked for.
+    bound, most = math.inf, FIRST
+    while left > 0:
+        place = min(most, len(keys)) - 1
+        least = -np.partition(-scores, place)[place]
+        rows = np.flatnonzero((scores < bound) & (scores >= least))
+        ranked = sorted((-scores[row], ids[int(keys[row])], row) for row in rows)
+        for score, text_id, row in ranked[:left]:
+            yield Match(text_id, float(-score), float(semantic[row]), float(lexical[row]))
+        left -= len(rows)
+        bound, most = least, most * 8
 
 
 class TextIndex:
