@@ -236,33 +236,20 @@ class Store:
             database.execute(
                 _OPERATIONS.replace("TABLE", "TEMP TABLE") if self.readonly else _OPERATIONS
             )
-        any_word = "SELECT rowid FROM words LIMIT 1"
-        any_item = "SELECT 1 FROM items WHERE status = 'active' LIMIT 1"
-        found = self._has("words") and database.execute(any_word).fetchone() is not None
-        lost = not found and database.execute(any_item).fetchone() is not None
-        place = database
-        if self.readonly and not found:
-            place = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        self.words = WordIndex(place, "words")
+        self.words = WordIndex(database, "words")
         if self.readonly:
             database.execute("PRAGMA query_only = 1")
-        if lost:
-            with self.reading() if self.readonly else self.writing():
-                rows = database.execute("SELECT key, item FROM items WHERE status = 'active'")
-                # Two processes may do so at once: equal rows replace each other.
-                self.words.add([(key, self.parsed(text).lexical_text) for key, text in rows])
-            logger.warning("%s: the full-text index was lost, and has been rebuilt", self.path)
 
     def _is_bank(self) -> bool:
         """Return whether the file is a bank; False if it is empty."""
-        values = []
-        for query in (
-            "PRAGMA application_id",
-            "PRAGMA user_version",
-            "SELECT count(*) FROM sqlite_master",
-        ):
-            values += self._database.execute(query).fetchone()
-        application, version, tables = values
+        application, version, tables = (
+            self._database.execute(query).fetchone()[0]
+            for query in (
+                "PRAGMA application_id",
+                "PRAGMA user_version",
+                "SELECT count(*) FROM sqlite_master",
+            )
+        )
         if application == APPLICATION and version > VERSION:
             raise RecordError(
                 f"was written by a newer version of the package (format {version})",
