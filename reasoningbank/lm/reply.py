@@ -179,20 +179,21 @@ def _first_group(tokens: Sequence[Token], start: int) -> int | None:
 
 def _continued(query: str, tokens: Sequence[Token], at: int) -> int:
     """Return the index after whatever continues a query outside its groups: no prose."""
-    end, keyword = at, None
+    end = at
+    keyword: Token | None = None
     while at < len(tokens):
         token = tokens[at]
         called = token.kind == "word" and tokens[min(at + 1, len(tokens) - 1)].text == "("
+        operand = called or token.kind in _OPERANDS or token.is_word("ASC", "DESC")
+        operand = operand or token.text in _OPERATORS
         if token.text == ";" or token.is_word(*_KEYWORDS):
             keyword, at = token, at + 1
             end = at if token.text == ";" or token.text.isupper() else end
         elif token.text == "{" or (keyword and token.text == "("):
             at = end = closing(tokens, at)
-        elif keyword and (called or token.kind in _OPERANDS or token.text in _OPERATORS):
+        elif keyword and operand:
             at = end = at + 1
-        elif keyword and token.is_word("ASC", "DESC"):
-            at = end = at + 1
-        elif keyword is tokens[at - 1] and keyword.text.isupper():
+        elif keyword and keyword is tokens[at - 1] and keyword.text.isupper():
             # What a keyword in capitals is followed by belongs to it, up to the end of the line.
             line = query.find("\n", keyword.end)
             while at < len(tokens) and (line < 0 or tokens[at].start < line):

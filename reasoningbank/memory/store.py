@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import logging
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -15,10 +14,8 @@ from typing import Any
 
 from reasoningbank.errors import ReasoningBankError, RecordError, UsageError
 from reasoningbank.memory.history import Action, Change
-from reasoningbank.memory.item import MemoryItem
+from reasoningbank.memory.item import MemoryItem, encodable
 from reasoningbank.retrieval import WordIndex
-
-logger = logging.getLogger(__name__)
 
 #: "RBMB": distinguishes a bank from other databases.
 APPLICATION = 0x52424D42
@@ -310,10 +307,11 @@ class BankOperation:
             return
         execute = self._database.execute
         item_id = after.id if after else before.id if before else ""
+        states = [None if one is None else one.json_text() for one in (before, after)]
         numbered = execute(
             "INSERT INTO changes(operation, time, action, item_id, before, after, reason) "
             "VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (self.first, self._time, action, item_id, _json(before), _json(after), self._reason),
+            (self.first, self._time, action, item_id, *states, self._reason),
         )
         if not self.first:
             self.first = numbered.lastrowid or 0
@@ -328,18 +326,6 @@ class BankOperation:
                 "INSERT INTO items(id, status, src, title, item) VALUES (?, ?, ?, ?, ?) "
                 "ON CONFLICT(id) DO UPDATE SET status = excluded.status, item = excluded.item "
                 "RETURNING key",
-                (item_id, after.status, after.src, _plain(after.title), _json(after)),
+                (item_id, after.status, after.src, encodable(after.title), states[1]),
             ).fetchall()
         self.touched.update((key, after) for (key,) in rows)
-
-
-def _json(item: MemoryItem | None) -> str | None:
-    if item is None:
-        return None
-    text = json.dumps(item.to_json(), ensure_ascii=False)
-    # Models write lone surrogates, which UTF-8 cannot encode.
-    return text if _plain(text) == text else json.dumps(item.to_json())
-
-
-def _plain(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,18 +32,8 @@ FIRST = 128
 Scored = tuple[NDArray[np.int64], NDArray[np.float64]]
 
 
-class VectorIndex(Protocol):
-    """Vectors of length 1 by number, as `VectorTable` has them. One thread at a time may use it."""
-
-    def __len__(self) -> int: ...
-    def __contains__(self, key: int) -> bool: ...
-    def put(self, keys: Sequence[int], vectors: NDArray[np.floating]) -> None: ...
-    def drop(self, keys: Iterable[int]) -> None: ...
-    def cosines(self, query: Vectors) -> Scored: ...
-
-
 class VectorTable:
-    """A matrix of vectors of length 1 by number.
+    """A matrix of vectors of length 1 by number. One thread at a time may use it.
 
     Comparing all of 100,000 rows takes some milliseconds, so no approximate index is needed.
     """
@@ -131,7 +121,7 @@ INDEXES: MappingProxyType[str, type[VectorTable]] = MappingProxyType(
 )
 
 
-def open_index(name: str = DEFAULT_INDEX) -> VectorIndex:
+def open_index(name: str = DEFAULT_INDEX) -> VectorTable:
     """Return an empty vector index: ``numpy``, or ``faiss`` with the same exact results.
 
     Raises:
