@@ -20,10 +20,10 @@ import numpy as np
 
 from reasoningbank.memory.bank import MemoryBank
 from reasoningbank.memory.contradictions import (
-    HarmRule,
     by_evidence,
     conflict,
     contradictions,
+    harm,
     precedence,
     refutation,
 )
@@ -108,7 +108,6 @@ def consolidate(
     embedder: Embedder | None = None,
     prefixes: Mapping[str, str] | None = None,
     near: float = NEAR,
-    harm: HarmRule = HarmRule(),  # noqa: B008
 ) -> list[Change]:
     """Merge duplicates, supersede contradicted items, and retire harmful ones; return the changes.
 
@@ -121,7 +120,6 @@ def consolidate(
         embedder: Compares wordings; by default the bundled one, loaded only if needed.
         prefixes: Prefixes of the pack, which patterns use without declaring them.
         near: Cosine from which wordings count as the same; see `DuplicateRule`.
-        harm: When an item is retired.
 
     Examples:
         >>> bank = MemoryBank()
@@ -142,7 +140,7 @@ def consolidate(
             made = bank.last_change
             work.merge(None if compared is None else compared | back, near, embedder)
             work.supersede()
-            work.retire(harm)
+            work.retire()
             if bank.last_change == made:
                 return bank.history(since=begun)
             # The items put away may be all that contradicted others, which are then reinstated.
@@ -203,10 +201,10 @@ class _Consolidation:
                 why = f"{winner.id} has more evidence than {loser.id}, and {reason}"
                 self._replace([loser.id], winner, why)
 
-    def retire(self, rule: HarmRule) -> None:
+    def retire(self) -> None:
         """Retire harmful items."""
         for item in self._active():
-            reason = rule.reason(item.counters)
+            reason = harm(item.counters)
             if reason and not self._is_reinstated(item):
                 self._bank.retire(item.id, reason=_reason(reason), made_by=MADE_BY)
                 self._read(item.id)

@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from reasoningbank.errors import SetupError, UsageError
 from reasoningbank.nl2sparql import HybridRetriever
 from reasoningbank.retrieval import INDEXES, VectorTable, embedding, open_embedder, open_index
-from reasoningbank.retrieval.index import VectorTable
 
 MINILM = "sentence-transformers:paraphrase-multilingual-MiniLM-L12-v2"
 
