@@ -62,12 +62,6 @@ class Consultation:
         self._items = items
         self._tokens = tokens
         self._random_seed = random_seed
-        self._shown: dict[str, None] = {}
-
-    @property
-    def shown(self) -> tuple[str, ...]:
-        """Ids of all items shown so far, each once, in their order."""
-        return tuple(self._shown)
 
     def search(self, query: str, limit: int) -> Consulted:
         """Return the items that fit a question best, whole."""
@@ -121,7 +115,6 @@ class Consultation:
 
     def _record(self, found: Retrieval) -> None:
         self._recorder.add("memory_retrieved", found.to_event())
-        self._shown.update(dict.fromkeys(one.item.id for one in found.found))
 
 
 def _head(item: MemoryItem) -> dict[str, Any]:
