@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, Self, TypedDict, get_args
 
-from reasoningbank.corpus.features import Complexity, query_features
+from reasoningbank.corpus.features import Complexity, query_features, query_template
 from reasoningbank.errors import UsageError
 
 #: An UPDATE says what documents hold after the instruction was carried out.
@@ -108,7 +108,7 @@ class LoadedTask(Task):
     @cached_property
     def group(self) -> str:
         """The gold's template."""
-        return query_features(self.expected_sparql).template
+        return query_template(self.expected_sparql)
 
     def deferred(self) -> Self:
         """Forget the derived fields, so that the next access computes them."""
