@@ -8,15 +8,9 @@ from reasoningbank.sparql import EndpointConfig, OxigraphServer
 from .scene import Fault, Scene
 
 
-def command(name: str, *words: str, said: str, within_s: float = 6.0) -> Fault:
-    return Fault(
-        name,
-        f"reasoningbank {' '.join(words)}",
-        lambda s: s.command(*words),
-        said,
-        "exit 1",
-        within_s,
-    )
+def command(name: str, *words: str, said: str) -> Fault:
+    through = f"reasoningbank {' '.join(words)}"
+    return Fault(name, through, lambda s: s.command(*words), said, "exit 1")
 
 
 def pack(scene: Scene, text: str, **files: str) -> object:
