@@ -52,23 +52,9 @@ MODERATE_UP_TO = 6.5
 VERSION = 3
 
 _AGGREGATES = ("COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT")
-_FEATURE_OF_WORD = {
-    "OPTIONAL": "optional",
-    "UNION": "union",
-    "GRAPH": "graph",
-    "SERVICE": "service",
-    "MINUS": "minus",
-    "FILTER": "filter",
-    "VALUES": "values",
-    "BIND": "bind",
-    "COUNT": "aggregate",
-    "SUM": "aggregate",
-    "AVG": "aggregate",
-    "GROUP": "aggregate",
-    "ORDER": "order",
-    "LIMIT": "limit",
-    "DISTINCT": "distinct",
-}
+_FEATURE_OF_WORD = {name.upper(): name for name in FEATURES} | dict.fromkeys(
+    ("COUNT", "SUM", "AVG", "GROUP"), "aggregate"
+)
 
 
 @dataclass(frozen=True)

@@ -111,9 +111,9 @@ def _constants(tokens: Sequence[Token], declared: Mapping[str, str]) -> dict[str
     for at, token in enumerate(tokens):
         if token.is_word("BIND"):
             bound = tokens[at + 2 : at + 5]
-            if len(bound) == 3 and bound[1].is_word("AS"):
-                if (iri := _iri(bound[0], declared)) is not None:
-                    found[bound[2].text[1:]].setdefault(iri)
+            iri = _iri(bound[0], declared) if len(bound) == 3 else None
+            if iri is not None and bound[1].is_word("AS"):
+                found[bound[2].text[1:]].setdefault(iri)
         elif token.is_word("VALUES"):
             begin = next((i for i in range(at, len(tokens)) if tokens[i].text == "{"), len(tokens))
             names = [t.text[1:] for t in tokens[at:begin] if t.kind == "variable"]

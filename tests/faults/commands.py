@@ -84,7 +84,6 @@ COMMANDS = [
         unwritable,
         r"taken",
         "exit 1",
-        30,
     ),
 ]
 

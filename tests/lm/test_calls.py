@@ -280,5 +280,5 @@ def test_many_brackets_in_an_update_do_no_harm() -> None:
     ],
 )
 def test_the_work_grows_with_the_length_of_a_reply(part: str) -> None:
-    few, many = (calls(lambda n=n: query_in(part * n)) for n in (150, 600))  # type: ignore[misc]
+    few, many = (calls(lambda n=n: query_in(part * n)) for n in (60, 240))  # type: ignore[misc]
     assert many < 6 * few
