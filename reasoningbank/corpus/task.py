@@ -93,7 +93,13 @@ class Task:
 
 
 class LoadedTask(Task):
-    """A task whose complexity, features and group are computed at first access."""
+    """A task whose complexity, features and group are computed at first access.
+
+    `written` is its gold and `targets` are its targets as its file has them.
+    """
+
+    written: str
+    targets: tuple[str, ...]
 
     @cached_property
     def complexity(self) -> Complexity:
@@ -110,8 +116,9 @@ class LoadedTask(Task):
         """The gold's template."""
         return query_template(self.expected_sparql)
 
-    def deferred(self) -> Self:
-        """Forget the derived fields, so that the next access computes them."""
+    def deferred(self, written: str, targets: tuple[str, ...]) -> Self:
+        """Forget the derived fields, so that the next access computes them; note the others."""
+        self.__dict__.update(written=written, targets=targets)
         # cached_property is no data descriptor: __init__ has stored the defaults over it.
         for name in ("complexity", "features", "group"):
             if name != "group" or not self.group:
