@@ -46,7 +46,6 @@ COMMANDS = [
         lambda s: s.command("endpoint", "query", "SELEC", "--url", s.trees.address),
         r"line 1, column 1",
         "exit 1",
-        30.0,
     ),
     command(
         "an address where nobody is",
