@@ -6,8 +6,9 @@ an agent may try again; any other error ends the trial or the command.
 
 from __future__ import annotations
 
+import difflib
 import importlib.util
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -135,6 +136,31 @@ class CallTimeoutError(QueryTimeoutError, code="call-timeout"):
 
 class ToolError(ReasoningBankError, code="tool", recoverable=True):
     """A tool call failed in a way the agent can fix; its one line says what to try next."""
+
+
+def unknown_key(wrong: str, known: Iterable[str], meant: Mapping[str, str] | None = None) -> str:
+    """Return what is said of a key that a table does not have: the nearest one that it has.
+
+    Args:
+        wrong: The key.
+        known: The keys of the table.
+        meant: Keys of the table for words that others use for them, e.g. ``model`` for ``lm``.
+
+    Examples:
+        >>> unknown_key("titel", ["title", "endpoint"])
+        'unknown key; did you mean title?'
+        >>> unknown_key("model", ["lm", "name"], {"model": "lm"})
+        'unknown key; did you mean lm?'
+        >>> unknown_key("x", ["title", "endpoint"])
+        'unknown key; known are endpoint, title'
+    """
+    choices = sorted(known)
+    near = (meant or {}).get(wrong.lower(), "")
+    if near not in choices:
+        near = next(iter(difflib.get_close_matches(wrong, choices, n=1)), "")
+    if near:
+        return f"unknown key; did you mean {near}?"
+    return f"unknown key; known are {', '.join(choices)}"
 
 
 def need_package(name: str, extra: str) -> None:

@@ -141,7 +141,7 @@ class _PastRun(NamedTuple):
         for key in keys[:: max(1, -(-len(keys) // _MOST))]:
             with contextlib.suppress(RecordError):
                 found.append(self.folder.read(key))
-        return [trial for trial in found if trial.status != "error"]
+        return [trial for trial in found if not trial.failed]
 
 
 def _known_runs(folder: RunFolder) -> set[Path]:

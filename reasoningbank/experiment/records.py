@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, TypeVar
 
-from reasoningbank.agents import Attempt, AttemptStatus
+from reasoningbank.agents import UNJUDGED, Attempt, AttemptStatus
 from reasoningbank.errors import RecordError, UsageError
 from reasoningbank.experiment.storage import RunStorage, write_atomically
 from reasoningbank.judge import Verdict
@@ -125,6 +125,11 @@ class TrialRecord:
         fields = (one.get("fields", {}) for one in self.findings)
         spent = next((str(one["budget"]) for one in fields if "budget" in one), "")
         return spent if self.status == "exhausted" else ""
+
+    @property
+    def failed(self) -> bool:
+        """Whether it ended in an infrastructure error or a bug, and so is not judged."""
+        return self.status in UNJUDGED
 
     @property
     def strict(self) -> bool:

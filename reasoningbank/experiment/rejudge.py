@@ -147,6 +147,8 @@ def rejudge_run(
             _copy(folder, target, manifest, on_notice)
         outcome = Rejudged(judge, target)
         with open_judge(judge, target, on_notice) as opened:
+            if model and not again:
+                _check_same_model(target, judge, opened[1]["model"])
             todo = _todo(outcome, arms, again, on_notice)[:limit]
             _judge_all(outcome, opened, todo, overwrite or not in_place, on_progress, on_notice)
     summary = target.path / "summary.json"
@@ -162,6 +164,20 @@ def rejudge_run(
     outcome.agreement = agreement_with(judge, records) if judge != "execution" else None
     outcome.rule = agreement_with("rule", records)
     return outcome
+
+
+def _check_same_model(folder: RunFolder, judge: str, now: Mapping[str, Any]) -> None:
+    """Check that the model and server of earlier judgements are those of the next ones."""
+    manifest = folder.manifest or {}
+    inline = (manifest.get("hashes") or {}).get("models", {}).get(judge.partition(":")[2])
+    before = manifest.get("judges", {}).get(judge, {}).get("model") or inline or now
+    if any(before.get(name) != now.get(name) for name in ("model", "sha256", "api_base")):
+        raise UsageError(
+            f"the run's judgements of {judge} are by another model or server",
+            where=str(folder.path),
+            hint="judge all trials with --again, or a copy with --out",
+            code="another-judge",
+        )
 
 
 def _copy(

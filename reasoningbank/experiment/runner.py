@@ -205,7 +205,7 @@ def _repeatable(
     for job in plan.jobs:
         if job.key in chosen and job.teaches and is_done(folder, job):
             with contextlib.suppress(RecordError):
-                if folder.read(job.key).status != "error":
+                if not folder.read(job.key).failed:
                     chosen.discard(job.key)
                     kept += 1
     if kept:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from reasoningbank.agents import Attempt, Budget
+from reasoningbank.agents import UNJUDGED, Attempt, Budget
 from reasoningbank.errors import EndpointError, QueryError
 from reasoningbank.experiment.settings import SamplingSettings
 from reasoningbank.judge import Answer, compare
@@ -79,7 +79,7 @@ def sample(
         if settings.kind == "sequential" and done:
             note = _refinement(done[-1], prefixes or {}, explain)
         made = attempt(number, note, left, STUCK_TEMPERATURE if note and _repeats(done) else None)
-        if made.status == "error":
+        if made.status in UNJUDGED:
             return Sampled(Rollout(number, made), tuple(done))
         try:
             done.append(_looked_at(Rollout(number, made), run))

@@ -102,7 +102,9 @@ class LearningSession:
         if stopped:
             more = f" (and {len(stopped) - 1} more streams)" if len(stopped) > 1 else ""
             what = f"a stream ended before its last step: {stopped[0]}{more}"
-            hint = "fix the cause, then: reasoningbank rerun RUN --status error --missing"
+            kinds = {stream.stopped_by for stream in self._streams.values() if stream.stopped}
+            rerun = f"reasoningbank rerun RUN --status {'bug' if 'bug' in kinds else 'error'}"
+            hint = f"fix the cause, then: {rerun} --missing"
             raise EndpointError(what, where=where, hint=hint)
 
     def judged(self, arm: Arm, record: TrialRecord) -> TrialRecord:
@@ -180,7 +182,7 @@ class LearningSession:
     def _lacks_control(self, stream: TaskStream) -> str:
         for task in stream.tasks:
             name, found = self.control(stream.arm, task.id, stream.order)
-            if name and (found is None or found.status == "error"):
+            if name and (found is None or found.failed):
                 return f"stream {stream.name} waits for the trials of {name}"
         return ""
 
@@ -203,7 +205,7 @@ class LearningSession:
 
     def _tokens(self, job: Job) -> int | None:
         found = self._read(replace(job.key, arm=job.arm.tokens_from))
-        return None if found is None or found.status == "error" else found.usage.tokens
+        return None if found is None or found.failed else found.usage.tokens
 
     def _read(self, key: TrialKey) -> TrialRecord | None:
         with contextlib.suppress(RecordError):
@@ -229,7 +231,7 @@ class TaskStream:
         self.name = f"{arm.name}.{order}"
         planned = sum(j.teaches and _place(j) == (arm.name, order) for j in session.plan.jobs)
         self.tasks = permuted(session.plan.stream, order)[:planned]
-        self.stopped = ""
+        self.stopped, self.stopped_by = "", "error"
         self._session = session
         self._folder = session.folder
         self._snapshots = session.snapshots
@@ -295,7 +297,7 @@ class TaskStream:
         """Return whether a trial is on disk and need not be run again."""
         if not self._folder.done(key):
             return False
-        return key not in self._session.again or self._folder.read(key).status != "error"
+        return key not in self._session.again or not self._folder.read(key).failed
 
     def _taken(self, number: int, before: str, task: Task) -> Step | None:
         """Return a step that is on disk and follows its predecessor."""
@@ -336,8 +338,8 @@ class TaskStream:
         session, record = self._session, self._folder.read(key)
         total = len(session.plan.stream)
         place = f"stream {self.name}, step {record.step} of {total}"
-        if record.status == "error":
-            self.stopped = f"{place}: {record.error}"
+        if record.failed:
+            self.stopped, self.stopped_by = f"{place}: {record.error}", record.status
             return None
         name = self.bank[0]
         if record.memory != name:

@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 import logging
+import sqlite3
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from reasoningbank.agents import Attempt, Budget, Episode, Meter, failure_of, make_agent
+import httpx
+from dspy.primitives.code_interpreter import CodeInterpreterError
+
+from reasoningbank.agents import (
+    UNJUDGED,
+    Attempt,
+    Budget,
+    Episode,
+    Meter,
+    failure_of,
+    make_agent,
+)
+from reasoningbank.agents.protocol import conclude
 from reasoningbank.corpus import Task
 from reasoningbank.errors import (
+    BudgetError,
+    EndpointError,
+    ModelError,
     QueryError,
-    ReasoningBankError,
     RecordError,
     SetupError,
     UsageError,
@@ -27,7 +42,13 @@ from reasoningbank.experiment.settings import SamplingSettings
 from reasoningbank.findings import Finding
 from reasoningbank.judge import AnswerSample, Judgement, LMJudge, case_of
 from reasoningbank.judge.lm_judge import MAX_REPLY_TOKENS
-from reasoningbank.lm import UsageCounter, asked_as, parse_name, takes_temperature
+from reasoningbank.lm import (
+    UsageCounter,
+    asked_as,
+    lm_failure,
+    parse_name,
+    takes_temperature,
+)
 from reasoningbank.refs import RefStore
 from reasoningbank.schema import explainer
 from reasoningbank.tools import EndpointTools, SPARQLTools
@@ -37,6 +58,12 @@ logger = logging.getLogger(__name__)
 
 #: Errors after which no trial can succeed; every other error concerns one trial.
 ENDS_THE_RUN = (SetupError, UsageError, RecordError)
+#: Errors of the machine and the network, after which a trial may succeed if it is run again.
+_INFRASTRUCTURE = (EndpointError, OSError, httpx.HTTPError, sqlite3.OperationalError, MemoryError,
+                   CodeInterpreterError)  # fmt: skip
+#: Those among them that happen again every time.
+_MISTAKES = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError,
+             PermissionError)  # fmt: skip
 
 
 def run_trial(
@@ -98,8 +125,8 @@ class Trial:
         agent = make_agent(self.arm.agent)
         judged: Judgement | None = None
         rollouts: tuple[Mapping[str, Any], ...] = ()
-        failure: Exception | None = None
         sampled = self._sampled
+        attempt: Attempt | None = None
         try:
             if sampled is None:
                 self._started = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -110,17 +137,18 @@ class Trial:
                     sampled = self._sample(sampling, seen)
                 else:
                     sampled = Sampled(Rollout(0, self.attempt(seen)))
-            if sampled.attempt.status != "error":
+            if sampled.attempt.status not in UNJUDGED:
                 self._sampled = sampled
                 judged = self.context.judge.examine(self.task, sampled.attempt.sparql)
                 rollouts = tuple(self._judge(other) for other in sampled.others)
         except ENDS_THE_RUN:
             raise
         except Exception as error:
-            failure, judged = error, None
-        attempt = sampled.attempt if sampled else Attempt(None, "", "error", Usage(), Trajectory())
-        if failure is not None:
-            attempt = replace(attempt, status="error", findings=(failure_of(failure),))
+            judged = None
+            made = sampled.attempt if sampled else Attempt(None, "", "bug", Usage(), Trajectory())
+            status, finding = _failure(error)
+            attempt = replace(made, status=status, findings=(finding,))
+        attempt = attempt or sampled.attempt
         model = self.context.models.get(self.arm.lm) if agent.uses_lm else None
         record = TrialRecord.of(
             self.key,
@@ -200,7 +228,11 @@ class Trial:
             except ENDS_THE_RUN:
                 raise
             except Exception as error:
-                return _errored(episode, error)
+                if isinstance(meant := lm_failure(error), ENDS_THE_RUN):
+                    raise meant from error
+                if isinstance(meant, BudgetError):
+                    return conclude(episode, None, "exhausted", [meant])
+                return _failed(episode, error)
         results = attempt.trajectory.of("tool_result")
         if attempt.sparql is None and results and results[-1].data.get("infrastructure"):
             gone = Finding("endpoint", "the endpoint failed, and the agent gave no query")
@@ -284,19 +316,39 @@ class Trial:
         return kept
 
 
-def _errored(episode: Episode, error: Exception) -> Attempt:
-    finding = failure_of(error)
+def _failure(error: Exception) -> tuple[Literal["error", "bug"], Finding]:
+    """Return what an exception means for a trial: its status, and the finding to record."""
+    meant, found = lm_failure(error), failure_of(error)
+    if isinstance(meant, ModelError) or _is_infrastructure(error):
+        return "error", meant.finding if meant else found
+    # File names alone: records are shared.
+    frames = [
+        traceback.FrameSummary(Path(one.filename).name, one.lineno, one.name, line=one.line)
+        for one in traceback.extract_tb(error.__traceback__)
+        if one.filename != __file__
+    ]
+    lines = [*traceback.format_list(frames), *traceback.format_exception_only(error)]
+    fields = {"type": type(error).__name__, "traceback": "".join(lines).rstrip()}
+    place = f"{frames[-1].filename}:{frames[-1].lineno} in {frames[-1].name}" if frames else ""
+    return "bug", Finding("bug", found.what, where=place, hint=found.hint, fields=fields)
+
+
+def _is_infrastructure(error: BaseException | None) -> bool:
+    """Return whether an error comes from the machine or the network."""
+    while error is not None and not isinstance(error, _MISTAKES):
+        if isinstance(error, _INFRASTRUCTURE):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _failed(episode: Episode, error: Exception) -> Attempt:
+    status, finding = _failure(error)
     logger.warning("a trial ended in an error: %s", finding)
     data = {"error": str(finding), "code": finding.code, "type": type(error).__name__}
-    if not isinstance(error, ReasoningBankError):
-        # A mistake of the harness or of a library: record its place, by file names alone since
-        # records are shared.
-        frames = traceback.extract_tb(error.__traceback__)
-        places = (f"{Path(one.filename).name}:{one.lineno} in {one.name}" for one in frames)
-        data["traceback"] = "\n".join(places)
-    episode.recorder.add("error", data)
+    episode.recorder.add("error", data | dict(finding.fields))
     usage, trajectory = episode.meter.usage(), episode.recorder.trajectory()
-    return Attempt(None, "", "error", usage, trajectory, findings=(finding,))
+    return Attempt(None, "", status, usage, trajectory, findings=(finding,))
 
 
 def _judged_by_lm(context: RunContext, model: str, record: TrialRecord) -> TrialRecord:
