@@ -138,13 +138,16 @@ class ToolError(ReasoningBankError, code="tool", recoverable=True):
     """A tool call failed in a way the agent can fix; its one line says what to try next."""
 
 
-def unknown_key(wrong: str, known: Iterable[str], meant: Mapping[str, str] | None = None) -> str:
+def unknown_key(
+    wrong: str, known: Iterable[str], meant: Mapping[str, str] | None = None, home: str = ""
+) -> str:
     """Return what is said of a key that a table does not have: the nearest one that it has.
 
     Args:
         wrong: The key.
         known: The keys of the table.
         meant: Keys of the table for words that others use for them, e.g. ``model`` for ``lm``.
+        home: Another table that has the key; empty if none has.
 
     Examples:
         >>> unknown_key("titel", ["title", "endpoint"])
@@ -155,12 +158,13 @@ def unknown_key(wrong: str, known: Iterable[str], meant: Mapping[str, str] | Non
         'unknown key; known are endpoint, title'
     """
     choices = sorted(known)
-    near = (meant or {}).get(wrong.lower(), "")
-    if near not in choices:
-        near = next(iter(difflib.get_close_matches(wrong, choices, n=1)), "")
-    if near:
-        return f"unknown key; did you mean {near}?"
-    return f"unknown key; known are {', '.join(choices)}"
+    given = (meant or {}).get(wrong.lower())
+    # A key of another table is meant, unless the word is all but a key of this one.
+    near = difflib.get_close_matches(wrong, choices, n=1, cutoff=0.85 if home else 0.6)
+    if given in choices or near:
+        return f"unknown key; did you mean {given if given in choices else near[0]}?"
+    where = f"it belongs in {home}" if home else f"known are {', '.join(choices)}"
+    return f"unknown key; {where}"
 
 
 def need_package(name: str, extra: str) -> None:
