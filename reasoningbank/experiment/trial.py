@@ -82,25 +82,9 @@ def attempt_task(
     recall: Recall = NOTHING,
     watch: Callable[[Event], None] | None = None,
 ) -> Attempt:
-    """Let the arm's agent answer a task, unjudged.
-
-    Args:
-        context: What trials share.
-        experiment: Its budget applies if the arm has none.
-        arm: Agent and model.
-        task: The task as the agent may see it.
-        recall: What the agent is given of memory.
-        watch: Called with each event as it is recorded.
-
-    Returns:
-        The attempt; its status is `error` if the endpoint failed and there is no query.
-
-    Raises:
-        UsageError: If the arm names an unknown tool.
-    """
-    trial = Trial(context, experiment, arm, task, TrialKey(arm.name, task.id, 0))
-    trial.recall = recall
-    return trial.attempt(task, watch=watch)
+    """Let the arm's agent answer a task, as the agent may see it, unjudged and outside a run."""
+    key = TrialKey(arm.name, task.id, 0)
+    return Trial(context, experiment, arm, task, key, recall=recall).attempt(task, watch=watch)
 
 
 @dataclass
@@ -122,33 +106,31 @@ class Trial:
 
     def run(self) -> TrialRecord:
         """Run the trial and return its record."""
-        agent = make_agent(self.arm.agent)
+        agent, sampling = make_agent(self.arm.agent), self.arm.sampling
         judged: Judgement | None = None
         rollouts: tuple[Mapping[str, Any], ...] = ()
         sampled = self._sampled
-        attempt: Attempt | None = None
+        attempt = Attempt(None, "", "bug", Usage(), Trajectory())
         try:
             if sampled is None:
                 self._started = datetime.now(UTC).isoformat(timespec="milliseconds")
                 self.recall = self.remember()
                 seen = self.task if agent.sees_gold else self.task.blind()
-                sampling = self.arm.sampling
                 if sampling and sampling.applies(in_stream=self.step is not None):
                     sampled = self._sample(sampling, seen)
                 else:
                     sampled = Sampled(Rollout(0, self.attempt(seen)))
-            if sampled.attempt.status not in UNJUDGED:
+            attempt = sampled.attempt
+            if attempt.status not in UNJUDGED:
                 self._sampled = sampled
-                judged = self.context.judge.examine(self.task, sampled.attempt.sparql)
+                judged = self.context.judge.examine(self.task, attempt.sparql)
                 rollouts = tuple(self._judge(other) for other in sampled.others)
         except ENDS_THE_RUN:
             raise
         except Exception as error:
             judged = None
-            made = sampled.attempt if sampled else Attempt(None, "", "bug", Usage(), Trajectory())
             status, finding = _failure(error)
-            attempt = replace(made, status=status, findings=(finding,))
-        attempt = attempt or sampled.attempt
+            attempt = replace(attempt, status=status, findings=(finding,))
         model = self.context.models.get(self.arm.lm) if agent.uses_lm else None
         record = TrialRecord.of(
             self.key,
@@ -164,7 +146,14 @@ class Trial:
             rollouts=rollouts,
             tokens_wanted=self.tokens,
         )
-        return _judged_by_lm(self.context, self.arm.judge_lm, record)
+        if not self.arm.judge_lm or judged is None:
+            return record
+        try:
+            return judge_record(self.context, self.arm.judge_lm, record)
+        except Exception as error:
+            # The trial is complete without it, and `judge run` can add it later.
+            logger.warning("%s could not judge a trial: %s", self.arm.judge_lm, error)
+            return record
 
     def attempt(
         self,
@@ -232,7 +221,12 @@ class Trial:
                     raise meant from error
                 if isinstance(meant, BudgetError):
                     return conclude(episode, None, "exhausted", [meant])
-                return _failed(episode, error)
+                status, finding = _failure(error)
+                logger.warning("a trial ended in an error: %s", finding)
+                data = {"error": str(finding), "code": finding.code, "type": type(error).__name__}
+                recorder.add("error", data | dict(finding.fields))
+                usage, trajectory = meter.usage(), recorder.trajectory()
+                return Attempt(None, "", status, usage, trajectory, findings=(finding,))
         results = attempt.trajectory.of("tool_result")
         if attempt.sparql is None and results and results[-1].data.get("infrastructure"):
             gone = Finding("endpoint", "the endpoint failed, and the agent gave no query")
@@ -241,15 +235,10 @@ class Trial:
 
     def _tools(self, store: RefStore, recorder: Recorder, hidden: frozenset[str]) -> dict[str, Any]:
         context, wanted = self.context, self.arm.tools
-        query_tools = SPARQLTools(
-            context.endpoint,
-            store=store,
-            client=context.client,
-            schema=context.schema,
-            profile=context.profile,
-        )
+        known = {"client": context.client, "schema": context.schema, "profile": context.profile}
         packs = [context.pack] if context.pack else []
         endpoint_tools = EndpointTools([context.endpoint], store=store, packs=packs, hidden=hidden)
+        query_tools = SPARQLTools(context.endpoint, store=store, **known)
         tools = query_tools.as_dspy_tools() | endpoint_tools.as_dspy_tools()
         for name in wanted or ():
             if name not in tools:
@@ -288,32 +277,19 @@ class Trial:
     def _judge(self, one: Rollout) -> dict[str, Any]:
         """Return an attempt that was not chosen, as the record keeps it."""
         attempt = one.attempt
-        judged = self.context.judge.examine(self.task, attempt.sparql)
-        kept: dict[str, Any] = {
+        verdict = self.context.judge.examine(self.task, attempt.sparql).verdict
+        return {
             "number": one.number,
             "sparql": attempt.sparql,
             "status": attempt.status,
             "error": attempt.error,
             "findings": [one.to_json() for one in attempt.findings],
             "usage": asdict(attempt.usage),
-            "verdict": judged.verdict.to_json(),
+            "verdict": verdict.to_json(),
             "judgements": {},
             "agreed": one.agreed,
             "trajectory": attempt.trajectory.to_json(),
         }
-        if self.step is not None and self.arm.learns_from != "execution":
-            record = TrialRecord.of(
-                self.key,
-                self.task,
-                attempt,
-                judged.verdict,
-                evidence=judged.evidence.to_json(),
-                started=self._started,
-                model={},
-            )
-            record = _judged_by_lm(self.context, self.arm.judge_lm, record)
-            kept["judgements"] = dict(record.judgements)
-        return kept
 
 
 def _failure(error: Exception) -> tuple[Literal["error", "bug"], Finding]:
@@ -342,27 +318,6 @@ def _is_infrastructure(error: BaseException | None) -> bool:
     return False
 
 
-def _failed(episode: Episode, error: Exception) -> Attempt:
-    status, finding = _failure(error)
-    logger.warning("a trial ended in an error: %s", finding)
-    data = {"error": str(finding), "code": finding.code, "type": type(error).__name__}
-    episode.recorder.add("error", data | dict(finding.fields))
-    usage, trajectory = episode.meter.usage(), episode.recorder.trajectory()
-    return Attempt(None, "", status, usage, trajectory, findings=(finding,))
-
-
-def _judged_by_lm(context: RunContext, model: str, record: TrialRecord) -> TrialRecord:
-    """Return the record with a model's judgement; without one if the model fails."""
-    if not model or record.verdict is None:
-        return record
-    try:
-        return judge_record(context, model, record)
-    except Exception as error:
-        # The trial is complete without it, and `judge run` can add it later.
-        logger.warning("%s could not judge a trial: %s", model, error)
-        return record
-
-
 def judge_record(context: RunContext, model: str, record: TrialRecord) -> TrialRecord:
     """Let a model judge a trial; return its record with the judgement under ``lm:MODEL``."""
     facts = record.question, record.sparql, record.trajectory
@@ -374,10 +329,9 @@ def judge_record(context: RunContext, model: str, record: TrialRecord) -> TrialR
 
 def judge_attempts(context: RunContext, model: str, record: TrialRecord) -> TrialRecord:
     """Let a model judge all attempts of a trial that it has not judged yet."""
-    name = f"lm:{model}"
+    name, rollouts = f"lm:{model}", []
     if name not in record.judgements:
         record = judge_record(context, model, record)
-    rollouts = []
     for one in record.rollouts:
         known = dict(one.get("judgements") or {})
         if name not in known:
@@ -419,10 +373,7 @@ def judge_with_lm(
         known=context.schema,
         prefixes=context.endpoint.prefixes,
     )
-    lm = context.models[model].lm(role="judge", temperature=0.0, max_tokens=reply_tokens(model))
+    # A hosted model has its own limit.
+    most = MAX_REPLY_TOKENS if parse_name(model).is_local else None
+    lm = context.models[model].lm(role="judge", temperature=0.0, max_tokens=most)
     return LMJudge(lm).judge(case).to_json()
-
-
-def reply_tokens(model: str) -> int | None:
-    """Return the most tokens of a judge's reply; None for a hosted model's own limit."""
-    return MAX_REPLY_TOKENS if parse_name(model).is_local else None
