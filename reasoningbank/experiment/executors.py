@@ -35,16 +35,7 @@ Observer = Callable[[TrialRecord], None]
 
 @dataclass(frozen=True)
 class Progress:
-    """Progress of a run, reported before and after each trial.
-
-    Attributes:
-        total: Trials of this invocation, including those on disk.
-        done: Trials on disk.
-        fresh: Trials run by this invocation.
-        key: The trial that has begun or just finished.
-        record: The trial just finished; None if it has begun.
-        seconds: Since the first trial of this invocation began.
-    """
+    """Progress of a run, reported before and after each trial."""
 
     total: int
     done: int

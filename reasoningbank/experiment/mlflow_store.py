@@ -177,10 +177,7 @@ _TAGGED = ("status", "complexity", "form", "group", "template", "level", "step",
 
 
 def metrics_by_arm(records: Iterable[TrialRecord]) -> dict[str, float]:
-    """Return the metrics of each arm as `arm/name`, of its stream as `arm/stream/name`.
-
-    Rates, means and medians are over judged trials, as in the run's summary.
-    """
+    """Return the metrics of each arm as `arm/name`, of its stream as `arm/stream/name`."""
     parts: dict[str, list[TrialRecord]] = defaultdict(list)
     for record in records:
         # Trials of a stream do not count towards the arm's score.
@@ -208,11 +205,7 @@ def metrics_by_arm(records: Iterable[TrialRecord]) -> dict[str, float]:
 
 
 def spans_of(record: TrialRecord, trace: str) -> list[Span]:
-    """Return the spans of a trial with the trace id `trace` (32 hexadecimal digits), root first.
-
-    The root is the agent; its children are model calls, code with the tool calls it made, other
-    tool calls, memory retrieval and the judge. Errors and the submission are events of the root.
-    """
+    """Return the spans of a trial with the trace id `trace` (32 hexadecimal digits), root first."""
     trajectory, ended = record.trajectory, record.usage.seconds
     results = {e.parent: e for e in trajectory.of("tool_result")}
     spans: list[Span] = []

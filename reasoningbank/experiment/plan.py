@@ -51,18 +51,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Plan:
-    """The trials of an experiment on its pack; nothing is opened yet.
-
-    Attributes:
-        pack: The domain pack.
-        corpus: All tasks of the pack.
-        tasks: The experiment's tasks; in mode `learn` those of the evaluation.
-        hidden: Ids of the tasks whose examples no tool shows.
-        jobs: The requested trials, arm by arm.
-        stream: Tasks of the learning stream, in corpus order; in mode `evaluate` those that
-            few-shot examples are made of. Empty if no arm needs them.
-        hidden_by_task: `hidden` for single tasks, if the experiment leaves out less than the run.
-    """
+    """The trials of an experiment on its pack; nothing is opened yet."""
 
     pack: Pack
     corpus: tuple[Task, ...]
@@ -85,21 +74,7 @@ def plan_run(
     only: Sequence[str] = (),
     tasks: Sequence[str] = (),
 ) -> Plan:
-    """Plan an experiment's run.
-
-    Args:
-        experiment: The experiment.
-        limit: Only the first n tasks of each arm, and the first n steps of a stream.
-        only: Only these arms; empty for all.
-        tasks: Only these of the experiment's tasks; empty for all. Streams are then left out.
-
-    Returns:
-        The plan.
-
-    Raises:
-        UsageError: If the experiment, `only` or `tasks` names something unknown, or a task of
-            the evaluation shares a group with the stream.
-    """
+    """Plan an experiment's run."""
     for arm in experiment.arms:
         _check_arm(experiment, arm)
     pack = load_pack(experiment.pack)
@@ -228,11 +203,7 @@ def permuted(stream: Sequence[Task], number: int) -> list[Task]:
 
 
 def select_tasks(tasks: Sequence[Task], selection: TaskSelection) -> list[Task]:
-    """Return the selected tasks, in corpus order or in the order of the selection's ids.
-
-    Raises:
-        UsageError: If an id is unknown, or no task is left.
-    """
+    """Return the selected tasks, in corpus order or in the order of the selection's ids."""
     if selection.ids:
         return [find_task(tasks, task_id) for task_id in selection.ids]
     chosen = list(tasks)
@@ -293,16 +264,7 @@ def plan_trials(
     limit: int | None = None,
     stream: Sequence[Task] = (),
 ) -> list[Job]:
-    """Return every trial of the experiment, arm by arm.
-
-    Keeping an arm's trials together lets a local model reuse its cached prompt prefix.
-
-    Args:
-        experiment: The experiment.
-        tasks: The selected tasks.
-        limit: Only the first n tasks of each arm, and of each stream.
-        stream: Tasks of the learning stream.
-    """
+    """Return every trial of the experiment, arm by arm."""
     planned: list[Job] = []
     for arm in experiment.arms:
         seeds = seeds_of(experiment, arm)
