@@ -23,18 +23,16 @@ from reasoningbank.experiment.records import RunFolder, TrialKey, TrialRecord
 from reasoningbank.lm import parse_name, price_of
 from reasoningbank.trajectory import Usage
 
-#: own: the arm's trials in this run. same: trials of other runs with the same agent, model and
-#: settings. similar: the same agent and model with other settings. model: the same agent with
-#: another model. none: nothing was measured.
+#: own: the arm's trials in this run. same: trials of another run with the same agent, model and
+#: settings. similar: with the same agent and model. model: with the same agent. none: none.
 MatchLevel = Literal["own", "same", "similar", "model", "none"]
 
-_LEVELS: tuple[MatchLevel, ...] = ("own", "same", "similar", "model")
 _Amounts = Mapping[str, float | None]
 AMOUNTS = ("lm_calls", "prompt_tokens", "completion_tokens", "seconds", "dollars", "requests")
 #: At most this many trials of one arm are read, evenly spaced.
 _MOST = 60
-#: This many trials suffice; less similar ones are then left out.
-_ENOUGH = 5
+#: Settings of an arm that do not decide what a trial takes.
+_NOT_COMPARED = {"name", "tasks", "first", "judge_lm", "seeds", "stream"}
 #: Tokens of prompt and answer of one call to a local model.
 _LOCAL_CONTEXT = 8192
 
@@ -162,40 +160,38 @@ def _estimate_arm(
     counts: tuple[int, int],
     runs: Sequence[_PastRun],
 ) -> ArmEstimate:
+    """Return what an arm will take, by the trials of the most similar arm that has some."""
     uses_lm = make_agent(arm.agent).uses_lm
-    found: dict[MatchLevel, list[tuple[_PastRun, Arm]]] = {level: [] for level in _LEVELS}
-    for run in runs:
-        for other in (one for one in run.experiment.arms if one.agent == arm.agent):
-            level: MatchLevel = (
-                "same" if _alike(experiment, arm, run.experiment, other) else "similar"
-            )
-            if uses_lm and other.lm != arm.lm:
-                level = "model"
-            elif level == "same" and run.folder.path == folder.path and other.name == arm.name:
-                level = "own"
-            found[level].append((run, other))
-    # Of those with other settings, trials on the same pack are the most similar.
-    found["similar"].sort(key=lambda one: one[0].experiment.pack != experiment.pack)
-    measured: list[_Amounts] = []
-    used: dict[str, None] = {}
-    match: MatchLevel = "none"
-    for level in _LEVELS:
-        for run, other in found[level]:
-            if len(measured) < _ENOUGH and (new := run.trials(other)):
-                # Old verdicts hold the seconds of judging themselves.
-                judging = [
-                    t.judge_seconds or float((t.verdict or {}).get("seconds") or 0) for t in new
-                ]
-                measured += [
-                    _amounts(trial.usage, trial.usage.seconds + seconds, trial.usage.tool_calls + 1)
-                    for trial, seconds in zip(new, judging, strict=True)
-                ]
-                match, used[run.experiment.name] = level, None
-        if measured and level == "similar":
-            break
+    pack = experiment.pack
+    ranks: tuple[MatchLevel, ...] = ("own", "same", "similar", "model")
+
+    def rank(run: _PastRun, other: Arm) -> int:
+        if uses_lm and other.lm != arm.lm:
+            return 3
+        mine, theirs = (one.model_dump(exclude=_NOT_COMPARED) for one in (arm, other))
+        alike = not uses_lm or (mine == theirs and run.experiment.budget == experiment.budget)
+        if not alike or run.experiment.pack != pack:
+            return 2
+        return int(run.folder.path != folder.path or other.name != arm.name)
+
+    found = [(run, one) for run in runs for one in run.experiment.arms if one.agent == arm.agent]
     names = arm.name, arm.agent, arm.lm if uses_lm else ""
+    for run, other in sorted(found, key=lambda one: (rank(*one), one[0].experiment.pack != pack)):
+        if trials := run.trials(other):
+            measured = [
+                # Old verdicts hold the seconds of judging themselves.
+                _amounts(
+                    one.usage,
+                    one.usage.seconds
+                    + (one.judge_seconds or float((one.verdict or {}).get("seconds") or 0)),
+                    one.usage.tool_calls + 1,
+                )
+                for one in trials
+            ]
+            match, name = ranks[rank(run, other)], run.experiment.name
+            return _estimate(experiment, names, counts, measured, {}, match, (name,))
     bounds = _bounds(experiment, arm, uses_lm=uses_lm)
-    return _estimate(experiment, names, counts, measured, bounds, match, tuple(used))
+    return _estimate(experiment, names, counts, [], bounds, "none")
 
 
 def _estimate_judge(
@@ -242,22 +238,6 @@ def _estimate(
         amounts["seconds"] /= max(1, min(experiment.executor.workers, todo))
     notes = () if amounts["dollars"] is not None else (f"{arm}: no price is known for {lm}",)
     return ArmEstimate(*names, *counts, amounts, not measured, match, len(measured), runs, notes)
-
-
-def _alike(experiment: Experiment, arm: Arm, other: Experiment, theirs: Arm) -> bool:
-    """Return whether two arms have the same settings on the same pack."""
-    uses_lm = make_agent(arm.agent).uses_lm
-    ignored = {"name", "tasks", "first", "budget", "judge_lm", "seeds", "stream"}
-    if not uses_lm:
-        ignored |= {"lm", "temperature", "max_tokens", "demonstrations"}
-
-    def facts(experiment: Experiment, arm: Arm) -> tuple[Any, ...]:
-        # Seconds only guard against hanging.
-        budget = (arm.budget or experiment.budget).model_dump(exclude={"seconds"})
-        place = experiment.pack, experiment.endpoint
-        return arm.model_dump(exclude=ignored), budget if uses_lm else None, place
-
-    return facts(experiment, arm) == facts(other, theirs)
 
 
 def _amounts(usage: Usage, seconds: float, requests: float) -> _Amounts:

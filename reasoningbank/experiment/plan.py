@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,10 +28,15 @@ from reasoningbank.experiment.config import Arm, Experiment, seeds_of
 from reasoningbank.experiment.records import RunFolder, StepFolder, TrialKey
 from reasoningbank.experiment.settings import BankMemory, LearnedMemory, TaskSelection
 from reasoningbank.experiment.storage import RunStorage
+from reasoningbank.findings import Finding
 from reasoningbank.lm import parse_name
 
 if TYPE_CHECKING:
     from reasoningbank.memory import Snapshot
+
+
+#: Agents that are made of the pack's examples.
+RETRIEVES_EXAMPLES = ("rag", "graph")
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,8 @@ class Plan:
     jobs: tuple[Job, ...]
     stream: tuple[Task, ...] = ()
     hidden_by_task: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    #: What an arm is made of and is not given in this run; people see it before the run starts.
+    denied: tuple[Finding, ...] = ()
 
     @property
     def services(self) -> list[str]:
@@ -105,7 +112,29 @@ def plan_run(
         and (not wanted or (job.task.id in wanted and not job.teaches))
     ]
     by_task = _hidden_by_task(experiment, corpus)
-    return Plan(pack, tuple(corpus), tuple(selected), hidden, tuple(jobs), tuple(stream), by_task)
+    denied = tuple(_denied(jobs, corpus, hidden, by_task))
+    sets = tuple(corpus), tuple(selected), hidden, tuple(jobs), tuple(stream)
+    return Plan(pack, *sets, by_task, denied)
+
+
+def _denied(
+    jobs: Sequence[Job],
+    corpus: Sequence[Task],
+    hidden: frozenset[str],
+    by_task: Mapping[str, frozenset[str]],
+) -> Iterator[Finding]:
+    """Yield a finding for each arm that has trials without anything that it is made of."""
+    corpus_ids = {task.id for task in corpus}
+    without: Counter[str] = Counter()
+    for job in jobs:
+        if job.arm.agent in RETRIEVES_EXAMPLES:
+            without[job.arm.name] += corpus_ids <= by_task.get(job.task.id, hidden)
+    for name, trials in without.items():
+        if trials:
+            what = f"{trials} of its trials are shown no example: all of the pack are left out"
+            hint = "run fewer tasks, or set leave_out = 'group'"
+            fields = {"arm": name, "trials": trials}
+            yield Finding("no-examples", what, where=f"arm {name}", hint=hint, fields=fields)
 
 
 def _check_arm(experiment: Experiment, arm: Arm) -> None:
@@ -154,15 +183,11 @@ def find_bank(arm: Arm, seed: int) -> tuple[RunStorage, str]:
 def read_bank(arm: Arm, seed: int) -> Snapshot:
     """Return the content of the bank that an arm's memory names."""
     # Runs without memory need not import it.
-    from reasoningbank.memory import MemoryBank, Snapshot
+    from reasoningbank.experiment.memory_sources import read_items
 
-    storage, name = find_bank(arm, seed)
-    path = storage.path(name)
+    stream = arm.memory.stream if isinstance(arm.memory, BankMemory) else ""
     try:
-        if path.suffix in (".sqlite", ".db"):
-            with MemoryBank(path, readonly=True) as bank:
-                return bank.snapshot()
-        return Snapshot.parse(storage.read(name), name=path.name, where=str(path))
+        return read_items(Path(named_bank(arm)), f"{stream}.{seed}" if stream else "")
     except RecordError as error:
         raise UsageError(error.what, where=error.where, hint=error.hint, code=error.code) from error
 

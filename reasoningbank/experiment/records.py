@@ -14,7 +14,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from reasoningbank.agents import UNJUDGED, Attempt, AttemptStatus
 from reasoningbank.errors import RecordError, UsageError
@@ -501,32 +501,6 @@ class StepFolder:
     def _name(self, step: int) -> str:
         arm, order = self._stream
         return f"learning/{arm}.{order}/{step:04}.json"
-
-
-class StreamProgress(NamedTuple):
-    """Progress of a stream."""
-
-    arm: str
-    order: int
-    taken: int
-    total: int
-
-
-def streams_of(run: Path, manifest: Mapping[str, Any]) -> list[StreamProgress]:
-    """Return the progress of each stream of a run, including streams that have not begun."""
-    experiment = manifest.get("experiment") or {}
-    steps = RunStorage(run).names(_STEPS)
-    found = []
-    for arm in experiment.get("arms") or ():
-        memory = arm.get("memory") or {}
-        memory = {"source": memory} if isinstance(memory, str) else memory
-        if memory.get("source") != "learned" or memory.get("of"):
-            continue
-        for order in arm.get("seeds") or experiment.get("seeds") or (0,):
-            taken = sum(name.startswith(f"learning/{arm['name']}.{order}/") for name in steps)
-            total = len(manifest.get("stream") or ())
-            found.append(StreamProgress(str(arm["name"]), int(order), taken, total))
-    return found
 
 
 def _step(storage: RunStorage, name: str) -> Step:

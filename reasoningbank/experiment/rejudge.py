@@ -109,9 +109,9 @@ def rejudge_run(
             _copy(folder, target, manifest, on_notice)
         outcome = Rejudged(judge, target)
         with open_judge(judge, target, on_notice) as opened:
-            if model and not again:
-                _check_same_model(target, judge, opened[1]["model"])
             todo = _todo(outcome, arms, again, on_notice)[:limit]
+            if model and outcome.known:
+                _check_same_model(target, judge, opened[1]["model"])
             _judge_all(outcome, opened, todo, overwrite or not in_place, on_progress, on_notice)
     summary = target.path / "summary.json"
     if any(change.written for change in outcome.changed) and summary.exists():

@@ -93,6 +93,8 @@ def run_experiment(
     """
     plan = plan_run(experiment, limit=limit, only=only, tasks=tasks)
     _check_models(experiment, plan.jobs)
+    for finding in plan.denied:
+        on_notice(str(finding))
     workers = experiment.executor.workers
     with hold_run(folder):
         damaged = set(folder.damaged())
