@@ -126,6 +126,11 @@ class TimeLeft:
         self._measured: dict[str, list[float]] = {arm: [] for arm in todo}
         self._at = 0.0
 
+    def began(self, seconds: float) -> None:
+        """Note that a trial began; the time before the first one is not a trial's."""
+        if not any(self._measured.values()):
+            self._at = seconds
+
     def finished(self, arm: str, seconds: float) -> None:
         """Note that a trial of an arm ended, `seconds` after the run began."""
         self._measured.setdefault(arm, []).append(seconds - self._at)
@@ -167,6 +172,8 @@ def follow_run(bar: Progress, left: TimeLeft) -> Callable[[RunProgress], None]:
             if outcome_of(record) in ("right", "wrong"):
                 judged[arm].append(record.strict)
             left.finished(now.key.arm, now.seconds)
+        else:
+            left.began(now.seconds)
         mine = judged[arm]
         # Rates of different arms are not added up.
         rate = f"{arm} {sum(mine)} of {len(mine)} right" if mine else ""

@@ -92,9 +92,8 @@ def context_at(
         if declared is not None:
             # Report a broken schema now, not from a tool in the middle of a trial.
             _ = declared.classes
-        profile = stack.enter_context(
-            contextlib.closing(EndpointProfile(config, declared=declared))
-        )
+        probed = EndpointProfile(config, declared=declared)
+        profile = stack.enter_context(contextlib.closing(probed))
         yield RunContext(
             endpoint=config,
             client=client,
@@ -105,9 +104,7 @@ def context_at(
             models=models or {},
             sandboxes=sandboxes,
             demonstrations=tuple(
-                demonstration
-                for path in demonstration_files(pack)
-                for demonstration in load_demonstrations(path)
+                one for path in demonstration_files(pack) for one in load_demonstrations(path)
             ),
             hidden=hidden,
             hidden_by_task=hidden_by_task or {},

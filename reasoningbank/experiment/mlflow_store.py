@@ -37,8 +37,8 @@ from reasoningbank.trajectory import Event, Trajectory
 RUN_TAG = "reasoningbank.run"
 TRIAL_TAG = "reasoningbank.trial"
 EDITION_TAG = "reasoningbank.edition"
-#: MLflow's limits: entries per batch, traces per page; characters per value, preview and tag.
-_BATCH, _PAGE, _VALUE, _PREVIEW, _TAG = 100, 500, 500, 1_000, 250
+#: MLflow's limits: entries per batch; characters per value, preview and tag.
+_BATCH, _VALUE, _PREVIEW, _TAG = 100, 500, 1_000, 250
 
 
 class TraceStore:
@@ -57,10 +57,6 @@ class TraceStore:
             found.experiment_id if found else self._client.create_experiment(experiment)
         )
         self._mlflow_run = self._open_run(manifest, name)
-        self._known = {
-            info.tags[TRIAL_TAG]: (info.tags.get(EDITION_TAG, ""), info.trace_id)
-            for info in self._logged()
-        }
 
     def log(self, record: TrialRecord) -> None:
         """Log a trial unless its trace exists; replace the trace of a trial that was run again."""
@@ -68,16 +64,20 @@ class TraceStore:
         record = TrialRecord.from_json(plain(record.to_json()))
         self._records[record.key] = replace(record, trajectory=Trajectory(), rollouts=())
         name, edition = _trial_name(record.key), _edition(record)
-        known = self._known.get(name)
-        if known is not None and known[0] == edition:
+        mark = '"' if "'" in name else "'"
+        same_trial = f"tag.`{RUN_TAG}` = '{self._run}' AND tag.`{TRIAL_TAG}` = {mark}{name}{mark}"
+        known = self._client.search_traces(
+            locations=[self._experiment], filter_string=same_trial, include_spans=False
+        )
+        if any(one.info.tags.get(EDITION_TAG) == edition for one in known):
             return
         digits = _sha(f"{self._run}\0{name}\0{edition}", 32)
         self._traces.log_spans(self._experiment, spans_of(record, digits))
         # Tags come last: a trace without them is incomplete and logged again.
         self._traces.start_trace(self._info(record, digits))
-        if known is not None:
-            self._client.delete_traces(self._experiment, trace_ids=[known[1]])
-        self._known[name] = edition, f"tr-{digits}"
+        if known:
+            old = [one.info.trace_id for one in known]
+            self._client.delete_traces(self._experiment, trace_ids=old)
 
     def finish(self, status: str) -> None:
         """Log the metrics of each arm and end MLflow's run with this status."""
@@ -120,21 +120,6 @@ class TraceStore:
             for start in range(0, len(values), _BATCH):
                 batch: dict[str, Any] = {kind: values[start : start + _BATCH]}
                 self._client.log_batch(self._mlflow_run, **batch)
-
-    def _logged(self) -> Iterator[entities.TraceInfo]:
-        """Yield the traces of the run."""
-        wanted = f"tag.`{RUN_TAG}` = '{self._run}'"
-        token: str | None = ""
-        while token is not None:
-            page = self._client.search_traces(
-                locations=[self._experiment],
-                filter_string=wanted,
-                max_results=_PAGE,
-                page_token=token or None,
-                include_spans=False,
-            )
-            yield from (trace.info for trace in page)
-            token = page.token or None
 
     def _info(self, record: TrialRecord, digits: str) -> entities.TraceInfo:
         used, name = record.usage, _trial_name(record.key)

@@ -145,9 +145,23 @@ def read_state(folder: RunFolder) -> RunState | None:
         state = RunState(**data)
     except (RecordError, TypeError, KeyError):
         return None
-    if state.status == "running" and is_held(folder) is False:
+    if state.status == "running" and not _lives(folder, state):
         return replace(state, status="dead")
     return state
+
+
+def _lives(folder: RunFolder, state: RunState) -> bool:
+    """Return whether a run that reports to be running is; if in doubt, True."""
+    held = is_held(folder)
+    if held is not None or state.host != socket.gethostname():
+        return held is not False
+    # The lock is somebody else's.
+    with contextlib.suppress(PermissionError):
+        try:
+            os.kill(state.pid, 0)
+        except ProcessLookupError:
+            return False
+    return True
 
 
 class StateWriter:

@@ -43,12 +43,13 @@ def test_a_row_is_a_line_when_piped(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_time_left_is_a_lower_bound_while_an_arm_is_unknown() -> None:
     left = output.TimeLeft({"oracle": 4, "direct": 10, "rlm": 10}, {"direct": 100.0})
-    left.finished("oracle", 1.0)
+    left.began(50.0)
+    left.finished("oracle", 51.0)
     assert str(left) == "at least 1 min 43 s left, without rlm"
-    left.finished("rlm", 61.0)
+    left.finished("rlm", 111.0)
     assert str(left) == "about 10 min 43 s left"
     # This machine takes twice as long as the one of the past runs.
-    left.finished("direct", 81.0)
+    left.finished("direct", 131.0)
     assert str(left) == "about 12 min 3 s left"
 
 
